@@ -1,0 +1,1 @@
+//! How front ends write kernels.

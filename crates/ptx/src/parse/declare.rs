@@ -1,0 +1,492 @@
+//! Declarations: variables, functions, parameters (manual: "Variables", "Kernel and Function Directives").
+
+use super::lexer::{TokenKind, shorten};
+use super::names::Names;
+use super::{MAX_DEPTH, Parsed, Parser, codes};
+use crate::inst::{Imm, Symbol};
+use crate::module::{Directive, Func, Function, Init, Item, Linkage, Param, PointerInfo, RegData, Variable};
+use crate::types::{Space, Type};
+use broadloom_diag::{Diagnostic, Span};
+use cranelift_entity::PrimaryMap;
+
+/// Directives between the head and the body of a function, and how many numbers each takes.
+const FUNCTION_DIRECTIVES: &[(&str, usize, usize)] = &[
+    ("maxntid", 1, 3),
+    ("reqntid", 1, 3),
+    ("minnctapersm", 1, 1),
+    ("maxnctapersm", 1, 1),
+    ("maxnreg", 1, 1),
+    ("noreturn", 0, 0),
+    ("unique", 0, 0),
+    ("reqnctapercluster", 1, 3),
+    ("explicitcluster", 0, 0),
+    ("maxclusterrank", 1, 1),
+    ("blocksareclusters", 0, 0),
+    ("abi_preserve", 1, 1),
+    ("abi_preserve_control", 1, 1),
+];
+
+impl<'a> Parser<'a> {
+    /// Something with a linkage: a variable or a function.
+    pub(super) fn linked(&mut self) -> Parsed<()> {
+        let linkage = self.linkage();
+        match self.dotted() {
+            Some("entry") => self.function(linkage, true),
+            Some("func") => self.function(linkage, false),
+            Some(word) if Space::from_name(word).is_some() => self.module_variables(linkage),
+            _ => Err(self.unexpected("`.entry`, `.func` or the state space of a variable")),
+        }
+    }
+
+    pub(super) fn linkage(&mut self) -> Linkage {
+        let linkage = match self.dotted() {
+            Some("visible") => Linkage::Visible,
+            Some("extern") => Linkage::Extern,
+            Some("weak") => Linkage::Weak,
+            Some("common") => Linkage::Common,
+            _ => return Linkage::Private,
+        };
+        self.bump();
+        linkage
+    }
+
+    pub(super) fn module_variables(&mut self, linkage: Linkage) -> Parsed<()> {
+        let start = Variable { linkage, ..self.variable_start()? };
+        loop {
+            let (variable, name) = self.variable_rest(start.clone(), true)?;
+            let span = variable.span;
+            if matches!(variable.space, Space::Reg | Space::Param) {
+                let message = format!("a variable in `{}` cannot stand outside of a function", variable.space);
+                return Err(self.report(Diagnostic::error(codes::WRONG_NAME, message).at(span, "")));
+            }
+            self.declare_global(name, span, variable)?;
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        self.expect(b';')?;
+        Ok(())
+    }
+
+    fn declare_global(&mut self, name: &'a str, span: Span, variable: Variable) -> Parsed<()> {
+        match self.globals.get(name) {
+            None => {
+                let var = self.module.variables.push(variable);
+                self.globals.insert(name, Symbol::Var(var));
+                self.module.items.push(Item::Variable(var));
+                Ok(())
+            }
+            // A declaration may be repeated, and `.extern` may be followed by the definition.
+            Some(Symbol::Var(var))
+                if self.module.variables[*var].linkage == Linkage::Extern || variable.linkage == Linkage::Extern =>
+            {
+                let var = *var;
+                if variable.linkage != Linkage::Extern {
+                    self.module.variables[var] = variable;
+                }
+                Ok(())
+            }
+            Some(symbol) => {
+                let earlier = match *symbol {
+                    Symbol::Var(var) | Symbol::Local(var) => self.module.variables[var].span,
+                    Symbol::Func(func) => self.module.functions[func].span,
+                };
+                Err(self.duplicate(name, span, earlier))
+            }
+        }
+    }
+
+    pub(super) fn duplicate(&mut self, name: &str, span: Span, earlier: Span) -> super::Reported {
+        self.report(
+            Diagnostic::error(codes::DUPLICATE, format!("`{}` is declared twice", shorten(name)))
+                .at(span, "declared again here")
+                .label(earlier, "declared first here"),
+        )
+    }
+
+    /// State space, alignment, vector length, type and attributes: all that comes before the first name.
+    pub(super) fn variable_start(&mut self) -> Parsed<Variable> {
+        let place = self.here();
+        let space = self.dotted().and_then(Space::from_name);
+        let Some(space) = space else { return Err(self.unexpected("a state space such as `.global`")) };
+        self.bump();
+        let mut variable = Variable::new("", space, Type::B8);
+        if matches!(space, Space::Const) && self.eat(b'[') {
+            let bank = self.expect_u32("the number of a bank")?;
+            variable.bank = Some(u8::try_from(bank.min(255)).unwrap_or(u8::MAX));
+            self.expect(b']')?;
+        }
+        let mut ty = None;
+        while let Some(word) = self.dotted() {
+            let word_place = self.here();
+            self.bump();
+            match word {
+                "align" => variable.align = Some(self.alignment()?),
+                "v2" => variable.vector = 2,
+                "v4" => variable.vector = 4,
+                "v8" => variable.vector = 8,
+                "attribute" => self.attributes(&mut variable)?,
+                "ptr" => variable.pointer = Some(self.pointer()?),
+                word => match Type::from_name(word) {
+                    Some(found) if ty.is_none() => ty = Some(found),
+                    Some(_) => {
+                        return Err(self
+                            .report(Diagnostic::error(codes::BAD_TYPE, "a second type in one declaration").at(word_place, "")));
+                    }
+                    None => {
+                        let mut diagnostic = Diagnostic::error(codes::BAD_TYPE, format!("`.{}` is not a type", shorten(word)))
+                            .at(word_place, "expected a type such as `.f32`");
+                        if let Some(near) = crate::select::nearest(word, Type::ALL.iter().map(|ty| ty.name())) {
+                            diagnostic = diagnostic.help(format!("did you mean `.{near}`?"));
+                        }
+                        return Err(self.report(diagnostic));
+                    }
+                },
+            }
+        }
+        match ty {
+            Some(ty) => variable.ty = ty,
+            None => {
+                let diagnostic = Diagnostic::error(codes::BAD_TYPE, "a declaration without a type");
+                return Err(self.report(diagnostic.at(place, "expected a type such as `.f32` behind this")));
+            }
+        }
+        Ok(variable)
+    }
+
+    fn alignment(&mut self) -> Parsed<u32> {
+        let place = self.here();
+        let align = self.expect_u32("an alignment in bytes")?;
+        if align.is_power_of_two() {
+            return Ok(align);
+        }
+        let message = format!("an alignment is a power of two, not {align}");
+        Err(self.report(Diagnostic::error(codes::BAD_TYPE, message).at(place, "not a power of two")))
+    }
+
+    /// `.ptr[.space][.align N]` behind the type of a kernel's parameter.
+    fn pointer(&mut self) -> Parsed<PointerInfo> {
+        let mut pointer = PointerInfo { space: Space::Generic, align: None };
+        while let Some(word) = self.dotted() {
+            match word {
+                "align" => {
+                    self.bump();
+                    pointer.align = Some(self.alignment()?);
+                }
+                "const" | "global" | "local" | "shared" => {
+                    self.bump();
+                    pointer.space = Space::from_name(word).unwrap_or(Space::Generic);
+                }
+                _ => break,
+            }
+        }
+        Ok(pointer)
+    }
+
+    fn attributes(&mut self, variable: &mut Variable) -> Parsed<()> {
+        self.expect(b'(')?;
+        loop {
+            match self.dotted() {
+                Some("managed") => {
+                    self.bump();
+                    variable.managed = true;
+                }
+                Some("unified") => {
+                    self.bump();
+                    self.expect(b'(')?;
+                    let first = self.expect_integer("a number")?;
+                    self.expect(b',')?;
+                    variable.unified = Some((first, self.expect_integer("a number")?));
+                    self.expect(b')')?;
+                }
+                _ => return Err(self.unexpected("`.managed` or `.unified`")),
+            }
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        self.expect(b')')?;
+        Ok(())
+    }
+
+    /// Name, dimensions and initialiser.
+    pub(super) fn variable_rest(&mut self, mut variable: Variable, may_init: bool) -> Parsed<(Variable, &'a str)> {
+        let (name, span) = self.expect_name("the name of a variable")?;
+        variable.name = name.to_owned();
+        variable.span = span;
+        self.dimensions(&mut variable)?;
+        if !variable.ty.is_memory() && variable.space != Space::Reg {
+            let message = format!("a variable cannot have the type `{}`", variable.ty);
+            return Err(self.report(Diagnostic::error(codes::BAD_TYPE, message).at(span, "no such values live in memory")));
+        }
+        if variable.bytes().is_none() {
+            return Err(
+                self.report(Diagnostic::error(codes::LIMIT, "an array larger than 64 bits can count").at(span, "too large"))
+            );
+        }
+        if may_init && self.eat(b'=') {
+            variable.init = Some(self.initialiser(0)?);
+        }
+        Ok((variable, name))
+    }
+
+    fn dimensions(&mut self, variable: &mut Variable) -> Parsed<()> {
+        while self.eat(b'[') {
+            if variable.dims.len() >= MAX_DEPTH {
+                let place = self.last();
+                return Err(self.report(Diagnostic::error(codes::LIMIT, "too many dimensions").at(place, "")));
+            }
+            let size = if self.is_sign(b']') {
+                None
+            } else {
+                let place = self.here();
+                match self.integer_expression()? {
+                    size if size >= 0 => Some(size as u64),
+                    _ => return Err(self.report(Diagnostic::error(codes::BAD_TYPE, "an array of a negative size").at(place, ""))),
+                }
+            };
+            variable.dims.push(size);
+            self.expect(b']')?;
+        }
+        Ok(())
+    }
+
+    fn initialiser(&mut self, depth: usize) -> Parsed<Init> {
+        if depth > MAX_DEPTH {
+            let place = self.here();
+            return Err(self.report(Diagnostic::error(codes::LIMIT, "an initialiser nested too deep").at(place, "")));
+        }
+        if self.eat(b'{') {
+            let mut list = vec![];
+            while !self.is_sign(b'}') {
+                list.push(self.initialiser(depth + 1)?);
+                if !self.eat(b',') {
+                    break;
+                }
+            }
+            self.expect(b'}')?;
+            return Ok(Init::List(list));
+        }
+        if self.kind() == TokenKind::Name && self.text_of(self.token()) != "WARP_SZ" {
+            return self.address_initialiser(None);
+        }
+        // `0xFF00(name)` is one byte of an address.
+        if let (TokenKind::Imm(imm), TokenKind::Sign(b'(')) = (self.kind(), self.kind_ahead(1))
+            && let Some(mask) = imm.integer_bits()
+        {
+            self.bump();
+            self.bump();
+            let init = self.address_initialiser(Some(mask))?;
+            self.expect(b')')?;
+            return Ok(init);
+        }
+        Ok(Init::Imm(self.expression()?))
+    }
+
+    fn address_initialiser(&mut self, mask: Option<u64>) -> Parsed<Init> {
+        let (mut name, mut span) = self.expect_name("a name")?;
+        let generic = name == "generic" && self.is_sign(b'(');
+        if generic {
+            self.bump();
+            (name, span) = self.expect_name("a name")?;
+        }
+        let symbol = self.globals.get(name).copied();
+        let mut offset = 0;
+        if !generic && (self.is_sign(b'+') || self.is_sign(b'-')) {
+            offset = self.signed_offset()?;
+        }
+        if generic {
+            self.expect(b')')?;
+            if self.is_sign(b'+') || self.is_sign(b'-') {
+                offset = self.signed_offset()?;
+            }
+        }
+        match symbol {
+            Some(symbol) => Ok(Init::Address { symbol, offset, generic, mask }),
+            None => {
+                let message = format!("`{}` is not declared", shorten(name));
+                Err(self.report(
+                    Diagnostic::error(codes::UNDECLARED, message).at(span, "an initialiser can use names declared before it"),
+                ))
+            }
+        }
+    }
+
+    /// `+ n` or `- n` behind a name.
+    pub(super) fn signed_offset(&mut self) -> Parsed<i64> {
+        let negative = self.is_sign(b'-');
+        self.bump();
+        let value = self.offset_expression()?;
+        Ok(if negative { value.wrapping_neg() } else { value })
+    }
+
+    fn function(&mut self, linkage: Linkage, is_kernel: bool) -> Parsed<()> {
+        let start = self.here();
+        self.bump();
+        let mut function = Function::new("", is_kernel);
+        function.linkage = linkage;
+        let mut named = vec![];
+        if self.eat_dotted("attribute") {
+            let mut ignored = Variable::new("", Space::Global, Type::B8);
+            self.attributes(&mut ignored)?;
+            if let Some((a, b)) = ignored.unified {
+                let halves = [a, b].into_iter().flat_map(|half| [(half >> 32) as u32, half as u32]);
+                function.directives.push(Directive::Words("attribute.unified", halves.collect()));
+            }
+        }
+        if self.is_sign(b'(') {
+            if is_kernel {
+                let place = self.here();
+                return Err(self.report(Diagnostic::error(codes::WRONG_NAME, "a kernel has no result").at(place, "")));
+            }
+            function.results = self.params(&mut function, &mut named)?;
+        }
+        let (name, span) = self.expect_name("the name of a function")?;
+        function.name = name.to_owned();
+        function.span = span;
+        if self.is_sign(b'(') {
+            function.params = self.params(&mut function, &mut named)?;
+        }
+        self.function_directives(&mut function.directives)?;
+        let has_body = self.is_sign(b'{');
+        let func = self.declare_function(name, span, function, has_body)?;
+        if !has_body {
+            self.expect(b';')?;
+            self.module.items.push(Item::Declaration(func));
+            return Ok(());
+        }
+        let mut function = std::mem::replace(&mut self.module.functions[func], Function::new("", is_kernel));
+        function.has_body = true;
+        let mut names = Names::new();
+        for (name, span, earlier) in names.declare_params(&function, &named) {
+            self.duplicate(name, span, earlier);
+        }
+        let outcome = self.body(&mut function, names, start);
+        self.module.functions[func] = function;
+        self.module.items.push(Item::Definition(func));
+        outcome
+    }
+
+    fn declare_function(&mut self, name: &'a str, span: Span, function: Function, has_body: bool) -> Parsed<Func> {
+        match self.globals.get(name).copied() {
+            None => {
+                let func = self.module.functions.push(function);
+                self.globals.insert(name, Symbol::Func(func));
+                Ok(func)
+            }
+            Some(Symbol::Func(func)) => {
+                let known = &self.module.functions[func];
+                if known.has_body && has_body {
+                    let earlier = known.span;
+                    return Err(self.duplicate(name, span, earlier));
+                }
+                if known.is_kernel != function.is_kernel || known.params.len() != function.params.len() {
+                    let earlier = known.span;
+                    return Err(self.report(
+                        Diagnostic::error(codes::DUPLICATE, format!("`{}` is declared in two different ways", shorten(name)))
+                            .at(span, "declared like this here")
+                            .label(earlier, "and otherwise here"),
+                    ));
+                }
+                if !known.has_body {
+                    let linkage = if function.linkage == Linkage::Private { known.linkage } else { function.linkage };
+                    self.module.functions[func] = Function { linkage, ..function };
+                }
+                Ok(func)
+            }
+            Some(Symbol::Var(var) | Symbol::Local(var)) => {
+                let earlier = self.module.variables[var].span;
+                Err(self.duplicate(name, span, earlier))
+            }
+        }
+    }
+
+    /// `( .param .u64 a, .reg .b32 %b )`
+    fn params(&mut self, function: &mut Function, named: &mut Vec<(Param, &'a str, Span)>) -> Parsed<Vec<Param>> {
+        self.expect(b'(')?;
+        let mut params = vec![];
+        while !self.is_sign(b')') {
+            let start = self.variable_start()?;
+            let (variable, name) = self.variable_rest(start, false)?;
+            let span = variable.span;
+            let param = match variable.space {
+                Space::Param => Param::Memory(function.variables.push(variable)),
+                Space::Reg => Param::Reg(function.regs.push(RegData { name: name.to_owned(), ty: variable.ty })),
+                Space::Generic | Space::Const | Space::Global | Space::Local | Space::Shared | Space::Tex => {
+                    let message = format!("a parameter lives in `.param` or `.reg`, not in `{}`", variable.space);
+                    return Err(self.report(Diagnostic::error(codes::WRONG_NAME, message).at(span, "")));
+                }
+            };
+            // `_` names nothing: declarations and prototypes use it as often as they like.
+            if name != "_" {
+                named.push((param, name, span));
+            }
+            params.push(param);
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        self.expect(b')')?;
+        Ok(params)
+    }
+
+    pub(super) fn function_directives(&mut self, directives: &mut Vec<Directive>) -> Parsed<()> {
+        while let Some(word) = self.dotted() {
+            let place = self.here();
+            if word == "pragma" {
+                self.bump();
+                directives.push(Directive::Pragma(self.expect_text("a string")?));
+                self.expect(b';')?;
+                continue;
+            }
+            let Some(&(name, least, most)) = FUNCTION_DIRECTIVES.iter().find(|(name, ..)| *name == word) else {
+                let message = format!("`.{}` is not a directive of a function", shorten(word));
+                let mut diagnostic = Diagnostic::error(codes::UNKNOWN_DIRECTIVE, message).at(place, "not known here");
+                if let Some(near) = crate::select::nearest(word, FUNCTION_DIRECTIVES.iter().map(|(name, ..)| *name)) {
+                    diagnostic = diagnostic.help(format!("did you mean `.{near}`?"));
+                }
+                return Err(self.report(diagnostic));
+            };
+            self.bump();
+            let mut numbers = vec![];
+            if least > 0 {
+                numbers.push(self.expect_u32("a number")?);
+                while numbers.len() < most && self.eat(b',') {
+                    numbers.push(self.expect_u32("a number")?);
+                }
+            }
+            directives.push(Directive::Words(name, numbers));
+        }
+        Ok(())
+    }
+
+    /// The parameters of a prototype: like those of a function, but nothing is declared.
+    pub(super) fn prototype_params(&mut self) -> Parsed<Vec<Variable>> {
+        let mut scratch = Function::new("", false);
+        let params = self.params(&mut scratch, &mut vec![])?;
+        let Function { variables, regs, .. } = scratch;
+        Ok(params.into_iter().map(|param| prototype_variable(param, &variables, &regs)).collect())
+    }
+}
+
+fn prototype_variable(
+    param: Param,
+    variables: &PrimaryMap<crate::module::Var, Variable>,
+    regs: &PrimaryMap<crate::module::Reg, RegData>,
+) -> Variable {
+    match param {
+        Param::Memory(var) => variables[var].clone(),
+        Param::Reg(reg) => Variable::new(regs[reg].name.clone(), Space::Reg, regs[reg].ty),
+    }
+}
+
+impl Init {
+    /// Whether it is zero everywhere.
+    pub fn is_zero(&self) -> bool {
+        match self {
+            Init::Imm(Imm::Int(0) | Imm::F32(0) | Imm::F64(0)) => true,
+            Init::Imm(_) | Init::Address { .. } => false,
+            Init::List(list) => list.iter().all(Init::is_zero),
+        }
+    }
+}

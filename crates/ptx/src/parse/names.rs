@@ -1,0 +1,268 @@
+//! Names inside a function: scopes of the text, flattened into one table of unique names.
+//!
+//! `{ }` opens a scope for registers, variables, labels, prototypes and target lists. The module in memory has no scopes,
+//! so a name that is taken gets a suffix. A register or `.param` variable of the same name and type as one of a scope that
+//! is closed *is* that one: compilers open a scope per call with the same `param0` each time, and a hundred calls need no
+//! hundred variables.
+//!
+//! Registers of a range (`%r<1000>`) come into being when they are first used.
+
+use crate::literal::split_number;
+use crate::module::{Block, Function, Param, Proto, Reg, RegData, Targets, Var, Variable};
+use crate::types::{Space, Type};
+use broadloom_diag::Span;
+use std::collections::{HashMap, HashSet};
+
+/// What a name stands for.
+#[derive(Clone, Debug)]
+pub(super) enum Entry {
+    /// A register, once it is used.
+    Reg { ty: Type, reg: Option<Reg> },
+    /// A vector of registers (`.reg .v4 .f32 v`).
+    Vector { regs: Vec<Reg> },
+    /// A variable or parameter.
+    Local(Var),
+    /// A prototype.
+    Proto(Proto),
+    /// A list of labels.
+    Targets(Targets),
+}
+
+#[derive(Default)]
+struct Scope<'a> {
+    entries: HashMap<&'a str, (Entry, Span)>,
+    ranges: HashMap<&'a str, (u64, Type, Span)>,
+    range_regs: HashMap<(&'a str, u64), Reg>,
+    labels: HashMap<&'a str, (Block, Span)>,
+    wanted: HashMap<&'a str, (Block, Span)>,
+}
+
+/// All names of a function that is being read.
+pub(super) struct Names<'a> {
+    scopes: Vec<Scope<'a>>,
+    taken: HashSet<String>,
+    closed_regs: HashMap<(String, Type), Reg>,
+    closed_params: HashMap<String, Vec<Var>>,
+    /// A wanted block that turned out to be another one.
+    pub(super) same: HashMap<Block, Block>,
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn new() -> Self {
+        Names {
+            scopes: vec![Scope::default()],
+            taken: HashSet::new(),
+            closed_regs: HashMap::new(),
+            closed_params: HashMap::new(),
+            same: HashMap::new(),
+        }
+    }
+
+    fn top(&mut self) -> &mut Scope<'a> {
+        if self.scopes.is_empty() {
+            self.scopes.push(Scope::default());
+        }
+        let last = self.scopes.len() - 1;
+        &mut self.scopes[last]
+    }
+
+    /// A name like this one that nothing in the function has.
+    fn unique(&mut self, name: &str) -> String {
+        let mut free = name.to_owned();
+        let mut count = 0usize;
+        while self.taken.contains(&free) {
+            count += 1;
+            free = format!("{name}_{count}");
+        }
+        self.taken.insert(free.clone());
+        free
+    }
+
+    pub(super) fn open(&mut self) {
+        self.scopes.push(Scope::default());
+    }
+
+    pub(super) fn depth(&self) -> usize {
+        self.scopes.len()
+    }
+
+    /// Closes the innermost scope. Labels wanted in it and not defined there are wanted in the next one.
+    pub(super) fn close(&mut self, function: &Function) {
+        let Some(scope) = self.scopes.pop() else { return };
+        for (entry, _) in scope.entries.values() {
+            match entry {
+                Entry::Reg { ty, reg: Some(reg) } => {
+                    self.closed_regs.insert((function.regs[*reg].name.clone(), *ty), *reg);
+                }
+                Entry::Local(var) if function.variables[*var].space == Space::Param => {
+                    let list = self.closed_params.entry(function.variables[*var].name.clone()).or_default();
+                    list.push(*var);
+                }
+                Entry::Reg { .. } | Entry::Vector { .. } | Entry::Local(_) | Entry::Proto(_) | Entry::Targets(_) => {}
+            }
+        }
+        for reg in scope.range_regs.into_values() {
+            self.closed_regs.insert((function.regs[reg].name.clone(), function.regs[reg].ty), reg);
+        }
+        let mut left: Vec<(&str, (Block, Span))> = scope.wanted.into_iter().collect();
+        left.sort_by_key(|(_, (block, _))| *block);
+        let outer = self.top();
+        let mut same = vec![];
+        for (name, (block, span)) in left {
+            match outer.labels.get(name).or_else(|| outer.wanted.get(name)) {
+                Some((other, _)) => same.push((block, *other)),
+                None => {
+                    outer.wanted.insert(name, (block, span));
+                }
+            }
+        }
+        self.same.extend(same);
+    }
+
+    /// Labels that are used and defined nowhere, in the order of the text.
+    pub(super) fn undefined_labels(&mut self) -> Vec<(&'a str, Span)> {
+        let mut left: Vec<(&'a str, Span)> = self.top().wanted.iter().map(|(name, (_, span))| (*name, *span)).collect();
+        left.sort_by_key(|(_, span)| *span);
+        left
+    }
+
+    /// Declares a name; the place of the earlier declaration if the scope has it already.
+    pub(super) fn declare(&mut self, name: &'a str, entry: Entry, span: Span) -> Result<(), Span> {
+        let scope = self.top();
+        if let Some((_, earlier)) = scope.entries.get(name) {
+            return Err(*earlier);
+        }
+        if let Some((prefix, number)) = split_number(name)
+            && let Some((count, _, earlier)) = scope.ranges.get(prefix)
+            && number < *count
+        {
+            return Err(*earlier);
+        }
+        scope.entries.insert(name, (entry, span));
+        Ok(())
+    }
+
+    /// Declares `prefix<count>`. A second range of the same prefix and type may only widen the first.
+    pub(super) fn declare_range(&mut self, prefix: &'a str, count: u64, ty: Type, span: Span) -> Result<(), Span> {
+        let scope = self.top();
+        match scope.ranges.get(prefix) {
+            Some((_, _, earlier)) => Err(*earlier),
+            None => {
+                scope.ranges.insert(prefix, (count, ty, span));
+                Ok(())
+            }
+        }
+    }
+
+    fn make_reg(&mut self, function: &mut Function, name: &str, ty: Type) -> Reg {
+        if let Some(reg) = self.closed_regs.remove(&(name.to_owned(), ty)) {
+            return reg;
+        }
+        let name = self.unique(name);
+        function.regs.push(RegData { name, ty })
+    }
+
+    pub(super) fn make_vector(&mut self, function: &mut Function, name: &str, ty: Type, count: u8) -> Entry {
+        let regs = (0..usize::from(count))
+            .map(|part| self.make_reg(function, &format!("{name}_{}", ["x", "y", "z", "w"][part % 4]), ty));
+        Entry::Vector { regs: regs.collect() }
+    }
+
+    /// Adds a variable, or finds the one of a closed scope that it may share.
+    pub(super) fn make_local(&mut self, function: &mut Function, mut variable: Variable) -> Var {
+        if variable.space == Space::Param
+            && let Some(list) = self.closed_params.get_mut(&variable.name)
+            && let Some(index) = list.iter().position(|var| {
+                let other = &function.variables[*var];
+                other.ty == variable.ty
+                    && other.dims == variable.dims
+                    && other.align == variable.align
+                    && other.vector == variable.vector
+            })
+        {
+            return list.swap_remove(index);
+        }
+        variable.name = self.unique(&variable.name);
+        function.variables.push(variable)
+    }
+
+    /// A unique name for a prototype or target list.
+    pub(super) fn make_name(&mut self, name: &str) -> String {
+        self.unique(name)
+    }
+
+    /// What a name stands for, from the innermost scope outwards.
+    pub(super) fn find(&mut self, function: &mut Function, name: &'a str) -> Option<Entry> {
+        let number = split_number(name);
+        for index in (0..self.scopes.len()).rev() {
+            let scope = &self.scopes[index];
+            if let Some((entry, _)) = scope.entries.get(name) {
+                let entry = entry.clone();
+                let Entry::Reg { ty, reg: None } = entry else { return Some(entry) };
+                let reg = Some(self.make_reg(function, name, ty));
+                let entry = Entry::Reg { ty, reg };
+                if let Some(slot) = self.scopes[index].entries.get_mut(name) {
+                    slot.0 = entry.clone();
+                }
+                return Some(entry);
+            }
+            let Some((prefix, number)) = number else { continue };
+            let Some((count, ty, _)) = scope.ranges.get(prefix).copied() else { continue };
+            if number < count {
+                let known = scope.range_regs.get(&(prefix, number)).copied();
+                let reg = known.unwrap_or_else(|| self.make_reg(function, name, ty));
+                self.scopes[index].range_regs.insert((prefix, number), reg);
+                return Some(Entry::Reg { ty, reg: Some(reg) });
+            }
+        }
+        None
+    }
+
+    /// The block of a label that is used here; defined now, later or never.
+    pub(super) fn want_label(&mut self, function: &mut Function, name: &'a str, span: Span) -> Block {
+        let scope = self.top();
+        if let Some((block, _)) = scope.labels.get(name).or_else(|| scope.wanted.get(name)) {
+            return *block;
+        }
+        let block = function.blocks.push(Default::default());
+        self.top().wanted.insert(name, (block, span));
+        block
+    }
+
+    /// The block that a label starts; the place of the earlier label if the scope has it already.
+    pub(super) fn define_label(&mut self, function: &mut Function, name: &'a str, span: Span) -> Result<Block, Span> {
+        let scope = self.top();
+        if let Some((_, earlier)) = scope.labels.get(name) {
+            return Err(*earlier);
+        }
+        let block = match scope.wanted.remove(name) {
+            Some((block, _)) => block,
+            None => function.blocks.push(Default::default()),
+        };
+        self.top().labels.insert(name, (block, span));
+        let label = self.unique(name);
+        function.blocks[block].label = Some(label);
+        Ok(block)
+    }
+
+    /// Takes in the parameters of a function whose head has been read.
+    pub(super) fn declare_params(&mut self, function: &Function, names: &[(Param, &'a str, Span)]) -> Vec<(&'a str, Span, Span)> {
+        let mut twice = vec![];
+        for (param, name, span) in names {
+            let entry = match param {
+                Param::Memory(var) => {
+                    self.taken.insert(function.variables[*var].name.clone());
+                    Entry::Local(*var)
+                }
+                Param::Reg(reg) => {
+                    self.taken.insert(function.regs[*reg].name.clone());
+                    Entry::Reg { ty: function.regs[*reg].ty, reg: Some(*reg) }
+                }
+            };
+            if let Err(earlier) = self.declare(name, entry, *span) {
+                twice.push((*name, *span, earlier));
+            }
+        }
+        twice
+    }
+}

@@ -1,0 +1,357 @@
+//! Operands (manual: "Instruction Operands").
+//!
+//! Operands are read without knowing the instruction; which form they fit is decided afterwards. Only a lone name that is
+//! not declared stays open until then: it may be a label that comes later.
+
+use super::body::Body;
+use super::lexer::{TokenKind, shorten};
+use super::names::Entry;
+use super::{MAX_DEPTH, MAX_VECTOR, Parsed, Parser, Reported, codes};
+use crate::inst::{Address, Base, Call, Callee, Operand, Selector, Symbol, TextureOperand};
+use crate::module::Reg;
+use crate::table::Special;
+use broadloom_diag::{Diagnostic, Span};
+
+/// An operand, or a name that may turn out to be a label.
+#[derive(Clone, Debug)]
+pub(super) enum Raw<'a> {
+    Known(Operand),
+    Name(&'a str),
+}
+
+/// What a name turned out to be.
+enum Named {
+    Operand(Operand),
+    Nothing,
+}
+
+impl<'a> Parser<'a> {
+    /// All operands up to the `;`, with whether each was joined to the one before with `|`, and their places.
+    pub(super) fn operands(&mut self, body: &mut Body<'_, 'a>) -> Parsed<Vec<(Raw<'a>, bool, Span)>> {
+        let mut list = vec![];
+        if self.is_sign(b';') {
+            return Ok(list);
+        }
+        let mut paired = false;
+        loop {
+            let start = self.here();
+            let raw = self.operand(body, 0)?;
+            list.push((raw, paired, start.to(self.last())));
+            if list.len() > MAX_VECTOR {
+                return Err(self.report(Diagnostic::error(codes::LIMIT, "too many operands").at(start, "")));
+            }
+            paired = self.eat(b'|');
+            if !paired && !self.eat(b',') {
+                return Ok(list);
+            }
+        }
+    }
+
+    fn too_deep(&mut self) -> Reported {
+        let place = self.here();
+        self.report(
+            Diagnostic::error(codes::LIMIT, format!("operands nested deeper than {MAX_DEPTH} levels")).at(place, "too deep"),
+        )
+    }
+
+    fn operand(&mut self, body: &mut Body<'_, 'a>, depth: usize) -> Parsed<Raw<'a>> {
+        if depth > MAX_DEPTH {
+            return Err(self.too_deep());
+        }
+        let place = self.here();
+        match self.kind() {
+            TokenKind::Sign(b'[') => self.bracketed(body, depth).map(Raw::Known),
+            TokenKind::Sign(b'{') => self.vector(body, depth).map(Raw::Known),
+            TokenKind::Sign(b'!') => {
+                self.bump();
+                let reg = self.register(body)?;
+                Ok(Raw::Known(Operand::Not(reg)))
+            }
+            TokenKind::Sign(b'-') if self.kind_ahead(1) == TokenKind::Name && !self.is_warp_size(1) => {
+                self.bump();
+                let reg = self.register(body)?;
+                let selector = self.selector()?;
+                Ok(Raw::Known(Operand::Part { reg, negated: true, selector }))
+            }
+            TokenKind::Imm(_) | TokenKind::Sign(b'-' | b'+' | b'(' | b'~') => Ok(Raw::Known(Operand::Imm(self.expression()?))),
+            TokenKind::Name if self.is_warp_size(0) => Ok(Raw::Known(Operand::Imm(self.expression()?))),
+            TokenKind::Name => {
+                let token = self.bump();
+                let name = self.text_of(token);
+                if name == "_" {
+                    return Ok(Raw::Known(Operand::Sink));
+                }
+                match self.named(body, name, place)? {
+                    Named::Operand(operand) => Ok(Raw::Known(operand)),
+                    Named::Nothing => Ok(Raw::Name(name)),
+                }
+            }
+            _ => Err(self.unexpected("an operand")),
+        }
+    }
+
+    fn is_warp_size(&self, ahead: usize) -> bool {
+        let token = self.tokens[(self.at + ahead).min(self.tokens.len() - 1)];
+        token.kind == TokenKind::Name && self.text_of(token) == "WARP_SZ"
+    }
+
+    pub(super) fn undeclared(&mut self, name: &str, span: Span) -> Reported {
+        let what = if name.starts_with('%') { "register" } else { "name" };
+        self.report(
+            Diagnostic::error(codes::UNDECLARED, format!("no {what} `{}` is declared", shorten(name)))
+                .at(span, "not declared before its use"),
+        )
+    }
+
+    /// What a name that was just read stands for, with the `.x`, `.b0` or `+4` behind it.
+    fn named(&mut self, body: &mut Body<'_, 'a>, name: &'a str, span: Span) -> Parsed<Named> {
+        let operand = match body.names.find(body.function, name) {
+            Some(Entry::Reg { reg: Some(reg), .. }) => match self.selector()? {
+                Some(selector) => Operand::Part { reg, negated: false, selector: Some(selector) },
+                None => Operand::Reg(reg),
+            },
+            Some(Entry::Vector { regs }) => match self.dotted() {
+                Some(part @ ("x" | "y" | "z" | "w" | "r" | "g" | "b" | "a")) => {
+                    let index = match part {
+                        "x" | "r" => 0,
+                        "y" | "g" => 1,
+                        "z" | "b" => 2,
+                        _ => 3,
+                    };
+                    self.bump();
+                    match regs.get(index) {
+                        Some(reg) => Operand::Reg(*reg),
+                        None => return Err(self.undeclared(&format!("{name}.{part}"), span)),
+                    }
+                }
+                _ => Operand::Vector(regs.into_iter().map(Operand::Reg).collect()),
+            },
+            Some(Entry::Local(var)) => Operand::Symbol(Symbol::Local(var), self.symbol_offset()?),
+            Some(Entry::Targets(targets)) => Operand::Targets(targets),
+            Some(Entry::Proto(_)) | Some(Entry::Reg { reg: None, .. }) => {
+                let message = format!("`{}` cannot stand here", shorten(name));
+                return Err(self.report(Diagnostic::error(codes::WRONG_NAME, message).at(span, "the name of a prototype")));
+            }
+            None => match self.globals.get(name).copied() {
+                Some(symbol) => Operand::Symbol(symbol, self.symbol_offset()?),
+                None => match self.special(name) {
+                    Some(special) => Operand::Special(special),
+                    None => return Ok(Named::Nothing),
+                },
+            },
+        };
+        Ok(Named::Operand(operand))
+    }
+
+    fn symbol_offset(&mut self) -> Parsed<i64> {
+        if self.is_sign(b'+') || self.is_sign(b'-') { self.signed_offset() } else { Ok(0) }
+    }
+
+    /// A special register, with its component if it has one.
+    fn special(&mut self, name: &str) -> Option<Special> {
+        if !name.starts_with('%') {
+            return None;
+        }
+        if let Some(part) = self.dotted()
+            && let Some(special) = Special::from_text(&format!("{name}.{part}"))
+        {
+            self.bump();
+            return Some(special);
+        }
+        Special::from_text(name)
+    }
+
+    /// `.b0` or `.h1` behind a register of a video instruction.
+    fn selector(&mut self) -> Parsed<Option<Selector>> {
+        let Some(word) = self.dotted() else { return Ok(None) };
+        let selector = match word {
+            "b0" => Selector::B0,
+            "b1" => Selector::B1,
+            "b2" => Selector::B2,
+            "b3" => Selector::B3,
+            "h0" => Selector::H0,
+            "h1" => Selector::H1,
+            _ => match Selector::from_lanes(word) {
+                Some(selector) => selector,
+                None => return Err(self.unexpected("a part of a register such as `.b0`, or the next operand")),
+            },
+        };
+        self.bump();
+        Ok(Some(selector))
+    }
+
+    pub(super) fn register(&mut self, body: &mut Body<'_, 'a>) -> Parsed<Reg> {
+        let (name, span) = self.expect_name("a register")?;
+        match body.names.find(body.function, name) {
+            Some(Entry::Reg { reg: Some(reg), .. }) => Ok(reg),
+            Some(_) => {
+                let message = format!("`{}` is not a register", shorten(name));
+                Err(self.report(Diagnostic::error(codes::WRONG_NAME, message).at(span, "expected a register")))
+            }
+            None => Err(self.undeclared(name, span)),
+        }
+    }
+
+    fn vector(&mut self, body: &mut Body<'_, 'a>, depth: usize) -> Parsed<Operand> {
+        let open = self.expect(b'{')?;
+        let mut list = vec![];
+        while !self.is_sign(b'}') {
+            let place = self.here();
+            match self.operand(body, depth + 1)? {
+                Raw::Known(operand) => list.push(operand),
+                Raw::Name(name) => return Err(self.undeclared(name, place)),
+            }
+            if list.len() > MAX_VECTOR {
+                return Err(self.report(
+                    Diagnostic::error(codes::LIMIT, format!("more than {MAX_VECTOR} elements")).at(open, "in this vector"),
+                ));
+            }
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        self.expect(b'}')?;
+        Ok(Operand::Vector(list.into_boxed_slice()))
+    }
+
+    /// `[a]`, `[a+4]`, `[16]`, `[tex, {x, y}]`.
+    fn bracketed(&mut self, body: &mut Body<'_, 'a>, depth: usize) -> Parsed<Operand> {
+        self.expect(b'[')?;
+        let base = self.address(body)?;
+        let mut rest = vec![];
+        while self.eat(b',') {
+            let place = self.here();
+            match self.operand(body, depth + 1)? {
+                Raw::Known(operand) => rest.push(operand),
+                Raw::Name(name) => return Err(self.undeclared(name, place)),
+            }
+            if rest.len() > MAX_VECTOR {
+                return Err(self.report(Diagnostic::error(codes::LIMIT, "too many operands").at(place, "")));
+            }
+        }
+        self.expect(b']')?;
+        Ok(if rest.is_empty() { Operand::Memory(base) } else { Operand::Texture(Box::new(TextureOperand { base, rest })) })
+    }
+
+    fn address(&mut self, body: &mut Body<'_, 'a>) -> Parsed<Address> {
+        let place = self.here();
+        if self.kind() != TokenKind::Name {
+            return Ok(Address { base: Base::Absolute, offset: self.integer_expression()? });
+        }
+        let token = self.bump();
+        let name = self.text_of(token);
+        match self.named(body, name, place)? {
+            Named::Operand(Operand::Reg(reg)) => Ok(Address { base: Base::Reg(reg), offset: self.symbol_offset()? }),
+            Named::Operand(Operand::Symbol(symbol, offset)) => Ok(Address { base: Base::Symbol(symbol), offset }),
+            Named::Operand(_) => {
+                let message = format!("`{}` is not an address", shorten(name));
+                Err(self.report(Diagnostic::error(codes::WRONG_NAME, message).at(place, "expected a register or a variable")))
+            }
+            Named::Nothing => Err(self.undeclared(name, place)),
+        }
+    }
+
+    /// `(result), function, (arguments), prototype` with all but the function optional.
+    pub(super) fn call_operands(&mut self, body: &mut Body<'_, 'a>) -> Parsed<Call> {
+        let mut results = vec![];
+        if self.is_sign(b'(') {
+            results = self.parenthesised(body)?;
+            self.expect(b',')?;
+        }
+        let (name, span) = self.expect_name("the function to call")?;
+        let mut callee = match body.names.find(body.function, name) {
+            Some(Entry::Reg { reg: Some(reg), .. }) => Callee::Indirect { reg, proto: None },
+            Some(_) => {
+                let message = format!("`{}` cannot be called", shorten(name));
+                return Err(
+                    self.report(Diagnostic::error(codes::WRONG_NAME, message).at(span, "neither a function nor a register"))
+                );
+            }
+            None => match self.globals.get(name) {
+                Some(Symbol::Func(func)) => Callee::Direct(*func),
+                Some(_) => {
+                    let message = format!("`{}` cannot be called", shorten(name));
+                    return Err(self.report(Diagnostic::error(codes::WRONG_NAME, message).at(span, "not a function")));
+                }
+                None if name == body.function.name => match self.globals.get(name) {
+                    Some(Symbol::Func(func)) => Callee::Direct(*func),
+                    _ => return Err(self.undeclared(name, span)),
+                },
+                None => {
+                    let message = format!("no function `{}` is declared", shorten(name));
+                    return Err(self.report(
+                        Diagnostic::error(codes::UNDECLARED, message)
+                            .at(span, "not declared before its use")
+                            .help("declare it first: `.func name (…);`, or `.extern .func name (…);` if it is defined elsewhere"),
+                    ));
+                }
+            },
+        };
+        let mut arguments = vec![];
+        if self.eat(b',') {
+            if self.is_sign(b'(') {
+                arguments = self.parenthesised(body)?;
+                if self.eat(b',') {
+                    self.prototype(body, &mut callee)?;
+                }
+            } else {
+                self.prototype(body, &mut callee)?;
+            }
+        }
+        Ok(Call { results, callee, arguments })
+    }
+
+    fn prototype(&mut self, body: &mut Body<'_, 'a>, callee: &mut Callee) -> Parsed<()> {
+        let (name, span) = self.expect_name("the name of a prototype")?;
+        match (body.names.find(body.function, name), callee) {
+            (Some(Entry::Proto(found)), Callee::Indirect { proto, .. }) => {
+                *proto = Some(found);
+                Ok(())
+            }
+            (Some(Entry::Proto(_)), Callee::Direct(_)) => {
+                Err(self.report(Diagnostic::error(codes::WRONG_NAME, "a call by name takes no prototype").at(span, "")))
+            }
+            _ => {
+                let message = format!("no prototype `{}` is declared", shorten(name));
+                Err(self
+                    .report(Diagnostic::error(codes::UNDECLARED, message).at(span, "expected the name of a `.callprototype`")))
+            }
+        }
+    }
+
+    fn parenthesised(&mut self, body: &mut Body<'_, 'a>) -> Parsed<Vec<Operand>> {
+        let open = self.expect(b'(')?;
+        let mut list = vec![];
+        while !self.is_sign(b')') {
+            let place = self.here();
+            match self.operand(body, 1)? {
+                Raw::Known(operand) => list.push(operand),
+                Raw::Name(name) => return Err(self.undeclared(name, place)),
+            }
+            if list.len() > 4096 {
+                return Err(self.report(Diagnostic::error(codes::LIMIT, "more than 4096 arguments").at(open, "in this list")));
+            }
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        self.expect(b')')?;
+        Ok(list)
+    }
+}
+
+impl Selector {
+    /// `.b3210` or `.h10`: the source of each lane, lane 0 last in the text.
+    fn from_lanes(word: &str) -> Option<Selector> {
+        let (digits, lanes, most) = match word.as_bytes().first()? {
+            b'b' => (&word[1..], 4, b'7'),
+            b'h' => (&word[1..], 2, b'3'),
+            _ => return None,
+        };
+        if digits.len() != lanes || !digits.bytes().all(|digit| (b'0'..=most).contains(&digit)) {
+            return None;
+        }
+        let value = digits.bytes().fold(0u16, |value, digit| (value << 4) | u16::from(digit - b'0'));
+        Some(Selector::Lanes(if lanes == 2 { value | 0x8000 } else { value }))
+    }
+}

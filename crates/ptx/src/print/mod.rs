@@ -1,0 +1,102 @@
+//! [`Module`] to text that NVIDIA's tools take.
+//!
+//! The print is canonical: the same module always gives the same text, and parsing the text gives the same module. All
+//! declarations of a function stand at its top, registers as ranges where their names allow it.
+
+mod body;
+mod declare;
+
+use crate::module::{Func, Function, Item, Module, Section};
+use std::fmt::Write as _;
+
+/// A module as text.
+///
+/// ```
+/// # use broadloom_diag::Sources;
+/// let mut sources = Sources::new();
+/// let id = sources.add("k.ptx", ".version 7.0 .target sm_75 .address_size 64 .entry k() { ret ; }");
+/// let module = broadloom_ptx::parse(&sources, id).unwrap();
+/// assert!(broadloom_ptx::print(&module).contains("\tret;\n"));
+/// ```
+pub fn print(module: &Module) -> String {
+    let mut printer = Printer { module, out: String::new() };
+    printer.print_module();
+    printer.out
+}
+
+/// Prints parts of a module: whole functions, single instructions.
+pub struct Printer<'m> {
+    module: &'m Module,
+    out: String,
+}
+
+impl<'m> Printer<'m> {
+    /// A printer for parts of a module.
+    pub fn new(module: &'m Module) -> Self {
+        Printer { module, out: String::new() }
+    }
+
+    /// One instruction on one line, without its newline.
+    pub fn instruction(mut self, function: &Function, inst: crate::module::Inst) -> String {
+        self.print_instruction(function, &function.insts[inst]);
+        self.out
+    }
+
+    /// A function with its body.
+    pub fn function(mut self, func: Func) -> String {
+        self.print_function(&self.module.functions[func], true);
+        self.out
+    }
+
+    fn line(&mut self, text: &str) {
+        self.out.push_str(text);
+        self.out.push('\n');
+    }
+
+    fn print_module(&mut self) {
+        let module = self.module;
+        let _ = writeln!(self.out, ".version {}", module.version);
+        let _ = write!(self.out, ".target sm_{}", module.target.sm);
+        self.out.extend(module.target.suffix);
+        for option in &module.target.options {
+            let _ = write!(self.out, ", {option}");
+        }
+        let _ = writeln!(self.out, "\n.address_size {}", module.address_size);
+        for item in &module.items {
+            match item {
+                Item::Variable(var) => {
+                    self.out.push('\n');
+                    self.print_variable(&module.variables[*var], None);
+                    self.line(";");
+                }
+                Item::Declaration(func) => self.print_function(&module.functions[*func], false),
+                Item::Definition(func) => self.print_function(&module.functions[*func], true),
+                Item::Alias(alias) => {
+                    let (new, old) = (&module.functions[alias.alias].name, &module.functions[alias.aliasee].name);
+                    let _ = writeln!(self.out, "\n.alias {new}, {old};");
+                }
+                Item::File(file) => {
+                    let _ = write!(self.out, "\n.file {} \"{}\"", file.number, file.name);
+                    if let Some((time, size)) = file.stamp {
+                        let _ = write!(self.out, ", {time}, {size}");
+                    }
+                    self.out.push('\n');
+                }
+                Item::Section(section) => self.print_section(section),
+                Item::Pragma(text) => {
+                    let _ = writeln!(self.out, "\n.pragma \"{text}\";");
+                }
+            }
+        }
+    }
+
+    fn print_section(&mut self, section: &Section) {
+        if section.name == "@@DWARF" {
+            section.lines.iter().for_each(|line| self.line(line));
+            return;
+        }
+        let _ = writeln!(self.out, "\n.section {}\n{{", section.name);
+        section.lines.iter().for_each(|line| self.line(line));
+        self.line("}");
+    }
+}

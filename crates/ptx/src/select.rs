@@ -1,0 +1,201 @@
+//! From a mnemonic to the forms that it can mean.
+//!
+//! Used by the parser (words of text) and the builder (modifiers of a program). Modifiers are matched in the order of the
+//! form's slots; where several forms of an instruction take the same modifiers, the operands decide.
+
+use crate::inst::{Modifiers, Operand};
+use crate::table::{FormId, Length, Modifier, OperandKind, OperandSpec, Presence, ROOTS, Row, Slot, rows_of_root};
+
+/// Whether a table row starts with this word.
+pub fn is_known_root(word: &str) -> bool {
+    !rows_of_root(word).is_empty()
+}
+
+/// The rows whose name starts with a word, longest names first.
+pub fn rows(root: &str) -> impl Iterator<Item = &'static Row> {
+    rows_of_root(root).iter().map(|&index| &Row::all()[usize::from(index)])
+}
+
+/// The words of a row's name behind the first: `warp`, `sync` of `bar.warp.sync`.
+fn name_tail(row: &Row) -> impl Iterator<Item = &'static str> + use<> {
+    row.name.split('.').skip(1)
+}
+
+/// All forms that a root and its dotted words can mean, each with its modifiers in slots, in the order of the table.
+/// Rows with longer names come first.
+pub fn candidates(root: &str, words: &[&str]) -> Vec<(FormId, Modifiers)> {
+    let mut found = vec![];
+    for row in rows(root) {
+        let Some(rest) = without_name(row, words) else { continue };
+        let Some(modifiers) = rest.iter().map(|word| Modifier::from_text(word)).collect::<Option<Vec<_>>>() else { continue };
+        for form in row.forms() {
+            found.extend(fill_slots(form.get().slots, &modifiers).map(|slots| (form, slots)));
+        }
+    }
+    found
+}
+
+/// The words without those of the row's name, which may stand anywhere among them: compilers write `vote.ballot.sync.b32`
+/// for `vote.sync.ballot.b32`.
+fn without_name<'w>(row: &Row, words: &[&'w str]) -> Option<Vec<&'w str>> {
+    let mut rest = words.to_vec();
+    for word in name_tail(row) {
+        let at = rest.iter().position(|other| *other == word)?;
+        rest.remove(at);
+    }
+    Some(rest)
+}
+
+/// The modifiers laid into slots, or `None` if they do not fit: in their order, else each in the first free slot that has
+/// it, since NVIDIA's compilers write `atom.add.acquire.gpu.u32` for `atom.acquire.gpu.add.u32`.
+pub fn fill_slots(slots: &[Slot], modifiers: &[Modifier]) -> Option<Modifiers> {
+    let mut filled = Modifiers::new();
+    if fill(slots, modifiers, &mut filled) {
+        return Some(filled);
+    }
+    let mut filled: Modifiers = slots.iter().map(|_| None).collect();
+    for modifier in modifiers {
+        let free = slots.iter().zip(&mut filled).find(|(slot, place)| place.is_none() && slot.choices.contains(modifier));
+        *free?.1 = Some(*modifier);
+    }
+    let complete = slots.iter().zip(&filled).all(|(slot, place)| slot.optional || place.is_some());
+    complete.then_some(filled)
+}
+
+fn fill(slots: &[Slot], modifiers: &[Modifier], filled: &mut Modifiers) -> bool {
+    let Some((slot, later)) = slots.split_first() else { return modifiers.is_empty() };
+    if let Some((first, rest)) = modifiers.split_first()
+        && slot.choices.contains(first)
+    {
+        filled.push(Some(*first));
+        if fill(later, rest, filled) {
+            return true;
+        }
+        filled.pop();
+    }
+    if slot.optional {
+        filled.push(None);
+        if fill(later, modifiers, filled) {
+            return true;
+        }
+        filled.pop();
+    }
+    false
+}
+
+/// Whether an operand has the outer shape that a place asks for. Types are the verifier's business.
+pub fn shape_fits(spec: &OperandSpec, modifiers: &Modifiers, operand: &Operand) -> bool {
+    let vector = |operand: &Operand| matches!(operand, Operand::Vector(_));
+    let scalar = |operand: &Operand| match operand {
+        Operand::Reg(_) => spec.kind != OperandKind::Immediate,
+        Operand::Part { .. } => spec.kind == OperandKind::Value,
+        Operand::Not(_) => spec.kind == OperandKind::Negatable,
+        Operand::Imm(_) => {
+            !spec.written && matches!(spec.kind, OperandKind::Value | OperandKind::Immediate | OperandKind::Negatable)
+        }
+        Operand::Special(_) => !spec.written && spec.kind == OperandKind::Value,
+        Operand::Symbol(..) => !spec.written && spec.symbol,
+        Operand::Sink => spec.written,
+        _ => false,
+    };
+    match spec.kind {
+        OperandKind::Value | OperandKind::Immediate | OperandKind::Negatable => match spec.length {
+            Length::One => scalar(operand),
+            Length::Exactly(count) => matches!(operand, Operand::Vector(list) if list.len() == usize::from(count)),
+            Length::Any => vector(operand) || scalar(operand),
+            Length::Parts => vector(operand),
+            Length::Slot(slot) => match modifiers[usize::from(slot)].and_then(Modifier::vector_length) {
+                Some(count) => matches!(operand, Operand::Vector(list) if list.len() == usize::from(count)),
+                None => scalar(operand),
+            },
+        },
+        OperandKind::Memory => matches!(operand, Operand::Memory(_)),
+        OperandKind::Texture | OperandKind::Tensor => matches!(operand, Operand::Texture(_)),
+        OperandKind::Label => matches!(operand, Operand::Label(_)),
+        OperandKind::Targets => matches!(operand, Operand::Targets(_)),
+        OperandKind::Call => matches!(operand, Operand::Call(_)),
+    }
+}
+
+/// Lays operands into the places of a form: [`Operand::Absent`] for a paired one that is missing. `None` when they do not
+/// fit. `pairs[i]` says whether operand `i` was joined to the one before it with `|`.
+pub fn fill_operands<'a>(
+    form: FormId,
+    modifiers: &Modifiers,
+    operands: &'a [Operand],
+    pairs: &[bool],
+) -> Option<Vec<Option<&'a Operand>>> {
+    let specs = form.get().operands;
+    let mut places: Vec<Option<&Operand>> = Vec::with_capacity(specs.len());
+    let mut next = 0;
+    for spec in specs {
+        let here = operands.get(next).filter(|_| pairs[next] == spec.paired);
+        match here {
+            Some(operand) if shape_fits(spec, modifiers, operand) => {
+                places.push(Some(operand));
+                next += 1;
+            }
+            _ if spec.paired && spec.presence == Presence::Optional => places.push(None),
+            // The rest may be left out when nothing is left.
+            _ if spec.presence == Presence::Optional && next == operands.len() => break,
+            _ => return None,
+        }
+    }
+    (next == operands.len()).then_some(places)
+}
+
+/// The known first word nearest to a misspelt one.
+pub fn nearest_root(word: &str) -> Option<&'static str> {
+    nearest(word, ROOTS.iter().copied())
+}
+
+/// The nearest of some words, if any is near enough to be meant.
+pub fn nearest<'a>(word: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    if word.len() > 64 {
+        return None;
+    }
+    let limit = (word.chars().count() / 3).clamp(1, 2);
+    words.map(|other| (distance(word, other), other)).filter(|(distance, _)| *distance <= limit).min().map(|(_, other)| other)
+}
+
+/// How many letters to add, drop, change or swap with a neighbour.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut before = vec![0; b.len() + 1];
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 0..a.len() {
+        let mut row = vec![i + 1];
+        for j in 0..b.len() {
+            let change = last[j] + usize::from(a[i] != b[j]);
+            let mut best = change.min(last[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
+                best = best.min(before[j - 1] + 1);
+            }
+            row.push(best);
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_forms_by_modifiers() {
+        assert!(!candidates("add", &["rn", "ftz", "f32"]).is_empty());
+        assert!(!candidates("bar", &["warp", "sync"]).is_empty());
+        assert!(!candidates("atom", &["add", "acquire", "gpu", "u32"]).is_empty());
+        assert!(candidates("add", &["rn", "rz", "f32"]).is_empty());
+        assert!(candidates("add", &["f33"]).is_empty());
+        assert!(candidates("nothing", &[]).is_empty());
+    }
+
+    #[test]
+    fn suggests_near_words() {
+        assert_eq!(nearest_root("mvo"), Some("mov"));
+        assert_eq!(nearest_root("addd"), Some("add"));
+        assert_eq!(nearest_root("frobnicate"), None);
+    }
+}

@@ -1,0 +1,346 @@
+//! The instruction table: what `instructions/*.inst` says, as data.
+//!
+//! A [`Row`] is an instruction, a [`Form`] one of its shapes: which modifiers in which order, which operands of which
+//! types. Everything that knows instructions (parser, printer, builder, verifier, generators, the reference page) reads it
+//! here; nothing else in the workspace lists them.
+
+use crate::types::{IsaVersion, Type};
+
+include!(concat!(env!("OUT_DIR"), "/table.rs"));
+
+/// An instruction.
+#[derive(Debug)]
+pub struct Row {
+    /// The instruction.
+    pub opcode: Opcode,
+    /// Its name in PTX, with the words that always follow: `bar.warp.sync`.
+    pub name: &'static str,
+    /// What it does.
+    pub summary: &'static str,
+    /// The heading it stands under in the manual.
+    pub group: &'static str,
+    /// What kind of work it is.
+    pub class: Class,
+    /// What it does beside computing its result.
+    pub effects: Effects,
+    first_form: u16,
+    form_count: u16,
+}
+
+impl Row {
+    /// Its shapes.
+    pub fn forms(&self) -> impl Iterator<Item = FormId> + use<> {
+        (self.first_form..self.first_form + self.form_count).map(FormId)
+    }
+
+    /// All instructions, in the order of the table.
+    pub fn all() -> &'static [Row] {
+        &ROWS
+    }
+}
+
+impl Opcode {
+    /// Its row.
+    pub fn row(self) -> &'static Row {
+        &ROWS[self as usize]
+    }
+
+    /// Its name in PTX.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+}
+
+/// Names one shape of one instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FormId(u16);
+
+impl FormId {
+    /// The shape.
+    pub fn get(self) -> &'static Form {
+        &FORMS[usize::from(self.0)]
+    }
+
+    /// Its number in the table.
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+impl std::fmt::Debug for FormId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.get().opcode.name(), self.get().notation)
+    }
+}
+
+/// One shape of an instruction.
+#[derive(Debug)]
+pub struct Form {
+    /// The instruction.
+    pub opcode: Opcode,
+    /// Modifiers and operands as the table writes them.
+    pub notation: &'static str,
+    /// The version of PTX that brought it.
+    pub isa: IsaVersion,
+    /// The first target that has it.
+    pub sm: u16,
+    /// The targets that alone have it.
+    pub only: Option<&'static str>,
+    /// How exact its result is.
+    pub exactness: Exactness,
+    /// Its modifiers, in order.
+    pub slots: &'static [Slot],
+    /// Its operands, in order.
+    pub operands: &'static [OperandSpec],
+}
+
+/// A place for a modifier.
+#[derive(Debug)]
+pub struct Slot {
+    /// How operands refer to it.
+    pub name: Option<char>,
+    /// Whether it may be left out.
+    pub optional: bool,
+    /// What may stand there.
+    pub choices: &'static [Modifier],
+}
+
+/// A place for an operand.
+#[derive(Debug)]
+pub struct OperandSpec {
+    /// The manual's name.
+    pub name: &'static str,
+    /// Whether the instruction writes it.
+    pub written: bool,
+    /// What may stand there.
+    pub kind: OperandKind,
+    /// Of which type.
+    pub ty: TypeRule,
+    /// How many registers.
+    pub length: Length,
+    /// Whether the register may be wider than the type.
+    pub wider: bool,
+    /// Whether `_` may stand there.
+    pub sink: bool,
+    /// Whether the address of a symbol or a special register may stand there.
+    pub symbol: bool,
+    /// Whether it is joined to the one before with `|`.
+    pub paired: bool,
+    /// Whether it may be left out.
+    pub presence: Presence,
+}
+
+/// What may stand in the place of an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OperandKind {
+    /// A register or, when read, an immediate.
+    Value,
+    /// An immediate.
+    Immediate,
+    /// A predicate, perhaps behind `!`.
+    Negatable,
+    /// An address in brackets.
+    Memory,
+    /// A texture with coordinates, in brackets.
+    Texture,
+    /// A tensor map with coordinates, in brackets.
+    Tensor,
+    /// A label.
+    Label,
+    /// A list of labels.
+    Targets,
+    /// All operands of a `call`.
+    Call,
+}
+
+/// How the type of an operand follows from the modifiers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TypeRule {
+    /// It has none.
+    Untyped,
+    /// What the slot with this index says.
+    Slot(u8),
+    /// Twice as wide as what the slot says.
+    Wide(u8),
+    /// Always this one.
+    Fixed(Type),
+}
+
+/// How many registers an operand has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Length {
+    /// One.
+    One,
+    /// As many as the slot with this index says (`.v2`, `.v4`, …), one if it is empty.
+    Slot(u8),
+    /// This many, in braces.
+    Exactly(u8),
+    /// One, or any number in braces.
+    Any,
+    /// Two or more in braces that together are as wide as the type.
+    Parts,
+}
+
+/// Whether an operand may be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Presence {
+    /// Always there.
+    Required,
+    /// May be left out, with all that follow.
+    Optional,
+    /// There exactly when the one before is.
+    WithPrevious,
+}
+
+/// How exact a result is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Exactness {
+    /// One result is right, and that one is given.
+    Exact,
+    /// The manual allows an error, in these words.
+    Error(&'static str),
+}
+
+/// What kind of work an instruction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the names are the manual's chapters")]
+pub enum Class {
+    Arith,
+    Float,
+    Half,
+    Compare,
+    Logic,
+    Shift,
+    Bits,
+    Carry,
+    Video,
+    Convert,
+    Move,
+    Memory,
+    Address,
+    Control,
+    Barrier,
+    Warp,
+    Atomic,
+    Fence,
+    Misc,
+    Texture,
+    Surface,
+    Matrix,
+    Async,
+    Cluster,
+}
+
+impl Class {
+    /// Whether every executor runs it; the others may be refused, with their place.
+    pub fn is_general(self) -> bool {
+        match self {
+            Class::Arith | Class::Float | Class::Half | Class::Compare | Class::Logic | Class::Shift | Class::Bits => true,
+            Class::Carry | Class::Video | Class::Convert | Class::Move | Class::Memory | Class::Address => true,
+            Class::Control | Class::Barrier | Class::Warp | Class::Atomic | Class::Fence | Class::Misc => true,
+            Class::Texture | Class::Surface | Class::Matrix | Class::Async | Class::Cluster => false,
+        }
+    }
+}
+
+/// What an instruction does beside computing its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Effects(u16);
+
+impl Effects {
+    /// Reads memory.
+    pub const READ: Effects = Effects(1);
+    /// Writes memory.
+    pub const WRITE: Effects = Effects(2);
+    /// Reads and writes memory in one step.
+    pub const ATOMIC: Effects = Effects(4);
+    /// Waits for other threads of the CTA.
+    pub const BARRIER: Effects = Effects(8);
+    /// Exchanges with, or waits for, lanes of the warp.
+    pub const WARP: Effects = Effects(16);
+    /// Ends a block.
+    pub const CONTROL: Effects = Effects(32);
+    /// Calls a function.
+    pub const CALL: Effects = Effects(64);
+    /// Ends the kernel with an error.
+    pub const TRAP: Effects = Effects(128);
+    /// Orders memory accesses.
+    pub const FENCE: Effects = Effects(256);
+    /// Gives another result each time.
+    pub const VARIES: Effects = Effects(512);
+    /// Is seen from outside.
+    pub const VISIBLE: Effects = Effects(1024);
+
+    /// Whether all of `other` are among these.
+    pub const fn has(self, other: Effects) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether there are none: the instruction may be removed, repeated or moved.
+    pub const fn is_pure(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// A special register.
+#[derive(Debug)]
+pub struct SpecialRow {
+    /// The name as PTX writes it.
+    pub name: &'static str,
+    /// Its type.
+    pub ty: Type,
+    /// What it holds.
+    pub summary: &'static str,
+    /// The version of PTX that brought it.
+    pub isa: IsaVersion,
+    /// The first target that has it.
+    pub sm: u16,
+}
+
+impl Modifier {
+    /// The type that it spells, if it is one.
+    pub fn ty(self) -> Option<Type> {
+        Type::from_name(self.text())
+    }
+
+    /// How many elements a vector modifier (`.v2`, `.v4`, `.v8`) asks for.
+    pub fn vector_length(self) -> Option<u8> {
+        match self.text() {
+            "v2" => Some(2),
+            "v4" => Some(4),
+            "v8" => Some(8),
+            _ => None,
+        }
+    }
+}
+
+impl Form {
+    /// The operands as a person would write them: `d, a, [b]`.
+    pub fn operand_notation(&self) -> String {
+        let mut text = String::new();
+        let mut open = 0;
+        for (index, spec) in self.operands.iter().enumerate() {
+            let optional = spec.presence == Presence::Optional;
+            if optional {
+                text.push('[');
+            }
+            if index > 0 {
+                text.push_str(if spec.paired { "|" } else { ", " });
+            }
+            text.push_str(&match (spec.kind, spec.length) {
+                (OperandKind::Memory, _) => format!("[{}]", spec.name),
+                (OperandKind::Texture | OperandKind::Tensor, _) => format!("[{}, {{…}}]", spec.name),
+                (_, Length::Exactly(count)) => format!("{{{}0, …}} ({count} of them)", spec.name),
+                (_, Length::Parts) => format!("{{{}0, …}}", spec.name),
+                (_, Length::One | Length::Any | Length::Slot(_)) => spec.name.to_owned(),
+            });
+            if optional && spec.paired {
+                text.push(']');
+            } else if optional {
+                open += 1;
+            }
+        }
+        text.push_str(&"]".repeat(open));
+        text
+    }
+}

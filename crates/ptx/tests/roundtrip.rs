@@ -1,0 +1,65 @@
+//! Every module of the corpus survives parse, print and parse again.
+//!
+//! `BROADLOOM_PTX_DIR=folder` adds a folder of PTX files of your own; with `BROADLOOM_PRINT_DIR=folder` the prints are written
+//! there, for NVIDIA's assembler to judge.
+
+use broadloom_diag::Sources;
+use broadloom_ptx::{Module, parse, print};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn ptx_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            ptx_files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "ptx") {
+            found.push(path);
+        }
+    }
+}
+
+fn parse_text(name: &str, text: &str) -> Result<Module, String> {
+    let mut sources = Sources::new();
+    let id = sources.add(name, text);
+    let mut module = parse(&sources, id).map_err(|diagnostics| sources.render_all(&diagnostics))?;
+    module.strip_spans();
+    Ok(module)
+}
+
+fn round_trip(name: &str, text: &str) -> Result<String, String> {
+    let module = parse_text(name, text)?;
+    let printed = print(&module);
+    let again = parse_text(&format!("{name} (printed)"), &printed)?;
+    if print(&again) != printed {
+        return Err(format!("{name}: the print is not a fixed point"));
+    }
+    if again != module {
+        return Err(format!("{name}: the printed module is not the same"));
+    }
+    Ok(printed)
+}
+
+#[test]
+fn corpus_survives() {
+    let mut folders = vec![PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/ptx"))];
+    folders.extend(std::env::var_os("BROADLOOM_PTX_DIR").map(PathBuf::from));
+    let prints = std::env::var_os("BROADLOOM_PRINT_DIR").map(PathBuf::from);
+    let mut files = vec![];
+    folders.iter().for_each(|folder| ptx_files(folder, &mut files));
+    files.sort();
+    let mut failures = vec![];
+    for path in &files {
+        let text = fs::read_to_string(path).unwrap();
+        match round_trip(&path.display().to_string(), &text) {
+            Ok(printed) => {
+                if let Some(folder) = &prints {
+                    fs::write(folder.join(path.file_name().unwrap()), printed).unwrap();
+                }
+            }
+            Err(error) => failures.push(error.lines().take(12).collect::<Vec<_>>().join("\n")),
+        }
+    }
+    assert!(!files.is_empty(), "no PTX files found");
+    assert!(failures.is_empty(), "{} of {} files failed:\n{}", failures.len(), files.len(), failures.join("\n\n"));
+}
