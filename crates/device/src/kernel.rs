@@ -1,0 +1,258 @@
+//! Modules, kernels and launches.
+
+use crate::{Buffer, Device, Element, Error, GlobalVariable, LoadedModule, Result, Stream};
+use broadloom_ptx::{Func, Function, Param, Type, Verified};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How a kernel is launched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Blocks in each direction.
+    pub grid: [u32; 3],
+    /// Threads of a block in each direction.
+    pub block: [u32; 3],
+    /// Dynamic shared memory in bytes.
+    pub shared_bytes: u32,
+    /// Whether all blocks must run at the same time, for grid-wide barriers.
+    pub cooperative: bool,
+    /// The queue it goes to.
+    pub stream: Stream,
+    /// When to give up.
+    pub time_limit: Option<Duration>,
+}
+
+impl Launch {
+    /// A launch in one dimension.
+    pub fn linear(blocks: u32, threads: u32) -> Self {
+        Launch::new([blocks, 1, 1], [threads, 1, 1])
+    }
+
+    /// A launch in three dimensions.
+    pub fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
+        Launch { grid, block, shared_bytes: 0, cooperative: false, stream: Stream::default(), time_limit: None }
+    }
+
+    /// With dynamic shared memory.
+    #[must_use]
+    pub fn shared(mut self, bytes: u32) -> Self {
+        self.shared_bytes = bytes;
+        self
+    }
+
+    /// With all blocks at the same time.
+    #[must_use]
+    pub fn cooperative(mut self) -> Self {
+        self.cooperative = true;
+        self
+    }
+
+    /// Given up after a while.
+    #[must_use]
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = Some(limit);
+        self
+    }
+
+    /// Threads of a block.
+    pub fn threads_per_block(&self) -> u64 {
+        self.block.iter().map(|&n| u64::from(n)).product()
+    }
+
+    /// Blocks of the grid; up to 96 bits in theory, so it saturates.
+    pub fn blocks(&self) -> u64 {
+        self.grid.iter().fold(1u64, |product, &n| product.saturating_mul(u64::from(n)))
+    }
+}
+
+/// An argument of a kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Argument {
+    /// The bytes of a scalar or struct.
+    Bytes(Vec<u8>),
+    /// An address of the device.
+    Address(u64),
+}
+
+impl<T: Element> From<&Buffer<T>> for Argument {
+    fn from(buffer: &Buffer<T>) -> Self {
+        Argument::Address(buffer.address())
+    }
+}
+
+impl<T: Element> From<T> for Argument {
+    fn from(value: T) -> Self {
+        let mut bytes = vec![0; T::BYTES];
+        value.to_bytes(&mut bytes);
+        Argument::Bytes(bytes)
+    }
+}
+
+/// A parameter of a kernel and its place in the parameter block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParamInfo {
+    /// Its name in the PTX text.
+    pub name: String,
+    /// The type of an element.
+    pub ty: Type,
+    /// Its first byte.
+    pub offset: u64,
+    /// Its length.
+    pub bytes: u64,
+    /// Its alignment.
+    pub align: u64,
+}
+
+/// The parameters of a kernel laid out one behind the other, each at its alignment.
+pub fn param_layout(function: &Function) -> Vec<ParamInfo> {
+    let mut end = 0u64;
+    let mut layout = vec![];
+    for param in &function.params {
+        let Param::Memory(var) = param else { continue };
+        let variable = &function.variables[*var];
+        let (bytes, align) = (variable.bytes().unwrap_or(0), variable.alignment().max(1));
+        let offset = end.next_multiple_of(align);
+        end = offset + bytes;
+        layout.push(ParamInfo { name: variable.name.clone(), ty: variable.ty, offset, bytes, align });
+    }
+    layout
+}
+
+/// A module that a device has made ready.
+#[derive(Clone, Debug)]
+pub struct Module {
+    device: Device,
+    code: Arc<Verified>,
+    loaded: Arc<dyn LoadedModule>,
+}
+
+impl Module {
+    pub(crate) fn load(device: &Device, code: &Arc<Verified>) -> Result<Module> {
+        let loaded = device.backend().load(code)?;
+        Ok(Module { device: device.clone(), code: code.clone(), loaded })
+    }
+
+    /// The code.
+    pub fn code(&self) -> &Verified {
+        &self.code
+    }
+
+    /// A kernel by name.
+    pub fn kernel(&self, name: &str) -> Result<Kernel> {
+        let found = self.code.kernels().find(|(_, function)| function.name == name);
+        match found {
+            Some((func, function)) => Ok(Kernel { module: self.clone(), func, params: Arc::new(param_layout(function)) }),
+            None => Err(Error::UnknownKernel {
+                name: name.to_owned(),
+                available: self.code.kernels().map(|(_, function)| function.name.clone()).collect(),
+            }),
+        }
+    }
+
+    /// A global or constant variable by name.
+    pub fn variable(&self, name: &str) -> Option<GlobalVariable> {
+        self.loaded.variable(name)
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+}
+
+/// A kernel of a loaded module.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    module: Module,
+    func: Func,
+    params: Arc<Vec<ParamInfo>>,
+}
+
+impl Kernel {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.function().name
+    }
+
+    /// Its code.
+    pub fn function(&self) -> &Function {
+        &self.module.code.functions[self.func]
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &[ParamInfo] {
+        &self.params
+    }
+
+    /// Launches it. Arguments are checked for number and size.
+    pub fn launch(&self, launch: &Launch, arguments: &[Argument]) -> Result<()> {
+        self.check_launch(launch)?;
+        let block = self.param_block(arguments)?;
+        self.module.loaded.launch(self.func, launch, &block)
+    }
+
+    fn bad_argument(&self, reason: String) -> Error {
+        Error::BadArgument { kernel: self.name().to_owned(), reason }
+    }
+
+    fn param_block(&self, arguments: &[Argument]) -> Result<Vec<u8>> {
+        if arguments.len() != self.params.len() {
+            let (takes, given) = (self.params.len(), arguments.len());
+            return Err(self.bad_argument(format!("takes {takes} argument{}, not {given}", if takes == 1 { "" } else { "s" })));
+        }
+        let size = self.params.last().map_or(0, |last| last.offset + last.bytes);
+        let size = usize::try_from(size).map_err(|_| self.bad_argument("the parameters are too large".into()))?;
+        let mut block = vec![0; size];
+        for (index, (param, argument)) in self.params.iter().zip(arguments).enumerate() {
+            let address;
+            let bytes: &[u8] = match argument {
+                Argument::Bytes(bytes) => bytes,
+                Argument::Address(value) => {
+                    address = value.to_le_bytes();
+                    let width = usize::from(self.module.code.address_size / 8);
+                    &address[..width]
+                }
+            };
+            if bytes.len() as u64 != param.bytes {
+                let reason =
+                    format!("argument {index} has {} bytes, but parameter `{}` has {}", bytes.len(), param.name, param.bytes);
+                return Err(self.bad_argument(reason));
+            }
+            let start = param.offset as usize;
+            block[start..start + bytes.len()].copy_from_slice(bytes);
+        }
+        Ok(block)
+    }
+
+    fn check_launch(&self, launch: &Launch) -> Result<()> {
+        let machine = self.module.device.machine();
+        let bad = |reason: String| Err(Error::BadLaunch { kernel: self.name().to_owned(), reason });
+        for axis in 0..3 {
+            let name = ["x", "y", "z"][axis];
+            let (blocks, threads) = (launch.grid[axis], launch.block[axis]);
+            if blocks == 0 || blocks > machine.max_grid[axis] {
+                return bad(format!("a grid has 1 to {} blocks in {name}, not {blocks}", machine.max_grid[axis]));
+            }
+            if threads == 0 || threads > machine.max_block[axis] {
+                return bad(format!("a block has 1 to {} threads in {name}, not {threads}", machine.max_block[axis]));
+            }
+        }
+        let threads = launch.threads_per_block();
+        if threads > u64::from(machine.max_threads_per_block) {
+            return bad(format!("a block has at most {} threads, not {threads}", machine.max_threads_per_block));
+        }
+        if let Some(required) = self.function().directive("reqntid") {
+            let want: Vec<u32> = (0..3).map(|axis| required.get(axis).copied().unwrap_or(1)).collect();
+            if want != launch.block {
+                return bad(format!("it was compiled for blocks of {want:?} threads, not {:?}", launch.block));
+            }
+        }
+        if let Some(most) = self.function().directive("maxntid") {
+            let most: u64 = most.iter().map(|&n| u64::from(n)).product();
+            if threads > most {
+                return bad(format!("it was compiled for at most {most} threads per block, not {threads}"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+//! What front ends see of a device.
+//!
+//! A [`Device`] is a handle to whatever executes PTX: the interpreter, the CPU, a GPU. It hands out [`Buffer`]s, loads
+//! verified modules, and launches [`Kernel`]s in stream order. Executors implement [`Backend`]; nothing else in the workspace
+//! knows which one runs.
+//!
+//! Invariants:
+//! - a launch and a copy *may* return before the work is done; [`Buffer::read`] and [`Device::synchronise`] are what waits,
+//!   and a failed launch is reported there at the latest;
+//! - work of one [`Stream`] runs in the order in which it was given;
+//! - freeing a buffer never waits and never fails visibly;
+//! - the arguments of a launch are checked against the kernel's signature before anything runs.
+
+mod backend;
+mod buffer;
+mod error;
+mod kernel;
+mod machine;
+
+pub use backend::{Backend, GlobalVariable, LoadedModule, Stream};
+pub use buffer::{Buffer, Element, RawBuffer};
+pub use error::{Error, Fault, FaultKind, Result};
+pub use kernel::{Argument, Kernel, Launch, Module, ParamInfo, param_layout};
+pub use machine::{Machine, MachineKind};
+
+use broadloom_ptx::Verified;
+use std::sync::Arc;
+
+/// A handle to a device; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Device(Arc<dyn Backend>);
+
+impl Device {
+    /// Wraps an executor.
+    pub fn new(backend: impl Backend + 'static) -> Self {
+        Device(Arc::new(backend))
+    }
+
+    /// Wraps an executor that someone else keeps a hold on.
+    pub fn from_arc(backend: Arc<dyn Backend>) -> Self {
+        Device(backend)
+    }
+
+    /// The executor behind it.
+    pub fn backend(&self) -> &Arc<dyn Backend> {
+        &self.0
+    }
+
+    /// What the device can do.
+    pub fn machine(&self) -> &Machine {
+        self.0.machine()
+    }
+
+    /// Memory for `count` elements, contents unspecified.
+    pub fn allocate<T: Element>(&self, count: usize) -> Result<Buffer<T>> {
+        Buffer::allocate(self, count)
+    }
+
+    /// A buffer with the contents of a slice.
+    pub fn upload<T: Element>(&self, values: &[T]) -> Result<Buffer<T>> {
+        let buffer = self.allocate(values.len())?;
+        buffer.write(values)?;
+        Ok(buffer)
+    }
+
+    /// A buffer of zeros.
+    pub fn zeros<T: Element>(&self, count: usize) -> Result<Buffer<T>> {
+        let buffer = self.allocate(count)?;
+        buffer.fill_bytes(0)?;
+        Ok(buffer)
+    }
+
+    /// Makes a module ready to run.
+    pub fn load(&self, module: &Arc<Verified>) -> Result<Module> {
+        Module::load(self, module)
+    }
+
+    /// Waits for all work given so far; an error of any of it comes back here at the latest.
+    pub fn synchronise(&self) -> Result<()> {
+        self.0.synchronise()
+    }
+}
