@@ -1,0 +1,65 @@
+# Broadloom. `make help` lists what can be done.
+#
+# Every goal first looks for what it needs, installs from Debian what is missing, and says so.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+
+# rustup puts cargo where a login shell finds it; other shells need to be told.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+.PHONY: build demo test bench soak fmt clean help cargo linker rustfmt clippy
+
+build: cargo linker ## the command, optimised: target/release/broadloom
+	cargo build --release --locked --workspace
+
+test: cargo linker rustfmt clippy ## all checks: format, lints, tests
+	@if cargo fmt --version >/dev/null 2>&1; then echo "cargo fmt --all --check"; cargo fmt --all --check; fi
+	@if cargo clippy --version >/dev/null 2>&1; then \
+	    echo "cargo clippy --workspace --all-targets -- -D warnings"; \
+	    cargo clippy --locked --workspace --all-targets -- -D warnings; fi
+	cargo test --locked --workspace
+
+fmt: cargo rustfmt ## format all Rust files
+	cargo fmt --all
+
+clean: ## remove everything that was built
+	rm -rf target
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# What the goals above need.
+
+cargo:
+	@if ! command -v cargo >/dev/null; then \
+	    echo "Broadloom is built with Rust, and there is no \`cargo\` here. Install it with" >&2; \
+	    echo "    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh" >&2; \
+	    echo "then open a new shell, or see https://rustup.rs for other ways." >&2; \
+	    exit 1; \
+	fi
+
+linker:
+	@if ! command -v cc >/dev/null; then \
+	    echo "No C linker here, and Rust needs one: installing gcc and libc6-dev from Debian."; \
+	    $(call install,gcc libc6-dev); \
+	fi
+
+# Formatter and linter are parts of the Rust toolchain. Where they are neither there nor to be had, their checks are
+# skipped, and that is said.
+rustfmt clippy:
+	@case $@ in rustfmt) tool=fmt;; *) tool=$@;; esac; \
+	if ! cargo $$tool --version >/dev/null 2>&1; then \
+	    echo "\`cargo $$tool\` is missing: adding the component $@ to the Rust toolchain."; \
+	    rustup component add $@ || echo "SKIPPED: what \`cargo $$tool\` would have checked; it could not be installed." >&2; \
+	fi
+
+# $(call install,PACKAGES): from Debian, with sudo where needed.
+define install
+	if ! command -v apt-get >/dev/null; then \
+	    echo "This is no Debian: please install these packages or their like: $(1)" >&2; exit 1; \
+	fi; \
+	sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+	$$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y --no-install-recommends $(1)
+endef

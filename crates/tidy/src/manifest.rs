@@ -1,0 +1,67 @@
+//! What a crate's manifest says about it.
+
+use crate::File;
+use toml::{Table, Value};
+
+/// When a dependency is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DependencyKind {
+    /// Always, or to build.
+    Always,
+    /// For tests only.
+    Tests,
+}
+
+/// A crate of the workspace.
+#[derive(Clone, Debug)]
+pub struct Crate {
+    /// The folder under `crates/`.
+    pub folder: String,
+    /// The name of the package.
+    pub package: String,
+    /// What it says of itself.
+    pub description: String,
+    /// Whether it takes the lints of the workspace.
+    pub inherits_lints: bool,
+    /// Packages it depends on.
+    pub dependencies: Vec<(String, DependencyKind)>,
+}
+
+impl Crate {
+    /// Reads a manifest.
+    ///
+    /// # Panics
+    /// When it is not TOML; cargo would have refused it before.
+    pub fn read(file: &File) -> Self {
+        let table: Table = file.text.parse().unwrap_or_else(|error| panic!("{}: {error}", file.path));
+        let package = table.get("package").and_then(Value::as_table).cloned().unwrap_or_default();
+        let text_of = |key: &str| package.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let inherits_lints = table.get("lints").and_then(|lints| lints.get("workspace")).and_then(Value::as_bool) == Some(true);
+        let mut dependencies = vec![];
+        gather(&table, &mut dependencies);
+        for target in table.get("target").and_then(Value::as_table).into_iter().flat_map(Table::values) {
+            target.as_table().into_iter().for_each(|target| gather(target, &mut dependencies));
+        }
+        let folder = file.krate().unwrap_or_default().to_owned();
+        Crate { folder, package: text_of("name"), description: text_of("description"), inherits_lints, dependencies }
+    }
+
+    /// The folder that a package of this workspace lives in; `None` for a library from elsewhere.
+    pub fn folder_of(package: &str) -> Option<&str> {
+        if package == "broadloom" { Some("broadloom") } else { package.strip_prefix("broadloom-") }
+    }
+}
+
+fn gather(table: &Table, into: &mut Vec<(String, DependencyKind)>) {
+    let kinds = [
+        ("dependencies", DependencyKind::Always),
+        ("build-dependencies", DependencyKind::Always),
+        ("dev-dependencies", DependencyKind::Tests),
+    ];
+    for (key, kind) in kinds {
+        for (name, value) in table.get(key).and_then(Value::as_table).into_iter().flatten() {
+            let package = value.get("package").and_then(Value::as_str).unwrap_or(name);
+            into.push((package.to_owned(), kind));
+        }
+    }
+}

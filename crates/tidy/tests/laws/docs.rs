@@ -1,0 +1,96 @@
+//! What documents may say: only what is there.
+
+use broadloom_tidy::{File, Repository, hold};
+
+/// Lines of `docs/ARCHITECTURE.md` that a newcomer still reads.
+const MAX_ARCHITECTURE: usize = 500;
+
+fn documents(repository: &Repository) -> impl Iterator<Item = File> + '_ {
+    repository.files(|path| path == "README.md" || path.starts_with("docs/") && path.ends_with(".md"))
+}
+
+/// Paths that a document names: in backticks, or as the target of a link. Fenced blocks are examples, not claims.
+fn named_paths(text: &str) -> Vec<(usize, String)> {
+    let mut found = vec![];
+    let mut fenced = false;
+    let mut offset = 0;
+    for line in text.split_inclusive('\n') {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        } else if !fenced {
+            found.extend(line.split('`').skip(1).step_by(2).filter(|word| is_path(word)).map(|word| (offset, word.to_owned())));
+            for link in line.split("](").skip(1) {
+                let target = link.split([')', '#']).next().unwrap_or_default();
+                if !target.is_empty() && !target.contains("://") {
+                    found.push((offset, target.to_owned()));
+                }
+            }
+        }
+        offset += line.len();
+    }
+    found
+}
+
+/// A word with a slash inside and nothing that a path has not.
+fn is_path(word: &str) -> bool {
+    let inside = word.trim_start_matches("./").trim_end_matches('/');
+    let slash = inside.contains('/') || word.ends_with('/');
+    slash && !word.starts_with(['/', '~', '-']) && word.chars().all(|c| c.is_ascii_alphanumeric() || "._-/".contains(c))
+}
+
+#[test]
+fn paths_named_in_documents_exist() {
+    let repository = Repository::open();
+    let mut violations = vec![];
+    for file in documents(&repository) {
+        let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        for (at, path) in named_paths(&file.text) {
+            let clean = path.trim_start_matches("./");
+            let beside = if folder.is_empty() { clean.to_owned() } else { join(folder, &path) };
+            // What a build leaves behind is not in the repository.
+            let built = clean.starts_with("target/");
+            if !built && !repository.has(clean) && !repository.has(&beside) {
+                violations.push(format!("{}: `{path}`", file.place(at)));
+            }
+        }
+    }
+    hold("A path that a document names exists. (What is no path stands without a slash, or outside of backticks.)", violations);
+}
+
+/// A relative path, seen from a folder of the repository.
+fn join(folder: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = folder.split('/').collect();
+    for part in path.split('/') {
+        match part {
+            "." | "" => {}
+            ".." => drop(parts.pop()),
+            _ => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+#[test]
+fn the_architecture_is_short_and_whole() {
+    let repository = Repository::open();
+    let text = repository.file("docs/ARCHITECTURE.md").expect("docs/ARCHITECTURE.md is missing").text;
+    let lines = text.lines().count();
+    let mut violations = vec![];
+    if lines >= MAX_ARCHITECTURE {
+        violations.push(format!("docs/ARCHITECTURE.md has {lines} lines"));
+    }
+    for krate in repository.crates() {
+        let heading = format!("\n### `{}`", krate.folder);
+        if !text.contains(&heading) {
+            violations.push(format!("docs/ARCHITECTURE.md has no paragraph headed \"### `{}`\"", krate.folder));
+        }
+    }
+    hold(&format!("docs/ARCHITECTURE.md has a paragraph on every crate and under {MAX_ARCHITECTURE} lines."), violations);
+}
+
+#[test]
+fn paths_are_told_from_other_words() {
+    assert!(is_path("crates/ptx/src/table.rs") && is_path("docs/") && is_path("../README.md"));
+    assert!(!is_path("broadloom run x.ptx") && !is_path("/dev/null") && !is_path("a => b/c") && !is_path("table.rs"));
+    assert_eq!(join("docs/a", "../b.md"), "docs/b.md");
+}

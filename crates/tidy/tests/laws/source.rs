@@ -1,0 +1,147 @@
+//! What may stand in the files.
+
+use broadloom_tidy::{File, Repository, hold, rust};
+
+/// The crates that talk to a driver, to machine code or to C.
+const MAY_BE_UNSAFE: &[&str] = &["cuda", "cpu", "cudart"];
+
+/// The crates that run instructions: a new opcode must make them fail to compile.
+const EXECUTORS: &[&str] = &["interp", "cpu"];
+
+/// Names that say nothing.
+const BANNED_NAMES: &[&str] = &["util", "utils", "misc", "helper", "helpers", "manager", "common"];
+
+/// Lines of a file that a person still reads.
+const MAX_LINES: usize = 1000;
+
+fn of_crates(file: &File, crates: &[&str]) -> bool {
+    file.krate().is_some_and(|krate| crates.contains(&krate))
+}
+
+#[test]
+fn modules_open_with_what_they_do() {
+    let repository = Repository::open();
+    let silent = repository.rust_files().filter(|file| !file.text.starts_with("//! "));
+    hold("A Rust file opens with `//!`: what it does, its invariant, the section it follows.", silent.map(|f| f.path).collect());
+}
+
+#[test]
+fn files_stay_readable() {
+    let repository = Repository::open();
+    let written = repository.files(|path| [".rs", ".inst", ".md", ".cu", ".sh"].iter().any(|end| path.ends_with(end)));
+    // What is derived from the instruction table is as long as the table.
+    let written = written.filter(|file| file.path != "docs/INSTRUCTIONS.md");
+    let long = written.map(|file| (file.text.lines().count(), file.path)).filter(|(lines, _)| *lines > MAX_LINES);
+    hold(
+        &format!("A file has at most {MAX_LINES} lines; split by class of work."),
+        long.map(|(lines, path)| format!("{path} has {lines}")).collect(),
+    );
+}
+
+#[test]
+fn unsafe_stands_in_few_crates_each_with_its_proof() {
+    let mut violations = vec![];
+    for file in Repository::open().rust_files() {
+        let code = rust::code(&file.text);
+        for at in rust::words(&code, "unsafe") {
+            if !of_crates(&file, MAY_BE_UNSAFE) {
+                violations.push(format!("{}: only {MAY_BE_UNSAFE:?} may", file.place(at)));
+            } else if code[at..].trim_start_matches("unsafe").trim_start().starts_with('{') && !has_proof(&file.text, at) {
+                violations.push(format!("{}: no `// SAFETY:` above it", file.place(at)));
+            }
+        }
+    }
+    hold("`unsafe` stands in few crates, and each block says above it why it is sound.", violations);
+}
+
+/// Whether the comment right above the line of `at`, or on it, starts with `SAFETY:`.
+fn has_proof(text: &str, at: usize) -> bool {
+    let line_start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    let above = text[..line_start].lines().rev().take_while(|line| line.trim_start().starts_with("//"));
+    text[line_start..at].contains("// SAFETY:") || above.into_iter().any(|line| line.trim_start().starts_with("// SAFETY:"))
+}
+
+#[test]
+fn only_the_command_prints() {
+    let mut violations = vec![];
+    for file in Repository::open().rust_files() {
+        // The benchmark is a program of its own whose output is the point; cargo reads what a build script prints.
+        let allowed = of_crates(&file, &["cli", "bench"]) || file.path.contains("/build/") || file.path.ends_with("/build.rs");
+        if allowed {
+            continue;
+        }
+        let code = rust::code(&file.text);
+        for name in ["print", "println", "eprint", "eprintln"] {
+            violations.extend(rust::macro_calls(&code, name).map(|at| format!("{}: `{name}!`", file.place(at))));
+        }
+    }
+    hold("Only `cli` prints. Return the text, or a diagnostic.", violations);
+}
+
+#[test]
+fn nothing_is_left_for_later() {
+    let mut violations = vec![];
+    for file in Repository::open().rust_files() {
+        let code = rust::code(&file.text);
+        for name in ["todo", "unimplemented", "dbg"] {
+            violations.extend(rust::macro_calls(&code, name).map(|at| format!("{}: `{name}!`", file.place(at))));
+        }
+        violations.extend(code.match_indices("#[ignore").map(|(at, _)| format!("{}: an ignored test", file.place(at))));
+        for word in ["TODO", "FIXME", "XXX"] {
+            violations.extend(marks(&file, &code, word).map(|at| format!("{}: `{word}`", file.place(at))));
+        }
+    }
+    hold("What is on main is finished: no stub, no mark for later, no ignored test.", violations);
+}
+
+/// Marks in comments: the word where `code` is blank and no quote stands before it on its line.
+fn marks<'a>(file: &'a File, code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+    rust::words(&file.text, word).filter(move |&at| {
+        let line_start = file.text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+        let before = &file.text[line_start..at];
+        code.as_bytes()[at] == b' ' && before.contains("//") && !before.contains('"')
+    })
+}
+
+#[test]
+fn executors_name_every_opcode() {
+    let mut violations = vec![];
+    for file in Repository::open().rust_files().filter(|file| of_crates(file, EXECUTORS) && file.path.contains("/src/")) {
+        let code = rust::code(&file.text);
+        for arms in rust::matches(&code) {
+            let over_opcodes = arms.iter().any(|arm| arm.pattern.contains("Opcode::"));
+            let catch_all = arms.iter().filter(|arm| over_opcodes && arm.takes_all());
+            violations.extend(catch_all.map(|arm| format!("{}: `{} =>`", file.place(arm.at), arm.pattern)));
+        }
+    }
+    hold(
+        "An executor's `match` over opcodes names all of them, so that a new one does not compile until it is thought of.",
+        violations,
+    );
+}
+
+#[test]
+fn names_say_something() {
+    let mut violations = vec![];
+    for path in Repository::open().paths().iter().filter(|path| path.starts_with("crates/") && path.ends_with(".rs")) {
+        let parts = path.trim_end_matches(".rs").split('/');
+        let empty = parts.filter(|part| BANNED_NAMES.contains(part));
+        violations.extend(empty.map(|part| format!("{path}: `{part}`")));
+    }
+    hold("A file, a folder, a crate is named after its role.", violations);
+}
+
+#[test]
+fn no_file_names_the_machine_it_was_made_on() {
+    let mut violations = vec![];
+    for file in Repository::open().files(|_| true) {
+        for folder in ["work", "root", "home"] {
+            let needle = format!("/{folder}/");
+            // A path starts after a blank, a quote or the like; `corpus/work/x` would be one of ours.
+            let absolute = |at: &usize| !file.text[..*at].ends_with(|c: char| c.is_alphanumeric() || "._-})$".contains(c));
+            let places = file.text.match_indices(&needle).map(|(at, _)| at).filter(absolute);
+            violations.extend(places.map(|at| format!("{}: `{needle}`", file.place(at))));
+        }
+    }
+    hold("The repository speaks of Broadloom alone: no path of the machine it was made on.", violations);
+}
