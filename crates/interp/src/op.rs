@@ -1,0 +1,181 @@
+//! Instructions made ready to run: modifiers as a set, operands as slots of the register file, branch targets as positions.
+//!
+//! A register is a slot of 64 bits (two for `.b128`) that holds exactly as many bits as its type has, zero above them. So an
+//! unsigned value can be used as it is, and a signed one is extended by whoever needs its sign.
+
+use broadloom_ptx::{Inst, Modifier, Opcode, Selector, Special, Type};
+
+/// Values an instruction reads, in the order of its operands. None reads more than six.
+pub(crate) type Inputs = [u64; 6];
+
+/// A pure instruction with one result.
+pub(crate) type Pure = fn(&Op, &Inputs) -> u64;
+/// A pure instruction with two results (`d|p`).
+pub(crate) type Pair = fn(&Op, &Inputs) -> [u64; 2];
+/// An instruction of a carry chain: the carry goes in, and comes out.
+pub(crate) type Carry = fn(&Op, &Inputs, bool) -> (u64, bool);
+
+/// How an instruction is run.
+#[derive(Clone, Copy)]
+pub(crate) enum Handler {
+    /// A function of its inputs alone.
+    Pure(Pure),
+    /// The same with two results.
+    Pair(Pair),
+    /// The same with the carry flag; the flag is written when the modifiers or the opcode say so.
+    Carry(Carry),
+    /// Something that needs the thread, its block or memory.
+    Machine(Machine),
+    /// Not run by this executor.
+    Refused,
+}
+
+/// Instructions that need more than their inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Machine {
+    /// `mov`, with packing and unpacking.
+    Move,
+    /// `ld`, `ldu`.
+    Load,
+    /// `st`.
+    Store,
+    /// `atom`, `red`.
+    Atomic,
+    /// `cvta`, `cvta.to`.
+    Convert,
+    /// `isspacep`.
+    IsSpace,
+    /// `bra`.
+    Branch,
+    /// `brx.idx`.
+    BranchIndexed,
+    /// `call`.
+    Call,
+    /// `ret`.
+    Return,
+    /// `exit`.
+    Exit,
+    /// `trap`.
+    Trap,
+    /// `bar`, `barrier` in all forms.
+    Barrier,
+    /// Instructions of whole warps: `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`, `activemask`.
+    Warp,
+    /// `fence`, `membar`.
+    Fence,
+    /// Hints that change nothing: `prefetch`, `nanosleep`, `pmevent`, …
+    Nothing,
+    /// `alloca`, `stacksave`, `stackrestore`.
+    Stack,
+}
+
+/// A set of modifiers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct ModifierSet([u64; 12]);
+
+impl ModifierSet {
+    pub(crate) fn insert(&mut self, modifier: Modifier) {
+        let index = modifier as usize;
+        self.0[index / 64] |= 1 << (index % 64);
+    }
+
+    pub(crate) fn has(&self, modifier: Modifier) -> bool {
+        let index = modifier as usize;
+        self.0[index / 64] >> (index % 64) & 1 == 1
+    }
+}
+
+// Every modifier must have a bit.
+const _: () = assert!(Modifier::ALL.len() <= 12 * 64);
+
+/// An operand made ready.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Arg {
+    /// A register: its slot and the mask of its bits.
+    Reg { slot: u32, mask: u64 },
+    /// A `.b128` register: two slots, low half first.
+    Wide { slot: u32 },
+    /// A predicate that is negated.
+    Not { slot: u32 },
+    /// A register of a video instruction.
+    Part { slot: u32, negated: bool, selector: Option<Selector> },
+    /// A value known when the module is loaded; addresses of globals, functions and kernel parameters too.
+    Imm(u64),
+    /// A special register.
+    Special(Special),
+    /// The address of a shared variable: its number and an offset. Where it lies depends on the kernel.
+    Shared { variable: u32, offset: i64 },
+    /// An address in the frame of the function, in the local space.
+    Frame { offset: i64 },
+    /// The same for a variable in the `.param` space of a function.
+    FrameParam { offset: i64 },
+    /// An address in brackets.
+    Memory { base: Box<Arg>, offset: i64 },
+    /// Several.
+    Vector(Box<[Arg]>),
+    /// A position in the code.
+    Target(u32),
+    /// Positions in the code.
+    Targets(Box<[u32]>),
+    /// Thrown away, or left out.
+    Sink,
+}
+
+/// An instruction made ready.
+#[derive(Clone)]
+pub(crate) struct Op {
+    pub(crate) handler: Handler,
+    pub(crate) opcode: Opcode,
+    /// The first type among the modifiers: for most the type of the instruction, for `cvt` and `set` that of the result.
+    pub(crate) ty: Type,
+    /// The second type among the modifiers, or the first.
+    pub(crate) source_ty: Type,
+    /// All modifiers.
+    pub(crate) modifiers: ModifierSet,
+    /// Slot and negation of the guard.
+    pub(crate) guard: Option<(u32, bool)>,
+    /// What is written, in the order of the operands.
+    pub(crate) writes: Box<[Arg]>,
+    /// What is read, in the order of the operands; left-out operands in between are [`Arg::Sink`].
+    pub(crate) reads: Box<[Arg]>,
+    /// The instruction it was made from.
+    pub(crate) inst: Inst,
+    /// For calls: which one.
+    pub(crate) call: Option<Box<CallSite>>,
+}
+
+/// A call made ready.
+#[derive(Clone, Debug)]
+pub(crate) struct CallSite {
+    /// The callee: a function by number, or the register with its address.
+    pub(crate) callee: CalleeArg,
+    /// What is passed: a value with its size, or bytes of the frame.
+    pub(crate) arguments: Box<[Passed]>,
+    /// Where results go.
+    pub(crate) results: Box<[Passed]>,
+}
+
+/// Who is called.
+#[derive(Clone, Debug)]
+pub(crate) enum CalleeArg {
+    /// A function by number.
+    Direct(u32),
+    /// The function whose address a register holds.
+    Indirect(Arg),
+}
+
+/// One argument or result of a call.
+#[derive(Clone, Debug)]
+pub(crate) enum Passed {
+    /// Bytes of the caller's frame: a `.param` variable.
+    Memory { offset: i64, bytes: u64 },
+    /// A register or an immediate.
+    Value(Arg),
+}
+
+impl Op {
+    /// Whether a modifier is there.
+    pub(crate) fn has(&self, modifier: Modifier) -> bool {
+        self.modifiers.has(modifier)
+    }
+}

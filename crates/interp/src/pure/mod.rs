@@ -1,0 +1,17 @@
+//! Instructions that are functions of their inputs: integers, floats, logic, conversions.
+//!
+//! Inputs are the bits of the operands as registers hold them, zero above their width. A result may have any bits above the
+//! width of its register: the engine cuts them off.
+
+pub(crate) mod bits;
+
+/// The low `bits` bits as a signed number.
+pub(crate) fn sign_extend(value: u64, bits: u32) -> i64 {
+    let shift = 64 - bits.min(64);
+    ((value << shift) as i64) >> shift
+}
+
+/// The low `bits` bits.
+pub(crate) fn truncate(value: u64, bits: u32) -> u64 {
+    if bits >= 64 { value } else { value & ((1 << bits) - 1) }
+}
