@@ -1,0 +1,4 @@
+//! The reference executor of PTX.
+
+mod op;
+mod pure;
