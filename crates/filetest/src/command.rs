@@ -1,0 +1,92 @@
+//! What can be done with a test file.
+
+use crate::Case;
+use broadloom_diag::{SourceId, Sources};
+use broadloom_ptx::{Module, parse, print, verify};
+use std::fmt;
+
+/// A command of a `// test:` line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Command {
+    /// Parse and print; the print must be a fixed point and mean the same module.
+    Print,
+    /// Parse and verify; the diagnostics, or `ok`.
+    Verify,
+    /// Launch; the contents of the output buffers, what was printed, and how it failed if it did.
+    Run,
+    /// Launch in checking mode; the findings.
+    Check,
+}
+
+impl Command {
+    /// All of them.
+    pub const ALL: [Command; 4] = [Command::Print, Command::Verify, Command::Run, Command::Check];
+
+    /// The word in a `// test:` line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Command::Print => "print",
+            Command::Verify => "verify",
+            Command::Run => "run",
+            Command::Check => "check",
+        }
+    }
+
+    /// The command of a word.
+    pub fn from_name(name: &str) -> Option<Command> {
+        Command::ALL.into_iter().find(|command| command.name() == name)
+    }
+
+    /// Whether it needs a device and `// run:` lines.
+    pub const fn launches(self) -> bool {
+        match self {
+            Command::Print | Command::Verify => false,
+            Command::Run | Command::Check => true,
+        }
+    }
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What comes out of a command that needs no device, or why nothing can.
+pub fn perform(command: Command, case: &Case, name: &str) -> Result<String, String> {
+    let mut sources = Sources::new();
+    let id = sources.add(name, case.text.as_str());
+    match command {
+        Command::Print => perform_print(&mut sources, id),
+        Command::Verify => Ok(perform_verify(&sources, id)),
+        Command::Run | Command::Check => Err(format!("`{command}` needs a device")),
+    }
+}
+
+fn perform_print(sources: &mut Sources, id: SourceId) -> Result<String, String> {
+    // Text with mistakes belongs under `verify`: here it is a broken test.
+    let module = parse(sources, id).map_err(|diagnostics| sources.render_all(&diagnostics))?;
+    let printed = print(&module);
+    let again = sources.add("the print", printed.as_str());
+    let again = parse(sources, again)
+        .map_err(|diagnostics| format!("the print does not parse:\n{}\n{printed}", sources.render_all(&diagnostics)))?;
+    if print(&again) != printed {
+        return Err(format!("the print is not a fixed point: it prints again as\n{}", print(&again)));
+    }
+    if without_spans(again) != without_spans(module) {
+        return Err(format!("the print means another module:\n{printed}"));
+    }
+    Ok(printed)
+}
+
+fn without_spans(mut module: Module) -> Module {
+    module.strip_spans();
+    module
+}
+
+fn perform_verify(sources: &Sources, id: SourceId) -> String {
+    match parse(sources, id).and_then(verify) {
+        Ok(_) => "ok\n".to_owned(),
+        Err(diagnostics) => sources.render_all(&diagnostics),
+    }
+}

@@ -1,0 +1,35 @@
+//! File tests: a `.ptx` file whose leading comment says what to do with it and whose trailing comment holds what must
+//! come out.
+//!
+//! ```text
+//! // Sums of two registers print as they were written.     prose, free
+//! // test: print                                           what to do: print, verify, run or check; one line each
+//! .version 8.0
+//! .target sm_90
+//! .address_size 64
+//! .entry k() { .reg .b32 %r<3>; add.s32 %r1,%r2 , 7; ret; }
+//! // expect print:                                         what must come out, one section per command
+//! // .version 8.0
+//! // …
+//! ```
+//!
+//! `BLESS=1 cargo test -p broadloom-filetest` rewrites every expectation with what comes out now; review the difference as
+//! you would review code. Files are found under `tests/filetests` at the root of the workspace. The whole format is described
+//! in `docs/TESTING.md`.
+//!
+//! Invariants:
+//! - a file that cannot be understood is a failing test, never a skipped one;
+//! - rewriting changes nothing but the expectations;
+//! - a device that is not there makes its tests ignored, never passed.
+
+mod command;
+mod discover;
+mod expand;
+mod file;
+mod trials;
+
+pub use command::{Command, perform};
+pub use discover::{find_files, root};
+pub use expand::{MAX_TEXT, Replacement, expand};
+pub use file::{Case, FileError, Settings, TestFile};
+pub use trials::{bless, trials};

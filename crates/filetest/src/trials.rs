@@ -1,0 +1,111 @@
+//! From files to trials, and the rewriting of expectations.
+
+use crate::{Case, Command, TestFile, perform};
+use libtest_mimic::{Failed, Trial};
+use std::fs;
+use std::path::Path;
+
+/// The trials of a file: one per case and command.
+pub fn trials(name: &str, path: &Path) -> Vec<Trial> {
+    let file = match read(path) {
+        Ok(file) => file,
+        Err(error) => return vec![Trial::test(name.to_owned(), move || Err(Failed::from(error)))],
+    };
+    let mut trials = vec![];
+    for case in file.cases {
+        for command in case.settings.commands.clone() {
+            let (case, place) = (case.clone(), format!("{}:{}", path.display(), case.line));
+            let trial_name = match &case.name {
+                Some(part) => format!("{name}::{part}::{command}"),
+                None => format!("{name}::{command}"),
+            };
+            let source_name = source_name(name, &case);
+            trials.push(Trial::test(trial_name, move || {
+                judge(command, &case, &source_name).map_err(|message| Failed::from(format!("{place}: {message}")))
+            }));
+        }
+    }
+    trials
+}
+
+/// What diagnostics call the text: the file, or the case of a file with several.
+fn source_name(name: &str, case: &Case) -> String {
+    match &case.name {
+        Some(part) => format!("{part}.ptx"),
+        None => name.rsplit('/').next().unwrap_or(name).to_owned(),
+    }
+}
+
+fn read(path: &Path) -> Result<TestFile, String> {
+    let content = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    TestFile::parse(&content).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn judge(command: Command, case: &Case, source_name: &str) -> Result<(), String> {
+    let outcome = normal(&perform(command, case, source_name)?);
+    match case.expectations.get(&command) {
+        None => Err(format!("nothing is expected of `{command}`; BLESS=1 writes down what comes out:\n{outcome}")),
+        Some(expected) if normal(expected) == outcome => Ok(()),
+        Some(expected) => Err(format!("`{command}` gives something else\n{}", difference(&normal(expected), &outcome))),
+    }
+}
+
+/// Lines without white space at their ends, no empty lines at the end.
+fn normal(text: &str) -> String {
+    let mut lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    while lines.last().is_some_and(|line| line.is_empty()) {
+        lines.pop();
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// Both texts, the lines that differ marked: common lines at both ends stand once.
+fn difference(expected: &str, outcome: &str) -> String {
+    let (old, new): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), outcome.lines().collect());
+    let start = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let end = old[start..].iter().rev().zip(new[start..].iter().rev()).take_while(|(a, b)| a == b).count();
+    let mark = |sign: char, lines: &[&str]| lines.iter().map(|line| format!("{sign} {line}\n")).collect::<String>();
+    [
+        mark(' ', &old[..start]),
+        mark('-', &old[start..old.len() - end]),
+        mark('+', &new[start..new.len() - end]),
+        mark(' ', &old[old.len() - end..]),
+    ]
+    .concat()
+}
+
+/// Rewrites the expectations of a file with what comes out now. Whether anything changed.
+pub fn bless(name: &str, path: &Path) -> Result<bool, String> {
+    let before = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut file = TestFile::parse(&before).map_err(|error| format!("{}: {error}", path.display()))?;
+    for case in &mut file.cases {
+        case.expectations.clear();
+        let source_name = source_name(name, case);
+        for command in case.settings.commands.clone() {
+            let outcome =
+                perform(command, case, &source_name).map_err(|message| format!("{}:{}: {message}", path.display(), case.line))?;
+            case.expectations.insert(command, normal(&outcome));
+        }
+    }
+    let after = file.render();
+    if after != before {
+        fs::write(path, &after).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(after != before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_show_only_what_differs() {
+        assert_eq!(difference("a\nb\nc\n", "a\nx\ny\nc\n"), "  a\n- b\n+ x\n+ y\n  c\n");
+        assert_eq!(difference("a\na\n", "a\n"), "  a\n- a\n");
+    }
+
+    #[test]
+    fn trailing_blanks_do_not_count() {
+        assert_eq!(normal("a  \n\nb\n\n\n"), "a\n\nb\n");
+    }
+}
