@@ -1,0 +1,50 @@
+//! Why a command stopped, and the exit code that says so.
+
+use broadloom::diag::{Code, Diagnostic, Diagnostics, Sources};
+
+/// How the command ends. The numbers are the process's exit codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// All done.
+    Done = 0,
+    /// The call was wrong: a mistake in the command line or in a file.
+    Usage = 2,
+    /// The machine could not: no device, no memory, no disk.
+    Machine = 3,
+}
+
+/// The codes of what only the command can get wrong. Those of the languages are theirs.
+pub mod codes {
+    use super::Code;
+
+    /// A file that cannot be read.
+    pub const CANNOT_READ: Code = Code("C0001");
+    /// A file that is not text.
+    pub const NOT_TEXT: Code = Code("C0002");
+    /// A file that is too large.
+    pub const TOO_LARGE: Code = Code("C0003");
+}
+
+/// Why a command stopped: diagnostics, the texts that they point into, and the exit code.
+#[derive(Debug)]
+pub struct Failure {
+    /// The exit code.
+    pub exit: Exit,
+    /// What was wrong.
+    pub diagnostics: Diagnostics,
+    /// What the diagnostics point into.
+    pub sources: Sources,
+}
+
+impl Failure {
+    /// A wrong call, with no place in a file.
+    pub fn usage(diagnostic: Diagnostic) -> Self {
+        Failure::new(Exit::Usage, diagnostic)
+    }
+
+    /// A failure with no place in a file.
+    pub fn new(exit: Exit, diagnostic: Diagnostic) -> Self {
+        Failure { exit, diagnostics: diagnostic.into(), sources: Sources::new() }
+    }
+}

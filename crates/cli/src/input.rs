@@ -1,0 +1,113 @@
+//! Files that a person names: read, parsed, verified.
+
+use crate::failure::{Exit, Failure, codes};
+use broadloom::diag::{Diagnostic, SourceId, Sources};
+use broadloom::ptx::{self, Module, Verified, parse::MAX_INPUT};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
+
+/// A text and where it is from.
+#[derive(Debug)]
+pub struct Input {
+    /// All texts; the person's is the only one.
+    pub sources: Sources,
+    /// The person's text.
+    pub id: SourceId,
+}
+
+impl Input {
+    /// Reads a file; `-` is standard input.
+    pub fn read(path: &Path) -> Result<Input, Failure> {
+        let is_stdin = path.as_os_str() == "-";
+        let name = if is_stdin { "<stdin>".to_owned() } else { path.display().to_string() };
+        let mut bytes = vec![];
+        // One byte more than the limit tells a text that is too long from one that just fits.
+        let limit = MAX_INPUT as u64 + 1;
+        let outcome = if is_stdin {
+            io::stdin().lock().take(limit).read_to_end(&mut bytes)
+        } else {
+            File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
+        };
+        outcome.map_err(|error| cannot_read(&name, path, &error))?;
+        if bytes.len() > MAX_INPUT {
+            let message = format!("{name} is larger than the {} MiB that are read", MAX_INPUT >> 20);
+            return Err(Failure::usage(Diagnostic::error(codes::TOO_LARGE, message)));
+        }
+        let text = String::from_utf8(bytes).map_err(|error| not_text(&name, &error))?;
+        let mut sources = Sources::new();
+        let id = sources.add(name, text);
+        Ok(Input { sources, id })
+    }
+
+    /// The name of the text.
+    pub fn name(&self) -> &str {
+        self.sources.get(self.id).map_or("", |source| source.name())
+    }
+
+    /// The module that the text holds, not yet verified.
+    pub fn parse(self) -> Result<(Input, Module), Failure> {
+        match ptx::parse(&self.sources, self.id) {
+            Ok(module) => Ok((self, module)),
+            Err(diagnostics) => Err(Failure { exit: Exit::Usage, diagnostics, sources: self.sources }),
+        }
+    }
+
+    /// The module that the text holds, verified.
+    pub fn verify(self) -> Result<(Input, Verified), Failure> {
+        let (input, module) = self.parse()?;
+        match ptx::verify(module) {
+            Ok(module) => Ok((input, module)),
+            Err(diagnostics) => Err(Failure { exit: Exit::Usage, diagnostics, sources: input.sources }),
+        }
+    }
+}
+
+fn cannot_read(name: &str, path: &Path, error: &io::Error) -> Failure {
+    let (message, help) = match error.kind() {
+        ErrorKind::NotFound => (format!("there is no file {name}"), neighbours(path)),
+        ErrorKind::IsADirectory => (format!("{name} is a folder, not a file"), ptx_files(path)),
+        ErrorKind::PermissionDenied => (format!("{name} may not be read: permission denied"), None),
+        _ => (format!("{name} cannot be read: {error}"), None),
+    };
+    let mut diagnostic = Diagnostic::error(codes::CANNOT_READ, message);
+    diagnostic.helps.extend(help);
+    Failure::usage(diagnostic)
+}
+
+/// What the person may have meant: the `.ptx` files beside the one that is not there.
+fn neighbours(path: &Path) -> Option<String> {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    if !folder.is_dir() {
+        return Some(format!("there is no folder {} either", folder.display()));
+    }
+    ptx_files(folder)
+}
+
+fn ptx_files(folder: &Path) -> Option<String> {
+    let entries = std::fs::read_dir(folder).ok()?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| name.ends_with(".ptx")).collect();
+    names.sort();
+    let shown = 8.min(names.len());
+    let more = if names.len() > shown { format!(" and {} more", names.len() - shown) } else { String::new() };
+    (shown > 0).then(|| format!("{} has {}{more}", folder.display(), names[..shown].join(", ")))
+}
+
+fn not_text(name: &str, error: &std::string::FromUtf8Error) -> Failure {
+    let at = error.utf8_error().valid_up_to();
+    let bytes = error.as_bytes();
+    let message = format!("{name} is not text: byte {at} is {:#04x}, which is not UTF-8", bytes[at]);
+    let diagnostic = Diagnostic::error(codes::NOT_TEXT, message);
+    let is_binary = bytes.starts_with(b"\x7fELF") || bytes.starts_with(&[0x50, 0xed, 0x55, 0xba]);
+    Failure::usage(if is_binary {
+        diagnostic.help(
+            "this looks like a compiled program; its PTX comes out with `cuobjdump --dump-ptx`, or compile with `nvcc -ptx`",
+        )
+    } else {
+        diagnostic.help("PTX is text: `nvcc -ptx kernel.cu` writes kernel.ptx")
+    })
+}

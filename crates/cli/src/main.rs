@@ -1,0 +1,35 @@
+//! The `broadloom` command.
+//!
+//! Each subcommand is a module with a `run` that takes its options and a [`Terminal`], and returns an [`Exit`] or a
+//! [`Failure`]. Results go to standard output, everything else to standard error.
+//!
+//! Invariants: nothing that a person types or a file holds causes a panic; a closed pipe ends the output quietly; the exit code
+//! is one of [`Exit`].
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the crate that prints")]
+#![allow(unreachable_pub, reason = "nobody is outside of a program; `pub` means beyond the module")]
+
+mod explain;
+mod failure;
+mod input;
+mod options;
+mod terminal;
+
+use clap::Parser;
+use failure::{Exit, Failure};
+use options::{Command, Options};
+use std::process::ExitCode;
+use terminal::Terminal;
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let mut terminal = Terminal::new(options.color);
+    let exit = perform(&options.command, &mut terminal).unwrap_or_else(|failure| terminal.report(&failure));
+    ExitCode::from(terminal.finish(exit) as u8)
+}
+
+fn perform(command: &Command, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    match command {
+        Command::Explain(options) => explain::run(options, terminal),
+    }
+}

@@ -1,0 +1,119 @@
+//! Where output goes: results to standard output, diagnostics to standard error.
+//!
+//! A reader that has seen enough (`| head`) closes the pipe. That is no failure: from then on results are dropped, and the
+//! exit code is what it would have been. A full disk is a failure.
+
+use crate::failure::{Exit, Failure};
+use broadloom::diag::{Diagnostic, Sources};
+use clap::ValueEnum;
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Color {
+    fn applies_to(self, stream: &impl IsTerminal) -> bool {
+        match self {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        }
+    }
+}
+
+/// A style of text on the terminal.
+#[derive(Clone, Copy, Debug)]
+pub enum Style {
+    /// A heading.
+    Bold,
+    /// What is beside the point.
+    Dim,
+}
+
+/// Standard output and standard error.
+#[derive(Debug)]
+pub struct Terminal {
+    out: BufWriter<Stdout>,
+    write_error: Option<io::Error>,
+    color_out: bool,
+    color_err: bool,
+}
+
+impl Terminal {
+    /// The process's own.
+    pub fn new(color: Color) -> Self {
+        let out = io::stdout();
+        let (color_out, color_err) = (color.applies_to(&out), color.applies_to(&io::stderr()));
+        Terminal { out: BufWriter::new(out), write_error: None, color_out, color_err }
+    }
+
+    /// Writes results.
+    pub fn write(&mut self, text: &str) {
+        if self.write_error.is_none() {
+            self.write_error = self.out.write_all(text.as_bytes()).err();
+        }
+    }
+
+    /// The text in a style, where the reader of standard output sees styles.
+    pub fn styled(&self, style: Style, text: &str) -> String {
+        let start = match style {
+            Style::Bold => "\x1b[1m",
+            Style::Dim => "\x1b[2m",
+        };
+        if self.color_out { format!("{start}{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    /// Writes a remark to standard error, in a line of its own.
+    pub fn remark(&mut self, text: &str) {
+        self.flush();
+        // Nobody is left to tell when standard error is closed.
+        let _ = writeln!(io::stderr(), "{text}");
+    }
+
+    /// Writes a diagnostic to standard error.
+    pub fn diagnostic(&mut self, sources: &Sources, diagnostic: &Diagnostic) {
+        self.flush();
+        let text = if self.color_err { sources.render_styled(diagnostic) } else { sources.render(diagnostic) };
+        let _ = io::stderr().write_all(text.as_bytes());
+    }
+
+    /// Writes a failure to standard error and gives its exit code.
+    pub fn report(&mut self, failure: &Failure) -> Exit {
+        for (index, diagnostic) in failure.diagnostics.iter().enumerate() {
+            if index > 0 {
+                self.remark("");
+            }
+            self.diagnostic(&failure.sources, diagnostic);
+        }
+        if failure.diagnostics.left_out() > 0 {
+            self.remark(&format!("… and {} more", failure.diagnostics.left_out()));
+        }
+        failure.exit
+    }
+
+    fn flush(&mut self) {
+        if self.write_error.is_none() {
+            self.write_error = self.out.flush().err();
+        }
+    }
+
+    /// Writes what is left; the exit code says whether all results arrived.
+    pub fn finish(mut self, exit: Exit) -> Exit {
+        self.flush();
+        match self.write_error.take() {
+            Some(error) if error.kind() != ErrorKind::BrokenPipe => {
+                self.remark(&format!("error: standard output cannot be written: {error}"));
+                if exit == Exit::Done { Exit::Machine } else { exit }
+            }
+            Some(_) | None => exit,
+        }
+    }
+}
