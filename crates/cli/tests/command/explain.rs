@@ -1,0 +1,59 @@
+//! `broadloom explain`.
+
+use crate::harness::{broadloom, broadloom_with_input, shell};
+
+#[test]
+fn says_what_is_in_a_module() {
+    broadloom(&["explain", "examples/reduce.ptx"]).exits(0).says(&[
+        "examples/reduce.ptx: PTX 9.4 for sm_75, addresses of 64 bits",
+        "compiled from examples/reduce.cu",
+        "kernel reduce",
+        "+16    .u32       reduce_param_2",
+        "1024 bytes: _ZZ6reduceE4tile .b8[1024]",
+        "1 atom.global.add.f32",
+    ]);
+}
+
+#[test]
+fn counts_shared_memory_of_called_functions_and_of_the_module() {
+    let text = "
+        .version 7.0 .target sm_70 .address_size 64
+        .shared .f32 outside[16];
+        .extern .shared .b8 dynamic[];
+        .func f() { .shared .b32 inside[4]; ret; }
+        .entry k() { .reg .b32 %r; call f, (); mov.u32 %r, outside; mov.u32 %r, dynamic; ret; }";
+    let outcome = broadloom_with_input(&["explain", "-"], text.as_bytes()).exits(0);
+    let kernel = outcome.out.split("kernel k").nth(1).unwrap_or_default();
+    assert!(kernel.contains("80 bytes: inside .b32[4], outside .f32[16], dynamic .b8[]"), "{}", outcome.out);
+    assert!(kernel.contains("calls         f"), "{}", outcome.out);
+}
+
+#[test]
+fn prints_the_module_back_and_the_print_is_a_fixed_point() {
+    let first = broadloom(&["explain", "examples/saxpy.ptx", "--emit", "ptx"]).exits(0).says(&[".visible .entry saxpy("]);
+    let second = broadloom_with_input(&["explain", "--emit", "ptx", "-"], first.out.as_bytes()).exits(0);
+    assert_eq!(first.out, second.out);
+}
+
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    // Larger than any pipe holds, so that the writer must meet the closed end.
+    let loud = shell("broadloom explain --emit ptx corpus/ptx/double_math.sm75.g.ptx; echo code $?").exits(0);
+    assert!(loud.out.len() > 1 << 16 && loud.out.ends_with("code 0\n"));
+    let cut = shell("{ broadloom explain --emit ptx corpus/ptx/double_math.sm75.g.ptx; echo code $? >&2; } | head -n 1").exits(0);
+    assert!(cut.out.contains("code 0") && !cut.out.contains("panicked") && !cut.out.contains("error"), "{}", cut.out);
+}
+
+#[test]
+fn a_full_disk_is_a_failure() {
+    let full = shell("broadloom explain examples/saxpy.ptx > /dev/full; echo code $?").exits(0);
+    assert!(full.out.contains("standard output cannot be written") && full.out.contains("code 3"), "{}", full.out);
+}
+
+#[test]
+fn colours_only_where_asked_or_seen() {
+    let plain = broadloom(&["explain", "examples/saxpy.ptx"]).exits(0);
+    assert!(!plain.out.contains('\x1b'));
+    let styled = broadloom(&["explain", "examples/saxpy.ptx", "--color", "always"]).exits(0);
+    assert!(styled.out.contains("\x1b[1mkernel saxpy\x1b[0m"));
+}

@@ -1,0 +1,100 @@
+//! Calls the command in the root of the repository.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The root of the repository.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// What a call gave.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// The exit code; `None` when a signal ended it.
+    pub(crate) code: Option<i32>,
+    /// Standard output.
+    pub(crate) out: String,
+    /// Standard error.
+    pub(crate) err: String,
+}
+
+impl Outcome {
+    /// Fails unless the exit code is this one.
+    #[track_caller]
+    pub(crate) fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "\nstdout:\n{}\nstderr:\n{}", self.out, self.err);
+        assert!(!self.err.contains("panicked"), "it panicked:\n{}", self.err);
+        self
+    }
+
+    /// Fails unless standard output has all of these.
+    #[track_caller]
+    pub(crate) fn says(self, parts: &[&str]) -> Self {
+        for part in parts {
+            assert!(self.out.contains(part), "{part:?} is missing in\n{}\nstderr:\n{}", self.out, self.err);
+        }
+        self
+    }
+
+    /// Fails unless standard error has all of these.
+    #[track_caller]
+    pub(crate) fn complains(self, parts: &[&str]) -> Self {
+        for part in parts {
+            assert!(self.err.contains(part), "{part:?} is missing in\n{}\nstdout:\n{}", self.err, self.out);
+        }
+        self
+    }
+}
+
+/// Calls the command.
+pub(crate) fn broadloom(arguments: &[&str]) -> Outcome {
+    broadloom_with_input(arguments, b"")
+}
+
+/// Calls the command with something on standard input.
+pub(crate) fn broadloom_with_input(arguments: &[&str], input: &[u8]) -> Outcome {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_broadloom"))
+        .args(arguments)
+        .current_dir(root())
+        .env_remove("NO_COLOR")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    // The command may end without reading; a closed pipe is not our failure.
+    let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    Outcome {
+        code: output.status.code(),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Calls a line of shell in which `broadloom` is the command; gives both outputs as a terminal shows them.
+pub(crate) fn shell(line: &str) -> Outcome {
+    let folder = Path::new(env!("CARGO_BIN_EXE_broadloom")).parent().unwrap();
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
+    let output = Command::new("sh")
+        .args(["-c", &format!("exec 2>&1; {line}")])
+        .current_dir(root())
+        .env("PATH", path)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    Outcome { code: output.status.code(), out: String::from_utf8_lossy(&output.stdout).into_owned(), err: String::new() }
+}
+
+/// A folder of its own for a test, empty.
+pub(crate) fn empty_folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}

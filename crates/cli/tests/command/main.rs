@@ -1,0 +1,6 @@
+//! The command as a person meets it: what it writes, where, and the exit code.
+
+mod bad_input;
+mod explain;
+mod harness;
+mod readme;
