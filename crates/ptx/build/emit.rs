@@ -16,7 +16,7 @@ pub(crate) fn emit(table: &Table) -> String {
 }
 
 /// A Rust name for a word of PTX: `shared::cta` is `SharedCta`, `1d` is `N1d`, `bar.warp.sync` is `BarWarpSync`.
-fn camel(word: &str) -> String {
+pub(crate) fn camel(word: &str) -> String {
     let mut name = String::new();
     for piece in word.split(|c: char| !c.is_ascii_alphanumeric()).filter(|piece| !piece.is_empty()) {
         if name.ends_with(|c: char| c.is_ascii_digit()) && piece.starts_with(|c: char| c.is_ascii_digit()) {

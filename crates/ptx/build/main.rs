@@ -2,7 +2,10 @@
 //!
 //! The notation is described in `instructions/README.md`. A mistake in the table stops the build with file and line.
 
+#![allow(clippy::print_stdout, reason = "how a build script talks to Cargo")]
+
 mod emit;
+mod methods;
 mod notation;
 mod table;
 
@@ -27,6 +30,8 @@ fn main() -> Result<(), String> {
         files.push((name, text));
     }
     let table = table::read(&files)?;
-    let out = PathBuf::from(env::var("OUT_DIR").map_err(|e| e.to_string())?).join("table.rs");
-    fs::write(&out, emit::emit(&table)).map_err(|e| format!("{}: {e}", out.display()))
+    let out = PathBuf::from(env::var("OUT_DIR").map_err(|e| e.to_string())?);
+    let write = |name: &str, text: String| fs::write(out.join(name), text).map_err(|e| format!("{name}: {e}"));
+    write("table.rs", emit::emit(&table))?;
+    write("methods.rs", methods::emit(&table))
 }

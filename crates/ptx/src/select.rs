@@ -3,8 +3,9 @@
 //! Used by the parser (words of text) and the builder (modifiers of a program). Modifiers are matched in the order of the
 //! form's slots; where several forms of an instruction take the same modifiers, the operands decide.
 
-use crate::inst::{Modifiers, Operand};
+use crate::inst::{Imm, Modifiers, Operand};
 use crate::table::{FormId, Length, Modifier, OperandKind, OperandSpec, Presence, ROOTS, Row, Slot, rows_of_root};
+use crate::types::Type;
 
 /// Whether a table row starts with this word.
 pub fn is_known_root(word: &str) -> bool {
@@ -142,6 +143,14 @@ pub fn fill_operands<'a>(
         }
     }
     (next == operands.len()).then_some(places)
+}
+
+/// A float written in decimal is a double; where the instruction takes an `f32` it becomes one.
+pub(crate) fn narrow_float(spec: &OperandSpec, modifiers: &Modifiers, operand: Operand) -> Operand {
+    match (spec.type_in(modifiers), operand) {
+        (Some(Type::F32), Operand::Imm(Imm::F64(bits))) => Operand::Imm(Imm::F32((f64::from_bits(bits) as f32).to_bits())),
+        (_, operand) => operand,
+    }
 }
 
 /// The known first word nearest to a misspelt one.

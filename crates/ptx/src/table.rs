@@ -130,6 +130,19 @@ pub struct OperandSpec {
     pub presence: Presence,
 }
 
+impl OperandSpec {
+    /// The type that the modifiers give it; `None` when it has none.
+    pub fn type_in(&self, modifiers: &[Option<Modifier>]) -> Option<Type> {
+        let slot = |index: u8| modifiers.get(usize::from(index)).copied().flatten().and_then(Modifier::ty);
+        match self.ty {
+            TypeRule::Untyped => None,
+            TypeRule::Slot(index) => slot(index),
+            TypeRule::Wide(index) => slot(index).and_then(Type::widened),
+            TypeRule::Fixed(ty) => Some(ty),
+        }
+    }
+}
+
 /// What may stand in the place of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OperandKind {

@@ -172,6 +172,25 @@ impl Type {
         })
     }
 
+    /// The type of a register that holds such a value: types narrower than 16 bits are held in 16, halves and packed types in
+    /// bits.
+    pub const fn register(self) -> Type {
+        match self {
+            Type::B8 => Type::B16,
+            Type::U8 => Type::U16,
+            Type::S8 => Type::S16,
+            _ => match self.kind() {
+                TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed | TypeKind::Predicate => self,
+                TypeKind::Float if self.bits() > 16 => self,
+                TypeKind::Float | TypeKind::Packed | TypeKind::Alternate | TypeKind::Opaque => match self.bits() {
+                    64 => Type::B64,
+                    32 => Type::B32,
+                    _ => Type::B16,
+                },
+            },
+        }
+    }
+
     /// The untyped bits of a width that a register can have.
     pub const fn bits_of(bits: u32) -> Option<Type> {
         Some(match bits {

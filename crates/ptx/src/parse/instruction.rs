@@ -4,9 +4,9 @@ use super::body::Body;
 use super::lexer::{TokenKind, shorten};
 use super::operand::Raw;
 use super::{Parsed, Parser, Reported, codes};
-use crate::inst::{Guard, Imm, InstData, Mnemonic, Modifiers, Operand};
+use crate::inst::{Guard, InstData, Mnemonic, Modifiers, Operand};
 use crate::select;
-use crate::table::{FormId, Modifier, OperandKind, OperandSpec, TypeRule};
+use crate::table::{FormId, Modifier, OperandKind};
 use crate::types::Type;
 use broadloom_diag::{Diagnostic, Span};
 use smallvec::SmallVec;
@@ -128,7 +128,7 @@ impl<'a> Parser<'a> {
             let Some(places) = select::fill_operands(*form, modifiers, &operands, &pairs) else { continue };
             let specs = form.get().operands;
             let filled = places.iter().zip(specs).map(|(place, spec)| match place {
-                Some(operand) => narrow_float(spec, modifiers, (*operand).clone()),
+                Some(operand) => select::narrow_float(spec, modifiers, (*operand).clone()),
                 None => Operand::Absent,
             });
             return Ok((*form, modifiers.clone(), filled.collect()));
@@ -195,18 +195,5 @@ impl<'a> Parser<'a> {
             diagnostic = diagnostic.note(format!("a form is `{}{}`", form.get().opcode.name(), form.get().notation));
         }
         self.report(diagnostic)
-    }
-}
-
-/// A float written in decimal is a double; where the instruction takes an `f32` it becomes one.
-fn narrow_float(spec: &OperandSpec, modifiers: &Modifiers, operand: Operand) -> Operand {
-    let ty = match spec.ty {
-        TypeRule::Fixed(ty) => Some(ty),
-        TypeRule::Slot(slot) => modifiers[usize::from(slot)].and_then(Modifier::ty),
-        TypeRule::Wide(_) | TypeRule::Untyped => None,
-    };
-    match (ty, operand) {
-        (Some(Type::F32), Operand::Imm(Imm::F64(bits))) => Operand::Imm(Imm::F32((f64::from_bits(bits) as f32).to_bits())),
-        (_, operand) => operand,
     }
 }

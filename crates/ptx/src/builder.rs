@@ -1,1 +1,0 @@
-//! How front ends write kernels.

@@ -1,0 +1,248 @@
+//! Numbers everything as the parser would when it reads the print, so that `parse(print(m)) == m` for built modules too.
+//!
+//! Blocks and instructions in the order of the layout, registers in the order of their first use, variables with results and
+//! parameters first, functions in the order in which the text names them. Registers and blocks that nothing uses are gone.
+//! An id that points nowhere stays one that points nowhere, for the verifier to find.
+
+use crate::inst::{Address, Base, Callee, Operand, Symbol};
+use crate::module::{Block, Func, Function, Init, Inst, Item, Linkage, Loc, Module, Param, Reg, Var};
+use cranelift_entity::{EntityRef, PrimaryMap};
+use std::collections::{HashMap, HashSet};
+
+/// Hands every id in an operand to a visitor, in the order of the text.
+trait Visitor {
+    fn reg(&mut self, _: &mut Reg) {}
+    fn symbol(&mut self, _: &mut Symbol) {}
+    fn block(&mut self, _: &mut Block) {}
+    fn func(&mut self, _: &mut Func) {}
+
+    fn address(&mut self, address: &mut Address) {
+        match &mut address.base {
+            Base::Reg(reg) => self.reg(reg),
+            Base::Symbol(symbol) => self.symbol(symbol),
+            Base::Absolute => {}
+        }
+    }
+
+    fn operand(&mut self, operand: &mut Operand) {
+        match operand {
+            Operand::Reg(reg) | Operand::Not(reg) | Operand::Part { reg, .. } => self.reg(reg),
+            Operand::Symbol(symbol, _) => self.symbol(symbol),
+            Operand::Memory(address) => self.address(address),
+            Operand::Texture(texture) => {
+                self.address(&mut texture.base);
+                texture.rest.iter_mut().for_each(|operand| self.operand(operand));
+            }
+            Operand::Vector(list) => list.iter_mut().for_each(|operand| self.operand(operand)),
+            Operand::Label(block) => self.block(block),
+            Operand::Pair(pair) => pair.iter_mut().for_each(|operand| self.operand(operand)),
+            Operand::Call(call) => {
+                call.results.iter_mut().for_each(|operand| self.operand(operand));
+                match &mut call.callee {
+                    Callee::Direct(func) => self.func(func),
+                    Callee::Indirect { reg, .. } => self.reg(reg),
+                }
+                call.arguments.iter_mut().for_each(|operand| self.operand(operand));
+            }
+            Operand::Imm(_) | Operand::Special(_) | Operand::Targets(_) | Operand::Sink | Operand::Absent => {}
+        }
+    }
+}
+
+/// Old ids and their new numbers, given out as they are first met.
+struct Renaming<K>(HashMap<K, K>);
+
+impl<K: EntityRef + std::hash::Hash> Renaming<K> {
+    fn new() -> Self {
+        Renaming(HashMap::new())
+    }
+
+    /// Keeps `old` under the next number of `kept`; ids beyond `all` stay as they are.
+    fn meet<V: Clone>(&mut self, old: K, all: &PrimaryMap<K, V>, kept: &mut PrimaryMap<K, V>) -> K {
+        match (self.0.get(&old), all.get(old)) {
+            (Some(renamed), _) => *renamed,
+            (None, Some(data)) => {
+                let renamed = kept.push(data.clone());
+                self.0.insert(old, renamed);
+                renamed
+            }
+            (None, None) => old,
+        }
+    }
+
+    fn get(&self, old: K) -> K {
+        self.0.get(&old).copied().unwrap_or(old)
+    }
+}
+
+struct FunctionNames<'f> {
+    old: &'f Function,
+    regs: PrimaryMap<Reg, crate::module::RegData>,
+    reg_names: Renaming<Reg>,
+    var_names: Renaming<Var>,
+    block_names: Renaming<Block>,
+}
+
+impl Visitor for FunctionNames<'_> {
+    fn reg(&mut self, reg: &mut Reg) {
+        *reg = self.reg_names.meet(*reg, &self.old.regs, &mut self.regs);
+    }
+
+    fn symbol(&mut self, symbol: &mut Symbol) {
+        if let Symbol::Local(var) = symbol {
+            *var = self.var_names.get(*var);
+        }
+    }
+
+    fn block(&mut self, block: &mut Block) {
+        *block = self.block_names.get(*block);
+    }
+}
+
+pub(super) fn renumber_function(function: &mut Function) {
+    let old = function.clone();
+    let mut names = FunctionNames {
+        old: &old,
+        regs: PrimaryMap::new(),
+        reg_names: Renaming::new(),
+        var_names: Renaming::new(),
+        block_names: Renaming::new(),
+    };
+    function.variables = PrimaryMap::new();
+    for param in function.results.iter_mut().chain(&mut function.params) {
+        match param {
+            Param::Memory(var) => *var = names.var_names.meet(*var, &old.variables, &mut function.variables),
+            Param::Reg(reg) => names.reg(reg),
+        }
+    }
+    for var in old.variables.keys() {
+        names.var_names.meet(var, &old.variables, &mut function.variables);
+    }
+    function.blocks = PrimaryMap::new();
+    for block in &mut function.layout {
+        *block = names.block_names.meet(*block, &old.blocks, &mut function.blocks);
+    }
+    for list in function.targets.values_mut() {
+        list.blocks.iter_mut().for_each(|block| names.block(block));
+    }
+    let mut inst_names: Renaming<Inst> = Renaming::new();
+    let mut loc_names: Renaming<Loc> = Renaming::new();
+    function.insts = PrimaryMap::new();
+    function.locs = PrimaryMap::new();
+    for block in function.layout.clone() {
+        let Some(data) = function.blocks.get_mut(block) else { continue };
+        for inst in &mut data.insts {
+            *inst = inst_names.meet(*inst, &old.insts, &mut function.insts);
+            let Some(data) = function.insts.get_mut(*inst) else { continue };
+            if let Some(loc) = &mut data.loc {
+                *loc = loc_names.meet(*loc, &old.locs, &mut function.locs);
+            }
+            if let Some(guard) = &mut data.guard {
+                names.reg(&mut guard.reg);
+            }
+            data.operands.iter_mut().for_each(|operand| names.operand(operand));
+        }
+    }
+    function.regs = names.regs;
+}
+
+/// Which functions something names.
+#[derive(Default)]
+struct Mentions(HashSet<Func>);
+
+impl Visitor for Mentions {
+    fn symbol(&mut self, symbol: &mut Symbol) {
+        if let Symbol::Func(func) = symbol {
+            self.0.insert(*func);
+        }
+    }
+    fn func(&mut self, func: &mut Func) {
+        self.0.insert(*func);
+    }
+}
+
+/// Gives every function its new number.
+struct FuncNames(Renaming<Func>);
+
+impl Visitor for FuncNames {
+    fn symbol(&mut self, symbol: &mut Symbol) {
+        if let Symbol::Func(func) = symbol {
+            *func = self.0.get(*func);
+        }
+    }
+    fn func(&mut self, func: &mut Func) {
+        *func = self.0.get(*func);
+    }
+}
+
+fn visit_init(init: &mut Init, visitor: &mut impl Visitor) {
+    match init {
+        Init::Imm(_) => {}
+        Init::Address { symbol, .. } => visitor.symbol(symbol),
+        Init::List(list) => list.iter_mut().for_each(|init| visit_init(init, visitor)),
+    }
+}
+
+fn visit_function(function: &mut Function, visitor: &mut impl Visitor) {
+    function.variables.values_mut().filter_map(|variable| variable.init.as_mut()).for_each(|init| visit_init(init, visitor));
+    for data in function.insts.values_mut() {
+        data.operands.iter_mut().for_each(|operand| visitor.operand(operand));
+    }
+}
+
+/// Files first, then declarations, variables and definitions; a function that is named before its definition is declared.
+pub(super) fn order_items(module: &mut Module) {
+    let (mut head, mut declared, mut variables, mut definitions, mut rest) = (vec![], vec![], vec![], vec![], vec![]);
+    for item in std::mem::take(&mut module.items) {
+        match item {
+            Item::File(_) => head.push(item),
+            Item::Declaration(_) => declared.push(item),
+            Item::Variable(_) => variables.push(item),
+            Item::Definition(func) => definitions.push(func),
+            Item::Alias(_) | Item::Section(_) | Item::Pragma(_) => rest.push(item),
+        }
+    }
+    let mut mentions = Mentions::default();
+    module.variables.values_mut().filter_map(|variable| variable.init.as_mut()).for_each(|init| visit_init(init, &mut mentions));
+    let mut early = mentions.0;
+    let mut defined: HashSet<Func> = HashSet::new();
+    for func in &definitions {
+        let mut mentions = Mentions::default();
+        visit_function(&mut module.functions[*func], &mut mentions);
+        defined.insert(*func);
+        early.extend(mentions.0.difference(&defined));
+    }
+    let forward = definitions.iter().filter(|func| early.contains(func)).map(|func| Item::Declaration(*func));
+    declared.extend(forward);
+    module.items = head;
+    module.items.extend(declared);
+    module.items.extend(variables);
+    module.items.extend(definitions.into_iter().map(Item::Definition));
+    module.items.extend(rest);
+    renumber_functions(module);
+}
+
+fn renumber_functions(module: &mut Module) {
+    let old = std::mem::take(&mut module.functions);
+    let mut names = FuncNames(Renaming::new());
+    for item in &mut module.items {
+        match item {
+            Item::Declaration(func) | Item::Definition(func) => {
+                *func = names.0.meet(*func, &old, &mut module.functions);
+            }
+            Item::Alias(alias) => {
+                alias.alias = names.0.get(alias.alias);
+                alias.aliasee = names.0.get(alias.aliasee);
+            }
+            Item::Variable(_) | Item::File(_) | Item::Section(_) | Item::Pragma(_) => {}
+        }
+    }
+    module.variables.values_mut().filter_map(|variable| variable.init.as_mut()).for_each(|init| visit_init(init, &mut names));
+    module.functions.values_mut().for_each(|function| visit_function(function, &mut names));
+    // A private function that is declared and never defined cannot be printed in a way that means the same.
+    for function in module.functions.values_mut().filter(|function| !function.has_body) {
+        if function.linkage == Linkage::Private {
+            function.linkage = Linkage::Extern;
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! From a method call to an instruction of the table.
+//!
+//! The first form that takes the modifiers, the sources and the results asked for is the one meant, as in text. Results come
+//! before sources in PTX; here they are returned, or named first with [`FunctionBuilder::to`].
+
+use super::codes;
+use super::convert::{IntoModifiers, IntoOperands, ModifierList};
+use super::function::FunctionBuilder;
+use crate::inst::{Address, Base, Guard, InstData, Mnemonic, Modifiers, Operand};
+use crate::module::Reg;
+use crate::select;
+use crate::table::{FormId, Length, Modifier, Opcode, OperandKind, OperandSpec, Presence};
+use crate::types::Type;
+use broadloom_diag::{Diagnostic, Span};
+use smallvec::SmallVec;
+
+/// Which results an instruction should have.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Wanted {
+    /// None; what it has is thrown away.
+    Nothing,
+    /// One in a register of its own.
+    One,
+    /// Two in registers of their own: `d|p`.
+    Pair,
+    /// One vector in registers of its own.
+    Vector(usize),
+    /// All of them in places that exist.
+    Given(SmallVec<[Operand; 4]>),
+}
+
+/// What the result of an instruction can be taken as.
+pub trait Results: Sized {
+    /// The destinations it stands for.
+    fn destinations(&self) -> SmallVec<[Operand; 4]>;
+    /// Itself out of registers, in order; `spare` where there are too few.
+    fn collect(regs: &[Reg], spare: Reg) -> Self;
+}
+
+impl Results for () {
+    fn destinations(&self) -> SmallVec<[Operand; 4]> {
+        SmallVec::new()
+    }
+    fn collect(_: &[Reg], _: Reg) -> Self {}
+}
+
+impl Results for Reg {
+    fn destinations(&self) -> SmallVec<[Operand; 4]> {
+        SmallVec::from_iter([Operand::Reg(*self)])
+    }
+    fn collect(regs: &[Reg], spare: Reg) -> Self {
+        regs.first().copied().unwrap_or(spare)
+    }
+}
+
+impl Results for (Reg, Reg) {
+    fn destinations(&self) -> SmallVec<[Operand; 4]> {
+        SmallVec::from_iter([Operand::Reg(self.0), Operand::Reg(self.1)])
+    }
+    fn collect(regs: &[Reg], spare: Reg) -> Self {
+        (regs.first().copied().unwrap_or(spare), regs.get(1).copied().unwrap_or(spare))
+    }
+}
+
+impl<const N: usize> Results for [Reg; N] {
+    fn destinations(&self) -> SmallVec<[Operand; 4]> {
+        SmallVec::from_iter([Operand::from(*self)])
+    }
+    fn collect(regs: &[Reg], spare: Reg) -> Self {
+        std::array::from_fn(|index| regs.get(index).copied().unwrap_or(spare))
+    }
+}
+
+include!(concat!(env!("OUT_DIR"), "/methods.rs"));
+
+impl Instructions for FunctionBuilder {
+    type Result = Reg;
+
+    fn instruction(&mut self, opcode: Opcode, modifiers: impl IntoModifiers, sources: impl IntoOperands) -> Reg {
+        let regs = self.emit(opcode, modifiers.into_modifiers(), sources.into_operands(), None, &Wanted::One);
+        self.collect(&regs)
+    }
+
+    fn effect(&mut self, opcode: Opcode, modifiers: impl IntoModifiers, sources: impl IntoOperands) {
+        self.emit(opcode, modifiers.into_modifiers(), sources.into_operands(), None, &Wanted::Nothing);
+    }
+}
+
+/// An instruction that is about to be written, with its guard and its results.
+#[must_use = "an instruction must follow"]
+pub struct Emit<'b, R> {
+    builder: &'b mut FunctionBuilder,
+    guard: Option<Guard>,
+    wanted: Wanted,
+    result: std::marker::PhantomData<fn() -> R>,
+}
+
+impl<'b, R> Emit<'b, R> {
+    fn wanting<S>(self, wanted: Wanted) -> Emit<'b, S> {
+        Emit { builder: self.builder, guard: self.guard, wanted, result: std::marker::PhantomData }
+    }
+
+    /// The instruction runs only where the predicate is true; with `!p`, where it is false.
+    pub fn guard(mut self, guard: impl Into<Guard>) -> Self {
+        self.guard = Some(guard.into());
+        self
+    }
+
+    /// The result goes into registers that exist.
+    pub fn to<S: Results>(self, results: S) -> Emit<'b, S> {
+        let given = Wanted::Given(results.destinations());
+        self.wanting(given)
+    }
+
+    /// The results go wherever operands can say: `_` and vectors included.
+    pub fn to_operands(self, results: impl IntoOperands) -> Emit<'b, ()> {
+        self.wanting(Wanted::Given(results.into_operands()))
+    }
+
+    /// The result is a vector: `let [x, y] = b.vector().ld((Global, V2, F32), p)`.
+    pub fn vector<const N: usize>(self) -> Emit<'b, [Reg; N]> {
+        self.wanting(Wanted::Vector(N))
+    }
+
+    /// There are two results, `d|p`: `let (d, p) = b.pair().shfl_sync((Idx, B32), v, lane, 31, -1)`.
+    pub fn pair(self) -> Emit<'b, (Reg, Reg)> {
+        self.wanting(Wanted::Pair)
+    }
+
+    /// The result is thrown away.
+    pub fn discard(self) -> Emit<'b, ()> {
+        self.wanting(Wanted::Nothing)
+    }
+}
+
+impl<R: Results> Instructions for Emit<'_, R> {
+    type Result = R;
+
+    fn instruction(&mut self, opcode: Opcode, modifiers: impl IntoModifiers, sources: impl IntoOperands) -> R {
+        let regs = self.builder.emit(opcode, modifiers.into_modifiers(), sources.into_operands(), self.guard, &self.wanted);
+        self.builder.collect(&regs)
+    }
+
+    fn effect(&mut self, opcode: Opcode, modifiers: impl IntoModifiers, sources: impl IntoOperands) {
+        // A guard alone leaves the wish for one result standing; only results that were named are an error here.
+        let wanted = match &self.wanted {
+            Wanted::Given(list) => Wanted::Given(list.clone()),
+            Wanted::Nothing | Wanted::One | Wanted::Pair | Wanted::Vector(_) => Wanted::Nothing,
+        };
+        self.builder.emit(opcode, modifiers.into_modifiers(), sources.into_operands(), self.guard, &wanted);
+    }
+}
+
+/// The place of one operand while a form is tried.
+enum Place {
+    Operand(Operand),
+    Scalar(Type),
+    Vector(Type, usize),
+}
+
+impl FunctionBuilder {
+    fn start<R>(&mut self, wanted: Wanted) -> Emit<'_, R> {
+        Emit { builder: self, guard: None, wanted, result: std::marker::PhantomData }
+    }
+
+    /// The next instruction runs only where the predicate is true; with `!p`, where it is false.
+    pub fn guard(&mut self, guard: impl Into<Guard>) -> Emit<'_, Reg> {
+        self.start(Wanted::One).guard(guard)
+    }
+
+    /// The result of the next instruction goes into registers that exist: `b.to(i).add(S32, i, 1)`.
+    pub fn to<R: Results>(&mut self, results: R) -> Emit<'_, R> {
+        self.start(Wanted::Given(results.destinations()))
+    }
+
+    /// The results of the next instruction go wherever operands can say: `_` and vectors included.
+    pub fn to_operands(&mut self, results: impl IntoOperands) -> Emit<'_, ()> {
+        self.start(Wanted::Given(results.into_operands()))
+    }
+
+    /// The result of the next instruction is a vector: `let [x, y] = b.vector().ld((Global, V2, F32), p)`.
+    pub fn vector<const N: usize>(&mut self) -> Emit<'_, [Reg; N]> {
+        self.start(Wanted::Vector(N))
+    }
+
+    /// The next instruction has two results, `d|p`: `let (d, p) = b.pair().shfl_sync((Idx, B32), v, lane, 31, -1)`.
+    pub fn pair(&mut self) -> Emit<'_, (Reg, Reg)> {
+        self.start(Wanted::Pair)
+    }
+
+    /// The result of the next instruction is thrown away.
+    pub fn discard(&mut self) -> Emit<'_, ()> {
+        self.start(Wanted::Nothing)
+    }
+
+    fn collect<R: Results>(&mut self, regs: &[Reg]) -> R {
+        let spare = regs.first().copied().unwrap_or_else(|| self.spare());
+        R::collect(regs, spare)
+    }
+
+    fn emit(
+        &mut self,
+        opcode: Opcode,
+        list: ModifierList,
+        sources: SmallVec<[Operand; 4]>,
+        guard: Option<Guard>,
+        wanted: &Wanted,
+    ) -> SmallVec<[Reg; 4]> {
+        let mut found: SmallVec<[(FormId, Modifiers); 4]> = SmallVec::new();
+        if list.unknown.is_none() {
+            for form in opcode.row().forms() {
+                found.extend(select::fill_slots(form.get().slots, &list.modifiers).map(|modifiers| (form, modifiers)));
+            }
+        }
+        for (form, modifiers) in &found {
+            let Some(places) = fit(*form, modifiers, &sources, wanted) else { continue };
+            let mut regs: SmallVec<[Reg; 4]> = SmallVec::new();
+            let mut operands: SmallVec<[Operand; 4]> = SmallVec::new();
+            for place in places {
+                operands.push(match place {
+                    Place::Operand(operand) => operand,
+                    Place::Scalar(ty) => {
+                        let reg = self.reg(ty.register());
+                        regs.push(reg);
+                        Operand::Reg(reg)
+                    }
+                    Place::Vector(ty, count) => {
+                        let vector: Vec<Operand> = (0..count)
+                            .map(|_| {
+                                let reg = self.reg(ty.register());
+                                regs.push(reg);
+                                Operand::Reg(reg)
+                            })
+                            .collect();
+                        Operand::Vector(vector.into_boxed_slice())
+                    }
+                });
+            }
+            if let Wanted::Given(list) = wanted {
+                regs.extend(list.iter().flat_map(registers));
+            }
+            let mnemonic = Mnemonic::Known { form: *form, modifiers: modifiers.clone() };
+            self.push(InstData { guard, mnemonic, operands, loc: None, span: Span::default() });
+            return regs;
+        }
+        self.misfit(opcode, &list, &found, sources.len(), wanted);
+        SmallVec::new()
+    }
+
+    fn misfit(&mut self, opcode: Opcode, list: &ModifierList, found: &[(FormId, Modifiers)], sources: usize, wanted: &Wanted) {
+        let mut name = opcode.name().to_owned();
+        for word in list.modifiers.iter().map(|modifier| modifier.text()).chain(list.unknown) {
+            name.push('.');
+            name.push_str(word);
+        }
+        let function = self.name().to_owned();
+        if found.is_empty() {
+            let mut diagnostic =
+                Diagnostic::error(codes::BAD_MODIFIERS, format!("in `{function}`: `{name}` is no form of `{}`", opcode.name()));
+            for form in opcode.row().forms().take(6) {
+                diagnostic = diagnostic.note(format!("a form is `{}{}`", opcode.name(), form.get().notation));
+            }
+            return self.report(diagnostic);
+        }
+        let results = match wanted {
+            Wanted::Nothing => "no result".to_owned(),
+            Wanted::One => "one result".to_owned(),
+            Wanted::Pair => "two results".to_owned(),
+            Wanted::Vector(count) => format!("a vector of {count}"),
+            Wanted::Given(list) => match list.as_slice() {
+                [Operand::Vector(elements)] => format!("a vector of {}", elements.len()),
+                list => format!("{} result{}", list.len(), if list.len() == 1 { "" } else { "s" }),
+            },
+        };
+        let message = format!("in `{function}`: `{name}` does not take {sources} such sources with {results}");
+        let mut diagnostic = Diagnostic::error(codes::BAD_OPERANDS, message);
+        for (form, _) in found.iter().take(3) {
+            diagnostic = diagnostic.note(format!("it is written `{name} {}`", form.get().operand_notation()));
+        }
+        self.report(diagnostic);
+    }
+}
+
+/// The registers of a destination.
+fn registers(operand: &Operand) -> SmallVec<[Reg; 4]> {
+    match operand {
+        Operand::Reg(reg) => SmallVec::from_iter([*reg]),
+        Operand::Vector(list) => list.iter().flat_map(registers).collect(),
+        _ => SmallVec::new(),
+    }
+}
+
+/// Lays sources and results into the places of a form; `None` if they do not fit.
+fn fit(form: FormId, modifiers: &Modifiers, sources: &[Operand], wanted: &Wanted) -> Option<Vec<Place>> {
+    let specs = form.get().operands;
+    let mut places = Vec::with_capacity(specs.len());
+    let (mut source, mut result) = (0, 0);
+    for spec in specs {
+        if spec.written {
+            places.push(destination(spec, modifiers, wanted, result)?);
+            result += 1;
+            continue;
+        }
+        match sources.get(source) {
+            Some(operand) => {
+                let operand = coerce(spec, modifiers, operand.clone());
+                if !select::shape_fits(spec, modifiers, &operand) {
+                    return None;
+                }
+                places.push(Place::Operand(operand));
+                source += 1;
+            }
+            None if spec.presence == Presence::Optional => break,
+            None => return None,
+        }
+    }
+    let results_used = match wanted {
+        Wanted::Nothing => true,
+        Wanted::One | Wanted::Vector(_) => result >= 1,
+        Wanted::Pair => result >= 2,
+        Wanted::Given(list) => result >= list.len(),
+    };
+    (source == sources.len() && results_used).then_some(places)
+}
+
+/// The place of the result with this number.
+fn destination(spec: &OperandSpec, modifiers: &Modifiers, wanted: &Wanted, index: usize) -> Option<Place> {
+    let ty = || spec.type_in(modifiers);
+    let elements = match spec.length {
+        Length::One => None,
+        Length::Slot(slot) => modifiers[usize::from(slot)].and_then(Modifier::vector_length).map(usize::from),
+        Length::Exactly(count) => Some(usize::from(count)),
+        Length::Any | Length::Parts => None,
+    };
+    match wanted {
+        Wanted::One if index == 0 => match spec.length {
+            Length::Parts => None,
+            _ if elements.is_some() => None,
+            _ => Some(Place::Scalar(ty()?)),
+        },
+        Wanted::Pair if index < 2 => (spec.length == Length::One).then_some(Place::Scalar(ty()?)),
+        Wanted::Vector(count) if index == 0 => match spec.length {
+            Length::One => None,
+            Length::Any => Some(Place::Vector(ty()?, *count)),
+            Length::Parts => {
+                let bits = ty()?.bits();
+                let whole = *count >= 2 && (bits as usize).is_multiple_of(*count);
+                let part = Type::bits_of(bits / *count as u32).filter(|_| whole)?;
+                Some(Place::Vector(part, *count))
+            }
+            Length::Slot(_) | Length::Exactly(_) => (elements == Some(*count)).then_some(Place::Vector(ty()?, *count)),
+        },
+        Wanted::Given(list) if index < list.len() => {
+            let operand = &list[index];
+            select::shape_fits(spec, modifiers, operand).then(|| Place::Operand(operand.clone()))
+        }
+        Wanted::Nothing | Wanted::One | Wanted::Pair | Wanted::Vector(_) | Wanted::Given(_) => {
+            if spec.paired && spec.presence == Presence::Optional {
+                Some(Place::Operand(Operand::Absent))
+            } else {
+                spec.sink.then_some(Place::Operand(Operand::Sink))
+            }
+        }
+    }
+}
+
+/// A source as the place wants it: a register or symbol as an address, a decimal number as a float of the right width.
+fn coerce(spec: &OperandSpec, modifiers: &Modifiers, operand: Operand) -> Operand {
+    match (spec.kind, operand) {
+        (OperandKind::Memory, Operand::Reg(reg)) => Operand::Memory(reg.offset(0)),
+        (OperandKind::Memory, Operand::Symbol(symbol, offset)) => Operand::Memory(Address { base: Base::Symbol(symbol), offset }),
+        (_, operand) => select::narrow_float(spec, modifiers, operand),
+    }
+}
