@@ -1,0 +1,133 @@
+//! Sums, differences and products of a carry chain (manual: "Extended-Precision Integer Arithmetic Instructions").
+//!
+//! The flag is a carry after sums and a borrow after differences: `subc` takes away one more where it is set. Whether it is written
+//! is the engine's business; these functions always say what it would be.
+
+use super::arith::product;
+use super::truncate;
+use crate::op::{Inputs, Op};
+use broadloom_ptx::Modifier;
+
+/// The sum in the width of the type, and whether it did not fit.
+fn sum(op: &Op, a: u64, b: u64, carry: bool) -> (u64, bool) {
+    let bits = op.ty.bits();
+    let all = u128::from(truncate(a, bits)) + u128::from(truncate(b, bits)) + u128::from(carry);
+    (all as u64, all >> bits != 0)
+}
+
+/// The difference, and whether something had to be borrowed.
+fn difference(op: &Op, a: u64, b: u64, borrow: bool) -> (u64, bool) {
+    let bits = op.ty.bits();
+    let all = i128::from(truncate(a, bits)) - i128::from(truncate(b, bits)) - i128::from(borrow);
+    (all as u64, all < 0)
+}
+
+/// `add.cc` starts a chain: no carry comes in.
+pub(crate) fn add_cc(op: &Op, inputs: &Inputs, _carry: bool) -> (u64, bool) {
+    sum(op, inputs[0], inputs[1], false)
+}
+
+pub(crate) fn addc(op: &Op, inputs: &Inputs, carry: bool) -> (u64, bool) {
+    sum(op, inputs[0], inputs[1], carry)
+}
+
+/// `sub.cc` starts a chain: no borrow comes in.
+pub(crate) fn sub_cc(op: &Op, inputs: &Inputs, _borrow: bool) -> (u64, bool) {
+    difference(op, inputs[0], inputs[1], false)
+}
+
+pub(crate) fn subc(op: &Op, inputs: &Inputs, borrow: bool) -> (u64, bool) {
+    difference(op, inputs[0], inputs[1], borrow)
+}
+
+/// The half of the product that `.lo` or `.hi` asks for.
+fn half(op: &Op, inputs: &Inputs) -> u64 {
+    let bits = op.ty.bits();
+    let all = product(op.ty.is_signed(), bits, inputs[0], inputs[1]);
+    if op.has(Modifier::Hi) { (all >> bits) as u64 } else { all as u64 }
+}
+
+/// `mad.cc` starts a chain: no carry comes in. The carry out is that of the addition.
+pub(crate) fn mad_cc(op: &Op, inputs: &Inputs, _carry: bool) -> (u64, bool) {
+    sum(op, half(op, inputs), inputs[2], false)
+}
+
+pub(crate) fn madc(op: &Op, inputs: &Inputs, carry: bool) -> (u64, bool) {
+    sum(op, half(op, inputs), inputs[2], carry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{op, pairs, values};
+    use super::*;
+
+    /// A number of several words, low word first.
+    fn words(number: u128, bits: u32) -> Vec<u64> {
+        (0..128 / bits).map(|index| truncate((number >> (index * bits)) as u64, bits)).collect()
+    }
+
+    fn wide(low: u64, high: u64) -> u128 {
+        u128::from(high) << 64 | u128::from(low)
+    }
+
+    #[test]
+    fn chains_add_and_subtract_numbers_of_128_bits() {
+        for ty in ["u32", "s32", "u64", "s64"] {
+            let bits: u32 = ty[1..].parse().unwrap();
+            for ((a, b), c) in pairs().zip(values().into_iter().cycle()) {
+                let (x, y) = (wide(a, c), wide(b, a ^ c));
+                for (first, next, expected) in
+                    [("add.cc", "addc.cc", x.overflowing_add(y)), ("sub.cc", "subc.cc", x.overflowing_sub(y))]
+                {
+                    let (first, next) = (op(&format!("{first}.{ty}")), op(&format!("{next}.{ty}")));
+                    // What the flag held before must not matter.
+                    let mut flag = c & 1 == 1;
+                    let mut result = 0_u128;
+                    for (index, (a, b)) in words(x, bits).into_iter().zip(words(y, bits)).enumerate() {
+                        let inputs = [a, b, 0, 0, 0, 0];
+                        let is_sum = first.opcode.name() == "add.cc";
+                        let (word, out) = match (index, is_sum) {
+                            (0, true) => add_cc(&first, &inputs, flag),
+                            (0, false) => sub_cc(&first, &inputs, flag),
+                            (_, true) => addc(&next, &inputs, flag),
+                            (_, false) => subc(&next, &inputs, flag),
+                        };
+                        result |= u128::from(truncate(word, bits)) << (index as u32 * bits);
+                        flag = out;
+                    }
+                    assert_eq!((result, flag), expected, "{ty} {x:#x} {y:#x}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn products_of_two_words_fill_four() {
+        for (a, b) in pairs() {
+            let ([a0, a1], [b0, b1]) = ([a & 0xffff_ffff, a >> 32], [b & 0xffff_ffff, b >> 32]);
+            let mad_lo = |x: u64, y: u64, z: u64| mad_cc(&op("mad.lo.cc.u32"), &[x, y, z, 0, 0, 0], true);
+            let madc_hi = |x: u64, y: u64, z: u64, carry| madc(&op("madc.hi.cc.u32"), &[x, y, z, 0, 0, 0], carry);
+            let low = |value: u64| truncate(value, 32);
+            let (r0, _) = mad_lo(a0, b0, 0);
+            let (r1, _) = madc_hi(a0, b0, 0, false);
+            let (r1, carry) = mad_lo(a1, b0, low(r1));
+            let (r2, _) = madc_hi(a1, b0, 0, carry);
+            let (r1, carry) = mad_lo(a0, b1, low(r1));
+            let (r2, carry) = madc_hi(a0, b1, low(r2), carry);
+            let (r3, _) = addc(&op("addc.u32"), &[0, 0, 0, 0, 0, 0], carry);
+            let (r2, carry) = mad_lo(a1, b1, low(r2));
+            let (r3, carry) = madc_hi(a1, b1, low(r3), carry);
+            let found = [r0, r1, r2, r3].iter().rev().fold(0_u128, |sum, &word| sum << 32 | u128::from(low(word)));
+            assert_eq!(found, u128::from(a) * u128::from(b), "{a:#x} {b:#x}");
+            assert!(!carry);
+        }
+    }
+
+    #[test]
+    fn high_halves_of_signed_products_are_signed() {
+        let minus_one = u64::from(u32::MAX);
+        assert_eq!(mad_cc(&op("mad.hi.cc.s32"), &[minus_one, 1, 1, 0, 0, 0], false).1, true);
+        assert_eq!(mad_cc(&op("mad.hi.cc.u32"), &[minus_one, 1, 1, 0, 0, 0], false), (1, false));
+        assert_eq!(madc(&op("madc.hi.s64"), &[u64::MAX, 1, 0, 0, 0, 0], true), (0, true));
+    }
+}
