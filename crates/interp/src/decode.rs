@@ -1,0 +1,300 @@
+//! Functions made ready to run.
+
+use crate::handlers::handler;
+use crate::memory::PARAM_BASE;
+use crate::op::{Arg, CallSite, CalleeArg, Handler, ModifierSet, Op, Passed};
+use crate::program::{Places, function_address, immediate_bits};
+use crate::pure::truncate;
+use broadloom_device::param_layout;
+use broadloom_ptx::table::TypeRule;
+use broadloom_ptx::{
+    Base, Call, Callee, Func, Function, InstData, Mnemonic, Operand, Param, Reg, Space, Symbol, Type, Var, Verified,
+};
+use std::collections::HashMap;
+
+/// A function made ready.
+pub(crate) struct Routine {
+    pub(crate) ops: Vec<Op>,
+    /// Slots that its registers take.
+    pub(crate) slots: usize,
+    /// Bytes that its local and `.param` variables take.
+    pub(crate) frame_bytes: u64,
+    /// Where arguments go.
+    pub(crate) params: Vec<Passed>,
+    /// Where results come from.
+    pub(crate) results: Vec<Passed>,
+    /// Functions it names.
+    pub(crate) calls: Vec<Func>,
+    /// Whether it calls through a register.
+    pub(crate) calls_indirectly: bool,
+    /// Shared variables it names.
+    pub(crate) shared: Vec<u32>,
+    pub(crate) has_body: bool,
+}
+
+impl std::fmt::Debug for Routine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Routine({} instructions)", self.ops.len())
+    }
+}
+
+struct Decoder<'a> {
+    module: &'a Verified,
+    func: Func,
+    function: &'a Function,
+    places: &'a Places,
+    slots: HashMap<Reg, u32>,
+    frame: HashMap<Var, u64>,
+    block_starts: HashMap<broadloom_ptx::Block, u32>,
+    calls: Vec<Func>,
+    shared: Vec<u32>,
+}
+
+fn mask(ty: Type) -> u64 {
+    truncate(u64::MAX, ty.bits())
+}
+
+pub(crate) fn decode(module: &Verified, func: Func, places: &Places) -> Routine {
+    let function = &module.functions[func];
+    let mut slots = HashMap::new();
+    let mut count = 0u32;
+    for (reg, data) in &function.regs {
+        slots.insert(reg, count);
+        count += if data.ty == Type::B128 { 2 } else { 1 };
+    }
+    let (frame, frame_bytes) = lay_out_frame(function);
+    let mut block_starts = HashMap::new();
+    let mut position = 0u32;
+    for block in &function.layout {
+        block_starts.insert(*block, position);
+        position += function.blocks[*block].insts.len() as u32;
+    }
+    let mut decoder = Decoder { module, func, function, places, slots, frame, block_starts, calls: vec![], shared: vec![] };
+    let ops: Vec<Op> = function.instructions().map(|(inst, data)| decoder.op(inst, data)).collect();
+    let calls_indirectly =
+        ops.iter().any(|op| matches!(op.call.as_deref(), Some(CallSite { callee: CalleeArg::Indirect(_), .. })));
+    let passed = |params: &[Param]| params.iter().map(|param| decoder.passed_param(*param)).collect();
+    let (params, results) = (passed(&function.params), passed(&function.results));
+    Routine {
+        slots: count as usize,
+        frame_bytes,
+        params,
+        results,
+        calls: decoder.calls,
+        calls_indirectly,
+        shared: decoder.shared,
+        has_body: function.has_body,
+        ops,
+    }
+}
+
+/// Offsets of local variables, and of `.param` variables unless they are a kernel's parameters.
+fn lay_out_frame(function: &Function) -> (HashMap<Var, u64>, u64) {
+    let kernel_params: Vec<Var> = match function.is_kernel {
+        false => vec![],
+        true => function
+            .params
+            .iter()
+            .filter_map(|param| match param {
+                Param::Memory(var) => Some(*var),
+                Param::Reg(_) => None,
+            })
+            .collect(),
+    };
+    let mut frame = HashMap::new();
+    let mut end = 0u64;
+    for (var, variable) in &function.variables {
+        if matches!(variable.space, Space::Local | Space::Param) && !kernel_params.contains(&var) {
+            let start = end.next_multiple_of(variable.alignment().max(1));
+            frame.insert(var, start);
+            end = start.saturating_add(variable.bytes().unwrap_or(0));
+        }
+    }
+    (frame, end.next_multiple_of(16))
+}
+
+impl Decoder<'_> {
+    fn op(&mut self, inst: broadloom_ptx::Inst, data: &InstData) -> Op {
+        let guard = data.guard.map(|guard| (self.slots[&guard.reg], guard.negated));
+        let Mnemonic::Known { form, modifiers } = &data.mnemonic else {
+            return Op {
+                handler: Handler::Refused,
+                opcode: broadloom_ptx::Opcode::Trap,
+                ty: Type::B32,
+                source_ty: Type::B32,
+                modifiers: ModifierSet::default(),
+                guard,
+                writes: Box::new([]),
+                reads: Box::new([]),
+                inst,
+                call: None,
+            };
+        };
+        let form = form.get();
+        let mut set = ModifierSet::default();
+        data.modifiers().for_each(|modifier| set.insert(modifier));
+        let mut types = data.types();
+        let ty = types.next().unwrap_or(Type::B32);
+        let source_ty = types.next().unwrap_or(ty);
+        let (mut writes, mut reads, mut call) = (vec![], vec![], None);
+        for (spec, operand) in form.operands.iter().zip(&data.operands) {
+            let ty = match spec.ty {
+                TypeRule::Fixed(ty) => ty,
+                TypeRule::Slot(slot) => modifiers[usize::from(slot)].and_then(|m| m.ty()).unwrap_or(Type::B32),
+                TypeRule::Wide(slot) => {
+                    modifiers[usize::from(slot)].and_then(|m| m.ty()).and_then(Type::widened).unwrap_or(Type::B64)
+                }
+                TypeRule::Untyped => Type::B32,
+            };
+            if let Operand::Call(operands) = operand {
+                call = Some(Box::new(self.call(operands)));
+                continue;
+            }
+            let arg = self.arg(operand, ty);
+            if spec.written { writes.push(arg) } else { reads.push(arg) }
+        }
+        Op {
+            handler: handler(form.opcode, ty),
+            opcode: form.opcode,
+            ty,
+            source_ty,
+            modifiers: set,
+            guard,
+            writes: writes.into(),
+            reads: reads.into(),
+            inst,
+            call,
+        }
+    }
+
+    fn reg(&self, reg: Reg) -> Arg {
+        let slot = self.slots[&reg];
+        match self.function.regs[reg].ty {
+            Type::B128 => Arg::Wide { slot },
+            ty => Arg::Reg { slot, mask: mask(ty) },
+        }
+    }
+
+    fn arg(&mut self, operand: &Operand, ty: Type) -> Arg {
+        match operand {
+            Operand::Reg(reg) => self.reg(*reg),
+            Operand::Not(reg) => Arg::Not { slot: self.slots[reg] },
+            Operand::Part { reg, negated, selector } => {
+                Arg::Part { slot: self.slots[reg], negated: *negated, selector: *selector }
+            }
+            // The bits a register of the type would hold.
+            Operand::Imm(imm) => Arg::Imm(truncate(immediate_bits(*imm, ty), if ty == Type::Pred { 1 } else { ty.bits() })),
+            Operand::Special(special) => Arg::Special(*special),
+            Operand::Symbol(symbol, offset) => self.symbol(*symbol, *offset),
+            Operand::Memory(address) => self.memory(address.base, address.offset),
+            Operand::Texture(texture) => self.memory(texture.base.base, texture.base.offset),
+            Operand::Vector(list) => Arg::Vector(list.iter().map(|operand| self.arg(operand, ty)).collect()),
+            Operand::Label(block) => Arg::Target(self.block_starts[block]),
+            Operand::Targets(targets) => {
+                Arg::Targets(self.function.targets[*targets].blocks.iter().map(|block| self.block_starts[block]).collect())
+            }
+            Operand::Sink | Operand::Absent | Operand::Pair(_) | Operand::Call(_) => Arg::Sink,
+        }
+    }
+
+    fn memory(&mut self, base: Base, offset: i64) -> Arg {
+        let base = match base {
+            Base::Reg(reg) => self.reg(reg),
+            Base::Symbol(symbol) => self.symbol(symbol, 0),
+            Base::Absolute => Arg::Imm(0),
+        };
+        Arg::Memory { base: Box::new(base), offset }
+    }
+
+    fn symbol(&mut self, symbol: Symbol, offset: i64) -> Arg {
+        match symbol {
+            Symbol::Func(func) => {
+                if !self.calls.contains(&func) {
+                    self.calls.push(func);
+                }
+                Arg::Imm(function_address(func).wrapping_add_signed(offset))
+            }
+            Symbol::Var(var) => match (self.places.addresses.get(&var), self.places.shared.get(&var)) {
+                (Some(address), _) => Arg::Imm(address.wrapping_add_signed(offset)),
+                (None, Some(&number)) => self.shared(number, offset),
+                (None, None) => Arg::Imm(0),
+            },
+            Symbol::Local(var) => self.local(var, offset),
+        }
+    }
+
+    fn shared(&mut self, variable: u32, offset: i64) -> Arg {
+        if !self.shared.contains(&variable) {
+            self.shared.push(variable);
+        }
+        Arg::Shared { variable, offset }
+    }
+
+    fn local(&mut self, var: Var, offset: i64) -> Arg {
+        if let Some(&start) = self.frame.get(&var) {
+            let offset = offset.wrapping_add_unsigned(start);
+            return match self.function.variables[var].space {
+                Space::Param => Arg::FrameParam { offset },
+                Space::Local | Space::Generic | Space::Reg | Space::Const | Space::Global | Space::Shared | Space::Tex => {
+                    Arg::Frame { offset }
+                }
+            };
+        }
+        if let Some(&number) = self.places.local_shared.get(&(self.func, var)) {
+            return self.shared(number, offset);
+        }
+        if let Some(&address) = self.places.local_addresses.get(&(self.func, var)) {
+            return Arg::Imm(address.wrapping_add_signed(offset));
+        }
+        let name = &self.function.variables[var].name;
+        let place = param_layout(self.function).into_iter().find(|param| param.name == *name).map_or(0, |param| param.offset);
+        Arg::Imm((PARAM_BASE + place).wrapping_add_signed(offset))
+    }
+
+    fn passed_param(&self, param: Param) -> Passed {
+        match param {
+            Param::Reg(reg) => Passed::Value(self.reg(reg)),
+            Param::Memory(var) => self.passed_variable(var),
+        }
+    }
+
+    fn passed_variable(&self, var: Var) -> Passed {
+        let bytes = self.function.variables[var].bytes().unwrap_or(0);
+        Passed::Memory { offset: self.frame.get(&var).copied().unwrap_or(0) as i64, bytes }
+    }
+
+    fn call(&mut self, call: &Call) -> CallSite {
+        let callee = match call.callee {
+            Callee::Direct(func) => {
+                let func = self.resolve_alias(func);
+                if !self.calls.contains(&func) {
+                    self.calls.push(func);
+                }
+                CalleeArg::Direct(func.as_u32())
+            }
+            Callee::Indirect { reg, .. } => CalleeArg::Indirect(self.reg(reg)),
+        };
+        let mut passed = |operands: &[Operand]| {
+            operands
+                .iter()
+                .map(|operand| match operand {
+                    Operand::Symbol(Symbol::Local(var), _) if self.frame.contains_key(var) => self.passed_variable(*var),
+                    operand => Passed::Value(self.arg(operand, Type::B64)),
+                })
+                .collect()
+        };
+        let (arguments, results) = (passed(&call.arguments), passed(&call.results));
+        CallSite { callee, arguments, results }
+    }
+
+    fn resolve_alias(&self, func: Func) -> Func {
+        self.module
+            .items
+            .iter()
+            .find_map(|item| match item {
+                broadloom_ptx::Item::Alias(alias) if alias.alias == func => Some(alias.aliasee),
+                _ => None,
+            })
+            .unwrap_or(func)
+    }
+}

@@ -1,0 +1,277 @@
+//! Loads, stores and addresses (manual: "Data Movement and Conversion Instructions", "Memory Consistency Model").
+
+use super::{Engine, Next, Stop};
+use crate::cta::{Cta, Site};
+use crate::memory::{AccessError, LOCAL_BASE, Owner, PARAM_BASE, SHARED_BASE};
+use crate::op::{Arg, Op};
+use crate::pure::sign_extend;
+use crate::watch::{Access, Home, Kind, Order, Scope, Watch};
+use broadloom_device::FaultKind;
+use broadloom_ptx::{Modifier, Opcode, Space};
+
+/// Where an address leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Device(u64),
+    Shared(u64),
+    Local(u64),
+    Param(u64),
+}
+
+/// The scope among the modifiers; without one an ordered access or fence speaks to everyone, a plain one to nobody.
+pub(super) fn scope(op: &Op) -> Scope {
+    if op.has(Modifier::Cta) {
+        Scope::Cta
+    } else if op.has(Modifier::Gpu) || op.has(Modifier::Gl) || op.has(Modifier::Cluster) {
+        Scope::Gpu
+    } else {
+        Scope::System
+    }
+}
+
+/// How an access is ordered.
+pub(super) fn order(op: &Op) -> Order {
+    if op.has(Modifier::AcqRel) {
+        Order::AcquireRelease
+    } else if op.has(Modifier::Acquire) {
+        Order::Acquire
+    } else if op.has(Modifier::Release) {
+        Order::Release
+    } else if op.has(Modifier::Relaxed) || op.has(Modifier::Volatile) || op.has(Modifier::Mmio) {
+        Order::Relaxed
+    } else {
+        Order::Weak
+    }
+}
+
+/// The state space that the modifiers name.
+pub(super) fn space(op: &Op) -> Space {
+    if op.has(Modifier::Global) {
+        Space::Global
+    } else if op.has(Modifier::Shared) || op.has(Modifier::SharedCta) || op.has(Modifier::SharedCluster) {
+        Space::Shared
+    } else if op.has(Modifier::Local) {
+        Space::Local
+    } else if op.has(Modifier::Const) {
+        Space::Const
+    } else if op.has(Modifier::Param) || op.has(Modifier::ParamEntry) || op.has(Modifier::ParamFunc) {
+        Space::Param
+    } else {
+        Space::Generic
+    }
+}
+
+impl<W: Watch> Engine<'_, W> {
+    /// Where an address of a space leads, or why nowhere.
+    pub(super) fn place(&self, space: Space, address: u64) -> Result<Place, String> {
+        match space {
+            Space::Shared => Ok(Place::Shared(address)),
+            Space::Local => Ok(Place::Local(address)),
+            Space::Param if address >= LOCAL_BASE && address < SHARED_BASE => Ok(Place::Local(address - LOCAL_BASE)),
+            Space::Param => Ok(Place::Param(address.wrapping_sub(PARAM_BASE))),
+            Space::Generic => Ok(match address {
+                PARAM_BASE..LOCAL_BASE => Place::Param(address - PARAM_BASE),
+                LOCAL_BASE..SHARED_BASE => Place::Local(address - LOCAL_BASE),
+                SHARED_BASE..0x1_0000_0000 => Place::Shared(address - SHARED_BASE),
+                _ => Place::Device(address),
+            }),
+            Space::Global | Space::Const | Space::Tex | Space::Reg => match address {
+                LOCAL_BASE..SHARED_BASE => Err(format!("{address:#x} is an address in local memory")),
+                SHARED_BASE..0x1_0000_0000 => Err(format!("{address:#x} is an address in shared memory")),
+                // Grid constants are read through the parameter window, whatever the instruction calls it.
+                PARAM_BASE..LOCAL_BASE => Ok(Place::Param(address - PARAM_BASE)),
+                _ => Ok(Place::Device(address)),
+            },
+        }
+    }
+
+    /// Checks an access and tells the watcher; `None` when it must not happen (only in a watched run).
+    pub(super) fn approach(
+        &mut self,
+        cta: &Cta,
+        site: Site<'_>,
+        address: u64,
+        bytes: u64,
+        align: u64,
+        kind: Kind,
+    ) -> Result<Option<Place>, Stop> {
+        let space = space(site.op);
+        let complain = |engine: &mut Self, fault: FaultKind, message: String| {
+            engine.complain(cta, site, fault, space, Some(address), message).map(|()| None)
+        };
+        let place = match self.place(space, address) {
+            Ok(place) => place,
+            Err(why) => return complain(self, FaultKind::WrongSpace, format!("{why}, but the instruction is for `{space}`")),
+        };
+        if address % align != 0 {
+            return complain(self, FaultKind::Misaligned, format!("{address:#x} is not a multiple of {align}"));
+        }
+        let inside = |offset: u64, size: u64| offset.checked_add(bytes).is_some_and(|end| end <= size);
+        let (home, offset) = match place {
+            Place::Shared(offset) => {
+                if !inside(offset, self.shared_bytes) {
+                    let message = format!(
+                        "{bytes} bytes at {offset:#x} are outside of the block's {} bytes of shared memory",
+                        self.shared_bytes
+                    );
+                    return complain(self, FaultKind::OutOfBounds, message);
+                }
+                (Home::Shared, offset)
+            }
+            Place::Local(offset) => {
+                let size = cta.threads[site.thread].local.len() as u64;
+                if !inside(offset, size) {
+                    let message =
+                        format!("{bytes} bytes at {offset:#x} are outside of the thread's {size} bytes of local memory");
+                    return complain(self, FaultKind::OutOfBounds, message);
+                }
+                (Home::Local, offset)
+            }
+            Place::Param(offset) => {
+                if !inside(offset, self.params.len() as u64) || kind != Kind::Read {
+                    let what = if kind == Kind::Read { "outside of" } else { "written to, in" };
+                    let message =
+                        format!("{bytes} bytes at {offset:#x} are {what} the kernel's {} bytes of parameters", self.params.len());
+                    return complain(self, FaultKind::OutOfBounds, message);
+                }
+                (Home::Param, offset)
+            }
+            Place::Device(address) => {
+                let found = match self.memory.find(address, bytes) {
+                    Ok(found) => found,
+                    Err(AccessError::OutOfBounds(why)) => return complain(self, FaultKind::OutOfBounds, why),
+                    Err(AccessError::Freed(why)) => return complain(self, FaultKind::UseAfterFree, why),
+                };
+                let constant = matches!(found.owner, Owner::Const(_));
+                let (home, offset, name) = (Home::Device(found.serial), address - found.start, found.describe());
+                if constant && kind != Kind::Read {
+                    return complain(self, FaultKind::WrongSpace, format!("a write to {name}"));
+                }
+                if space == Space::Const && !constant {
+                    return complain(self, FaultKind::WrongSpace, format!("{name} is not constant memory"));
+                }
+                (home, offset)
+            }
+        };
+        if W::ON {
+            let access = Access { kind, home, offset, bytes, order: order(site.op), scope: scope(site.op) };
+            self.watch.access(cta, site, access);
+        }
+        Ok(Some(place))
+    }
+
+    /// The bytes of a place that was approached.
+    pub(super) fn bytes<'s>(&'s mut self, cta: &'s mut Cta, index: usize, place: Place, count: u64) -> &'s mut [u8] {
+        let (bytes, offset): (&mut [u8], u64) = match place {
+            Place::Shared(offset) => (&mut cta.shared, offset),
+            Place::Local(offset) => (&mut cta.threads[index].local, offset),
+            Place::Device(address) => match self.memory.find(address, count) {
+                Ok(found) => {
+                    let offset = address - found.start;
+                    (&mut found.bytes, offset)
+                }
+                Err(_) => return &mut [],
+            },
+            Place::Param(_) => return &mut [],
+        };
+        bytes.get_mut(offset as usize..(offset + count) as usize).unwrap_or_default()
+    }
+
+    pub(super) fn load_bytes(&mut self, cta: &mut Cta, index: usize, place: Place, into: &mut [u8]) {
+        if let Place::Param(offset) = place {
+            let start = offset as usize;
+            if let Some(found) = self.params.get(start..start + into.len()) {
+                into.copy_from_slice(found);
+            }
+            return;
+        }
+        let count = into.len() as u64;
+        let found = self.bytes(cta, index, place, count);
+        if found.len() == into.len() {
+            into.copy_from_slice(found);
+        }
+    }
+
+    pub(super) fn store_bytes(&mut self, cta: &mut Cta, index: usize, place: Place, from: &[u8]) {
+        let found = self.bytes(cta, index, place, from.len() as u64);
+        if found.len() == from.len() {
+            found.copy_from_slice(from);
+        }
+    }
+
+    pub(super) fn load(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
+        let op = site.op;
+        let address = self.read(cta, site, registers, &op.reads[0]);
+        let size = op.ty.bytes() as usize;
+        let places: &[Arg] = match &op.writes[0] {
+            Arg::Vector(places) => places,
+            place => std::slice::from_ref(place),
+        };
+        let total = size * places.len();
+        let mut bytes = [0u8; 64];
+        let bytes = &mut bytes[..total.min(64)];
+        if let Some(place) = self.approach(cta, site, address, total as u64, total as u64, Kind::Read)? {
+            self.load_bytes(cta, site.thread, place, bytes);
+        }
+        for (place, part) in places.iter().zip(bytes.chunks_exact(size)) {
+            let mut wide = [0u8; 16];
+            wide[..size].copy_from_slice(part);
+            let value = u128::from_le_bytes(wide);
+            match place {
+                Arg::Wide { slot } => self.write_wide(cta, site.thread, registers, *slot, value),
+                place if op.ty.is_signed() => {
+                    let value = sign_extend(value as u64, op.ty.bits()) as u64;
+                    self.write(cta, site.thread, registers, place, value);
+                }
+                place => self.write(cta, site.thread, registers, place, value as u64),
+            }
+        }
+        Ok(Next::Step)
+    }
+
+    pub(super) fn store(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
+        let op = site.op;
+        let address = self.read(cta, site, registers, &op.reads[0]);
+        let size = op.ty.bytes() as usize;
+        let sources: &[Arg] = match &op.reads[1] {
+            Arg::Vector(sources) => sources,
+            source => std::slice::from_ref(source),
+        };
+        let total = (size * sources.len()).min(64);
+        let mut bytes = [0u8; 64];
+        for (source, part) in sources.iter().zip(bytes.chunks_exact_mut(size)) {
+            let value = self.read_wide(cta, site, registers, source);
+            part.copy_from_slice(&value.to_le_bytes()[..size]);
+        }
+        if let Some(place) = self.approach(cta, site, address, total as u64, total as u64, Kind::Write)? {
+            self.store_bytes(cta, site.thread, place, &bytes[..total]);
+        }
+        Ok(Next::Step)
+    }
+
+    /// `cvta` and `cvta.to`.
+    pub(super) fn convert_address(&self, op: &Op, value: u64) -> u64 {
+        let base = match space(op) {
+            Space::Shared => SHARED_BASE,
+            Space::Local => LOCAL_BASE,
+            // Addresses of these spaces are generic addresses.
+            Space::Global | Space::Const | Space::Param | Space::Generic | Space::Reg | Space::Tex => 0,
+        };
+        if op.opcode == Opcode::CvtaTo { value.wrapping_sub(base) } else { value.wrapping_add(base) }
+    }
+
+    /// `isspacep`.
+    pub(super) fn is_in_space(&mut self, op: &Op, address: u64) -> bool {
+        let place = self.place(Space::Generic, address);
+        let constant =
+            |engine: &mut Self| engine.memory.find(address, 1).is_ok_and(|found| matches!(found.owner, Owner::Const(_)));
+        match (space(op), place) {
+            (Space::Shared, Ok(Place::Shared(_))) | (Space::Local, Ok(Place::Local(_))) | (Space::Param, Ok(Place::Param(_))) => {
+                true
+            }
+            (Space::Const, Ok(Place::Device(_))) => constant(self),
+            (Space::Global, Ok(Place::Device(_))) => !constant(self),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Instructions of whole warps (manual: "shfl", "vote", "match", "redux", "elect", "activemask", "bar.warp.sync").
+//!
+//! With a mask, an instruction happens when all threads of the mask that have not ended have come to one like it: same
+//! opcode, same modifiers, same mask. Without one (before sm_70, and `activemask`) it happens for all threads that stand at
+//! the same place once nobody else of the warp can run on: that is as converged as they get.
+
+use super::{Engine, Next, Stop, converges};
+use crate::cta::{Cta, Site, Wait};
+use crate::op::Op;
+use crate::pure::sign_extend;
+use crate::watch::Watch;
+use broadloom_device::FaultKind;
+use broadloom_ptx::{Modifier, Opcode, Type};
+
+/// What each lane of a group brings.
+struct Lane {
+    index: usize,
+    number: u32,
+    registers: usize,
+    inputs: [u64; 6],
+}
+
+impl<W: Watch> Engine<'_, W> {
+    /// A thread stands at an instruction of the warp.
+    pub(super) fn come_to_warp(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
+        let (op, index) = (site.op, site.thread);
+        if converges(op.opcode) {
+            cta.threads[index].wait = Wait::Convergence;
+            return Ok(Next::Stop);
+        }
+        let mask = match op.reads.last() {
+            Some(arg) => self.read(cta, site, registers, arg) as u32,
+            None => u32::MAX,
+        };
+        if mask >> (index % 32) & 1 == 0 {
+            let message = format!("lane {} is not in the mask {mask:#010x} that it gives", index % 32);
+            return Err(self.fault(cta, site, FaultKind::BadBarrier, None, message));
+        }
+        cta.threads[index].wait = Wait::Lanes(mask);
+        Ok(Next::Stop)
+    }
+
+    /// Lets every group of a warp go on that is complete; whether any was.
+    pub(crate) fn meet(&mut self, cta: &mut Cta, warp: usize) -> Result<bool, Stop> {
+        let mut any = false;
+        for first in cta.lanes(warp) {
+            let Wait::Lanes(mask) = cta.threads[first].wait else { continue };
+            let members: Vec<usize> =
+                cta.lanes(warp).filter(|index| mask >> (index % 32) & 1 == 1 && !cta.threads[*index].exited()).collect();
+            let waits = |index: &usize| cta.threads[*index].wait == Wait::Lanes(mask);
+            if !members.iter().all(waits) {
+                continue;
+            }
+            let Some(op) = self.op_at(cta, first) else { continue };
+            let alike = |index: &usize| {
+                self.op_at(cta, *index).is_some_and(|other| other.opcode == op.opcode && other.modifiers == op.modifiers)
+            };
+            if !members.iter().all(alike) {
+                continue;
+            }
+            self.together(cta, &members, mask)?;
+            any = true;
+        }
+        Ok(any)
+    }
+
+    /// Lets threads go on that wait for whoever comes; called when nobody else of the warp can run, or all have had a turn.
+    pub(crate) fn converge(&mut self, cta: &mut Cta, warp: usize) -> Result<bool, Stop> {
+        let mut any = false;
+        for first in cta.lanes(warp) {
+            if cta.threads[first].wait != Wait::Convergence {
+                continue;
+            }
+            let place = |index: usize| {
+                cta.threads[index].frames.last().map(|frame| (frame.func, frame.pc, cta.threads[index].frames.len()))
+            };
+            let here = place(first);
+            let members: Vec<usize> =
+                cta.lanes(warp).filter(|index| cta.threads[*index].wait == Wait::Convergence && place(*index) == here).collect();
+            let mask = members.iter().fold(0, |mask, index| mask | 1 << (index % 32));
+            self.together(cta, &members, mask)?;
+            any = true;
+        }
+        Ok(any)
+    }
+
+    fn op_at(&self, cta: &Cta, index: usize) -> Option<&Op> {
+        let frame = cta.threads[index].frames.last()?;
+        self.program.routine(frame.func).ops.get(frame.pc)
+    }
+
+    /// Runs the instruction for all lanes of a group.
+    fn together(&mut self, cta: &mut Cta, members: &[usize], mask: u32) -> Result<(), Stop> {
+        let program = self.program;
+        let mut lanes = Vec::with_capacity(members.len());
+        for &index in members {
+            let Some(frame) = cta.threads[index].frames.last() else { continue };
+            let (func, registers) = (frame.func, frame.registers);
+            let op = &program.routine(func).ops[frame.pc];
+            let site = Site { func, op, thread: index };
+            let inputs = self.inputs(cta, site, registers);
+            lanes.push(Lane { index, number: index as u32 % 32, registers, inputs });
+        }
+        for position in 0..lanes.len() {
+            let lane = &lanes[position];
+            let (index, registers) = (lane.index, lane.registers);
+            let Some(frame) = cta.threads[index].frames.last() else { continue };
+            let op = &program.routine(frame.func).ops[frame.pc];
+            let site = Site { func: frame.func, op, thread: index };
+            if position == 0 {
+                self.watch.warp(cta, site, members, mask);
+            }
+            let values = self.lane_results(cta, site, &lanes, position);
+            for (place, value) in op.writes.iter().zip(values) {
+                self.write(cta, index, registers, place, value);
+            }
+        }
+        for lane in &lanes {
+            self.resume(cta, lane.index);
+        }
+        Ok(())
+    }
+
+    /// The results of one lane.
+    fn lane_results(&mut self, cta: &Cta, site: Site<'_>, lanes: &[Lane], position: usize) -> [u64; 2] {
+        let op = site.op;
+        let lane = &lanes[position];
+        let members = lanes.iter().fold(0u64, |mask, lane| mask | 1 << lane.number);
+        let holders = |value: u64| lanes.iter().filter(|l| l.inputs[0] == value).fold(0u64, |mask, l| mask | 1 << l.number);
+        let trues = || lanes.iter().filter(|lane| lane.inputs[0] != 0).fold(0u64, |mask, lane| mask | 1 << lane.number);
+        match op.opcode {
+            Opcode::ShflSync | Opcode::Shfl => {
+                let (source, in_range) = shuffle_source(op, lane.number, lane.inputs[1] as u32, lane.inputs[2] as u32);
+                let value = match lanes.iter().find(|other| other.number == source) {
+                    Some(other) => other.inputs[0],
+                    None => {
+                        self.watch.inactive_lane(cta, site, source);
+                        lane.inputs[0]
+                    }
+                };
+                [value, u64::from(in_range)]
+            }
+            Opcode::VoteSync | Opcode::Vote => {
+                let trues = trues();
+                let value = if op.has(Modifier::Ballot) {
+                    trues
+                } else if op.has(Modifier::All) {
+                    u64::from(trues == members)
+                } else if op.has(Modifier::Any) {
+                    u64::from(trues != 0)
+                } else {
+                    u64::from(trues == members || trues == 0)
+                };
+                [value, 0]
+            }
+            Opcode::MatchAnySync => [holders(lane.inputs[0]), 0],
+            Opcode::MatchAllSync => {
+                let same = holders(lane.inputs[0]) == members;
+                [if same { members } else { 0 }, u64::from(same)]
+            }
+            Opcode::ReduxSync => [redux(op, lanes), 0],
+            Opcode::ElectSync => {
+                let leader = u64::from(members.trailing_zeros());
+                [leader, u64::from(u64::from(lane.number) == leader)]
+            }
+            Opcode::Activemask => [members, 0],
+            _ => [0, 0],
+        }
+    }
+}
+
+/// The lane that a lane reads from, and whether it was in range (the manual's own pseudocode).
+fn shuffle_source(op: &Op, lane: u32, b: u32, c: u32) -> (u32, bool) {
+    let (bval, cval, segments) = (b & 0x1f, c & 0x1f, c >> 8 & 0x1f);
+    let max = (lane & segments) | (cval & !segments & 0x1f);
+    let min = lane & segments;
+    let (source, in_range) = if op.has(Modifier::Up) {
+        let source = lane as i32 - bval as i32;
+        (source, source >= max as i32)
+    } else if op.has(Modifier::Down) {
+        let source = (lane + bval) as i32;
+        (source, source <= max as i32)
+    } else if op.has(Modifier::Bfly) {
+        let source = (lane ^ bval) as i32;
+        (source, source <= max as i32)
+    } else {
+        let source = (min | (bval & !segments & 0x1f)) as i32;
+        (source, source <= max as i32)
+    };
+    if in_range { (source as u32, true) } else { (lane, false) }
+}
+
+fn redux(op: &Op, lanes: &[Lane]) -> u64 {
+    let values = lanes.iter().map(|lane| lane.inputs[0]);
+    if op.ty == Type::F32 {
+        return redux_float(op, values);
+    }
+    let signed = |value: u64| sign_extend(value, 32);
+    let folded = if op.has(Modifier::Add) {
+        values.reduce(u64::wrapping_add)
+    } else if op.has(Modifier::And) {
+        values.reduce(|a, b| a & b)
+    } else if op.has(Modifier::Or) {
+        values.reduce(|a, b| a | b)
+    } else if op.has(Modifier::Xor) {
+        values.reduce(|a, b| a ^ b)
+    } else if op.has(Modifier::Min) {
+        values.reduce(|a, b| if op.ty.is_signed() { signed(a).min(signed(b)) as u64 } else { a.min(b) })
+    } else {
+        values.reduce(|a, b| if op.ty.is_signed() { signed(a).max(signed(b)) as u64 } else { a.max(b) })
+    };
+    folded.unwrap_or(0)
+}
+
+fn redux_float(op: &Op, values: impl Iterator<Item = u64>) -> u64 {
+    const CANONICAL_NAN: f32 = f32::from_bits(0x7fff_ffff);
+    let numbers = values.map(|value| f32::from_bits(value as u32)).map(|x| if op.has(Modifier::Abs) { x.abs() } else { x });
+    let folded = numbers.reduce(|a, b| {
+        if a.is_nan() || b.is_nan() {
+            return match (op.has(Modifier::NaN), a.is_nan(), b.is_nan()) {
+                (true, ..) | (false, true, true) => CANONICAL_NAN,
+                (false, true, false) => b,
+                (false, _, _) => a,
+            };
+        }
+        // -0 is below +0.
+        let a_first = a < b || (a == b && a.is_sign_negative());
+        if a_first == op.has(Modifier::Min) { a } else { b }
+    });
+    folded.map_or(0, |value| u64::from(value.to_bits()))
+}

@@ -1,0 +1,312 @@
+//! A launch: shared memory laid out, blocks started and run to their end.
+//!
+//! Blocks run one after the other. A block that uses up its turn (because it is long, or because it waits for a later one)
+//! stays and lets the next ones start, up to [`MOST_RESIDENT`] at a time, as a real machine would; a cooperative launch has
+//! all of them at once.
+
+use crate::cta::{Barrier, Cta, Frame, Site, Thread, Wait};
+use crate::exec::{Engine, Sink, Stop};
+use crate::memory::Memory;
+use crate::op::{Handler, Op};
+use crate::program::{Program, REFUSED};
+use crate::watch::Watch;
+use broadloom_device::{Error, Fault, FaultKind, Launch, Machine};
+use broadloom_diag::{Diagnostic, Diagnostics};
+use broadloom_ptx::{Func, Printer};
+use std::collections::VecDeque;
+use std::time::Instant;
+
+/// Blocks that may be under way at the same time.
+const MOST_RESIDENT: usize = 64;
+/// Instructions that a block runs before the next one may start.
+const BLOCK_TURN: u64 = 4 << 20;
+
+/// What a launch is given beside the engine's parts.
+pub(crate) struct Grid<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) machine: &'a Machine,
+    pub(crate) launch: &'a Launch,
+    pub(crate) kernel: Func,
+    pub(crate) params: &'a [u8],
+    pub(crate) stack_limit: u64,
+    pub(crate) heap_left: u64,
+}
+
+/// What a launch came to.
+pub(crate) struct Outcome {
+    pub(crate) steps: u64,
+    pub(crate) heap_left: u64,
+}
+
+/// How a block stands after its turn.
+enum Turn {
+    Done,
+    Goes,
+}
+
+impl Grid<'_> {
+    fn bad_launch(&self, reason: String) -> Error {
+        Error::BadLaunch { kernel: self.program.module.functions[self.kernel].name.clone(), reason }
+    }
+
+    /// Offsets of the shared variables that the kernel can reach, and bytes in all.
+    fn lay_out_shared(&self, reachable: &[Func]) -> Result<(Vec<u64>, u64), Error> {
+        let variables = &self.program.places.shared_variables;
+        let mut used: Vec<u32> = reachable.iter().flat_map(|func| self.program.routine(*func).shared.iter().copied()).collect();
+        used.sort_unstable();
+        used.dedup();
+        let mut offsets = vec![0u64; variables.len()];
+        let mut end = 0u64;
+        for number in used.iter().map(|number| *number as usize).filter(|number| !variables[*number].dynamic) {
+            let start = end.next_multiple_of(variables[number].align.max(1));
+            offsets[number] = start;
+            end = start.saturating_add(variables[number].bytes);
+        }
+        // All dynamic variables start at the same place, behind the static ones.
+        let dynamic = || used.iter().map(|number| *number as usize).filter(|number| variables[*number].dynamic);
+        let start = end.next_multiple_of(dynamic().map(|number| variables[number].align).max().unwrap_or(16).max(16));
+        for number in dynamic() {
+            offsets[number] = start;
+        }
+        let total = if self.launch.shared_bytes > 0 { start + u64::from(self.launch.shared_bytes) } else { end };
+        if total > u64::from(self.machine.max_shared_bytes) {
+            let names: Vec<&str> = used.iter().map(|number| variables[*number as usize].name.as_str()).collect();
+            return Err(self.bad_launch(format!(
+                "it needs {total} bytes of shared memory, a block has at most {} (variables: {})",
+                self.machine.max_shared_bytes,
+                names.join(", ")
+            )));
+        }
+        Ok((offsets, total))
+    }
+
+    /// Instructions that the interpreter does not run, each with its place.
+    fn refuse(&self, reachable: &[Func]) -> Result<(), Error> {
+        let module = &self.program.module;
+        let mut refused = Diagnostics::new();
+        for func in reachable {
+            let function = &module.functions[*func];
+            for op in self.program.routine(*func).ops.iter().filter(|op| matches!(op.handler, Handler::Refused)) {
+                let data = &function.insts[op.inst];
+                let text = Printer::new(module).instruction(function, op.inst);
+                let why = match data.class() {
+                    Some(class) => format!("an instruction of the class `{class:?}`").to_lowercase(),
+                    None => "not an instruction that Broadloom knows".to_owned(),
+                };
+                let mut diagnostic =
+                    Diagnostic::error(REFUSED, format!("the interpreter does not run `{}`", data.mnemonic_text()))
+                        .at(data.span, why);
+                if data.span.is_synthetic() {
+                    diagnostic = diagnostic.note(format!("in `{}`: {text}", function.name));
+                }
+                refused.push(diagnostic);
+            }
+        }
+        if refused.has_errors() { Err(Error::Unsupported(refused)) } else { Ok(()) }
+    }
+
+    /// Runs the launch.
+    pub(crate) fn run<W: Watch>(&self, memory: &mut Memory, watch: &mut W, output: Sink<'_>) -> Result<Outcome, Error> {
+        let reachable = self.program.reachable(self.kernel);
+        self.refuse(&reachable)?;
+        let (shared_offsets, shared_bytes) = self.lay_out_shared(&reachable)?;
+        let threads = self.launch.threads_per_block();
+        let slots = self.program.routine(self.kernel).slots as u64;
+        let frame = self.program.routine(self.kernel).frame_bytes;
+        if frame + 8 * slots > self.stack_limit {
+            return Err(self
+                .bad_launch(format!("a thread needs {frame} bytes of local memory, more than the {} it has", self.stack_limit)));
+        }
+        let block_bytes = threads * (slots * 8 + frame + 256) + shared_bytes;
+        let most = if self.launch.cooperative { self.launch.blocks() } else { 1 };
+        if block_bytes.saturating_mul(most) > memory.limit() {
+            return Err(self.bad_launch("its blocks need more memory than there is".into()));
+        }
+        let started = Instant::now();
+        let mut engine = Engine {
+            program: self.program,
+            memory,
+            watch,
+            output,
+            launch: self.launch,
+            kernel: self.kernel,
+            params: self.params,
+            shared_offsets: &shared_offsets,
+            shared_bytes,
+            steps: 0,
+            deadline: self.launch.time_limit.map(|limit| started + limit),
+            stack_limit: self.stack_limit,
+            heap_left: self.heap_left,
+            started,
+        };
+        self.run_blocks(&mut engine).map_err(Error::Fault)?;
+        Ok(Outcome { steps: engine.steps, heap_left: engine.heap_left })
+    }
+
+    fn run_blocks<W: Watch>(&self, engine: &mut Engine<'_, W>) -> Result<(), Stop> {
+        let total = self.launch.blocks();
+        let limit = if self.launch.cooperative { usize::try_from(total).unwrap_or(usize::MAX) } else { MOST_RESIDENT };
+        let mut resident: VecDeque<Cta> = VecDeque::new();
+        let mut next = 0u64;
+        loop {
+            if next < total && (resident.is_empty() || self.launch.cooperative && resident.len() < limit) {
+                while next < total && (resident.is_empty() || self.launch.cooperative) {
+                    resident.push_back(self.start(engine, next));
+                    next += 1;
+                }
+            }
+            let Some(mut cta) = resident.pop_front() else { return Ok(()) };
+            match self.turn(engine, &mut cta)? {
+                Turn::Done => engine.watch.end(&cta),
+                Turn::Goes => {
+                    resident.push_back(cta);
+                    if next < total && resident.len() < limit {
+                        resident.push_back(self.start(engine, next));
+                        next += 1;
+                        // The new one runs first: it may be what the others wait for.
+                        resident.rotate_right(1);
+                    }
+                }
+            }
+        }
+    }
+
+    fn start<W: Watch>(&self, engine: &mut Engine<'_, W>, number: u64) -> Cta {
+        let [gx, gy, _] = self.launch.grid.map(u64::from);
+        let [bx, by, bz] = self.launch.block;
+        let id = [(number % gx) as u32, (number / gx % gy) as u32, (number / (gx * gy)) as u32];
+        let routine = self.program.routine(self.kernel);
+        let mut threads = Vec::with_capacity(self.launch.threads_per_block() as usize);
+        for z in 0..bz {
+            for y in 0..by {
+                for x in 0..bx {
+                    threads.push(Thread {
+                        id: [x, y, z],
+                        frames: vec![Frame { func: self.kernel, pc: 0, registers: 0, base: 0 }],
+                        registers: vec![0; routine.slots],
+                        local: vec![0; routine.frame_bytes as usize],
+                        carry: false,
+                        wait: Wait::Nothing,
+                        spent: false,
+                    });
+                }
+            }
+        }
+        let alive = threads.len() as u32;
+        let cta = Cta {
+            id,
+            number,
+            threads,
+            shared: vec![0; engine.shared_bytes as usize],
+            barriers: std::array::from_fn(|_| Barrier::default()),
+            alive,
+            steps: 0,
+        };
+        engine.watch.start(&cta);
+        if W::ON {
+            for index in 0..cta.threads.len() {
+                engine.watch.fresh_registers(&cta, index, 0, routine.slots);
+                engine.watch.fresh_local(&cta, index, 0, routine.frame_bytes);
+            }
+        }
+        cta
+    }
+
+    /// Runs a block until it ends or its turn is over.
+    fn turn<W: Watch>(&self, engine: &mut Engine<'_, W>, cta: &mut Cta) -> Result<Turn, Stop> {
+        let until = engine.steps + BLOCK_TURN;
+        loop {
+            let mut progress = false;
+            for warp in 0..cta.warps() {
+                progress |= self.run_warp(engine, cta, warp)?;
+            }
+            if cta.alive == 0 {
+                return Ok(Turn::Done);
+            }
+            if !progress {
+                return Err(self.deadlock(engine, cta));
+            }
+            if engine.deadline.is_some_and(|deadline| Instant::now() > deadline) {
+                return Err(self.time_out(engine, cta));
+            }
+            if engine.steps > until {
+                return Ok(Turn::Goes);
+            }
+        }
+    }
+
+    /// Runs the threads of a warp until each of them waits, has ended, or has used up a turn; whether anything happened.
+    fn run_warp<W: Watch>(&self, engine: &mut Engine<'_, W>, cta: &mut Cta, warp: usize) -> Result<bool, Stop> {
+        let mut progress = false;
+        loop {
+            let mut ran = false;
+            let mut spent = false;
+            for index in cta.lanes(warp) {
+                if cta.threads[index].ready() {
+                    engine.run(cta, index)?;
+                    ran = true;
+                    spent |= cta.threads[index].spent;
+                }
+            }
+            let met = engine.meet(cta, warp)?;
+            // Whoever waits for company has it now: the others wait elsewhere, have ended, or have had their turn.
+            let converged = !met && engine.converge(cta, warp)?;
+            progress |= ran || met || converged;
+            if spent || !(met || converged) {
+                return Ok(progress);
+            }
+        }
+    }
+
+    fn deadlock<W: Watch>(&self, engine: &Engine<'_, W>, cta: &Cta) -> Stop {
+        let waiting: Vec<usize> = (0..cta.threads.len()).filter(|index| !cta.threads[*index].exited()).collect();
+        let describe = |index: usize| match cta.threads[index].wait {
+            Wait::Barrier(number) => format!("barrier {number}"),
+            Wait::Lanes(mask) => format!("the lanes of the mask {mask:#010x}"),
+            Wait::Convergence | Wait::Nothing | Wait::Exited => "other lanes of its warp".to_owned(),
+        };
+        let first = waiting.first().copied().unwrap_or(0);
+        let other = waiting.iter().copied().find(|index| cta.threads[*index].wait != cta.threads[first].wait);
+        let mut message = format!(
+            "no thread of the block can go on: {} of {} have ended, {} wait; the first one waits for {}",
+            cta.threads.len() - waiting.len(),
+            cta.threads.len(),
+            waiting.len(),
+            describe(first)
+        );
+        if let Some(other) = other {
+            message.push_str(&format!(", thread {:?} for {}", cta.threads[other].id, describe(other)));
+        }
+        self.fault_at(engine, cta, first, FaultKind::Deadlock, message)
+    }
+
+    fn time_out<W: Watch>(&self, engine: &Engine<'_, W>, cta: &Cta) -> Stop {
+        let index = (0..cta.threads.len()).find(|index| !cta.threads[*index].exited()).unwrap_or(0);
+        let limit = self.launch.time_limit.unwrap_or_default();
+        self.fault_at(engine, cta, index, FaultKind::TimeLimit, format!("it did not end within {limit:?}"))
+    }
+
+    fn fault_at<W: Watch>(&self, engine: &Engine<'_, W>, cta: &Cta, index: usize, kind: FaultKind, message: String) -> Stop {
+        match engine.waiting_at(cta, index) {
+            Some(Site { func, op, thread }) => engine.fault(cta, Site { func, op, thread }, kind, None, message),
+            None => Box::new(Fault {
+                kind,
+                message,
+                kernel: self.program.module.functions[self.kernel].name.clone(),
+                function: None,
+                block: Some(cta.id),
+                thread: Some(cta.threads[index].id),
+                instruction: None,
+                span: None,
+                source: None,
+                address: None,
+            }),
+        }
+    }
+}
+
+impl std::fmt::Debug for Op {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.opcode.name())
+    }
+}

@@ -1,0 +1,218 @@
+//! Memory of the device: allocations at addresses that are never used twice.
+//!
+//! The address space, the same for every module (so that modules with 32-bit addresses fit below 4 GiB):
+//!
+//! | from | to | what |
+//! | --- | --- | --- |
+//! | `0x0010_0000` | `0xF000_0000` | global and constant memory, first part |
+//! | `PARAM_BASE` | | the kernel's parameters |
+//! | `LOCAL_BASE` | | the running thread's local memory |
+//! | `SHARED_BASE` | | the running block's shared memory |
+//! | `0x1_0000_0000` | `FUNCTION_BASE` | global and constant memory, the rest |
+//! | `FUNCTION_BASE` | | functions, 16 bytes apart |
+//!
+//! Between two allocations lies a gap, and a freed one keeps its addresses, so a stray access meets nothing or something
+//! dead, never a neighbour.
+
+use broadloom_device::{Error, Result};
+
+pub(crate) const PARAM_BASE: u64 = 0xF700_0000;
+pub(crate) const LOCAL_BASE: u64 = 0xF800_0000;
+pub(crate) const SHARED_BASE: u64 = 0xFF00_0000;
+const WINDOWS_END: u64 = 0x1_0000_0000;
+const FIRST: u64 = 0x0010_0000;
+const LOW_END: u64 = 0xF000_0000;
+pub(crate) const FUNCTION_BASE: u64 = 0x7fff_0000_0000;
+const ALIGN: u64 = 256;
+const GAP: u64 = 4096;
+
+/// What an allocation is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// A buffer of the host.
+    Buffer,
+    /// A global variable.
+    Global(String),
+    /// A constant variable.
+    Const(String),
+    /// Memory that a kernel got from `malloc`.
+    Heap,
+}
+
+/// One run of addresses.
+#[derive(Debug)]
+pub(crate) struct Allocation {
+    pub(crate) start: u64,
+    pub(crate) size: u64,
+    /// The contents; empty once freed.
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) live: bool,
+    pub(crate) owner: Owner,
+    /// A number that is never used again, for whoever keeps facts about allocations.
+    pub(crate) serial: u64,
+}
+
+impl Allocation {
+    /// What it is called in a message.
+    pub(crate) fn describe(&self) -> String {
+        let what = match &self.owner {
+            Owner::Buffer => "a buffer".to_owned(),
+            Owner::Global(name) => format!("the global variable `{name}`"),
+            Owner::Const(name) => format!("the constant variable `{name}`"),
+            Owner::Heap => "memory from malloc".to_owned(),
+        };
+        let dead = if self.live { "" } else { ", freed before" };
+        format!("{what} of {} bytes at {:#x}{dead}", self.size, self.start)
+    }
+}
+
+/// Why an access is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AccessError {
+    /// Not inside of any allocation; a sentence on what is near.
+    OutOfBounds(String),
+    /// Inside of a freed one.
+    Freed(String),
+}
+
+/// All memory but shared, local and parameters.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    /// Sorted by start, since addresses only grow.
+    allocations: Vec<Allocation>,
+    next: u64,
+    used: u64,
+    limit: u64,
+    serial: u64,
+    recent: usize,
+}
+
+impl Memory {
+    pub(crate) fn new(limit: u64) -> Self {
+        Memory { allocations: vec![], next: FIRST, used: 0, limit, serial: 0, recent: 0 }
+    }
+
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    pub(crate) fn allocate(&mut self, size: u64, owner: Owner) -> Result<u64> {
+        let out_of_memory = Error::OutOfMemory { requested: size, available: self.limit - self.used };
+        if size > self.limit - self.used {
+            return Err(out_of_memory);
+        }
+        let mut bytes = vec![];
+        let count = usize::try_from(size).map_err(|_| out_of_memory.clone())?;
+        bytes.try_reserve_exact(count).map_err(|_| out_of_memory.clone())?;
+        bytes.resize(count, 0);
+        let taken = size.max(1).next_multiple_of(ALIGN) + GAP;
+        if self.next < LOW_END && self.next + taken > LOW_END {
+            self.next = WINDOWS_END + GAP;
+        }
+        if self.next + taken > FUNCTION_BASE {
+            return Err(out_of_memory);
+        }
+        let start = self.next;
+        self.next += taken;
+        self.used += size;
+        self.serial += 1;
+        self.allocations.push(Allocation { start, size, bytes, live: true, owner, serial: self.serial });
+        Ok(start)
+    }
+
+    /// Frees an allocation by its first address; what was wrong otherwise.
+    pub(crate) fn free(&mut self, address: u64) -> std::result::Result<(), String> {
+        let index = self.index_at_or_below(address);
+        match index.map(|index| &mut self.allocations[index]) {
+            Some(found) if found.start == address && found.live => {
+                found.live = false;
+                found.bytes = vec![];
+                self.used -= found.size;
+                self.trim();
+                Ok(())
+            }
+            Some(found) if found.start == address => Err(format!("{:#x} was freed before", address)),
+            Some(found) if address < found.start + found.size => Err(format!("{address:#x} is inside of {}", found.describe())),
+            _ => Err(format!("{address:#x} was never allocated")),
+        }
+    }
+
+    /// Forgets the oldest dead allocations when there are very many, so that memory stays bounded.
+    fn trim(&mut self) {
+        const MOST_DEAD: usize = 100_000;
+        if self.allocations.len() > 2 * MOST_DEAD {
+            let dead = self.allocations.iter().filter(|a| !a.live).count();
+            let mut drop = dead.saturating_sub(MOST_DEAD);
+            self.allocations.retain(|a| {
+                let keep = a.live || drop == 0;
+                drop -= usize::from(!keep);
+                keep
+            });
+            self.recent = 0;
+        }
+    }
+
+    fn index_at_or_below(&self, address: u64) -> Option<usize> {
+        self.allocations.partition_point(|a| a.start <= address).checked_sub(1)
+    }
+
+    /// The allocation that holds a range, live.
+    pub(crate) fn find(&mut self, address: u64, size: u64) -> std::result::Result<&mut Allocation, AccessError> {
+        let holds = |a: &Allocation| address >= a.start && address - a.start < a.size && a.size - (address - a.start) >= size;
+        if self.allocations.get(self.recent).is_some_and(|a| a.live && holds(a)) {
+            return Ok(&mut self.allocations[self.recent]);
+        }
+        let Some(index) = self.index_at_or_below(address) else { return Err(self.stray(address, size)) };
+        let found = &self.allocations[index];
+        if !holds(found) {
+            return Err(self.stray(address, size));
+        }
+        if !found.live {
+            return Err(AccessError::Freed(format!("{address:#x} is in {}", found.describe())));
+        }
+        self.recent = index;
+        Ok(&mut self.allocations[index])
+    }
+
+    fn stray(&self, address: u64, size: u64) -> AccessError {
+        if address < FIRST {
+            return AccessError::OutOfBounds(format!("{address:#x} is near the null pointer"));
+        }
+        let below = self.index_at_or_below(address).map(|index| &self.allocations[index]);
+        let above = self.allocations.get(self.allocations.partition_point(|a| a.start <= address));
+        let near_below =
+            below.filter(|a| address < a.start + a.size.next_multiple_of(ALIGN) + GAP / 2 || a.start + a.size > address);
+        if let Some(found) = near_below {
+            let end = found.start + found.size;
+            let past = if address >= end {
+                format!("{} bytes past the end of", address - end)
+            } else {
+                "partly past the end of".to_owned()
+            };
+            return AccessError::OutOfBounds(format!("{size} bytes at {address:#x} are {past} {}", found.describe()));
+        }
+        if let Some(found) = above.filter(|a| a.start - address <= GAP) {
+            return AccessError::OutOfBounds(format!(
+                "{address:#x} is {} bytes before {}",
+                found.start - address,
+                found.describe()
+            ));
+        }
+        AccessError::OutOfBounds(format!("{address:#x} is not in any memory"))
+    }
+
+    /// All allocations, the dead ones too.
+    pub(crate) fn allocations(&self) -> &[Allocation] {
+        &self.allocations
+    }
+
+    /// The bytes of a range, for copies of the host.
+    pub(crate) fn range(&mut self, call: &'static str, address: u64, size: u64) -> Result<&mut [u8]> {
+        if size == 0 {
+            return Ok(&mut []);
+        }
+        let found = self.find(address, size).map_err(|_| Error::BadAddress { call, address, bytes: size })?;
+        let start = (address - found.start) as usize;
+        Ok(&mut found.bytes[start..start + size as usize])
+    }
+}

@@ -1,0 +1,248 @@
+//! A module made ready: variables placed, functions decoded.
+
+use crate::decode::{self, Routine};
+use crate::memory::{FUNCTION_BASE, Memory, Owner};
+use broadloom_device::{Error, GlobalVariable, Result};
+use broadloom_diag::{Code, Diagnostic, Diagnostics};
+use broadloom_ptx::{Func, Imm, Init, Linkage, Space, Symbol, Type, Var, Variable, Verified};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+pub(crate) const UNRESOLVED: Code = Code("I0001");
+pub(crate) const REFUSED: Code = Code("I0002");
+
+/// A shared variable; where it lies is decided per kernel.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedVariable {
+    pub(crate) name: String,
+    pub(crate) bytes: u64,
+    pub(crate) align: u64,
+    /// `.extern`: it takes what the launch gives.
+    pub(crate) dynamic: bool,
+}
+
+/// Where the variables of the module are.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    /// Addresses of global and constant variables of the module.
+    pub(crate) addresses: HashMap<Var, u64>,
+    /// The same for variables declared inside of functions.
+    pub(crate) local_addresses: HashMap<(Func, Var), u64>,
+    /// Numbers of shared variables.
+    pub(crate) shared: HashMap<Var, u32>,
+    pub(crate) local_shared: HashMap<(Func, Var), u32>,
+    pub(crate) shared_variables: Vec<SharedVariable>,
+}
+
+/// A module made ready.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) module: Arc<Verified>,
+    pub(crate) places: Places,
+    pub(crate) routines: Vec<Routine>,
+    by_name: HashMap<String, GlobalVariable>,
+}
+
+/// The address of a function.
+pub(crate) fn function_address(func: Func) -> u64 {
+    FUNCTION_BASE + 16 * u64::from(func.as_u32())
+}
+
+impl Program {
+    pub(crate) fn load(module: &Arc<Verified>, memory: &mut Memory) -> Result<Program> {
+        let mut places = Places::default();
+        let mut owned = vec![];
+        let outcome = place_variables(module, memory, &mut places, &mut owned)
+            .and_then(|by_name| fill_variables(module, memory, &places).map(|()| by_name));
+        let by_name = match outcome {
+            Ok(by_name) => by_name,
+            Err(error) => {
+                for address in owned {
+                    let _ = memory.free(address);
+                }
+                return Err(error);
+            }
+        };
+        let routines = module.functions.keys().map(|func| decode::decode(module, func, &places)).collect();
+        Ok(Program { module: module.clone(), places, routines, by_name })
+    }
+
+    pub(crate) fn unload(&self, memory: &mut Memory) {
+        for address in self.places.addresses.values().chain(self.places.local_addresses.values()) {
+            let _ = memory.free(*address);
+        }
+    }
+
+    pub(crate) fn routine(&self, func: Func) -> &Routine {
+        &self.routines[func.as_u32() as usize]
+    }
+
+    pub(crate) fn variable(&self, name: &str) -> Option<GlobalVariable> {
+        self.by_name.get(name).copied()
+    }
+
+    /// All functions that a kernel can reach by name or by address taken in code it can reach.
+    pub(crate) fn reachable(&self, kernel: Func) -> Vec<Func> {
+        let mut seen = vec![kernel];
+        let mut next = 0;
+        let mut indirect = false;
+        while next < seen.len() {
+            let routine = self.routine(seen[next]);
+            next += 1;
+            indirect |= routine.calls_indirectly;
+            for func in &routine.calls {
+                if !seen.contains(func) {
+                    seen.push(*func);
+                }
+            }
+            // A pointer may come from memory: then every function whose address stands anywhere may be called.
+            if indirect && next == seen.len() {
+                for func in self.module.functions.keys() {
+                    if !self.module.functions[func].is_kernel && self.module.functions[func].has_body && !seen.contains(&func) {
+                        seen.push(func);
+                    }
+                }
+                indirect = false;
+            }
+        }
+        seen
+    }
+}
+
+fn place_variables(
+    module: &Verified,
+    memory: &mut Memory,
+    places: &mut Places,
+    owned: &mut Vec<u64>,
+) -> Result<HashMap<String, GlobalVariable>> {
+    let mut by_name = HashMap::new();
+    let mut missing = Diagnostics::new();
+    let module_variables = module.variables.iter().map(|(var, variable)| (None, var, variable));
+    let function_variables = module
+        .functions
+        .iter()
+        .flat_map(|(func, function)| function.variables.iter().map(move |(var, variable)| (Some(func), var, variable)));
+    for (func, var, variable) in module_variables.chain(function_variables) {
+        match variable.space {
+            Space::Shared => {
+                let number = places.shared_variables.len() as u32;
+                // An array without a size takes what the launch gives, however it is linked.
+                let open = variable.dims.first() == Some(&None);
+                places.shared_variables.push(SharedVariable {
+                    name: variable.name.clone(),
+                    bytes: variable.bytes().unwrap_or(0),
+                    align: variable.alignment(),
+                    dynamic: open || variable.linkage == Linkage::Extern && variable.bytes() == Some(0),
+                });
+                match func {
+                    None => places.shared.insert(var, number),
+                    Some(func) => places.local_shared.insert((func, var), number),
+                };
+            }
+            Space::Global | Space::Const | Space::Tex => {
+                if variable.linkage == Linkage::Extern {
+                    missing.push(
+                        Diagnostic::error(UNRESOLVED, format!("`{}` is declared here and defined nowhere", variable.name))
+                            .at(variable.span, "an external variable")
+                            .help("link the module that defines it into this one"),
+                    );
+                    continue;
+                }
+                let owner = match variable.space {
+                    Space::Const => Owner::Const(variable.name.clone()),
+                    Space::Global | Space::Tex | Space::Generic | Space::Reg | Space::Local | Space::Shared | Space::Param => {
+                        Owner::Global(variable.name.clone())
+                    }
+                };
+                let bytes = variable.bytes().unwrap_or(0);
+                let address = memory.allocate(bytes, owner)?;
+                owned.push(address);
+                match func {
+                    None => {
+                        places.addresses.insert(var, address);
+                        by_name.insert(variable.name.clone(), GlobalVariable { address, bytes });
+                    }
+                    Some(func) => {
+                        places.local_addresses.insert((func, var), address);
+                    }
+                }
+            }
+            Space::Local | Space::Param | Space::Reg | Space::Generic => {}
+        }
+    }
+    if missing.has_errors() { Err(Error::Unsupported(missing)) } else { Ok(by_name) }
+}
+
+fn fill_variables(module: &Verified, memory: &mut Memory, places: &Places) -> Result<()> {
+    let module_variables = module.variables.iter().filter_map(|(var, variable)| Some((*places.addresses.get(&var)?, variable)));
+    let function_variables = module.functions.iter().flat_map(|(func, function)| {
+        function.variables.iter().filter_map(move |(var, variable)| Some((*places.local_addresses.get(&(func, var))?, variable)))
+    });
+    for (address, variable) in module_variables.chain(function_variables) {
+        let Some(init) = &variable.init else { continue };
+        let bytes = memory.range("initialise a variable", address, variable.bytes().unwrap_or(0))?;
+        fill(bytes, variable, &variable.dims, init, places);
+    }
+    Ok(())
+}
+
+/// Writes an initialiser into the bytes of a variable or of one row of it; what is not said stays zero.
+fn fill(bytes: &mut [u8], variable: &Variable, dims: &[Option<u64>], init: &Init, places: &Places) {
+    let scalar = variable.ty.bytes() as usize;
+    match init {
+        Init::List(list) => {
+            let inner: u64 = dims.iter().skip(1).map(|dim| dim.unwrap_or(1)).product();
+            let vectors = if dims.is_empty() { 1 } else { usize::from(variable.vector) };
+            let stride = if dims.is_empty() { scalar } else { scalar * vectors * inner as usize };
+            let rest = dims.get(1..).unwrap_or(&[]);
+            for (index, init) in list.iter().enumerate() {
+                if let Some(part) = bytes.get_mut(index * stride..).filter(|part| !part.is_empty()) {
+                    let end = stride.min(part.len());
+                    fill(&mut part[..end], variable, rest, init, places);
+                }
+            }
+        }
+        Init::Imm(imm) => {
+            let value = immediate_bits(*imm, variable.ty);
+            let count = scalar.min(bytes.len()).min(8);
+            bytes[..count].copy_from_slice(&value.to_le_bytes()[..count]);
+        }
+        Init::Address { symbol, offset, generic: _, mask } => {
+            let base = match symbol {
+                Symbol::Func(func) => function_address(*func),
+                Symbol::Var(var) | Symbol::Local(var) => places.addresses.get(var).copied().unwrap_or(0),
+            };
+            let mut value = base.wrapping_add_signed(*offset);
+            if let Some(mask) = mask
+                && *mask != 0
+            {
+                value = (value & mask) >> mask.trailing_zeros();
+            }
+            let count = scalar.min(bytes.len()).min(8);
+            bytes[..count].copy_from_slice(&value.to_le_bytes()[..count]);
+        }
+    }
+}
+
+/// The bits of an immediate as a value of a type.
+pub(crate) fn immediate_bits(imm: Imm, ty: Type) -> u64 {
+    let double = match imm {
+        Imm::F64(bits) => Some(f64::from_bits(bits)),
+        Imm::F32(bits) => Some(f64::from(f32::from_bits(bits))),
+        Imm::Int(_) | Imm::Uint(_) => None,
+    };
+    match (imm, double, ty) {
+        (Imm::F32(bits), _, Type::F32 | Type::B32) => u64::from(bits),
+        (Imm::F64(bits), _, Type::F64 | Type::B64) => bits,
+        (_, Some(value), Type::F32) => u64::from((value as f32).to_bits()),
+        (_, Some(value), Type::F64) => value.to_bits(),
+        (_, Some(value), Type::F16) => u64::from(half::f16::from_f64(value).to_bits()),
+        (_, Some(value), Type::Bf16) => u64::from(half::bf16::from_f64(value).to_bits()),
+        (Imm::F32(bits), _, _) => u64::from(bits),
+        (Imm::F64(bits), _, _) => bits,
+        (Imm::Int(value), None, Type::F64) => (value as f64).to_bits(),
+        (Imm::Int(value), None, Type::F32) => u64::from((value as f32).to_bits()),
+        (Imm::Int(value), ..) => value as u64,
+        (Imm::Uint(value), ..) => value,
+    }
+}

@@ -1,0 +1,134 @@
+//! What a watcher of a run is told.
+//!
+//! The engine is generic over its watcher. [`Unwatched`] costs nothing: every call is empty and inlined away. The checker
+//! ([`crate::check`]) keeps shadow memory and clocks.
+
+use crate::cta::{Cta, Site};
+use broadloom_device::FaultKind;
+use broadloom_ptx::Space;
+
+/// Where a byte lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Home {
+    /// In an allocation, by serial number.
+    Device(u64),
+    /// In the block's shared memory.
+    Shared,
+    /// In the thread's local memory.
+    Local,
+    /// In the kernel's parameters.
+    Param,
+}
+
+/// How an access is ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Plain: two of them must not meet.
+    Weak,
+    /// Volatile or relaxed: single steps without order.
+    Relaxed,
+    /// Sees what was released.
+    Acquire,
+    /// Releases what was done before.
+    Release,
+    /// Both.
+    AcquireRelease,
+}
+
+/// Who an ordered access or a fence speaks to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Scope {
+    /// The block.
+    Cta,
+    /// The device, and clusters, which are no larger here.
+    Gpu,
+    /// Everyone.
+    System,
+}
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Reads and writes in one step.
+    Atomic,
+}
+
+/// An access to memory that is in bounds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    pub(crate) kind: Kind,
+    pub(crate) home: Home,
+    /// First byte within its home.
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+    pub(crate) order: Order,
+    pub(crate) scope: Scope,
+}
+
+/// Someone who watches a run.
+pub(crate) trait Watch {
+    /// Whether it wants to know of registers, and takes faults without ending the run.
+    const ON: bool;
+
+    /// A block starts.
+    fn start(&mut self, _cta: &Cta) {}
+
+    /// A block has ended.
+    fn end(&mut self, _cta: &Cta) {}
+
+    /// Memory is accessed.
+    fn access(&mut self, _cta: &Cta, _site: Site<'_>, _access: Access) {}
+
+    /// A register is read. `slot` is its index among the registers of all frames of the thread.
+    fn read_register(&mut self, _cta: &Cta, _site: Site<'_>, _slot: usize) {}
+
+    /// A register is written.
+    fn write_register(&mut self, _cta: &Cta, _thread: usize, _slot: usize) {}
+
+    /// A frame of registers comes into being, all undefined. Those from `from` on are fresh.
+    fn fresh_registers(&mut self, _cta: &Cta, _thread: usize, _from: usize, _count: usize) {}
+
+    /// Bytes of a thread's local memory come into being, undefined.
+    fn fresh_local(&mut self, _cta: &Cta, _thread: usize, _from: u64, _bytes: u64) {}
+
+    /// Bytes of local memory are written by a call, as arguments or results.
+    fn define_local(&mut self, _cta: &Cta, _thread: usize, _from: u64, _bytes: u64) {}
+
+    /// Memory was taken from the heap by a kernel.
+    fn malloc(&mut self, _cta: &Cta, _site: Site<'_>, _serial: u64, _bytes: u64) {}
+
+    /// Memory was given back to the heap by a kernel.
+    fn free(&mut self, _cta: &Cta, _site: Site<'_>, _serial: u64) {}
+
+    /// A thread comes to a barrier of the block.
+    fn arrive(&mut self, _cta: &Cta, _site: Site<'_>, _barrier: u8, _waits: bool) {}
+
+    /// A barrier is complete: these threads go on, after these arrived.
+    fn barrier(&mut self, _cta: &Cta, _barrier: u8, _waiting: &[u32], _arrived: &[u32]) {}
+
+    /// These threads met at an instruction of the warp with this mask.
+    fn warp(&mut self, _cta: &Cta, _site: Site<'_>, _threads: &[usize], _mask: u32) {}
+
+    /// A lane read a value of a lane that did not take part.
+    fn inactive_lane(&mut self, _cta: &Cta, _site: Site<'_>, _lane: u32) {}
+
+    /// A fence.
+    fn fence(&mut self, _cta: &Cta, _site: Site<'_>, _scope: Scope) {}
+
+    /// A thread ends.
+    fn exit(&mut self, _cta: &Cta, _thread: usize) {}
+
+    /// Something that would end an unwatched run. The watcher takes note, and the run goes on as if the access had not been.
+    fn fault(&mut self, _cta: &Cta, _site: Site<'_>, _kind: FaultKind, _space: Space, _address: Option<u64>, _message: &str) {}
+}
+
+/// Nobody watches.
+pub(crate) struct Unwatched;
+
+impl Watch for Unwatched {
+    const ON: bool = false;
+}
