@@ -174,6 +174,11 @@ impl Kernel {
         &self.function().name
     }
 
+    /// The module that it belongs to.
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
     /// Its code.
     pub fn function(&self) -> &Function {
         &self.module.code.functions[self.func]
