@@ -1,0 +1,134 @@
+//! A whole launch in words: which kernel, how many threads, which arguments.
+
+use crate::{ArgumentSpec, BAD_OPTION, parse_arguments};
+use broadloom_device::Launch;
+use broadloom_diag::{Diagnostic, Diagnostics, SourceId, Sources};
+use std::time::Duration;
+
+/// A launch, as written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LaunchSpec {
+    /// The kernel; may be left out when the module has only one.
+    pub kernel: Option<String>,
+    /// Grid, block, shared memory and the rest.
+    pub launch: Launch,
+    /// The arguments, in the order of the parameters.
+    pub arguments: Vec<ArgumentSpec>,
+}
+
+/// One to three numbers, `64`, `8,8` or `4,4,4`: blocks of a grid or threads of a block. Or why it is none.
+pub fn parse_extent(text: &str) -> Result<[u32; 3], String> {
+    let mut extent = [1; 3];
+    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    if parts.len() > 3 {
+        return Err(format!("`{text}` has more than three dimensions"));
+    }
+    for (place, part) in extent.iter_mut().zip(parts) {
+        *place = part.parse().map_err(|_| format!("`{part}` is not a number of blocks or threads"))?;
+    }
+    Ok(extent)
+}
+
+const OPTIONS: [&str; 7] = ["--kernel", "--grid", "--block", "--shared", "--cooperative", "--time-limit", "--arg"];
+
+impl LaunchSpec {
+    /// Reads a launch from words: `--kernel K`, `--grid X[,Y,Z]`, `--block X[,Y,Z]`, `--shared BYTES`, `--cooperative`,
+    /// `--time-limit SECONDS`, `--arg A [=out]`.
+    pub fn parse<W: AsRef<str>>(sources: &mut Sources, words: &[W]) -> Result<LaunchSpec, Diagnostics> {
+        let mut spec = LaunchSpec { kernel: None, launch: Launch::linear(1, 1), arguments: vec![] };
+        let mut arguments: Vec<&str> = vec![];
+        let mut words = words.iter().map(AsRef::as_ref);
+        while let Some(word) = words.next() {
+            let mut wrong = |text: &str, message: String, label: &str| {
+                let source: SourceId = sources.add("launch", text);
+                let span = sources.span(source, 0, text.len() as u32);
+                Diagnostics::from(Diagnostic::error(BAD_OPTION, message).at(span, label))
+            };
+            match word {
+                "--cooperative" => spec.launch.cooperative = true,
+                "--arg" | "--kernel" | "--grid" | "--block" | "--shared" | "--time-limit" => {
+                    let Some(value) = words.next() else {
+                        return Err(wrong(word, format!("`{word}` without a value"), "expected a value behind this"));
+                    };
+                    let extent = |text: &str| parse_extent(text);
+                    let taken = match word {
+                        "--arg" => {
+                            arguments.push(value);
+                            Ok(())
+                        }
+                        "--kernel" => {
+                            spec.kernel = Some(value.to_owned());
+                            Ok(())
+                        }
+                        "--grid" => extent(value).map(|grid| spec.launch.grid = grid),
+                        "--block" => extent(value).map(|block| spec.launch.block = block),
+                        "--shared" => value
+                            .parse()
+                            .map(|bytes| spec.launch.shared_bytes = bytes)
+                            .map_err(|_| format!("`{value}` is not a number of bytes")),
+                        _ => value
+                            .parse()
+                            .ok()
+                            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+                            .map(|limit| spec.launch.time_limit = Some(limit))
+                            .ok_or_else(|| format!("`{value}` is not a number of seconds")),
+                    };
+                    taken.map_err(|message| wrong(value, message, &format!("behind `{word}`")))?;
+                }
+                output if output.starts_with('=') => arguments.push(output),
+                other => {
+                    let message = format!("`{other}` is not an option of a launch");
+                    let help = match broadloom_ptx::select::nearest(other, OPTIONS.into_iter()) {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => format!("the options are {}", OPTIONS.join(", ")),
+                    };
+                    return Err(wrong(other, message, &help));
+                }
+            }
+        }
+        spec.arguments = parse_arguments(sources, &arguments)?;
+        Ok(spec)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<LaunchSpec, String> {
+        let mut sources = Sources::new();
+        let words = crate::split_words(line).unwrap();
+        LaunchSpec::parse(&mut sources, &words).map_err(|diagnostics| sources.render_all(&diagnostics))
+    }
+
+    #[test]
+    fn reads_a_launch() {
+        let spec = parse(
+            "--kernel k --grid 2,3 --block 32 --shared 1024 --cooperative --time-limit 0.5 --arg i32:7 --arg f32[4]:zero =",
+        )
+        .unwrap();
+        assert_eq!(spec.kernel.as_deref(), Some("k"));
+        let expected = Launch::new([2, 3, 1], [32, 1, 1]).shared(1024).cooperative().time_limit(Duration::from_millis(500));
+        assert_eq!(spec.launch, expected);
+        assert_eq!(spec.arguments.len(), 2);
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        for (line, part) in [
+            ("--gird 1", "did you mean `--grid`?"),
+            ("--grid", "without a value"),
+            ("--grid 1,2,3,4", "three dimensions"),
+            ("--grid x", "not a number of blocks"),
+            ("--block -1", "not a number of blocks"),
+            ("--shared big", "not a number of bytes"),
+            ("--time-limit -1", "not a number of seconds"),
+            ("--time-limit nan", "not a number of seconds"),
+            ("--arg i33:1", "not a type"),
+            ("7", "the options are"),
+        ] {
+            let error = parse(line).unwrap_err();
+            assert!(error.contains(part), "{line}: {part:?} missing in\n{error}");
+        }
+    }
+}
