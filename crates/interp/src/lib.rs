@@ -9,6 +9,7 @@
 //! - the same launch on the same memory gives the same result and the same order of events, always;
 //! - no access of a kernel leaves the memory that it may use.
 
+pub mod check;
 mod cta;
 mod decode;
 mod exec;
@@ -22,6 +23,7 @@ mod watch;
 
 use broadloom_device::{Backend, Error, GlobalVariable, Launch, LoadedModule, Machine, MachineKind, Result, Stream};
 use broadloom_ptx::{Func, IsaVersion, Verified};
+use check::{Checker, DeviceBytes, Finding, Findings};
 use grid::Grid;
 use memory::{Memory, Owner};
 use program::Program;
@@ -41,13 +43,15 @@ pub struct Options {
     pub heap_bytes: u64,
     /// Bytes of registers and local memory that a thread may use.
     pub stack_bytes: u64,
+    /// Whether kernels are watched: faults become findings, and a launch goes on behind them where it can.
+    pub check: bool,
     /// Where the text of `printf` goes.
     pub output: Output,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { memory_bytes: 8 << 30, heap_bytes: 64 << 20, stack_bytes: 1 << 20, output: Arc::new(|_| {}) }
+        Options { memory_bytes: 8 << 30, heap_bytes: 64 << 20, stack_bytes: 1 << 20, check: false, output: Arc::new(|_| {}) }
     }
 }
 
@@ -72,6 +76,8 @@ struct State {
     heap_left: u64,
     streams: u32,
     statistics: Statistics,
+    findings: Findings,
+    defined: DeviceBytes,
 }
 
 /// The interpreter as a device.
@@ -113,8 +119,29 @@ impl Interp {
             heap_left: options.heap_bytes,
             streams: 1,
             statistics: Statistics::default(),
+            findings: Findings::default(),
+            defined: DeviceBytes::default(),
         };
         Interp { shared: Arc::new(Shared { machine, options, state: Mutex::new(state) }) }
+    }
+
+    /// What was found so far, in the order found, and the leaks as they stand now.
+    pub fn findings(&self) -> Vec<Finding> {
+        let state = self.shared.state();
+        let mut all = state.findings.list.clone();
+        let mut leaks: Vec<_> = state.findings.heap.iter().collect();
+        leaks.sort_by_key(|(serial, _)| **serial);
+        for (_, leak) in leaks {
+            let place = |finding: &Finding| finding.location.as_ref().map(|location| (location.function.clone(), location.span));
+            match all
+                .iter_mut()
+                .find(|other| other.kind == leak.kind && other.kernel == leak.kernel && place(other) == place(leak))
+            {
+                Some(same) => same.count += 1,
+                None => all.push(leak.clone()),
+            }
+        }
+        all
     }
 
     /// What has been run so far.
@@ -127,6 +154,15 @@ impl Shared {
     /// The state. A panic while it was held leaves it usable: every step of a kernel leaves memory whole.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note that memory has been written from outside of kernels.
+    fn define(&self, state: &mut State, address: u64, bytes: u64) {
+        if self.options.check
+            && let Some((serial, offset)) = state.memory.serial_of(address)
+        {
+            state.defined.of(serial).set(offset, bytes, true);
+        }
     }
 
     fn on_stream(&self, stream: Stream) -> Result<MutexGuard<'_, State>> {
@@ -151,6 +187,7 @@ impl Backend for Interp {
     fn write(&self, stream: Stream, address: u64, bytes: &[u8]) -> Result<()> {
         let mut state = self.shared.on_stream(stream)?;
         state.memory.range("write", address, bytes.len() as u64)?.copy_from_slice(bytes);
+        self.shared.define(&mut state, address, bytes.len() as u64);
         Ok(())
     }
 
@@ -164,17 +201,31 @@ impl Backend for Interp {
         let mut state = self.shared.on_stream(stream)?;
         let source = state.memory.range("copy", from, bytes)?.to_vec();
         state.memory.range("copy", to, bytes)?.copy_from_slice(&source);
+        let state = &mut *state;
+        if self.shared.options.check
+            && let Some(from) = state.memory.serial_of(from)
+            && let Some(to) = state.memory.serial_of(to)
+        {
+            state.defined.copy(to, from, bytes);
+        }
         Ok(())
     }
 
     fn fill(&self, stream: Stream, address: u64, byte: u8, bytes: u64) -> Result<()> {
         let mut state = self.shared.on_stream(stream)?;
         state.memory.range("fill", address, bytes)?.fill(byte);
+        self.shared.define(&mut state, address, bytes);
         Ok(())
     }
 
     fn load(&self, module: &Arc<Verified>) -> Result<Arc<dyn LoadedModule>> {
-        let program = Program::load(module, &mut self.shared.state().memory)?;
+        let mut state = self.shared.state();
+        let program = Program::load(module, &mut state.memory)?;
+        // Variables of a module start out as zeros, whatever else is said of them.
+        for variable in program.variables() {
+            self.shared.define(&mut state, variable.address, variable.bytes);
+        }
+        drop(state);
         Ok(Arc::new(Loaded { shared: self.shared.clone(), program }))
     }
 
@@ -223,7 +274,18 @@ impl LoadedModule for Loaded {
             heap_left: state.heap_left,
         };
         let output = &self.shared.options.output;
-        let outcome = grid.run(&mut state.memory, &mut Unwatched, &mut |text| output(text))?;
+        let mut sink = |text: &[u8]| output(text);
+        let outcome = if self.shared.options.check {
+            let mut checker =
+                Checker::new(&self.program, kernel, launch.grid, launch.block, &mut state.findings, &mut state.defined);
+            let outcome = grid.run(&mut state.memory, &mut checker, &mut sink);
+            if let Err(Error::Fault(fault)) = &outcome {
+                state.findings.list.push(Finding::from_fault(fault));
+            }
+            outcome?
+        } else {
+            grid.run(&mut state.memory, &mut Unwatched, &mut sink)?
+        };
         state.heap_left = outcome.heap_left;
         state.statistics.launches += 1;
         state.statistics.instructions += outcome.steps;

@@ -201,9 +201,9 @@ impl Memory {
         AccessError::OutOfBounds(format!("{address:#x} is not in any memory"))
     }
 
-    /// All allocations, the dead ones too.
-    pub(crate) fn allocations(&self) -> &[Allocation] {
-        &self.allocations
+    /// The allocation that holds an address, by serial number, and the offset in it.
+    pub(crate) fn serial_of(&mut self, address: u64) -> Option<(u64, u64)> {
+        self.find(address, 1).ok().map(|found| (found.serial, address - found.start))
     }
 
     /// The bytes of a range, for copies of the host.

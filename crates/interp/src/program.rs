@@ -77,6 +77,18 @@ impl Program {
         &self.routines[func.as_u32() as usize]
     }
 
+    /// All global and constant variables, those of functions too.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = GlobalVariable> + '_ {
+        let bytes = |variable: &Variable| variable.bytes().unwrap_or(0);
+        let module = self.places.addresses.iter().map(move |(var, address)| (*address, bytes(&self.module.variables[*var])));
+        let functions = self
+            .places
+            .local_addresses
+            .iter()
+            .map(move |((func, var), address)| (*address, bytes(&self.module.functions[*func].variables[*var])));
+        module.chain(functions).map(|(address, bytes)| GlobalVariable { address, bytes })
+    }
+
     pub(crate) fn variable(&self, name: &str) -> Option<GlobalVariable> {
         self.by_name.get(name).copied()
     }

@@ -80,6 +80,9 @@ pub(crate) trait Watch {
     /// A block has ended.
     fn end(&mut self, _cta: &Cta) {}
 
+    /// An instruction is about to run.
+    fn instruction(&mut self) {}
+
     /// Memory is accessed.
     fn access(&mut self, _cta: &Cta, _site: Site<'_>, _access: Access) {}
 

@@ -94,6 +94,7 @@ impl<W: Watch> Engine<'_, W> {
                 }
                 left -= 1;
                 let site = Site { func, op, thread: index };
+                self.watch.instruction();
                 if let Some((slot, negated)) = op.guard {
                     let slot = registers + slot as usize;
                     if W::ON {

@@ -1,0 +1,172 @@
+//! Who knows what of whom: vector clocks for the threads of a grid.
+//!
+//! Each thread has a time that advances whenever it releases something: at a barrier, a fence, a release. An access carries
+//! the time of its thread. It happened before what a thread does now if the thread knows that time: because it is its own,
+//! because a barrier, a warp barrier or a release and acquire brought it.
+//!
+//! A grid has too many threads for full vectors. What all threads of a block learnt at their last common barrier is one shared
+//! vector; what a thread learnt since is a small map; other blocks are known only where a release of theirs was acquired.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Times of the threads of one block.
+pub(super) type Times = Arc<Vec<u32>>;
+
+/// What a thread knows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Clock {
+    /// What the last barrier of the whole block brought.
+    base: Option<Times>,
+    /// What came since, of threads of the same block.
+    since: HashMap<u16, u32>,
+    /// What is known of other blocks.
+    foreign: HashMap<u32, Times>,
+}
+
+/// A clock as it is left at a place for others to pick up.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    block: u32,
+    times: Times,
+    foreign: HashMap<u32, Times>,
+}
+
+fn join(into: &mut HashMap<u32, Times>, block: u32, times: &Times) {
+    match into.get_mut(&block) {
+        None => {
+            into.insert(block, times.clone());
+        }
+        Some(known) if Arc::ptr_eq(known, times) => {}
+        Some(known) => {
+            let longest = known.len().max(times.len());
+            let at = |list: &[u32], index: usize| list.get(index).copied().unwrap_or(0);
+            *known = Arc::new((0..longest).map(|index| at(known, index).max(at(times, index))).collect());
+        }
+    }
+}
+
+impl Clock {
+    /// The latest time of a thread of the same block that is known.
+    pub(super) fn of(&self, thread: u16) -> u32 {
+        let base = self.base.as_ref().and_then(|times| times.get(usize::from(thread))).copied().unwrap_or(0);
+        base.max(self.since.get(&thread).copied().unwrap_or(0))
+    }
+
+    /// The latest time of a thread of another block that is known.
+    pub(super) fn of_foreign(&self, block: u32, thread: u16) -> u32 {
+        self.foreign.get(&block).and_then(|times| times.get(usize::from(thread))).copied().unwrap_or(0)
+    }
+
+    /// Learns of a thread of the same block.
+    pub(super) fn learn(&mut self, thread: u16, time: u32) {
+        if self.of(thread) < time {
+            self.since.insert(thread, time);
+        }
+    }
+
+    /// Everything known, with the thread's own time, for others to pick up.
+    pub(super) fn publish(&self, block: u32, threads: usize, thread: u16, time: u32) -> Known {
+        let mut times: Vec<u32> = match &self.base {
+            Some(base) => base.to_vec(),
+            None => vec![0; threads],
+        };
+        for (&other, &known) in self.since.iter().chain(std::iter::once((&thread, &time))) {
+            let place = &mut times[usize::from(other)];
+            *place = (*place).max(known);
+        }
+        Known { block, times: Arc::new(times), foreign: self.foreign.clone() }
+    }
+
+    /// Picks up what was left at a place.
+    pub(super) fn acquire(&mut self, block: u32, known: &Known) {
+        if known.block == block {
+            for (thread, &time) in known.times.iter().enumerate() {
+                self.learn(thread as u16, time);
+            }
+        } else {
+            join(&mut self.foreign, known.block, &known.times);
+        }
+        for (&other, times) in &known.foreign {
+            if other == block {
+                for (thread, &time) in times.iter().enumerate() {
+                    self.learn(thread as u16, time);
+                }
+            } else {
+                join(&mut self.foreign, other, times);
+            }
+        }
+    }
+
+    /// Starts anew from what a barrier of the whole block brought.
+    pub(super) fn rebase(&mut self, base: &Times, foreign: &HashMap<u32, Times>) {
+        self.base = Some(base.clone());
+        self.since.clear();
+        self.foreign = foreign.clone();
+    }
+
+    /// What is known of other blocks.
+    pub(super) fn foreign(&self) -> &HashMap<u32, Times> {
+        &self.foreign
+    }
+}
+
+impl Known {
+    /// Adds what another one knows.
+    pub(super) fn merge(&mut self, other: &Known) {
+        let mut all = std::mem::take(&mut self.foreign);
+        join(&mut all, self.block, &self.times);
+        join(&mut all, other.block, &other.times);
+        for (block, times) in &other.foreign {
+            join(&mut all, *block, times);
+        }
+        if let Some(times) = all.remove(&self.block) {
+            self.times = times;
+        }
+        self.foreign = all;
+    }
+}
+
+/// Joins what several threads know of other blocks.
+pub(super) fn join_foreign<'a>(clocks: impl Iterator<Item = &'a Clock>) -> HashMap<u32, Times> {
+    let mut all = HashMap::new();
+    for clock in clocks {
+        for (block, times) in clock.foreign() {
+            join(&mut all, *block, times);
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_reaches_who_acquires_it() {
+        let writer = Clock::default();
+        let known = writer.publish(0, 4, 2, 7);
+        let mut same = Clock::default();
+        same.acquire(0, &known);
+        assert_eq!(same.of(2), 7);
+        assert_eq!(same.of(1), 0);
+        let mut other = Clock::default();
+        other.acquire(5, &known);
+        assert_eq!(other.of_foreign(0, 2), 7);
+        // And on, through a third.
+        let onward = other.publish(5, 4, 0, 1);
+        let mut third = Clock::default();
+        third.acquire(9, &onward);
+        assert_eq!(third.of_foreign(0, 2), 7);
+        assert_eq!(third.of_foreign(5, 0), 1);
+    }
+
+    #[test]
+    fn merging_keeps_both() {
+        let mut a = Clock::default().publish(0, 2, 0, 3);
+        a.merge(&Clock::default().publish(1, 2, 1, 4));
+        let mut reader = Clock::default();
+        reader.acquire(7, &a);
+        assert_eq!((reader.of_foreign(0, 0), reader.of_foreign(1, 1)), (3, 4));
+    }
+}

@@ -1,0 +1,201 @@
+//! What the checker found, as data.
+
+use broadloom_device::{Fault, FaultKind};
+use broadloom_diag::{Sources, Span};
+use serde_json::{Value, json};
+use std::fmt;
+
+/// What kind of fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FindingKind {
+    /// An access outside of all memory.
+    OutOfBounds,
+    /// An access whose address is not a multiple of its size.
+    Misaligned,
+    /// An access through an address of another state space.
+    WrongSpace,
+    /// An access to memory that was freed.
+    UseAfterFree,
+    /// A free of something that is not there to be freed: a second free, or a pointer from elsewhere.
+    BadFree,
+    /// A read of memory that nobody has written.
+    UninitialisedMemory,
+    /// A use of a register that nothing has written.
+    UninitialisedRegister,
+    /// Two threads access the same memory without order between them, one of them writing.
+    Race,
+    /// A barrier that only some threads of a block or warp come to, or different barriers at the same time.
+    DivergentBarrier,
+    /// A barrier used against its rules.
+    BadBarrier,
+    /// A shuffle from a lane that does not take part.
+    InactiveLane,
+    /// Memory from `malloc` that is never freed.
+    Leak,
+    /// The kernel stopped: `trap`, a failed assertion, a deadlock, the time limit, a bad call.
+    Stopped,
+}
+
+impl FindingKind {
+    /// Its name in reports and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            FindingKind::OutOfBounds => "out-of-bounds",
+            FindingKind::Misaligned => "misaligned",
+            FindingKind::WrongSpace => "wrong-space",
+            FindingKind::UseAfterFree => "use-after-free",
+            FindingKind::BadFree => "bad-free",
+            FindingKind::UninitialisedMemory => "uninitialised-memory",
+            FindingKind::UninitialisedRegister => "uninitialised-register",
+            FindingKind::Race => "race",
+            FindingKind::DivergentBarrier => "divergent-barrier",
+            FindingKind::BadBarrier => "bad-barrier",
+            FindingKind::InactiveLane => "inactive-lane",
+            FindingKind::Leak => "leak",
+            FindingKind::Stopped => "stopped",
+        }
+    }
+}
+
+impl From<FaultKind> for FindingKind {
+    fn from(kind: FaultKind) -> Self {
+        match kind {
+            FaultKind::OutOfBounds => FindingKind::OutOfBounds,
+            FaultKind::Misaligned => FindingKind::Misaligned,
+            FaultKind::WrongSpace => FindingKind::WrongSpace,
+            FaultKind::UseAfterFree => FindingKind::UseAfterFree,
+            FaultKind::BadFree => FindingKind::BadFree,
+            FaultKind::BadBarrier => FindingKind::BadBarrier,
+            FaultKind::Trap
+            | FaultKind::Assert
+            | FaultKind::Deadlock
+            | FaultKind::BadCall
+            | FaultKind::StackOverflow
+            | FaultKind::Unsupported
+            | FaultKind::TimeLimit => FindingKind::Stopped,
+        }
+    }
+}
+
+/// A thread at an instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// The function.
+    pub function: String,
+    /// The block.
+    pub block: [u32; 3],
+    /// The thread within its block.
+    pub thread: [u32; 3],
+    /// The instruction as text.
+    pub instruction: String,
+    /// The place in the PTX text.
+    pub span: Span,
+    /// The place in the high-level source: `file:line`.
+    pub source: Option<String>,
+}
+
+/// One fault of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What kind.
+    pub kind: FindingKind,
+    /// The kernel.
+    pub kernel: String,
+    /// The finding in one sentence.
+    pub message: String,
+    /// Who did it, and where. Leaks name the `malloc`.
+    pub location: Option<Location>,
+    /// The other party of a race.
+    pub other: Option<Location>,
+    /// The address at fault.
+    pub address: Option<u64>,
+    /// How often it was seen at this place; the first time is described.
+    pub count: u64,
+}
+
+impl Finding {
+    pub(crate) fn from_fault(fault: &Fault) -> Finding {
+        let location = match (fault.block, fault.thread, &fault.instruction, fault.span) {
+            (Some(block), Some(thread), Some(instruction), Some(span)) => Some(Location {
+                function: fault.function.clone().unwrap_or_else(|| fault.kernel.clone()),
+                block,
+                thread,
+                instruction: instruction.clone(),
+                span,
+                source: fault.source.clone(),
+            }),
+            _ => None,
+        };
+        Finding {
+            kind: fault.kind.into(),
+            kernel: fault.kernel.clone(),
+            message: fault.message.clone(),
+            location,
+            other: None,
+            address: fault.address,
+            count: 1,
+        }
+    }
+
+    /// As JSON, with lines of the PTX text.
+    pub fn to_json(&self, sources: &Sources) -> Value {
+        let location = |location: &Location| {
+            let source = (!location.span.is_synthetic()).then(|| sources.get(location.span.source)).flatten();
+            json!({
+                "function": location.function,
+                "block": location.block,
+                "thread": location.thread,
+                "instruction": location.instruction,
+                "ptx_file": source.map(|source| source.name()),
+                "ptx_line": source.map(|source| source.position(location.span.start).line),
+                "source": location.source,
+            })
+        };
+        json!({
+            "kind": self.kind.name(),
+            "kernel": self.kernel,
+            "message": self.message,
+            "location": self.location.as_ref().map(location),
+            "other": self.other.as_ref().map(location),
+            "address": self.address,
+            "count": self.count,
+        })
+    }
+
+    /// As text, with lines of the PTX text.
+    pub fn render(&self, sources: &Sources) -> String {
+        let mut text = format!("{}: kernel `{}`: {}", self.kind.name(), self.kernel, self.message);
+        let mut tell = |who: &str, location: &Location| {
+            let [bx, by, bz] = location.block;
+            let [tx, ty, tz] = location.thread;
+            text.push_str(&format!("\n  {who} block ({bx}, {by}, {bz}), thread ({tx}, {ty}, {tz})"));
+            if location.function != self.kernel {
+                text.push_str(&format!(", in function `{}`", location.function));
+            }
+            text.push_str(&format!("\n    `{}`", location.instruction));
+            if !location.span.is_synthetic() {
+                text.push_str(&format!("\n    at {}", sources.place(location.span)));
+            }
+            if let Some(source) = &location.source {
+                text.push_str(&format!("\n    from {source}"));
+            }
+        };
+        if let Some(location) = &self.location {
+            tell("in", location);
+        }
+        if let Some(other) = &self.other {
+            tell("and", other);
+        }
+        if self.count > 1 {
+            text.push_str(&format!("\n  seen {} times", self.count));
+        }
+        text.push('\n');
+        text
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: kernel `{}`: {}", self.kind.name(), self.kernel, self.message)
+    }
+}

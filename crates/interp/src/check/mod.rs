@@ -1,0 +1,603 @@
+//! Checking mode: finds what a kernel does wrong while it runs.
+//!
+//! - **Stray accesses** come from the engine, which never lets one happen.
+//! - **Uninitialised reads**: a load is at fault when none of the bytes it reads has been written; a register when an
+//!   instruction computes with it. Copies are not faults: structs have padding, and compilers copy it.
+//! - **Races**: two accesses to the same bytes by different threads, at least one a write, not both strong (atomic, volatile,
+//!   relaxed or stronger, in a common scope), neither ordered before the other by barriers, warp barriers, fences with
+//!   strong accesses, or release and acquire (manual: "Memory Consistency Model"). As real programs count on it, a barrier
+//!   of the block also completes the acquire of a strong read before it.
+//! - **Barriers**: an aligned barrier at which not all threads of the block (or not the same instruction) come together.
+//! - **Shuffles** from lanes that do not take part, **leaks** of the device heap.
+//!
+//! Findings are kept once per place, with a count.
+
+mod clock;
+mod defined;
+mod finding;
+mod shadow;
+
+pub(crate) use defined::DeviceBytes;
+pub use finding::{Finding, FindingKind, Location};
+
+use crate::cta::{Cta, Site};
+use crate::op::{Arg, Handler, Machine, Op};
+use crate::program::Program;
+use crate::watch::{Access, Home, Kind, Order, Scope, Watch};
+use broadloom_device::FaultKind;
+use broadloom_ptx::{Func, Inst, Modifier, Opcode, Printer, Space};
+use clock::{Clock, Known, join_foreign};
+use defined::Bytes;
+use shadow::{Area, Record, Shadow};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Most findings that are kept; the rest is counted.
+const MOST_FINDINGS: usize = 1000;
+
+/// What findings there are, kept over all launches of a device.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    pub(crate) list: Vec<Finding>,
+    places: HashMap<(FindingKind, String, Func, Inst, Option<(Func, Inst)>), usize>,
+    /// Where heap memory that is not freed was taken.
+    pub(crate) heap: HashMap<u64, Finding>,
+}
+
+/// A thread as the checker sees it.
+#[derive(Debug, Default)]
+struct ThreadShadow {
+    clock: Clock,
+    time: u32,
+    /// What strong reads saw, to be learnt at the next fence.
+    pending: Option<Known>,
+    /// What the last fence released, for the strong writes behind it.
+    fenced: Option<(Known, Scope)>,
+    registers: Vec<bool>,
+    local: Bytes,
+}
+
+/// A block as the checker sees it.
+#[derive(Debug, Default)]
+struct BlockShadow {
+    threads: Vec<ThreadShadow>,
+    shared: Bytes,
+}
+
+/// Watches one launch.
+pub(crate) struct Checker<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) kernel: Func,
+    pub(crate) block_size: [u32; 3],
+    pub(crate) grid_size: [u32; 3],
+    pub(crate) findings: &'a mut Findings,
+    pub(crate) defined: &'a mut DeviceBytes,
+    blocks: HashMap<u64, BlockShadow>,
+    shadow: Shadow,
+    /// What strong writes left at an address.
+    released: HashMap<(Area, u64), Vec<(Scope, u32, Known)>>,
+    /// Whether what the running instruction writes comes from something undefined.
+    tainted: bool,
+}
+
+impl<'a> Checker<'a> {
+    pub(crate) fn new(
+        program: &'a Program,
+        kernel: Func,
+        grid_size: [u32; 3],
+        block_size: [u32; 3],
+        findings: &'a mut Findings,
+        defined: &'a mut DeviceBytes,
+    ) -> Self {
+        Checker {
+            program,
+            kernel,
+            block_size,
+            grid_size,
+            findings,
+            defined,
+            blocks: HashMap::new(),
+            shadow: Shadow::default(),
+            released: HashMap::new(),
+            tainted: false,
+        }
+    }
+
+    fn location(&self, func: Func, inst: Inst, block: [u32; 3], thread: [u32; 3]) -> Location {
+        let module = &self.program.module;
+        let function = &module.functions[func];
+        let data = &function.insts[inst];
+        let source = data.loc.map(|loc| {
+            let loc = &function.locs[loc];
+            format!("{}:{}", module.file_name(loc.file).unwrap_or("?"), loc.line)
+        });
+        Location {
+            function: function.name.clone(),
+            block,
+            thread,
+            instruction: Printer::new(module).instruction(function, inst),
+            span: data.span,
+            source,
+        }
+    }
+
+    fn report(
+        &mut self,
+        cta: &Cta,
+        site: Site<'_>,
+        kind: FindingKind,
+        address: Option<u64>,
+        message: String,
+        other: Option<&Record>,
+    ) {
+        let kernel = self.program.module.functions[self.kernel].name.clone();
+        let key = (kind, kernel.clone(), site.func, site.op.inst, other.map(|record| (record.func, record.inst)));
+        if let Some(&index) = self.findings.places.get(&key) {
+            self.findings.list[index].count += 1;
+            return;
+        }
+        // The same race seen from its other side is the same race.
+        if let Some(record) = other {
+            let turned = (kind, kernel.clone(), record.func, record.inst, Some((site.func, site.op.inst)));
+            if let Some(&index) = self.findings.places.get(&turned) {
+                self.findings.list[index].count += 1;
+                return;
+            }
+        }
+        if self.findings.list.len() >= MOST_FINDINGS {
+            return;
+        }
+        let location = self.location(site.func, site.op.inst, cta.id, cta.threads[site.thread].id);
+        let other = other.map(|record| {
+            self.location(record.func, record.inst, self.block_index(record.block), self.thread_index(record.thread))
+        });
+        self.findings.places.insert(key, self.findings.list.len());
+        self.findings.list.push(Finding { kind, kernel, message, location: Some(location), other, address, count: 1 });
+    }
+
+    fn block_index(&self, number: u32) -> [u32; 3] {
+        let [x, y, _] = self.grid_size;
+        [number % x, number / x % y, number / x / y]
+    }
+
+    fn thread_index(&self, number: u16) -> [u32; 3] {
+        let ([x, y, _], number) = (self.block_size, u32::from(number));
+        [number % x, number / x % y, number / x / y]
+    }
+
+    fn block(&mut self, cta: &Cta) -> &mut BlockShadow {
+        self.blocks.entry(cta.number).or_default()
+    }
+
+    fn thread(&mut self, cta: &Cta, index: usize) -> &mut ThreadShadow {
+        &mut self.block(cta).threads[index]
+    }
+
+    /// Whether an access happened before what a thread does now.
+    fn ordered(&mut self, cta: &Cta, index: usize, record: &Record) -> bool {
+        let block = cta.number as u32;
+        if record.block == block && usize::from(record.thread) == index {
+            return true;
+        }
+        let clock = &self.thread(cta, index).clock;
+        let known = if record.block == block { clock.of(record.thread) } else { clock.of_foreign(record.block, record.thread) };
+        known >= record.time
+    }
+
+    fn check_race(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
+        let block = cta.number as u32;
+        let Some(area) = Area::of(access.home, block) else { return };
+        let strong = access.kind == Kind::Atomic || access.order != Order::Weak;
+        let time = self.thread(cta, site.thread).time;
+        let record =
+            Record { block, thread: site.thread as u16, strong, scope: access.scope, time, func: site.func, inst: site.op.inst };
+        // A race in shared memory is between threads of one block, so every scope is wide enough.
+        let both_strong = |other: &Record| {
+            strong && other.strong && (other.block == block || (access.scope > Scope::Cta && other.scope > Scope::Cta))
+        };
+        let mut suspects: Vec<Record> = vec![];
+        for cell in self.shadow.cells(area, access.offset, access.bytes) {
+            suspects.extend(cell.write);
+            if access.kind != Kind::Read {
+                suspects.extend(cell.readers());
+            }
+        }
+        suspects.dedup();
+        let suspect = suspects.into_iter().find(|other| !both_strong(other) && !self.ordered(cta, site.thread, other));
+        if let Some(other) = suspect {
+            let space = if access.home == Home::Shared { "shared" } else { "global" };
+            let did = |writes: bool| if writes { "writes" } else { "reads" };
+            let wrote = self.writes(&other);
+            let message = format!(
+                "a race in {space} memory: one thread {} what another {}, with nothing to order them",
+                did(access.kind != Kind::Read),
+                did(wrote)
+            );
+            self.report(cta, site, FindingKind::Race, None, message, Some(&other));
+        }
+        for cell in self.shadow.cells(area, access.offset, access.bytes) {
+            match access.kind {
+                Kind::Read => cell.add_reader(record),
+                Kind::Write | Kind::Atomic => {
+                    cell.write = Some(record);
+                    cell.clear_readers();
+                }
+            }
+        }
+    }
+
+    fn writes(&self, record: &Record) -> bool {
+        let data = &self.program.module.functions[record.func].insts[record.inst];
+        !matches!(data.opcode(), Some(Opcode::Ld | Opcode::Ldu))
+    }
+
+    /// What strong accesses leave and pick up.
+    fn synchronise(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
+        let order = if access.kind == Kind::Atomic && access.order == Order::Weak { Order::Relaxed } else { access.order };
+        let block = cta.number as u32;
+        let Some(area) = Area::of(access.home, block) else { return };
+        if order == Order::Weak {
+            return;
+        }
+        let (index, threads) = (site.thread, cta.threads.len());
+        let key = (area, access.offset);
+        if access.kind != Kind::Write
+            && let Some(left) = self.released.get(&key).cloned()
+        {
+            let seen =
+                left.iter().filter(|(scope, from, _)| *from == block || (*scope > Scope::Cta && access.scope > Scope::Cta));
+            let thread = self.thread(cta, index);
+            for (_, _, known) in seen {
+                match order {
+                    Order::Acquire | Order::AcquireRelease => thread.clock.acquire(block, known),
+                    Order::Relaxed | Order::Release | Order::Weak => match &mut thread.pending {
+                        Some(pending) => pending.merge(known),
+                        None => thread.pending = Some(known.clone()),
+                    },
+                }
+            }
+        }
+        if access.kind == Kind::Read {
+            return;
+        }
+        let thread = self.thread(cta, index);
+        let leaves = match order {
+            Order::Release | Order::AcquireRelease => {
+                let known = thread.clock.publish(block, threads, index as u16, thread.time);
+                thread.time += 1;
+                Some((known, access.scope))
+            }
+            Order::Relaxed | Order::Acquire | Order::Weak => {
+                thread.fenced.clone().map(|(known, scope)| (known, scope.min(access.scope)))
+            }
+        };
+        if let Some((known, scope)) = leaves {
+            let left = self.released.entry(key).or_default();
+            let same = left.iter_mut().find(|(other, from, _)| *other == scope && (scope > Scope::Cta || *from == block));
+            match same {
+                Some((_, _, before)) => before.merge(&known),
+                None => left.push((scope, block, known)),
+            }
+        }
+    }
+
+    fn check_defined(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
+        let (offset, bytes) = (access.offset, access.bytes);
+        if access.kind != Kind::Write {
+            let any = match access.home {
+                Home::Device(serial) => self.defined.of(serial).any(offset, bytes),
+                Home::Shared => self.block(cta).shared.any(offset, bytes),
+                Home::Local => self.thread(cta, site.thread).local.any(offset, bytes),
+                Home::Param => true,
+            };
+            if !any && bytes > 0 {
+                let space = match access.home {
+                    Home::Device(_) => "global",
+                    Home::Shared => "shared",
+                    Home::Local => "local",
+                    Home::Param => "param",
+                };
+                // `.param` variables of calls live in the frame, and copies of padding through them are no fault.
+                if !(access.home == Home::Local && site.op.has(Modifier::Param)) {
+                    let message = format!("{bytes} bytes of {space} memory are read, and nothing has written them");
+                    self.report(cta, site, FindingKind::UninitialisedMemory, None, message, None);
+                } else {
+                    self.tainted = true;
+                }
+            }
+        }
+        if access.kind != Kind::Read {
+            let defined = access.kind == Kind::Atomic || !self.stores_undefined(cta, site);
+            match access.home {
+                Home::Device(serial) => self.defined.of(serial).set(offset, bytes, defined),
+                Home::Shared => self.block(cta).shared.set(offset, bytes, defined),
+                Home::Local => self.thread(cta, site.thread).local.set(offset, bytes, defined),
+                Home::Param => {}
+            }
+        }
+    }
+
+    /// Whether all that a store writes is undefined.
+    fn stores_undefined(&mut self, cta: &Cta, site: Site<'_>) -> bool {
+        let registers = cta.threads[site.thread].frames.last().map_or(0, |frame| frame.registers);
+        let thread = self.thread(cta, site.thread);
+        let undefined = |arg: &Arg| match arg {
+            Arg::Reg { slot, .. } | Arg::Wide { slot } => {
+                !thread.registers.get(registers + *slot as usize).copied().unwrap_or(true)
+            }
+            _ => false,
+        };
+        match site.op.reads.get(1) {
+            Some(Arg::Vector(list)) => list.iter().all(undefined),
+            Some(arg) => undefined(arg),
+            None => false,
+        }
+    }
+}
+
+/// Whether computing with an undefined register is a fault here: copies, shuffles and selections are not.
+fn computes(op: &Op, slot_in_frame: usize) -> bool {
+    let is_base = |arg: Option<&Arg>| match arg {
+        Some(Arg::Memory { base, .. }) => matches!(**base, Arg::Reg { slot, .. } if slot as usize == slot_in_frame),
+        _ => false,
+    };
+    if op.guard.is_some_and(|(slot, _)| slot as usize == slot_in_frame) {
+        return true;
+    }
+    match op.handler {
+        Handler::Pure(_) | Handler::Pair(_) | Handler::Carry(_) => {
+            // Selections and bit insertions legally carry parts that nobody looks at.
+            !matches!(
+                op.opcode,
+                Opcode::Selp | Opcode::Slct | Opcode::Prmt | Opcode::Bfi | Opcode::Lop3 | Opcode::And | Opcode::Or
+            )
+        }
+        Handler::Machine(Machine::Load | Machine::Store) => is_base(op.reads.first()),
+        Handler::Machine(Machine::Atomic | Machine::BranchIndexed | Machine::Barrier) => true,
+        Handler::Machine(
+            Machine::Move
+            | Machine::Convert
+            | Machine::IsSpace
+            | Machine::Branch
+            | Machine::Call
+            | Machine::Return
+            | Machine::Exit
+            | Machine::Trap
+            | Machine::Warp
+            | Machine::Fence
+            | Machine::Nothing
+            | Machine::Stack,
+        )
+        | Handler::Refused => false,
+    }
+}
+
+impl Watch for Checker<'_> {
+    const ON: bool = true;
+
+    fn start(&mut self, cta: &Cta) {
+        let threads = cta.threads.iter().map(|_| ThreadShadow { time: 1, ..ThreadShadow::default() }).collect();
+        self.blocks.insert(cta.number, BlockShadow { threads, shared: Bytes::default() });
+    }
+
+    fn end(&mut self, cta: &Cta) {
+        self.blocks.remove(&cta.number);
+        self.shadow.forget(cta.number as u32, cta.shared.len() as u64);
+    }
+
+    fn instruction(&mut self) {
+        self.tainted = false;
+    }
+
+    fn access(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
+        self.check_defined(cta, site, access);
+        self.check_race(cta, site, access);
+        self.synchronise(cta, site, access);
+    }
+
+    fn read_register(&mut self, cta: &Cta, site: Site<'_>, slot: usize) {
+        let first = cta.threads[site.thread].frames.last().map_or(0, |frame| frame.registers);
+        let thread = self.thread(cta, site.thread);
+        if thread.registers.get(slot).copied().unwrap_or(true) {
+            return;
+        }
+        let in_frame = slot - first;
+        if !computes(site.op, in_frame) {
+            self.tainted |=
+                matches!(site.op.handler, Handler::Machine(Machine::Move)) && !matches!(site.op.reads[0], Arg::Vector(_));
+            return;
+        }
+        // Said once; what follows from it is not said again.
+        thread.registers[slot] = true;
+        let function = &self.program.module.functions[site.func];
+        let mut slots = 0usize;
+        let name = function
+            .regs
+            .values()
+            .find(|reg| {
+                let here = slots == in_frame;
+                slots += if reg.ty == broadloom_ptx::Type::B128 { 2 } else { 1 };
+                here
+            })
+            .map_or("?", |reg| reg.name.as_str());
+        let message = format!("the register `{name}` is used, and nothing has written it");
+        self.report(cta, site, FindingKind::UninitialisedRegister, None, message, None);
+    }
+
+    fn write_register(&mut self, cta: &Cta, thread: usize, slot: usize) {
+        let defined = !self.tainted;
+        if let Some(place) = self.thread(cta, thread).registers.get_mut(slot) {
+            *place = defined;
+        }
+    }
+
+    fn fresh_registers(&mut self, cta: &Cta, thread: usize, from: usize, count: usize) {
+        let registers = &mut self.thread(cta, thread).registers;
+        registers.truncate(from);
+        registers.resize(from + count, false);
+    }
+
+    fn fresh_local(&mut self, cta: &Cta, thread: usize, from: u64, bytes: u64) {
+        self.thread(cta, thread).local.set(from, bytes, false);
+    }
+
+    fn define_local(&mut self, cta: &Cta, thread: usize, from: u64, bytes: u64) {
+        self.thread(cta, thread).local.set(from, bytes, true);
+    }
+
+    fn malloc(&mut self, cta: &Cta, site: Site<'_>, serial: u64, bytes: u64) {
+        let location = self.location(site.func, site.op.inst, cta.id, cta.threads[site.thread].id);
+        let finding = Finding {
+            kind: FindingKind::Leak,
+            kernel: self.program.module.functions[self.kernel].name.clone(),
+            message: format!("{bytes} bytes from malloc are never freed"),
+            location: Some(location),
+            other: None,
+            address: None,
+            count: 1,
+        };
+        self.findings.heap.insert(serial, finding);
+    }
+
+    fn free(&mut self, _cta: &Cta, _site: Site<'_>, serial: u64) {
+        self.findings.heap.remove(&serial);
+        self.defined.forget(serial);
+    }
+
+    fn barrier(&mut self, cta: &Cta, number: u8, waiting: &[u32], arrived: &[u32]) {
+        self.check_barrier(cta, number, waiting, arrived);
+        let block = cta.number;
+        let Some(shadow) = self.blocks.get_mut(&block) else { return };
+        let all: Vec<usize> = waiting.iter().chain(arrived).map(|index| *index as usize).collect();
+        for &index in &all {
+            let thread = &mut shadow.threads[index];
+            if let Some(pending) = thread.pending.take() {
+                thread.clock.acquire(block as u32, &pending);
+            }
+        }
+        let foreign = join_foreign(all.iter().map(|index| &shadow.threads[*index].clock));
+        if arrived.is_empty() && waiting.len() as u32 == cta.alive {
+            let times: Vec<u32> = (0..shadow.threads.len())
+                .map(|index| match all.contains(&index) {
+                    true => shadow.threads[index].time,
+                    // A thread that has ended: what those at the barrier know of it.
+                    false => all.iter().map(|other| shadow.threads[*other].clock.of(index as u16)).max().unwrap_or(0),
+                })
+                .collect();
+            let base = Arc::new(times);
+            for &index in &all {
+                shadow.threads[index].clock.rebase(&base, &foreign);
+                shadow.threads[index].time += 1;
+            }
+            return;
+        }
+        let mut sum = Clock::default();
+        for &index in &all {
+            let known =
+                shadow.threads[index].clock.publish(block as u32, shadow.threads.len(), index as u16, shadow.threads[index].time);
+            sum.acquire(block as u32, &known);
+        }
+        let known = sum.publish(block as u32, shadow.threads.len(), all[0] as u16, 0);
+        for index in waiting {
+            shadow.threads[*index as usize].clock.acquire(block as u32, &known);
+        }
+        for &index in &all {
+            shadow.threads[index].time += 1;
+        }
+    }
+
+    fn warp(&mut self, cta: &Cta, site: Site<'_>, threads: &[usize], _mask: u32) {
+        // Only the barrier orders memory; shuffles and votes exchange registers.
+        if site.op.opcode != Opcode::BarWarpSync {
+            return;
+        }
+        let block = cta.number;
+        let Some(shadow) = self.blocks.get_mut(&block) else { return };
+        let mut sum = Clock::default();
+        for &index in threads {
+            let thread = &mut shadow.threads[index];
+            if let Some(pending) = thread.pending.take() {
+                thread.clock.acquire(block as u32, &pending);
+            }
+            let known = thread.clock.publish(block as u32, cta.threads.len(), index as u16, thread.time);
+            sum.acquire(block as u32, &known);
+        }
+        let known = sum.publish(block as u32, cta.threads.len(), threads[0] as u16, 0);
+        for &index in threads {
+            shadow.threads[index].clock.acquire(block as u32, &known);
+            shadow.threads[index].time += 1;
+        }
+    }
+
+    fn inactive_lane(&mut self, cta: &Cta, site: Site<'_>, lane: u32) {
+        let message =
+            format!("lane {} reads a value from lane {lane}, which does not take part in the shuffle", site.thread % 32);
+        self.report(cta, site, FindingKind::InactiveLane, None, message, None);
+    }
+
+    fn fence(&mut self, cta: &Cta, site: Site<'_>, scope: Scope) {
+        let (block, threads, index) = (cta.number as u32, cta.threads.len(), site.thread);
+        let thread = self.thread(cta, index);
+        if let Some(pending) = thread.pending.take() {
+            thread.clock.acquire(block, &pending);
+        }
+        thread.fenced = Some((thread.clock.publish(block, threads, index as u16, thread.time), scope));
+        thread.time += 1;
+    }
+
+    fn fault(&mut self, cta: &Cta, site: Site<'_>, kind: FaultKind, _space: Space, address: Option<u64>, message: &str) {
+        self.report(cta, site, kind.into(), address, message.to_owned(), None);
+    }
+}
+
+impl Checker<'_> {
+    /// An aligned barrier wants every thread of the block (or as many as it says, in whole warps) at the same instruction.
+    fn check_barrier(&mut self, cta: &Cta, number: u8, waiting: &[u32], arrived: &[u32]) {
+        let program = self.program;
+        let place = |index: u32| cta.threads[index as usize].frames.last().map(|frame| (frame.func, frame.pc));
+        let Some(&first) = waiting.first() else { return };
+        let Some((func, pc)) = place(first) else { return };
+        let op = &program.routine(func).ops[pc];
+        let site = Site { func, op, thread: first as usize };
+        let aligned = op.opcode == Opcode::Bar || op.has(Modifier::Aligned);
+        if !aligned {
+            return;
+        }
+        let counted = op.reads.len() > if op.has(Modifier::Red) { 2 } else { 1 };
+        if !counted {
+            if let Some(&other) = waiting.iter().find(|index| place(**index) != Some((func, pc)))
+                && let Some((other_func, other_pc)) = place(other)
+            {
+                let record = self.record_at(cta, other, other_func, other_pc);
+                let message = format!("threads of one block wait at different instructions for barrier {number}");
+                self.report(cta, site, FindingKind::DivergentBarrier, None, message, Some(&record));
+                return;
+            }
+            let missing = cta.threads.len() - waiting.len() - arrived.len();
+            if missing > 0 {
+                let message = format!(
+                    "{missing} of {} threads of the block have ended and never come to barrier {number}",
+                    cta.threads.len()
+                );
+                self.report(cta, site, FindingKind::DivergentBarrier, None, message, None);
+            }
+            return;
+        }
+        // With a count, whole warps come together.
+        for warp in 0..cta.warps() {
+            let here: Vec<u32> = cta.lanes(warp).map(|index| index as u32).filter(|index| waiting.contains(index)).collect();
+            let Some(&lane) = here.first() else { continue };
+            let apart = here.iter().find(|index| place(**index) != place(lane));
+            if here.len() < cta.lanes(warp).len() || apart.is_some() {
+                let message = format!("only a part of a warp comes to barrier {number}, which is for whole warps");
+                self.report(cta, site, FindingKind::DivergentBarrier, None, message, None);
+                return;
+            }
+        }
+    }
+
+    fn record_at(&self, cta: &Cta, thread: u32, func: Func, pc: usize) -> Record {
+        let op = &self.program.routine(func).ops[pc];
+        Record { block: cta.number as u32, thread: thread as u16, strong: false, scope: Scope::Cta, time: 0, func, inst: op.inst }
+    }
+}
