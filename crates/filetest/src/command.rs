@@ -1,9 +1,12 @@
 //! What can be done with a test file.
 
 use crate::Case;
+use crate::devices::DeviceEntry;
+use crate::launches::perform_run;
 use broadloom_diag::{SourceId, Sources};
 use broadloom_ptx::{Module, parse, print, verify};
 use std::fmt;
+use std::path::Path;
 
 /// A command of a `// test:` line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -14,13 +17,11 @@ pub enum Command {
     Verify,
     /// Launch; the contents of the output buffers, what was printed, and how it failed if it did.
     Run,
-    /// Launch in checking mode; the findings.
-    Check,
 }
 
 impl Command {
     /// All of them.
-    pub const ALL: [Command; 4] = [Command::Print, Command::Verify, Command::Run, Command::Check];
+    pub const ALL: [Command; 3] = [Command::Print, Command::Verify, Command::Run];
 
     /// The word in a `// test:` line.
     pub const fn name(self) -> &'static str {
@@ -28,7 +29,6 @@ impl Command {
             Command::Print => "print",
             Command::Verify => "verify",
             Command::Run => "run",
-            Command::Check => "check",
         }
     }
 
@@ -41,7 +41,7 @@ impl Command {
     pub const fn launches(self) -> bool {
         match self {
             Command::Print | Command::Verify => false,
-            Command::Run | Command::Check => true,
+            Command::Run => true,
         }
     }
 }
@@ -52,14 +52,15 @@ impl fmt::Display for Command {
     }
 }
 
-/// What comes out of a command that needs no device, or why nothing can.
-pub fn perform(command: Command, case: &Case, name: &str) -> Result<String, String> {
+/// What comes out of a command, or why nothing can. `name` is what diagnostics call the text, `folder` where files that a
+/// launch reads are looked for.
+pub fn perform(command: Command, case: &Case, name: &str, folder: &Path, device: &DeviceEntry) -> Result<String, String> {
     let mut sources = Sources::new();
     let id = sources.add(name, case.text.as_str());
     match command {
         Command::Print => perform_print(&mut sources, id),
         Command::Verify => Ok(perform_verify(&sources, id)),
-        Command::Run | Command::Check => Err(format!("`{command}` needs a device")),
+        Command::Run => perform_run(&mut sources, id, case, folder, device),
     }
 }
 
@@ -84,9 +85,18 @@ fn without_spans(mut module: Module) -> Module {
     module
 }
 
+/// Of many diagnostics only the first are written down: the rest says nothing new.
+const SHOWN: usize = 6;
+
 fn perform_verify(sources: &Sources, id: SourceId) -> String {
-    match parse(sources, id).and_then(verify) {
-        Ok(_) => "ok\n".to_owned(),
-        Err(diagnostics) => sources.render_all(&diagnostics),
+    let diagnostics = match parse(sources, id).and_then(verify) {
+        Ok(_) => return "ok\n".to_owned(),
+        Err(diagnostics) => diagnostics,
+    };
+    let all = diagnostics.iter().count() + diagnostics.left_out();
+    let mut text: String = diagnostics.iter().take(SHOWN).map(|diagnostic| sources.render(diagnostic)).collect();
+    if all > SHOWN {
+        text.push_str(&format!("… and {} more\n", all - SHOWN));
     }
+    text
 }

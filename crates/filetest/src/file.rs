@@ -14,7 +14,7 @@ use std::fmt;
 pub struct Settings {
     /// `// test:` lines, in order.
     pub commands: Vec<Command>,
-    /// `// run:` lines: launches, for `run` and `check`.
+    /// `// run:` lines: launches.
     pub runs: Vec<String>,
     /// `// let:` lines: texts too long or too odd to stand in a file.
     pub replacements: Vec<Replacement>,
@@ -212,10 +212,10 @@ impl Case {
         }
         let needs_launch = settings.commands.iter().any(|command| command.launches());
         if needs_launch && settings.runs.is_empty() {
-            return Err(error(first_line, "`run` and `check` need a `// run:` line".to_owned()));
+            return Err(error(first_line, "`test: run` needs a `// run:` line".to_owned()));
         }
         if !needs_launch && !settings.runs.is_empty() {
-            return Err(error(first_line, "a `// run:` line without `// test: run` or `// test: check`".to_owned()));
+            return Err(error(first_line, "a `// run:` line without `// test: run`".to_owned()));
         }
         // The lines of a whole file keep their numbers; those of a case count from its first line that is no comment.
         let text = match (name, template) {
@@ -309,7 +309,7 @@ mod tests {
             ("// test: print\n// test: print\n", 2, "second time"),
             ("// test: print\nx\n// expect print:\nstray\n", 4, "only comments"),
             ("// test: print\nx\n// expect verify:\n// ok\n", 3, "without `test: verify`"),
-            ("// test: run\nx\n", 1, "need a `// run:`"),
+            ("// test: run\nx\n", 1, "needs a `// run:`"),
             ("// test: print\n// run: --grid 1\nx\n", 1, "without `// test: run`"),
             ("// test: print\nx\n// ----- a\n", 1, "needs a line"),
             ("// test: print\n// ----- a\n// ----- a\n", 3, "second case"),

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! // Sums of two registers print as they were written.     prose, free
-//! // test: print                                           what to do: print, verify, run or check; one line each
+//! // test: print                                           what to do: print, verify or run;      one line each
 //! .version 8.0
 //! .target sm_90
 //! .address_size 64
@@ -23,12 +23,15 @@
 //! - a device that is not there makes its tests ignored, never passed.
 
 mod command;
+mod devices;
 mod discover;
 mod expand;
 mod file;
+mod launches;
 mod trials;
 
 pub use command::{Command, perform};
+pub use devices::{DEVICES, DeviceEntry, Printed};
 pub use discover::{find_files, root};
 pub use expand::{MAX_TEXT, Replacement, expand};
 pub use file::{Case, FileError, Settings, TestFile};

@@ -1,11 +1,12 @@
 //! From files to trials, and the rewriting of expectations.
 
-use crate::{Case, Command, TestFile, perform};
+use crate::{Case, Command, DEVICES, DeviceEntry, TestFile, perform};
 use libtest_mimic::{Failed, Trial};
 use std::fs;
 use std::path::Path;
 
-/// The trials of a file: one per case and command.
+/// The trials of a file: one per case, command and, for launches, device. A device that is not here makes its trials
+/// ignored.
 pub fn trials(name: &str, path: &Path) -> Vec<Trial> {
     let file = match read(path) {
         Ok(file) => file,
@@ -13,16 +14,23 @@ pub fn trials(name: &str, path: &Path) -> Vec<Trial> {
     };
     let mut trials = vec![];
     for case in file.cases {
-        for command in case.settings.commands.clone() {
-            let (case, place) = (case.clone(), format!("{}:{}", path.display(), case.line));
-            let trial_name = match &case.name {
-                Some(part) => format!("{name}::{part}::{command}"),
-                None => format!("{name}::{command}"),
-            };
-            let source_name = source_name(name, &case);
-            trials.push(Trial::test(trial_name, move || {
-                judge(command, &case, &source_name).map_err(|message| Failed::from(format!("{place}: {message}")))
-            }));
+        let case_name = match &case.name {
+            Some(part) => format!("{name}::{part}"),
+            None => name.to_owned(),
+        };
+        for &command in &case.settings.commands {
+            // What needs no device runs once, with the first.
+            let devices = if command.launches() { DEVICES } else { &DEVICES[..1] };
+            for device in devices {
+                let suffix = if command.launches() { format!("@{}", device.name) } else { String::new() };
+                let (case, path) = (case.clone(), path.to_owned());
+                let source_name = source_name(name, &case);
+                let trial = Trial::test(format!("{case_name}::{command}{suffix}"), move || {
+                    judge(command, &case, &source_name, &path, device)
+                        .map_err(|message| Failed::from(format!("{}:{}: {message}", path.display(), case.line)))
+                });
+                trials.push(trial.with_ignored_flag(command.launches() && !device.is_here()));
+            }
         }
     }
     trials
@@ -41,8 +49,13 @@ fn read(path: &Path) -> Result<TestFile, String> {
     TestFile::parse(&content).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn judge(command: Command, case: &Case, source_name: &str) -> Result<(), String> {
-    let outcome = normal(&perform(command, case, source_name)?);
+/// The folder that a file stands in.
+fn folder(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("."))
+}
+
+fn judge(command: Command, case: &Case, source_name: &str, path: &Path, device: &DeviceEntry) -> Result<(), String> {
+    let outcome = normal(&perform(command, case, source_name, folder(path), device)?);
     match case.expectations.get(&command) {
         None => Err(format!("nothing is expected of `{command}`; BLESS=1 writes down what comes out:\n{outcome}")),
         Some(expected) if normal(expected) == outcome => Ok(()),
@@ -82,8 +95,8 @@ pub fn bless(name: &str, path: &Path) -> Result<bool, String> {
         case.expectations.clear();
         let source_name = source_name(name, case);
         for command in case.settings.commands.clone() {
-            let outcome =
-                perform(command, case, &source_name).map_err(|message| format!("{}:{}: {message}", path.display(), case.line))?;
+            let outcome = perform(command, case, &source_name, folder(path), &DEVICES[0])
+                .map_err(|message| format!("{}:{}: {message}", path.display(), case.line))?;
             case.expectations.insert(command, normal(&outcome));
         }
     }

@@ -1,0 +1,58 @@
+//! The devices that launches run on: the one place that lists them.
+
+use broadloom_device::Device;
+use broadloom_interp::{Interp, Options};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A device by its name, and how to get at it.
+#[derive(Clone, Copy)]
+pub struct DeviceEntry {
+    /// How it is called on the command line and in the names of trials.
+    pub name: &'static str,
+    /// A fresh device that prints into the text; or why there is none here.
+    make: fn(&Printed) -> Result<Device, String>,
+}
+
+impl fmt::Debug for DeviceEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// All devices, the one whose results are written down as expectations first.
+pub const DEVICES: &[DeviceEntry] = &[DeviceEntry { name: "interp", make: make_interp }];
+
+impl DeviceEntry {
+    /// A fresh device that prints into the text; or why there is none here.
+    pub fn open(&self, printed: &Printed) -> Result<Device, String> {
+        (self.make)(printed)
+    }
+
+    /// Whether it is here.
+    pub fn is_here(&self) -> bool {
+        self.open(&Printed::default()).is_ok()
+    }
+}
+
+/// What kernels printed.
+#[derive(Clone, Debug, Default)]
+pub struct Printed(Arc<Mutex<Vec<u8>>>);
+
+impl Printed {
+    /// Adds text.
+    pub fn add(&self, bytes: &[u8]) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+    }
+
+    /// Everything so far.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
+}
+
+fn make_interp(printed: &Printed) -> Result<Device, String> {
+    let printed = printed.clone();
+    let output = Arc::new(move |bytes: &[u8]| printed.add(bytes));
+    Ok(Device::new(Interp::new(Options { output, ..Options::default() })))
+}

@@ -1,0 +1,98 @@
+//! `run`: the launches of a case on a device, and what came of them as text.
+
+use crate::devices::{DeviceEntry, Printed};
+use crate::{Case, Command};
+use broadloom_device::{Device, Error, Module};
+use broadloom_diag::{SourceId, Sources};
+use broadloom_launch::{LaunchError, LaunchSpec, Prepared, prepare, split_words};
+use broadloom_ptx::{Verified, parse, verify};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// When a launch that says nothing itself is given up.
+const TIME_LIMIT: Duration = Duration::from_secs(20);
+
+/// The text of all launches of a case: outputs, what was printed, how it failed. An error is a broken test.
+pub(crate) fn perform_run(
+    sources: &mut Sources,
+    id: SourceId,
+    case: &Case,
+    folder: &Path,
+    entry: &DeviceEntry,
+) -> Result<String, String> {
+    let code = understood(sources, id, Command::Run)?;
+    let mut text = String::new();
+    for launch in &case.settings.runs {
+        if case.settings.runs.len() > 1 {
+            let _ = writeln!(text, "# {launch}");
+        }
+        // Each launch has a device of its own: what one does to globals or memory, no other sees.
+        let printed = Printed::default();
+        let device = entry.open(&printed)?;
+        let failure = match launch_on(&device, sources, &code, launch, folder)? {
+            Ok(prepared) => show_outputs(&prepared, &mut text).err(),
+            Err(error) => Some(error),
+        };
+        if !printed.text().is_empty() {
+            let _ = writeln!(text, "printed:");
+            printed.text().lines().for_each(|line| {
+                let _ = writeln!(text, "  {line}");
+            });
+        }
+        if let Some(error) = failure {
+            text.push_str(&show_error(sources, &error));
+        }
+    }
+    Ok(text)
+}
+
+/// The module of a test that runs: text with mistakes belongs under `verify`.
+fn understood(sources: &Sources, id: SourceId, command: Command) -> Result<Arc<Verified>, String> {
+    let verified = parse(sources, id).and_then(verify);
+    verified
+        .map(Arc::new)
+        .map_err(|wrong| format!("`{command}` needs a module without mistakes:\n{}", sources.render_all(&wrong)))
+}
+
+/// Launches. The outer error is a test that makes no sense, the inner one a device that said no.
+fn launch_on(
+    device: &Device,
+    sources: &mut Sources,
+    code: &Arc<Verified>,
+    launch: &str,
+    folder: &Path,
+) -> Result<Result<Prepared, Error>, String> {
+    let module: Module = match device.load(code) {
+        Ok(module) => module,
+        Err(error) => return Ok(Err(error)),
+    };
+    let words = split_words(launch).ok_or_else(|| format!("a quote is not closed in `{launch}`"))?;
+    let mut spec = LaunchSpec::parse(sources, &words).map_err(|wrong| sources.render_all(&wrong))?;
+    spec.launch.time_limit.get_or_insert(TIME_LIMIT);
+    let prepared = match prepare(&module, &spec, folder) {
+        Ok(prepared) => prepared,
+        Err(LaunchError::Wrong(wrong)) => return Err(sources.render_all(&wrong)),
+        Err(LaunchError::Device(error)) => return Ok(Err(error)),
+    };
+    Ok(prepared.launch().map(|()| prepared))
+}
+
+fn show_outputs(prepared: &Prepared, text: &mut String) -> Result<(), Error> {
+    for output in prepared.outputs()? {
+        let _ = writeln!(text, "{}: {}", output.name, output.array);
+    }
+    Ok(())
+}
+
+fn show_error(sources: &Sources, error: &Error) -> String {
+    match error {
+        Error::Unsupported(refused) => sources.render_all(refused),
+        Error::Fault(fault) => {
+            let place = fault.span.map_or_else(String::new, |span| format!("\n  at {}", sources.place(span)));
+            format!("error: {fault}{place}\n")
+        }
+        other => format!("error: {other}\n"),
+    }
+}
