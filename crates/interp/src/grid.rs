@@ -7,12 +7,11 @@
 use crate::cta::{Barrier, Cta, Frame, Site, Thread, Wait};
 use crate::exec::{Engine, Sink, Stop};
 use crate::memory::Memory;
-use crate::op::{Handler, Op};
-use crate::program::{Program, REFUSED};
+use crate::op::Op;
+use crate::program::Program;
 use crate::watch::Watch;
 use broadloom_device::{Error, Fault, FaultKind, Launch, Machine};
-use broadloom_diag::{Diagnostic, Diagnostics};
-use broadloom_ptx::{Func, Printer};
+use broadloom_ptx::Func;
 use std::collections::VecDeque;
 use std::time::Instant;
 
@@ -80,35 +79,13 @@ impl Grid<'_> {
         Ok((offsets, total))
     }
 
-    /// Instructions that the interpreter does not run, each with its place.
-    fn refuse(&self, reachable: &[Func]) -> Result<(), Error> {
-        let module = &self.program.module;
-        let mut refused = Diagnostics::new();
-        for func in reachable {
-            let function = &module.functions[*func];
-            for op in self.program.routine(*func).ops.iter().filter(|op| matches!(op.handler, Handler::Refused)) {
-                let data = &function.insts[op.inst];
-                let text = Printer::new(module).instruction(function, op.inst);
-                let why = match data.class() {
-                    Some(class) => format!("an instruction of the class `{class:?}`").to_lowercase(),
-                    None => "not an instruction that Broadloom knows".to_owned(),
-                };
-                let mut diagnostic =
-                    Diagnostic::error(REFUSED, format!("the interpreter does not run `{}`", data.mnemonic_text()))
-                        .at(data.span, why);
-                if data.span.is_synthetic() {
-                    diagnostic = diagnostic.note(format!("in `{}`: {text}", function.name));
-                }
-                refused.push(diagnostic);
-            }
-        }
-        if refused.has_errors() { Err(Error::Unsupported(refused)) } else { Ok(()) }
-    }
-
     /// Runs the launch.
     pub(crate) fn run<W: Watch>(&self, memory: &mut Memory, watch: &mut W, output: Sink<'_>) -> Result<Outcome, Error> {
         let reachable = self.program.reachable(self.kernel);
-        self.refuse(&reachable)?;
+        let refused = self.program.refused(reachable.iter().copied());
+        if refused.has_errors() {
+            return Err(Error::Unsupported(refused));
+        }
         let (shared_offsets, shared_bytes) = self.lay_out_shared(&reachable)?;
         let threads = self.launch.threads_per_block();
         let slots = self.program.routine(self.kernel).slots as u64;

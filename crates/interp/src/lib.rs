@@ -22,6 +22,7 @@ mod pure;
 mod watch;
 
 use broadloom_device::{Backend, Error, GlobalVariable, Launch, LoadedModule, Machine, MachineKind, Result, Stream};
+use broadloom_diag::Diagnostics;
 use broadloom_ptx::{Func, IsaVersion, Verified};
 use check::{Checker, DeviceBytes, Finding, Findings};
 use grid::Grid;
@@ -142,6 +143,14 @@ impl Interp {
             }
         }
         all
+    }
+
+    /// Instructions of a module that the interpreter does not run, each with its place, whether a kernel reaches them or not.
+    pub fn refused(&self, module: &Arc<Verified>) -> Result<Diagnostics> {
+        let memory = &mut self.shared.state().memory;
+        let program = Program::load(module, memory)?;
+        program.unload(memory);
+        Ok(program.refused(module.functions.keys()))
     }
 
     /// What has been run so far.

@@ -2,14 +2,15 @@
 
 use crate::decode::{self, Routine};
 use crate::memory::{FUNCTION_BASE, Memory, Owner};
+use crate::op::Handler;
 use broadloom_device::{Error, GlobalVariable, Result};
 use broadloom_diag::{Code, Diagnostic, Diagnostics};
-use broadloom_ptx::{Func, Imm, Init, Linkage, Space, Symbol, Type, Var, Variable, Verified};
+use broadloom_ptx::{Func, Imm, Init, Linkage, Printer, Space, Symbol, Type, Var, Variable, Verified};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 pub(crate) const UNRESOLVED: Code = Code("I0001");
-pub(crate) const REFUSED: Code = Code("I0002");
+const REFUSED: Code = Code("I0002");
 
 /// A shared variable; where it lies is decided per kernel.
 #[derive(Clone, Debug)]
@@ -91,6 +92,30 @@ impl Program {
 
     pub(crate) fn variable(&self, name: &str) -> Option<GlobalVariable> {
         self.by_name.get(name).copied()
+    }
+
+    /// Instructions of some functions that the interpreter does not run, each with its place.
+    pub(crate) fn refused(&self, functions: impl Iterator<Item = Func>) -> Diagnostics {
+        let mut refused = Diagnostics::new();
+        for func in functions {
+            let function = &self.module.functions[func];
+            for op in self.routine(func).ops.iter().filter(|op| matches!(op.handler, Handler::Refused)) {
+                let data = &function.insts[op.inst];
+                let why = match data.class() {
+                    Some(class) => format!("an instruction of the class `{class:?}`").to_lowercase(),
+                    None => "not an instruction that Broadloom knows".to_owned(),
+                };
+                let mut diagnostic =
+                    Diagnostic::error(REFUSED, format!("the interpreter does not run `{}`", data.mnemonic_text()))
+                        .at(data.span, why);
+                if data.span.is_synthetic() {
+                    let text = Printer::new(&self.module).instruction(function, op.inst);
+                    diagnostic = diagnostic.note(format!("in `{}`: {text}", function.name));
+                }
+                refused.push(diagnostic);
+            }
+        }
+        refused
     }
 
     /// All functions that a kernel can reach by name or by address taken in code it can reach.
