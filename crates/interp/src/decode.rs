@@ -122,6 +122,7 @@ impl Decoder<'_> {
                 opcode: broadloom_ptx::Opcode::Trap,
                 ty: Type::B32,
                 source_ty: Type::B32,
+                third_ty: Type::B32,
                 modifiers: ModifierSet::default(),
                 guard,
                 writes: Box::new([]),
@@ -136,6 +137,8 @@ impl Decoder<'_> {
         let mut types = data.types();
         let ty = types.next().unwrap_or(Type::B32);
         let source_ty = types.next().unwrap_or(ty);
+        let third_ty = types.next().unwrap_or(ty);
+        let run = handler(form.opcode, ty, source_ty);
         let (mut writes, mut reads, mut call) = (vec![], vec![], None);
         for (spec, operand) in form.operands.iter().zip(&data.operands) {
             let ty = match spec.ty {
@@ -150,14 +153,19 @@ impl Decoder<'_> {
                 call = Some(Box::new(self.call(operands)));
                 continue;
             }
-            let arg = self.arg(operand, ty);
-            if spec.written { writes.push(arg) } else { reads.push(arg) }
+            match (self.arg(operand, ty), run) {
+                (arg, _) if spec.written => writes.push(arg),
+                // A function of its inputs has them one by one.
+                (Arg::Vector(list), Handler::Pure(_)) => reads.extend(list),
+                (arg, _) => reads.push(arg),
+            }
         }
         Op {
-            handler: handler(form.opcode, ty),
+            handler: run,
             opcode: form.opcode,
             ty,
             source_ty,
+            third_ty,
             modifiers: set,
             guard,
             writes: writes.into(),

@@ -130,6 +130,8 @@ pub(crate) struct Op {
     pub(crate) ty: Type,
     /// The second type among the modifiers, or the first.
     pub(crate) source_ty: Type,
+    /// The third type among the modifiers, or the first.
+    pub(crate) third_ty: Type,
     /// All modifiers.
     pub(crate) modifiers: ModifierSet,
     /// Slot and negation of the guard.

@@ -7,8 +7,12 @@ pub(crate) mod arith;
 pub(crate) mod bits;
 pub(crate) mod carry;
 pub(crate) mod compare;
+pub(crate) mod convert_float;
 pub(crate) mod convert_int;
 pub(crate) mod dot;
+pub(crate) mod float;
+mod narrow;
+mod soft;
 #[cfg(test)]
 mod testing;
 

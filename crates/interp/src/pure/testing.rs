@@ -1,7 +1,8 @@
 //! What tests of pure instructions share: an [`Op`] from its text, corner values, pseudo-random ones.
 
-use crate::op::{Arg, Handler, ModifierSet, Op};
-use broadloom_ptx::{Inst, Modifier, Opcode, Row, Type};
+use crate::handlers::handler;
+use crate::op::{Arg, Handler, Inputs, ModifierSet, Op};
+use broadloom_ptx::{Inst, Modifier, Row, Type};
 
 /// The instruction that a text such as `add.sat.s32` names. Its operands, if it has any, are [`Arg::Sink`].
 pub(crate) fn op(text: &str) -> Op {
@@ -16,21 +17,29 @@ pub(crate) fn op(text: &str) -> Op {
     list.iter().for_each(|&modifier| modifiers.insert(modifier));
     let types: Vec<Type> = list.iter().filter_map(|modifier| modifier.ty()).collect();
     let ty = types.first().copied().unwrap_or(Type::B32);
-    made(row.opcode, ty, types.get(1).copied().unwrap_or(ty), modifiers)
-}
-
-fn made(opcode: Opcode, ty: Type, source_ty: Type, modifiers: ModifierSet) -> Op {
+    let other = |index: usize| types.get(index).copied().unwrap_or(ty);
     Op {
-        handler: Handler::Refused,
-        opcode,
+        handler: handler(row.opcode, ty, other(1)),
+        opcode: row.opcode,
         ty,
-        source_ty,
+        source_ty: other(1),
+        third_ty: other(2),
         modifiers,
         guard: None,
         writes: Box::new([Arg::Sink]),
         reads: Box::new([Arg::Sink, Arg::Sink, Arg::Sink]),
         inst: Inst::from_u32(0),
         call: None,
+    }
+}
+
+/// The result of a pure instruction on some operands.
+pub(crate) fn run(op: &Op, operands: &[u64]) -> u64 {
+    let mut inputs: Inputs = [0; 6];
+    inputs[..operands.len()].copy_from_slice(operands);
+    match op.handler {
+        Handler::Pure(function) => function(op, &inputs),
+        Handler::Pair(_) | Handler::Carry(_) | Handler::Machine(_) | Handler::Refused => panic!("not pure, with one result"),
     }
 }
 

@@ -1,0 +1,130 @@
+//! `cvt` where one side is a floating-point type (manual: "cvt").
+//!
+//! A source register may be wider than its type: only the bits of the type count. A result of a signed type is extended with its
+//! sign, so that a wider destination is right. `.ftz` is about `f32` alone, as operand or as result.
+//!
+//! NaN: to an integer it is zero, but 1 << (width - 1) from `f64` or to 64 bits. To and from `f64` it keeps its sign and the top of
+//! its payload and becomes quiet; `bf16` to `f32`, and `cvt` without any effect, leave the bits alone; all others give the
+//! canonical NaN.
+
+use super::float::{Lanes, Mode};
+use super::narrow::cvt_packed;
+use super::soft::{Exact, Format, Number, Rounding, integral, to_integer};
+use super::{sign_extend, truncate};
+use crate::op::{Inputs, Op};
+use broadloom_ptx::{Modifier, Type};
+
+/// A scalar floating-point type's format.
+fn scalar(ty: Type) -> Option<Format> {
+    Lanes::of(ty).filter(|lanes| lanes.count == 1).map(|lanes| lanes.format)
+}
+
+pub(crate) fn cvt(op: &Op, inputs: &Inputs) -> u64 {
+    match (scalar(op.ty), scalar(op.source_ty)) {
+        (Some(to), None) if op.source_ty.is_integer() => from_integer(op, to, inputs[0]),
+        (None, Some(from)) if op.ty.is_integer() => integer(op, from, inputs[0]),
+        // The bits that count stand on top of 13 others.
+        (Some(to), Some(from)) if op.ty == Type::Tf32 => float(op, from, to, inputs[0]) << 13,
+        (Some(to), Some(from)) => float(op, from, to, inputs[0]),
+        (Some(_) | None, Some(_) | None) => cvt_packed(op, inputs),
+    }
+}
+
+/// The rounding to an integer that an instruction asks for.
+fn integer_rounding(op: &Op) -> Option<Rounding> {
+    if op.has(Modifier::Rni) {
+        Some(Rounding::Nearest)
+    } else if op.has(Modifier::Rzi) {
+        Some(Rounding::Zero)
+    } else if op.has(Modifier::Rmi) {
+        Some(Rounding::Down)
+    } else if op.has(Modifier::Rpi) {
+        Some(Rounding::Up)
+    } else {
+        None
+    }
+}
+
+/// The operand as the instruction sees it. Flushing loses a NaN's payload.
+fn operand(op: &Op, from: Format, register: u64) -> u64 {
+    let bits = truncate(register, from.bits());
+    match from == Format::F32 && op.has(Modifier::Ftz) {
+        true if from.is_nan(bits) => from.canonical_nan(),
+        true => from.flushed(bits),
+        false => bits,
+    }
+}
+
+/// How the result is made.
+fn result_mode(op: &Op, to: Format) -> Mode {
+    let mode = Mode::of(op);
+    Mode { ftz: mode.ftz && to == Format::F32, ..mode }
+}
+
+fn from_integer(op: &Op, to: Format, register: u64) -> u64 {
+    let width = op.source_ty.bits();
+    let signed = op.source_ty.is_signed();
+    let value = if signed { i128::from(sign_extend(register, width)) } else { i128::from(truncate(register, width)) };
+    let mode = result_mode(op, to);
+    if mode.rounding == Rounding::Nearest {
+        // The host converts to nearest.
+        let bits = match (to, signed) {
+            (Format::F32, true) => u64::from((value as i64 as f32).to_bits()),
+            (Format::F32, false) => u64::from((value as u64 as f32).to_bits()),
+            (Format::F64, true) => (value as i64 as f64).to_bits(),
+            (Format::F64, false) => (value as u64 as f64).to_bits(),
+            (_, true | false) => return mode.result(to, Number::Finite(Exact::integer(value))),
+        };
+        return mode.clamp(to, bits);
+    }
+    mode.result(to, Number::Finite(Exact::integer(value)))
+}
+
+fn integer(op: &Op, from: Format, register: u64) -> u64 {
+    let bits = operand(op, from, register);
+    let width = op.ty.bits();
+    let (least, largest) =
+        if op.ty.is_signed() { (-1i128 << (width - 1), (1i128 << (width - 1)) - 1) } else { (0, (1i128 << width) - 1) };
+    let rounding = integer_rounding(op).unwrap_or(Rounding::Zero);
+    let value = match Number::of(from, bits) {
+        Number::Nan if from != Format::F64 && width < 64 => 0,
+        Number::Nan => -1 << (width - 1),
+        Number::Infinite { negative: true } => least,
+        Number::Infinite { negative: false } => largest,
+        Number::Finite(value) => to_integer(value, rounding, least, largest),
+    };
+    // A signed value is extended; an unsigned one is cut to its width.
+    if op.ty.is_signed() { value as u64 } else { truncate(value as u64, width) }
+}
+
+fn float(op: &Op, from: Format, to: Format, register: u64) -> u64 {
+    let bits = operand(op, from, register);
+    let mode = result_mode(op, to);
+    let to_integral = integer_rounding(op);
+    let changes = to_integral.is_some() || mode.ftz || mode.sat || mode.relu || mode.satfinite;
+    if from == to && !changes && matches!(op.ty, Type::F32 | Type::F64) {
+        return bits;
+    }
+    if from.is_nan(bits) {
+        return mode.clamp(to, nan(from, to, bits, mode));
+    }
+    let number = match (Number::of(from, bits), to_integral) {
+        (Number::Finite(value), Some(rounding)) => Number::Finite(integral(value, rounding)),
+        (number, _) => number,
+    };
+    let result = mode.result(to, number);
+    if op.has(Modifier::Pzo) && to.is_zero(result) { 0 } else { result }
+}
+
+/// What NaN becomes in another format.
+fn nan(from: Format, to: Format, bits: u64, mode: Mode) -> u64 {
+    if from == Format::BF16 && to == Format::F32 && !mode.ftz {
+        return bits << 16;
+    }
+    if from != Format::F64 && to != Format::F64 {
+        return to.canonical_nan();
+    }
+    let payload = (bits & (from.least_normal() - 1)) << (64 - from.fraction_bits) >> (64 - to.fraction_bits);
+    let quiet = to.least_normal() >> 1;
+    to.with_sign(to.infinity() | quiet | payload, from.is_negative(bits))
+}

@@ -1,0 +1,166 @@
+//! `add`, `sub`, `mul`, `fma`, `mad`, `div`, `rcp`, `sqrt`.
+
+use super::{Lanes, Mode, approx, lanes, mixed, quiet_nan_f64};
+use crate::op::{Inputs, Op};
+use crate::pure::soft::{Format, Number, Rounding};
+use broadloom_ptx::{Modifier, Type};
+
+/// Applies an operation to the lanes of an instruction: as the host has it where it rounds to nearest, else exactly. `first` is the
+/// order in which NaN operands of `f64` are handed on.
+#[inline(always)]
+fn apply<const N: usize>(
+    op: &Op,
+    inputs: &Inputs,
+    first: [usize; N],
+    host32: impl Fn([f32; N]) -> f32,
+    host64: impl Fn([f64; N]) -> f64,
+    soft: impl Fn([Number; N], Rounding) -> Number,
+) -> u64 {
+    let mode = Mode::of(op);
+    let operands: [u64; N] = std::array::from_fn(|index| inputs[index]);
+    if op.ty == Type::F32 {
+        return single(mode, operands, &host32, &soft);
+    }
+    if op.ty == Type::F64 {
+        let result = double(mode, operands, &host64, &soft);
+        if !Format::F64.is_nan(result) {
+            return result;
+        }
+        return quiet_nan_f64(&first.map(|index| operands[index])).unwrap_or(result);
+    }
+    let lanes = lanes(op);
+    lanes.make(|lane| by_lane(lanes, mode, operands, lane, &host32, &soft))
+}
+
+#[inline(always)]
+fn by_lane<const N: usize>(
+    lanes: Lanes,
+    mode: Mode,
+    registers: [u64; N],
+    lane: u32,
+    host: &impl Fn([f32; N]) -> f32,
+    soft: &impl Fn([Number; N], Rounding) -> Number,
+) -> u64 {
+    let operands = registers.map(|register| lanes.get(register, lane));
+    if lanes.format == Format::F32 { single(mode, operands, host, soft) } else { exactly(lanes.format, mode, operands, soft) }
+}
+
+/// An operation computed exactly and rounded.
+fn exactly<const N: usize>(
+    format: Format,
+    mode: Mode,
+    operands: [u64; N],
+    soft: &impl Fn([Number; N], Rounding) -> Number,
+) -> u64 {
+    let numbers = operands.map(|bits| Number::of(format, mode.operand(format, bits)));
+    mode.result(format, soft(numbers, mode.rounding))
+}
+
+#[inline(always)]
+fn single<const N: usize>(
+    mode: Mode,
+    operands: [u64; N],
+    host: &impl Fn([f32; N]) -> f32,
+    soft: &impl Fn([Number; N], Rounding) -> Number,
+) -> u64 {
+    const FORMAT: Format = Format::F32;
+    if mode.rounding != Rounding::Nearest {
+        return exactly(FORMAT, mode, operands, soft);
+    }
+    let result = host(operands.map(|bits| f32::from_bits(mode.operand(FORMAT, bits) as u32)));
+    if result.is_nan() {
+        return mode.clamp(FORMAT, FORMAT.canonical_nan());
+    }
+    let bits = u64::from(result.to_bits());
+    if mode.ftz {
+        // The host may have rounded up to the smallest normal number what is flushed before it gets there.
+        if bits & FORMAT.magnitude_mask() == FORMAT.least_normal() {
+            return exactly(FORMAT, mode, operands, soft);
+        }
+        return mode.clamp(FORMAT, FORMAT.flushed(bits));
+    }
+    mode.clamp(FORMAT, bits)
+}
+
+#[inline(always)]
+fn double<const N: usize>(
+    mode: Mode,
+    operands: [u64; N],
+    host: &impl Fn([f64; N]) -> f64,
+    soft: &impl Fn([Number; N], Rounding) -> Number,
+) -> u64 {
+    if mode.rounding != Rounding::Nearest {
+        return exactly(Format::F64, mode, operands, soft);
+    }
+    let result = host(operands.map(f64::from_bits));
+    if result.is_nan() { Format::F64.canonical_nan() } else { result.to_bits() }
+}
+
+pub(crate) fn add(op: &Op, inputs: &Inputs) -> u64 {
+    if op.source_ty != op.ty {
+        return mixed::add(op, inputs);
+    }
+    apply(op, inputs, [1, 0], |[a, b]| a + b, |[a, b]| a + b, |[a, b], rounding| a.add(b, rounding))
+}
+
+pub(crate) fn sub(op: &Op, inputs: &Inputs) -> u64 {
+    if op.source_ty != op.ty {
+        return mixed::sub(op, inputs);
+    }
+    apply(op, inputs, [1, 0], |[a, b]| a - b, |[a, b]| a - b, |[a, b], rounding| a.add(b.negated(), rounding))
+}
+
+pub(crate) fn mul(op: &Op, inputs: &Inputs) -> u64 {
+    if op.source_ty != op.ty || op.third_ty != op.ty {
+        return mixed::mul(op, inputs);
+    }
+    apply(op, inputs, [1, 0], |[a, b]| a * b, |[a, b]| a * b, |[a, b], _| a.mul(b))
+}
+
+/// `fma`, and `mad` on floats, which is the same.
+pub(crate) fn fma(op: &Op, inputs: &Inputs) -> u64 {
+    if op.source_ty != op.ty || op.third_ty != op.ty {
+        return mixed::fma(op, inputs);
+    }
+    if op.has(Modifier::Oob) {
+        return fma_oob(op, inputs);
+    }
+    let soft = |[a, b, c]: [Number; 3], rounding| a.fma(b, c, rounding);
+    apply(op, inputs, [1, 2, 0], |[a, b, c]| a.mul_add(b, c), |[a, b, c]| a.mul_add(b, c), soft)
+}
+
+/// The NaN that tensor copies put where there is nothing: `.oob` takes it for zero.
+const OUT_OF_BOUNDS: u64 = 0x7fff_ffff;
+
+fn fma_oob(op: &Op, inputs: &Inputs) -> u64 {
+    let (lanes, mode) = (lanes(op), Mode::of(op));
+    lanes.make(|lane| {
+        let operands = [0, 1, 2].map(|index| lanes.get(inputs[index], lane));
+        if operands.contains(&OUT_OF_BOUNDS) {
+            return 0;
+        }
+        exactly(lanes.format, mode, operands, &|[a, b, c]: [Number; 3], rounding| a.fma(b, c, rounding))
+    })
+}
+
+pub(crate) fn div(op: &Op, inputs: &Inputs) -> u64 {
+    if op.has(Modifier::Approx) {
+        return approx::div(op, inputs);
+    }
+    // `.full` may be two units off; it is correctly rounded here.
+    apply(op, inputs, [0, 1], |[a, b]| a / b, |[a, b]| a / b, |[a, b], _| a.div(b))
+}
+
+pub(crate) fn rcp(op: &Op, inputs: &Inputs) -> u64 {
+    if op.has(Modifier::Approx) && op.ty == Type::F64 {
+        return approx::rcp_f64(inputs[0]);
+    }
+    // `.approx` may be one unit off; it is correctly rounded here.
+    let one = Number::of(Format::F32, Format::F32.one());
+    apply(op, inputs, [0], |[a]| a.recip(), |[a]| a.recip(), |[a], _| one.div(a))
+}
+
+pub(crate) fn sqrt(op: &Op, inputs: &Inputs) -> u64 {
+    // `.approx` may be off by a factor of 1 + 2^-23; it is correctly rounded here.
+    apply(op, inputs, [0], |[a]| a.sqrt(), |[a]| a.sqrt(), |[a], _| a.sqrt())
+}

@@ -1,0 +1,168 @@
+//! Floating-point instructions (manual: "Floating-Point Instructions", "Half Precision Floating-Point Instructions",
+//! "Mixed Precision Floating-Point Instructions").
+//!
+//! All formats share one implementation: an instruction takes its operands apart lane by lane, computes the exact result and
+//! rounds it once. `f32` and `f64` rounded to nearest take the host's operations, which IEEE 754 defines to the last bit.
+//!
+//! What the manual leaves open follows the hardware. An instruction on `f32`, `f16` or `bf16` whose result is NaN gives the
+//! canonical one, all ones below the sign. On `f64`, NaN operands are handed on, made quiet: the second before the first, of
+//! `fma` the second, then the third, then the first, of `div` the dividend first; an operation that is invalid gives
+//! `0xfff8000000000000`.
+
+pub(crate) mod approx;
+pub(crate) mod arith;
+pub(crate) mod mixed;
+pub(crate) mod order;
+pub(crate) mod sign;
+
+use super::soft::{Flush, Format, Number, Overflow, Rounding};
+use super::truncate;
+use crate::op::Op;
+use broadloom_ptx::{Modifier, Type};
+
+/// The floats that a register of some type holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lanes {
+    pub(crate) format: Format,
+    pub(crate) count: u32,
+    /// Bits from one to the next.
+    pub(crate) stride: u32,
+}
+
+impl Lanes {
+    const fn one(format: Format) -> Lanes {
+        Lanes { format, count: 1, stride: format.bits() }
+    }
+
+    const fn packed(format: Format, count: u32, stride: u32) -> Lanes {
+        Lanes { format, count, stride }
+    }
+
+    /// How the floats of a type stand in a register; `None` for other types and for formats without a fraction.
+    pub(crate) const fn of(ty: Type) -> Option<Lanes> {
+        Some(match ty {
+            Type::F16 => Lanes::one(Format::F16),
+            Type::Bf16 => Lanes::one(Format::BF16),
+            Type::F32 => Lanes::one(Format::F32),
+            Type::F64 => Lanes::one(Format::F64),
+            Type::Tf32 => Lanes::packed(Format::TF32, 1, 32),
+            Type::F16x2 => Lanes::packed(Format::F16, 2, 16),
+            Type::Bf16x2 => Lanes::packed(Format::BF16, 2, 16),
+            Type::F32x2 => Lanes::packed(Format::F32, 2, 32),
+            Type::E4m3 | Type::Ue4m3 => Lanes::packed(Format::E4M3, 1, 8),
+            Type::E5m2 => Lanes::packed(Format::E5M2, 1, 8),
+            Type::E3m2 => Lanes::packed(Format::E3M2, 1, 8),
+            Type::E2m3 => Lanes::packed(Format::E2M3, 1, 8),
+            Type::E2m1 => Lanes::packed(Format::E2M1, 1, 8),
+            Type::E4m3x2 => Lanes::packed(Format::E4M3, 2, 8),
+            Type::E5m2x2 => Lanes::packed(Format::E5M2, 2, 8),
+            Type::E3m2x2 => Lanes::packed(Format::E3M2, 2, 8),
+            Type::E2m3x2 => Lanes::packed(Format::E2M3, 2, 8),
+            Type::E2m1x2 => Lanes::packed(Format::E2M1, 2, 4),
+            Type::Ue5m3x2 => Lanes::packed(Format::UE5M3, 2, 8),
+            Type::E4m3x4 => Lanes::packed(Format::E4M3, 4, 8),
+            Type::E5m2x4 => Lanes::packed(Format::E5M2, 4, 8),
+            Type::E3m2x4 => Lanes::packed(Format::E3M2, 4, 8),
+            Type::E2m3x4 => Lanes::packed(Format::E2M3, 4, 8),
+            Type::E2m1x4 => Lanes::packed(Format::E2M1, 4, 4),
+            Type::E2m1p4x4 => Lanes::packed(Format::E2M1, 4, 8),
+            Type::B1 | Type::B4 | Type::B8 | Type::B16 | Type::B32 | Type::B64 | Type::B128 => return None,
+            Type::U4 | Type::U8 | Type::U16 | Type::U32 | Type::U64 => return None,
+            Type::S4 | Type::S8 | Type::S16 | Type::S32 | Type::S64 => return None,
+            Type::U16x2 | Type::S16x2 | Type::U8x4 | Type::S8x4 | Type::S2f6x2 => return None,
+            Type::Ue8m0 | Type::Ue8m0x2 | Type::Ue8m0x4 => return None,
+            Type::Pred | Type::Texref | Type::Samplerref | Type::Surfref => return None,
+        })
+    }
+
+    /// The bits of one lane.
+    pub(crate) fn get(self, register: u64, lane: u32) -> u64 {
+        truncate(register >> (lane * self.stride), self.format.bits())
+    }
+
+    /// The lanes made by a function, side by side.
+    pub(crate) fn make(self, mut lane: impl FnMut(u32) -> u64) -> u64 {
+        (0..self.count).fold(0, |register, index| register | lane(index) << (index * self.stride))
+    }
+}
+
+/// Whether a type has floats in its lanes.
+pub(crate) fn is_float(ty: Type) -> bool {
+    Lanes::of(ty).is_some()
+}
+
+/// The lanes of an instruction's type. The table gives these instructions no type without lanes.
+pub(crate) fn lanes(op: &Op) -> Lanes {
+    Lanes::of(op.ty).unwrap_or(Lanes::one(Format::F32))
+}
+
+/// What the modifiers of an instruction say about its operands and its result.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mode {
+    pub(crate) rounding: Rounding,
+    /// Subnormal operands and results are zero.
+    pub(crate) ftz: bool,
+    /// The result is brought into [0, 1].
+    pub(crate) sat: bool,
+    /// A negative result is zero.
+    pub(crate) relu: bool,
+    /// No result is infinite.
+    pub(crate) satfinite: bool,
+}
+
+impl Mode {
+    /// Nothing said: to nearest.
+    pub(crate) const fn plain() -> Mode {
+        Mode { rounding: Rounding::Nearest, ftz: false, sat: false, relu: false, satfinite: false }
+    }
+
+    pub(crate) fn of(op: &Op) -> Mode {
+        Mode {
+            rounding: rounding(op),
+            ftz: op.has(Modifier::Ftz),
+            sat: op.has(Modifier::Sat),
+            relu: op.has(Modifier::Relu),
+            satfinite: op.has(Modifier::Satfinite),
+        }
+    }
+
+    /// An operand as the instruction sees it.
+    pub(crate) fn operand(self, format: Format, bits: u64) -> u64 {
+        if self.ftz { format.flushed(bits) } else { bits }
+    }
+
+    /// The bits of a result. A NaN is the canonical one.
+    pub(crate) fn result(self, format: Format, number: Number) -> u64 {
+        let overflow = if self.satfinite { Overflow::Largest } else { Overflow::Ieee };
+        let flush = if self.ftz { Flush::Zero } else { Flush::Keep };
+        self.clamp(format, number.to_bits(format, self.rounding, overflow, flush))
+    }
+
+    /// The bits of a result after `.sat` and `.relu`.
+    pub(crate) fn clamp(self, format: Format, bits: u64) -> u64 {
+        if self.sat {
+            return if format.is_nan(bits) || format.is_negative(bits) { 0 } else { bits.min(format.one()) };
+        }
+        if self.relu && format.is_negative(bits) && !format.is_nan(bits) { 0 } else { bits }
+    }
+}
+
+/// The rounding an instruction asks for; to nearest when it does not say.
+pub(crate) fn rounding(op: &Op) -> Rounding {
+    if op.has(Modifier::Rz) {
+        Rounding::Zero
+    } else if op.has(Modifier::Rm) {
+        Rounding::Down
+    } else if op.has(Modifier::Rp) {
+        Rounding::Up
+    } else if op.has(Modifier::Rna) {
+        Rounding::NearestAway
+    } else {
+        Rounding::Nearest
+    }
+}
+
+/// The first NaN among `f64` operands, made quiet; `None` where there is none.
+pub(crate) fn quiet_nan_f64(operands: &[u64]) -> Option<u64> {
+    operands.iter().find(|&&bits| Format::F64.is_nan(bits)).map(|bits| bits | 1 << 51)
+}

@@ -1,0 +1,55 @@
+//! `abs`, `neg`, `copysign`, `testp`: instructions on the sign and the class of a value.
+
+use super::{Lanes, Mode, lanes, quiet_nan_f64};
+use crate::op::{Inputs, Op};
+use crate::pure::soft::Format;
+use broadloom_ptx::Modifier;
+
+/// Applies a function of the bits to each lane that is not NaN.
+fn each(op: &Op, register: u64, change: impl Fn(Format, u64) -> u64) -> u64 {
+    let (lanes, mode) = (lanes(op), Mode::of(op));
+    let format = lanes.format;
+    lanes.make(|lane| {
+        let bits = mode.operand(format, lanes.get(register, lane));
+        match format.is_nan(bits) {
+            // A NaN of `f64` passes through, its sign too.
+            true if format == Format::F64 => quiet_nan_f64(&[bits]).unwrap_or(bits),
+            true => format.canonical_nan(),
+            false => change(format, bits),
+        }
+    })
+}
+
+pub(crate) fn abs(op: &Op, inputs: &Inputs) -> u64 {
+    each(op, inputs[0], |format, bits| bits & !format.sign_bit())
+}
+
+pub(crate) fn neg(op: &Op, inputs: &Inputs) -> u64 {
+    each(op, inputs[0], |format, bits| bits ^ format.sign_bit())
+}
+
+/// Works on bits: NaNs keep their payload.
+pub(crate) fn copysign(op: &Op, inputs: &Inputs) -> u64 {
+    let sign = lanes(op).format.sign_bit();
+    inputs[0] & sign | inputs[1] & !sign
+}
+
+pub(crate) fn testp(op: &Op, inputs: &Inputs) -> u64 {
+    let Lanes { format, .. } = lanes(op);
+    let bits = inputs[0];
+    let finite = !format.is_nan(bits) && !format.is_infinite(bits);
+    u64::from(if op.has(Modifier::Finite) {
+        finite
+    } else if op.has(Modifier::Infinite) {
+        format.is_infinite(bits)
+    } else if op.has(Modifier::Number) {
+        !format.is_nan(bits)
+    } else if op.has(Modifier::Notanumber) {
+        format.is_nan(bits)
+    } else if op.has(Modifier::Subnormal) {
+        format.is_subnormal(bits)
+    } else {
+        // `.normal`; zeros count as normal.
+        finite && !format.is_subnormal(bits)
+    })
+}
