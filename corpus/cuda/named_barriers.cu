@@ -1,5 +1,5 @@
 // Named barriers between some warps of a block: two producer warps fill a buffer, two consumer warps drain it, with
-// bar.arrive on one side and bar.sync on the other.
+// bar.arrive on one side of a barrier and bar.sync on the other.
 //
 // Launch: 1-D grid, 128 threads per block: warps 0 and 1 produce, 2 and 3 consume. in and out hold 64 * rounds ints per block.
 
@@ -23,7 +23,7 @@ extern "C" __global__ void named_barriers(const int *in, int *out, int rounds)
             wait(full);
             out[base + k * 64 + t] = buffer[63 - t] + 1;
             if (k + 1 < rounds)
-                arrive(empty);
+                wait(empty);
         }
     }
 }

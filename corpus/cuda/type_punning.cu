@@ -46,5 +46,5 @@ extern "C" __global__ void type_punning(const float *in, float *root, unsigned *
     for (int k = 0; k < 7; ++k)
         sum = sum * 33 + raw[k];
     long long l = __double_as_longlong((double)in[i]);
-    digest[i] = sum ^ (unsigned)(l >> 32) ^ (unsigned)l ^ __hiloint2double(i, i) > 0.0;
+    digest[i] = sum ^ (unsigned)(l >> 32) ^ (unsigned)l ^ (__hiloint2double(i, i) > 0.0);
 }
