@@ -215,6 +215,8 @@ pub enum Selector {
     H1,
     /// Packed selectors of SIMD video instructions: `.b3210`, `.h10`, …, one digit per lane of the result.
     Lanes(u16),
+    /// Bytes of the result that a SIMD video instruction writes, when they are two or three: `.b10`, `.b310`, …, one bit per byte.
+    Mask(u8),
 }
 
 /// A texture, sampler and coordinates, or a tensor map and coordinates, in brackets.

@@ -341,8 +341,11 @@ impl<'a> Parser<'a> {
 }
 
 impl Selector {
-    /// `.b3210` or `.h10`: the source of each lane, lane 0 last in the text.
+    /// `.b3210` or `.h10`: the source of each lane, lane 0 last in the text; or a mask.
     fn from_lanes(word: &str) -> Option<Selector> {
+        if let Some(mask) = mask_of_bytes(word) {
+            return Some(Selector::Mask(mask));
+        }
         let (digits, lanes, most) = match word.as_bytes().first()? {
             b'b' => (&word[1..], 4, b'7'),
             b'h' => (&word[1..], 2, b'3'),
@@ -354,4 +357,13 @@ impl Selector {
         let value = digits.bytes().fold(0u16, |value, digit| (value << 4) | u16::from(digit - b'0'));
         Some(Selector::Lanes(if lanes == 2 { value | 0x8000 } else { value }))
     }
+}
+
+/// `.b10`, `.b320` and kin: two or three bytes, the highest first.
+fn mask_of_bytes(word: &str) -> Option<u8> {
+    let digits = word.strip_prefix('b')?.as_bytes();
+    let is_mask = matches!(digits.len(), 2 | 3)
+        && digits.iter().all(|digit| (b'0'..=b'3').contains(digit))
+        && digits.windows(2).all(|pair| pair[0] > pair[1]);
+    is_mask.then(|| digits.iter().map(|digit| 1 << (digit - b'0')).sum())
 }

@@ -167,6 +167,10 @@ impl Printer<'_> {
             Selector::Lanes(lanes) => {
                 let _ = write!(self.out, ".b{lanes:04x}");
             }
+            Selector::Mask(mask) => {
+                self.out.push_str(".b");
+                (0..4).rev().filter(|byte| mask >> byte & 1 == 1).for_each(|byte: u8| self.out.push(char::from(b'0' + byte)));
+            }
         }
     }
 
