@@ -88,6 +88,14 @@ pub(crate) fn decode(module: &Verified, func: Func, places: &Places) -> Routine 
     }
 }
 
+/// The elements of a vector, or the operand itself.
+fn elements(arg: Arg) -> Vec<Arg> {
+    match arg {
+        Arg::Vector(list) => list.into(),
+        arg => vec![arg],
+    }
+}
+
 /// Offsets of local variables, and of `.param` variables unless they are a kernel's parameters.
 fn lay_out_frame(function: &Function) -> (HashMap<Var, u64>, u64) {
     let kernel_params: Vec<Var> = match function.is_kernel {
@@ -138,7 +146,6 @@ impl Decoder<'_> {
         let ty = types.next().unwrap_or(Type::B32);
         let source_ty = types.next().unwrap_or(ty);
         let third_ty = types.next().unwrap_or(ty);
-        let run = handler(form.opcode, ty, source_ty);
         let (mut writes, mut reads, mut call) = (vec![], vec![], None);
         for (spec, operand) in form.operands.iter().zip(&data.operands) {
             let ty = match spec.ty {
@@ -153,15 +160,11 @@ impl Decoder<'_> {
                 call = Some(Box::new(self.call(operands)));
                 continue;
             }
-            match (self.arg(operand, ty), run) {
-                (arg, _) if spec.written => writes.push(arg),
-                // A function of its inputs has them one by one.
-                (Arg::Vector(list), Handler::Pure(_)) => reads.extend(list),
-                (arg, _) => reads.push(arg),
-            }
+            let arg = self.arg(operand, ty);
+            if spec.written { writes.push(arg) } else { reads.push(arg) }
         }
-        Op {
-            handler: run,
+        let mut op = Op {
+            handler: Handler::Refused,
             opcode: form.opcode,
             ty,
             source_ty,
@@ -172,7 +175,13 @@ impl Decoder<'_> {
             reads: reads.into(),
             inst,
             call,
+        };
+        op.handler = handler(&op);
+        if let Handler::Pure(_) = op.handler {
+            // A function of its inputs has them one by one.
+            op.reads = op.reads.into_iter().flat_map(elements).collect();
         }
+        op
     }
 
     fn reg(&self, reg: Reg) -> Arg {

@@ -1,26 +1,27 @@
 //! Which instruction is run how: one line each.
 
-use crate::op::{Handler, Machine};
-use crate::pure::float::{self, approx, arith, order, sign};
-use crate::pure::{bits, convert_float, convert_int};
-use broadloom_ptx::{Opcode, Type};
+use crate::op::{Handler, Machine, Op, Pure};
+use crate::pure::float::{self, approx, order, sign};
+use crate::pure::{arith, bits, carry, compare, convert_float, convert_int, dot, video, video_simd};
+use broadloom_ptx::{Modifier, Opcode};
 
-/// How an instruction is run whose first type is one, and its second the other or the same.
-pub(crate) fn handler(opcode: Opcode, ty: Type, source_ty: Type) -> Handler {
-    let on_floats = float::is_float(ty);
-    match opcode {
-        Opcode::Add if on_floats => Handler::Pure(arith::add),
-        Opcode::Sub if on_floats => Handler::Pure(arith::sub),
-        Opcode::Mul if on_floats => Handler::Pure(arith::mul),
-        Opcode::Mad if on_floats => Handler::Pure(arith::fma),
-        Opcode::Div if on_floats => Handler::Pure(arith::div),
-        Opcode::Abs if on_floats => Handler::Pure(sign::abs),
-        Opcode::Neg if on_floats => Handler::Pure(sign::neg),
-        Opcode::Min if on_floats => Handler::Pure(order::min),
-        Opcode::Max if on_floats => Handler::Pure(order::max),
-        Opcode::Fma => Handler::Pure(arith::fma),
-        Opcode::Rcp => Handler::Pure(arith::rcp),
-        Opcode::Sqrt => Handler::Pure(arith::sqrt),
+/// How an instruction is run.
+pub(crate) fn handler(op: &Op) -> Handler {
+    match op.opcode {
+        Opcode::Add => of_numbers(op, arith::add, float::arith::add),
+        Opcode::Sub => of_numbers(op, arith::sub, float::arith::sub),
+        Opcode::Mul => of_numbers(op, arith::mul, float::arith::mul),
+        Opcode::Mad if op.has(Modifier::Cc) => Handler::Carry(carry::mad_cc),
+        Opcode::Mad => of_numbers(op, arith::mad, float::arith::fma),
+        Opcode::Div => of_numbers(op, arith::div, float::arith::div),
+        Opcode::Abs => of_numbers(op, arith::abs, sign::abs),
+        Opcode::Neg => of_numbers(op, arith::neg, sign::neg),
+        Opcode::Min => of_numbers(op, arith::min, order::min),
+        Opcode::Max => of_numbers(op, arith::max, order::max),
+
+        Opcode::Fma => Handler::Pure(float::arith::fma),
+        Opcode::Rcp => Handler::Pure(float::arith::rcp),
+        Opcode::Sqrt => Handler::Pure(float::arith::sqrt),
         Opcode::Rsqrt => Handler::Pure(approx::rsqrt),
         Opcode::Sin => Handler::Pure(approx::sin),
         Opcode::Cos => Handler::Pure(approx::cos),
@@ -29,14 +30,74 @@ pub(crate) fn handler(opcode: Opcode, ty: Type, source_ty: Type) -> Handler {
         Opcode::Tanh => Handler::Pure(approx::tanh),
         Opcode::Testp => Handler::Pure(sign::testp),
         Opcode::Copysign => Handler::Pure(sign::copysign),
-        Opcode::Cvt if ty.is_integer() && source_ty.is_integer() => Handler::Pure(convert_int::cvt),
-        Opcode::Cvt => Handler::Pure(convert_float::cvt),
+
+        Opcode::Rem => Handler::Pure(arith::rem),
+        Opcode::Sad => Handler::Pure(arith::sad),
+        Opcode::Mul24 => Handler::Pure(arith::mul24),
+        Opcode::Mad24 => Handler::Pure(arith::mad24),
+        Opcode::Dp4a => Handler::Pure(dot::dp4a),
+        Opcode::Dp2a => Handler::Pure(dot::dp2a),
+        Opcode::Clmad => Handler::Pure(dot::clmad),
+
+        Opcode::AddCc => Handler::Carry(carry::add_cc),
+        Opcode::Addc => Handler::Carry(carry::addc),
+        Opcode::SubCc => Handler::Carry(carry::sub_cc),
+        Opcode::Subc => Handler::Carry(carry::subc),
+        Opcode::Madc => Handler::Carry(carry::madc),
+
+        Opcode::Setp => Handler::Pair(compare::setp(&op.modifiers)),
+        Opcode::Set => Handler::Pure(compare::set),
+        Opcode::Selp => Handler::Pure(compare::selp),
+        Opcode::Slct => Handler::Pure(compare::slct),
 
         Opcode::And => Handler::Pure(bits::and),
         Opcode::Or => Handler::Pure(bits::or),
         Opcode::Xor => Handler::Pure(bits::xor),
+        Opcode::Not => Handler::Pure(bits::not),
+        Opcode::Cnot => Handler::Pure(bits::cnot),
+        Opcode::Lop3 if op.writes.len() == 2 => Handler::Pair(bits::lop3_bool),
+        Opcode::Lop3 => Handler::Pure(bits::lop3),
         Opcode::Shl => Handler::Pure(bits::shl),
         Opcode::Shr => Handler::Pure(bits::shr),
+        Opcode::Shf => Handler::Pure(bits::shf),
+        Opcode::Popc => Handler::Pure(bits::popc),
+        Opcode::Clz => Handler::Pure(bits::clz),
+        Opcode::Bfind => Handler::Pure(bits::bfind),
+        Opcode::Fns => Handler::Pure(bits::fns),
+        Opcode::Brev => Handler::Pure(bits::brev),
+        Opcode::Bfe => Handler::Pure(bits::bfe),
+        Opcode::Bfi => Handler::Pure(bits::bfi),
+        Opcode::Szext => Handler::Pure(bits::szext),
+        Opcode::Bmsk => Handler::Pure(bits::bmsk),
+        Opcode::Prmt => Handler::Pure(bits::prmt),
+
+        Opcode::Cvt if op.ty.is_integer() && op.source_ty.is_integer() => Handler::Pure(convert_int::cvt),
+        Opcode::Cvt => Handler::Pure(convert_float::cvt),
+        Opcode::CvtPack => Handler::Pure(convert_int::cvt_pack),
+
+        Opcode::Vadd => Handler::Pure(video::vadd),
+        Opcode::Vsub => Handler::Pure(video::vsub),
+        Opcode::Vabsdiff => Handler::Pure(video::vabsdiff),
+        Opcode::Vmin => Handler::Pure(video::vmin),
+        Opcode::Vmax => Handler::Pure(video::vmax),
+        Opcode::Vshl => Handler::Pure(video::vshl),
+        Opcode::Vshr => Handler::Pure(video::vshr),
+        Opcode::Vmad => Handler::Pure(video::vmad),
+        Opcode::Vset => Handler::Pure(video::vset),
+        Opcode::Vadd2 => Handler::Pure(video_simd::vadd::<2>),
+        Opcode::Vsub2 => Handler::Pure(video_simd::vsub::<2>),
+        Opcode::Vavrg2 => Handler::Pure(video_simd::vavrg::<2>),
+        Opcode::Vabsdiff2 => Handler::Pure(video_simd::vabsdiff::<2>),
+        Opcode::Vmin2 => Handler::Pure(video_simd::vmin::<2>),
+        Opcode::Vmax2 => Handler::Pure(video_simd::vmax::<2>),
+        Opcode::Vset2 => Handler::Pure(video_simd::vset::<2>),
+        Opcode::Vadd4 => Handler::Pure(video_simd::vadd::<4>),
+        Opcode::Vsub4 => Handler::Pure(video_simd::vsub::<4>),
+        Opcode::Vavrg4 => Handler::Pure(video_simd::vavrg::<4>),
+        Opcode::Vabsdiff4 => Handler::Pure(video_simd::vabsdiff::<4>),
+        Opcode::Vmin4 => Handler::Pure(video_simd::vmin::<4>),
+        Opcode::Vmax4 => Handler::Pure(video_simd::vmax::<4>),
+        Opcode::Vset4 => Handler::Pure(video_simd::vset::<4>),
 
         Opcode::Mov => Handler::Machine(Machine::Move),
         Opcode::Ld | Opcode::Ldu => Handler::Machine(Machine::Load),
@@ -77,6 +138,11 @@ pub(crate) fn handler(opcode: Opcode, ty: Type, source_ty: Type) -> Handler {
         Opcode::Stacksave | Opcode::Stackrestore | Opcode::Alloca => Handler::Machine(Machine::Stack),
         _ => Handler::Refused,
     }
+}
+
+/// An instruction that integers share with floating-point numbers.
+fn of_numbers(op: &Op, integers: Pure, floats: Pure) -> Handler {
+    Handler::Pure(if float::is_float(op.ty) { floats } else { integers })
 }
 
 /// Whether an opcode sets the carry flag by its name alone.

@@ -211,9 +211,12 @@ impl<W: Watch> Engine<'_, W> {
                     self.watch.write_register(cta, index, slot);
                 }
             }
+            // Video instructions give the whole register, whatever part of it they change.
+            Arg::Part { slot, .. } => {
+                self.write(cta, index, registers, &Arg::Reg { slot: *slot, mask: 0xffff_ffff }, value);
+            }
             Arg::Wide { slot } => self.write_wide(cta, index, registers, *slot, u128::from(value)),
             Arg::Not { .. }
-            | Arg::Part { .. }
             | Arg::Imm(_)
             | Arg::Special(_)
             | Arg::Shared { .. }

@@ -1,7 +1,8 @@
 //! Sums, differences and products of a carry chain (manual: "Extended-Precision Integer Arithmetic Instructions").
 //!
-//! The flag is a carry after sums and a borrow after differences: `subc` takes away one more where it is set. Whether it is written
-//! is the engine's business; these functions always say what it would be.
+//! The flag is a carry after sums and a borrow after differences: `subc` takes away one more where it is set. (Machines keep the
+//! complement of a borrow, which shows only in chains that mix sums and differences.) Whether the flag is written is the
+//! engine's business; these functions always say what it would be.
 
 use super::arith::product;
 use super::truncate;

@@ -4,7 +4,7 @@
 //! the set of relations under which it holds: `le` holds for less and equal, `leu` for unordered too, `num` for all but unordered.
 
 use super::{sign_extend, truncate};
-use crate::op::{Inputs, ModifierSet, Op};
+use crate::op::{Inputs, ModifierSet, Op, Pair};
 use broadloom_ptx::{Modifier, Type, TypeKind};
 use half::{bf16, f16};
 use std::cmp::Ordering;
@@ -118,11 +118,34 @@ fn combine(op: &Op, result: bool, third: u64) -> bool {
     }
 }
 
-/// The comparison and its complement, each combined with the third operand; for packed types the comparisons of the two lanes.
-pub(crate) fn setp(op: &Op, inputs: &Inputs) -> [u64; 2] {
-    let relations = operator(&op.modifiers);
-    let first = relate(op, inputs, 0) & relations != 0;
-    let second = if is_float_pair(op.source_ty) { relate(op, inputs, 16) & relations != 0 } else { !first };
+/// `setp`, made for the operator among the modifiers.
+pub(crate) fn setp(modifiers: &ModifierSet) -> Pair {
+    const FOR: [Pair; 16] = [
+        setp_if::<0>,
+        setp_if::<1>,
+        setp_if::<2>,
+        setp_if::<3>,
+        setp_if::<4>,
+        setp_if::<5>,
+        setp_if::<6>,
+        setp_if::<7>,
+        setp_if::<8>,
+        setp_if::<9>,
+        setp_if::<10>,
+        setp_if::<11>,
+        setp_if::<12>,
+        setp_if::<13>,
+        setp_if::<14>,
+        setp_if::<15>,
+    ];
+    FOR[usize::from(operator(modifiers))]
+}
+
+/// Whether the operands stand in one of the relations, and whether they do not, each combined with the third operand; for pairs of
+/// floats, whether those of each lane do.
+fn setp_if<const RELATIONS: u8>(op: &Op, inputs: &Inputs) -> [u64; 2] {
+    let first = relate(op, inputs, 0) & RELATIONS != 0;
+    let second = if is_float_pair(op.source_ty) { relate(op, inputs, 16) & RELATIONS != 0 } else { !first };
     [first, second].map(|result| u64::from(combine(op, result, inputs[2])))
 }
 
@@ -169,8 +192,12 @@ mod tests {
     use super::super::testing::{op, pairs};
     use super::*;
 
+    fn run(op: &Op, inputs: &Inputs) -> [u64; 2] {
+        setp(&op.modifiers)(op, inputs)
+    }
+
     fn compare(text: &str, a: u64, b: u64) -> bool {
-        setp(&op(text), &[a, b, 0, 0, 0, 0])[0] == 1
+        run(&op(text), &[a, b, 0, 0, 0, 0])[0] == 1
     }
 
     #[test]
@@ -221,7 +248,7 @@ mod tests {
                 assert_eq!(compare(&format!("setp.{name}.f32"), f(x), f(y)), holds, "{x} {name} {y}");
                 assert_eq!(compare(&format!("setp.{name}.f16"), h(x), h(y)), holds, "{x} {name} {y}");
                 assert_eq!(compare(&format!("setp.{name}.bf16"), g(x), g(y)), holds, "{x} {name} {y}");
-                let pair = setp(&op(&format!("setp.{name}.f16x2")), &[h(x) << 16, h(y) << 16, 0, 0, 0, 0]);
+                let pair = run(&op(&format!("setp.{name}.f16x2")), &[h(x) << 16, h(y) << 16, 0, 0, 0, 0]);
                 assert_eq!(pair, [u64::from(compare(&format!("setp.{name}.f16"), 0, 0)), u64::from(holds)]);
             }
         }
@@ -241,7 +268,7 @@ mod tests {
     fn results_combine_with_a_predicate() {
         for (name, table) in [("and", [0, 0, 0, 1]), ("or", [0, 1, 1, 1]), ("xor", [0, 1, 1, 0])] {
             for (equal, third) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-                let found = setp(&op(&format!("setp.eq.{name}.s32")), &[equal, 1, third, 0, 0, 0]);
+                let found = run(&op(&format!("setp.eq.{name}.s32")), &[equal, 1, third, 0, 0, 0]);
                 let at = |first: u64| table[(first * 2 + third) as usize];
                 assert_eq!(found, [at(equal), at(1 - equal)], "{name} {equal} {third}");
                 let found = set(&op(&format!("set.eq.{name}.u32.s32")), &[equal, 1, third, 0, 0, 0]);

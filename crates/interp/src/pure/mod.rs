@@ -15,6 +15,8 @@ mod narrow;
 mod soft;
 #[cfg(test)]
 mod testing;
+pub(crate) mod video;
+pub(crate) mod video_simd;
 
 /// The low `bits` bits as a signed number.
 pub(crate) fn sign_extend(value: u64, bits: u32) -> i64 {

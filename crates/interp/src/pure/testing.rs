@@ -2,7 +2,7 @@
 
 use crate::handlers::handler;
 use crate::op::{Arg, Handler, Inputs, ModifierSet, Op};
-use broadloom_ptx::{Inst, Modifier, Row, Type};
+use broadloom_ptx::{Inst, Modifier, Row, Selector, Type};
 
 /// The instruction that a text such as `add.sat.s32` names. Its operands, if it has any, are [`Arg::Sink`].
 pub(crate) fn op(text: &str) -> Op {
@@ -18,8 +18,8 @@ pub(crate) fn op(text: &str) -> Op {
     let types: Vec<Type> = list.iter().filter_map(|modifier| modifier.ty()).collect();
     let ty = types.first().copied().unwrap_or(Type::B32);
     let other = |index: usize| types.get(index).copied().unwrap_or(ty);
-    Op {
-        handler: handler(row.opcode, ty, other(1)),
+    let mut op = Op {
+        handler: Handler::Refused,
         opcode: row.opcode,
         ty,
         source_ty: other(1),
@@ -30,7 +30,9 @@ pub(crate) fn op(text: &str) -> Op {
         reads: Box::new([Arg::Sink, Arg::Sink, Arg::Sink]),
         inst: Inst::from_u32(0),
         call: None,
-    }
+    };
+    op.handler = handler(&op);
+    op
 }
 
 /// The result of a pure instruction on some operands.
@@ -41,6 +43,11 @@ pub(crate) fn run(op: &Op, operands: &[u64]) -> u64 {
         Handler::Pure(function) => function(op, &inputs),
         Handler::Pair(_) | Handler::Carry(_) | Handler::Machine(_) | Handler::Refused => panic!("not pure, with one result"),
     }
+}
+
+/// A register of a video instruction.
+pub(crate) fn part(selector: Option<Selector>, negated: bool) -> Arg {
+    Arg::Part { slot: 0, negated, selector }
 }
 
 /// Values at the edges of all widths.
