@@ -1,0 +1,83 @@
+//! Kernels by the thousand: run on a device, compared, counted.
+
+use crate::{Config, Kernel, generate};
+use broadloom_device::{Argument, Device, Error, Launch};
+use broadloom_diag::Sources;
+use broadloom_ptx::{Verified, parse, verify};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What came of one kernel.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The bytes of the output.
+    pub output: Vec<u8>,
+    /// Whether it says anything: threads came to different results, and many kinds of instructions were run.
+    pub useful: bool,
+}
+
+/// What came of many.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Kernels made.
+    pub kernels: usize,
+    /// Kernels that say something.
+    pub useful: usize,
+    /// How often each instruction was drawn.
+    pub opcodes: BTreeMap<&'static str, usize>,
+}
+
+/// Parses and verifies a generated kernel; the diagnostics as text if it is not valid, which is a bug of the generator.
+pub fn module(kernel: &Kernel) -> Result<Arc<Verified>, String> {
+    let mut sources = Sources::new();
+    let id = sources.add(format!("fuzz-{}.ptx", kernel.seed), kernel.text.as_str());
+    let module = parse(&sources, id).map_err(|diagnostics| sources.render_all(&diagnostics))?;
+    verify(module).map(Arc::new).map_err(|diagnostics| sources.render_all(&diagnostics))
+}
+
+/// Runs a kernel on a device.
+pub fn run(device: &Device, kernel: &Kernel, module: &Arc<Verified>) -> Result<Outcome, Error> {
+    let loaded = device.load(module)?;
+    let input = device.upload(&kernel.input)?;
+    let output = device.zeros::<u8>(kernel.output_bytes)?;
+    let launch = Launch::linear(kernel.blocks, kernel.threads).time_limit(Duration::from_secs(60));
+    loaded.kernel("fuzz")?.launch(&launch, &[Argument::from(&input), Argument::from(&output)])?;
+    let output = output.read()?;
+    let useful = is_useful(kernel, module, &output);
+    Ok(Outcome { output, useful })
+}
+
+fn is_useful(kernel: &Kernel, module: &Verified, output: &[u8]) -> bool {
+    let threads = kernel.threads as usize * kernel.blocks as usize;
+    let kinds: std::collections::BTreeSet<_> =
+        module.kernels().flat_map(|(_, f)| f.instructions().filter_map(|(_, i)| i.opcode())).collect();
+    let dump = (output.len() - threads.min(output.len())) / threads.max(1);
+    let mut rows: Vec<&[u8]> = output.rchunks(dump.max(1)).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    kinds.len() >= 15 && (threads == 1 || rows.len() > 1)
+}
+
+/// Makes many kernels and says what they are made of.
+pub fn survey(
+    seeds: std::ops::Range<u64>,
+    config: &Config,
+    mut each: impl FnMut(&Kernel, &Arc<Verified>) -> Result<bool, String>,
+) -> Result<Report, String> {
+    let mut report = Report::default();
+    for seed in seeds {
+        let kernel = generate(seed, config);
+        let module = module(&kernel).map_err(|why| format!("seed {seed}: {why}"))?;
+        report.kernels += 1;
+        for (_, function) in module.kernels() {
+            for (_, data) in function.instructions() {
+                if let Some(opcode) = data.opcode() {
+                    *report.opcodes.entry(opcode.name()).or_default() += 1;
+                }
+            }
+        }
+        report.useful += usize::from(each(&kernel, &module).map_err(|why| format!("seed {seed}: {why}"))?);
+    }
+    Ok(report)
+}

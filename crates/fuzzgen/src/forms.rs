@@ -1,0 +1,147 @@
+//! Pure instructions drawn from the table.
+
+use crate::Config;
+use crate::pools::pool_of;
+use crate::random::Random;
+use broadloom_ptx::table::{Length, OperandKind, OperandSpec, Presence, TypeRule};
+use broadloom_ptx::{Class, Exactness, Form, FormId, IsaVersion, Modifier, Opcode, Row, Type, TypeKind};
+
+/// Whether instructions of a class are functions of their operands.
+fn is_pure(class: Class) -> bool {
+    match class {
+        Class::Arith | Class::Float | Class::Half | Class::Compare | Class::Logic | Class::Shift | Class::Bits => true,
+        Class::Carry | Class::Video | Class::Convert | Class::Move => true,
+        Class::Memory | Class::Address | Class::Control | Class::Barrier | Class::Warp | Class::Atomic => false,
+        Class::Fence | Class::Misc | Class::Texture | Class::Surface | Class::Matrix | Class::Async | Class::Cluster => false,
+    }
+}
+
+/// Whether a target has a form.
+pub(crate) fn is_there(form: &Form, config: &Config) -> bool {
+    form.only.is_none() && form.sm <= config.sm && form.isa <= IsaVersion::new(config.isa.0, config.isa.1)
+}
+
+/// The forms that can be drawn.
+pub(crate) fn drawable(config: &Config) -> Vec<FormId> {
+    let rows = Row::all().iter().filter(|row| is_pure(row.class) && row.effects.is_pure());
+    rows.flat_map(Row::forms)
+        .filter(|id| {
+            let form = id.get();
+            is_there(form, config)
+                && (config.approximate || form.exactness == Exactness::Exact)
+                && form.operands.iter().all(|spec| {
+                    matches!(spec.kind, OperandKind::Value | OperandKind::Immediate | OperandKind::Negatable)
+                        && matches!(spec.length, Length::One | Length::Parts)
+                })
+        })
+        .collect()
+}
+
+/// An instruction of a form as text, without its `;`; `None` when the choice of modifiers has no registers here.
+pub(crate) fn instantiate(form: &Form, random: &mut Random) -> Option<String> {
+    let mut text = form.opcode.name().to_owned();
+    let mut chosen: Vec<Option<Modifier>> = vec![];
+    for slot in form.slots {
+        let modifier = if slot.optional && random.one_in(2) { None } else { Some(*random.pick(slot.choices)) };
+        if let Some(modifier) = modifier {
+            text.push('.');
+            text.push_str(modifier.text());
+        }
+        chosen.push(modifier);
+    }
+    let mut separator = " ";
+    let mut left_out = false;
+    for spec in form.operands {
+        match spec.presence {
+            Presence::Required => {}
+            Presence::Optional => {
+                left_out = random.one_in(2);
+                if left_out && spec.paired {
+                    left_out = false;
+                    continue;
+                }
+            }
+            Presence::WithPrevious => {}
+        }
+        if left_out {
+            break;
+        }
+        text.push_str(if spec.paired { "|" } else { separator });
+        separator = ", ";
+        text.push_str(&operand(form.opcode, spec, &chosen, random)?);
+    }
+    Some(text)
+}
+
+fn operand(opcode: Opcode, spec: &OperandSpec, chosen: &[Option<Modifier>], random: &mut Random) -> Option<String> {
+    let slot = |index: u8| chosen[usize::from(index)].and_then(Modifier::ty);
+    let ty = match spec.ty {
+        TypeRule::Fixed(ty) => ty,
+        TypeRule::Slot(index) => slot(index)?,
+        TypeRule::Wide(index) => slot(index)?.widened()?,
+        TypeRule::Untyped => return None,
+    };
+    if spec.length == Length::Parts {
+        return parts(spec, ty, random);
+    }
+    let pool = pool_of(ty, spec.wider)?;
+    if spec.written {
+        return Some(pool.pick(random));
+    }
+    match spec.kind {
+        OperandKind::Immediate => return Some(immediate(opcode, random)),
+        OperandKind::Negatable => {
+            let bang = if random.one_in(3) { "!" } else { "" };
+            return Some(format!("{bang}{}", pool.pick(random)));
+        }
+        _ => {}
+    }
+    let class = opcode.row().class;
+    if class == Class::Video && !opcode.name().ends_with(['2', '4']) && matches!(spec.name, "a" | "b") && random.one_in(2) {
+        let selector = *random.pick(&["b0", "b1", "b2", "b3", "h0", "h1"]);
+        return Some(format!("{}.{selector}", pool.pick(random)));
+    }
+    let takes_immediate =
+        class != Class::Video && matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed | TypeKind::Float);
+    if takes_immediate && !spec.wider && random.one_in(5) {
+        return Some(match ty {
+            Type::F32 => format!("0f{:08X}", random.corner32()),
+            Type::F64 => format!("0d{:08X}{:08X}", random.corner32(), random.corner32()),
+            // Positions and lengths of bit fields are bytes.
+            Type::U32 if matches!(opcode, Opcode::Bfe | Opcode::Bfi) => random.below(256).to_string(),
+            Type::F16 | Type::Bf16 | Type::B128 => pool.pick(random),
+            ty if ty.bits() == 16 => format!("{}", random.corner32() as u16 as i16),
+            ty if ty.bits() == 64 => format!("{}", i64::from(random.corner32() as i32)),
+            _ => format!("{}", random.corner32() as i32),
+        });
+    }
+    Some(pool.pick(random))
+}
+
+/// An immediate that every instruction with an immediate-only operand takes.
+fn immediate(opcode: Opcode, random: &mut Random) -> String {
+    match opcode {
+        Opcode::Lop3 => random.below(256).to_string(),
+        _ => random.below(16).to_string(),
+    }
+}
+
+/// `{a, b}` that together are as wide as the type.
+fn parts(spec: &OperandSpec, ty: Type, random: &mut Random) -> Option<String> {
+    let (part, count) = match ty.bits() {
+        32 => (Type::B16, 2),
+        64 if random.one_in(2) => (Type::B16, 4),
+        64 => (Type::B32, 2),
+        _ => return None,
+    };
+    let pool = pool_of(part, false)?;
+    let mut names: Vec<String> = vec![];
+    while names.len() < count {
+        let name = pool.pick(random);
+        // A register must not be written twice by one instruction.
+        if !spec.written || !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    Some(format!("{{{}}}", names.join(", ")))
+}

@@ -1,0 +1,77 @@
+//! Random kernels from the instruction table.
+//!
+//! Every kernel is valid PTX, terminates, has no race and no undefined value, and writes everything it computed to memory, so
+//! that two executors can be compared byte by byte. Pure instructions are drawn from the table, all forms that the target
+//! has; loops, divergence, barriers, shuffles, atomics, calls, shared and local memory come from templates that keep the
+//! promises above:
+//!
+//! - loops count down from a small number; branches are forward, or back edges of such loops;
+//! - barriers, shuffles and votes stand only where all threads of the block come by together;
+//! - a thread writes its own part of shared or global memory, and reads another's only between two barriers;
+//! - accumulators that several threads share take commutative integer operations whose result nobody reads;
+//! - every register is set before the first statement.
+//!
+//! ```
+//! use broadloom_fuzzgen::{Config, generate};
+//!
+//! let kernel = generate(7, &Config::default());
+//! assert_eq!(kernel.text, generate(7, &Config::default()).text);
+//! ```
+
+mod campaign;
+mod forms;
+mod pools;
+mod random;
+mod statements;
+
+pub use campaign::{Outcome, Report, module, run, survey};
+pub use random::Random;
+
+use statements::Writer;
+
+/// What kernels to make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Statements at the top level of a kernel.
+    pub statements: usize,
+    /// How deep loops and branches nest.
+    pub depth: usize,
+    /// Most threads per block.
+    pub threads: u32,
+    /// Most blocks.
+    pub blocks: u32,
+    /// The target: forms of later ones are not drawn.
+    pub sm: u16,
+    /// The version of PTX: forms of later ones are not drawn.
+    pub isa: (u8, u8),
+    /// Whether instructions whose result may be off are drawn. Only round trips want that.
+    pub approximate: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { statements: 24, depth: 3, threads: 96, blocks: 3, sm: 90, isa: (8, 5), approximate: false }
+    }
+}
+
+/// A kernel with its launch. It takes two addresses: what it reads (`input`) and what it writes (`output`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// The module as text; the kernel is called `fuzz`.
+    pub text: String,
+    /// What it was made from.
+    pub seed: u64,
+    /// Blocks.
+    pub blocks: u32,
+    /// Threads per block.
+    pub threads: u32,
+    /// Contents of the input.
+    pub input: Vec<u32>,
+    /// Bytes of the output.
+    pub output_bytes: usize,
+}
+
+/// The kernel of a seed.
+pub fn generate(seed: u64, config: &Config) -> Kernel {
+    Writer::new(seed, config).kernel()
+}

@@ -1,0 +1,66 @@
+//! Generated kernels keep their promises.
+//!
+//! `BROADLOOM_FUZZ_KERNELS=n` makes n of them, from the seed `BROADLOOM_FUZZ_SEED` on.
+
+use broadloom_device::Device;
+use broadloom_diag::Sources;
+use broadloom_fuzzgen::{Config, module, run, survey};
+use broadloom_interp::{Interp, Options};
+use broadloom_ptx::{parse, print};
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+fn seeds(default: u64) -> std::ops::Range<u64> {
+    let first = setting("BROADLOOM_FUZZ_SEED", 0);
+    first..first + setting("BROADLOOM_FUZZ_KERNELS", default)
+}
+
+#[test]
+fn round_trips() {
+    let config = Config { approximate: true, isa: (9, 0), ..Config::default() };
+    let report = survey(seeds(300), &config, |kernel, module| {
+        let printed = print(module);
+        let mut sources = Sources::new();
+        let id = sources.add("printed", printed.as_str());
+        let mut again = parse(&sources, id).map_err(|diagnostics| sources.render_all(&diagnostics))?;
+        if print(&again) != printed {
+            return Err(format!("the print is not a fixed point:\n{}", kernel.text));
+        }
+        again.strip_spans();
+        let mut first = (***module).clone();
+        first.strip_spans();
+        if first != again { Err(format!("the printed module differs:\n{}", kernel.text)) } else { Ok(true) }
+    });
+    let report = report.unwrap_or_else(|why| panic!("{why}"));
+    assert!(report.opcodes.len() > 80, "only {} instructions were drawn: {:?}", report.opcodes.len(), report.opcodes.keys());
+}
+
+#[test]
+fn run_the_same_twice_and_have_no_faults() {
+    let checked = Interp::new(Options { check: true, ..Options::default() });
+    let (plain, watched) = (Device::new(Interp::new(Options::default())), Device::new(checked.clone()));
+    let report = survey(seeds(100), &Config::default(), |kernel, module| {
+        let first = run(&plain, kernel, module).map_err(|error| format!("{error}\n{}", kernel.text))?;
+        let second = run(&watched, kernel, module).map_err(|error| format!("{error}\n{}", kernel.text))?;
+        if first.output != second.output {
+            return Err("two runs differ".into());
+        }
+        let findings = checked.findings();
+        match findings.first() {
+            Some(finding) => Err(format!("{}\n{}", finding.render(&Sources::new()), kernel.text)),
+            None => Ok(first.useful),
+        }
+    });
+    let report = report.unwrap_or_else(|why| panic!("{why}"));
+    assert!(report.useful * 10 >= report.kernels * 9, "only {} of {} kernels are useful", report.useful, report.kernels);
+}
+
+#[test]
+fn seeds_differ() {
+    let config = Config::default();
+    let texts: std::collections::HashSet<String> = (0..50).map(|seed| broadloom_fuzzgen::generate(seed, &config).text).collect();
+    assert_eq!(texts.len(), 50);
+    assert!(module(&broadloom_fuzzgen::generate(1, &config)).is_ok());
+}
