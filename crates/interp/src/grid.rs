@@ -6,7 +6,7 @@
 
 use crate::cta::{Barrier, Cta, Frame, Site, Thread, Wait};
 use crate::exec::{Engine, Sink, Stop};
-use crate::memory::Memory;
+use crate::memory::{Memory, Owner};
 use crate::op::Op;
 use crate::program::Program;
 use crate::watch::Watch;
@@ -17,6 +17,8 @@ use std::time::Instant;
 
 /// Blocks that may be under way at the same time.
 const MOST_RESIDENT: usize = 64;
+/// Bytes of the state of grid-wide barriers.
+const WORKSPACE: u64 = 64;
 /// Instructions that a block runs before the next one may start.
 const BLOCK_TURN: u64 = 4 << 20;
 
@@ -99,6 +101,25 @@ impl Grid<'_> {
         if block_bytes.saturating_mul(most) > memory.limit() {
             return Err(self.bad_launch("its blocks need more memory than there is".into()));
         }
+        let workspace = if self.launch.cooperative { memory.allocate(WORKSPACE, Owner::Workspace)? } else { 0 };
+        let outcome = self.run_with(memory, watch, output, (&shared_offsets, shared_bytes), workspace);
+        if workspace != 0 {
+            let _ = memory.free(workspace);
+        }
+        outcome
+    }
+
+    fn run_with<W: Watch>(
+        &self,
+        memory: &mut Memory,
+        watch: &mut W,
+        output: Sink<'_>,
+        (shared_offsets, shared_bytes): (&[u64], u64),
+        workspace: u64,
+    ) -> Result<Outcome, Error> {
+        if let Some((serial, _)) = memory.serial_of(workspace) {
+            watch.define(serial, WORKSPACE);
+        }
         let started = Instant::now();
         let mut engine = Engine {
             program: self.program,
@@ -108,12 +129,13 @@ impl Grid<'_> {
             launch: self.launch,
             kernel: self.kernel,
             params: self.params,
-            shared_offsets: &shared_offsets,
+            shared_offsets,
             shared_bytes,
             steps: 0,
             deadline: self.launch.time_limit.map(|limit| started + limit),
             stack_limit: self.stack_limit,
             heap_left: self.heap_left,
+            workspace,
             started,
         };
         self.run_blocks(&mut engine).map_err(Error::Fault)?;

@@ -37,6 +37,8 @@ pub(crate) enum Owner {
     Const(String),
     /// Memory that a kernel got from `malloc`.
     Heap,
+    /// The state of grid-wide barriers.
+    Workspace,
 }
 
 /// One run of addresses.
@@ -60,6 +62,7 @@ impl Allocation {
             Owner::Global(name) => format!("the global variable `{name}`"),
             Owner::Const(name) => format!("the constant variable `{name}`"),
             Owner::Heap => "memory from malloc".to_owned(),
+            Owner::Workspace => "the workspace of grid-wide barriers".to_owned(),
         };
         let dead = if self.live { "" } else { ", freed before" };
         format!("{what} of {} bytes at {:#x}{dead}", self.size, self.start)

@@ -74,6 +74,9 @@ pub(crate) trait Watch {
     /// Whether it wants to know of registers, and takes faults without ending the run.
     const ON: bool;
 
+    /// An allocation was filled from outside of the kernel.
+    fn define(&mut self, _serial: u64, _bytes: u64) {}
+
     /// A block starts.
     fn start(&mut self, _cta: &Cta) {}
 

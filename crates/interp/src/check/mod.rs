@@ -375,6 +375,10 @@ fn computes(op: &Op, slot_in_frame: usize) -> bool {
 impl Watch for Checker<'_> {
     const ON: bool = true;
 
+    fn define(&mut self, serial: u64, bytes: u64) {
+        self.defined.of(serial).set(0, bytes, true);
+    }
+
     fn start(&mut self, cta: &Cta) {
         let threads = cta.threads.iter().map(|_| ThreadShadow { time: 1, ..ThreadShadow::default() }).collect();
         self.blocks.insert(cta.number, BlockShadow { threads, shared: Bytes::default() });

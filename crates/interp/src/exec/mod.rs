@@ -51,7 +51,8 @@ pub(crate) struct Engine<'a, W> {
     pub(crate) stack_limit: u64,
     /// Bytes that kernels may still take from the heap.
     pub(crate) heap_left: u64,
-    /// Blocks that have come together at the grid barrier.
+    /// Where grid-wide barriers keep their state, in a cooperative launch.
+    pub(crate) workspace: u64,
     pub(crate) started: Instant,
 }
 

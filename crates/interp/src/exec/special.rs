@@ -2,66 +2,116 @@
 
 use super::Engine;
 use crate::cta::Cta;
-use crate::memory::SHARED_BASE;
 use crate::watch::Watch;
 use broadloom_ptx::Special;
+
+/// The timer starts here, so that it never reads as zero.
+const TIMER_START: u64 = 1_000_000_000;
 
 impl<W: Watch> Engine<'_, W> {
     /// The value of a special register for a thread.
     ///
     /// The machine that they describe: one multiprocessor, every block its own cluster, a clock that counts the instructions
-    /// of the whole grid and a timer that counts nanoseconds since the launch.
+    /// of the whole grid, a timer that counts nanoseconds since the launch, no performance counters, no shared memory kept by
+    /// the system. Environment registers are those of a CUDA driver: 1 and 2 hold the address of the workspace of grid-wide
+    /// barriers, high half first.
     pub(super) fn special(&self, cta: &Cta, index: usize, special: Special) -> u64 {
         let thread = &cta.threads[index];
         let (grid, block) = (self.launch.grid, self.launch.block);
         let lane = index as u32 % 32;
-        let name = special.text();
-        let axis = match name.rsplit_once('.') {
-            Some((_, "x")) => Some(0),
-            Some((_, "y")) => Some(1),
-            Some((_, "z")) => Some(2),
-            Some((_, _)) => Some(3),
-            None => None,
-        };
-        let of = |values: [u32; 3], last: u32| u64::from(axis.map_or(last, |axis| values.get(axis).copied().unwrap_or(last)));
         let clock = self.steps + cta.steps;
-        match name.split('.').next().unwrap_or(name) {
-            "%tid" => of(thread.id, 0),
-            "%ntid" => of(block, 1),
-            "%ctaid" => of(cta.id, 0),
-            "%nctaid" => of(grid, 1),
-            "%laneid" => u64::from(lane),
-            "%warpid" => (index / 32) as u64,
-            "%nwarpid" => cta.warps() as u64,
-            "%smid" => 0,
-            "%nsmid" => 1,
-            "%gridid" => 1,
-            "%is_explicit_cluster" => 0,
-            "%clusterid" => of(cta.id, 0),
-            "%nclusterid" => of(grid, 1),
-            "%cluster_ctaid" => 0,
-            "%cluster_nctaid" => 1,
-            "%cluster_ctarank" => 0,
-            "%cluster_nctarank" => 1,
-            "%lanemask_eq" => 1 << lane,
-            "%lanemask_le" => (2u64 << lane) - 1,
-            "%lanemask_lt" => (1u64 << lane) - 1,
-            "%lanemask_ge" => !((1u64 << lane) - 1) & 0xffff_ffff,
-            "%lanemask_gt" => !((2u64 << lane) - 1) & 0xffff_ffff,
-            "%clock" => clock & 0xffff_ffff,
-            "%clock_hi" => clock >> 32,
-            "%clock64" => clock,
-            "%globaltimer" => self.started.elapsed().as_nanos() as u64 + 1_000_000_000,
-            "%globaltimer_lo" => (self.started.elapsed().as_nanos() as u64 + 1_000_000_000) & 0xffff_ffff,
-            "%globaltimer_hi" => (self.started.elapsed().as_nanos() as u64 + 1_000_000_000) >> 32,
-            "%total_smem_size" | "%aggr_smem_size" => self.shared_bytes,
-            "%dynamic_smem_size" => u64::from(self.launch.shared_bytes),
-            "%reserved_smem_offset_begin" | "%reserved_smem_offset_end" | "%reserved_smem_offset_cap" => {
-                SHARED_BASE - SHARED_BASE
-            }
-            "%current_graph_exec" => 0,
-            // Performance counters, environment registers and reserved offsets read as zero, as on a machine that has not set them.
-            _ => 0,
+        let timer = || self.started.elapsed().as_nanos() as u64 + TIMER_START;
+        match special {
+            Special::TidX => u64::from(thread.id[0]),
+            Special::TidY => u64::from(thread.id[1]),
+            Special::TidZ => u64::from(thread.id[2]),
+            Special::NtidX => u64::from(block[0]),
+            Special::NtidY => u64::from(block[1]),
+            Special::NtidZ => u64::from(block[2]),
+            Special::CtaidX | Special::ClusteridX => u64::from(cta.id[0]),
+            Special::CtaidY | Special::ClusteridY => u64::from(cta.id[1]),
+            Special::CtaidZ | Special::ClusteridZ => u64::from(cta.id[2]),
+            Special::NctaidX | Special::NclusteridX => u64::from(grid[0]),
+            Special::NctaidY | Special::NclusteridY => u64::from(grid[1]),
+            Special::NctaidZ | Special::NclusteridZ => u64::from(grid[2]),
+            Special::TidW | Special::CtaidW | Special::ClusteridW => 0,
+            Special::NtidW | Special::NctaidW | Special::NclusteridW => 1,
+            Special::ClusterCtaidX | Special::ClusterCtaidY | Special::ClusterCtaidZ | Special::ClusterCtaidW => 0,
+            Special::ClusterNctaidX | Special::ClusterNctaidY | Special::ClusterNctaidZ | Special::ClusterNctaidW => 1,
+            Special::ClusterCtarank | Special::IsExplicitCluster => 0,
+            Special::ClusterNctarank => 1,
+            Special::Laneid => u64::from(lane),
+            Special::Warpid => (index / 32) as u64,
+            Special::Nwarpid => cta.warps() as u64,
+            Special::Smid => 0,
+            Special::Nsmid | Special::Gridid => 1,
+            Special::LanemaskEq => 1 << lane,
+            Special::LanemaskLe => (2 << lane) - 1,
+            Special::LanemaskLt => (1 << lane) - 1,
+            Special::LanemaskGe => !((1 << lane) - 1) & 0xffff_ffff,
+            Special::LanemaskGt => !((2 << lane) - 1) & 0xffff_ffff,
+            Special::Clock => clock & 0xffff_ffff,
+            Special::ClockHi => clock >> 32,
+            Special::Clock64 => clock,
+            Special::Globaltimer => timer(),
+            Special::GlobaltimerLo => timer() & 0xffff_ffff,
+            Special::GlobaltimerHi => timer() >> 32,
+            Special::TotalSmemSize | Special::AggrSmemSize => self.shared_bytes,
+            Special::DynamicSmemSize => u64::from(self.launch.shared_bytes),
+            Special::ReservedSmemOffsetBegin
+            | Special::ReservedSmemOffsetEnd
+            | Special::ReservedSmemOffsetCap
+            | Special::ReservedSmemOffset0
+            | Special::ReservedSmemOffset1 => 0,
+            Special::CurrentGraphExec | Special::Perctamemoryoffset | Special::Perctamemorysize => 0,
+            Special::Envreg1 => self.workspace >> 32,
+            Special::Envreg2 => self.workspace & 0xffff_ffff,
+            Special::Envreg0
+            | Special::Envreg3
+            | Special::Envreg4
+            | Special::Envreg5
+            | Special::Envreg6
+            | Special::Envreg7
+            | Special::Envreg8
+            | Special::Envreg9
+            | Special::Envreg10
+            | Special::Envreg11
+            | Special::Envreg12
+            | Special::Envreg13
+            | Special::Envreg14
+            | Special::Envreg15
+            | Special::Envreg16
+            | Special::Envreg17
+            | Special::Envreg18
+            | Special::Envreg19
+            | Special::Envreg20
+            | Special::Envreg21
+            | Special::Envreg22
+            | Special::Envreg23
+            | Special::Envreg24
+            | Special::Envreg25
+            | Special::Envreg26
+            | Special::Envreg27
+            | Special::Envreg28
+            | Special::Envreg29
+            | Special::Envreg30
+            | Special::Envreg31
+            | Special::Pm0
+            | Special::Pm1
+            | Special::Pm2
+            | Special::Pm3
+            | Special::Pm4
+            | Special::Pm5
+            | Special::Pm6
+            | Special::Pm7
+            | Special::Pm0_64
+            | Special::Pm1_64
+            | Special::Pm2_64
+            | Special::Pm3_64
+            | Special::Pm4_64
+            | Special::Pm5_64
+            | Special::Pm6_64
+            | Special::Pm7_64 => 0,
         }
     }
 }
