@@ -2,7 +2,7 @@
 
 use crate::Case;
 use crate::devices::DeviceEntry;
-use crate::launches::perform_run;
+use crate::launches::{perform_check, perform_run};
 use broadloom_diag::{SourceId, Sources};
 use broadloom_ptx::{Module, parse, print, verify};
 use std::fmt;
@@ -17,11 +17,13 @@ pub enum Command {
     Verify,
     /// Launch; the contents of the output buffers, what was printed, and how it failed if it did.
     Run,
+    /// Launch, watched; the faults that were found.
+    Check,
 }
 
 impl Command {
     /// All of them.
-    pub const ALL: [Command; 3] = [Command::Print, Command::Verify, Command::Run];
+    pub const ALL: [Command; 4] = [Command::Print, Command::Verify, Command::Run, Command::Check];
 
     /// The word in a `// test:` line.
     pub const fn name(self) -> &'static str {
@@ -29,6 +31,7 @@ impl Command {
             Command::Print => "print",
             Command::Verify => "verify",
             Command::Run => "run",
+            Command::Check => "check",
         }
     }
 
@@ -37,10 +40,18 @@ impl Command {
         Command::ALL.into_iter().find(|command| command.name() == name)
     }
 
-    /// Whether it needs a device and `// run:` lines.
+    /// Whether it needs `// run:` lines.
     pub const fn launches(self) -> bool {
         match self {
             Command::Print | Command::Verify => false,
+            Command::Run | Command::Check => true,
+        }
+    }
+
+    /// Whether it is done on every device. Only the interpreter watches.
+    pub const fn on_every_device(self) -> bool {
+        match self {
+            Command::Print | Command::Verify | Command::Check => false,
             Command::Run => true,
         }
     }
@@ -61,6 +72,7 @@ pub fn perform(command: Command, case: &Case, name: &str, folder: &Path, device:
         Command::Print => perform_print(&mut sources, id),
         Command::Verify => Ok(perform_verify(&sources, id)),
         Command::Run => perform_run(&mut sources, id, case, folder, device),
+        Command::Check => perform_check(&mut sources, id, case, folder),
     }
 }
 

@@ -4,6 +4,7 @@ use crate::devices::{DeviceEntry, Printed};
 use crate::{Case, Command};
 use broadloom_device::{Device, Error, Module};
 use broadloom_diag::{SourceId, Sources};
+use broadloom_interp::{Interp, Options};
 use broadloom_launch::{LaunchError, LaunchSpec, Prepared, prepare, split_words};
 use broadloom_ptx::{Verified, parse, verify};
 use std::fmt::Write as _;
@@ -43,6 +44,29 @@ pub(crate) fn perform_run(
         }
         if let Some(error) = failure {
             text.push_str(&show_error(sources, &error));
+        }
+    }
+    Ok(text)
+}
+
+/// The findings of all launches of a case, `nothing found` where there are none. An error is a broken test.
+pub(crate) fn perform_check(sources: &mut Sources, id: SourceId, case: &Case, folder: &Path) -> Result<String, String> {
+    let code = understood(sources, id, Command::Check)?;
+    let mut text = String::new();
+    for launch in &case.settings.runs {
+        if case.settings.runs.len() > 1 {
+            let _ = writeln!(text, "# {launch}");
+        }
+        let interp = Interp::new(Options { check: true, ..Options::default() });
+        let outcome = launch_on(&Device::new(interp.clone()), sources, &code, launch, folder)?;
+        let findings = interp.findings();
+        findings.iter().for_each(|finding| text.push_str(&finding.render(sources)));
+        match outcome {
+            // A fault that ends the launch is among the findings.
+            Err(Error::Fault(_)) => {}
+            Err(error) => text.push_str(&show_error(sources, &error)),
+            Ok(_) if findings.is_empty() => text.push_str("nothing found\n"),
+            Ok(_) => {}
         }
     }
     Ok(text)

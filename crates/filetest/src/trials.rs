@@ -20,16 +20,16 @@ pub fn trials(name: &str, path: &Path) -> Vec<Trial> {
         };
         for &command in &case.settings.commands {
             // What needs no device runs once, with the first.
-            let devices = if command.launches() { DEVICES } else { &DEVICES[..1] };
+            let devices = if command.on_every_device() { DEVICES } else { &DEVICES[..1] };
             for device in devices {
-                let suffix = if command.launches() { format!("@{}", device.name) } else { String::new() };
+                let suffix = if command.on_every_device() { format!("@{}", device.name) } else { String::new() };
                 let (case, path) = (case.clone(), path.to_owned());
                 let source_name = source_name(name, &case);
                 let trial = Trial::test(format!("{case_name}::{command}{suffix}"), move || {
                     judge(command, &case, &source_name, &path, device)
                         .map_err(|message| Failed::from(format!("{}:{}: {message}", path.display(), case.line)))
                 });
-                trials.push(trial.with_ignored_flag(command.launches() && !device.is_here()));
+                trials.push(trial.with_ignored_flag(command.on_every_device() && !device.is_here()));
             }
         }
     }

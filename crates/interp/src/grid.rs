@@ -274,7 +274,8 @@ impl Grid<'_> {
             describe(first)
         );
         if let Some(other) = other {
-            message.push_str(&format!(", thread {:?} for {}", cta.threads[other].id, describe(other)));
+            let [x, y, z] = cta.threads[other].id;
+            message.push_str(&format!(", thread ({x}, {y}, {z}) for {}", describe(other)));
         }
         self.fault_at(engine, cta, first, FaultKind::Deadlock, message)
     }

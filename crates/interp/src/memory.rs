@@ -187,10 +187,10 @@ impl Memory {
             below.filter(|a| address < a.start + a.size.next_multiple_of(ALIGN) + GAP / 2 || a.start + a.size > address);
         if let Some(found) = near_below {
             let end = found.start + found.size;
-            let past = if address >= end {
-                format!("{} bytes past the end of", address - end)
-            } else {
-                "partly past the end of".to_owned()
+            let past = match address.checked_sub(end) {
+                Some(0) => "right behind the end of".to_owned(),
+                Some(gap) => format!("{gap} bytes behind the end of"),
+                None => "partly behind the end of".to_owned(),
             };
             return AccessError::OutOfBounds(format!("{size} bytes at {address:#x} are {past} {}", found.describe()));
         }

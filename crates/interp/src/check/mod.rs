@@ -6,7 +6,8 @@
 //! - **Races**: two accesses to the same bytes by different threads, at least one a write, not both strong (atomic, volatile,
 //!   relaxed or stronger, in a common scope), neither ordered before the other by barriers, warp barriers, fences with
 //!   strong accesses, or release and acquire (manual: "Memory Consistency Model"). As real programs count on it, a barrier
-//!   of the block also completes the acquire of a strong read before it.
+//!   of the block also completes the acquire of a strong read before it, and what its threads fenced before it is released
+//!   by a strong write of any of them behind it.
 //! - **Barriers**: an aligned barrier at which not all threads of the block (or not the same instruction) come together.
 //! - **Shuffles** from lanes that do not take part, **leaks** of the device heap.
 //!
@@ -477,6 +478,20 @@ impl Watch for Checker<'_> {
             let thread = &mut shadow.threads[index];
             if let Some(pending) = thread.pending.take() {
                 thread.clock.acquire(block as u32, &pending);
+            }
+        }
+        let mut fenced: Option<Known> = None;
+        for (known, _) in
+            all.iter().filter_map(|index| shadow.threads[*index].fenced.as_ref()).filter(|(_, scope)| *scope > Scope::Cta)
+        {
+            match &mut fenced {
+                Some(sum) => sum.merge(known),
+                None => fenced = Some(known.clone()),
+            }
+        }
+        if let Some(known) = fenced {
+            for &index in &all {
+                shadow.threads[index].fenced = Some((known.clone(), Scope::Gpu));
             }
         }
         let foreign = join_foreign(all.iter().map(|index| &shadow.threads[*index].clock));
