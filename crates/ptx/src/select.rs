@@ -48,16 +48,23 @@ fn without_name<'w>(row: &Row, words: &[&'w str]) -> Option<Vec<&'w str>> {
 }
 
 /// The modifiers laid into slots, or `None` if they do not fit: in their order, else each in the first free slot that has
-/// it, since NVIDIA's compilers write `atom.add.acquire.gpu.u32` for `atom.acquire.gpu.add.u32`.
+/// it, since NVIDIA's compilers write `atom.add.acquire.gpu.u32` for `atom.acquire.gpu.add.u32`. Types keep their order:
+/// `cvt.sat.s8.u8` is no `cvt.sat.u8.s8`.
 pub fn fill_slots(slots: &[Slot], modifiers: &[Modifier]) -> Option<Modifiers> {
     let mut filled = Modifiers::new();
     if fill(slots, modifiers, &mut filled) {
         return Some(filled);
     }
     let mut filled: Modifiers = slots.iter().map(|_| None).collect();
+    let mut behind_last_type = 0;
     for modifier in modifiers {
-        let free = slots.iter().zip(&mut filled).find(|(slot, place)| place.is_none() && slot.choices.contains(modifier));
-        *free?.1 = Some(*modifier);
+        let is_type = modifier.ty().is_some();
+        let first = if is_type { behind_last_type } else { 0 };
+        let at = (first..slots.len()).find(|&at| filled[at].is_none() && slots[at].choices.contains(modifier))?;
+        filled[at] = Some(*modifier);
+        if is_type {
+            behind_last_type = at + 1;
+        }
     }
     let complete = slots.iter().zip(&filled).all(|(slot, place)| slot.optional || place.is_some());
     complete.then_some(filled)
@@ -197,6 +204,7 @@ mod tests {
         assert!(!candidates("bar", &["warp", "sync"]).is_empty());
         assert!(!candidates("atom", &["add", "acquire", "gpu", "u32"]).is_empty());
         assert!(candidates("add", &["rn", "rz", "f32"]).is_empty());
+        assert_eq!(candidates("cvt", &["sat", "s8", "u8"]).len(), 1);
         assert!(candidates("add", &["f33"]).is_empty());
         assert!(candidates("nothing", &[]).is_empty());
     }
