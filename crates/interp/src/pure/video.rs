@@ -3,6 +3,10 @@
 //! All of them take the same steps: a byte, halfword or word is selected from each source and extended by its type; the
 //! operation is done without loss; `.sat` clamps to the range of the destination, or of the part of it that is written; then the
 //! result is combined with a third operand, or its low bits replace a part of that operand.
+//!
+//! Machines of today have no such instructions, and what NVIDIA's assembler makes of them leaves the manual in places: an upper bound of
+//! `.u32.sat`, a merge into `.h1`, a `.sat` merge of negative results and the sign of the third operand of some `vmad` and `vset`
+//! go wrong there. Here the manual holds.
 
 use super::arith::saturate;
 use super::compare::{operator, relation};
@@ -46,9 +50,7 @@ fn finish(op: &Op, inputs: &Inputs, result: i128, signed: bool) -> u64 {
         let field = truncate(u64::MAX, bits) << shift;
         return ((result as u64) << shift & field) | (inputs[2] & !field);
     }
-    // The manual gives the second operation 33 bits and the sign of the destination's type, which leaves a result beyond 32 bits
-    // open: machines cut it to a number of that type first.
-    let (result, third) = (number(signed, 32, result as u64), number(signed, 32, inputs[2]));
+    let third = number(signed, 32, inputs[2]);
     let combined = if op.has(Modifier::Add) {
         result + third
     } else if op.has(Modifier::Min) {
