@@ -14,12 +14,18 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 build: cargo linker ## the command, optimised: target/release/broadloom
 	cargo build --release --locked --workspace
 
+demo: build ## what it does, in a minute
+	examples/demo.sh
+
 test: cargo linker rustfmt clippy ## all checks: format, lints, tests
 	@if cargo fmt --version >/dev/null 2>&1; then echo "cargo fmt --all --check"; cargo fmt --all --check; fi
 	@if cargo clippy --version >/dev/null 2>&1; then \
 	    echo "cargo clippy --workspace --all-targets -- -D warnings"; \
 	    cargo clippy --locked --workspace --all-targets -- -D warnings; fi
 	cargo test --locked --workspace
+
+bench: cargo linker ## how fast the interpreter is
+	cargo run --release --locked --package broadloom-bench
 
 fmt: cargo rustfmt ## format all Rust files
 	cargo fmt --all

@@ -1,4 +1,4 @@
-// The sum of an array, with a mistake that a GPU forgives on most days: no barrier between two levels of the tree.
+// The sum of an array, with a mistake that a GPU may forgive for a long time: no barrier between two levels of the tree.
 
 extern "C" __global__ void reduce(const float *in, float *sum, int n)
 {

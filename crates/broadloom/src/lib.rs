@@ -1,7 +1,40 @@
 //! Broadloom as a library: what a program adds to its `Cargo.toml`.
 //!
-//! Re-exports the parts that users meet, under one name.
+//! Re-exports the parts that users meet, under one name, and opens devices by theirs.
+//!
+//! ```
+//! use broadloom::{device::Launch, diag::Sources, open, ptx};
+//! use std::sync::Arc;
+//!
+//! let mut sources = Sources::new();
+//! let id = sources.add("double.ptx", "
+//!     .version 7.0 .target sm_70 .address_size 64
+//!     .visible .entry twice(.param .u64 data) {
+//!         .reg .b32 %i, %v; .reg .b64 %p, %o;
+//!         ld.param.u64 %p, [data];
+//!         mov.u32 %i, %tid.x;
+//!         mul.wide.u32 %o, %i, 4;
+//!         add.u64 %p, %p, %o;
+//!         ld.global.u32 %v, [%p];
+//!         add.u32 %v, %v, %v;
+//!         st.global.u32 [%p], %v;
+//!         ret;
+//!     }");
+//! let module = ptx::parse(&sources, id).and_then(ptx::verify).unwrap();
+//!
+//! let device = open("interp")?;
+//! let kernel = device.load(&Arc::new(module))?.kernel("twice")?;
+//! let data = device.upload(&[1u32, 2, 3, 4])?;
+//! kernel.launch(&Launch::linear(1, 4), &[(&data).into()])?;
+//! assert_eq!(data.read()?, [2, 4, 6, 8]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod executor;
 
 pub use broadloom_device as device;
 pub use broadloom_diag as diag;
+pub use broadloom_interp as interp;
+pub use broadloom_launch as launch;
 pub use broadloom_ptx as ptx;
+pub use executor::{UnknownDevice, machines, open};

@@ -8,6 +8,8 @@ use broadloom::diag::{Code, Diagnostic, Diagnostics, Sources};
 pub enum Exit {
     /// All done.
     Done = 0,
+    /// The program failed, or a check found something.
+    Failed = 1,
     /// The call was wrong: a mistake in the command line or in a file.
     Usage = 2,
     /// The machine could not: no device, no memory, no disk.
@@ -24,6 +26,20 @@ pub mod codes {
     pub const NOT_TEXT: Code = Code("C0002");
     /// A file that is too large.
     pub const TOO_LARGE: Code = Code("C0003");
+    /// A file that cannot be written.
+    pub const CANNOT_WRITE: Code = Code("C0004");
+    /// A kernel that has to be named, or does not exist.
+    pub const WHICH_KERNEL: Code = Code("C0005");
+    /// Arguments that are missing.
+    pub const MISSING_ARGUMENTS: Code = Code("C0006");
+    /// A device that is not here.
+    pub const NO_DEVICE: Code = Code("C0007");
+    /// A launch that the kernel or the device does not allow.
+    pub const BAD_LAUNCH: Code = Code("C0008");
+    /// Too little memory.
+    pub const OUT_OF_MEMORY: Code = Code("C0009");
+    /// A call to a device that failed for no fault of the person's.
+    pub const DEVICE: Code = Code("C0010");
 }
 
 /// Why a command stopped: diagnostics, the texts that they point into, and the exit code.

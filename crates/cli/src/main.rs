@@ -9,10 +9,16 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the crate that prints")]
 #![allow(unreachable_pub, reason = "nobody is outside of a program; `pub` means beyond the module")]
 
+mod check;
+mod devices;
 mod explain;
 mod failure;
 mod input;
+mod kernel;
+mod launching;
 mod options;
+mod pointers;
+mod run;
 mod terminal;
 
 use clap::Parser;
@@ -22,7 +28,7 @@ use std::process::ExitCode;
 use terminal::Terminal;
 
 fn main() -> ExitCode {
-    let options = Options::parse();
+    let options = Options::parse_from(options::joined(std::env::args_os()));
     let mut terminal = Terminal::new(options.color);
     let exit = perform(&options.command, &mut terminal).unwrap_or_else(|failure| terminal.report(&failure));
     ExitCode::from(terminal.finish(exit) as u8)
@@ -30,6 +36,9 @@ fn main() -> ExitCode {
 
 fn perform(command: &Command, terminal: &mut Terminal) -> Result<Exit, Failure> {
     match command {
+        Command::Run(options) => run::run(options, terminal),
+        Command::Check(options) => check::run(options, terminal),
+        Command::Devices => Ok(devices::run(terminal)),
         Command::Explain(options) => explain::run(options, terminal),
     }
 }

@@ -1,9 +1,12 @@
 //! The command line.
 
 use crate::terminal::Color;
+use broadloom::launch::parse_extent;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -25,16 +28,102 @@ pub struct Options {
 
 const EXAMPLES: &str = "\
 Examples:
-  broadloom explain examples/reduce.ptx
+  broadloom run examples/saxpy.ptx --grid 2 --block 4 --arg f32:10 --arg f32[6]:iota --arg f32[6]:iota= --arg u32:6
+  broadloom check examples/race.ptx --block 64 --arg f32[64]:iota --arg f32[1]:zero --arg i32:64
+  broadloom explain examples/saxpy.ptx
 
 Exit codes: 0 done; 1 the program failed or a check found something; 2 the call was wrong; 3 the machine could not.
 `broadloom help COMMAND` says more.";
 
+const ARGUMENTS: &str = "\
+Arguments:
+  i32:7  f32:0.5  b64:0xFF        a number; types are i8 … i64, u8 … u64, b8 … b64, f16, bf16, f32, f64
+  f32[1024]:zero                  a buffer of zeros; also :iota (0, 1, 2, …), :random, :random(SEED), :uninit
+  u32[4]:1,2,3,4  f32[8]:0*4,1*4  a buffer with these values
+  @in.npy                         a buffer with the contents of a file
+  f32[32,32]:zero=                … and `=` behind a buffer shows it afterwards
+  f32[32,32]:zero=out.npy         … and `=FILE` writes it to a file
+  '{i32:1; f32[4]:zero}'          a struct: numbers and addresses of buffers, laid out as C does";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  broadloom run examples/saxpy.ptx --grid 2 --block 4 --arg f32:10 --arg f32[6]:iota --arg f32[6]:iota= --arg u32:6
+  broadloom run examples/reduce.ptx --grid 16 --block 256 --arg f32[4000]:iota --arg f32[1]:zero= --arg i32:4000 --stats
+  broadloom run examples/mandelbrot.ptx --block 100 --arg i32:36 --arg i32:200";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  broadloom check examples/race.ptx --block 64 --arg f32[64]:iota --arg f32[1]:zero --arg i32:64
+  broadloom check examples/off_by_one.ptx --block 32 --arg i32[32]:iota --arg i32[32]:zero --arg i32:32 --json findings.json
+
+Exit code 1 when something is found, 0 when not.";
+
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Run a kernel
+    Run(Run),
+    /// Run a kernel and report what it does wrong: races, stray accesses, uninitialised reads, misused barriers, leaks
+    Check(Check),
     /// Say what is in a module: kernels, parameters, memory, instructions
     Explain(Explain),
+    /// List the devices that are here, and what they can do
+    Devices,
+}
+
+/// A launch: which kernel of which file, over which grid, with which arguments.
+#[derive(Debug, Args)]
+pub struct LaunchOptions {
+    /// A file of PTX; `-` is standard input
+    pub file: PathBuf,
+    /// The kernel; not needed when there is only one
+    #[arg(long, short, value_name = "NAME")]
+    pub kernel: Option<String>,
+    /// Blocks of the grid [default: 1]
+    #[arg(long, short, value_name = "X[,Y,Z]", value_parser = parse_extent)]
+    pub grid: Option<[u32; 3]>,
+    /// Threads of a block [default: what the kernel requires, or 1]
+    #[arg(long, short, value_name = "X[,Y,Z]", value_parser = parse_extent)]
+    pub block: Option<[u32; 3]>,
+    /// An argument, once for each parameter; see below
+    #[arg(long = "arg", short, value_name = "ARG")]
+    pub arguments: Vec<String>,
+    /// Dynamic shared memory of a block, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub shared: u32,
+    /// All blocks at the same time, for grid-wide barriers
+    #[arg(long)]
+    pub cooperative: bool,
+    /// Give up after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub time_limit: Option<Duration>,
+    /// The device; `broadloom devices` lists them
+    #[arg(long, short, value_name = "NAME", default_value = "interp")]
+    pub device: String,
+}
+
+/// Options of `run`.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{ARGUMENTS}\n\n{RUN_EXAMPLES}"))]
+pub struct Run {
+    /// The launch
+    #[command(flatten)]
+    pub launch: LaunchOptions,
+    /// Say how much was executed, and how fast
+    #[arg(long)]
+    pub stats: bool,
+}
+
+/// Options of `check`.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{ARGUMENTS}\n\n{CHECK_EXAMPLES}"))]
+pub struct Check {
+    /// The launch
+    #[command(flatten)]
+    pub launch: LaunchOptions,
+    /// Write the findings to this file, as JSON; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
 }
 
 /// Options of `explain`.
@@ -56,4 +145,23 @@ pub struct Explain {
 pub enum Emit {
     /// PTX, as NVIDIA's tools take it
     Ptx,
+}
+
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.strip_suffix('s').unwrap_or(text).parse().ok();
+    seconds
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| format!("`{text}` is not a number of seconds"))
+}
+
+/// The words of the call, with `--arg BUFFER =FILE` written as two arguments: `=FILE` belongs to the buffer before it.
+pub fn joined(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut joined: Vec<OsString> = vec![];
+    for word in words {
+        if word.as_encoded_bytes().starts_with(b"=") {
+            joined.push("--arg".into());
+        }
+        joined.push(word);
+    }
+    joined
 }

@@ -7,6 +7,7 @@ use crate::failure::{Exit, Failure};
 use broadloom::diag::{Diagnostic, Sources};
 use clap::ValueEnum;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -38,11 +39,34 @@ pub enum Style {
     Dim,
 }
 
-/// Standard output and standard error.
+/// Receives what kernels print.
+pub type Sink = Arc<dyn Fn(&[u8]) + Send + Sync>;
+
+/// Standard output behind a buffer, and the first error that writing to it gave.
 #[derive(Debug)]
-pub struct Terminal {
+struct Results {
     out: BufWriter<Stdout>,
-    write_error: Option<io::Error>,
+    error: Option<io::Error>,
+}
+
+impl Results {
+    fn write(&mut self, bytes: &[u8]) {
+        if self.error.is_none() {
+            self.error = self.out.write_all(bytes).err();
+        }
+    }
+
+    fn flush(&mut self) {
+        if self.error.is_none() {
+            self.error = self.out.flush().err();
+        }
+    }
+}
+
+/// Standard output and standard error.
+#[derive(Clone, Debug)]
+pub struct Terminal {
+    results: Arc<Mutex<Results>>,
     color_out: bool,
     color_err: bool,
 }
@@ -52,14 +76,30 @@ impl Terminal {
     pub fn new(color: Color) -> Self {
         let out = io::stdout();
         let (color_out, color_err) = (color.applies_to(&out), color.applies_to(&io::stderr()));
-        Terminal { out: BufWriter::new(out), write_error: None, color_out, color_err }
+        let results = Results { out: BufWriter::new(out), error: None };
+        Terminal { results: Arc::new(Mutex::new(results)), color_out, color_err }
+    }
+
+    fn results(&self) -> MutexGuard<'_, Results> {
+        // A panic elsewhere leaves the buffer whole.
+        self.results.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes results.
     pub fn write(&mut self, text: &str) {
-        if self.write_error.is_none() {
-            self.write_error = self.out.write_all(text.as_bytes()).err();
-        }
+        self.results().write(text.as_bytes());
+    }
+
+    /// Where kernels print to: standard output, at once when a person looks on.
+    pub fn sink(&self) -> Sink {
+        let (terminal, watched) = (self.clone(), io::stdout().is_terminal());
+        Arc::new(move |bytes| {
+            let mut results = terminal.results();
+            results.write(bytes);
+            if watched {
+                results.flush();
+            }
+        })
     }
 
     /// The text in a style, where the reader of standard output sees styles.
@@ -99,16 +139,16 @@ impl Terminal {
         failure.exit
     }
 
-    fn flush(&mut self) {
-        if self.write_error.is_none() {
-            self.write_error = self.out.flush().err();
-        }
+    /// Hands on what was written so far.
+    pub fn flush(&mut self) {
+        self.results().flush();
     }
 
     /// Writes what is left; the exit code says whether all results arrived.
     pub fn finish(mut self, exit: Exit) -> Exit {
         self.flush();
-        match self.write_error.take() {
+        let error = self.results().error.take();
+        match error {
             Some(error) if error.kind() != ErrorKind::BrokenPipe => {
                 self.remark(&format!("error: standard output cannot be written: {error}"));
                 if exit == Exit::Done { Exit::Machine } else { exit }

@@ -3,18 +3,33 @@
 mod inventory;
 mod report;
 
-use crate::failure::{Exit, Failure};
+use crate::failure::{Exit, Failure, codes};
 use crate::input::Input;
 use crate::options::{Emit, Explain};
 use crate::terminal::Terminal;
-use broadloom::ptx;
+use broadloom::device::Error;
+use broadloom::diag::{Diagnostic, Diagnostics};
+use broadloom::interp::{self, Interp};
+use broadloom::ptx::{self, Verified};
+use std::sync::Arc;
 
 /// Explains a module, or prints it back.
 pub fn run(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let (input, module) = Input::read(&options.file)?.verify()?;
     match options.emit {
         Some(Emit::Ptx) => terminal.write(&ptx::print(&module)),
-        None => report::write(&input, &module, terminal),
+        None => {
+            report::write(&input, &module, terminal);
+            report::write_refused(&input, &refused(module), terminal);
+        }
     }
     Ok(Exit::Done)
+}
+
+/// What of the module no device here runs, each with its place.
+fn refused(module: Verified) -> Diagnostics {
+    match Interp::new(interp::Options::default()).refused(&Arc::new(module)) {
+        Ok(refused) | Err(Error::Unsupported(refused)) => refused,
+        Err(error) => Diagnostic::error(codes::DEVICE, error.to_string()).into(),
+    }
 }

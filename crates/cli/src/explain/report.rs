@@ -2,8 +2,11 @@
 
 use super::inventory::{Inventory, reach};
 use crate::input::Input;
+use crate::kernel::{params, type_text};
+use crate::pointers::{Pointee, pointees};
 use crate::terminal::{Style, Terminal};
 use broadloom::device::param_layout;
+use broadloom::diag::Diagnostics;
 use broadloom::ptx::{Class, Func, Function, Item, Linkage, Module, Param, Space, Type, Variable};
 use std::collections::BTreeSet;
 
@@ -17,6 +20,22 @@ pub fn write(input: &Input, module: &Module, terminal: &mut Terminal) {
         body(module, func, function, terminal);
     }
     variables(module, terminal);
+}
+
+/// Writes what cannot be executed, one line each.
+pub fn write_refused(input: &Input, refused: &Diagnostics, terminal: &mut Terminal) {
+    if refused.is_empty() {
+        terminal.write("\nevery instruction can be executed\n");
+        return;
+    }
+    heading(terminal, "what cannot be executed");
+    for diagnostic in refused {
+        let place = diagnostic.primary.as_ref().map(|label| format!("{}: ", input.sources.place(label.span)));
+        terminal.write(&format!("  {}{}\n", place.unwrap_or_default(), diagnostic.message));
+    }
+    if refused.left_out() > 0 {
+        terminal.write(&format!("  … and {} more\n", refused.left_out()));
+    }
 }
 
 /// A heading at the margin.
@@ -81,13 +100,11 @@ fn kernel_params(function: &Function, terminal: &mut Terminal) {
     };
     let total = counted(last.offset + last.bytes, "byte");
     line(terminal, "parameters", &format!("{}, {total}", layout.len()));
-    for (info, variable) in layout.iter().zip(function.memory_params()) {
-        let points = match variable.pointer {
-            Some(pointer) => format!("  points to {}", pointer.space),
-            None => String::new(),
-        };
-        let ty = type_text(variable);
-        line(terminal, "", &format!("+{:<5} {ty:<10} {}{points}", info.offset, info.name));
+    let pointees = pointees(function);
+    for (info, var) in layout.iter().zip(params(function)) {
+        let ty = type_text(&function.variables[var]);
+        let usage = pointees.get(&var).map(Pointee::to_string).unwrap_or_default();
+        line(terminal, "", format!("+{:<5} {ty:<10} {:<24} {usage}", info.offset, info.name).trim_end());
     }
 }
 
@@ -174,13 +191,6 @@ fn variables(module: &Module, terminal: &mut Terminal) {
         heading(terminal, "variables of the module");
         lines.iter().for_each(|(space, text)| line(terminal, space, text));
     }
-}
-
-/// The type of a variable with its dimensions: `.v4.f32[16]`.
-fn type_text(variable: &Variable) -> String {
-    let vector = if variable.vector > 1 { format!(".v{}", variable.vector) } else { String::new() };
-    let dims: String = variable.dims.iter().map(|dim| format!("[{}]", dim.map(|n| n.to_string()).unwrap_or_default())).collect();
-    format!("{vector}{}{dims}", variable.ty)
 }
 
 fn param_text(function: &Function, param: Param) -> String {

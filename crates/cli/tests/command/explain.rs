@@ -8,6 +8,7 @@ fn says_what_is_in_a_module() {
         "examples/reduce.ptx: PTX 9.4 for sm_75, addresses of 64 bits",
         "compiled from examples/reduce.cu",
         "kernel reduce",
+        "+0     .u64       reduce_param_0           reads .f32",
         "+16    .u32       reduce_param_2",
         "1024 bytes: _ZZ6reduceE4tile .b8[1024]",
         "1 atom.global.add.f32",
@@ -56,4 +57,20 @@ fn colours_only_where_asked_or_seen() {
     assert!(!plain.out.contains('\x1b'));
     let styled = broadloom(&["explain", "examples/saxpy.ptx", "--color", "always"]).exits(0);
     assert!(styled.out.contains("\x1b[1mkernel saxpy\x1b[0m"));
+}
+
+#[test]
+fn names_what_cannot_be_executed_with_its_place() {
+    let text =
+        ".version 7.0\n.target sm_70\n.address_size 64\n.entry k() {\n  .reg .b32 %r;\n  frobnicate.b32 %r, %r;\n  ret;\n}\n";
+    broadloom_with_input(&["explain", "-"], text.as_bytes()).exits(0).says(&[
+        "not in the table 1 frobnicate.b32",
+        "what cannot be executed",
+        "<stdin>:6:3: the interpreter does not run `frobnicate.b32`",
+    ]);
+}
+
+#[test]
+fn says_when_all_can_be_executed() {
+    broadloom(&["explain", "examples/saxpy.ptx"]).exits(0).says(&["\nevery instruction can be executed\n"]);
 }

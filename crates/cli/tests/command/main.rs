@@ -1,6 +1,8 @@
 //! The command as a person meets it: what it writes, where, and the exit code.
 
 mod bad_input;
+mod check;
 mod explain;
 mod harness;
 mod readme;
+mod run;

@@ -1,0 +1,37 @@
+//! `broadloom devices`: what is here, and what it can do.
+
+use crate::failure::Exit;
+use crate::terminal::{Style, Terminal};
+use broadloom::device::{Machine, MachineKind};
+
+/// Lists the devices.
+pub fn run(terminal: &mut Terminal) -> Exit {
+    for machine in broadloom::machines() {
+        describe(&machine, terminal);
+    }
+    Exit::Done
+}
+
+fn describe(machine: &Machine, terminal: &mut Terminal) {
+    let title = terminal.styled(Style::Bold, &machine.id);
+    terminal.write(&format!("{title}: {}\n", machine.name));
+    let [x, y, z] = machine.max_block;
+    let mut line = |name: &str, text: String| {
+        let name = terminal.styled(Style::Dim, &format!("  {name:<14}"));
+        terminal.write(&format!("{name}{text}\n"));
+    };
+    let what = match machine.kind {
+        MachineKind::Interp => "one thread at a time, exactly as the manual says; finds faults with `check`",
+        MachineKind::Cpu => "vector code on the cores of this machine",
+        MachineKind::Cuda => "an NVIDIA GPU",
+    };
+    line("kind", what.to_owned());
+    line("takes", format!("PTX up to {}, targets up to sm_{}", machine.isa, machine.sm));
+    line("warp", format!("{} threads", machine.warp_size));
+    line("block", format!("at most {} threads, at most {x} × {y} × {z}", machine.max_threads_per_block));
+    line("shared memory", format!("{} KiB per block", machine.max_shared_bytes >> 10));
+    line("memory", format!("{:.1} GiB", machine.memory_bytes as f64 / (1u64 << 30) as f64));
+    if let Some(bandwidth) = machine.bandwidth {
+        line("bandwidth", format!("{:.0} GB/s", bandwidth / 1e9));
+    }
+}

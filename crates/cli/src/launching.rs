@@ -1,0 +1,187 @@
+//! One launch, from the command line to the contents of its buffers; `run` and `check` share it.
+
+use crate::failure::{Exit, Failure, codes};
+use crate::input::Input;
+use crate::kernel;
+use crate::options::LaunchOptions;
+use crate::terminal::Terminal;
+use broadloom::device::{Device, Error, Fault, FaultKind, Launch};
+use broadloom::diag::{Code, Diagnostic, Diagnostics, Sources};
+use broadloom::interp::{self, Interp};
+use broadloom::launch::{Destination, LaunchError, LaunchSpec, Output, Prepared, parse_arguments, prepare, write_npy};
+use broadloom::machines;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A launch that has been made.
+#[derive(Debug)]
+pub struct Launched {
+    /// The texts that diagnostics point into.
+    pub sources: Sources,
+    /// The executor.
+    pub interp: Interp,
+    /// The kernel.
+    pub kernel: String,
+    /// How it was launched.
+    pub launch: Launch,
+    /// How long it took.
+    pub time: Duration,
+    /// How it ended.
+    pub outcome: Result<Vec<Output>, Error>,
+}
+
+/// Reads the module, makes the buffers, launches, and reads the buffers back.
+///
+/// `verb` is the command, for the examples in messages. An error of the launch itself is the caller's to judge; all others are
+/// failures.
+pub fn launch(verb: &str, options: &LaunchOptions, check: bool, terminal: &mut Terminal) -> Result<Launched, Failure> {
+    let (mut input, module) = Input::read(&options.file)?.verify()?;
+    let interp = open(&options.device, check, terminal)?;
+    let kernel = kernel::choose(&module, options.kernel.as_deref()).map_err(|diagnostic| Failure::usage(*diagnostic))?;
+    let spec = LaunchSpec {
+        kernel: Some(kernel.name.clone()),
+        launch: shape(options, kernel.directive("reqntid")),
+        arguments: match parse_arguments(&mut input.sources, &options.arguments) {
+            Ok(arguments) => arguments,
+            Err(diagnostics) => return Err(Failure { exit: Exit::Usage, diagnostics, sources: input.sources }),
+        },
+    };
+    let given = spec.arguments.len();
+    if given < kernel::params(kernel).count() {
+        let diagnostic = kernel::missing_arguments(verb, &options.file.to_string_lossy(), &module, kernel, given);
+        return Err(Failure { exit: Exit::Usage, diagnostics: diagnostic.into(), sources: input.sources });
+    }
+    let name = kernel.name.clone();
+    let prepared = match ready(&interp, module, &spec) {
+        Ok(prepared) => prepared,
+        Err(LaunchError::Wrong(diagnostics)) => return Err(Failure { exit: Exit::Usage, diagnostics, sources: input.sources }),
+        Err(LaunchError::Device(error)) => return Err(failure(error, input.sources)),
+    };
+    terminal.flush();
+    let start = Instant::now();
+    let outcome = prepared.launch();
+    let time = start.elapsed();
+    let outcome = outcome.and_then(|()| prepared.outputs());
+    Ok(Launched { sources: input.sources, interp, kernel: name, launch: spec.launch, time, outcome })
+}
+
+fn ready(interp: &Interp, module: broadloom::ptx::Verified, spec: &LaunchSpec) -> Result<Prepared, LaunchError> {
+    let module = Device::new(interp.clone()).load(&Arc::new(module))?;
+    prepare(&module, spec, Path::new(""))
+}
+
+fn open(name: &str, check: bool, terminal: &Terminal) -> Result<Interp, Failure> {
+    let machines = machines();
+    if !machines.iter().any(|machine| machine.id == name) {
+        let names: Vec<String> = machines.iter().map(|machine| format!("`{}`", machine.id)).collect();
+        let diagnostic = Diagnostic::error(codes::NO_DEVICE, format!("there is no device `{name}` here"))
+            .help(format!("what is here is {}; `broadloom devices` says more", names.join(", ")));
+        return Err(Failure::new(Exit::Machine, diagnostic));
+    }
+    Ok(Interp::new(interp::Options { check, output: terminal.sink(), ..interp::Options::default() }))
+}
+
+/// A block that was not given is what the kernel requires, or one thread.
+fn shape(options: &LaunchOptions, required: Option<&[u32]>) -> Launch {
+    let mut block = [1; 3];
+    block.iter_mut().zip(required.unwrap_or_default()).for_each(|(place, count)| *place = *count);
+    Launch {
+        shared_bytes: options.shared,
+        cooperative: options.cooperative,
+        time_limit: options.time_limit,
+        ..Launch::new(options.grid.unwrap_or([1; 3]), options.block.unwrap_or(block))
+    }
+}
+
+/// Shows and writes what the buffers hold.
+pub fn deliver(outputs: &[Output], terminal: &mut Terminal) -> Result<(), Failure> {
+    for output in outputs {
+        match &output.destination {
+            Destination::Shown => terminal.write(&format!("{}: {}\n", output.name, output.array)),
+            Destination::File(path) => write_npy(path, &output.array).map_err(|error| {
+                let message = format!("{} cannot be written: {error}", path.display());
+                Failure::new(Exit::Machine, Diagnostic::error(codes::CANNOT_WRITE, message))
+            })?,
+        }
+    }
+    Ok(())
+}
+
+/// What a device's error means to the person who called.
+pub fn failure(error: Error, sources: Sources) -> Failure {
+    let (exit, diagnostics): (Exit, Diagnostics) = match error {
+        Error::Fault(fault) => (Exit::Failed, describe(&fault).into()),
+        Error::Unsupported(diagnostics) => (Exit::Machine, diagnostics),
+        Error::BadLaunch { .. } | Error::BadArgument { .. } | Error::UnknownKernel { .. } => {
+            (Exit::Usage, Diagnostic::error(codes::BAD_LAUNCH, error.to_string()).into())
+        }
+        Error::OutOfMemory { .. } => (Exit::Machine, Diagnostic::error(codes::OUT_OF_MEMORY, error.to_string()).into()),
+        Error::BadAddress { .. } | Error::UnknownStream(_) => {
+            (Exit::Machine, Diagnostic::error(codes::DEVICE, error.to_string()).into())
+        }
+    };
+    Failure { exit, diagnostics, sources }
+}
+
+/// A fault of a kernel as a diagnostic at the place in its text.
+fn describe(fault: &Fault) -> Diagnostic {
+    let mut diagnostic = Diagnostic::error(code(fault.kind), format!("kernel `{}`: {}", fault.kernel, fault.message));
+    let who = match (fault.block, fault.thread) {
+        (Some(block), Some(thread)) => Some(party(block, thread)),
+        _ => None,
+    };
+    match (fault.span.filter(|span| !span.is_synthetic()), who) {
+        (Some(span), who) => diagnostic = diagnostic.at(span, who.unwrap_or_default()),
+        (None, Some(who)) => diagnostic = diagnostic.note(format!("in {who}")),
+        (None, None) => {}
+    }
+    if let Some(function) = &fault.function {
+        diagnostic = diagnostic.note(format!("in function `{function}`"));
+    }
+    if let Some(source) = &fault.source {
+        diagnostic = diagnostic.note(format!("from {}", with_source_line(source)));
+    }
+    match fault.kind {
+        FaultKind::OutOfBounds | FaultKind::Misaligned | FaultKind::WrongSpace | FaultKind::UseAfterFree => {
+            diagnostic.help("`broadloom check` goes on behind a fault and shows all of them")
+        }
+        FaultKind::BadFree | FaultKind::Trap | FaultKind::Assert | FaultKind::Deadlock | FaultKind::BadCall => diagnostic,
+        FaultKind::StackOverflow | FaultKind::BadBarrier | FaultKind::Unsupported | FaultKind::TimeLimit => diagnostic,
+    }
+}
+
+/// `block (1, 0, 0), thread (5, 0, 0)`, shorter where all is in one dimension.
+pub fn party(block: [u32; 3], thread: [u32; 3]) -> String {
+    let place = |[x, y, z]: [u32; 3]| if y == 0 && z == 0 { x.to_string() } else { format!("({x}, {y}, {z})") };
+    format!("block {}, thread {}", place(block), place(thread))
+}
+
+/// A place in the high-level source, with the line itself where the file is at hand.
+pub fn with_source_line(place: &str) -> String {
+    let line = || {
+        let (path, number) = place.rsplit_once(':')?;
+        let text = std::fs::read_to_string(path).ok()?;
+        let line = text.lines().nth(number.parse::<usize>().ok()?.checked_sub(1)?)?.trim();
+        (!line.is_empty()).then(|| format!("{place}: {line}"))
+    };
+    line().unwrap_or_else(|| place.to_owned())
+}
+
+fn code(kind: FaultKind) -> Code {
+    Code(match kind {
+        FaultKind::OutOfBounds => "out-of-bounds",
+        FaultKind::Misaligned => "misaligned",
+        FaultKind::WrongSpace => "wrong-space",
+        FaultKind::UseAfterFree => "use-after-free",
+        FaultKind::BadFree => "bad-free",
+        FaultKind::Trap => "trap",
+        FaultKind::Assert => "assert",
+        FaultKind::Deadlock => "deadlock",
+        FaultKind::BadCall => "bad-call",
+        FaultKind::StackOverflow => "stack-overflow",
+        FaultKind::BadBarrier => "bad-barrier",
+        FaultKind::Unsupported => "unsupported",
+        FaultKind::TimeLimit => "time-limit",
+    })
+}

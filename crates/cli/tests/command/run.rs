@@ -1,0 +1,179 @@
+//! `broadloom run`.
+
+use crate::harness::{broadloom, broadloom_with_input, empty_folder};
+
+const SAXPY: [&str; 6] = ["run", "examples/saxpy.ptx", "--grid", "2", "--block", "4"];
+
+fn saxpy(arguments: &[&str]) -> Vec<String> {
+    let arguments = arguments.iter().flat_map(|argument| ["--arg", argument]);
+    SAXPY.into_iter().chain(arguments).map(str::to_owned).collect()
+}
+
+fn call(words: &[String]) -> crate::harness::Outcome {
+    broadloom(&words.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// A module with kernels of these names, each without parameters.
+fn kernels(names: &[&str]) -> String {
+    let bodies: String = names.iter().map(|name| format!(".visible .entry {name}() {{ ret; }}\n")).collect();
+    format!(".version 7.0\n.target sm_70\n.address_size 64\n{bodies}")
+}
+
+#[test]
+fn shows_the_buffers_asked_for() {
+    let outcome = call(&saxpy(&["f32:10", "f32[6]:iota", "f32[6]:iota=", "u32:6"])).exits(0);
+    assert_eq!(outcome.out, "y: f32[6]\n  0: 0.0 11.0 22.0 33.0 44.0 55.0\n");
+    assert_eq!(outcome.err, "");
+}
+
+#[test]
+fn a_word_of_its_own_asks_for_the_buffer_before_it() {
+    let words = ["f32:10", "--arg", "f32[6]:iota", "--arg", "f32[6]:iota", "=", "--arg", "u32:6"];
+    let call: Vec<&str> = SAXPY.into_iter().chain(["--arg"]).chain(words).collect();
+    broadloom(&call).exits(0).says(&["y: f32[6]\n  0: 0.0 11.0 22.0 33.0 44.0 55.0\n"]);
+}
+
+#[test]
+fn reads_standard_input() {
+    let text = std::fs::read(crate::harness::root().join("examples/saxpy.ptx")).unwrap();
+    let call = ["run", "-", "--block", "2", "-a", "f32:1", "-a", "f32[2]:1,2", "-a", "f32[2]:zero=", "-a", "u32:2"];
+    broadloom_with_input(&call, &text).exits(0).says(&["0: 1.0 2.0"]);
+}
+
+#[test]
+fn keeps_buffers_in_files_and_reads_them_back() {
+    let path = empty_folder("npy").join("y.npy");
+    let path = path.to_str().unwrap();
+    call(&saxpy(&["f32:10", "f32[6]:iota", &format!("f32[6]:iota={path}"), "u32:6"])).exits(0);
+    assert!(std::fs::read(path).unwrap().starts_with(b"\x93NUMPY"));
+    let again = call(&saxpy(&["f32:0", "f32[6]:iota", &format!("@{path}="), "u32:6"])).exits(0);
+    assert!(again.out.contains("0: 0.0 11.0 22.0 33.0 44.0 55.0"), "{}", again.out);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_the_machines_fault() {
+    call(&saxpy(&["f32:10", "f32[6]:iota", "f32[6]:iota=no/such/folder/y.npy", "u32:6"]))
+        .exits(3)
+        .complains(&["error[C0004]: no/such/folder/y.npy cannot be written"]);
+}
+
+#[test]
+fn kernels_print_to_standard_output() {
+    let outcome = broadloom(&["run", "examples/mandelbrot.ptx", "--block", "60", "--arg", "i32:20", "--arg", "i32:50"]).exits(0);
+    assert_eq!(outcome.out.lines().count(), 20);
+    assert!(outcome.out.lines().all(|line| line.chars().count() == 60), "{}", outcome.out);
+    assert!(outcome.out.contains("@@@@@@@@"));
+}
+
+#[test]
+fn says_how_much_was_done() {
+    let mut words = saxpy(&["f32:10", "f32[6]:iota", "f32[6]:iota", "u32:6"]);
+    words.push("--stats".to_owned());
+    // 6 threads run 18 instructions each; 2 leave after 7 and return.
+    call(&words).exits(0).complains(&["kernel saxpy: 2 blocks of 4 threads, 124 instructions in", "million per second"]);
+}
+
+#[test]
+fn missing_arguments_are_explained() {
+    call(&saxpy(&["f32:10"])).exits(2).complains(&[
+        "error[C0006]: kernel `saxpy` takes 4 arguments, not 1",
+        "no argument for this",
+        "argument 1 is for `a`: .f32",
+        "argument 2 is for `x`: .u64, the address of a buffer: it reads .f32",
+        "argument 3 is for `y`: .u64, the address of a buffer: it reads and writes .f32",
+        "for example: broadloom run examples/saxpy.ptx --grid 4 --block 64 --arg f32:1.5 --arg f32[256]:iota --arg f32[256]:iota= --arg u32:256",
+    ]);
+}
+
+#[test]
+fn the_example_of_a_message_works() {
+    let told = call(&saxpy(&[])).exits(2);
+    let example = told.err.lines().find_map(|line| line.split_once("for example: broadloom ")).unwrap().1;
+    let words: Vec<&str> = example.split(' ').collect();
+    broadloom(&words).exits(0).says(&["y: f32[256]\n    0: 0.0 2.5 5.0"]);
+}
+
+#[test]
+fn arguments_of_another_type_are_explained() {
+    call(&saxpy(&["i32:10", "f32[6]:iota", "f32[6]:iota", "u32:6"])).exits(2).complains(&["an integer for the float `a`"]);
+    call(&saxpy(&["f32:10", "f32:1", "f32[6]:iota", "u32:6"])).exits(2).complains(&["the parameter `x` has 8"]);
+    call(&saxpy(&["f32:10", "f33[6]:iota", "f32[6]:iota", "u32:6"])).exits(2).complains(&["did you mean `f32`?"]);
+    call(&saxpy(&["f32:10", "f32[6]:iota", "f32[6]:iota", "u32:6", "u32:7"])).exits(2).complains(&["one too many"]);
+}
+
+#[test]
+fn the_only_kernel_needs_no_name_and_others_are_listed() {
+    let run = |names: &[&str], words: &[&str]| broadloom_with_input(&[&["run", "-"], words].concat(), kernels(names).as_bytes());
+    run(&["one"], &[]).exits(0);
+    run(&["one", "two"], &[]).exits(2).complains(&["several kernels: which one?", "`one`, `two`", "add `--kernel one`"]);
+    run(&["one", "two"], &["--kernel", "two"]).exits(0);
+    run(&["one", "two"], &["--kernel", "tow"]).exits(2).complains(&[
+        "no kernel `tow`",
+        "`one`, `two`",
+        "did you mean `--kernel two`?",
+    ]);
+    run(&[], &[]).exits(2).complains(&["the module has no kernel"]);
+}
+
+#[test]
+fn a_plain_name_of_cpp_is_enough() {
+    let run = |words: &[&str]| {
+        let text = kernels(&["_Z4fillPfi", "_Z4copyPfS_", "_Z4copyPdS_"]);
+        broadloom_with_input(&[&["run", "-"], words].concat(), text.as_bytes())
+    };
+    run(&["--kernel", "fill"]).exits(0);
+    run(&["--kernel", "copy"]).exits(2).complains(&["`copy` is the name of several kernels", "_Z4copyPdS_"]);
+    run(&["--kernel", "_Z4copyPdS_"]).exits(0);
+}
+
+#[test]
+fn launches_that_cannot_be_are_wrong_calls() {
+    let run = |words: &[&str]| broadloom_with_input(&[&["run", "-"], words].concat(), kernels(&["k"]).as_bytes());
+    run(&["--block", "2000"]).exits(2).complains(&["error[C0008]", "1 to 1024 threads in x, not 2000"]);
+    run(&["--grid", "0"]).exits(2).complains(&["a grid has 1 to"]);
+    run(&["--grid", "1,2,3,4"]).exits(2).complains(&["more than three dimensions"]);
+    run(&["--block", "many"]).exits(2).complains(&["`many` is not a number of blocks or threads"]);
+    run(&["--time-limit", "soon"]).exits(2).complains(&["`soon` is not a number of seconds"]);
+    run(&["--shared", "1000000"]).exits(2).complains(&["shared memory"]);
+}
+
+#[test]
+fn a_required_block_is_the_default() {
+    let text = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k() .reqntid 32, 2 { ret; }";
+    broadloom_with_input(&["run", "-", "--stats"], text.as_bytes()).exits(0).complains(&["1 blocks of 64 threads"]);
+    broadloom_with_input(&["run", "-", "--block", "3"], text.as_bytes()).exits(2).complains(&["compiled for blocks of"]);
+}
+
+#[test]
+fn a_device_that_is_not_here_is_the_machines_fault() {
+    broadloom(&["run", "examples/saxpy.ptx", "--device", "abacus"]).exits(3).complains(&["no device `abacus`", "`interp`"]);
+}
+
+#[test]
+fn a_kernel_that_never_ends_is_given_up() {
+    let text = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k() { again: bra again; }";
+    broadloom_with_input(&["run", "-", "--time-limit", "0.2"], text.as_bytes())
+        .exits(1)
+        .complains(&["error[time-limit]", "kernel `k`"]);
+}
+
+#[test]
+fn a_fault_shows_its_place_in_both_sources() {
+    let words = ["--block", "32", "--arg", "i32[32]:iota", "--arg", "i32[32]:zero", "--arg", "i32:100000"];
+    broadloom(&[&["run", "examples/off_by_one.ptx", "--grid", "3000"], &words[..]].concat()).exits(1).complains(&[
+        "error[out-of-bounds]: kernel `differences`",
+        "--> examples/off_by_one.ptx:",
+        "ld.global.u32",
+        "from examples/off_by_one.cu:7: out[i] = in[i + 1] - in[i];",
+    ]);
+}
+
+#[test]
+fn devices_are_listed() {
+    broadloom(&["devices"]).exits(0).says(&["interp: PTX reference interpreter", "warp", "32 threads"]);
+}
+
+#[test]
+fn help_explains_arguments() {
+    broadloom(&["run", "--help"]).exits(0).says(&["Arguments:", "f32[1024]:zero", "@in.npy", "Examples:", "--stats"]);
+}
