@@ -18,8 +18,8 @@ const STYLES: Styles = Styles::styled()
 #[derive(Debug, Parser)]
 #[command(name = "broadloom", version, styles = STYLES, max_term_width = 110, after_help = EXAMPLES)]
 pub struct Options {
-    /// When to use colours
-    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, hide_possible_values = false, value_name = "WHEN")]
+    /// Use colours: `auto` is on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN", display_order = 100)]
     pub color: Color,
     /// What to do
     #[command(subcommand)]
@@ -36,14 +36,15 @@ Exit codes: 0 done; 1 the program failed or a check found something; 2 the call 
 `broadloom help COMMAND` says more.";
 
 const ARGUMENTS: &str = "\
-Arguments:
+Forms of an argument:
   i32:7  f32:0.5  b64:0xFF        a number; types are i8 … i64, u8 … u64, b8 … b64, f16, bf16, f32, f64
   f32[1024]:zero                  a buffer of zeros; also :iota (0, 1, 2, …), :random, :random(SEED), :uninit
   u32[4]:1,2,3,4  f32[8]:0*4,1*4  a buffer with these values
   @in.npy                         a buffer with the contents of a file
   f32[32,32]:zero=                … and `=` behind a buffer shows it afterwards
   f32[32,32]:zero=out.npy         … and `=FILE` writes it to a file
-  '{i32:1; f32[4]:zero}'          a struct: numbers and addresses of buffers, laid out as C does";
+  '{i32:1; f32[4]:zero}'          a struct: numbers and addresses of buffers, laid out as C does
+Some shells take brackets for patterns: quote such words, 'f32[1024]:zero'.";
 
 const RUN_EXAMPLES: &str = "\
 Examples:

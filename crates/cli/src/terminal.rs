@@ -11,12 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs, reason = "what stands here would be shown as help")]
 pub enum Color {
-    /// On a terminal, unless NO_COLOR is set.
     Auto,
-    /// Always.
     Always,
-    /// Never.
     Never,
 }
 

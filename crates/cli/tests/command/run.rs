@@ -175,5 +175,5 @@ fn devices_are_listed() {
 
 #[test]
 fn help_explains_arguments() {
-    broadloom(&["run", "--help"]).exits(0).says(&["Arguments:", "f32[1024]:zero", "@in.npy", "Examples:", "--stats"]);
+    broadloom(&["run", "--help"]).exits(0).says(&["Forms of an argument:", "f32[1024]:zero", "@in.npy", "Examples:", "--stats"]);
 }
