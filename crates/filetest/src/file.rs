@@ -6,11 +6,12 @@
 
 use crate::Command;
 use crate::expand::{Replacement, expand};
+use crate::tolerance::Tolerance;
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// What the leading comment asks for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     /// `// test:` lines, in order.
     pub commands: Vec<Command>,
@@ -18,10 +19,12 @@ pub struct Settings {
     pub runs: Vec<String>,
     /// `// let:` lines: texts too long or too odd to stand in a file.
     pub replacements: Vec<Replacement>,
+    /// The `// tolerance:` line: how far floats may be from those expected.
+    pub tolerance: Option<Tolerance>,
 }
 
 /// One text with what to do and what must come out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// Its name, when the file has several.
     pub name: Option<String>,
@@ -38,7 +41,7 @@ pub struct Case {
 }
 
 /// A file of one or several cases.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TestFile {
     /// The cases, in order.
     pub cases: Vec<Case>,
@@ -185,6 +188,8 @@ impl Settings {
                 settings.runs.push(launch.trim().to_owned());
             } else if let Some(rest) = text.strip_prefix("let:") {
                 settings.replacements.push(Replacement::parse(rest).map_err(error)?);
+            } else if let Some(rest) = text.strip_prefix("tolerance:") {
+                settings.tolerance = Some(Tolerance::parse(rest).map_err(error)?);
             }
         }
         Ok(settings)
@@ -315,6 +320,7 @@ mod tests {
             ("// test: print\n// ----- a\n// ----- a\n", 3, "second case"),
             ("// test: print\n// ----- a b\n", 2, "name of a case"),
             ("// test: print\n// let: x\nx\n", 2, "let"),
+            ("// test: run\n// tolerance: a bit\nx\n", 2, "not a tolerance"),
         ] {
             let error = TestFile::parse(text).unwrap_err();
             assert!(error.line == line && error.message.contains(part), "{text:?}: {error}");

@@ -28,6 +28,7 @@ mod discover;
 mod expand;
 mod file;
 mod launches;
+mod tolerance;
 mod trials;
 
 pub use command::{Command, perform};
@@ -35,4 +36,5 @@ pub use devices::{DEVICES, DeviceEntry, Printed};
 pub use discover::{find_files, root};
 pub use expand::{MAX_TEXT, Replacement, expand};
 pub use file::{Case, FileError, Settings, TestFile};
+pub use tolerance::Tolerance;
 pub use trials::{bless, trials};
