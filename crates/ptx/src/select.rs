@@ -23,14 +23,22 @@ fn name_tail(row: &Row) -> impl Iterator<Item = &'static str> + use<> {
 }
 
 /// All forms that a root and its dotted words can mean, each with its modifiers in slots, in the order of the table.
-/// Rows with longer names come first.
+/// Rows with longer names come first. Forms whose modifiers would have to be put in another order count only when no
+/// form takes them as they stand.
 pub fn candidates(root: &str, words: &[&str]) -> Vec<(FormId, Modifiers)> {
+    let found = candidates_by(root, words, fill_in_order);
+    if found.is_empty() { candidates_by(root, words, fill_in_any_order) } else { found }
+}
+
+type Fill = fn(&[Slot], &[Modifier]) -> Option<Modifiers>;
+
+fn candidates_by(root: &str, words: &[&str], fill: Fill) -> Vec<(FormId, Modifiers)> {
     let mut found = vec![];
     for row in rows(root) {
         let Some(rest) = without_name(row, words) else { continue };
         let Some(modifiers) = rest.iter().map(|word| Modifier::from_text(word)).collect::<Option<Vec<_>>>() else { continue };
         for form in row.forms() {
-            found.extend(fill_slots(form.get().slots, &modifiers).map(|slots| (form, slots)));
+            found.extend(fill(form.get().slots, &modifiers).map(|slots| (form, slots)));
         }
     }
     found
@@ -47,27 +55,56 @@ fn without_name<'w>(row: &Row, words: &[&'w str]) -> Option<Vec<&'w str>> {
     Some(rest)
 }
 
-/// The modifiers laid into slots, or `None` if they do not fit: in their order, else each in the first free slot that has
-/// it, since NVIDIA's compilers write `atom.add.acquire.gpu.u32` for `atom.acquire.gpu.add.u32`. Types keep their order:
-/// `cvt.sat.s8.u8` is no `cvt.sat.u8.s8`.
+/// The modifiers laid into slots, or `None` if they do not fit: in their order, else in any.
 pub fn fill_slots(slots: &[Slot], modifiers: &[Modifier]) -> Option<Modifiers> {
+    fill_in_order(slots, modifiers).or_else(|| fill_in_any_order(slots, modifiers))
+}
+
+fn fill_in_order(slots: &[Slot], modifiers: &[Modifier]) -> Option<Modifiers> {
     let mut filled = Modifiers::new();
-    if fill(slots, modifiers, &mut filled) {
-        return Some(filled);
-    }
+    fill(slots, modifiers, &mut filled).then_some(filled)
+}
+
+/// Each modifier in the first free slot that has it, since NVIDIA's compilers write `atom.add.acquire.gpu.u32` for
+/// `atom.acquire.gpu.add.u32`. Words whose order means something keep it: `cvt.sat.s8.u8` is no `cvt.sat.u8.s8`.
+fn fill_in_any_order(slots: &[Slot], modifiers: &[Modifier]) -> Option<Modifiers> {
     let mut filled: Modifiers = slots.iter().map(|_| None).collect();
-    let mut behind_last_type = 0;
+    let mut behind_last = [0; Sequence::COUNT];
     for modifier in modifiers {
-        let is_type = modifier.ty().is_some();
-        let first = if is_type { behind_last_type } else { 0 };
+        let sequence = Sequence::of(*modifier).map(|sequence| sequence as usize);
+        let first = sequence.map_or(0, |sequence| behind_last[sequence]);
         let at = (first..slots.len()).find(|&at| filled[at].is_none() && slots[at].choices.contains(modifier))?;
         filled[at] = Some(*modifier);
-        if is_type {
-            behind_last_type = at + 1;
+        if let Some(sequence) = sequence {
+            behind_last[sequence] = at + 1;
         }
     }
     let complete = slots.iter().zip(&filled).all(|(slot, place)| slot.optional || place.is_some());
     complete.then_some(filled)
+}
+
+/// Kinds of modifiers that say different things by their order.
+#[derive(Clone, Copy)]
+enum Sequence {
+    /// Of the result, then of the operands.
+    Types,
+    /// Of matrix A, then of matrix B.
+    Layouts,
+    /// Where a copy goes, then where it comes from.
+    Spaces,
+}
+
+impl Sequence {
+    const COUNT: usize = 3;
+
+    fn of(modifier: Modifier) -> Option<Sequence> {
+        match modifier.text() {
+            "row" | "col" => Some(Sequence::Layouts),
+            _ if modifier.ty().is_some() => Some(Sequence::Types),
+            _ if modifier.space().is_some() => Some(Sequence::Spaces),
+            _ => None,
+        }
+    }
 }
 
 fn fill(slots: &[Slot], modifiers: &[Modifier], filled: &mut Modifiers) -> bool {
@@ -207,6 +244,15 @@ mod tests {
         assert_eq!(candidates("cvt", &["sat", "s8", "u8"]).len(), 1);
         assert!(candidates("add", &["f33"]).is_empty());
         assert!(candidates("nothing", &[]).is_empty());
+    }
+
+    #[test]
+    fn the_order_of_types_and_layouts_is_kept() {
+        let narrowed = candidates("cvt", &["sat", "s8", "u32"]);
+        assert_eq!(narrowed.len(), 1);
+        assert_eq!(narrowed[0].1.iter().flatten().map(|modifier| modifier.text()).collect::<Vec<_>>(), ["sat", "s8", "u32"]);
+        assert!(candidates("mma", &["sync", "aligned", "m16n8k16", "col", "row", "f32", "f16", "f16", "f32"]).is_empty());
+        assert!(!candidates("mma", &["sync", "aligned", "row", "col", "m16n8k16", "f32", "f16", "f16", "f32"]).is_empty());
     }
 
     #[test]
