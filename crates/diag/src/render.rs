@@ -1,22 +1,27 @@
 //! Diagnostics as text: the source line, a caret, notes and help.
 //!
 //! Only the lines around a label reach the renderer, and of very long lines only the part around it, so that an error in
-//! a huge or hostile file costs no more than one in a small file.
+//! a huge or hostile file costs no more than one in a small file. Labels near each other are shown in one piece of the source.
 
-use crate::{Diagnostic, Diagnostics, Label, Severity, Sources};
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use crate::{Diagnostic, Diagnostics, Label, Position, Severity, Sources};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use std::fmt::Write as _;
 use std::ops::Range;
 
 /// Bytes of a line shown on each side of a label before the line is cut.
 const MARGIN: usize = 200;
 
-/// A cut-out of a source that holds one label.
+/// Lines between labels that are shown in one piece.
+const NEAR: usize = 30;
+
+/// A cut-out of a source that holds one label, or several near each other.
 struct Window<'a> {
     name: &'a str,
     text: &'a str,
     first_line: usize,
-    marked: Range<usize>,
+    /// Line and column of the first mark, when the line is cut and the renderer cannot know them.
+    cut: Option<Position>,
+    marks: Vec<(AnnotationKind, Range<usize>, &'a str)>,
 }
 
 impl Sources {
@@ -48,17 +53,20 @@ impl Sources {
         let mut group = Group::with_title(title);
         let primary = diagnostic.primary.iter().map(|label| (AnnotationKind::Primary, label));
         let others = diagnostic.labels.iter().map(|label| (AnnotationKind::Context, label));
-        let mut windows: Vec<(AnnotationKind, &Label, Window<'_>)> = vec![];
-        for (kind, label) in primary.chain(others) {
-            windows.extend(self.window(label).map(|window| (kind, label, window)));
-        }
-        for (kind, label, window) in &windows {
-            let mut mark = kind.span(window.marked.clone());
-            if !label.text.is_empty() {
-                mark = mark.label(label.text.as_str());
+        for window in self.windows(primary.chain(others).collect()) {
+            let marks = window.marks.into_iter().map(|(kind, place, text)| {
+                let mark = kind.span(place);
+                if text.is_empty() { mark } else { mark.label(text) }
+            });
+            let mut snippet = Snippet::source(window.text).line_start(window.first_line);
+            match window.cut {
+                None => snippet = snippet.path(window.name),
+                Some(Position { line, column }) => {
+                    let origin = Origin::path(window.name).line(line as usize).char_column(column as usize);
+                    group = group.element(origin);
+                }
             }
-            let snippet = Snippet::source(window.text).path(window.name).line_start(window.first_line).annotation(mark);
-            group = group.element(snippet);
+            group = group.element(snippet.annotations(marks));
         }
         for note in &diagnostic.notes {
             group = group.element(Level::NOTE.message(note.as_str()));
@@ -71,20 +79,49 @@ impl Sources {
         text
     }
 
-    fn window(&self, label: &Label) -> Option<Window<'_>> {
+    /// All labels in one window where they are near each other, else each in its own.
+    fn windows<'a>(&'a self, labels: Vec<(AnnotationKind, &'a Label)>) -> Vec<Window<'a>> {
+        let together = self.shared_window(&labels);
+        together.map_or_else(|| labels.into_iter().filter_map(|(kind, label)| self.window(kind, label)).collect(), |w| vec![w])
+    }
+
+    fn shared_window<'a>(&'a self, labels: &[(AnnotationKind, &'a Label)]) -> Option<Window<'a>> {
+        let [(_, first), _, ..] = labels else { return None };
+        let source = self.get(first.span.source)?;
+        let line_of = |label: &Label| source.line_of(source.clip(label.span.start as usize));
+        let lines: Vec<usize> = labels.iter().map(|(_, label)| line_of(label)).collect();
+        let (top, bottom) = (*lines.iter().min()?, *lines.iter().max()?);
+        let (start, end) = (source.line_start(top), source.line_start(bottom + 1));
+        let near = labels.iter().all(|(_, label)| label.span.source == first.span.source) && bottom - top <= NEAR;
+        if !near || (top..=bottom).any(|line| source.line_start(line + 1) - source.line_start(line) > 2 * MARGIN) {
+            return None;
+        }
+        let mut marks = vec![];
+        for ((kind, label), line) in labels.iter().zip(lines) {
+            let last = source.line_end(line);
+            let from = source.clip(label.span.start as usize).min(last);
+            let to = source.clip(label.span.end as usize).clamp(from, last);
+            marks.push((*kind, from - start..to - start, label.text.as_str()));
+        }
+        let text = source.text()[start..end].trim_end_matches(['\n', '\r']);
+        Some(Window { name: source.name(), text, first_line: top + 1, cut: None, marks })
+    }
+
+    fn window<'a>(&'a self, kind: AnnotationKind, label: &'a Label) -> Option<Window<'a>> {
         let source = self.get(label.span.source)?;
         let text = source.text();
         let start = source.clip(label.span.start as usize);
         let line = source.line_of(start);
-        let (line_start, line_end) = (source.line_start(line), source.line_start(line + 1));
         // A label that runs over several lines is shown on its first: that is where a person starts to read.
-        let last = line_start + text[line_start..line_end].trim_end_matches(['\n', '\r']).len();
+        let (line_start, last) = (source.line_start(line), source.line_end(line));
         let start = start.min(last);
         let end = source.clip(label.span.end as usize).clamp(start, last.min(start + MARGIN).max(start));
         let end = source.clip(end);
         let from = if start - line_start > MARGIN { source.clip(start - MARGIN) } else { line_start };
         let to = source.clip(last.min(end + MARGIN)).max(end);
-        Some(Window { name: source.name(), text: &text[from..to], first_line: line + 1, marked: start - from..end - from })
+        let marks = vec![(kind, start - from..end - from, label.text.as_str())];
+        let cut = (from > line_start).then(|| source.position(start as u32));
+        Some(Window { name: source.name(), text: &text[from..to], first_line: line + 1, cut, marks })
     }
 }
 
@@ -109,6 +146,23 @@ mod tests {
     }
 
     #[test]
+    fn labels_near_each_other_share_a_piece() {
+        let mut sources = Sources::new();
+        let text = "first a\n".to_owned() + &"between\n".repeat(9) + "second a\n" + &"far\n".repeat(99) + "third a\n";
+        let id = sources.add("a.ptx", text.as_str());
+        let span = |word: &str| {
+            let start = text.find(word).unwrap() as u32;
+            sources.span(id, start, start + word.len() as u32)
+        };
+        let error = Diagnostic::error(Code("T0001"), "m").at(span("second"), "again");
+        let near = sources.render(&error.clone().label(span("first"), "before"));
+        assert_eq!(near.matches("a.ptx").count(), 1, "{near}");
+        assert!(near.find("before") < near.find("again"), "{near}");
+        let far = sources.render(&error.label(span("third"), "later"));
+        assert_eq!(far.matches("a.ptx").count(), 2, "{far}");
+    }
+
+    #[test]
     fn survives_spans_that_point_nowhere() {
         let mut sources = Sources::new();
         let id = sources.add("a.ptx", "üü");
@@ -126,6 +180,7 @@ mod tests {
         let id = sources.add("a.ptx", "x".repeat(1 << 20));
         let text = sources.render(&Diagnostic::error(Code("T0001"), "m").at(sources.span(id, 500_000, 600_000), "here"));
         assert!(text.len() < 4096);
+        assert!(text.contains("a.ptx:1:500001"), "{text}");
     }
 
     #[test]

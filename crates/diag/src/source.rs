@@ -112,6 +112,12 @@ impl Source {
         self.line_starts.get(index).map_or(self.text.len(), |&start| start as usize)
     }
 
+    /// One past the last byte of a line, its end not counted, by index from 0.
+    pub(crate) fn line_end(&self, index: usize) -> usize {
+        let start = self.line_start(index);
+        start + self.text[start..self.line_start(index + 1)].trim_end_matches(['\n', '\r']).len()
+    }
+
     /// The nearest character boundary at or below an offset.
     pub(crate) fn clip(&self, offset: usize) -> usize {
         let mut offset = offset.min(self.text.len());
