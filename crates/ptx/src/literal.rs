@@ -6,15 +6,24 @@ use std::fmt;
 /// Why a constant cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LiteralError {
-    /// A digit that the base does not have.
-    Digit,
+    /// A letter that the base does not have as a digit.
+    Digit {
+        /// The letter.
+        letter: char,
+        /// The base.
+        base: u32,
+    },
+    /// A base and no digits.
+    NoDigits,
+    /// A float that cannot be read.
+    Float,
     /// More than 64 bits.
     TooLarge,
     /// `0f` without 8 or `0d` without 16 hexadecimal digits.
     FloatDigits,
 }
 
-/// Reads a constant that starts with a digit.
+/// Reads a constant that starts with a digit, or with the point of a float.
 pub(crate) fn read(text: &str) -> Result<Imm, LiteralError> {
     let bytes = text.as_bytes();
     if bytes.len() > 1 && bytes[0] == b'0' {
@@ -26,7 +35,7 @@ pub(crate) fn read(text: &str) -> Result<Imm, LiteralError> {
     }
     let is_hex = bytes.len() > 1 && bytes[0] == b'0' && matches!(bytes[1], b'x' | b'X');
     if !is_hex && bytes.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E')) {
-        return text.parse::<f64>().map(|value| Imm::F64(value.to_bits())).map_err(|_| LiteralError::Digit);
+        return text.parse::<f64>().map(|value| Imm::F64(value.to_bits())).map_err(|_| LiteralError::Float);
     }
     let digits = text.strip_suffix(['U', 'u']).unwrap_or(text);
     let (base, digits) = match digits.as_bytes() {
@@ -40,11 +49,11 @@ pub(crate) fn read(text: &str) -> Result<Imm, LiteralError> {
 
 fn integer(digits: &str, base: u32) -> Result<u64, LiteralError> {
     if digits.is_empty() {
-        return Err(LiteralError::Digit);
+        return Err(LiteralError::NoDigits);
     }
     let mut value: u64 = 0;
     for letter in digits.chars() {
-        let digit = letter.to_digit(base).ok_or(LiteralError::Digit)?;
+        let digit = letter.to_digit(base).ok_or(LiteralError::Digit { letter, base })?;
         value = value.checked_mul(u64::from(base)).and_then(|v| v.checked_add(u64::from(digit))).ok_or(LiteralError::TooLarge)?;
     }
     Ok(value)
@@ -54,7 +63,7 @@ fn float_bits(digits: &str, count: usize) -> Result<u64, LiteralError> {
     if digits.len() != count || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(LiteralError::FloatDigits);
     }
-    u64::from_str_radix(digits, 16).map_err(|_| LiteralError::Digit)
+    u64::from_str_radix(digits, 16).map_err(|_| LiteralError::FloatDigits)
 }
 
 impl fmt::Display for Imm {
@@ -94,16 +103,19 @@ mod tests {
         assert_eq!(read("0f3F800000"), Ok(Imm::F32(0x3f80_0000)));
         assert_eq!(read("0d3FF0000000000000"), Ok(Imm::F64(1f64.to_bits())));
         assert_eq!(read("1.5e3"), Ok(Imm::F64(1500f64.to_bits())));
+        assert_eq!(read("2."), Ok(Imm::F64(2f64.to_bits())));
+        assert_eq!(read(".5"), Ok(Imm::F64(0.5f64.to_bits())));
     }
 
     #[test]
     fn refuses_the_rest() {
         assert_eq!(read("18446744073709551616"), Err(LiteralError::TooLarge));
-        assert_eq!(read("08"), Err(LiteralError::Digit));
-        assert_eq!(read("0x"), Err(LiteralError::Digit));
+        assert_eq!(read("08"), Err(LiteralError::Digit { letter: '8', base: 8 }));
+        assert_eq!(read("0x"), Err(LiteralError::NoDigits));
+        assert_eq!(read("1.5f"), Err(LiteralError::Float));
         assert_eq!(read("0f3F8"), Err(LiteralError::FloatDigits));
         assert_eq!(read("0d3F800000"), Err(LiteralError::FloatDigits));
-        assert_eq!(read("12ab"), Err(LiteralError::Digit));
+        assert_eq!(read("12ab"), Err(LiteralError::Digit { letter: 'a', base: 10 }));
     }
 
     #[test]

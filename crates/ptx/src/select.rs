@@ -207,7 +207,9 @@ pub fn nearest<'a>(word: &str, words: impl Iterator<Item = &'a str>) -> Option<&
     if word.len() > 64 {
         return None;
     }
-    let limit = (word.chars().count() / 3).clamp(1, 2);
+    // A third of the letters may be wrong, but never all.
+    let letters = word.chars().count();
+    let limit = (letters / 3).clamp(1, 2).min(letters.saturating_sub(1));
     words.map(|other| (distance(word, other), other)).filter(|(distance, _)| *distance <= limit).min().map(|(_, other)| other)
 }
 
@@ -240,6 +242,8 @@ mod tests {
         assert!(!candidates("add", &["rn", "ftz", "f32"]).is_empty());
         assert!(!candidates("bar", &["warp", "sync"]).is_empty());
         assert!(!candidates("atom", &["add", "acquire", "gpu", "u32"]).is_empty());
+        assert!(!candidates("cvt", &["f32", "rn", "s32"]).is_empty());
+        assert!(candidates("cvt", &["s32", "rn", "f32"]).is_empty());
         assert!(candidates("add", &["rn", "rz", "f32"]).is_empty());
         assert_eq!(candidates("cvt", &["sat", "s8", "u8"]).len(), 1);
         assert!(candidates("add", &["f33"]).is_empty());

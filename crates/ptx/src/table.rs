@@ -328,8 +328,34 @@ impl Modifier {
 }
 
 impl Form {
-    /// The operands as a person would write them: `d, a, [b]`.
-    pub fn operand_notation(&self) -> String {
+    /// How it is written: `add[.rn|.rz|.rm|.rp][.ftz][.sat].f32 d, a, b`. What may be left out stands in brackets.
+    pub fn syntax(&self) -> String {
+        const SHOWN: usize = 8;
+        let mut text = self.opcode.name().to_owned();
+        for slot in self.slots {
+            let mut choices: Vec<String> = slot.choices.iter().take(SHOWN).map(|choice| format!(".{}", choice.text())).collect();
+            if slot.choices.len() > SHOWN {
+                choices.push("…".to_owned());
+            }
+            let (open, close) = match (slot.optional, choices.len()) {
+                (true, _) => ("[", "]"),
+                (false, 1) => ("", ""),
+                (false, _) => ("{", "}"),
+            };
+            text.push_str(open);
+            text.push_str(&choices.join("|"));
+            text.push_str(close);
+        }
+        let operands = self.operand_notation(&[]);
+        if !operands.is_empty() {
+            text.push(' ');
+            text.push_str(&operands);
+        }
+        text
+    }
+
+    /// The operands as a person would write them: `d, a, [b]`; vectors as long as the modifiers say.
+    pub fn operand_notation(&self, modifiers: &[Option<Modifier>]) -> String {
         let mut text = String::new();
         let mut open = 0;
         for (index, spec) in self.operands.iter().enumerate() {
@@ -340,12 +366,23 @@ impl Form {
             if index > 0 {
                 text.push_str(if spec.paired { "|" } else { ", " });
             }
-            text.push_str(&match (spec.kind, spec.length) {
-                (OperandKind::Memory, _) => format!("[{}]", spec.name),
-                (OperandKind::Texture | OperandKind::Tensor, _) => format!("[{}, {{…}}]", spec.name),
-                (_, Length::Exactly(count)) => format!("{{{}0, …}} ({count} of them)", spec.name),
-                (_, Length::Parts) => format!("{{{}0, …}}", spec.name),
-                (_, Length::One | Length::Any | Length::Slot(_)) => spec.name.to_owned(),
+            let count = match spec.length {
+                Length::One | Length::Any | Length::Parts => None,
+                Length::Exactly(count) => Some(count),
+                Length::Slot(slot) => modifiers.get(usize::from(slot)).copied().flatten().and_then(Modifier::vector_length),
+            };
+            let name = spec.name;
+            text.push_str(&match (spec.kind, spec.length, count) {
+                (OperandKind::Call, ..) => "[(results), ]function[, (arguments)][, prototype]".to_owned(),
+                (OperandKind::Memory, ..) => format!("[{name}]"),
+                (OperandKind::Texture | OperandKind::Tensor, ..) => format!("[{name}, {{…}}]"),
+                (_, Length::Parts, _) => format!("{{{name}0, …}}"),
+                (_, _, Some(count @ 5..)) => format!("{{{name}0, …, {name}{}}}", count - 1),
+                (_, _, Some(count)) => {
+                    let names: Vec<String> = (0..count).map(|number| format!("{name}{number}")).collect();
+                    format!("{{{}}}", names.join(", "))
+                }
+                (_, Length::One | Length::Any | Length::Slot(_) | Length::Exactly(_), None) => name.to_owned(),
             });
             if optional && spec.paired {
                 text.push(']');

@@ -194,6 +194,26 @@ impl Type {
         }
     }
 
+    /// The type that someone means who writes the name of another language.
+    pub(crate) fn meant(name: &str) -> Option<&'static str> {
+        Some(match name {
+            "i8" | "char" | "int8" => "s8",
+            "i16" | "short" | "int16" => "s16",
+            "i32" | "int" | "int32" => "s32",
+            "i64" | "long" | "int64" => "s64",
+            "byte" | "uchar" | "uint8" | "bool" => "u8",
+            "ushort" | "uint16" => "u16",
+            "uint" | "unsigned" | "uint32" => "u32",
+            "ulong" | "uint64" => "u64",
+            "half" | "float16" => "f16",
+            "bfloat16" => "bf16",
+            "float" | "float32" => "f32",
+            "double" | "float64" => "f64",
+            "i1" | "predicate" => "pred",
+            _ => return None,
+        })
+    }
+
     /// The untyped bits of a width that a register can have.
     pub const fn bits_of(bits: u32) -> Option<Type> {
         Some(match bits {

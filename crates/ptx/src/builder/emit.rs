@@ -275,7 +275,7 @@ impl FunctionBuilder {
         let message = format!("in `{function}`: `{name}` does not take {sources} such sources with {results}");
         let mut diagnostic = Diagnostic::error(codes::BAD_OPERANDS, message);
         for (form, _) in found.iter().take(3) {
-            diagnostic = diagnostic.note(format!("it is written `{name} {}`", form.get().operand_notation()));
+            diagnostic = diagnostic.note(format!("it is written `{name} {}`", form.get().operand_notation(&[])));
         }
         self.report(diagnostic);
     }

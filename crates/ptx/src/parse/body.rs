@@ -3,12 +3,15 @@
 use super::lexer::{TokenKind, shorten};
 use super::names::{Entry, Names};
 use super::{MAX_DEPTH, Parsed, Parser, codes};
-use crate::inst::{InstData, Operand};
-use crate::module::{Block, Function, Linkage, Loc, LocData, Signature, TargetList};
-use crate::types::Space;
+use crate::inst::{InstData, Operand, Symbol};
+use crate::module::{Block, Func, Function, Linkage, Loc, LocData, Param, Signature, TargetList, Variable};
+use crate::types::{Space, Type};
 use broadloom_diag::{Diagnostic, Span};
 use cranelift_entity::PrimaryMap;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+/// The most labels of one `.branchtargets` list.
+const MAX_TARGETS: usize = 1 << 16;
 
 /// A function while its body is read.
 pub(super) struct Body<'f, 'a> {
@@ -19,6 +22,8 @@ pub(super) struct Body<'f, 'a> {
     locs: HashMap<LocData, Loc>,
     /// A `.loc` that no instruction has used so far.
     fresh_loc: Option<LocData>,
+    /// Labels that the text has further on, once someone asked.
+    labels: Option<HashSet<&'a str>>,
 }
 
 impl Body<'_, '_> {
@@ -57,7 +62,7 @@ impl Body<'_, '_> {
 
 impl<'a> Parser<'a> {
     pub(super) fn body(&mut self, function: &mut Function, names: Names<'a>, head: Span) -> Parsed<()> {
-        let mut body = Body { function, names, block: None, loc: None, locs: HashMap::new(), fresh_loc: None };
+        let mut body = Body { function, names, block: None, loc: None, locs: HashMap::new(), fresh_loc: None, labels: None };
         let open = self.expect(b'{')?;
         let floor = body.names.depth();
         let mut braces = vec![open];
@@ -68,7 +73,7 @@ impl<'a> Parser<'a> {
             match self.kind() {
                 TokenKind::End => {
                     let opened = braces.last().copied().unwrap_or(head);
-                    let place = self.here();
+                    let place = self.end_place();
                     return Err(self.report(
                         Diagnostic::error(codes::UNBALANCED, "the file ends inside of a function")
                             .at(place, "expected `}`")
@@ -98,23 +103,30 @@ impl<'a> Parser<'a> {
                 _ => {
                     let before = self.at;
                     if self.statement(&mut body).is_err() {
-                        self.recover();
+                        self.recover_statement(before);
+                        // Something that can only stand at the top: the closing brace is missing.
+                        if self.starts_item() {
+                            self.stopped_at_item = true;
+                            return Err(super::Reported);
+                        }
                         if self.at == before {
                             self.bump();
-                        }
-                        // Something that can only stand at the top: the closing brace is missing.
-                        if matches!(self.dotted(), Some("entry" | "func" | "visible" | "version")) {
-                            return Err(super::Reported);
                         }
                     }
                 }
             }
         }
         for (name, span) in body.names.undefined_labels() {
-            self.report(
-                Diagnostic::error(codes::UNDEFINED_LABEL, format!("no label `{}` in this function", shorten(name)))
-                    .at(span, "no such label"),
-            );
+            let message = format!("no label `{}` in this function", shorten(name));
+            let diagnostic = Diagnostic::error(codes::UNDEFINED_LABEL, message).at(span, "no such label");
+            let diagnostic = match (body.names.label_place(name), body.names.nearest_label(name)) {
+                (Some(inner), _) => {
+                    diagnostic.label(inner, "this one is in an inner scope, which jumps from outside do not reach")
+                }
+                (None, Some(near)) => diagnostic.help(format!("did you mean `{near}`?")),
+                (None, None) => diagnostic,
+            };
+            self.report(diagnostic);
         }
         if body.function.layout.is_empty() {
             body.current();
@@ -146,7 +158,7 @@ impl<'a> Parser<'a> {
         match self.dotted() {
             Some("branchtargets") => return self.branch_targets(body, name, span),
             Some("callprototype") => return self.call_prototype(body, name, span),
-            Some("calltargets") => return self.call_targets(),
+            Some("calltargets") => return self.call_targets(body, name, span),
             _ => {}
         }
         match body.names.define_label(body.function, name, span) {
@@ -163,25 +175,68 @@ impl<'a> Parser<'a> {
         let mut blocks = vec![];
         loop {
             let (label, place) = self.expect_name("a label")?;
-            // `L<4>` stands for `L0` to `L3`.
-            if self.eat(b'<') {
-                return Err(self.unexpected("labels one by one"));
+            if self.is_sign(b'<') {
+                self.label_range(body, label, place, &mut blocks)?;
+            } else {
+                blocks.push(body.names.want_label(body.function, label, place));
             }
-            blocks.push(body.names.want_label(body.function, label, place));
+            if blocks.len() > MAX_TARGETS {
+                let message = format!("more than {MAX_TARGETS} labels");
+                return Err(self.report(Diagnostic::error(codes::LIMIT, message).at(span, "in this list")));
+            }
             if !self.eat(b',') {
                 break;
             }
         }
-        self.expect(b';')?;
+        self.expect_end(b';')?;
         let list = TargetList { name: body.names.make_name(name), blocks };
         let targets = body.function.targets.push(list);
         body.names.declare(name, Entry::Targets(targets), span).map_err(|earlier| self.duplicate(name, span, earlier))
     }
 
+    /// `L<4>`, which stands for `L0` to `L3`.
+    fn label_range(&mut self, body: &mut Body<'_, 'a>, prefix: &str, place: Span, blocks: &mut Vec<Block>) -> Parsed<()> {
+        self.expect(b'<')?;
+        let count = self.expect_integer("a number of labels")?;
+        self.expect(b'>')?;
+        if count > MAX_TARGETS as u64 {
+            let message = format!("more than {MAX_TARGETS} labels");
+            return Err(self.report(Diagnostic::error(codes::LIMIT, message).at(place, "in this range")));
+        }
+        let labels = body.labels.take().unwrap_or_else(|| self.labels_ahead());
+        for number in 0..count {
+            let wanted = format!("{prefix}{number}");
+            match (labels.get(wanted.as_str()), body.names.find_label(&wanted)) {
+                (_, Some(block)) => blocks.push(block),
+                (Some(name), None) => blocks.push(body.names.want_label(body.function, name, place)),
+                (None, None) => {
+                    let message = format!("no label `{}` in this function", shorten(&wanted));
+                    let label = format!("`{}<{count}>` stands for it", shorten(prefix));
+                    return Err(self.report(Diagnostic::error(codes::UNDEFINED_LABEL, message).at(place, label)));
+                }
+            }
+        }
+        body.labels = Some(labels);
+        Ok(())
+    }
+
+    /// All labels from here to the end of the function, as the text has them.
+    fn labels_ahead(&self) -> HashSet<&'a str> {
+        let rest = self.tokens[self.at..].windows(2);
+        let function =
+            rest.take_while(|pair| pair[0].kind != TokenKind::Dotted || !matches!(self.word_of(pair[0]), "entry" | "func"));
+        let labels = function.filter(|pair| pair[0].kind == TokenKind::Name && pair[1].kind == TokenKind::Sign(b':'));
+        labels.map(|pair| self.text_of(pair[0])).collect()
+    }
+
     fn call_prototype(&mut self, body: &mut Body<'_, 'a>, name: &'a str, span: Span) -> Parsed<()> {
         self.bump();
         let results = if self.is_sign(b'(') { self.prototype_params()? } else { vec![] };
-        self.expect_name("`_`")?;
+        let (name_inside, place) = self.expect_name("`_`")?;
+        if name_inside != "_" {
+            let message = format!("a prototype has no name inside, but `_`: found `{}`", shorten(name_inside));
+            return Err(self.report(Diagnostic::error(codes::UNEXPECTED, message).at(place, "expected `_`")));
+        }
         let params = if self.is_sign(b'(') { self.prototype_params()? } else { vec![] };
         let mut directives = vec![];
         self.function_directives(&mut directives)?;
@@ -191,14 +246,56 @@ impl<'a> Parser<'a> {
         body.names.declare(name, Entry::Proto(proto), span).map_err(|earlier| self.duplicate(name, span, earlier))
     }
 
-    /// `.calltargets f, g;` only promises which functions a pointer can point to.
-    fn call_targets(&mut self) -> Parsed<()> {
-        let place = self.here();
-        Err(self.report(
-            Diagnostic::error(codes::UNKNOWN_DIRECTIVE, "`.calltargets` is not read")
-                .at(place, "")
-                .help("use `.callprototype`, as every compiler since PTX 2.1 does"),
-        ))
+    /// `.calltargets f, g;` promises which functions a pointer can point to. What counts for the call is how they look: it is
+    /// kept as the prototype that they share.
+    fn call_targets(&mut self, body: &mut Body<'_, 'a>, name: &'a str, span: Span) -> Parsed<()> {
+        self.bump();
+        let mut shared: Option<(Func, Span)> = None;
+        loop {
+            let (target, place) = self.expect_name("the name of a function")?;
+            let Some(Symbol::Func(func)) = self.globals.get(target).copied() else {
+                let message = format!("no function `{}` is declared", shorten(target));
+                return Err(self.report(Diagnostic::error(codes::UNDECLARED, message).at(place, "not declared before its use")));
+            };
+            let Some((first, first_place)) = shared else {
+                shared = Some((func, place));
+                if !self.eat(b',') {
+                    break;
+                }
+                continue;
+            };
+            if self.signature_of(body, func) != self.signature_of(body, first) {
+                let diagnostic = Diagnostic::error(codes::BAD_TYPE, "functions of one list have the same parameters and results");
+                return Err(self.report(diagnostic.at(place, "not like the first").label(first_place, "the first")));
+            }
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        self.expect_end(b';')?;
+        let Some((func, _)) = shared else { return Ok(()) };
+        let (results, params) = self.signature_of(body, func);
+        let proto = Signature { name: body.names.make_name(name), results, params, directives: vec![], span };
+        let proto = body.function.protos.push(proto);
+        body.names.declare(name, Entry::Proto(proto), span).map_err(|earlier| self.duplicate(name, span, earlier))
+    }
+
+    /// Results and parameters of a function as a prototype has them; the function being read is not in the module yet.
+    fn signature_of(&self, body: &Body<'_, 'a>, func: Func) -> (Vec<Variable>, Vec<Variable>) {
+        let known = &self.module.functions[func];
+        let function = if known.name.is_empty() { &*body.function } else { known };
+        let plain = |param: &Param| {
+            let (space, ty, shape) = match param {
+                Param::Memory(var) => (Space::Param, function.variables[*var].ty, Some(&function.variables[*var])),
+                Param::Reg(reg) => (Space::Reg, function.regs[*reg].ty, None),
+            };
+            let mut variable = Variable::new("_", space, ty);
+            if let Some(shape) = shape {
+                (variable.align, variable.vector, variable.dims) = (shape.align, shape.vector, shape.dims.clone());
+            }
+            variable
+        };
+        (function.results.iter().map(plain).collect(), function.params.iter().map(plain).collect())
     }
 
     fn body_directive(&mut self, body: &mut Body<'_, 'a>) -> Parsed<()> {
@@ -223,20 +320,43 @@ impl<'a> Parser<'a> {
                 Ok(())
             }
             Some("reg") => self.registers(body),
+            Some("version" | "target" | "address_size" | "section" | "alias") => {
+                let message = format!("`{}` stands at the top of a module, not in a function", self.text_of(self.token()));
+                Err(self.report(
+                    Diagnostic::error(codes::UNKNOWN_DIRECTIVE, message)
+                        .at(place, "inside of a function")
+                        .label(body.function.span, "is this function closed with `}`?"),
+                ))
+            }
+            // `.func` or `.entry` inside a body: the brace before it is missing.
+            Some(_) if self.starts_item() => Err(self.report(
+                Diagnostic::error(codes::UNBALANCED, "a function starts inside of another")
+                    .at(place, "expected `}` before this")
+                    .label(body.function.span, "this function is not closed"),
+            )),
+            Some(linkage @ ("visible" | "extern" | "weak" | "common")) if self.next_is_reg() => {
+                let message = format!("a register cannot be `.{linkage}`");
+                Err(self
+                    .report(Diagnostic::error(codes::WRONG_NAME, message).at(place, "registers belong to their function alone")))
+            }
             Some("visible" | "extern" | "weak" | "common") => {
                 let linkage = self.linkage();
                 self.local_variables(body, linkage)
             }
             Some(word) if Space::from_name(word).is_some() => self.local_variables(body, Linkage::Private),
-            // `.func` or `.entry` inside a body: the brace before it is missing.
-            Some("entry" | "func") => Err(self.report(
-                Diagnostic::error(codes::UNBALANCED, "a function starts inside of another")
-                    .at(place, "expected `}` before this")
-                    .label(body.function.span, "this function is not closed"),
-            )),
+            Some(word) if self.kind_ahead(1) == TokenKind::Sign(b':') => {
+                let diagnostic = Diagnostic::error(codes::UNEXPECTED, format!("`.{}` is not a label", shorten(word)));
+                Err(self.report(diagnostic.at(place, "a label has no dot").help(format!("write `{}:`", shorten(word)))))
+            }
             Some(word) => {
                 let message = format!("`.{}` has no meaning inside of a function", shorten(word));
-                Err(self.report(Diagnostic::error(codes::UNKNOWN_DIRECTIVE, message).at(place, "not known here")))
+                let diagnostic = Diagnostic::error(codes::UNKNOWN_DIRECTIVE, message);
+                let known = ["reg", "local", "shared", "param", "global", "const", "loc", "pragma"];
+                Err(self.report(match (Type::from_name(word), crate::select::nearest(word, known.into_iter())) {
+                    (Some(_), _) => diagnostic.at(place, "a type; an instruction starts with its name"),
+                    (None, Some(near)) => diagnostic.at(place, "not known here").help(format!("did you mean `.{near}`?")),
+                    (None, None) => diagnostic.at(place, "not known here"),
+                }))
             }
             None => Err(self.unexpected("a statement")),
         }
@@ -251,7 +371,7 @@ impl<'a> Parser<'a> {
                 return Err(self.report(Diagnostic::error(codes::BAD_TYPE, message).at(span, "no registers of this type exist")));
             }
             let declared = if self.eat(b'<') {
-                let count = self.expect_integer("how many registers")?;
+                let count = self.expect_integer("a number of registers")?;
                 self.expect(b'>')?;
                 body.names.declare_range(name, count, start.ty, span)
             } else if start.vector > 1 {
@@ -261,12 +381,31 @@ impl<'a> Parser<'a> {
                 body.names.declare(name, Entry::Reg { ty: start.ty, reg: None }, span)
             };
             declared.map_err(|earlier| self.duplicate(name, span, earlier))?;
+            if self.is_sign(b'=') || self.is_sign(b'[') {
+                let place = self.here();
+                let diagnostic = match self.eat(b'=') {
+                    true => Diagnostic::error(codes::BAD_INITIALISER, "a register has no initialiser").help(format!(
+                        "give it a value in the code: `mov{} {}, …;`",
+                        start.ty,
+                        shorten(name)
+                    )),
+                    false => Diagnostic::error(codes::BAD_TYPE, "there are no arrays of registers")
+                        .help(format!("`{0}<4>` declares `{0}0` to `{0}3`", shorten(name))),
+                };
+                return Err(self.report(diagnostic.at(place, "not for registers")));
+            }
             if !self.eat(b',') {
                 break;
             }
         }
-        self.expect(b';')?;
+        self.expect_end(b';')?;
         Ok(())
+    }
+
+    /// Whether `.reg` follows the next token.
+    fn next_is_reg(&self) -> bool {
+        let next = self.tokens[(self.at + 1).min(self.tokens.len() - 1)];
+        next.kind == TokenKind::Dotted && self.word_of(next) == "reg"
     }
 
     fn local_variables(&mut self, body: &mut Body<'_, 'a>, linkage: Linkage) -> Parsed<()> {
@@ -281,7 +420,7 @@ impl<'a> Parser<'a> {
                 break;
             }
         }
-        self.expect(b';')?;
+        self.expect_end(b';')?;
         Ok(())
     }
 }

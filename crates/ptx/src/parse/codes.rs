@@ -47,4 +47,6 @@ codes! {
     LIMIT = "P0018";
     /// An initialiser that does not fit.
     BAD_INITIALISER = "P0019";
+    /// Data that is no text.
+    BINARY = "P0020";
 }

@@ -34,7 +34,12 @@ impl<'a> Parser<'a> {
             Some("entry") => self.function(linkage, true),
             Some("func") => self.function(linkage, false),
             Some(word) if Space::from_name(word).is_some() => self.module_variables(linkage),
-            _ => Err(self.unexpected("`.entry`, `.func` or the state space of a variable")),
+            Some("visible" | "extern" | "weak" | "common") => {
+                let place = self.here();
+                let diagnostic = Diagnostic::error(codes::UNEXPECTED, "a second linkage");
+                Err(self.report(diagnostic.at(place, "expected `.entry`, `.func` or a state space such as `.global`")))
+            }
+            _ => Err(self.unexpected("`.entry`, `.func` or a state space such as `.global`")),
         }
     }
 
@@ -56,15 +61,15 @@ impl<'a> Parser<'a> {
             let (variable, name) = self.variable_rest(start.clone(), true)?;
             let span = variable.span;
             if matches!(variable.space, Space::Reg | Space::Param) {
-                let message = format!("a variable in `{}` cannot stand outside of a function", variable.space);
-                return Err(self.report(Diagnostic::error(codes::WRONG_NAME, message).at(span, "")));
+                let message = format!("`{}` can only be declared inside of a function", variable.space);
+                return Err(self.report(Diagnostic::error(codes::WRONG_NAME, message).at(span, "outside of any function")));
             }
             self.declare_global(name, span, variable)?;
             if !self.eat(b',') {
                 break;
             }
         }
-        self.expect(b';')?;
+        self.expect_end(b';')?;
         Ok(())
     }
 
@@ -113,45 +118,78 @@ impl<'a> Parser<'a> {
         let mut variable = Variable::new("", space, Type::B8);
         if matches!(space, Space::Const) && self.eat(b'[') {
             let bank = self.expect_u32("the number of a bank")?;
-            variable.bank = Some(u8::try_from(bank.min(255)).unwrap_or(u8::MAX));
+            if bank > 10 {
+                let message = format!("the banks of `.const` are 0 to 10, not {bank}");
+                let place = self.last();
+                return Err(self.report(Diagnostic::error(codes::LIMIT, message).at(place, "too large")));
+            }
+            variable.bank = Some(bank as u8);
             self.expect(b']')?;
+        } else if self.is_sign(b'[') {
+            let place = self.here();
+            let diagnostic = Diagnostic::error(codes::BAD_TYPE, format!("`{space}` has no banks"));
+            return Err(self.report(diagnostic.at(place, "only `.const` has")));
         }
         let mut ty = None;
         while let Some(word) = self.dotted() {
             let word_place = self.here();
             self.bump();
             match word {
-                "align" => variable.align = Some(self.alignment()?),
-                "v2" => variable.vector = 2,
-                "v4" => variable.vector = 4,
-                "v8" => variable.vector = 8,
+                "align" if ty.is_none() => variable.align = Some(self.alignment()?),
+                "v2" | "v4" if variable.vector == 1 => variable.vector = if word == "v2" { 2 } else { 4 },
                 "attribute" => self.attributes(&mut variable)?,
                 "ptr" => variable.pointer = Some(self.pointer()?),
                 word => match Type::from_name(word) {
                     Some(found) if ty.is_none() => ty = Some(found),
                     Some(_) => {
-                        return Err(self
-                            .report(Diagnostic::error(codes::BAD_TYPE, "a second type in one declaration").at(word_place, "")));
+                        let diagnostic = Diagnostic::error(codes::BAD_TYPE, "a second type in one declaration");
+                        return Err(self.report(diagnostic.at(word_place, "expected a name")));
                     }
-                    None => {
-                        let mut diagnostic = Diagnostic::error(codes::BAD_TYPE, format!("`.{}` is not a type", shorten(word)))
-                            .at(word_place, "expected a type such as `.f32`");
-                        if let Some(near) = crate::select::nearest(word, Type::ALL.iter().map(|ty| ty.name())) {
-                            diagnostic = diagnostic.help(format!("did you mean `.{near}`?"));
-                        }
-                        return Err(self.report(diagnostic));
-                    }
+                    None => return Err(self.no_type(word, word_place, ty.is_some())),
                 },
             }
         }
         match ty {
             Some(ty) => variable.ty = ty,
+            None if self.kind() == TokenKind::Name => return Err(self.no_type(self.text_of(self.token()), self.here(), false)),
             None => {
                 let diagnostic = Diagnostic::error(codes::BAD_TYPE, "a declaration without a type");
                 return Err(self.report(diagnostic.at(place, "expected a type such as `.f32` behind this")));
             }
         }
+        if variable.element_bytes() > 16 {
+            let message = format!("a vector has at most 128 bits, not {}", 8 * variable.element_bytes());
+            return Err(self.report(Diagnostic::error(codes::BAD_TYPE, message).at(place.to(self.last()), "too wide")));
+        }
         Ok(variable)
+    }
+
+    /// What is said of a word that stands where a type is needed or, behind one, a name.
+    fn no_type(&mut self, word: &str, place: Span, has_type: bool) -> super::Reported {
+        let vector =
+            word.strip_prefix('v').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit()));
+        let bad = |message: String, label: &str| Diagnostic::error(codes::BAD_TYPE, message).at(place, label);
+        let diagnostic = if matches!(word, "v2" | "v4") {
+            bad("a second length of the vector".to_owned(), "one is enough")
+        } else if vector {
+            bad(format!("`.{}` is not a length of vectors", shorten(word)), "expected `.v2` or `.v4`")
+        } else if Space::from_name(word).is_some() {
+            bad("a second state space".to_owned(), "expected a type such as `.f32`")
+        } else if has_type {
+            let diagnostic = bad(format!("expected a name, found `.{}`", shorten(word)), "expected a name");
+            match word {
+                "align" => diagnostic.help("`.align` stands before the type"),
+                _ => diagnostic.help("a name has no dot"),
+            }
+        } else {
+            let shown = &self.text[place.start as usize..place.end as usize];
+            let diagnostic = bad(format!("`{}` is not a type", shorten(shown)), "expected a type such as `.f32`");
+            match Type::meant(word).or_else(|| crate::select::nearest(word, Type::ALL.iter().map(|ty| ty.name()))) {
+                Some(near) => diagnostic.help(format!("did you mean `.{near}`?")),
+                None => diagnostic,
+            }
+        };
+        self.report(diagnostic)
     }
 
     fn alignment(&mut self) -> Parsed<u32> {
@@ -217,7 +255,7 @@ impl<'a> Parser<'a> {
         self.dimensions(&mut variable)?;
         if !variable.ty.is_memory() && variable.space != Space::Reg {
             let message = format!("a variable cannot have the type `{}`", variable.ty);
-            return Err(self.report(Diagnostic::error(codes::BAD_TYPE, message).at(span, "no such values live in memory")));
+            return Err(self.report(Diagnostic::error(codes::BAD_TYPE, message).at(span, "there are no such values in memory")));
         }
         if variable.bytes().is_none() {
             return Err(
@@ -225,7 +263,10 @@ impl<'a> Parser<'a> {
             );
         }
         if may_init && self.eat(b'=') {
-            variable.init = Some(self.initialiser(0)?);
+            self.declaring = Some(name);
+            let init = self.initialiser(0);
+            self.declaring = None;
+            variable.init = Some(init?);
         }
         Ok((variable, name))
     }
@@ -234,15 +275,28 @@ impl<'a> Parser<'a> {
         while self.eat(b'[') {
             if variable.dims.len() >= MAX_DEPTH {
                 let place = self.last();
-                return Err(self.report(Diagnostic::error(codes::LIMIT, "too many dimensions").at(place, "")));
+                let message = format!("an array has at most {MAX_DEPTH} dimensions");
+                return Err(self.report(Diagnostic::error(codes::LIMIT, message).at(place, "one too many")));
             }
+            let place = self.here();
             let size = if self.is_sign(b']') {
+                if !variable.dims.is_empty() {
+                    let diagnostic = Diagnostic::error(codes::BAD_TYPE, "only the first dimension of an array can be left open");
+                    return Err(self.report(diagnostic.at(place, "expected a number")));
+                }
                 None
             } else {
-                let place = self.here();
                 match self.integer_expression()? {
                     size if size >= 0 => Some(size as u64),
-                    _ => return Err(self.report(Diagnostic::error(codes::BAD_TYPE, "an array of a negative size").at(place, ""))),
+                    size => {
+                        let negative = self.text_of(self.tokens[self.at - 1]).parse::<u64>() != Ok(size as u64);
+                        let diagnostic = match negative {
+                            true => Diagnostic::error(codes::BAD_TYPE, "an array of a negative size"),
+                            false => Diagnostic::error(codes::LIMIT, "an array larger than 64 bits can count"),
+                        };
+                        let place = place.to(self.last());
+                        return Err(self.report(diagnostic.at(place, if negative { "negative" } else { "too large" })));
+                    }
                 }
             };
             variable.dims.push(size);
@@ -254,18 +308,27 @@ impl<'a> Parser<'a> {
     fn initialiser(&mut self, depth: usize) -> Parsed<Init> {
         if depth > MAX_DEPTH {
             let place = self.here();
-            return Err(self.report(Diagnostic::error(codes::LIMIT, "an initialiser nested too deep").at(place, "")));
+            let message = format!("an initialiser nested deeper than {MAX_DEPTH} levels");
+            return Err(self.report(Diagnostic::error(codes::LIMIT, message).at(place, "too deep")));
         }
         if self.eat(b'{') {
             let mut list = vec![];
-            while !self.is_sign(b'}') {
+            if self.eat(b'}') {
+                return Ok(Init::List(list));
+            }
+            loop {
                 list.push(self.initialiser(depth + 1)?);
                 if !self.eat(b',') {
                     break;
                 }
             }
-            self.expect(b'}')?;
+            self.expect_end(b'}')?;
             return Ok(Init::List(list));
+        }
+        if self.kind() == TokenKind::Text {
+            let place = self.here();
+            let diagnostic = Diagnostic::error(codes::BAD_INITIALISER, "a string cannot initialise a variable");
+            return Err(self.report(diagnostic.at(place, "a string").help("write its bytes: `{104, 101, 121, 0}` of type `.b8`")));
         }
         if self.kind() == TokenKind::Name && self.text_of(self.token()) != "WARP_SZ" {
             return self.address_initialiser(None);
@@ -290,7 +353,15 @@ impl<'a> Parser<'a> {
             self.bump();
             (name, span) = self.expect_name("a name")?;
         }
-        let symbol = self.globals.get(name).copied();
+        // A variable of the module may hold its own address.
+        let own = || (self.declaring == Some(name)).then(|| Symbol::Var(self.module.variables.next_key()));
+        let symbol = self.globals.get(name).copied().or_else(own);
+        if symbol.is_none() {
+            let message = format!("`{}` is not declared", shorten(name));
+            return Err(self.report(
+                Diagnostic::error(codes::UNDECLARED, message).at(span, "an initialiser can use names declared before it"),
+            ));
+        }
         let mut offset = 0;
         if !generic && (self.is_sign(b'+') || self.is_sign(b'-')) {
             offset = self.signed_offset()?;
@@ -301,15 +372,7 @@ impl<'a> Parser<'a> {
                 offset = self.signed_offset()?;
             }
         }
-        match symbol {
-            Some(symbol) => Ok(Init::Address { symbol, offset, generic, mask }),
-            None => {
-                let message = format!("`{}` is not declared", shorten(name));
-                Err(self.report(
-                    Diagnostic::error(codes::UNDECLARED, message).at(span, "an initialiser can use names declared before it"),
-                ))
-            }
-        }
+        symbol.map(|symbol| Init::Address { symbol, offset, generic, mask }).ok_or(super::Reported)
     }
 
     /// `+ n` or `- n` behind a name.
@@ -335,13 +398,17 @@ impl<'a> Parser<'a> {
             }
         }
         if self.is_sign(b'(') {
-            if is_kernel {
+            if is_kernel && self.kind_ahead(1) != TokenKind::Sign(b')') {
                 let place = self.here();
-                return Err(self.report(Diagnostic::error(codes::WRONG_NAME, "a kernel has no result").at(place, "")));
+                let diagnostic = Diagnostic::error(codes::WRONG_NAME, "a kernel has no result");
+                return Err(self.report(diagnostic.at(place, "expected the name of the kernel")));
+            }
+            if is_kernel {
+                return Err(self.unexpected("the name of the kernel"));
             }
             function.results = self.params(&mut function, &mut named)?;
         }
-        let (name, span) = self.expect_name("the name of a function")?;
+        let (name, span) = self.expect_name(if is_kernel { "the name of the kernel" } else { "the name of the function" })?;
         function.name = name.to_owned();
         function.span = span;
         if self.is_sign(b'(') {
@@ -349,6 +416,9 @@ impl<'a> Parser<'a> {
         }
         self.function_directives(&mut function.directives)?;
         let has_body = self.is_sign(b'{');
+        if !has_body && !self.is_sign(b';') {
+            return Err(self.unexpected("`{` or `;`"));
+        }
         let func = self.declare_function(name, span, function, has_body)?;
         if !has_body {
             self.expect(b';')?;
@@ -380,12 +450,12 @@ impl<'a> Parser<'a> {
                     let earlier = known.span;
                     return Err(self.duplicate(name, span, earlier));
                 }
-                if known.is_kernel != function.is_kernel || known.params.len() != function.params.len() {
+                if let Some(difference) = difference(known, &function) {
                     let earlier = known.span;
                     return Err(self.report(
                         Diagnostic::error(codes::DUPLICATE, format!("`{}` is declared in two different ways", shorten(name)))
-                            .at(span, "declared like this here")
-                            .label(earlier, "and otherwise here"),
+                            .at(span, format!("here with {difference}"))
+                            .label(earlier, "first declared here"),
                     ));
                 }
                 if !known.has_body {
@@ -405,16 +475,25 @@ impl<'a> Parser<'a> {
     fn params(&mut self, function: &mut Function, named: &mut Vec<(Param, &'a str, Span)>) -> Parsed<Vec<Param>> {
         self.expect(b'(')?;
         let mut params = vec![];
-        while !self.is_sign(b')') {
+        if self.eat(b')') {
+            return Ok(params);
+        }
+        loop {
+            if !matches!(self.dotted(), Some("param" | "reg")) {
+                return Err(self.no_parameter());
+            }
             let start = self.variable_start()?;
             let (variable, name) = self.variable_rest(start, false)?;
             let span = variable.span;
+            if variable.space == Space::Reg && function.is_kernel {
+                let diagnostic = Diagnostic::error(codes::WRONG_NAME, "a parameter of a kernel lives in `.param`, not in `.reg`");
+                return Err(self.report(diagnostic.at(span, "in a register")));
+            }
             let param = match variable.space {
                 Space::Param => Param::Memory(function.variables.push(variable)),
                 Space::Reg => Param::Reg(function.regs.push(RegData { name: name.to_owned(), ty: variable.ty })),
                 Space::Generic | Space::Const | Space::Global | Space::Local | Space::Shared | Space::Tex => {
-                    let message = format!("a parameter lives in `.param` or `.reg`, not in `{}`", variable.space);
-                    return Err(self.report(Diagnostic::error(codes::WRONG_NAME, message).at(span, "")));
+                    return Err(self.no_parameter());
                 }
             };
             // `_` names nothing: declarations and prototypes use it as often as they like.
@@ -426,13 +505,32 @@ impl<'a> Parser<'a> {
                 break;
             }
         }
-        self.expect(b')')?;
+        if self.is_sign(b'=') {
+            let place = self.here();
+            let diagnostic = Diagnostic::error(codes::BAD_INITIALISER, "a parameter has no initialiser");
+            return Err(self.report(diagnostic.at(place, "its value comes from the caller")));
+        }
+        self.expect_end(b')')?;
         Ok(params)
+    }
+
+    fn no_parameter(&mut self) -> super::Reported {
+        let place = self.here();
+        let mut diagnostic = Diagnostic::error(codes::UNEXPECTED, format!("expected a parameter, found {}", self.found()));
+        diagnostic = diagnostic.at(place, "expected `.param` or, for a function, `.reg`");
+        if self.dotted().is_some() || self.kind() == TokenKind::Name {
+            diagnostic = diagnostic.help("a parameter is written `.param .u32 name`");
+        }
+        self.report(diagnostic)
     }
 
     pub(super) fn function_directives(&mut self, directives: &mut Vec<Directive>) -> Parsed<()> {
         while let Some(word) = self.dotted() {
             let place = self.here();
+            // What follows is the next thing at the top: a body or `;` is missing.
+            if super::DIRECTIVES.contains(&word) && word != "pragma" {
+                break;
+            }
             if word == "pragma" {
                 self.bump();
                 directives.push(Directive::Pragma(self.expect_text("a string")?));
@@ -451,7 +549,14 @@ impl<'a> Parser<'a> {
             let mut numbers = vec![];
             if least > 0 {
                 numbers.push(self.expect_u32("a number")?);
-                while numbers.len() < most && self.eat(b',') {
+                while self.eat(b',') {
+                    if numbers.len() == most {
+                        let plural = if most == 1 { "" } else { "s" };
+                        let diagnostic =
+                            Diagnostic::error(codes::LIMIT, format!("`.{name}` takes {most} number{plural} at most"));
+                        let extra = self.here();
+                        return Err(self.report(diagnostic.at(extra, "one too many")));
+                    }
                     numbers.push(self.expect_u32("a number")?);
                 }
             }
@@ -467,6 +572,28 @@ impl<'a> Parser<'a> {
         let Function { variables, regs, .. } = scratch;
         Ok(params.into_iter().map(|param| prototype_variable(param, &variables, &regs)).collect())
     }
+}
+
+/// What makes two declarations of a function different, if anything does.
+fn difference(known: &Function, other: &Function) -> Option<String> {
+    if known.is_kernel != other.is_kernel {
+        return Some((if other.is_kernel { "`.entry`" } else { "`.func`" }).to_owned());
+    }
+    let count = |what: &str, count: usize| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    if known.params.len() != other.params.len() {
+        return Some(count("parameter", other.params.len()));
+    }
+    if known.results.len() != other.results.len() {
+        return Some(count("result", other.results.len()));
+    }
+    let shape = |function: &Function, param: &Param| match param {
+        Param::Memory(var) => (Space::Param, function.variables[*var].ty, function.variables[*var].bytes()),
+        Param::Reg(reg) => (Space::Reg, function.regs[*reg].ty, None),
+    };
+    let differs = |(a, b): (&Param, &Param)| shape(known, a) != shape(other, b);
+    let position = |a: &[Param], b: &[Param]| a.iter().zip(b).position(differs).map(|index| index + 1);
+    let param = position(&known.params, &other.params).map(|number| format!("another type of parameter {number}"));
+    param.or_else(|| position(&known.results, &other.results).map(|number| format!("another type of result {number}")))
 }
 
 fn prototype_variable(

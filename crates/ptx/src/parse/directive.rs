@@ -5,10 +5,20 @@ use super::{Parsed, Parser, codes};
 use crate::inst::Imm;
 use crate::module::{FileEntry, Inlined, Item, LocData, Section, Target};
 use crate::types::IsaVersion;
-use broadloom_diag::Diagnostic;
+use broadloom_diag::{Diagnostic, Span};
 
-/// The newest version of PTX whose text is read. Newer ones are read too, with a warning left to the verifier.
+/// What may follow the machine in `.target`.
 const OPTIONS: &[&str] = &["texmode_unified", "texmode_independent", "debug", "map_f64_to_f32"];
+
+/// The higher of two machines, with the options of both.
+fn highest(mut a: Target, mut b: Target) -> Target {
+    if b.sm > a.sm {
+        std::mem::swap(&mut a, &mut b);
+    }
+    b.options.retain(|option| !a.options.contains(option));
+    a.options.append(&mut b.options);
+    a
+}
 
 impl Parser<'_> {
     pub(super) fn version(&mut self) -> Parsed<()> {
@@ -17,6 +27,10 @@ impl Parser<'_> {
         if std::mem::replace(&mut self.seen.version, true) {
             return Err(self.report(Diagnostic::error(codes::BAD_HEADER, "a second `.version`").at(place, "a module has one")));
         }
+        if (self.seen.target || self.seen.address_size || !self.module.items.is_empty()) && !self.seen.complained {
+            let diagnostic = Diagnostic::error(codes::BAD_HEADER, "`.version` must come before anything else");
+            return Err(self.report(diagnostic.at(place, "not the first directive")));
+        }
         let number = self.token();
         let text = self.text_of(number);
         let parts = text.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
@@ -24,26 +38,36 @@ impl Parser<'_> {
             (TokenKind::Imm(Imm::F64(_)), Some((major, minor))) => {
                 self.bump();
                 self.module.version = IsaVersion::new(major, minor);
+                let more = self.here();
+                if self.dotted().is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit())) {
+                    let diagnostic = Diagnostic::error(codes::BAD_HEADER, "a version has two numbers, such as `8.0`");
+                    return Err(self.report(diagnostic.at(more, "one too many")));
+                }
                 Ok(())
             }
             _ => Err(self.unexpected("a version such as `8.0`")),
         }
     }
 
+    /// `.target sm_90[, option…]`. Of several machines, in one or several directives, the highest counts.
     pub(super) fn target(&mut self) -> Parsed<()> {
+        let place = self.here();
         self.bump();
+        let again = std::mem::replace(&mut self.seen.target, true);
+        if !self.seen.version && !self.seen.complained {
+            self.seen.complained = true;
+            let diagnostic = Diagnostic::error(codes::BAD_HEADER, "`.version` must come before anything else");
+            self.report(diagnostic.at(place, "expected `.version` before this").help(super::HEADER));
+        }
         let (name, span) = self.expect_name("a target such as `sm_75`")?;
-        let digits = name.strip_prefix("sm_").or_else(|| name.strip_prefix("compute_")).unwrap_or("");
-        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-        let suffix = &digits[end..];
-        let (Ok(sm), true) = (digits[..end].parse::<u16>(), matches!(suffix, "" | "a" | "f")) else {
-            let message = format!("`{}` is not a target", shorten(name));
-            return Err(self
-                .report(Diagnostic::error(codes::BAD_HEADER, message).at(span, "expected `sm_` and a number, such as `sm_75`")));
-        };
-        let mut target = Target { sm, suffix: suffix.chars().next(), options: vec![] };
+        let mut target = self.machine(name, span)?;
         while self.eat(b',') {
             let (option, span) = self.expect_name("an option of the target")?;
+            if option.starts_with("sm_") || option.starts_with("compute_") {
+                let other = self.machine(option, span)?;
+                target = highest(target, other);
+                continue;
+            }
             if !OPTIONS.contains(&option) {
                 let message = format!("`{}` is not an option of `.target`", shorten(option));
                 self.report(
@@ -55,13 +79,39 @@ impl Parser<'_> {
             }
             target.options.push(option.to_owned());
         }
-        self.seen.target = true;
+        if again {
+            let before = self.module.target.clone();
+            target = highest(before, target);
+        }
         self.module.target = target;
         Ok(())
     }
 
+    /// The machine that a name such as `sm_90a` stands for.
+    fn machine(&mut self, name: &str, span: Span) -> Parsed<Target> {
+        let digits = name.strip_prefix("sm_").or_else(|| name.strip_prefix("compute_")).unwrap_or("");
+        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        let suffix = &digits[end..];
+        if let (Ok(sm), true) = (digits[..end].parse::<u16>(), matches!(suffix, "" | "a" | "f")) {
+            return Ok(Target { sm, suffix: suffix.chars().next(), options: vec![] });
+        }
+        let message = format!("`{}` is not a target", shorten(name));
+        let diagnostic = Diagnostic::error(codes::BAD_HEADER, message).at(span, "expected `sm_` and a number, such as `sm_75`");
+        // `sm90` and `SM_90` are near enough to be meant.
+        let meant: String = name.chars().filter(char::is_ascii_digit).collect();
+        Err(self.report(match name.to_ascii_lowercase().starts_with("sm") && (2..=3).contains(&meant.len()) {
+            true => diagnostic.help(format!("did you mean `sm_{meant}`?")),
+            false => diagnostic,
+        }))
+    }
+
     pub(super) fn address_size(&mut self) -> Parsed<()> {
+        let directive = self.here();
         self.bump();
+        if std::mem::replace(&mut self.seen.address_size, true) {
+            let diagnostic = Diagnostic::error(codes::BAD_HEADER, "a second `.address_size`");
+            return Err(self.report(diagnostic.at(directive, "a module has one")));
+        }
         let place = self.here();
         match self.expect_integer("32 or 64")? {
             size @ (32 | 64) => {
@@ -124,13 +174,17 @@ impl Parser<'_> {
         self.bump();
         let Some(name) = self.dotted() else { return Err(self.unexpected("the name of a section, such as `.debug_info`")) };
         self.bump();
-        self.expect(b'{')?;
+        let open = self.expect(b'{')?;
         let mut lines = vec![];
         let mut line = String::new();
         loop {
             let token = self.token();
             match token.kind {
-                TokenKind::End => return Err(self.unexpected("`}` at the end of the section")),
+                TokenKind::End => {
+                    let place = self.last().after();
+                    let diagnostic = Diagnostic::error(codes::UNBALANCED, "the file ends inside of a section");
+                    return Err(self.report(diagnostic.at(place, "expected `}`").label(open, "to close this")));
+                }
                 TokenKind::Sign(b'}') => break,
                 TokenKind::Dotted if Self::starts_section_line(self.word_of(token)) && !line.is_empty() => {
                     lines.push(std::mem::take(&mut line));

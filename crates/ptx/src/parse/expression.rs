@@ -3,6 +3,8 @@
 use super::lexer::TokenKind;
 use super::{MAX_DEPTH, Parsed, Parser, Reported, codes};
 use crate::inst::Imm;
+use crate::literal;
+use crate::types::Type;
 use broadloom_diag::Diagnostic;
 
 /// An operator with its strength and how many signs spell it.
@@ -61,13 +63,18 @@ impl Parser<'_> {
 
     /// An expression.
     pub(super) fn expression(&mut self) -> Parsed<Imm> {
-        let value = self.binary(1, 0)?;
+        self.choice(0)
+    }
+
+    /// `condition ? yes : no`, which binds to the right; or what has no `?`.
+    fn choice(&mut self, depth: usize) -> Parsed<Imm> {
+        let value = self.binary(1, depth)?;
         if !self.eat(b'?') {
             return Ok(value);
         }
-        let yes = self.binary(1, 1)?;
+        let yes = self.choice(depth + 1)?;
         self.expect(b':')?;
-        let no = self.binary(1, 1)?;
+        let no = self.choice(depth + 1)?;
         Ok(if is_true(value) { yes } else { no })
     }
 
@@ -163,9 +170,19 @@ impl Parser<'_> {
                     let value = self.unary(depth + 1)?;
                     return self.cast(word, value);
                 }
-                let value = self.binary(1, depth + 1)?;
+                if self.dotted().is_some_and(|word| Type::from_name(word).is_some()) {
+                    let diagnostic = Diagnostic::error(codes::BAD_EXPRESSION, "a constant can only be cast to `.s64` or `.u64`");
+                    let place = self.here();
+                    return Err(self.report(diagnostic.at(place, "not one of these")));
+                }
+                let value = self.choice(depth + 1)?;
                 self.expect(b')')?;
                 Ok(value)
+            }
+            // `.5` looks like a modifier to the lexer.
+            TokenKind::Dotted if literal::read(self.text_of(self.token())).is_ok() => {
+                let token = self.bump();
+                Ok(literal::read(self.text_of(token)).unwrap_or(Imm::Int(0)))
             }
             _ => Err(self.unexpected("a constant")),
         }

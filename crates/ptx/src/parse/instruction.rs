@@ -1,12 +1,12 @@
 //! One instruction: guard, mnemonic, operands, and the form of the table that they fit.
 
 use super::body::Body;
-use super::lexer::{TokenKind, shorten};
+use super::lexer::TokenKind;
 use super::operand::Raw;
-use super::{Parsed, Parser, Reported, codes};
+use super::{Parsed, Parser, codes};
 use crate::inst::{Guard, InstData, Mnemonic, Modifiers, Operand};
 use crate::select;
-use crate::table::{FormId, Modifier, OperandKind};
+use crate::table::{FormId, OperandKind};
 use crate::types::Type;
 use broadloom_diag::{Diagnostic, Span};
 use smallvec::SmallVec;
@@ -15,6 +15,9 @@ impl<'a> Parser<'a> {
     pub(super) fn instruction(&mut self, body: &mut Body<'_, 'a>) -> Parsed<InstData> {
         let start = self.here();
         let guard = self.guard(body)?;
+        if self.kind() != TokenKind::Name {
+            return Err(self.unexpected_at(self.here(), "an instruction"));
+        }
         let (root, root_span) = self.expect_name("an instruction")?;
         let mut words = vec![];
         let mut word_spans = vec![];
@@ -23,7 +26,8 @@ impl<'a> Parser<'a> {
             words.push(word);
             self.bump();
             if words.len() > 24 {
-                return Err(self.report(Diagnostic::error(codes::LIMIT, "more than 24 modifiers").at(root_span, "behind this")));
+                let diagnostic = Diagnostic::error(codes::LIMIT, "an instruction with more than 24 modifiers");
+                return Err(self.report(diagnostic.at(root_span, "behind this")));
             }
         }
         let mnemonic_span = root_span.to(self.last());
@@ -35,7 +39,7 @@ impl<'a> Parser<'a> {
                 text.push_str(word);
             }
             let operands = self.opaque_operands(body, root, root_span)?;
-            self.expect(b';')?;
+            self.end_of_instruction()?;
             return Ok(data(Mnemonic::Opaque(text.into()), operands, start.to(self.last())));
         }
         let found = select::candidates(root, &words);
@@ -44,13 +48,13 @@ impl<'a> Parser<'a> {
         }
         if found.iter().any(|(form, _)| form.get().operands.iter().any(|spec| spec.kind == OperandKind::Call)) {
             let call = self.call_operands(body)?;
-            self.expect(b';')?;
+            self.end_of_instruction()?;
             let (form, modifiers) = found[0].clone();
             let operands = SmallVec::from_iter([Operand::Call(Box::new(call))]);
             return Ok(data(Mnemonic::Known { form, modifiers }, operands, start.to(self.last())));
         }
         let raw = self.operands(body)?;
-        self.expect(b';')?;
+        self.end_of_instruction()?;
         let span = start.to(self.last());
         let (form, modifiers, operands) = self.fit(body, found, raw, mnemonic_span)?;
         Ok(data(Mnemonic::Known { form, modifiers }, operands, span))
@@ -62,6 +66,10 @@ impl<'a> Parser<'a> {
         }
         let negated = self.eat(b'!');
         let place = self.here();
+        let missing = self.kind() == TokenKind::Name && select::is_known_root(self.text_of(self.token()));
+        if self.kind() != TokenKind::Name || missing && body.names.find(body.function, self.text_of(self.token())).is_none() {
+            return Err(self.unexpected(if negated { "a predicate behind `@!`" } else { "a predicate behind `@`" }));
+        }
         let reg = self.register(body)?;
         if body.function.regs[reg].ty != Type::Pred {
             let message = format!("`{}` guards an instruction but is no predicate", body.function.regs[reg].name);
@@ -71,29 +79,18 @@ impl<'a> Parser<'a> {
     }
 
     fn opaque_operands(&mut self, body: &mut Body<'_, 'a>, root: &str, root_span: Span) -> Parsed<SmallVec<[Operand; 4]>> {
-        // A word that is no instruction at all, such as a stray name, should not be taken for a new one.
-        if self.kind() == TokenKind::Sign(b':') || root.starts_with(['%', '$']) {
-            return Err(self.report(
-                Diagnostic::error(codes::UNEXPECTED, format!("expected an instruction, found `{}`", shorten(root)))
-                    .at(root_span, "not an instruction"),
-            ));
+        // A word that is no instruction at all, such as a stray name, should not be taken for a new one: those of PTX have
+        // small letters, and their operands stand on the same line and without parentheses.
+        let small = root.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_');
+        let alone = self.starts_line(self.at) || self.is_sign(b';') && !small;
+        if !small || alone || matches!(self.kind(), TokenKind::Sign(b':' | b'(' | b'=')) {
+            return Err(self.no_instruction(root, root_span, alone));
         }
         let mut operands: SmallVec<[Operand; 4]> = SmallVec::new();
-        for (raw, paired, span) in self.operands(body)? {
+        for (raw, paired, _) in self.operands(body)? {
             let operand = match raw {
                 Raw::Known(operand) => operand,
-                Raw::Name(name) => match select::nearest_root(root) {
-                    // Most likely a misspelt branch or a misspelt register of a misspelt instruction.
-                    Some(near) => {
-                        let message = format!("`{}` is not an instruction", shorten(root));
-                        return Err(self.report(
-                            Diagnostic::error(codes::UNEXPECTED, message)
-                                .at(root_span, "not known")
-                                .help(format!("did you mean `{near}`?")),
-                        ));
-                    }
-                    None => return Err(self.undeclared(name, span)),
-                },
+                Raw::Name(_) => return Err(self.no_instruction(root, root_span, false)),
             };
             match operands.pop() {
                 Some(before) if paired => operands.push(Operand::Pair(Box::new([before, operand]))),
@@ -120,7 +117,7 @@ impl<'a> Parser<'a> {
             operands.push(match raw {
                 Raw::Known(operand) => operand.clone(),
                 Raw::Name(name) if takes_label => Operand::Label(body.names.want_label(body.function, name, *span)),
-                Raw::Name(name) => return Err(self.undeclared(name, *span)),
+                Raw::Name(name) => return Err(self.undeclared(body, name, *span)),
             });
         }
         let pairs: Vec<bool> = raw.iter().map(|(_, paired, _)| *paired).collect();
@@ -133,67 +130,7 @@ impl<'a> Parser<'a> {
             });
             return Ok((*form, modifiers.clone(), filled.collect()));
         }
-        Err(self.misfit(&found, &raw, mnemonic))
-    }
-
-    fn misfit(&mut self, found: &[(FormId, Modifiers)], raw: &[(Raw<'a>, bool, Span)], mnemonic: Span) -> Reported {
-        let form = found[0].0.get();
-        let name = shorten(&self.text[mnemonic.start as usize..mnemonic.end as usize]);
-        let count = raw.len();
-        let required = form.operands.iter().filter(|spec| spec.presence == crate::table::Presence::Required).count();
-        let most = form.operands.len();
-        let message = if count < required || count > most {
-            let takes = if required == most { format!("{most}") } else { format!("{required} to {most}") };
-            format!("`{name}` takes {takes} operand{}, not {count}", if most == 1 { "" } else { "s" })
-        } else {
-            format!("these operands do not fit `{name}`")
-        };
-        let place = match (raw.first(), raw.last()) {
-            (Some(first), Some(last)) => first.2.to(last.2),
-            _ => mnemonic,
-        };
-        let mut diagnostic = Diagnostic::error(codes::BAD_OPERANDS, message).at(place, "these operands");
-        for (form, _) in found.iter().take(3) {
-            let operands = form.get().operand_notation();
-            diagnostic = diagnostic.note(format!("it is written `{name} {operands}`"));
-        }
-        self.report(diagnostic)
-    }
-
-    fn no_form(&mut self, root: &str, words: &[&str], spans: &[Span], mnemonic: Span) -> Reported {
-        let rows: Vec<_> = select::rows(root).collect();
-        let known: Vec<&str> = rows
-            .iter()
-            .flat_map(|row| {
-                row.name
-                    .split('.')
-                    .skip(1)
-                    .chain(row.forms().flat_map(|form| form.get().slots).flat_map(|slot| slot.choices).map(|m| m.text()))
-            })
-            .collect();
-        let bad = words.iter().position(|word| !known.contains(word));
-        let mut diagnostic = match bad {
-            Some(index) => {
-                let message = format!("`{root}` has no modifier `.{}`", shorten(words[index]));
-                let mut diagnostic =
-                    Diagnostic::error(codes::BAD_MODIFIER, message).at(spans[index], "not a modifier of this instruction");
-                if let Some(near) = select::nearest(words[index], known.iter().copied()) {
-                    diagnostic = diagnostic.help(format!("did you mean `.{near}`?"));
-                }
-                diagnostic
-            }
-            None if words.is_empty() => Diagnostic::error(codes::BAD_MODIFIER, format!("`{root}` needs modifiers"))
-                .at(mnemonic, "a type or another modifier is missing"),
-            None => {
-                let all: Option<Vec<Modifier>> = words.iter().map(|word| Modifier::from_text(word)).collect();
-                let why =
-                    if all.is_some() { "these do not go together, or not in this order" } else { "these do not go together" };
-                Diagnostic::error(codes::BAD_MODIFIER, format!("`{root}` does not take these modifiers")).at(mnemonic, why)
-            }
-        };
-        for form in rows.iter().flat_map(|row| row.forms()).take(6) {
-            diagnostic = diagnostic.note(format!("a form is `{}{}`", form.get().opcode.name(), form.get().notation));
-        }
-        self.report(diagnostic)
+        let spans: Vec<Span> = raw.iter().map(|(_, _, span)| *span).collect();
+        Err(self.misfit(&found, &operands, &pairs, &spans, mnemonic))
     }
 }

@@ -14,15 +14,17 @@ mod directive;
 mod expression;
 mod instruction;
 mod lexer;
+mod mismatch;
 mod names;
 mod operand;
+mod recover;
 
 use crate::inst::Symbol;
 use crate::module::{Alias, Func, Item, Module, Target};
 use crate::types::IsaVersion;
 use broadloom_diag::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 use lexer::{Token, TokenKind, shorten};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The largest text that is read, in bytes.
 pub const MAX_INPUT: usize = 256 << 20;
@@ -30,6 +32,32 @@ pub const MAX_INPUT: usize = 256 << 20;
 pub const MAX_DEPTH: usize = 64;
 /// The most elements of a vector operand.
 pub const MAX_VECTOR: usize = 256;
+
+/// How a module starts, for messages.
+const HEADER: &str = "a module starts with `.version 8.0`, `.target sm_75` and `.address_size 64`";
+
+/// What can stand at the top of a module.
+const DIRECTIVES: &[&str] = &[
+    "version",
+    "target",
+    "address_size",
+    "file",
+    "section",
+    "pragma",
+    "alias",
+    "loc",
+    "visible",
+    "extern",
+    "weak",
+    "common",
+    "entry",
+    "func",
+    "global",
+    "const",
+    "shared",
+    "local",
+    "tex",
+];
 
 /// Something was wrong and has been reported.
 #[derive(Clone, Copy, Debug)]
@@ -55,13 +83,25 @@ pub fn parse(sources: &Sources, id: SourceId) -> Result<Module, Diagnostics> {
         let message = format!("the text has {} bytes, more than the {MAX_INPUT} that are read", text.len());
         return Err(Diagnostic::error(codes::INPUT_TOO_LARGE, message).at(place, "").into());
     }
+    // Text taken out of a compiled program often keeps the zero that ends it.
+    let text = text.trim_end_matches('\0');
+    if let Some(at) = text.find('\0') {
+        return Err(binary(id, text, at).into());
+    }
     let tokens = lexer::lex(id, text, &mut diagnostics);
+    let mut mended: HashSet<u32> = diagnostics.iter().filter_map(|d| d.primary.as_ref()).map(|label| label.span.start).collect();
+    if diagnostics.iter().any(|diagnostic| diagnostic.code == codes::OPEN_COMMENT) {
+        mended.extend(tokens.last().map(|end| end.start));
+    }
     let mut parser = Parser {
         source: id,
         text,
         tokens,
         at: 0,
         diagnostics,
+        mended,
+        declaring: None,
+        stopped_at_item: false,
         module: Module::new(IsaVersion::new(0, 0), Target::sm(0)),
         globals: HashMap::new(),
         seen: Header::default(),
@@ -70,11 +110,26 @@ pub fn parse(sources: &Sources, id: SourceId) -> Result<Module, Diagnostics> {
     if parser.diagnostics.has_errors() { Err(parser.diagnostics) } else { Ok(parser.module) }
 }
 
+/// What is said of data that is no text, at its first zero byte.
+fn binary(source: SourceId, text: &str, at: usize) -> Diagnostic {
+    let place = Span { source, start: at as u32, end: at as u32 + 1 };
+    let diagnostic = Diagnostic::error(codes::BINARY, "this is not PTX text").at(place, "a zero byte");
+    let start: Vec<char> = text.chars().take(8).collect();
+    if start.starts_with(&['\u{7f}', 'E', 'L', 'F']) {
+        return diagnostic.note("it starts like a compiled program").help("`cuobjdump -ptx FILE` takes the PTX out of one");
+    }
+    if text.chars().take(32).filter(|c| *c == '\0').count() >= 8 && start.contains(&'\0') {
+        return diagnostic.note("it looks like text in UTF-16").help("save it as UTF-8");
+    }
+    diagnostic.help("PTX is text, as `nvcc -ptx` writes it")
+}
+
 /// Which header directives were there.
 #[derive(Default)]
 struct Header {
     version: bool,
     target: bool,
+    address_size: bool,
     complained: bool,
 }
 
@@ -84,6 +139,12 @@ pub(crate) struct Parser<'a> {
     tokens: Vec<Token>,
     at: usize,
     diagnostics: Diagnostics,
+    /// Where the lexer has put something in the place of what it could not read: no more is said of these.
+    mended: HashSet<u32>,
+    /// The variable of the module whose initialiser is being read.
+    declaring: Option<&'a str>,
+    /// Whether a body ended because the next function starts here.
+    stopped_at_item: bool,
     module: Module,
     globals: HashMap<&'a str, Symbol>,
     seen: Header,
@@ -122,6 +183,11 @@ impl<'a> Parser<'a> {
     /// The place of the last token.
     fn last(&self) -> Span {
         self.span_of(self.tokens[self.at.saturating_sub(1)])
+    }
+
+    /// The end of the file as a place to show: behind the last token.
+    fn end_place(&self) -> Span {
+        if self.at == 0 { self.here() } else { self.last().after() }
     }
 
     fn text_of(&self, token: Token) -> &'a str {
@@ -164,7 +230,10 @@ impl<'a> Parser<'a> {
     }
 
     fn report(&mut self, diagnostic: Diagnostic) -> Reported {
-        self.diagnostics.push(diagnostic);
+        let known = diagnostic.primary.as_ref().is_some_and(|label| self.mended.contains(&label.span.start));
+        if !known || !self.diagnostics.has_errors() {
+            self.diagnostics.push(diagnostic);
+        }
         Reported
     }
 
@@ -176,12 +245,16 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Something else was expected in the middle of a statement. When the next token stands on another line, the place is
+    /// behind the last one: that is where something is missing.
     fn unexpected(&mut self, wanted: &str) -> Reported {
-        let (found, place) = (self.found(), self.here());
-        self.report(
-            Diagnostic::error(codes::UNEXPECTED, format!("expected {wanted}, found {found}"))
-                .at(place, format!("expected {wanted}")),
-        )
+        let place = if self.at > 0 && self.starts_line(self.at) { self.last().after() } else { self.here() };
+        self.unexpected_at(place, wanted)
+    }
+
+    fn unexpected_at(&mut self, place: Span, wanted: &str) -> Reported {
+        let message = format!("expected {wanted}, found {}", self.found());
+        self.report(Diagnostic::error(codes::UNEXPECTED, message).at(place, format!("expected {wanted}")))
     }
 
     fn expect(&mut self, sign: u8) -> Parsed<Span> {
@@ -189,14 +262,21 @@ impl<'a> Parser<'a> {
             let token = self.bump();
             return Ok(self.span_of(token));
         }
-        let wanted = format!("`{}`", char::from(sign));
         // A missing `;` is best shown behind what it should have ended.
-        if sign == b';' {
+        if sign == b';' && self.starts_line(self.at) {
             let (found, place) = (self.found(), self.last().after());
-            let diagnostic = Diagnostic::error(codes::UNEXPECTED, format!("expected {wanted}, found {found}"));
+            let diagnostic = Diagnostic::error(codes::UNEXPECTED, format!("expected `;`, found {found}"));
             return Err(self.report(diagnostic.at(place, "`;` is missing here")));
         }
-        Err(self.unexpected(&wanted))
+        Err(self.unexpected(&format!("`{}`", char::from(sign))))
+    }
+
+    /// The `,` or the end of a list.
+    fn expect_end(&mut self, sign: u8) -> Parsed<Span> {
+        if self.is_sign(sign) || sign == b';' && self.starts_line(self.at) {
+            return self.expect(sign);
+        }
+        Err(self.unexpected(&format!("`,` or `{}`", char::from(sign))))
     }
 
     fn expect_name(&mut self, what: &str) -> Parsed<(&'a str, Span)> {
@@ -241,76 +321,60 @@ impl<'a> Parser<'a> {
         Ok(text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text).to_owned())
     }
 
-    /// Goes on behind the next `;`, or before a `}` or the next thing that can only stand at the top.
-    fn recover(&mut self) {
-        let mut depth = 0usize;
-        loop {
-            match self.kind() {
-                TokenKind::End => return,
-                TokenKind::Sign(b'{') => depth += 1,
-                TokenKind::Sign(b'}') if depth == 0 => return,
-                TokenKind::Sign(b'}') => depth -= 1,
-                TokenKind::Sign(b';') if depth == 0 => {
-                    self.bump();
-                    return;
-                }
-                TokenKind::Dotted
-                    if depth == 0 && matches!(self.word_of(self.token()), "entry" | "func" | "visible" | "version") =>
-                {
-                    return;
-                }
-                _ => {}
-            }
-            self.bump();
-        }
-    }
-
     fn module(&mut self) {
         while self.kind() != TokenKind::End && !self.diagnostics.is_full() {
             let before = self.at;
-            if self.item().is_err() {
-                // Behind an error: leave a stray `}` behind too, and never stand still.
-                self.recover();
-                self.eat(b'}');
+            if self.item().is_err() && !std::mem::take(&mut self.stopped_at_item) {
+                self.recover_item(before);
+                // Never stand still.
                 if self.at == before {
                     self.bump();
                 }
             }
         }
-        if !self.seen.version && !self.diagnostics.has_errors() {
-            let place = Span { source: self.source, start: 0, end: 0 };
+        let missing = if self.seen.version { "`.target`" } else { "`.version`" };
+        let complete = self.seen.version && self.seen.target;
+        if !complete && !self.diagnostics.has_errors() {
+            let place = if self.at == 0 { Span { source: self.source, start: 0, end: 0 } } else { self.last().after() };
             self.report(
-                Diagnostic::error(codes::BAD_HEADER, "the module has no `.version`")
-                    .at(place, "expected `.version` here")
-                    .help("a module starts with `.version 8.0`, `.target sm_75` and `.address_size 64`"),
+                Diagnostic::error(codes::BAD_HEADER, format!("the module has no {missing}"))
+                    .at(place, format!("expected {missing} here"))
+                    .help(HEADER),
             );
         }
     }
 
     fn item(&mut self) -> Parsed<()> {
         let token = self.token();
-        let TokenKind::Dotted = token.kind else {
-            return match token.kind {
-                TokenKind::Sign(b';') => {
-                    self.bump();
-                    Ok(())
-                }
-                TokenKind::Sign(b'}') => {
-                    let place = self.here();
-                    Err(self
-                        .report(Diagnostic::error(codes::UNBALANCED, "a `}` that closes nothing").at(place, "no `{` before it")))
-                }
-                TokenKind::Dwarf => {
-                    let line = self.text_of(token).to_owned();
-                    self.bump();
-                    self.module.items.push(Item::Section(crate::module::Section { name: "@@DWARF".into(), lines: vec![line] }));
-                    Ok(())
-                }
-                _ => Err(self.unexpected("a directive such as `.entry`, `.func` or `.global`")),
-            };
-        };
+        match token.kind {
+            TokenKind::Dotted => self.directive(token),
+            TokenKind::Sign(b';') => {
+                self.bump();
+                Ok(())
+            }
+            TokenKind::Sign(b'}') => {
+                let place = self.here();
+                // One report for a run of them.
+                while self.eat(b'}') {}
+                let diagnostic = Diagnostic::error(codes::UNBALANCED, "a `}` that closes nothing");
+                self.report(diagnostic.at(place, "no `{` before it"));
+                Ok(())
+            }
+            TokenKind::Dwarf => {
+                let line = self.text_of(token).to_owned();
+                self.bump();
+                self.module.items.push(Item::Section(crate::module::Section { name: "@@DWARF".into(), lines: vec![line] }));
+                Ok(())
+            }
+            TokenKind::Name | TokenKind::Imm(_) | TokenKind::Text | TokenKind::Sign(_) | TokenKind::End => {
+                Err(self.no_item(token))
+            }
+        }
+    }
+
+    fn directive(&mut self, token: Token) -> Parsed<()> {
         let word = self.word_of(token);
-        if !matches!(word, "version" | "target" | "address_size" | "file" | "section") {
+        if !matches!(word, "version" | "target" | "address_size" | "file" | "section") && DIRECTIVES.contains(&word) {
             self.demand_header(token);
         }
         match word {
@@ -329,33 +393,46 @@ impl<'a> Parser<'a> {
             "alias" => self.alias(),
             "loc" => self.loc_directive().map(drop),
             "visible" | "extern" | "weak" | "common" | "entry" | "func" => self.linked(),
-            "global" | "const" | "shared" | "local" | "tex" | "param" => self.module_variables(crate::module::Linkage::Private),
-            _ => {
+            "global" | "const" | "shared" | "local" | "tex" => self.module_variables(crate::module::Linkage::Private),
+            "reg" | "param" => {
                 let place = self.here();
-                let known = [
-                    "version",
-                    "target",
-                    "address_size",
-                    "entry",
-                    "func",
-                    "global",
-                    "const",
-                    "shared",
-                    "visible",
-                    "extern",
-                    "weak",
-                ];
-                let mut diagnostic = Diagnostic::error(
-                    codes::UNKNOWN_DIRECTIVE,
-                    format!("`.{}` does not start anything at the top of a module", shorten(word)),
-                )
-                .at(place, "not known here");
-                if let Some(near) = crate::select::nearest(word, known.into_iter()) {
-                    diagnostic = diagnostic.help(format!("did you mean `.{near}`?"));
-                }
-                Err(self.report(diagnostic))
+                let message = format!("`.{word}` can only be declared inside of a function");
+                Err(self.report(Diagnostic::error(codes::UNKNOWN_DIRECTIVE, message).at(place, "outside of any function")))
+            }
+            _ => {
+                self.seen.complained = true;
+                let place = self.here();
+                let message = format!("`.{}` does not start anything at the top of a module", shorten(word));
+                let diagnostic = Diagnostic::error(codes::UNKNOWN_DIRECTIVE, message).at(place, "not known here");
+                Err(self.report(match crate::select::nearest(word, DIRECTIVES.iter().copied()) {
+                    Some(near) => diagnostic.help(format!("did you mean `.{near}`?")),
+                    None => diagnostic,
+                }))
             }
         }
+    }
+
+    /// What is said of something at the top of a module that is no directive.
+    fn no_item(&mut self, token: Token) -> Reported {
+        let (place, text) = (self.here(), self.text_of(token));
+        if token.kind == TokenKind::Name && self.seen.version {
+            let instruction = crate::select::is_known_root(text);
+            if instruction || self.kind_ahead(1) == TokenKind::Sign(b':') {
+                let what = if instruction { "an instruction" } else { "a label" };
+                let diagnostic = Diagnostic::error(codes::UNEXPECTED, format!("{what} outside of any function"));
+                return self.report(diagnostic.at(place, "expected a directive such as `.entry`, `.func` or `.global`"));
+            }
+        }
+        if token.kind == TokenKind::Name && DIRECTIVES.contains(&text) {
+            let diagnostic = Diagnostic::error(codes::UNEXPECTED, format!("expected a directive, found `{text}`"));
+            return self.report(diagnostic.at(place, "a directive starts with a dot").help(format!("did you mean `.{text}`?")));
+        }
+        if !self.seen.version && !self.seen.complained {
+            self.seen.complained = true;
+            let diagnostic = Diagnostic::error(codes::BAD_HEADER, "this does not look like PTX");
+            return self.report(diagnostic.at(place, "expected `.version` before this").help(HEADER));
+        }
+        self.unexpected_at(place, "a directive such as `.entry`, `.func` or `.global`")
     }
 
     fn demand_header(&mut self, token: Token) {
@@ -368,7 +445,7 @@ impl<'a> Parser<'a> {
         self.report(
             Diagnostic::error(codes::BAD_HEADER, format!("`{missing}` must come before anything else"))
                 .at(place, format!("expected `{missing}` before this"))
-                .help("a module starts with `.version 8.0`, `.target sm_75` and `.address_size 64`"),
+                .help(HEADER),
         );
     }
 
@@ -386,9 +463,17 @@ impl<'a> Parser<'a> {
         let (name, span) = self.expect_name("the name of a function")?;
         match self.globals.get(name) {
             Some(Symbol::Func(func)) => Ok(*func),
-            Some(Symbol::Var(_) | Symbol::Local(_)) | None => {
-                let message = format!("no function `{}` is declared before its alias", shorten(name));
-                Err(self.report(Diagnostic::error(codes::UNDECLARED, message).at(span, "not declared before its use")))
+            Some(Symbol::Var(_) | Symbol::Local(_)) => {
+                let message = format!("`{}` is a variable; only functions have aliases", shorten(name));
+                Err(self.report(Diagnostic::error(codes::WRONG_NAME, message).at(span, "not a function")))
+            }
+            None => {
+                let message = format!("no function `{}` is declared", shorten(name));
+                Err(self.report(
+                    Diagnostic::error(codes::UNDECLARED, message)
+                        .at(span, "not declared before its use")
+                        .help("both names of an `.alias` are declared before it, as `.func`"),
+                ))
             }
         }
     }

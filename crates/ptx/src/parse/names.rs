@@ -13,6 +13,12 @@ use crate::types::{Space, Type};
 use broadloom_diag::Span;
 use std::collections::{HashMap, HashSet};
 
+/// The nearest of some names. Among very many, looking would cost more than it helps.
+fn nearest_of<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    const MOST: usize = 1000;
+    if known.clone().nth(MOST).is_some() { None } else { crate::select::nearest(name, known) }
+}
+
 /// What a name stands for.
 #[derive(Clone, Debug)]
 pub(super) enum Entry {
@@ -32,6 +38,8 @@ pub(super) enum Entry {
 struct Scope<'a> {
     entries: HashMap<&'a str, (Entry, Span)>,
     ranges: HashMap<&'a str, (u64, Type, Span)>,
+    /// Single names that end in a number, by what stands before it.
+    numbered: HashMap<&'a str, Vec<(u64, Span)>>,
     range_regs: HashMap<(&'a str, u64), Reg>,
     labels: HashMap<&'a str, (Block, Span)>,
     wanted: HashMap<&'a str, (Block, Span)>,
@@ -43,6 +51,9 @@ pub(super) struct Names<'a> {
     taken: HashSet<String>,
     closed_regs: HashMap<(String, Type), Reg>,
     closed_params: HashMap<String, Vec<Var>>,
+    /// Names and labels of scopes that are closed, for messages.
+    closed_names: HashMap<&'a str, Span>,
+    closed_labels: HashMap<&'a str, Span>,
     /// A wanted block that turned out to be another one.
     pub(super) same: HashMap<Block, Block>,
 }
@@ -54,6 +65,8 @@ impl<'a> Names<'a> {
             taken: HashSet::new(),
             closed_regs: HashMap::new(),
             closed_params: HashMap::new(),
+            closed_names: HashMap::new(),
+            closed_labels: HashMap::new(),
             same: HashMap::new(),
         }
     }
@@ -101,6 +114,12 @@ impl<'a> Names<'a> {
                 Entry::Reg { .. } | Entry::Vector { .. } | Entry::Local(_) | Entry::Proto(_) | Entry::Targets(_) => {}
             }
         }
+        for (name, (_, span)) in &scope.entries {
+            self.closed_names.entry(name).or_insert(*span);
+        }
+        for (name, (_, span)) in &scope.labels {
+            self.closed_labels.entry(name).or_insert(*span);
+        }
         for reg in scope.range_regs.into_values() {
             self.closed_regs.insert((function.regs[reg].name.clone(), function.regs[reg].ty), reg);
         }
@@ -138,20 +157,55 @@ impl<'a> Names<'a> {
         {
             return Err(*earlier);
         }
+        if let Some((prefix, number)) = split_number(name) {
+            scope.numbered.entry(prefix).or_default().push((number, span));
+        }
         scope.entries.insert(name, (entry, span));
         Ok(())
     }
 
-    /// Declares `prefix<count>`. A second range of the same prefix and type may only widen the first.
+    /// Declares `prefix<count>`; the place of the earlier declaration of it or of one of its registers.
     pub(super) fn declare_range(&mut self, prefix: &'a str, count: u64, ty: Type, span: Span) -> Result<(), Span> {
         let scope = self.top();
-        match scope.ranges.get(prefix) {
-            Some((_, _, earlier)) => Err(*earlier),
+        let single = scope.numbered.get(prefix).and_then(|list| list.iter().find(|(number, _)| *number < count));
+        let earlier = scope.ranges.get(prefix).map(|(_, _, earlier)| *earlier).or(single.map(|(_, earlier)| *earlier));
+        match earlier {
+            Some(earlier) => Err(earlier),
             None => {
                 scope.ranges.insert(prefix, (count, ty, span));
                 Ok(())
             }
         }
+    }
+
+    /// The range whose prefix a name has, if its number is missing or beyond it: how many registers, declared where.
+    pub(super) fn range_before(&self, name: &str) -> Option<(&'a str, u64, Span)> {
+        let (prefix, number) = split_number(name).unwrap_or((name, u64::MAX));
+        let (known, (count, _, span)) = self.scopes.iter().rev().find_map(|scope| scope.ranges.get_key_value(prefix))?;
+        (number >= *count).then_some((*known, *count, *span))
+    }
+
+    /// Where a name was declared in a scope that is closed.
+    pub(super) fn closed_name(&self, name: &str) -> Option<Span> {
+        self.closed_names.get(name).copied()
+    }
+
+    /// Where a label is defined, in a scope that is open or, failing that, closed.
+    pub(super) fn label_place(&self, name: &str) -> Option<Span> {
+        let open = self.scopes.iter().rev().find_map(|scope| scope.labels.get(name)).map(|(_, span)| *span);
+        open.or_else(|| self.closed_labels.get(name).copied())
+    }
+
+    /// The declared name nearest to a misspelt one.
+    pub(super) fn nearest_name(&self, name: &str) -> Option<&'a str> {
+        let known = self.scopes.iter().flat_map(|scope| scope.entries.keys().copied());
+        nearest_of(name, known)
+    }
+
+    /// The label nearest to a misspelt one.
+    pub(super) fn nearest_label(&self, name: &str) -> Option<&'a str> {
+        let known = self.scopes.iter().flat_map(|scope| scope.labels.keys().copied());
+        nearest_of(name, known)
     }
 
     fn make_reg(&mut self, function: &mut Function, name: &str, ty: Type) -> Reg {
@@ -216,6 +270,12 @@ impl<'a> Names<'a> {
             }
         }
         None
+    }
+
+    /// The block of a label that is known in the innermost scope.
+    pub(super) fn find_label(&mut self, name: &str) -> Option<Block> {
+        let scope = self.top();
+        scope.labels.get(name).or_else(|| scope.wanted.get(name)).map(|(block, _)| *block)
     }
 
     /// The block of a label that is used here; defined now, later or never.

@@ -12,6 +12,9 @@ use crate::module::Reg;
 use crate::table::Special;
 use broadloom_diag::{Diagnostic, Span};
 
+/// What an address is, for messages.
+const ADDRESS: &str = "an address is a register or a variable, and a constant; compute the rest with `add` or `mad` before";
+
 /// An operand, or a name that may turn out to be a label.
 #[derive(Clone, Debug)]
 pub(super) enum Raw<'a> {
@@ -38,7 +41,8 @@ impl<'a> Parser<'a> {
             let raw = self.operand(body, 0)?;
             list.push((raw, paired, start.to(self.last())));
             if list.len() > MAX_VECTOR {
-                return Err(self.report(Diagnostic::error(codes::LIMIT, "too many operands").at(start, "")));
+                let message = format!("more than {MAX_VECTOR} operands");
+                return Err(self.report(Diagnostic::error(codes::LIMIT, message).at(start, "one too many")));
             }
             paired = self.eat(b'|');
             if !paired && !self.eat(b',') {
@@ -73,6 +77,10 @@ impl<'a> Parser<'a> {
                 let selector = self.selector()?;
                 Ok(Raw::Known(Operand::Part { reg, negated: true, selector }))
             }
+            TokenKind::Sign(b'(') if self.kind_ahead(1) == TokenKind::Name && !self.is_warp_size(1) => {
+                let diagnostic = Diagnostic::error(codes::UNEXPECTED, "operands do not stand in parentheses");
+                Err(self.report(diagnostic.at(place, "expected an operand")))
+            }
             TokenKind::Imm(_) | TokenKind::Sign(b'-' | b'+' | b'(' | b'~') => Ok(Raw::Known(Operand::Imm(self.expression()?))),
             TokenKind::Name if self.is_warp_size(0) => Ok(Raw::Known(Operand::Imm(self.expression()?))),
             TokenKind::Name => {
@@ -83,6 +91,8 @@ impl<'a> Parser<'a> {
                 }
                 match self.named(body, name, place)? {
                     Named::Operand(operand) => Ok(Raw::Known(operand)),
+                    // `%tid.q`: no label has a component.
+                    Named::Nothing if self.dotted().is_some() => Err(self.undeclared(body, name, place)),
                     Named::Nothing => Ok(Raw::Name(name)),
                 }
             }
@@ -95,12 +105,45 @@ impl<'a> Parser<'a> {
         token.kind == TokenKind::Name && self.text_of(token) == "WARP_SZ"
     }
 
-    pub(super) fn undeclared(&mut self, name: &str, span: Span) -> Reported {
+    /// What is said of a name that stands for nothing.
+    pub(super) fn undeclared(&mut self, body: &Body<'_, 'a>, name: &str, span: Span) -> Reported {
         let what = if name.starts_with('%') { "register" } else { "name" };
-        self.report(
-            Diagnostic::error(codes::UNDECLARED, format!("no {what} `{}` is declared", shorten(name)))
-                .at(span, "not declared before its use"),
-        )
+        let diagnostic = Diagnostic::error(codes::UNDECLARED, format!("no {what} `{}` is declared", shorten(name)));
+        let diagnostic = diagnostic.at(span, "not declared before its use");
+        if let Some(place) = body.names.label_place(name) {
+            let message = format!("`{}` is a label, not a value", shorten(name));
+            let diagnostic = Diagnostic::error(codes::WRONG_NAME, message);
+            return self.report(diagnostic.at(span, "a label cannot stand here").label(place, "defined here"));
+        }
+        if let Some((prefix, count, place)) = body.names.range_before(name) {
+            let text = match count {
+                0 => format!("no registers `{prefix}…` are declared here"),
+                1 => format!("only `{prefix}0` is declared here"),
+                _ => format!("`{prefix}0` to `{prefix}{}` are declared here", count - 1),
+            };
+            return self.report(diagnostic.label(place, text));
+        }
+        if let Some(place) = body.names.closed_name(name) {
+            return self.report(diagnostic.label(place, "declared here, in a scope that is closed"));
+        }
+        self.report(match self.special_meant(name) {
+            Some(special) => diagnostic.help(format!("did you mean `{special}`?")),
+            None => match body.names.nearest_name(name) {
+                Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+                None => diagnostic,
+            },
+        })
+    }
+
+    /// The special register that a name, with the component behind it, is near to.
+    fn special_meant(&self, name: &str) -> Option<&'static str> {
+        let name = name.strip_prefix('%').filter(|name| name.len() > 2)?;
+        let part = self.dotted().filter(|part| part.len() == 1).unwrap_or("x");
+        let known = || Special::ALL.iter().map(|special| special.text());
+        let bare = |text: &'static str| text.trim_start_matches('%').split('.').next().unwrap_or(text);
+        let near = crate::select::nearest(name, known().map(bare))?;
+        let of_near = || known().filter(move |text| bare(text) == near);
+        of_near().find(|text| text.split_once('.').is_some_and(|(_, word)| word == part)).or_else(|| of_near().next())
     }
 
     /// What a name that was just read stands for, with the `.x`, `.b0` or `+4` behind it.
@@ -121,7 +164,12 @@ impl<'a> Parser<'a> {
                     self.bump();
                     match regs.get(index) {
                         Some(reg) => Operand::Reg(*reg),
-                        None => return Err(self.undeclared(&format!("{name}.{part}"), span)),
+                        None => {
+                            let message = format!("`{}` has no element `.{part}`", shorten(name));
+                            let place = span.to(self.last());
+                            let label = format!("a vector of {}", regs.len());
+                            return Err(self.report(Diagnostic::error(codes::UNDECLARED, message).at(place, label)));
+                        }
                     }
                 }
                 _ => Operand::Vector(regs.into_iter().map(Operand::Reg).collect()),
@@ -173,6 +221,12 @@ impl<'a> Parser<'a> {
             "h1" => Selector::H1,
             _ => match Selector::from_lanes(word) {
                 Some(selector) => selector,
+                None if matches!(word, "x" | "y" | "z" | "w" | "r" | "g" | "b" | "a") => {
+                    let place = self.here();
+                    let diagnostic =
+                        Diagnostic::error(codes::WRONG_NAME, format!("`.{word}` of a register that is not a vector"));
+                    return Err(self.report(diagnostic.at(place, "only registers declared with `.v2` or `.v4` have elements")));
+                }
                 None => return Err(self.unexpected("a part of a register such as `.b0`, or the next operand")),
             },
         };
@@ -188,18 +242,21 @@ impl<'a> Parser<'a> {
                 let message = format!("`{}` is not a register", shorten(name));
                 Err(self.report(Diagnostic::error(codes::WRONG_NAME, message).at(span, "expected a register")))
             }
-            None => Err(self.undeclared(name, span)),
+            None => Err(self.undeclared(body, name, span)),
         }
     }
 
     fn vector(&mut self, body: &mut Body<'_, 'a>, depth: usize) -> Parsed<Operand> {
         let open = self.expect(b'{')?;
         let mut list = vec![];
-        while !self.is_sign(b'}') {
+        if self.eat(b'}') {
+            return Ok(Operand::Vector(list.into_boxed_slice()));
+        }
+        loop {
             let place = self.here();
             match self.operand(body, depth + 1)? {
                 Raw::Known(operand) => list.push(operand),
-                Raw::Name(name) => return Err(self.undeclared(name, place)),
+                Raw::Name(name) => return Err(self.undeclared(body, name, place)),
             }
             if list.len() > MAX_VECTOR {
                 return Err(self.report(
@@ -210,7 +267,7 @@ impl<'a> Parser<'a> {
                 break;
             }
         }
-        self.expect(b'}')?;
+        self.expect_end(b'}')?;
         Ok(Operand::Vector(list.into_boxed_slice()))
     }
 
@@ -223,11 +280,17 @@ impl<'a> Parser<'a> {
             let place = self.here();
             match self.operand(body, depth + 1)? {
                 Raw::Known(operand) => rest.push(operand),
-                Raw::Name(name) => return Err(self.undeclared(name, place)),
+                Raw::Name(name) => return Err(self.undeclared(body, name, place)),
             }
             if rest.len() > MAX_VECTOR {
-                return Err(self.report(Diagnostic::error(codes::LIMIT, "too many operands").at(place, "")));
+                let message = format!("more than {MAX_VECTOR} operands in brackets");
+                return Err(self.report(Diagnostic::error(codes::LIMIT, message).at(place, "one too many")));
             }
+        }
+        if matches!(self.kind(), TokenKind::Sign(b'*' | b'<' | b'/' | b'&' | b'|')) {
+            let place = self.here();
+            let diagnostic = Diagnostic::error(codes::UNEXPECTED, format!("expected `]`, found {}", self.found()));
+            return Err(self.report(diagnostic.at(place, "an address is not computed here").help(ADDRESS)));
         }
         self.expect(b']')?;
         Ok(if rest.is_empty() { Operand::Memory(base) } else { Operand::Texture(Box::new(TextureOperand { base, rest })) })
@@ -235,19 +298,32 @@ impl<'a> Parser<'a> {
 
     fn address(&mut self, body: &mut Body<'_, 'a>) -> Parsed<Address> {
         let place = self.here();
-        if self.kind() != TokenKind::Name {
+        if matches!(self.kind(), TokenKind::Imm(_) | TokenKind::Sign(b'(' | b'-' | b'+' | b'~')) {
             return Ok(Address { base: Base::Absolute, offset: self.integer_expression()? });
+        }
+        if self.kind() != TokenKind::Name {
+            let wanted = "an address: a register, a variable or a constant";
+            return Err(self.unexpected(wanted));
         }
         let token = self.bump();
         let name = self.text_of(token);
         match self.named(body, name, place)? {
-            Named::Operand(Operand::Reg(reg)) => Ok(Address { base: Base::Reg(reg), offset: self.symbol_offset()? }),
+            Named::Operand(Operand::Reg(reg)) => {
+                if (self.is_sign(b'+') || self.is_sign(b'-')) && self.kind_ahead(1) == TokenKind::Name && !self.is_warp_size(1) {
+                    self.bump();
+                    let place = self.here();
+                    let message = format!("expected a constant, found {}", self.found());
+                    let diagnostic = Diagnostic::error(codes::UNEXPECTED, message).at(place, "only a constant can be added");
+                    return Err(self.report(diagnostic.help(ADDRESS)));
+                }
+                Ok(Address { base: Base::Reg(reg), offset: self.symbol_offset()? })
+            }
             Named::Operand(Operand::Symbol(symbol, offset)) => Ok(Address { base: Base::Symbol(symbol), offset }),
             Named::Operand(_) => {
                 let message = format!("`{}` is not an address", shorten(name));
                 Err(self.report(Diagnostic::error(codes::WRONG_NAME, message).at(place, "expected a register or a variable")))
             }
-            Named::Nothing => Err(self.undeclared(name, place)),
+            Named::Nothing => Err(self.undeclared(body, name, place)),
         }
     }
 
@@ -263,9 +339,11 @@ impl<'a> Parser<'a> {
             Some(Entry::Reg { reg: Some(reg), .. }) => Callee::Indirect { reg, proto: None },
             Some(_) => {
                 let message = format!("`{}` cannot be called", shorten(name));
-                return Err(
-                    self.report(Diagnostic::error(codes::WRONG_NAME, message).at(span, "neither a function nor a register"))
-                );
+                let diagnostic = Diagnostic::error(codes::WRONG_NAME, message).at(span, "neither a function nor a register");
+                return Err(self.report(match self.is_sign(b',') && self.kind_ahead(1) == TokenKind::Name {
+                    true => diagnostic.help("results stand in parentheses: `call (r), f, (a);`"),
+                    false => diagnostic,
+                }));
             }
             None => match self.globals.get(name) {
                 Some(Symbol::Func(func)) => Callee::Direct(*func),
@@ -273,17 +351,16 @@ impl<'a> Parser<'a> {
                     let message = format!("`{}` cannot be called", shorten(name));
                     return Err(self.report(Diagnostic::error(codes::WRONG_NAME, message).at(span, "not a function")));
                 }
-                None if name == body.function.name => match self.globals.get(name) {
-                    Some(Symbol::Func(func)) => Callee::Direct(*func),
-                    _ => return Err(self.undeclared(name, span)),
-                },
                 None => {
                     let message = format!("no function `{}` is declared", shorten(name));
-                    return Err(self.report(
-                        Diagnostic::error(codes::UNDECLARED, message)
-                            .at(span, "not declared before its use")
+                    let diagnostic = Diagnostic::error(codes::UNDECLARED, message).at(span, "not declared before its use");
+                    return Err(self.report(match name {
+                        "printf" => diagnostic.help(
+                            "CUDA's `printf` is `.extern .func (.param .b32 r) vprintf (.param .b64 format, .param .b64 arguments);`",
+                        ),
+                        _ => diagnostic
                             .help("declare it first: `.func name (…);`, or `.extern .func name (…);` if it is defined elsewhere"),
-                    ));
+                    }));
                 }
             },
         };
@@ -309,7 +386,12 @@ impl<'a> Parser<'a> {
                 Ok(())
             }
             (Some(Entry::Proto(_)), Callee::Direct(_)) => {
-                Err(self.report(Diagnostic::error(codes::WRONG_NAME, "a call by name takes no prototype").at(span, "")))
+                let diagnostic = Diagnostic::error(codes::WRONG_NAME, "a call by name takes no prototype");
+                Err(self.report(diagnostic.at(span, "only calls through a register take one")))
+            }
+            (_, Callee::Direct(_)) => {
+                let diagnostic = Diagnostic::error(codes::UNEXPECTED, format!("expected `(`, found `{}`", shorten(name)));
+                Err(self.report(diagnostic.at(span, "arguments stand in parentheses")))
             }
             _ => {
                 let message = format!("no prototype `{}` is declared", shorten(name));
@@ -322,11 +404,14 @@ impl<'a> Parser<'a> {
     fn parenthesised(&mut self, body: &mut Body<'_, 'a>) -> Parsed<Vec<Operand>> {
         let open = self.expect(b'(')?;
         let mut list = vec![];
-        while !self.is_sign(b')') {
+        if self.eat(b')') {
+            return Ok(list);
+        }
+        loop {
             let place = self.here();
             match self.operand(body, 1)? {
                 Raw::Known(operand) => list.push(operand),
-                Raw::Name(name) => return Err(self.undeclared(name, place)),
+                Raw::Name(name) => return Err(self.undeclared(body, name, place)),
             }
             if list.len() > 4096 {
                 return Err(self.report(Diagnostic::error(codes::LIMIT, "more than 4096 arguments").at(open, "in this list")));
@@ -335,7 +420,7 @@ impl<'a> Parser<'a> {
                 break;
             }
         }
-        self.expect(b')')?;
+        self.expect_end(b')')?;
         Ok(list)
     }
 }

@@ -1,0 +1,114 @@
+//! Where the parser goes on behind a mistake.
+//!
+//! Two rules make one mistake one diagnostic: what was opened since the statement began is closed first, so that a brace of
+//! an operand never ends the function; and a line that starts like a statement is one, so that a missing `;` costs one
+//! statement only.
+
+use super::Parser;
+use super::lexer::TokenKind;
+use crate::select;
+
+impl Parser<'_> {
+    /// Whether a token is the first of its line, or the end of the file.
+    pub(super) fn starts_line(&self, index: usize) -> bool {
+        let index = index.min(self.tokens.len() - 1);
+        let Some(before) = index.checked_sub(1).map(|before| self.tokens[before]) else { return true };
+        let token = self.tokens[index];
+        token.kind == TokenKind::End || self.text[before.end as usize..token.start as usize].contains('\n')
+    }
+
+    /// Whether the next function, or something else that only stands at the top of a module, starts here.
+    pub(super) fn starts_item(&self) -> bool {
+        match self.dotted() {
+            Some("entry" | "func") => true,
+            Some("visible" | "extern" | "weak") => {
+                let next = self.tokens[(self.at + 1).min(self.tokens.len() - 1)];
+                next.kind == TokenKind::Dotted && matches!(self.word_of(next), "entry" | "func")
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a line starts here that can only be a statement.
+    fn starts_statement(&self) -> bool {
+        if !self.starts_line(self.at) {
+            return false;
+        }
+        match self.kind() {
+            TokenKind::Name => self.kind_ahead(1) == TokenKind::Sign(b':') || select::is_known_root(self.text_of(self.token())),
+            TokenKind::Dotted | TokenKind::Sign(b'@' | b'{') | TokenKind::Dwarf => true,
+            TokenKind::Imm(_) | TokenKind::Text | TokenKind::Sign(_) | TokenKind::End => false,
+        }
+    }
+
+    /// Braces opened and not closed since a token.
+    fn open_braces(&self, start: usize) -> usize {
+        self.tokens[start..self.at].iter().fold(0usize, |depth, token| match token.kind {
+            TokenKind::Sign(b'{') => depth + 1,
+            TokenKind::Sign(b'}') => depth.saturating_sub(1),
+            _ => depth,
+        })
+    }
+
+    /// Behind a mistake in a statement that began at `start`: goes on behind its `;`, or before what ends it or starts the
+    /// next.
+    pub(super) fn recover_statement(&mut self, start: usize) {
+        let mut depth = self.open_braces(start);
+        loop {
+            if self.at > start && self.starts_statement() || self.starts_item() {
+                return;
+            }
+            match self.kind() {
+                TokenKind::End => return,
+                TokenKind::Sign(b'{') => depth += 1,
+                TokenKind::Sign(b'}') if depth > 0 => depth -= 1,
+                // A brace in the middle of operands closes a vector that was never opened.
+                TokenKind::Sign(b'}') if self.kind_ahead(1) == TokenKind::Sign(b',') => {}
+                TokenKind::Sign(b'}') => return,
+                TokenKind::Sign(b';') => {
+                    self.bump();
+                    return;
+                }
+                _ => {}
+            }
+            self.bump();
+        }
+    }
+
+    /// Behind a mistake at the top of a module, in something that began at `start`: goes on behind a declaration's `;` or a
+    /// function's body, or before what starts the next.
+    pub(super) fn recover_item(&mut self, start: usize) {
+        let function = self.tokens[start..self.at.max(start + 1).min(self.tokens.len())]
+            .iter()
+            .any(|token| token.kind == TokenKind::Dotted && matches!(self.word_of(*token), "entry" | "func" | "section"));
+        let mut depth = self.open_braces(start);
+        loop {
+            if self.at > start && self.starts_line(self.at) && (self.starts_item() || depth == 0 && self.starts_directive()) {
+                return;
+            }
+            match self.kind() {
+                TokenKind::End => return,
+                TokenKind::Sign(b'{') => depth += 1,
+                TokenKind::Sign(b'}') => {
+                    depth = depth.saturating_sub(1);
+                    // What follows the initialiser of a variable is its `;`.
+                    if depth == 0 && self.kind_ahead(1) != TokenKind::Sign(b';') {
+                        self.bump();
+                        return;
+                    }
+                }
+                TokenKind::Sign(b';') if depth == 0 || !function => {
+                    self.bump();
+                    return;
+                }
+                _ => {}
+            }
+            self.bump();
+        }
+    }
+
+    /// Whether a directive of the top of a module comes next.
+    fn starts_directive(&self) -> bool {
+        self.dotted().is_some_and(|word| super::DIRECTIVES.contains(&word))
+    }
+}
