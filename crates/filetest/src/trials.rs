@@ -88,24 +88,29 @@ fn difference(expected: &str, outcome: &str) -> String {
     .concat()
 }
 
-/// Rewrites the expectations of a file with what comes out now. Whether anything changed.
-pub fn bless(name: &str, path: &Path) -> Result<bool, String> {
-    let before = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let mut file = TestFile::parse(&before).map_err(|error| format!("{}: {error}", path.display()))?;
+/// Rewrites the expectations of a file with what comes out now. What cannot be performed keeps its old expectation and is
+/// told.
+pub fn bless(name: &str, path: &Path) -> Result<(), String> {
+    let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let before = fs::read_to_string(path).map_err(|error| told(&error))?;
+    let mut file = TestFile::parse(&before).map_err(|error| told(&error))?;
+    let mut broken = vec![];
     for case in &mut file.cases {
-        case.expectations.clear();
         let source_name = source_name(name, case);
         for command in case.settings.commands.clone() {
-            let outcome = perform(command, case, &source_name, folder(path), &DEVICES[0])
-                .map_err(|message| format!("{}:{}: {message}", path.display(), case.line))?;
-            case.expectations.insert(command, normal(&outcome));
+            match perform(command, case, &source_name, folder(path), &DEVICES[0]) {
+                Ok(outcome) => {
+                    case.expectations.insert(command, normal(&outcome));
+                }
+                Err(message) => broken.push(format!("{}:{}: {message}", path.display(), case.line)),
+            }
         }
     }
     let after = file.render();
     if after != before {
-        fs::write(path, &after).map_err(|error| format!("{}: {error}", path.display()))?;
+        fs::write(path, after).map_err(|error| told(&error))?;
     }
-    Ok(after != before)
+    if broken.is_empty() { Ok(()) } else { Err(broken.join("\n")) }
 }
 
 #[cfg(test)]
