@@ -216,7 +216,7 @@ fn misfits_point_at_argument_and_parameter() {
             "--arg f32[2]:zero --arg f32:1 --arg u32[4]:zero --arg '{u64:1; u64:2; u64:3}'",
             &["the address of a buffer has 8 bytes"],
         ),
-        ("--kernel q", &["no kernel `q`", "did you mean `k`?"]),
+        ("--kernel kk", &["no kernel `kk`", "did you mean `k`?"]),
     ] {
         let error = error(KERNEL, line);
         for part in parts {
