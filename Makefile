@@ -27,6 +27,13 @@ test: cargo linker rustfmt clippy ## all checks: format, lints, tests
 bench: cargo linker ## how fast the interpreter is
 	cargo run --release --locked --package broadloom-bench
 
+# Far more random kernels than `make test` has time for, from a seed that changes daily.
+KERNELS ?= 20000
+SEED ?= $(shell date +%Y%m%d0000)
+soak: cargo linker ## a long campaign of random kernels; KERNELS=n, SEED=s
+	BROADLOOM_FUZZ_KERNELS=$(KERNELS) BROADLOOM_FUZZ_SEED=$(SEED) \
+	    cargo test --release --locked --package broadloom-fuzzgen
+
 fmt: cargo rustfmt ## format all Rust files
 	cargo fmt --all
 
