@@ -162,3 +162,6 @@ fn positive_zero(op: &Op, to: Element, bits: u64) -> u64 {
         Element::Float(_) | Element::Power | Element::Fixed => bits,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,6 +15,11 @@ pub(crate) mod mixed;
 pub(crate) mod order;
 pub(crate) mod sign;
 
+#[cfg(test)]
+mod approx_tests;
+#[cfg(test)]
+mod tests;
+
 use super::soft::{Flush, Format, Number, Overflow, Rounding};
 use super::truncate;
 use crate::op::Op;
