@@ -138,7 +138,7 @@ pub fn shape_fits(spec: &OperandSpec, modifiers: &Modifiers, operand: &Operand) 
         Operand::Imm(_) => {
             !spec.written && matches!(spec.kind, OperandKind::Value | OperandKind::Immediate | OperandKind::Negatable)
         }
-        Operand::Special(_) => !spec.written && spec.kind == OperandKind::Value,
+        Operand::Special(_) => !spec.written && (spec.kind == OperandKind::Value || spec.symbol),
         Operand::Symbol(..) => !spec.written && spec.symbol,
         Operand::Sink => spec.written,
         _ => false,
@@ -175,7 +175,7 @@ pub fn fill_operands<'a>(
     let mut next = 0;
     for spec in specs {
         let here = operands.get(next).filter(|_| pairs[next] == spec.paired);
-        match here {
+        match here.map(|operand| unwrap_single(spec, modifiers, operand)) {
             Some(operand) if shape_fits(spec, modifiers, operand) => {
                 places.push(Some(operand));
                 next += 1;
@@ -189,11 +189,42 @@ pub fn fill_operands<'a>(
     (next == operands.len()).then_some(places)
 }
 
-/// A float written in decimal is a double; where the instruction takes an `f32` it becomes one.
-pub(crate) fn narrow_float(spec: &OperandSpec, modifiers: &Modifiers, operand: Operand) -> Operand {
-    match (spec.type_in(modifiers), operand) {
-        (Some(Type::F32), Operand::Imm(Imm::F64(bits))) => Operand::Imm(Imm::F32((f64::from_bits(bits) as f32).to_bits())),
-        (_, operand) => operand,
+/// The only element of `{x}` where a vector could stand and does not: compilers write `ld.global.b16 { %rs1 }, [%rd1]`.
+fn unwrap_single<'a>(spec: &OperandSpec, modifiers: &Modifiers, operand: &'a Operand) -> &'a Operand {
+    let one = match spec.length {
+        Length::Slot(slot) => modifiers[usize::from(slot)].and_then(Modifier::vector_length).is_none(),
+        Length::One | Length::Exactly(_) | Length::Any | Length::Parts => false,
+    };
+    match operand {
+        Operand::Vector(list) if one && list.len() == 1 => &list[0],
+        operand => operand,
+    }
+}
+
+/// A float as the type wants it: one written in decimal is a double, one written as bits has its own width, and the
+/// assembler takes either where the instruction takes the other.
+pub(crate) fn fit_float(ty: Type, imm: Imm) -> Imm {
+    match (ty, imm) {
+        (Type::F32, Imm::F64(bits)) => Imm::F32((f64::from_bits(bits) as f32).to_bits()),
+        (Type::F64, Imm::F32(bits)) => Imm::F64(f64::from(f32::from_bits(bits)).to_bits()),
+        (_, imm) => imm,
+    }
+}
+
+/// An operand with its floats as the place wants them.
+pub(crate) fn fit_floats(spec: &OperandSpec, modifiers: &Modifiers, operand: Operand) -> Operand {
+    let Some(ty @ (Type::F32 | Type::F64)) = spec.type_in(modifiers) else { return operand };
+    match operand {
+        Operand::Imm(imm) => Operand::Imm(fit_float(ty, imm)),
+        Operand::Vector(list) => Operand::Vector(
+            list.into_iter()
+                .map(|element| match element {
+                    Operand::Imm(imm) => Operand::Imm(fit_float(ty, imm)),
+                    element => element,
+                })
+                .collect(),
+        ),
+        operand => operand,
     }
 }
 

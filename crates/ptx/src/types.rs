@@ -126,8 +126,10 @@ impl Type {
     /// Whether a register can be declared with this type (manual: "Register State Space").
     pub const fn is_register(self) -> bool {
         match self.kind() {
-            TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed | TypeKind::Float | TypeKind::Predicate => true,
-            TypeKind::Packed => matches!(self, Type::F16x2 | Type::Bf16x2),
+            TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed | TypeKind::Predicate => true,
+            // `bf16` and its pair are types of instructions only; bits hold them.
+            TypeKind::Float => !matches!(self, Type::Bf16),
+            TypeKind::Packed => matches!(self, Type::F16x2),
             TypeKind::Alternate | TypeKind::Opaque => false,
         }
     }
@@ -135,8 +137,9 @@ impl Type {
     /// Whether a variable in memory can be declared with this type.
     pub const fn is_memory(self) -> bool {
         match self.kind() {
-            TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed | TypeKind::Float | TypeKind::Opaque => true,
-            TypeKind::Packed => matches!(self, Type::F16x2 | Type::Bf16x2),
+            TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed | TypeKind::Opaque => true,
+            TypeKind::Float => !matches!(self, Type::Bf16),
+            TypeKind::Packed => matches!(self, Type::F16x2),
             TypeKind::Predicate | TypeKind::Alternate => false,
         }
     }

@@ -117,7 +117,7 @@ fn pairs_vectors_and_optional_sources() {
             "mov.b64 %rd0, {%u0, %r0};",
             "mov.b64 {%r1, %r2}, %rd0;",
             "atom.global.cas.b32 %r3, [%rd0], %r1, %r2;",
-            "@%p1 red.shared.add.u32 [%rd0-4], %r3;",
+            "@%p1 red.shared.add.u32 [%rd0+-4], %r3;",
             "ret;"
         ]
     );

@@ -1,10 +1,10 @@
-//! Every module of the corpus survives parse, print and parse again.
+//! Every module of the corpus survives parse, print and parse again, and verifies.
 //!
 //! `BROADLOOM_PTX_DIR=folder` adds a folder of PTX files of your own; with `BROADLOOM_PRINT_DIR=folder` the prints are written
 //! there, for NVIDIA's assembler to judge.
 
 use broadloom_diag::Sources;
-use broadloom_ptx::{Module, parse, print};
+use broadloom_ptx::{Module, parse, print, verify};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -19,18 +19,20 @@ fn ptx_files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-fn parse_text(name: &str, text: &str) -> Result<Module, String> {
+/// The module that a text stands for, verified, without the places in the text.
+fn read(name: &str, text: &str) -> Result<Module, String> {
     let mut sources = Sources::new();
     let id = sources.add(name, text);
-    let mut module = parse(&sources, id).map_err(|diagnostics| sources.render_all(&diagnostics))?;
+    let module = parse(&sources, id).map_err(|diagnostics| sources.render_all(&diagnostics))?;
+    let mut module = verify(module).map_err(|diagnostics| sources.render_all(&diagnostics))?.into_module();
     module.strip_spans();
     Ok(module)
 }
 
 fn round_trip(name: &str, text: &str) -> Result<String, String> {
-    let module = parse_text(name, text)?;
+    let module = read(name, text)?;
     let printed = print(&module);
-    let again = parse_text(&format!("{name} (printed)"), &printed)?;
+    let again = read(&format!("{name} (printed)"), &printed)?;
     if print(&again) != printed {
         return Err(format!("{name}: the print is not a fixed point"));
     }
@@ -46,18 +48,25 @@ fn corpus_survives() {
     folders.extend(std::env::var_os("BROADLOOM_PTX_DIR").map(PathBuf::from));
     let prints = std::env::var_os("BROADLOOM_PRINT_DIR").map(PathBuf::from);
     let mut files = vec![];
-    folders.iter().for_each(|folder| ptx_files(folder, &mut files));
-    files.sort();
+    for folder in &folders {
+        let mut found = vec![];
+        ptx_files(folder, &mut found);
+        found.sort();
+        files.extend(found.into_iter().map(|path| (folder.clone(), path)));
+    }
     let mut failures = vec![];
-    for path in &files {
+    for (root, path) in &files {
         let text = fs::read_to_string(path).unwrap();
         match round_trip(&path.display().to_string(), &text) {
             Ok(printed) => {
                 if let Some(folder) = &prints {
-                    fs::write(folder.join(path.file_name().unwrap()), printed).unwrap();
+                    // The same folders as the originals, so that equal names do not meet.
+                    let print = folder.join(path.strip_prefix(root).unwrap());
+                    fs::create_dir_all(print.parent().unwrap()).unwrap();
+                    fs::write(print, printed).unwrap();
                 }
             }
-            Err(error) => failures.push(error.lines().take(12).collect::<Vec<_>>().join("\n")),
+            Err(error) => failures.push(error.lines().take(20).collect::<Vec<_>>().join("\n")),
         }
     }
     assert!(!files.is_empty(), "no PTX files found");

@@ -369,6 +369,6 @@ fn coerce(spec: &OperandSpec, modifiers: &Modifiers, operand: Operand) -> Operan
     match (spec.kind, operand) {
         (OperandKind::Memory, Operand::Reg(reg)) => Operand::Memory(reg.offset(0)),
         (OperandKind::Memory, Operand::Symbol(symbol, offset)) => Operand::Memory(Address { base: Base::Symbol(symbol), offset }),
-        (_, operand) => select::narrow_float(spec, modifiers, operand),
+        (_, operand) => select::fit_floats(spec, modifiers, operand),
     }
 }

@@ -10,7 +10,7 @@ use broadloom_diag::{Diagnostic, Span};
 use cranelift_entity::PrimaryMap;
 
 /// Directives between the head and the body of a function, and how many numbers each takes.
-const FUNCTION_DIRECTIVES: &[(&str, usize, usize)] = &[
+pub(crate) const FUNCTION_DIRECTIVES: &[(&str, usize, usize)] = &[
     ("maxntid", 1, 3),
     ("reqntid", 1, 3),
     ("minnctapersm", 1, 1),
@@ -266,7 +266,7 @@ impl<'a> Parser<'a> {
             self.declaring = Some(name);
             let init = self.initialiser(0);
             self.declaring = None;
-            variable.init = Some(init?);
+            variable.init = Some(fit_floats(variable.ty, init?));
         }
         Ok((variable, name))
     }
@@ -604,6 +604,21 @@ fn prototype_variable(
     match param {
         Param::Memory(var) => variables[var].clone(),
         Param::Reg(reg) => Variable::new(regs[reg].name.clone(), Space::Reg, regs[reg].ty),
+    }
+}
+
+/// First contents with their floats as the variable has them: `.f32 x = 1.0` is written with a double.
+fn fit_floats(ty: Type, init: Init) -> Init {
+    // Bits of 32 and 64 take floats too.
+    let ty = match ty {
+        Type::B32 => Type::F32,
+        Type::B64 => Type::F64,
+        ty => ty,
+    };
+    match init {
+        Init::Imm(imm) => Init::Imm(crate::select::fit_float(ty, imm)),
+        Init::List(list) => Init::List(list.into_iter().map(|init| fit_floats(ty, init)).collect()),
+        Init::Address { .. } => init,
     }
 }
 

@@ -125,7 +125,7 @@ impl<'a> Parser<'a> {
             let Some(places) = select::fill_operands(*form, modifiers, &operands, &pairs) else { continue };
             let specs = form.get().operands;
             let filled = places.iter().zip(specs).map(|(place, spec)| match place {
-                Some(operand) => select::narrow_float(spec, modifiers, (*operand).clone()),
+                Some(operand) => select::fit_floats(spec, modifiers, (*operand).clone()),
                 None => Operand::Absent,
             });
             return Ok((*form, modifiers.clone(), filled.collect()));

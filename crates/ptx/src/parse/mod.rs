@@ -23,6 +23,7 @@ use crate::inst::Symbol;
 use crate::module::{Alias, Func, Item, Module, Target};
 use crate::types::IsaVersion;
 use broadloom_diag::{Diagnostic, Diagnostics, SourceId, Sources, Span};
+pub(crate) use declare::FUNCTION_DIRECTIVES;
 use lexer::{Token, TokenKind, shorten};
 use std::collections::{HashMap, HashSet};
 

@@ -104,8 +104,9 @@ impl Printer<'_> {
     pub(super) fn print_offset(&mut self, offset: i64) {
         match offset {
             0 => {}
+            // NVIDIA's assembler reads a sum alone: `+-4`, not `-4`.
             offset => {
-                let _ = write!(self.out, "{offset:+}");
+                let _ = write!(self.out, "+{offset}");
             }
         }
     }

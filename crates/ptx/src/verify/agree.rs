@@ -1,0 +1,151 @@
+//! Which registers an operand of a type takes (manual: "Operand Size Exceeding Instruction-Type Size", "Type Checking").
+
+use super::article;
+use crate::types::{Type, TypeKind};
+
+/// Why a register does not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Disagreement {
+    /// Another kind of value.
+    Kind,
+    /// Another width.
+    Width,
+}
+
+/// Why a register of type `reg` does not fit an operand of type `want`; `wider` when it may have more bits.
+pub(super) fn disagreement(want: Type, reg: Type, wider: bool) -> Option<Disagreement> {
+    if (want == Type::Pred) != (reg == Type::Pred) {
+        return Some(Disagreement::Kind);
+    }
+    let width_fits = if wider { reg.bits() >= want.bits() } else { reg.bits() == want.bits() };
+    // `.f16x2` counts as bits with everything but other floats.
+    let kind_fits = match (want.kind(), reg.kind()) {
+        (TypeKind::Predicate, TypeKind::Predicate) => true,
+        (TypeKind::Bits, _) => true,
+        (_, TypeKind::Bits) => true,
+        (TypeKind::Unsigned | TypeKind::Signed, TypeKind::Unsigned | TypeKind::Signed | TypeKind::Packed) => true,
+        (TypeKind::Float, TypeKind::Float) => {
+            // A float in a wider register must be in a register of bits.
+            if want.bits() == reg.bits() { want == reg } else { return Some(Disagreement::Width) }
+        }
+        (TypeKind::Packed, TypeKind::Packed) => want == reg || matches!(want, Type::U16x2 | Type::S16x2),
+        (
+            TypeKind::Unsigned
+            | TypeKind::Signed
+            | TypeKind::Float
+            | TypeKind::Packed
+            | TypeKind::Alternate
+            | TypeKind::Opaque
+            | TypeKind::Predicate,
+            _,
+        ) => false,
+    };
+    match (kind_fits, width_fits) {
+        (_, false) => Some(Disagreement::Width),
+        (false, true) => Some(Disagreement::Kind),
+        (true, true) => None,
+    }
+}
+
+/// Which registers would fit, in words.
+pub(super) fn expectation(want: Type, wider: bool) -> String {
+    let bits = Type::bits_of(want.bits()).map_or_else(|| want.to_string(), |bits| bits.to_string());
+    let list = match want.kind() {
+        TypeKind::Predicate => return "a `.pred` register".to_owned(),
+        TypeKind::Bits => return format!("a register of {} bits{}", want.bits(), if wider { " or more" } else { "" }),
+        TypeKind::Unsigned | TypeKind::Signed => {
+            format!("a `.u{0}`, `.s{0}` or `.b{0}` register", want.bits())
+        }
+        TypeKind::Float if want == Type::Bf16 => format!("a `{bits}` register"),
+        TypeKind::Float => format!("{} `{want}` or `{bits}` register", article(want.name())),
+        TypeKind::Packed if want == Type::F16x2 => format!("an `{want}` or `{bits}` register"),
+        TypeKind::Packed | TypeKind::Alternate | TypeKind::Opaque => format!("a `{bits}` register"),
+    };
+    if wider { format!("{list}, or a wider one") } else { list }
+}
+
+/// What a person may do about it.
+pub(super) fn advice(want: Type, reg: Type) -> Option<String> {
+    let number = |ty: Type| match ty.kind() {
+        TypeKind::Bits => format!("u{}", ty.bits()),
+        _ => ty.name().to_owned(),
+    };
+    if want == Type::Pred {
+        return Some("`setp` compares and gives a predicate".into());
+    }
+    if reg == Type::Pred {
+        return Some("`selp` turns a predicate into a value".into());
+    }
+    let plain = |ty: Type| {
+        matches!(ty.kind(), TypeKind::Bits | TypeKind::Signed | TypeKind::Unsigned) && ty.bits() <= 64
+            || matches!(ty, Type::F16 | Type::F32 | Type::F64)
+    };
+    if !plain(want) || !plain(reg) {
+        return None;
+    }
+    let rounding = match (want.is_float(), reg.is_float()) {
+        (true, true) if want.bits() < reg.bits() => ".rn",
+        (true, false) => ".rn",
+        (false, true) => ".rzi",
+        (true, true) | (false, false) => "",
+    };
+    let convert = format!("`cvt{rounding}.{}.{}` converts the value", number(want), number(reg));
+    if want.bits() == reg.bits() && want.bits() >= 16 {
+        Some(format!("{convert}, `mov.b{}` copies the bits", want.bits()))
+    } else {
+        Some(convert)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Disagreement::{Kind, Width};
+
+    /// Each line was put to NVIDIA's assembler.
+    #[test]
+    fn agrees_as_the_assembler_does() {
+        let cases = [
+            (Type::U32, Type::B32, false, None),
+            (Type::U32, Type::S32, false, None),
+            (Type::U32, Type::F32, false, Some(Kind)),
+            (Type::U32, Type::B64, false, Some(Width)),
+            (Type::U32, Type::F16x2, false, None),
+            (Type::U16, Type::F16, false, Some(Kind)),
+            (Type::F32, Type::B32, false, None),
+            (Type::F32, Type::U32, false, Some(Kind)),
+            (Type::F16, Type::B16, false, None),
+            (Type::F16, Type::U16, false, Some(Kind)),
+            (Type::Bf16, Type::B16, false, None),
+            (Type::Bf16, Type::F16, false, Some(Kind)),
+            (Type::F16x2, Type::F16x2, false, None),
+            (Type::F16x2, Type::F32, false, Some(Kind)),
+            (Type::Bf16x2, Type::F16x2, false, Some(Kind)),
+            (Type::U16x2, Type::F16x2, false, None),
+            (Type::U16x2, Type::U32, false, Some(Kind)),
+            (Type::B32, Type::F32, false, None),
+            (Type::B32, Type::F16x2, false, None),
+            (Type::B16, Type::B8, false, Some(Width)),
+            (Type::Pred, Type::Pred, false, None),
+            (Type::Pred, Type::B32, false, Some(Kind)),
+            (Type::U32, Type::Pred, false, Some(Kind)),
+            (Type::U8, Type::B8, true, None),
+            (Type::U8, Type::B64, true, None),
+            (Type::U8, Type::F32, true, Some(Kind)),
+            (Type::B8, Type::F32, true, None),
+            (Type::B32, Type::F64, true, None),
+            (Type::F32, Type::B64, true, None),
+            (Type::F32, Type::F64, true, Some(Width)),
+            (Type::F16, Type::F32, true, Some(Width)),
+            (Type::U16, Type::F16, true, Some(Kind)),
+            (Type::U16, Type::B8, true, Some(Width)),
+            (Type::Tf32, Type::B32, false, None),
+            (Type::Tf32, Type::F32, false, Some(Kind)),
+            (Type::E4m3x2, Type::B16, false, None),
+            (Type::E4m3x2, Type::U16, false, Some(Kind)),
+        ];
+        for (want, reg, wider, expected) in cases {
+            assert_eq!(disagreement(want, reg, wider), expected, "{want} with {reg}, wider: {wider}");
+        }
+    }
+}
