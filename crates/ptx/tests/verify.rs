@@ -387,7 +387,6 @@ fn heads_of_functions() {
     refuse_in_module(
         codes::BAD_PARAM,
         &[
-            ".entry k(.reg .b32 a) { ret; }",
             ".entry k(.param .v4 .f32 a) { ret; }",
             ".func (.param .b32 r, .param .b32 s) f() { ret; }",
             ".func f(.param .u64 .ptr .global a) { ret; }",
@@ -449,14 +448,7 @@ fn variables_and_their_contents() {
     );
     refuse_in_module(
         codes::BAD_VARIABLE,
-        &[
-            ".local .b32 a;",
-            ".global .v4 .f64 a;",
-            ".shared .texref t;",
-            ".shared .attribute(.managed) .b32 a;",
-            ".const[1] .b8 a[4];",
-            ".tex .u32 t;",
-        ],
+        &[".local .b32 a;", ".shared .texref t;", ".shared .attribute(.managed) .b32 a;", ".const[1] .b8 a[4];", ".tex .u32 t;"],
     );
     refuse_in_module(
         codes::INCOMPLETE,

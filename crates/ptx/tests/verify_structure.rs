@@ -204,6 +204,8 @@ fn types_are_checked_without_a_text() {
         let param = kernel(m).params[0];
         kernel(m).params.push(param);
     });
+    breaks(codes::BAD_VARIABLE, |m| (m.variables[Var::from_u32(0)].ty, m.variables[Var::from_u32(0)].vector) = (Type::F64, 4));
+    breaks(codes::BAD_PARAM, |m| kernel(m).params.push(Param::Reg(Reg::from_u32(0))));
     breaks(codes::LIMIT, |m| m.variables[Var::from_u32(0)].dims = vec![Some(u64::MAX), Some(2)]);
     breaks(codes::BAD_HEADER, |m| m.address_size = 48);
     breaks(codes::BAD_HEADER, |m| m.version = broadloom_ptx::IsaVersion::new(0, 0));
