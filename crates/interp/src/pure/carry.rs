@@ -1,8 +1,9 @@
 //! Sums, differences and products of a carry chain (manual: "Extended-Precision Integer Arithmetic Instructions").
 //!
-//! The flag is a carry after sums and a borrow after differences: `subc` takes away one more where it is set. (Machines keep the
-//! complement of a borrow, which shows only in chains that mix sums and differences.) Whether the flag is written is the
-//! engine's business; these functions always say what it would be.
+//! The flag is a carry throughout: a difference is the sum of the one number, the complement of the other and the flag, which `sub.cc`
+//! takes as set. So a set flag after `sub.cc` means that nothing was borrowed. The manual speaks of a borrow instead, which comes to the
+//! same in chains that only subtract; in chains that mix, as in the 128-bit divisions of NVIDIA's compiler, machines do what
+//! is done here. Whether the flag is written is the engine's business; these functions always say what it would be.
 
 use super::arith::product;
 use super::truncate;
@@ -16,11 +17,9 @@ fn sum(op: &Op, a: u64, b: u64, carry: bool) -> (u64, bool) {
     (all as u64, all >> bits != 0)
 }
 
-/// The difference, and whether something had to be borrowed.
-fn difference(op: &Op, a: u64, b: u64, borrow: bool) -> (u64, bool) {
-    let bits = op.ty.bits();
-    let all = i128::from(truncate(a, bits)) - i128::from(truncate(b, bits)) - i128::from(borrow);
-    (all as u64, all < 0)
+/// The difference, one less where the flag is not set, and whether nothing had to be borrowed.
+fn difference(op: &Op, a: u64, b: u64, carry: bool) -> (u64, bool) {
+    sum(op, a, !b, carry)
 }
 
 /// `add.cc` starts a chain: no carry comes in.
@@ -33,12 +32,12 @@ pub(crate) fn addc(op: &Op, inputs: &Inputs, carry: bool) -> (u64, bool) {
 }
 
 /// `sub.cc` starts a chain: no borrow comes in.
-pub(crate) fn sub_cc(op: &Op, inputs: &Inputs, _borrow: bool) -> (u64, bool) {
-    difference(op, inputs[0], inputs[1], false)
+pub(crate) fn sub_cc(op: &Op, inputs: &Inputs, _carry: bool) -> (u64, bool) {
+    difference(op, inputs[0], inputs[1], true)
 }
 
-pub(crate) fn subc(op: &Op, inputs: &Inputs, borrow: bool) -> (u64, bool) {
-    difference(op, inputs[0], inputs[1], borrow)
+pub(crate) fn subc(op: &Op, inputs: &Inputs, carry: bool) -> (u64, bool) {
+    difference(op, inputs[0], inputs[1], carry)
 }
 
 /// The half of the product that `.lo` or `.hi` asks for.
@@ -96,7 +95,9 @@ mod tests {
                         result |= u128::from(truncate(word, bits)) << (index as u32 * bits);
                         flag = out;
                     }
-                    assert_eq!((result, flag), expected, "{ty} {x:#x} {y:#x}");
+                    // After a difference the flag says that nothing was borrowed.
+                    let overflow = flag == (first.opcode.name() == "add.cc");
+                    assert_eq!((result, overflow), expected, "{ty} {x:#x} {y:#x}");
                 }
             }
         }
@@ -122,6 +123,18 @@ mod tests {
             assert_eq!(found, u128::from(a) * u128::from(b), "{a:#x} {b:#x}");
             assert!(!carry);
         }
+    }
+
+    #[test]
+    fn sums_and_differences_share_one_flag() {
+        let no_borrow = sub_cc(&op("sub.cc.u32"), &[5, 5, 0, 0, 0, 0], false);
+        assert_eq!(no_borrow, (1 << 32, true));
+        assert_eq!(addc(&op("addc.u32"), &[0, 0, 0, 0, 0, 0], no_borrow.1).0, 1);
+        let borrow = sub_cc(&op("sub.cc.u32"), &[4, 5, 0, 0, 0, 0], true);
+        assert_eq!(addc(&op("addc.u32"), &[0, 0, 0, 0, 0, 0], borrow.1).0, 0);
+        let carry = add_cc(&op("add.cc.u64"), &[u64::MAX, 1, 0, 0, 0, 0], false);
+        assert_eq!(subc(&op("subc.u64"), &[9, 3, 0, 0, 0, 0], carry.1).0, 6);
+        assert_eq!(subc(&op("subc.u64"), &[9, 3, 0, 0, 0, 0], false).0, 5);
     }
 
     #[test]
