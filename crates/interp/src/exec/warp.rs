@@ -2,7 +2,7 @@
 //!
 //! With a mask, an instruction happens when all threads of the mask that have not ended have come to one like it: same
 //! opcode, same modifiers, same mask. Without one (before sm_70, and `activemask`) it happens for all threads that stand at
-//! the same place once nobody else of the warp can run on: that is as converged as they get.
+//! the same place, called from the same places, once nobody else of the warp can run on: that is as converged as they get.
 
 use super::{Engine, Next, Stop, converges};
 use crate::cta::{Cta, Site, Wait};
@@ -71,12 +71,12 @@ impl<W: Watch> Engine<'_, W> {
             if cta.threads[first].wait != Wait::Convergence {
                 continue;
             }
-            let place = |index: usize| {
-                cta.threads[index].frames.last().map(|frame| (frame.func, frame.pc, cta.threads[index].frames.len()))
-            };
-            let here = place(first);
-            let members: Vec<usize> =
-                cta.lanes(warp).filter(|index| cta.threads[*index].wait == Wait::Convergence && place(*index) == here).collect();
+            // The same instruction reached by another call is another place: the callers have diverged.
+            let place = |index: usize| cta.threads[index].frames.iter().map(|frame| (frame.func, frame.pc));
+            let members: Vec<usize> = cta
+                .lanes(warp)
+                .filter(|index| cta.threads[*index].wait == Wait::Convergence && place(*index).eq(place(first)))
+                .collect();
             let mask = members.iter().fold(0, |mask, index| mask | 1 << (index % 32));
             self.together(cta, &members, mask)?;
             any = true;
