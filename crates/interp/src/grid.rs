@@ -21,6 +21,8 @@ const MOST_RESIDENT: usize = 64;
 const WORKSPACE: u64 = 64;
 /// Instructions that a block runs before the next one may start.
 const BLOCK_TURN: u64 = 4 << 20;
+/// The same in a cooperative launch, whose blocks wait for each other all the time.
+const TOGETHER_TURN: u64 = 1 << 14;
 
 /// What a launch is given beside the engine's parts.
 pub(crate) struct Grid<'a> {
@@ -213,7 +215,7 @@ impl Grid<'_> {
 
     /// Runs a block until it ends or its turn is over.
     fn turn<W: Watch>(&self, engine: &mut Engine<'_, W>, cta: &mut Cta) -> Result<Turn, Stop> {
-        let until = engine.steps + BLOCK_TURN;
+        let until = engine.steps + if self.launch.cooperative { TOGETHER_TURN } else { BLOCK_TURN };
         loop {
             let mut progress = false;
             for warp in 0..cta.warps() {
