@@ -1,4 +1,5 @@
-// Multi-word arithmetic with the carry flag: 256-bit sums and differences, and a 128 x 128 bit product.
+// Multi-word arithmetic with the carry flag: 256-bit sums and differences, a 128 x 128 bit product, and chains that mix
+// sums and differences, which share one flag: set after a difference, it says that nothing was borrowed.
 //
 // Launch: 1-D grid with at least n threads. Numbers are 8 words, least significant first; product takes 4 + 4 words to 8.
 
@@ -49,4 +50,31 @@ extern "C" __global__ void long_product(const unsigned *a, const unsigned *b, un
     }
     for (int k = 0; k < 8; ++k)
         product[8 * i + k] = p[k];
+}
+
+// Eight words per thread out of two of 64 bits.
+extern "C" __global__ void mixed_chains(const unsigned long long *a, const unsigned long long *b, unsigned long long *out,
+                                        int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    unsigned long long x = a[i], y = b[i], low, high, *row = out + 8 * i;
+    unsigned u = x, v = y, narrow, next;
+#define CHAIN(first, second, type, constraint, p, q, r0, r1)                                                           \
+    asm volatile(first "." type " %0, %2, %3;\n\t" second "." type " %1, %4, %5;"                                       \
+                 : "=&" constraint(r0), "=" constraint(r1)                                                             \
+                 : constraint(p), constraint(q), constraint(q), constraint(p))
+    CHAIN("sub.cc", "addc", "u64", "l", x, y, low, high);
+    row[0] = low;
+    row[1] = high;
+    CHAIN("add.cc", "subc", "u64", "l", x, y, low, high);
+    row[2] = low;
+    row[3] = high;
+    CHAIN("sub.cc", "addc", "u32", "r", u, v, narrow, next);
+    row[4] = narrow;
+    row[5] = next;
+    CHAIN("add.cc", "subc", "u32", "r", u, v, narrow, next);
+    row[6] = narrow;
+    row[7] = next;
 }
