@@ -1,0 +1,51 @@
+//! The corpus as a conformance suite.
+//!
+//! Each kernel of the corpus has a [`Case`]: it makes inputs, launches the kernel's entry points on whatever device it is given, and
+//! compares the results with a reference in plain Rust that was written for itself. Integers and correctly rounded floats agree bit for
+//! bit; approximate results agree within bounds that stand beside the comparison.
+//!
+//! Invariants: a case knows no executor, and its inputs are the same in each run. Every file of `corpus/cuda` has a case; a test
+//! holds that.
+
+mod cases;
+mod compare;
+mod inputs;
+mod trial;
+
+use std::path::{Path, PathBuf};
+
+pub use cases::SUITE;
+pub use trial::{Failure, Outcome, Subject};
+
+use trial::Trial;
+
+/// The ways in which every kernel was compiled.
+pub const VARIANTS: [&str; 4] = ["sm75", "sm75.g", "sm90", "sm90.g"];
+
+/// A kernel of the corpus and how to judge it.
+#[derive(Clone, Copy)]
+pub struct Case {
+    /// The name of its source, without `.cu`.
+    pub kernel: &'static str,
+    pub(crate) check: fn(&mut Trial<'_>) -> Outcome,
+}
+
+impl Case {
+    /// The file that holds its PTX in a variant.
+    pub fn ptx(&self, variant: &str) -> PathBuf {
+        corpus().join("ptx").join(format!("{}.{variant}.ptx", self.kernel))
+    }
+
+    /// Runs one variant on a device and compares its results.
+    pub fn run(&self, subject: &Subject, variant: &str) -> Outcome {
+        let path = self.ptx(variant);
+        let name = format!("corpus/ptx/{}.{variant}.ptx", self.kernel);
+        let text = std::fs::read_to_string(&path).map_err(|error| Failure::Module(format!("{name}: {error}")))?;
+        (self.check)(&mut Trial::load(subject, &name, &text)?)
+    }
+}
+
+/// The folder of the corpus.
+pub fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
+}

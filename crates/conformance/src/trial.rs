@@ -1,0 +1,264 @@
+//! One trial: a corpus module, loaded on a device, and what a case does with it.
+//!
+//! A case uploads inputs, launches kernels and downloads results. Values are flat bytes on the way: scalars, and arrays of them for
+//! CUDA's vector types.
+
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use broadloom_device::{Argument, Buffer, Device, Element, Error, FaultKind, GlobalVariable, Launch, Module, Stream};
+use broadloom_diag::{Diagnostics, Sources};
+use broadloom_ptx::{parse, verify};
+
+/// How long one launch may take before it counts as hung.
+const TIME_LIMIT: Duration = Duration::from_secs(120);
+
+/// A device under test.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// The device.
+    pub device: Device,
+    /// What its kernels have printed and nobody has looked at yet.
+    pub printed: Arc<Mutex<String>>,
+}
+
+/// Why a trial failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// A result differs from the reference.
+    #[error("{0}")]
+    Wrong(String),
+    /// The device refused or failed.
+    #[error("{0}")]
+    Device(#[from] Error),
+    /// The module could not be read.
+    #[error("{0}")]
+    Module(String),
+}
+
+/// What a trial comes to.
+pub type Outcome = Result<(), Failure>;
+
+/// A value that has a layout of its own in the memory of a device.
+pub(crate) trait Plain: Copy {
+    /// Its size.
+    const BYTES: usize;
+    /// Appends its bytes.
+    fn put(self, bytes: &mut Vec<u8>);
+    /// Reads it back.
+    fn take(bytes: &[u8]) -> Self;
+}
+
+macro_rules! plain {
+    ($($t:ty),*) => {
+        $(impl Plain for $t {
+            const BYTES: usize = <$t as Element>::BYTES;
+            fn put(self, bytes: &mut Vec<u8>) {
+                let start = bytes.len();
+                bytes.resize(start + <Self as Plain>::BYTES, 0);
+                self.to_bytes(&mut bytes[start..]);
+            }
+            fn take(bytes: &[u8]) -> Self {
+                Self::from_bytes(bytes)
+            }
+        }
+        impl Passed for $t {
+            fn pass(&self) -> Argument {
+                Argument::from(*self)
+            }
+        })*
+    };
+}
+
+plain!(u8, i8, u16, i16, u32, i32, u64, i64, f32, f64, half::f16, half::bf16);
+
+impl<T: Plain, const N: usize> Plain for [T; N] {
+    const BYTES: usize = T::BYTES * N;
+    fn put(self, bytes: &mut Vec<u8>) {
+        self.into_iter().for_each(|v| v.put(bytes));
+    }
+    fn take(bytes: &[u8]) -> Self {
+        std::array::from_fn(|k| T::take(&bytes[k * T::BYTES..][..T::BYTES]))
+    }
+}
+
+fn to_bytes<T: Plain>(values: &[T]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(values.len() * T::BYTES);
+    values.iter().for_each(|v| v.put(&mut bytes));
+    bytes
+}
+
+fn from_bytes<T: Plain>(bytes: &[u8]) -> Vec<T> {
+    bytes.chunks_exact(T::BYTES).map(T::take).collect()
+}
+
+/// Memory of the device that holds values of one type.
+pub(crate) struct Memory<T> {
+    buffer: Buffer<u8>,
+    values: PhantomData<T>,
+}
+
+/// What can be handed to a kernel.
+pub(crate) trait Passed {
+    /// The argument.
+    fn pass(&self) -> Argument;
+}
+
+impl<T> Passed for Memory<T> {
+    fn pass(&self) -> Argument {
+        Argument::from(&self.buffer)
+    }
+}
+
+/// A vector type by value.
+impl<T: Plain, const N: usize> Passed for [T; N] {
+    fn pass(&self) -> Argument {
+        Argument::Bytes(to_bytes(self))
+    }
+}
+
+/// A structure by value, laid out by the caller.
+impl Passed for Vec<u8> {
+    fn pass(&self) -> Argument {
+        Argument::Bytes(self.clone())
+    }
+}
+
+/// The arguments of a launch.
+macro_rules! args {
+    ($($value:expr),* $(,)?) => {
+        &[$($crate::trial::Passed::pass(&$value)),*] as &[broadloom_device::Argument]
+    };
+}
+pub(crate) use args;
+
+/// A number of blocks or threads, in one dimension or three.
+pub(crate) trait Extent {
+    /// In three dimensions.
+    fn extent(self) -> [u32; 3];
+}
+
+impl Extent for u32 {
+    fn extent(self) -> [u32; 3] {
+        [self, 1, 1]
+    }
+}
+
+impl Extent for [u32; 3] {
+    fn extent(self) -> [u32; 3] {
+        self
+    }
+}
+
+/// A corpus module on a device.
+pub(crate) struct Trial<'s> {
+    subject: &'s Subject,
+    module: Module,
+}
+
+impl<'s> Trial<'s> {
+    /// Parses, verifies and loads the text of a module; `name` is what diagnostics call it.
+    pub(crate) fn load(subject: &'s Subject, name: &str, text: &str) -> Result<Self, Failure> {
+        let mut sources = Sources::default();
+        let id = sources.add(name, text);
+        let rendered = |diagnostics: Diagnostics| Failure::Module(sources.render_all(&diagnostics));
+        let module = verify(parse(&sources, id).map_err(rendered)?).map_err(rendered)?;
+        match subject.device.load(&Arc::new(module)) {
+            Ok(module) => Ok(Trial { subject, module }),
+            Err(Error::Unsupported(diagnostics)) => Err(rendered(diagnostics)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Memory with these values.
+    pub(crate) fn upload<T: Plain>(&self, values: &[T]) -> Result<Memory<T>, Failure> {
+        Ok(Memory { buffer: self.subject.device.upload(&to_bytes(values))?, values: PhantomData })
+    }
+
+    /// Memory for `count` values that a kernel is to write.
+    pub(crate) fn output<T: Plain>(&self, count: usize) -> Result<Memory<T>, Failure> {
+        Ok(Memory { buffer: self.subject.device.allocate(count * T::BYTES)?, values: PhantomData })
+    }
+
+    /// Memory for `count` values, all zero.
+    pub(crate) fn zeros<T: Plain>(&self, count: usize) -> Result<Memory<T>, Failure> {
+        Ok(Memory { buffer: self.subject.device.zeros(count * T::BYTES)?, values: PhantomData })
+    }
+
+    /// The values in memory, after all launches so far.
+    pub(crate) fn download<T: Plain>(&self, memory: &Memory<T>) -> Result<Vec<T>, Failure> {
+        Ok(from_bytes(&memory.buffer.read()?))
+    }
+
+    /// Launches a kernel.
+    pub(crate) fn launch(&self, kernel: &str, grid: impl Extent, block: impl Extent, arguments: &[Argument]) -> Outcome {
+        self.run(kernel, Launch::new(grid.extent(), block.extent()), arguments)
+    }
+
+    /// Launches a kernel with dynamic shared memory.
+    pub(crate) fn launch_shared(
+        &self,
+        kernel: &str,
+        grid: impl Extent,
+        block: impl Extent,
+        shared_bytes: usize,
+        arguments: &[Argument],
+    ) -> Outcome {
+        self.run(kernel, Launch::new(grid.extent(), block.extent()).shared(shared_bytes as u32), arguments)
+    }
+
+    /// Launches a kernel whose blocks must all run at the same time.
+    pub(crate) fn launch_together(&self, kernel: &str, grid: impl Extent, block: impl Extent, arguments: &[Argument]) -> Outcome {
+        self.run(kernel, Launch::new(grid.extent(), block.extent()).cooperative(), arguments)
+    }
+
+    fn run(&self, kernel: &str, launch: Launch, arguments: &[Argument]) -> Outcome {
+        self.module.kernel(kernel)?.launch(&launch.time_limit(TIME_LIMIT), arguments)?;
+        Ok(self.subject.device.synchronise()?)
+    }
+
+    /// Launches a kernel that must fail in a certain way.
+    pub(crate) fn fails(
+        &self,
+        kernel: &str,
+        kind: FaultKind,
+        grid: impl Extent,
+        block: impl Extent,
+        arguments: &[Argument],
+    ) -> Outcome {
+        match self.launch(kernel, grid, block, arguments) {
+            Err(Failure::Device(Error::Fault(fault))) if fault.kind == kind => Ok(()),
+            Err(other) => Err(Failure::Wrong(format!("`{kernel}` should fail with {kind:?}, but: {other}"))),
+            Ok(()) => Err(Failure::Wrong(format!("`{kernel}` should fail with {kind:?}, but does not"))),
+        }
+    }
+
+    fn variable(&self, name: &str, bytes: usize) -> Result<GlobalVariable, Failure> {
+        match self.module.variable(name) {
+            Some(variable) if variable.bytes == bytes as u64 => Ok(variable),
+            Some(variable) => Err(Failure::Wrong(format!("variable `{name}` has {} bytes, not {bytes}", variable.bytes))),
+            None => Err(Failure::Wrong(format!("the module has no variable `{name}`"))),
+        }
+    }
+
+    /// Writes a variable of the module.
+    pub(crate) fn write_variable<T: Plain>(&self, name: &str, values: &[T]) -> Outcome {
+        let bytes = to_bytes(values);
+        let variable = self.variable(name, bytes.len())?;
+        Ok(self.subject.device.backend().write(Stream::default(), variable.address, &bytes)?)
+    }
+
+    /// Reads a variable of the module that holds `count` values.
+    pub(crate) fn read_variable<T: Plain>(&self, name: &str, count: usize) -> Result<Vec<T>, Failure> {
+        let mut bytes = vec![0; count * T::BYTES];
+        let variable = self.variable(name, bytes.len())?;
+        self.subject.device.backend().read(Stream::default(), variable.address, &mut bytes)?;
+        Ok(from_bytes(&bytes))
+    }
+
+    /// What kernels have printed since the last look.
+    pub(crate) fn printed(&self) -> String {
+        std::mem::take(&mut *self.subject.printed.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

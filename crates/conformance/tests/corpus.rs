@@ -1,0 +1,53 @@
+//! Every kernel of the corpus, in every variant, on every device: one trial each, named `device::kernel::variant`.
+//!
+//! A device to come is one more entry of `DEVICES`.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use broadloom_conformance::{Case, SUITE, Subject, VARIANTS, corpus};
+use broadloom_device::Device;
+use broadloom_interp::{Interp, Options};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+/// Runs one variant of a case on a fresh device.
+type Run = fn(&Case, &str) -> Result<(), Failed>;
+
+const DEVICES: &[(&str, Run)] = &[("interp", interp)];
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let mut trials = vec![Trial::test("suite::covers_the_corpus", covers_the_corpus)];
+    for (device, run) in DEVICES {
+        for case in SUITE {
+            for variant in VARIANTS {
+                trials.push(Trial::test(format!("{device}::{}::{variant}", case.kernel), move || run(case, variant)));
+            }
+        }
+    }
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+fn interpreter() -> Subject {
+    let printed = Arc::new(Mutex::new(String::new()));
+    let sink = printed.clone();
+    let output = Arc::new(move |text: &[u8]| {
+        sink.lock().unwrap_or_else(PoisonError::into_inner).push_str(&String::from_utf8_lossy(text));
+    });
+    Subject { device: Device::new(Interp::new(Options { output, ..Options::default() })), printed }
+}
+
+fn interp(case: &Case, variant: &str) -> Result<(), Failed> {
+    Ok(case.run(&interpreter(), variant)?)
+}
+
+fn covers_the_corpus() -> Result<(), Failed> {
+    let mut sources = BTreeSet::new();
+    for entry in std::fs::read_dir(corpus().join("cuda"))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        sources.extend(name.strip_suffix(".cu").map(str::to_owned));
+    }
+    let cases: BTreeSet<String> = SUITE.iter().map(|case| case.kernel.to_owned()).collect();
+    let missing: Vec<_> = sources.symmetric_difference(&cases).collect();
+    if missing.is_empty() { Ok(()) } else { Err(format!("in the corpus or the suite alone: {missing:?}").into()) }
+}
