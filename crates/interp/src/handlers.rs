@@ -136,7 +136,91 @@ pub(crate) fn handler(op: &Op) -> Handler {
         | Opcode::Griddepcontrol
         | Opcode::Brkpt => Handler::Machine(Machine::Nothing),
         Opcode::Stacksave | Opcode::Stackrestore | Opcode::Alloca => Handler::Machine(Machine::Stack),
-        _ => Handler::Refused,
+
+        // Textures and surfaces.
+        Opcode::Tex
+        | Opcode::Tld4
+        | Opcode::Txq
+        | Opcode::Istypep
+        | Opcode::Suld
+        | Opcode::Sust
+        | Opcode::Sured
+        | Opcode::Suq => Handler::Refused,
+        // Matrices.
+        Opcode::Mma
+        | Opcode::Ldmatrix
+        | Opcode::Stmatrix
+        | Opcode::Movmatrix
+        | Opcode::WmmaLoad
+        | Opcode::WmmaStore
+        | Opcode::WmmaMma
+        | Opcode::WgmmaMmaAsync
+        | Opcode::WgmmaMmaAsyncSp
+        | Opcode::WgmmaFence
+        | Opcode::WgmmaCommitGroup
+        | Opcode::WgmmaWaitGroup
+        | Opcode::Tcgen05Alloc
+        | Opcode::Tcgen05Dealloc
+        | Opcode::Tcgen05RelinquishAllocPermit
+        | Opcode::Tcgen05Ld
+        | Opcode::Tcgen05LdRed
+        | Opcode::Tcgen05St
+        | Opcode::Tcgen05WaitLd
+        | Opcode::Tcgen05WaitSt
+        | Opcode::Tcgen05Cp
+        | Opcode::Tcgen05Shift
+        | Opcode::Tcgen05FenceBeforeThreadSync
+        | Opcode::Tcgen05FenceAfterThreadSync
+        | Opcode::Tcgen05Commit
+        | Opcode::Tcgen05Mma
+        | Opcode::Tcgen05MmaSp
+        | Opcode::Tcgen05MmaWs
+        | Opcode::Tcgen05MmaWsSp => Handler::Refused,
+        // Asynchronous copies.
+        Opcode::MbarrierInit
+        | Opcode::MbarrierInval
+        | Opcode::MbarrierExpectTx
+        | Opcode::MbarrierCompleteTx
+        | Opcode::MbarrierArrive
+        | Opcode::MbarrierArriveDrop
+        | Opcode::MbarrierTestWait
+        | Opcode::MbarrierTryWait
+        | Opcode::MbarrierPendingCount
+        | Opcode::MbarrierCheckLayout
+        | Opcode::CpAsync
+        | Opcode::CpAsyncCommitGroup
+        | Opcode::CpAsyncWaitGroup
+        | Opcode::CpAsyncWaitAll
+        | Opcode::CpAsyncMbarrierArrive
+        | Opcode::CpAsyncBulk
+        | Opcode::CpReduceAsyncBulk
+        | Opcode::CpAsyncBulkPrefetch
+        | Opcode::CpAsyncBulkCommitGroup
+        | Opcode::CpAsyncBulkWaitGroup
+        | Opcode::CpAsyncBulkTensor
+        | Opcode::CpReduceAsyncBulkTensor
+        | Opcode::CpAsyncBulkPrefetchTensor
+        | Opcode::ApplypriorityAsyncBulk
+        | Opcode::ApplypriorityAsyncBulkTensor
+        | Opcode::TensormapReplace
+        | Opcode::TensormapCpFenceproxy => Handler::Refused,
+        // Clusters.
+        Opcode::BarrierClusterArrive
+        | Opcode::BarrierClusterWait
+        | Opcode::Mapa
+        | Opcode::Getctarank
+        | Opcode::ClusterlaunchcontrolTryCancel
+        | Opcode::ClusterlaunchcontrolQueryCancel
+        | Opcode::StAsync
+        | Opcode::StBulk
+        | Opcode::RedAsync
+        | Opcode::MultimemLdReduce
+        | Opcode::MultimemSt
+        | Opcode::MultimemRed
+        | Opcode::MultimemStAsync
+        | Opcode::MultimemRedAsync
+        | Opcode::MultimemCpAsyncBulk
+        | Opcode::MultimemCpReduceAsyncBulk => Handler::Refused,
     }
 }
 
@@ -148,4 +232,19 @@ fn of_numbers(op: &Op, integers: Pure, floats: Pure) -> Handler {
 /// Whether an opcode sets the carry flag by its name alone.
 pub(crate) fn writes_carry(opcode: Opcode) -> bool {
     matches!(opcode, Opcode::AddCc | Opcode::SubCc)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pure::testing;
+    use broadloom_ptx::Row;
+
+    #[test]
+    fn every_general_instruction_is_run_and_no_other() {
+        for row in Row::all() {
+            let is_run = !matches!(handler(&testing::op(row.name)), Handler::Refused);
+            assert_eq!(is_run, row.class.is_general(), "{}", row.name);
+        }
+    }
 }

@@ -14,7 +14,7 @@ pub(crate) mod float;
 mod narrow;
 mod soft;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 pub(crate) mod video;
 pub(crate) mod video_simd;
 
