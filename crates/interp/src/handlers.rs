@@ -135,7 +135,9 @@ pub(crate) fn handler(op: &Op) -> Handler {
         | Opcode::Setmaxnreg
         | Opcode::Griddepcontrol
         | Opcode::Brkpt => Handler::Machine(Machine::Nothing),
-        Opcode::Stacksave | Opcode::Stackrestore | Opcode::Alloca => Handler::Machine(Machine::Stack),
+        Opcode::Stacksave => Handler::Machine(Machine::SaveStack),
+        Opcode::Stackrestore => Handler::Machine(Machine::RestoreStack),
+        Opcode::Alloca => Handler::Machine(Machine::Allocate),
 
         // Textures and surfaces.
         Opcode::Tex

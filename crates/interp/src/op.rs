@@ -65,8 +65,12 @@ pub(crate) enum Machine {
     Fence,
     /// Hints that change nothing: `prefetch`, `nanosleep`, `pmevent`, …
     Nothing,
-    /// `alloca`, `stacksave`, `stackrestore`.
-    Stack,
+    /// `stacksave`.
+    SaveStack,
+    /// `stackrestore`.
+    RestoreStack,
+    /// `alloca`.
+    Allocate,
 }
 
 /// A set of modifiers.

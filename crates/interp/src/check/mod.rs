@@ -367,7 +367,9 @@ fn computes(op: &Op, slot_in_frame: usize) -> bool {
             | Machine::Warp
             | Machine::Fence
             | Machine::Nothing
-            | Machine::Stack,
+            | Machine::SaveStack
+            | Machine::RestoreStack
+            | Machine::Allocate,
         )
         | Handler::Refused => false,
     }

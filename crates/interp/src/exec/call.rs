@@ -5,7 +5,7 @@ use crate::cta::{Cta, Frame, Site};
 use crate::op::{Arg, CallSite, CalleeArg, Passed};
 use crate::watch::Watch;
 use broadloom_device::FaultKind;
-use broadloom_ptx::{Func, Opcode};
+use broadloom_ptx::Func;
 
 /// Bytes that a frame costs beside its registers and variables.
 const FRAME_COST: u64 = 64;
@@ -148,38 +148,34 @@ impl<W: Watch> Engine<'_, W> {
         }
     }
 
-    /// `alloca`, `stacksave`, `stackrestore`: local memory of the innermost frame that grows and shrinks.
-    pub(super) fn stack(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
-        let index = site.thread;
-        let top = cta.threads[index].local.len() as u64;
-        match site.op.opcode {
-            Opcode::Stacksave => self.write(cta, index, registers, &site.op.writes[0], top),
-            Opcode::Stackrestore => {
-                let to = self.read(cta, site, registers, &site.op.reads[0]);
-                let floor =
-                    cta.threads[index].frames.last().map_or(0, |frame| frame.base + self.program.routine(frame.func).frame_bytes);
-                if to < floor || to > top {
-                    let message = format!("{to:#x} is not a saved top of the stack");
-                    return Err(self.fault(cta, site, FaultKind::BadCall, Some(to), message));
-                }
-                cta.threads[index].local.truncate(to as usize);
-            }
-            _ => {
-                let bytes = self.read(cta, site, registers, &site.op.reads[0]);
-                let align =
-                    site.op.reads.get(1).map_or(16, |arg| self.read(cta, site, registers, arg)).max(1).next_power_of_two();
-                let start = top.next_multiple_of(align.min(4096));
-                if start.saturating_add(bytes) > self.stack_limit {
-                    let message = format!("{bytes} bytes more than the {} bytes that a thread has", self.stack_limit);
-                    return Err(self.fault(cta, site, FaultKind::StackOverflow, None, message));
-                }
-                cta.threads[index].local.resize((start + bytes) as usize, 0);
-                if W::ON {
-                    self.watch.fresh_local(cta, index, start, bytes);
-                }
-                self.write(cta, index, registers, &site.op.writes[0], start);
-            }
+    /// `stackrestore`: local memory of the innermost frame shrinks to where it was.
+    pub(super) fn restore_stack(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
+        let to = self.read(cta, site, registers, &site.op.reads[0]);
+        let thread = &mut cta.threads[site.thread];
+        let floor = thread.frames.last().map_or(0, |frame| frame.base + self.program.routine(frame.func).frame_bytes);
+        if to < floor || to > thread.local.len() as u64 {
+            let message = format!("{to:#x} is not a saved top of the stack");
+            return Err(self.fault(cta, site, FaultKind::BadCall, Some(to), message));
         }
+        thread.local.truncate(to as usize);
+        Ok(Next::Step)
+    }
+
+    /// `alloca`: local memory of the innermost frame grows.
+    pub(super) fn allocate(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
+        let index = site.thread;
+        let bytes = self.read(cta, site, registers, &site.op.reads[0]);
+        let align = site.op.reads.get(1).map_or(16, |arg| self.read(cta, site, registers, arg)).max(1).next_power_of_two();
+        let start = (cta.threads[index].local.len() as u64).next_multiple_of(align.min(4096));
+        if start.saturating_add(bytes) > self.stack_limit {
+            let message = format!("{bytes} bytes more than the {} bytes that a thread has", self.stack_limit);
+            return Err(self.fault(cta, site, FaultKind::StackOverflow, None, message));
+        }
+        cta.threads[index].local.resize((start + bytes) as usize, 0);
+        if W::ON {
+            self.watch.fresh_local(cta, index, start, bytes);
+        }
+        self.write(cta, index, registers, &site.op.writes[0], start);
         Ok(Next::Step)
     }
 }

@@ -317,7 +317,13 @@ impl<W: Watch> Engine<'_, W> {
                 }
                 Ok(Next::Step)
             }
-            Machine::Stack => self.stack(cta, site, registers),
+            Machine::SaveStack => {
+                let top = cta.threads[index].local.len() as u64;
+                self.write(cta, index, registers, &op.writes[0], top);
+                Ok(Next::Step)
+            }
+            Machine::RestoreStack => self.restore_stack(cta, site, registers),
+            Machine::Allocate => self.allocate(cta, site, registers),
         }
     }
 
