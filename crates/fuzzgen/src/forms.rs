@@ -1,7 +1,7 @@
 //! Pure instructions drawn from the table.
 
 use crate::Config;
-use crate::pools::pool_of;
+use crate::pools::{Pool, pool_of};
 use crate::random::Random;
 use broadloom_ptx::table::{Length, OperandKind, OperandSpec, Presence, TypeRule};
 use broadloom_ptx::{Class, Exactness, Form, FormId, IsaVersion, Modifier, Opcode, Row, Type, TypeKind};
@@ -10,7 +10,9 @@ use broadloom_ptx::{Class, Exactness, Form, FormId, IsaVersion, Modifier, Opcode
 fn is_pure(class: Class) -> bool {
     match class {
         Class::Arith | Class::Float | Class::Half | Class::Compare | Class::Logic | Class::Shift | Class::Bits => true,
-        Class::Carry | Class::Video | Class::Convert | Class::Move => true,
+        Class::Video | Class::Convert | Class::Move => true,
+        // The carry flag is set by one instruction and read by another: chains have a template of their own.
+        Class::Carry => false,
         Class::Memory | Class::Address | Class::Control | Class::Barrier | Class::Warp | Class::Atomic => false,
         Class::Fence | Class::Misc | Class::Texture | Class::Surface | Class::Matrix | Class::Async | Class::Cluster => false,
     }
@@ -28,6 +30,7 @@ pub(crate) fn drawable(config: &Config) -> Vec<FormId> {
         .filter(|id| {
             let form = id.get();
             is_there(form, config)
+                && !form.slots.iter().any(|slot| slot.choices.contains(&Modifier::Cc))
                 && (config.approximate || form.exactness == Exactness::Exact)
                 && form.operands.iter().all(|spec| {
                     matches!(spec.kind, OperandKind::Value | OperandKind::Immediate | OperandKind::Negatable)
@@ -37,8 +40,11 @@ pub(crate) fn drawable(config: &Config) -> Vec<FormId> {
         .collect()
 }
 
+/// What a written operand is called: a register of a pool, the same never twice in one instruction.
+pub(crate) type Written<'a> = &'a mut dyn FnMut(&'static Pool, &mut Random) -> String;
+
 /// An instruction of a form as text, without its `;`; `None` when the choice of modifiers has no registers here.
-pub(crate) fn instantiate(form: &Form, random: &mut Random) -> Option<String> {
+pub(crate) fn instantiate(form: &Form, random: &mut Random, written: Written<'_>) -> Option<String> {
     let mut text = form.opcode.name().to_owned();
     let mut chosen: Vec<Option<Modifier>> = vec![];
     for slot in form.slots {
@@ -68,12 +74,18 @@ pub(crate) fn instantiate(form: &Form, random: &mut Random) -> Option<String> {
         }
         text.push_str(if spec.paired { "|" } else { separator });
         separator = ", ";
-        text.push_str(&operand(form.opcode, spec, &chosen, random)?);
+        text.push_str(&operand(form.opcode, spec, &chosen, random, written)?);
     }
     Some(text)
 }
 
-fn operand(opcode: Opcode, spec: &OperandSpec, chosen: &[Option<Modifier>], random: &mut Random) -> Option<String> {
+fn operand(
+    opcode: Opcode,
+    spec: &OperandSpec,
+    chosen: &[Option<Modifier>],
+    random: &mut Random,
+    written: Written<'_>,
+) -> Option<String> {
     let slot = |index: u8| chosen[usize::from(index)].and_then(Modifier::ty);
     let ty = match spec.ty {
         TypeRule::Fixed(ty) => ty,
@@ -82,11 +94,11 @@ fn operand(opcode: Opcode, spec: &OperandSpec, chosen: &[Option<Modifier>], rand
         TypeRule::Untyped => return None,
     };
     if spec.length == Length::Parts {
-        return parts(spec, ty, random);
+        return parts(spec, ty, random, written);
     }
     let pool = pool_of(ty, spec.wider)?;
     if spec.written {
-        return Some(pool.pick(random));
+        return Some(written(pool, random));
     }
     match spec.kind {
         OperandKind::Immediate => return Some(immediate(opcode, random)),
@@ -127,7 +139,7 @@ fn immediate(opcode: Opcode, random: &mut Random) -> String {
 }
 
 /// `{a, b}` that together are as wide as the type.
-fn parts(spec: &OperandSpec, ty: Type, random: &mut Random) -> Option<String> {
+fn parts(spec: &OperandSpec, ty: Type, random: &mut Random, written: Written<'_>) -> Option<String> {
     let (part, count) = match ty.bits() {
         32 => (Type::B16, 2),
         64 if random.one_in(2) => (Type::B16, 4),
@@ -135,13 +147,6 @@ fn parts(spec: &OperandSpec, ty: Type, random: &mut Random) -> Option<String> {
         _ => return None,
     };
     let pool = pool_of(part, false)?;
-    let mut names: Vec<String> = vec![];
-    while names.len() < count {
-        let name = pool.pick(random);
-        // A register must not be written twice by one instruction.
-        if !spec.written || !names.contains(&name) {
-            names.push(name);
-        }
-    }
+    let names: Vec<String> = (0..count).map(|_| if spec.written { written(pool, random) } else { pool.pick(random) }).collect();
     Some(format!("{{{}}}", names.join(", ")))
 }

@@ -23,9 +23,11 @@ mod forms;
 mod pools;
 mod random;
 mod statements;
+mod sweep;
 
 pub use campaign::{Outcome, Report, module, run, survey};
 pub use random::Random;
+pub use sweep::{Sweep, sweep};
 
 use statements::Writer;
 

@@ -1,7 +1,7 @@
 //! The structure of a kernel: what comes around the pure instructions.
 
 use crate::forms::{drawable, instantiate, is_there};
-use crate::pools::{POOLS, pool_of};
+use crate::pools::{POOLS, Pool, pool_of};
 use crate::random::Random;
 use crate::{Config, Kernel};
 use broadloom_ptx::table::{Length, OperandKind};
@@ -233,8 +233,19 @@ impl<'c> Writer<'c> {
         // Some choices of modifiers have no registers here; others do.
         for _ in 0..20 {
             let form = self.random.pick(&self.forms).get();
-            if let Some(text) = instantiate(form, &mut self.random) {
-                let text = match self.random.below(8) {
+            let mut taken: Vec<String> = vec![];
+            let mut written = |pool: &'static Pool, random: &mut Random| loop {
+                let name = pool.pick(random);
+                if !taken.contains(&name) {
+                    taken.push(name.clone());
+                    return name;
+                }
+            };
+            if let Some(text) = instantiate(form, &mut self.random, &mut written) {
+                // NVIDIA's assembler converts the old value of a guarded `set` with a float result even where the guard is
+                // false, so a guarded one says nothing about an executor.
+                let guard = if form.opcode == Opcode::Set { 7 } else { self.random.below(8) };
+                let text = match guard {
                     0 => format!("@{} {text}", self.reg(Type::Pred)),
                     1 => format!("@!{} {text}", self.reg(Type::Pred)),
                     _ => text,

@@ -1,0 +1,133 @@
+//! Every form once: kernels that go through the pure instructions of the table one by one.
+//!
+//! Where a random kernel says *that* two executors differ, a sweep says *where*: each instruction works on the same inputs and
+//! its results have a place of their own.
+
+use crate::forms::{drawable, instantiate};
+use crate::pools::{POOLS, Pool};
+use crate::random::Random;
+use crate::{Config, Kernel};
+use broadloom_ptx::Type;
+use std::fmt::Write as _;
+
+/// Threads of a sweep, each with inputs of its own.
+const THREADS: usize = 64;
+/// Instructions per kernel.
+const PER_KERNEL: usize = 48;
+/// Bytes that an instruction's results take per thread: up to four of 8 bytes.
+const RESULT_BYTES: usize = 32;
+/// Words of input per thread: one pair per register.
+const INPUT_WORDS: usize = 128;
+
+/// A kernel of a sweep.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// Its instructions. Thread `t` leaves the results of instruction `i` at byte `(t * instructions.len() + i) * 32`, up to
+    /// four of 8 bytes.
+    pub instructions: Vec<String>,
+}
+
+/// All forms, each with `choices` random choices of modifiers and operands.
+pub fn sweep(seed: u64, config: &Config, choices: usize) -> Vec<Sweep> {
+    let mut random = Random::new(seed);
+    let mut all: Vec<(String, Vec<&'static Pool>)> = vec![];
+    for form in drawable(config) {
+        for _ in 0..choices {
+            let mut results: Vec<&'static Pool> = vec![];
+            let mut written = |pool: &'static Pool, _: &mut Random| {
+                let same = results.iter().filter(|other| other.prefix == pool.prefix).count();
+                results.push(pool);
+                format!("{}o{same}", pool.prefix)
+            };
+            if let Some(text) = instantiate(form.get(), &mut random, &mut written) {
+                all.push((text, results));
+            }
+        }
+    }
+    all.chunks(PER_KERNEL)
+        .enumerate()
+        .map(|(number, chunk)| one(seed.wrapping_add(number as u64), config, chunk, &mut random))
+        .collect()
+}
+
+fn one(seed: u64, config: &Config, instructions: &[(String, Vec<&'static Pool>)], random: &mut Random) -> Sweep {
+    let mut body = String::new();
+    let mut line = |text: String| {
+        let _ = writeln!(body, "\t{text};");
+    };
+    let stride = instructions.len() * RESULT_BYTES;
+    line("ld.param.u64 %in, [input]".into());
+    line("ld.param.u64 %out, [output]".into());
+    line("cvta.to.global.u64 %in, %in".into());
+    line("cvta.to.global.u64 %out, %out".into());
+    line("mov.u32 %x, %tid.x".into());
+    line(format!("mad.wide.u32 %in, %x, {}, %in", INPUT_WORDS * 4));
+    line(format!("mad.wide.u32 %out, %x, {stride}, %out"));
+    let mut place = 0;
+    for pool in POOLS {
+        for index in 0..pool.count {
+            let name = format!("{}{index}", pool.prefix);
+            match pool.ty {
+                Type::Pred => {
+                    line(format!("ld.global.u32 %x, [%in+{place}]"));
+                    line(format!("setp.lt.s32 {name}, %x, 0"));
+                }
+                ty => line(format!("ld.global{ty} {name}, [%in+{place}]")),
+            }
+            place += 8;
+        }
+    }
+    for (number, (text, results)) in instructions.iter().enumerate() {
+        for pool in results {
+            let zero = if pool.ty == Type::Pred { "setp.ne.u32" } else { "" };
+            for index in 0..2 {
+                match zero {
+                    "" => line(format!(
+                        "mov{} {}o{index}, {}",
+                        pool.ty,
+                        pool.prefix,
+                        if pool.ty.is_float() { float_zero(pool.ty) } else { "0" }
+                    )),
+                    compare => line(format!("{compare} {}o{index}, 0, 0", pool.prefix)),
+                }
+            }
+        }
+        line(text.clone());
+        for (index, pool) in results.iter().enumerate() {
+            let same = results[..index].iter().filter(|other| other.prefix == pool.prefix).count();
+            let (name, offset) = (format!("{}o{same}", pool.prefix), number * RESULT_BYTES + index * 8);
+            match pool.ty {
+                Type::Pred => {
+                    line(format!("selp.u32 %x, 1, 0, {name}"));
+                    line(format!("st.global.u32 [%out+{offset}], %x"));
+                }
+                ty => line(format!("st.global{ty} [%out+{offset}], {name}")),
+            }
+        }
+    }
+    let (major, minor) = config.isa;
+    let mut text = format!(".version {major}.{minor}\n.target sm_{}\n.address_size 64\n\n", config.sm);
+    text.push_str(".visible .entry fuzz(\n\t.param .u64 input,\n\t.param .u64 output\n)\n{\n");
+    for pool in POOLS {
+        let _ = writeln!(text, "\t.reg {} {}<{}>;", pool.ty, pool.prefix, pool.count);
+        let _ = writeln!(text, "\t.reg {} {}o<4>;", pool.ty, pool.prefix);
+    }
+    text.push_str("\t.reg .b64 %in, %out;\n\t.reg .b32 %x;\n");
+    text.push_str(&body);
+    text.push_str("\tret;\n}\n");
+    let kernel = Kernel {
+        text,
+        seed,
+        blocks: 1,
+        threads: THREADS as u32,
+        input: (0..THREADS * INPUT_WORDS).map(|_| random.corner32()).collect(),
+        output_bytes: THREADS * stride,
+    };
+    Sweep { kernel, instructions: instructions.iter().map(|(text, _)| text.clone()).collect() }
+}
+
+fn float_zero(ty: Type) -> &'static str {
+    if ty == Type::F64 { "0d0000000000000000" } else { "0f00000000" }
+}
