@@ -4,6 +4,7 @@
 //! added to a bound that is relative or absolute. Where zero, an infinity or NaN is expected, nothing else will do.
 
 use broadloom_launch::Element;
+use half::{bf16, f16};
 
 /// How far a float may be from the expected one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,14 +63,14 @@ impl Tolerance {
     }
 
     fn allows(self, element: Element, expected: &str, found: &str) -> bool {
-        let (Some(unit_of), Ok(expected), Ok(found)) = (last_place(element), expected.parse::<f64>(), found.parse::<f64>())
+        let (Some(float), Some(expected), Some(found)) = (Float::of(element), value(element, expected), value(element, found))
         else {
             return false;
         };
         if !expected.is_finite() || !found.is_finite() || expected == 0.0 {
             return false;
         }
-        let ulp = unit_of(expected);
+        let ulp = float.last_place(expected);
         let bound = match self.unit {
             Unit::Ulp => self.amount * ulp,
             Unit::Relative => self.amount * expected.abs() + ulp / 2.0,
@@ -85,20 +86,46 @@ fn shown_element(line: &str) -> Option<Element> {
     Element::from_name(rest.split_once('[')?.0)
 }
 
-/// What a unit in the last place of a value is worth in a type of floats.
-fn last_place(element: Element) -> Option<fn(f64) -> f64> {
-    fn unit(value: f64, least_exponent: i32, fraction_bits: i32) -> f64 {
-        let exponent = (value.abs().log2().floor() as i32).max(least_exponent);
-        f64::from(exponent - fraction_bits).exp2()
+/// The value that a text has in a type of floats: that of its bits, of which the text shows only as many digits as it must.
+fn value(element: Element, text: &str) -> Option<f64> {
+    let bytes = element.parse(text).ok()?;
+    let [a, b, c, d, ..] = bytes;
+    Some(match element {
+        Element::F16 => f16::from_le_bytes([a, b]).to_f64(),
+        Element::Bf16 => bf16::from_le_bytes([a, b]).to_f64(),
+        Element::F32 => f64::from(f32::from_le_bytes([a, b, c, d])),
+        Element::F64 => f64::from_le_bytes(bytes),
+        Element::B8 | Element::B16 | Element::B32 | Element::B64 => return None,
+        Element::U8 | Element::U16 | Element::U32 | Element::U64 => return None,
+        Element::I8 | Element::I16 | Element::I32 | Element::I64 => return None,
+    })
+}
+
+/// A type of floats.
+#[derive(Clone, Copy)]
+struct Float {
+    least_exponent: i32,
+    fraction_bits: i32,
+}
+
+impl Float {
+    fn of(element: Element) -> Option<Float> {
+        let (least_exponent, fraction_bits) = match element {
+            Element::F16 => (-14, 10),
+            Element::Bf16 => (-126, 7),
+            Element::F32 => (-126, 23),
+            Element::F64 => (-1022, 52),
+            Element::B8 | Element::B16 | Element::B32 | Element::B64 => return None,
+            Element::U8 | Element::U16 | Element::U32 | Element::U64 => return None,
+            Element::I8 | Element::I16 | Element::I32 | Element::I64 => return None,
+        };
+        Some(Float { least_exponent, fraction_bits })
     }
-    match element {
-        Element::F16 => Some(|value| unit(value, -14, 10)),
-        Element::Bf16 => Some(|value| unit(value, -126, 7)),
-        Element::F32 => Some(|value| unit(value, -126, 23)),
-        Element::F64 => Some(|value| unit(value, -1022, 52)),
-        Element::B8 | Element::B16 | Element::B32 | Element::B64 => None,
-        Element::U8 | Element::U16 | Element::U32 | Element::U64 => None,
-        Element::I8 | Element::I16 | Element::I32 | Element::I64 => None,
+
+    /// What a unit in the last place of a value is worth.
+    fn last_place(self, value: f64) -> f64 {
+        let exponent = (value.abs().log2().floor() as i32).max(self.least_exponent);
+        f64::from(exponent - self.fraction_bits).exp2()
     }
 }
 
@@ -118,6 +145,8 @@ mod tests {
         assert!(!same("1 ulp", expected, "out: f32[4]\n  0: 1.0000002 0.0 inf -2.5\n"));
         assert!(same("0.1 relative", expected, "out: f32[4]\n  0: 1.1 0.0 inf -2.75\n"));
         assert!(!same("0.1 relative", expected, "out: f32[4]\n  0: 1.11 0.0 inf -2.75\n"));
+        // One unit apart, though more so in the digits shown.
+        assert!(same("1 ulp", "out: f32[1]\n  0: 1.1304742\n", "out: f32[1]\n  0: 1.1304743\n"));
         assert!(same("2^-2 absolute", expected, "out: f32[4]\n  0: 0.75 0.0 inf -2.5\n"));
         assert!(!same("2^-2 absolute", expected, "out: f32[4]\n  0: 0.7 0.0 inf -2.5\n"));
     }

@@ -129,14 +129,15 @@ pub(crate) fn fma(op: &Op, inputs: &Inputs) -> u64 {
     apply(op, inputs, [1, 2, 0], |[a, b, c]| a.mul_add(b, c), |[a, b, c]| a.mul_add(b, c), soft)
 }
 
-/// The NaN that tensor copies put where there is nothing: `.oob` takes it for zero.
-const OUT_OF_BOUNDS: u64 = 0x7fff_ffff;
+/// The NaN that tensor copies put where there is nothing, with either sign; the same bits in `f16` and `bf16`. `.oob` makes the
+/// result zero where a factor is it.
+const OUT_OF_BOUNDS: u64 = 0x7ff7;
 
 fn fma_oob(op: &Op, inputs: &Inputs) -> u64 {
     let (lanes, mode) = (lanes(op), Mode::of(op));
     lanes.make(|lane| {
-        let operands = [0, 1, 2].map(|index| lanes.get(inputs[index], lane));
-        if operands.contains(&OUT_OF_BOUNDS) {
+        let operands @ [a, b, _] = [0, 1, 2].map(|index| lanes.get(inputs[index], lane));
+        if [a, b].iter().any(|factor| factor & lanes.format.magnitude_mask() == OUT_OF_BOUNDS) {
             return 0;
         }
         exactly(lanes.format, mode, operands, &|[a, b, c]: [Number; 3], rounding| a.fma(b, c, rounding))

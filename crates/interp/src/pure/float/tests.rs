@@ -118,6 +118,22 @@ fn results_are_brought_into_range() {
 }
 
 #[test]
+fn what_lies_out_of_bounds_makes_zero() {
+    let fma = op("fma.rn.oob.f16");
+    for (operands, expected) in [
+        ([0x7ff7, 0x3c00, 0x3c00], 0),
+        ([0x3c00, 0xfff7, 0x3c00], 0),
+        ([0x3c00, 0x3c00, 0x7ff7], 0x7fff),
+        ([0x7ff6, 0x3c00, 0x3c00], 0x7fff),
+        ([0x3c00, 0x3c00, 0x3c00], 0x4000),
+    ] {
+        assert_eq!(run(&fma, &operands), expected, "{operands:x?}");
+    }
+    let packed = run(&op("fma.rn.oob.relu.bf16x2"), &[0x7ff7_3f80, 0x3f80_3f80, 0x3f80_3f80]);
+    assert_eq!(packed, 0x0000_4000, "each lane on its own");
+}
+
+#[test]
 fn the_smaller_and_the_larger() {
     for (ty, format) in [("f32", Format::F32), ("f64", Format::F64), ("f16", Format::F16), ("bf16", Format::BF16)] {
         let (min, max) = (op(&format!("min.{ty}")), op(&format!("max.{ty}")));
