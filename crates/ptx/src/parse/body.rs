@@ -24,6 +24,8 @@ pub(super) struct Body<'f, 'a> {
     fresh_loc: Option<LocData>,
     /// Labels that the text has further on, once someone asked.
     labels: Option<HashSet<&'a str>>,
+    /// Labels of all ranges of labels.
+    ranged: usize,
 }
 
 impl Body<'_, '_> {
@@ -62,7 +64,7 @@ impl Body<'_, '_> {
 
 impl<'a> Parser<'a> {
     pub(super) fn body(&mut self, function: &mut Function, names: Names<'a>, head: Span) -> Parsed<()> {
-        let mut body = Body { function, names, block: None, loc: None, locs: HashMap::new(), fresh_loc: None, labels: None };
+        let mut body = Body { function, names, block: None, loc: None, locs: HashMap::new(), fresh_loc: None, labels: None, ranged: 0 };
         let open = self.expect(b'{')?;
         let floor = body.names.depth();
         let mut braces = vec![open];
@@ -202,6 +204,12 @@ impl<'a> Parser<'a> {
         if count > MAX_TARGETS as u64 {
             let message = format!("more than {MAX_TARGETS} labels");
             return Err(self.report(Diagnostic::error(codes::LIMIT, message).at(place, "in this range")));
+        }
+        // A few letters may name many labels; all of them together stay in proportion to the text.
+        body.ranged += count as usize;
+        if body.ranged > MAX_TARGETS {
+            let message = format!("ranges of more than {MAX_TARGETS} labels in one function");
+            return Err(self.report(Diagnostic::error(codes::LIMIT, message).at(place, "too many with this")));
         }
         let labels = body.labels.take().unwrap_or_else(|| self.labels_ahead());
         for number in 0..count {

@@ -34,6 +34,24 @@ pub(super) enum Entry {
     Targets(Targets),
 }
 
+/// What two `.param` variables must have in common to be one.
+#[derive(PartialEq, Eq, Hash)]
+struct ParamKey {
+    name: String,
+    ty: Type,
+    vector: u8,
+    dims: Vec<Option<u64>>,
+    align: Option<u32>,
+}
+
+impl ParamKey {
+    /// `name` is the name in the text.
+    fn new(name: &str, variable: &Variable) -> Self {
+        let Variable { ty, vector, dims, align, .. } = variable;
+        ParamKey { name: name.to_owned(), ty: *ty, vector: *vector, dims: dims.clone(), align: *align }
+    }
+}
+
 #[derive(Default)]
 struct Scope<'a> {
     entries: HashMap<&'a str, (Entry, Span)>,
@@ -49,8 +67,11 @@ struct Scope<'a> {
 pub(super) struct Names<'a> {
     scopes: Vec<Scope<'a>>,
     taken: HashSet<String>,
+    /// The last suffix that a name got, so that the next is found at once.
+    suffixes: HashMap<String, usize>,
+    /// Registers of closed scopes, by their names in the text.
     closed_regs: HashMap<(String, Type), Reg>,
-    closed_params: HashMap<String, Vec<Var>>,
+    closed_params: HashMap<ParamKey, Vec<Var>>,
     /// Names and labels of scopes that are closed, for messages.
     closed_names: HashMap<&'a str, Span>,
     closed_labels: HashMap<&'a str, Span>,
@@ -63,6 +84,7 @@ impl<'a> Names<'a> {
         Names {
             scopes: vec![Scope::default()],
             taken: HashSet::new(),
+            suffixes: HashMap::new(),
             closed_regs: HashMap::new(),
             closed_params: HashMap::new(),
             closed_names: HashMap::new(),
@@ -81,13 +103,18 @@ impl<'a> Names<'a> {
 
     /// A name like this one that nothing in the function has.
     fn unique(&mut self, name: &str) -> String {
-        let mut free = name.to_owned();
-        let mut count = 0usize;
-        while self.taken.contains(&free) {
-            count += 1;
-            free = format!("{name}_{count}");
+        if self.taken.insert(name.to_owned()) {
+            return name.to_owned();
         }
-        self.taken.insert(free.clone());
+        let mut count = self.suffixes.get(name).copied().unwrap_or(0);
+        let free = loop {
+            count += 1;
+            let free = format!("{name}_{count}");
+            if self.taken.insert(free.clone()) {
+                break free;
+            }
+        };
+        self.suffixes.insert(name.to_owned(), count);
         free
     }
 
@@ -102,14 +129,13 @@ impl<'a> Names<'a> {
     /// Closes the innermost scope. Labels wanted in it and not defined there are wanted in the next one.
     pub(super) fn close(&mut self, function: &Function) {
         let Some(scope) = self.scopes.pop() else { return };
-        for (entry, _) in scope.entries.values() {
+        for (name, (entry, _)) in &scope.entries {
             match entry {
                 Entry::Reg { ty, reg: Some(reg) } => {
-                    self.closed_regs.insert((function.regs[*reg].name.clone(), *ty), *reg);
+                    self.closed_regs.insert(((*name).to_owned(), *ty), *reg);
                 }
                 Entry::Local(var) if function.variables[*var].space == Space::Param => {
-                    let list = self.closed_params.entry(function.variables[*var].name.clone()).or_default();
-                    list.push(*var);
+                    self.closed_params.entry(ParamKey::new(name, &function.variables[*var])).or_default().push(*var);
                 }
                 Entry::Reg { .. } | Entry::Vector { .. } | Entry::Local(_) | Entry::Proto(_) | Entry::Targets(_) => {}
             }
@@ -120,8 +146,8 @@ impl<'a> Names<'a> {
         for (name, (_, span)) in &scope.labels {
             self.closed_labels.entry(name).or_insert(*span);
         }
-        for reg in scope.range_regs.into_values() {
-            self.closed_regs.insert((function.regs[reg].name.clone(), function.regs[reg].ty), reg);
+        for ((prefix, number), reg) in scope.range_regs {
+            self.closed_regs.insert((format!("{prefix}{number}"), function.regs[reg].ty), reg);
         }
         let mut left: Vec<(&str, (Block, Span))> = scope.wanted.into_iter().collect();
         left.sort_by_key(|(_, (block, _))| *block);
@@ -225,16 +251,10 @@ impl<'a> Names<'a> {
     /// Adds a variable, or finds the one of a closed scope that it may share.
     pub(super) fn make_local(&mut self, function: &mut Function, mut variable: Variable) -> Var {
         if variable.space == Space::Param
-            && let Some(list) = self.closed_params.get_mut(&variable.name)
-            && let Some(index) = list.iter().position(|var| {
-                let other = &function.variables[*var];
-                other.ty == variable.ty
-                    && other.dims == variable.dims
-                    && other.align == variable.align
-                    && other.vector == variable.vector
-            })
+            && let Some(list) = self.closed_params.get_mut(&ParamKey::new(&variable.name, &variable))
+            && let Some(var) = list.pop()
         {
-            return list.swap_remove(index);
+            return var;
         }
         variable.name = self.unique(&variable.name);
         function.variables.push(variable)

@@ -1,0 +1,185 @@
+//! Texts made by chance from real ones go through parser, verifier and printer.
+//!
+//! Whatever the text: no panic, no hang, a diagnostic for what is refused, a module in proportion to the text for what is
+//! accepted, and a print that means the same module. Runs for a few seconds; `BROADLOOM_FUZZ_SECONDS=600` for longer. Text number
+//! n is always the same: a failure names it, and `BROADLOOM_FUZZ_FROM=n` starts there.
+
+mod mutate;
+
+use broadloom_diag::Sources;
+use broadloom_filetest::{TestFile, find_files, root};
+use broadloom_ptx::{Module, parse, print, verify};
+use mutate::{Random, mutate, nudge};
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// A text that takes longer than this hangs.
+const HANG: Duration = Duration::from_secs(60);
+/// The longest texts to start from.
+const SEED: usize = 12 << 10;
+
+fn seeds() -> Vec<String> {
+    let mut seeds = vec![];
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/ptx");
+    for (_, path) in find_files(&corpus).unwrap_or_default() {
+        seeds.extend(fs::read_to_string(&path));
+    }
+    for (_, path) in find_files(&root()).unwrap_or_default() {
+        let Ok(file) = TestFile::parse(&fs::read_to_string(&path).unwrap_or_default()) else { continue };
+        seeds.extend(file.cases.into_iter().map(|case| case.text));
+    }
+    seeds.retain(|text| text.len() <= SEED);
+    seeds
+}
+
+/// Text number `number`.
+fn text_of(seeds: &[String], number: u64) -> String {
+    let mut random = Random::new(number);
+    // Every sixteenth is bytes of any kind, the rest is made from real texts.
+    if number.is_multiple_of(16) {
+        let length = random.below(400);
+        let bytes: Vec<u8> = (0..length).map(|_| random.next() as u8).collect();
+        return String::from_utf8_lossy(&bytes).into_owned();
+    }
+    let mut text = seeds[random.below(seeds.len())].clone();
+    // Half of them get changes that often leave them valid: what is accepted goes further.
+    let gentle = random.below(2) == 0;
+    for _ in 0..1 + random.below(4) {
+        let other = &seeds[random.below(seeds.len())];
+        text = if gentle { nudge(&text, &mut random) } else { mutate(&text, other, &mut random) };
+    }
+    text
+}
+
+/// What became of a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Refused,
+    Unverified,
+    Accepted,
+}
+
+fn judge(text: &str) -> Result<Fate, String> {
+    let mut sources = Sources::new();
+    let id = sources.add("fuzz.ptx", text);
+    let module = match parse(&sources, id) {
+        Ok(module) => module,
+        Err(diagnostics) if diagnostics.has_errors() => {
+            let told: String = diagnostics.iter().take(4).map(|diagnostic| sources.render(diagnostic)).collect();
+            return if told.is_empty() { Err("refused without a word".to_owned()) } else { Ok(Fate::Refused) };
+        }
+        Err(_) => return Err("refused without an error".to_owned()),
+    };
+    let size = size(&module);
+    if size > text.len() + 64 {
+        return Err(format!("a module of {size} parts from {} bytes", text.len()));
+    }
+    let printed = print(&module);
+    if printed.len() > 64 * text.len() + 4096 {
+        return Err(format!("a print of {} bytes from {}", printed.len(), text.len()));
+    }
+    let again = sources.add("print.ptx", printed.as_str());
+    let again = parse(&sources, again)
+        .map_err(|diagnostics| format!("the print does not parse:\n{}\n{printed}", sources.render_all(&diagnostics)))?;
+    if print(&again) != printed {
+        return Err(format!("the print is not a fixed point:\n{printed}"));
+    }
+    if without_spans(again) != without_spans(module.clone()) {
+        return Err(format!("the print means another module:\n{printed}"));
+    }
+    match verify(module) {
+        Ok(_) => Ok(Fate::Accepted),
+        Err(diagnostics) if diagnostics.has_errors() => {
+            diagnostics.iter().take(4).for_each(|diagnostic| drop(sources.render(diagnostic)));
+            Ok(Fate::Unverified)
+        }
+        Err(_) => Err("not verified, but without an error".to_owned()),
+    }
+}
+
+fn without_spans(mut module: Module) -> Module {
+    module.strip_spans();
+    module
+}
+
+/// How many things a module is made of.
+fn size(module: &Module) -> usize {
+    let functions = module.functions.values().map(|function| {
+        let operands: usize = function.insts.values().map(|inst| inst.operands.len()).sum();
+        let targets: usize = function.targets.values().map(|list| list.blocks.len()).sum();
+        let tables = function.regs.len() + function.variables.len() + function.blocks.len() + function.insts.len();
+        operands + targets + tables + function.protos.len() + function.locs.len()
+    });
+    module.variables.len() + module.items.len() + functions.sum::<usize>()
+}
+
+fn number_from(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+#[test]
+fn texts_made_by_chance_are_read_safely() {
+    let limit = Duration::from_secs(number_from("BROADLOOM_FUZZ_SECONDS").unwrap_or(3));
+    let first = number_from("BROADLOOM_FUZZ_FROM").unwrap_or(1);
+    let seeds = seeds();
+    assert!(seeds.len() > 300, "only {} texts to start from", seeds.len());
+    let (sender, receiver) = channel();
+    let worker = std::thread::spawn(move || {
+        let started = Instant::now();
+        let mut fates = [0u64; 3];
+        for number in first.. {
+            if started.elapsed() > limit {
+                break;
+            }
+            let text = text_of(&seeds, number);
+            let _ = sender.send(number);
+            let outcome = catch_unwind(AssertUnwindSafe(|| judge(&text)));
+            let wrong = match outcome {
+                Ok(Ok(fate)) => {
+                    fates[fate as usize] += 1;
+                    continue;
+                }
+                Ok(Err(message)) => message,
+                Err(_) => "a panic".to_owned(),
+            };
+            let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fuzz-{number}.ptx"));
+            let _ = fs::write(&path, &text);
+            return Err(format!("text {number} (kept in {}): {wrong}", path.display()));
+        }
+        Ok(fates)
+    });
+    let mut current = first;
+    loop {
+        match receiver.recv_timeout(HANG) {
+            Ok(number) => current = number,
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => panic!("text {current} takes longer than {HANG:?}"),
+        }
+    }
+    match worker.join() {
+        Ok(Ok(fates)) => {
+            // A run in which everything is refused at once would test little.
+            let [refused, unverified, accepted] = fates;
+            assert!(unverified + accepted > 0 && refused > 0, "refused {refused}, unverified {unverified}, accepted {accepted}");
+        }
+        Ok(Err(message)) => panic!("{message}"),
+        Err(_) => panic!("the worker died at text {current}"),
+    }
+}
+
+/// Every text that a corpus file is cut to is refused or accepted, never anything else.
+#[test]
+fn truncated_texts_are_read_safely() {
+    let seeds = seeds();
+    for (index, seed) in seeds.iter().enumerate().step_by(seeds.len() / 24 + 1) {
+        let short = seed.char_indices().map(|(at, _)| at).take_while(|at| *at < 4000);
+        for end in short.step_by(61) {
+            if let Err(message) = judge(&seed[..end]) {
+                panic!("text {index} cut at {end}: {message}");
+            }
+        }
+    }
+}
