@@ -1,6 +1,6 @@
 //! Which instruction is run how: one line each.
 
-use crate::op::{Handler, Machine, Op, Pure};
+use crate::op::{Exchange, Handler, Machine, Op, Pure};
 use crate::pure::float::{self, approx, order, sign};
 use crate::pure::{arith, bits, carry, compare, convert_float, convert_int, dot, video, video_simd};
 use broadloom_ptx::{Modifier, Opcode};
@@ -112,16 +112,14 @@ pub(crate) fn handler(op: &Op) -> Handler {
         Opcode::Exit => Handler::Machine(Machine::Exit),
         Opcode::Trap => Handler::Machine(Machine::Trap),
         Opcode::Bar | Opcode::Barrier => Handler::Machine(Machine::Barrier),
-        Opcode::BarWarpSync
-        | Opcode::ShflSync
-        | Opcode::Shfl
-        | Opcode::VoteSync
-        | Opcode::Vote
-        | Opcode::MatchAnySync
-        | Opcode::MatchAllSync
-        | Opcode::Activemask
-        | Opcode::ReduxSync
-        | Opcode::ElectSync => Handler::Machine(Machine::Warp),
+        Opcode::ShflSync | Opcode::Shfl => Handler::Machine(Machine::Warp(Exchange::Shuffle)),
+        Opcode::VoteSync | Opcode::Vote => Handler::Machine(Machine::Warp(Exchange::Vote)),
+        Opcode::MatchAnySync => Handler::Machine(Machine::Warp(Exchange::MatchAny)),
+        Opcode::MatchAllSync => Handler::Machine(Machine::Warp(Exchange::MatchAll)),
+        Opcode::ReduxSync => Handler::Machine(Machine::Warp(Exchange::Reduce)),
+        Opcode::ElectSync => Handler::Machine(Machine::Warp(Exchange::Elect)),
+        Opcode::Activemask => Handler::Machine(Machine::Warp(Exchange::Members)),
+        Opcode::BarWarpSync => Handler::Machine(Machine::Warp(Exchange::Nothing)),
         Opcode::Membar | Opcode::MembarProxy | Opcode::Fence | Opcode::FenceProxy => Handler::Machine(Machine::Fence),
         Opcode::Prefetch
         | Opcode::Prefetchu

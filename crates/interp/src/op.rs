@@ -59,8 +59,8 @@ pub(crate) enum Machine {
     Trap,
     /// `bar`, `barrier` in all forms.
     Barrier,
-    /// Instructions of whole warps: `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`, `activemask`.
-    Warp,
+    /// Instructions of whole warps.
+    Warp(Exchange),
     /// `fence`, `membar`.
     Fence,
     /// Hints that change nothing: `prefetch`, `nanosleep`, `pmevent`, …
@@ -71,6 +71,27 @@ pub(crate) enum Machine {
     RestoreStack,
     /// `alloca`.
     Allocate,
+}
+
+/// What lanes of a warp exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exchange {
+    /// `shfl`: a value of another lane.
+    Shuffle,
+    /// `vote`: for which lanes a predicate holds.
+    Vote,
+    /// `match.any`: which lanes hold the same value.
+    MatchAny,
+    /// `match.all`: whether all lanes hold the same value.
+    MatchAll,
+    /// `redux`: a value out of those of all lanes.
+    Reduce,
+    /// `elect`: one lane of them all.
+    Elect,
+    /// `activemask`: which lanes are there.
+    Members,
+    /// `bar.warp.sync`: nothing.
+    Nothing,
 }
 
 /// A set of modifiers.

@@ -364,7 +364,7 @@ fn computes(op: &Op, slot_in_frame: usize) -> bool {
             | Machine::Return
             | Machine::Exit
             | Machine::Trap
-            | Machine::Warp
+            | Machine::Warp(_)
             | Machine::Fence
             | Machine::Nothing
             | Machine::SaveStack

@@ -305,7 +305,7 @@ impl<W: Watch> Engine<'_, W> {
             }
             Machine::Trap => Err(self.fault(cta, site, FaultKind::Trap, None, "the kernel ran into a `trap`".to_owned())),
             Machine::Barrier => self.barrier(cta, site, registers),
-            Machine::Warp => self.come_to_warp(cta, site, registers),
+            Machine::Warp(_) => self.come_to_warp(cta, site, registers),
             Machine::Fence => {
                 self.watch.fence(cta, site, access::scope(op));
                 Ok(Next::Step)

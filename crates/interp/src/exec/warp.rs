@@ -6,11 +6,11 @@
 
 use super::{Engine, Next, Stop, converges};
 use crate::cta::{Cta, Site, Wait};
-use crate::op::Op;
+use crate::op::{Exchange, Handler, Machine, Op};
 use crate::pure::sign_extend;
 use crate::watch::Watch;
 use broadloom_device::FaultKind;
-use broadloom_ptx::{Modifier, Opcode, Type};
+use broadloom_ptx::{Modifier, Type};
 
 /// What each lane of a group brings.
 struct Lane {
@@ -124,12 +124,13 @@ impl<W: Watch> Engine<'_, W> {
     /// The results of one lane.
     fn lane_results(&mut self, cta: &Cta, site: Site<'_>, lanes: &[Lane], position: usize) -> [u64; 2] {
         let op = site.op;
+        let Handler::Machine(Machine::Warp(exchange)) = op.handler else { return [0, 0] };
         let lane = &lanes[position];
         let members = lanes.iter().fold(0u64, |mask, lane| mask | 1 << lane.number);
         let holders = |value: u64| lanes.iter().filter(|l| l.inputs[0] == value).fold(0u64, |mask, l| mask | 1 << l.number);
         let trues = || lanes.iter().filter(|lane| lane.inputs[0] != 0).fold(0u64, |mask, lane| mask | 1 << lane.number);
-        match op.opcode {
-            Opcode::ShflSync | Opcode::Shfl => {
+        match exchange {
+            Exchange::Shuffle => {
                 let (source, in_range) = shuffle_source(op, lane.number, lane.inputs[1] as u32, lane.inputs[2] as u32);
                 let value = match lanes.iter().find(|other| other.number == source) {
                     Some(other) => other.inputs[0],
@@ -140,7 +141,7 @@ impl<W: Watch> Engine<'_, W> {
                 };
                 [value, u64::from(in_range)]
             }
-            Opcode::VoteSync | Opcode::Vote => {
+            Exchange::Vote => {
                 let trues = trues();
                 let value = if op.has(Modifier::Ballot) {
                     trues
@@ -153,18 +154,18 @@ impl<W: Watch> Engine<'_, W> {
                 };
                 [value, 0]
             }
-            Opcode::MatchAnySync => [holders(lane.inputs[0]), 0],
-            Opcode::MatchAllSync => {
+            Exchange::MatchAny => [holders(lane.inputs[0]), 0],
+            Exchange::MatchAll => {
                 let same = holders(lane.inputs[0]) == members;
                 [if same { members } else { 0 }, u64::from(same)]
             }
-            Opcode::ReduxSync => [redux(op, lanes), 0],
-            Opcode::ElectSync => {
+            Exchange::Reduce => [redux(op, lanes), 0],
+            Exchange::Elect => {
                 let leader = u64::from(members.trailing_zeros());
                 [leader, u64::from(u64::from(lane.number) == leader)]
             }
-            Opcode::Activemask => [members, 0],
-            _ => [0, 0],
+            Exchange::Members => [members, 0],
+            Exchange::Nothing => [0, 0],
         }
     }
 }
