@@ -23,6 +23,22 @@ pub(crate) fn is_there(form: &Form, config: &Config) -> bool {
     form.only.is_none() && form.sm <= config.sm && form.isa <= IsaVersion::new(config.isa.0, config.isa.1)
 }
 
+/// Whether machines do with a form what the manual says, all of which the manual says.
+fn is_portable(form: &Form) -> bool {
+    let takes = |modifier: Modifier| form.slots.iter().any(|slot| slot.choices.contains(&modifier));
+    match form.opcode {
+        Opcode::Fns => false,
+        Opcode::Bfe | Opcode::Bfi => !takes(Modifier::U64) && !takes(Modifier::B64) && !takes(Modifier::S64),
+        Opcode::Cvt => !takes(Modifier::Tf32),
+        opcode => opcode.row().class != Class::Video || opcode.name().ends_with(['2', '4']),
+    }
+}
+
+/// Whether the assembler makes one instruction of it, so that a guard holds for all of it.
+pub(crate) fn may_be_guarded(form: &Form) -> bool {
+    !matches!(form.opcode, Opcode::Set | Opcode::Testp | Opcode::Slct) && form.opcode.row().class != Class::Video
+}
+
 /// The forms that can be drawn.
 pub(crate) fn drawable(config: &Config) -> Vec<FormId> {
     let rows = Row::all().iter().filter(|row| is_pure(row.class) && row.effects.is_pure());
@@ -30,6 +46,7 @@ pub(crate) fn drawable(config: &Config) -> Vec<FormId> {
         .filter(|id| {
             let form = id.get();
             is_there(form, config)
+                && (!config.portable || is_portable(form))
                 && !form.slots.iter().any(|slot| slot.choices.contains(&Modifier::Cc))
                 && (config.approximate || form.exactness == Exactness::Exact)
                 && form.operands.iter().all(|spec| {
@@ -57,6 +74,7 @@ pub(crate) fn instantiate(form: &Form, random: &mut Random, written: Written<'_>
     }
     let mut separator = " ";
     let mut left_out = false;
+    let mut sources: Vec<String> = vec![];
     for spec in form.operands {
         match spec.presence {
             Presence::Required => {}
@@ -74,7 +92,16 @@ pub(crate) fn instantiate(form: &Form, random: &mut Random, written: Written<'_>
         }
         text.push_str(if spec.paired { "|" } else { separator });
         separator = ", ";
-        text.push_str(&operand(form.opcode, spec, &chosen, random, written)?);
+        let mut name = operand(form.opcode, spec, &chosen, random, written)?;
+        // The same source twice lets an assembler simplify, and then NaNs come out as they went in.
+        for _ in 0..4 {
+            if spec.written || !sources.contains(&name) {
+                break;
+            }
+            name = operand(form.opcode, spec, &chosen, random, written)?;
+        }
+        text.push_str(&name);
+        sources.push(name);
     }
     Some(text)
 }
@@ -117,8 +144,8 @@ fn operand(
         class != Class::Video && matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed | TypeKind::Float);
     if takes_immediate && !spec.wider && random.one_in(5) {
         return Some(match ty {
-            Type::F32 => format!("0f{:08X}", random.corner32()),
-            Type::F64 => format!("0d{:08X}{:08X}", random.corner32(), random.corner32()),
+            Type::F32 => format!("0f{:08X}", random.finite32()),
+            Type::F64 => format!("0d{:08X}{:08X}", random.finite32(), random.corner32()),
             // Positions and lengths of bit fields are bytes.
             Type::U32 if matches!(opcode, Opcode::Bfe | Opcode::Bfi) => random.below(256).to_string(),
             Type::F16 | Type::Bf16 | Type::B128 => pool.pick(random),

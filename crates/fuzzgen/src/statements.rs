@@ -1,6 +1,6 @@
 //! The structure of a kernel: what comes around the pure instructions.
 
-use crate::forms::{drawable, instantiate, is_there};
+use crate::forms::{drawable, instantiate, is_there, may_be_guarded};
 use crate::pools::{POOLS, Pool, pool_of};
 use crate::random::Random;
 use crate::{Config, Kernel};
@@ -242,18 +242,30 @@ impl<'c> Writer<'c> {
                 }
             };
             if let Some(text) = instantiate(form, &mut self.random, &mut written) {
-                // NVIDIA's assembler converts the old value of a guarded `set` with a float result even where the guard is
-                // false, so a guarded one says nothing about an executor.
-                let guard = if form.opcode == Opcode::Set { 7 } else { self.random.below(8) };
+                let guard = if self.config.portable && !may_be_guarded(form) { 7 } else { self.random.below(8) };
                 let text = match guard {
                     0 => format!("@{} {text}", self.reg(Type::Pred)),
                     1 => format!("@!{} {text}", self.reg(Type::Pred)),
                     _ => text,
                 };
                 self.line(&text);
+                if self.config.portable {
+                    taken.iter().for_each(|name| self.canonical_nan(name));
+                }
                 return;
             }
         }
+    }
+
+    /// Makes a NaN in a float register the one NaN.
+    fn canonical_nan(&mut self, name: &str) {
+        let (ty, nan) = match &name[..2] {
+            "%f" => ("f32", "0f7FFFFFFF"),
+            "%g" => ("f64", "0d7FFFFFFFFFFFFFFF"),
+            _ => return,
+        };
+        self.line(&format!("setp.nan.{ty} %q, {name}, {name}"));
+        self.line(&format!("@%q mov.{ty} {name}, {nan}"));
     }
 
     fn branch(&mut self, depth: usize, together: bool) {

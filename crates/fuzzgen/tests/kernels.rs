@@ -19,7 +19,7 @@ fn seeds(default: u64) -> std::ops::Range<u64> {
 
 #[test]
 fn round_trips() {
-    let config = Config { approximate: true, isa: (9, 0), ..Config::default() };
+    let config = Config { approximate: true, portable: false, isa: (9, 0), ..Config::default() };
     let report = survey(seeds(300), &config, |kernel, module| {
         let printed = print(module);
         let mut sources = Sources::new();
@@ -60,7 +60,8 @@ fn run_the_same_twice_and_have_no_faults() {
 #[test]
 fn sweeps_go_through_every_pure_instruction() {
     let device = Device::new(Interp::new(Options::default()));
-    let sweeps = sweep(setting("BROADLOOM_FUZZ_SEED", 0), &Config::default(), setting("BROADLOOM_SWEEP", 1) as usize);
+    let config = Config { portable: false, ..Config::default() };
+    let sweeps = sweep(setting("BROADLOOM_FUZZ_SEED", 0), &config, setting("BROADLOOM_SWEEP", 1) as usize);
     let mut drawn = std::collections::BTreeSet::new();
     for sweep in &sweeps {
         let module = module(&sweep.kernel).unwrap_or_else(|why| panic!("{why}"));

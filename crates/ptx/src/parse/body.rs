@@ -64,7 +64,8 @@ impl Body<'_, '_> {
 
 impl<'a> Parser<'a> {
     pub(super) fn body(&mut self, function: &mut Function, names: Names<'a>, head: Span) -> Parsed<()> {
-        let mut body = Body { function, names, block: None, loc: None, locs: HashMap::new(), fresh_loc: None, labels: None, ranged: 0 };
+        let mut body =
+            Body { function, names, block: None, loc: None, locs: HashMap::new(), fresh_loc: None, labels: None, ranged: 0 };
         let open = self.expect(b'{')?;
         let floor = body.names.depth();
         let mut braces = vec![open];
