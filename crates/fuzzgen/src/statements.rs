@@ -480,7 +480,7 @@ impl<'c> Writer<'c> {
         let barrier = match self.random.below(3) {
             0 => "bar.sync 0".to_owned(),
             1 => "barrier.sync 1".to_owned(),
-            _ if self.threads % 32 == 0 => format!("bar.sync 2, {}", self.threads),
+            _ if self.threads.is_multiple_of(32) => format!("bar.sync 2, {}", self.threads),
             _ => "bar.sync 0".to_owned(),
         };
         self.line(&barrier);
@@ -495,7 +495,7 @@ impl<'c> Writer<'c> {
         let (result, value) = (self.reg(Type::B32), self.reg(Type::B32));
         let with_predicate = if self.random.one_in(2) { format!("|{}", self.reg(Type::Pred)) } else { String::new() };
         // Only whole warps: a lane that does not exist has no value.
-        let (amount, clamp) = if self.threads % 32 == 0 {
+        let (amount, clamp) = if self.threads.is_multiple_of(32) {
             let amount =
                 if mode == "idx" && self.random.one_in(2) { "%lane".to_owned() } else { self.random.below(32).to_string() };
             let segments = *self.random.pick(&[0, 0x1000, 0x1800, 0x1c00, 0x1e00]);
@@ -503,7 +503,7 @@ impl<'c> Writer<'c> {
         } else {
             ("0".to_owned(), if mode == "up" { 0 } else { 31 })
         };
-        let mode = if self.threads % 32 == 0 { mode } else { "bfly" };
+        let mode = if self.threads.is_multiple_of(32) { mode } else { "bfly" };
         self.line(&format!("shfl.sync.{mode}.b32 {result}{with_predicate}, {value}, {amount}, {clamp}, %mask"));
     }
 

@@ -36,11 +36,17 @@ use std::sync::Arc;
 /// Most findings that are kept; the rest is counted.
 const MOST_FINDINGS: usize = 1000;
 
+/// A kind of finding in a kernel at an instruction, for races with the other party's: kept once.
+type PlaceOfFinding = (FindingKind, String, Func, Inst, Option<(Func, Inst)>);
+
+/// What a strong write left: to whom it speaks, who wrote, and what that thread knew.
+type Released = (Scope, u32, Known);
+
 /// What findings there are, kept over all launches of a device.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub(crate) list: Vec<Finding>,
-    places: HashMap<(FindingKind, String, Func, Inst, Option<(Func, Inst)>), usize>,
+    places: HashMap<PlaceOfFinding, usize>,
     /// Where heap memory that is not freed was taken.
     pub(crate) heap: HashMap<u64, Finding>,
 }
@@ -76,7 +82,7 @@ pub(crate) struct Checker<'a> {
     blocks: HashMap<u64, BlockShadow>,
     shadow: Shadow,
     /// What strong writes left at an address.
-    released: HashMap<(Area, u64), Vec<(Scope, u32, Known)>>,
+    released: HashMap<(Area, u64), Vec<Released>>,
     /// Whether what the running instruction writes comes from something undefined.
     tainted: bool,
 }

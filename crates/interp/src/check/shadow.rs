@@ -89,7 +89,7 @@ impl Shadow {
             .pages
             .entry((area, offset / PAGE))
             .or_insert_with(|| Page { grain: 4, cells: vec![Cell::default(); PAGE as usize / 4] });
-        if page.grain == 4 && (offset % 4 != 0 || bytes % 4 != 0) {
+        if page.grain == 4 && (!offset.is_multiple_of(4) || !bytes.is_multiple_of(4)) {
             page.split();
         }
         let start = (offset % PAGE / page.grain) as usize;

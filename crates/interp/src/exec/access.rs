@@ -67,7 +67,7 @@ impl<W: Watch> Engine<'_, W> {
         match space {
             Space::Shared => Ok(Place::Shared(address)),
             Space::Local => Ok(Place::Local(address)),
-            Space::Param if address >= LOCAL_BASE && address < SHARED_BASE => Ok(Place::Local(address - LOCAL_BASE)),
+            Space::Param if (LOCAL_BASE..SHARED_BASE).contains(&address) => Ok(Place::Local(address - LOCAL_BASE)),
             Space::Param => Ok(Place::Param(address.wrapping_sub(PARAM_BASE))),
             Space::Generic => Ok(match address {
                 PARAM_BASE..LOCAL_BASE => Place::Param(address - PARAM_BASE),
@@ -103,7 +103,7 @@ impl<W: Watch> Engine<'_, W> {
             Ok(place) => place,
             Err(why) => return complain(self, FaultKind::WrongSpace, format!("{why}, but the instruction is for `{space}`")),
         };
-        if address % align != 0 {
+        if !address.is_multiple_of(align) {
             return complain(self, FaultKind::Misaligned, format!("{address:#x} is not a multiple of {align}"));
         }
         let inside = |offset: u64, size: u64| offset.checked_add(bytes).is_some_and(|end| end <= size);
