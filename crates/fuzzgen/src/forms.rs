@@ -29,7 +29,13 @@ fn is_portable(form: &Form) -> bool {
     match form.opcode {
         Opcode::Fns => false,
         Opcode::Bfe | Opcode::Bfi => !takes(Modifier::U64) && !takes(Modifier::B64) && !takes(Modifier::S64),
-        Opcode::Cvt => !takes(Modifier::Tf32),
+        Opcode::Cvt => {
+            let flushes_to_half = takes(Modifier::Ftz) && takes(Modifier::F16);
+            let saturates_double = takes(Modifier::Sat) && takes(Modifier::F64);
+            !takes(Modifier::Tf32) && !flushes_to_half && !saturates_double
+        }
+        // Left to a constant, the assembler folds a shift by more than the width otherwise than the machine does it.
+        Opcode::Shl | Opcode::Shr => !takes(Modifier::B16) && !takes(Modifier::S16) && !takes(Modifier::U16),
         opcode => opcode.row().class != Class::Video || opcode.name().ends_with(['2', '4']),
     }
 }

@@ -49,8 +49,8 @@ pub struct Config {
     /// Whether instructions whose result may be off are drawn. Only round trips want that.
     pub approximate: bool,
     /// Whether to stay with what the manual fixes and NVIDIA's machines follow, so that kernels can be compared with a GPU.
-    /// Left out are then: payloads of NaNs in `f32` and `f64` (a result that is NaN is made canonical), conversions to `tf32`,
-    /// bit fields of 64 bits (machines do not cut positions to 8 bits), `fns`, scalar video instructions (the assembler's
+    /// Left out are then: payloads of NaNs in `f32` and `f64` (a result that is NaN is made canonical), sums of doubles
+    /// in memory, conversions to `tf32`, to halves with `.ftz` and to doubles with `.sat`, shifts of 16 bits, bit fields of 64 bits (machines do not cut positions to 8 bits), `fns`, scalar video instructions (the assembler's
     /// sequences for them leave the manual), and guards on instructions that the assembler turns into several.
     pub portable: bool,
 }

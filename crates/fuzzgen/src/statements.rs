@@ -5,7 +5,7 @@ use crate::pools::{POOLS, Pool, pool_of};
 use crate::random::Random;
 use crate::{Config, Kernel};
 use broadloom_ptx::table::{Length, OperandKind};
-use broadloom_ptx::{FormId, Opcode, Type};
+use broadloom_ptx::{FormId, Modifier, Opcode, Type};
 use std::fmt::Write as _;
 
 /// Bytes of global memory that each thread has for itself.
@@ -44,7 +44,8 @@ impl<'c> Writer<'c> {
                 .flat_map(|slot| slot.choices)
                 .all(|m| !m.text().contains("cluster") && !m.text().contains("L2::"));
             let plain = form.operands.iter().all(|spec| matches!(spec.kind, OperandKind::Value | OperandKind::Memory));
-            is_there(form, config) && scalar && private && plain
+            let doubles = form.slots.iter().any(|slot| slot.choices.contains(&Modifier::F64));
+            is_there(form, config) && scalar && private && plain && !(config.portable && doubles)
         });
         // Whole warps, or one that is not.
         let threads = if random.one_in(3) {
