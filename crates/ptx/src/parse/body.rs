@@ -418,7 +418,12 @@ impl<'a> Parser<'a> {
     }
 
     fn local_variables(&mut self, body: &mut Body<'_, 'a>, linkage: Linkage) -> Parsed<()> {
+        let place = self.last();
         let mut start = self.variable_start()?;
+        if linkage != Linkage::Private && matches!(start.space, Space::Local | Space::Param) {
+            let message = format!("a variable in `{}` belongs to its function alone", start.space);
+            return Err(self.report(Diagnostic::error(codes::WRONG_NAME, message).at(place, "nobody else can see it")));
+        }
         start.linkage = linkage;
         loop {
             let (variable, name) = self.variable_rest(start.clone(), true)?;

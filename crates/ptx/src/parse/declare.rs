@@ -157,6 +157,10 @@ impl<'a> Parser<'a> {
                 return Err(self.report(diagnostic.at(place, "expected a type such as `.f32` behind this")));
             }
         }
+        if variable.vector > 1 && !variable.ty.is_register() {
+            let message = format!("there are no vectors of `{}`", variable.ty);
+            return Err(self.report(Diagnostic::error(codes::BAD_TYPE, message).at(place.to(self.last()), "not a vector")));
+        }
         if variable.element_bytes() > 16 {
             let message = format!("a vector has at most 128 bits, not {}", 8 * variable.element_bytes());
             return Err(self.report(Diagnostic::error(codes::BAD_TYPE, message).at(place.to(self.last()), "too wide")));
