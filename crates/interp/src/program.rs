@@ -244,6 +244,8 @@ fn fill(bytes: &mut [u8], variable: &Variable, dims: &[Option<u64>], init: &Init
             let count = scalar.min(bytes.len()).min(8);
             bytes[..count].copy_from_slice(&value.to_le_bytes()[..count]);
         }
+        // What a sampler does is no memory.
+        Init::Settings(_) => {}
         Init::Address { symbol, offset, generic: _, mask } => {
             let base = match symbol {
                 Symbol::Func(func) => function_address(*func),

@@ -274,6 +274,8 @@ pub enum Init {
     },
     /// Several.
     List(Vec<Init>),
+    /// Settings of a texture, sampler or surface: `{addr_mode_0 = wrap}`.
+    Settings(Vec<(String, String)>),
 }
 
 /// A parameter or result of a function.

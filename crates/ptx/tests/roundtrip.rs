@@ -1,7 +1,7 @@
 //! Every module of the corpus survives parse, print and parse again, and verifies.
 //!
 //! `BROADLOOM_PTX_DIR=folder` adds a folder of PTX files of your own; with `BROADLOOM_PRINT_DIR=folder` the prints are written
-//! there, for NVIDIA's assembler to judge.
+//! there, under `corpus` and `given`, for NVIDIA's assembler to judge.
 
 use broadloom_diag::Sources;
 use broadloom_ptx::{Module, parse, print, verify};
@@ -44,24 +44,24 @@ fn round_trip(name: &str, text: &str) -> Result<String, String> {
 
 #[test]
 fn corpus_survives() {
-    let mut folders = vec![PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/ptx"))];
-    folders.extend(std::env::var_os("BROADLOOM_PTX_DIR").map(PathBuf::from));
+    let mut folders = vec![("corpus", PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/ptx")))];
+    folders.extend(std::env::var_os("BROADLOOM_PTX_DIR").map(|folder| ("given", PathBuf::from(folder))));
     let prints = std::env::var_os("BROADLOOM_PRINT_DIR").map(PathBuf::from);
     let mut files = vec![];
-    for folder in &folders {
+    for (name, folder) in &folders {
         let mut found = vec![];
         ptx_files(folder, &mut found);
         found.sort();
-        files.extend(found.into_iter().map(|path| (folder.clone(), path)));
+        files.extend(found.into_iter().map(|path| (name, folder, path)));
     }
     let mut failures = vec![];
-    for (root, path) in &files {
+    for (name, root, path) in &files {
         let text = fs::read_to_string(path).unwrap();
         match round_trip(&path.display().to_string(), &text) {
             Ok(printed) => {
                 if let Some(folder) = &prints {
                     // The same folders as the originals, so that equal names do not meet.
-                    let print = folder.join(path.strip_prefix(root).unwrap());
+                    let print = folder.join(name).join(path.strip_prefix(root).unwrap());
                     fs::create_dir_all(print.parent().unwrap()).unwrap();
                     fs::write(print, printed).unwrap();
                 }

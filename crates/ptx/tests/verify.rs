@@ -425,6 +425,8 @@ fn variables_and_their_contents() {
         ".global .b128 a; .global .f16x2 b; .global .texref t[4];",
         ".global .align 1073741824 .b8 a; .global .align 1 .b32 b;",
         ".global .attribute(.managed) .b32 a;",
+        ".global .samplerref s = {addr_mode_0 = clamp_to_border, filter_mode = linear, force_unnormalized_coords = 1};",
+        ".global .texref t[2] = {{width = 3, channel_data_type = 0x10DE}, {width = 4}}; .global .surfref s = {};",
         ".entry k() { .local .b32 l; .shared .b32 s; .global .b32 g = 5; .const .b32 c[] = {1, 2}; ret; }",
     ]);
     refuse_in_module(
@@ -444,6 +446,10 @@ fn variables_and_their_contents() {
             ".global .b32 x; .global .u8 a = 0xFF0(x);",
             ".shared .b32 x; .global .u64 a = x;",
             ".func f() { ret; } .global .u64 a = f+4;",
+            ".global .samplerref s = {width = 3};",
+            ".global .samplerref s = {addr_mode_0 = nonsense};",
+            ".global .texref t = 1;",
+            ".global .b32 a = {width = 1};",
         ],
     );
     refuse_in_module(

@@ -177,7 +177,7 @@ impl Visitor for FuncNames {
 
 fn visit_init(init: &mut Init, visitor: &mut impl Visitor) {
     match init {
-        Init::Imm(_) => {}
+        Init::Imm(_) | Init::Settings(_) => {}
         Init::Address { symbol, .. } => visitor.symbol(symbol),
         Init::List(list) => list.iter_mut().for_each(|init| visit_init(init, visitor)),
     }

@@ -384,7 +384,7 @@ impl<'a> Parser<'a> {
                 self.expect(b'>')?;
                 body.names.declare_range(name, count, start.ty, span)
             } else if start.vector > 1 {
-                let entry = body.names.make_vector(body.function, name, start.ty, start.vector);
+                let entry = Entry::Vector { ty: start.ty, regs: vec![None; usize::from(start.vector)] };
                 body.names.declare(name, entry, span)
             } else {
                 body.names.declare(name, Entry::Reg { ty: start.ty, reg: None }, span)

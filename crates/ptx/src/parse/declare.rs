@@ -3,8 +3,8 @@
 use super::lexer::{TokenKind, shorten};
 use super::names::Names;
 use super::{MAX_DEPTH, Parsed, Parser, codes};
-use crate::inst::{Imm, Symbol};
-use crate::module::{Directive, Func, Function, Init, Item, Linkage, Param, PointerInfo, RegData, Variable};
+use crate::inst::Symbol;
+use crate::module::{Directive, Func, Function, Item, Linkage, Param, PointerInfo, RegData, Variable};
 use crate::types::{Space, Type};
 use broadloom_diag::{Diagnostic, Span};
 use cranelift_entity::PrimaryMap;
@@ -270,7 +270,7 @@ impl<'a> Parser<'a> {
             self.declaring = Some(name);
             let init = self.initialiser(0);
             self.declaring = None;
-            variable.init = Some(fit_floats(variable.ty, init?));
+            variable.init = Some(init?.fitted(variable.ty));
         }
         Ok((variable, name))
     }
@@ -307,76 +307,6 @@ impl<'a> Parser<'a> {
             self.expect(b']')?;
         }
         Ok(())
-    }
-
-    fn initialiser(&mut self, depth: usize) -> Parsed<Init> {
-        if depth > MAX_DEPTH {
-            let place = self.here();
-            let message = format!("an initialiser nested deeper than {MAX_DEPTH} levels");
-            return Err(self.report(Diagnostic::error(codes::LIMIT, message).at(place, "too deep")));
-        }
-        if self.eat(b'{') {
-            let mut list = vec![];
-            if self.eat(b'}') {
-                return Ok(Init::List(list));
-            }
-            loop {
-                list.push(self.initialiser(depth + 1)?);
-                if !self.eat(b',') {
-                    break;
-                }
-            }
-            self.expect_end(b'}')?;
-            return Ok(Init::List(list));
-        }
-        if self.kind() == TokenKind::Text {
-            let place = self.here();
-            let diagnostic = Diagnostic::error(codes::BAD_INITIALISER, "a string cannot initialise a variable");
-            return Err(self.report(diagnostic.at(place, "a string").help("write its bytes: `{104, 101, 121, 0}` of type `.b8`")));
-        }
-        if self.kind() == TokenKind::Name && self.text_of(self.token()) != "WARP_SZ" {
-            return self.address_initialiser(None);
-        }
-        // `0xFF00(name)` is one byte of an address.
-        if let (TokenKind::Imm(imm), TokenKind::Sign(b'(')) = (self.kind(), self.kind_ahead(1))
-            && let Some(mask) = imm.integer_bits()
-        {
-            self.bump();
-            self.bump();
-            let init = self.address_initialiser(Some(mask))?;
-            self.expect(b')')?;
-            return Ok(init);
-        }
-        Ok(Init::Imm(self.expression()?))
-    }
-
-    fn address_initialiser(&mut self, mask: Option<u64>) -> Parsed<Init> {
-        let (mut name, mut span) = self.expect_name("a name")?;
-        let generic = name == "generic" && self.is_sign(b'(');
-        if generic {
-            self.bump();
-            (name, span) = self.expect_name("a name")?;
-        }
-        // A variable of the module may hold its own address.
-        let own = || (self.declaring == Some(name)).then(|| Symbol::Var(self.module.variables.next_key()));
-        let symbol = self.globals.get(name).copied().or_else(own);
-        if symbol.is_none() {
-            let message = format!("`{}` is not declared", shorten(name));
-            return Err(self.report(
-                Diagnostic::error(codes::UNDECLARED, message).at(span, "an initialiser can use names declared before it"),
-            ));
-        }
-        let mut offset = 0;
-        if !generic && (self.is_sign(b'+') || self.is_sign(b'-')) {
-            offset = self.signed_offset()?;
-        }
-        if generic {
-            self.expect(b')')?;
-            if self.is_sign(b'+') || self.is_sign(b'-') {
-                offset = self.signed_offset()?;
-            }
-        }
-        symbol.map(|symbol| Init::Address { symbol, offset, generic, mask }).ok_or(super::Reported)
     }
 
     /// `+ n` or `- n` behind a name.
@@ -608,31 +538,5 @@ fn prototype_variable(
     match param {
         Param::Memory(var) => variables[var].clone(),
         Param::Reg(reg) => Variable::new(regs[reg].name.clone(), Space::Reg, regs[reg].ty),
-    }
-}
-
-/// First contents with their floats as the variable has them: `.f32 x = 1.0` is written with a double.
-fn fit_floats(ty: Type, init: Init) -> Init {
-    // Bits of 32 and 64 take floats too.
-    let ty = match ty {
-        Type::B32 => Type::F32,
-        Type::B64 => Type::F64,
-        ty => ty,
-    };
-    match init {
-        Init::Imm(imm) => Init::Imm(crate::select::fit_float(ty, imm)),
-        Init::List(list) => Init::List(list.into_iter().map(|init| fit_floats(ty, init)).collect()),
-        Init::Address { .. } => init,
-    }
-}
-
-impl Init {
-    /// Whether it is zero everywhere.
-    pub fn is_zero(&self) -> bool {
-        match self {
-            Init::Imm(Imm::Int(0) | Imm::F32(0) | Imm::F64(0)) => true,
-            Init::Imm(_) | Init::Address { .. } => false,
-            Init::List(list) => list.iter().all(Init::is_zero),
-        }
     }
 }

@@ -12,6 +12,7 @@ pub mod codes;
 mod declare;
 mod directive;
 mod expression;
+mod initialiser;
 mod instruction;
 mod lexer;
 mod mismatch;

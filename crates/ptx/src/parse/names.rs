@@ -25,7 +25,7 @@ pub(super) enum Entry {
     /// A register, once it is used.
     Reg { ty: Type, reg: Option<Reg> },
     /// A vector of registers (`.reg .v4 .f32 v`).
-    Vector { regs: Vec<Reg> },
+    Vector { ty: Type, regs: Vec<Option<Reg>> },
     /// A variable or parameter.
     Local(Var),
     /// A prototype.
@@ -193,7 +193,9 @@ impl<'a> Names<'a> {
     /// Declares `prefix<count>`; the place of the earlier declaration of it or of one of its registers.
     pub(super) fn declare_range(&mut self, prefix: &'a str, count: u64, ty: Type, span: Span) -> Result<(), Span> {
         let scope = self.top();
-        let single = scope.numbered.get(prefix).and_then(|list| list.iter().find(|(number, _)| *number < count));
+        // The assembler lets a single register of number 0 stand before a range.
+        let inside = |number: u64| number > 0 && number < count;
+        let single = scope.numbered.get(prefix).and_then(|list| list.iter().find(|(number, _)| inside(*number)));
         let earlier = scope.ranges.get(prefix).map(|(_, _, earlier)| *earlier).or(single.map(|(_, earlier)| *earlier));
         match earlier {
             Some(earlier) => Err(earlier),
@@ -242,10 +244,19 @@ impl<'a> Names<'a> {
         function.regs.push(RegData { name, ty })
     }
 
-    pub(super) fn make_vector(&mut self, function: &mut Function, name: &str, ty: Type, count: u8) -> Entry {
-        let regs = (0..usize::from(count))
-            .map(|part| self.make_reg(function, &format!("{name}_{}", ["x", "y", "z", "w"][part % 4]), ty));
-        Entry::Vector { regs: regs.collect() }
+    /// The element with this index of a vector of registers, made when it is first used.
+    pub(super) fn vector_element(&mut self, function: &mut Function, name: &str, index: usize) -> Option<Reg> {
+        let scope = self.scopes.iter().rposition(|scope| scope.entries.contains_key(name))?;
+        let Some((Entry::Vector { ty, regs }, _)) = self.scopes[scope].entries.get(name) else { return None };
+        let (ty, known) = (*ty, *regs.get(index)?);
+        let reg = known.unwrap_or_else(|| {
+            let part = ["x", "y", "z", "w"][index % 4];
+            self.make_reg(function, &format!("{name}_{part}"), ty)
+        });
+        if let Some((Entry::Vector { regs, .. }, _)) = self.scopes[scope].entries.get_mut(name) {
+            regs[index] = Some(reg);
+        }
+        Some(reg)
     }
 
     /// Adds a variable, or finds the one of a closed scope that it may share.

@@ -153,7 +153,7 @@ impl<'a> Parser<'a> {
                 Some(selector) => Operand::Part { reg, negated: false, selector: Some(selector) },
                 None => Operand::Reg(reg),
             },
-            Some(Entry::Vector { regs }) => match self.dotted() {
+            Some(Entry::Vector { regs, .. }) => match self.dotted() {
                 Some(part @ ("x" | "y" | "z" | "w" | "r" | "g" | "b" | "a")) => {
                     let index = match part {
                         "x" | "r" => 0,
@@ -162,8 +162,8 @@ impl<'a> Parser<'a> {
                         _ => 3,
                     };
                     self.bump();
-                    match regs.get(index) {
-                        Some(reg) => Operand::Reg(*reg),
+                    match body.names.vector_element(body.function, name, index) {
+                        Some(reg) => Operand::Reg(reg),
                         None => {
                             let message = format!("`{}` has no element `.{part}`", shorten(name));
                             let place = span.to(self.last());
@@ -172,7 +172,10 @@ impl<'a> Parser<'a> {
                         }
                     }
                 }
-                _ => Operand::Vector(regs.into_iter().map(Operand::Reg).collect()),
+                _ => {
+                    let element = |index| body.names.vector_element(body.function, name, index).map(Operand::Reg);
+                    Operand::Vector((0..regs.len()).filter_map(element).collect())
+                }
             },
             Some(Entry::Local(var)) => Operand::Symbol(Symbol::Local(var), self.symbol_offset()?),
             Some(Entry::Targets(targets)) => Operand::Targets(targets),

@@ -82,6 +82,10 @@ impl Printer<'_> {
                 }
                 self.out.push('}');
             }
+            Init::Settings(list) => {
+                let settings: Vec<String> = list.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+                let _ = write!(self.out, "{{{}}}", settings.join(", "));
+            }
             Init::Address { symbol, offset, generic, mask } => {
                 if let Some(mask) = mask {
                     let _ = write!(self.out, "0x{mask:X}(");

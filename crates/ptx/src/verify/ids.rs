@@ -189,7 +189,7 @@ fn init_ids(module: &Module, function: Option<&Function>, init: &Init, depth: us
         return Some("something nested so deep");
     }
     match init {
-        Init::Imm(_) => None,
+        Init::Imm(_) | Init::Settings(_) => None,
         Init::Address { symbol, .. } => symbol_id(module, function, *symbol),
         Init::List(list) => list.iter().find_map(|init| init_ids(module, function, init, depth + 1)),
     }

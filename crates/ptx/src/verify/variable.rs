@@ -190,7 +190,7 @@ impl Checker<'_> {
             let message = format!("`{name}` in `{}` has first contents", variable.space);
             return self.report(codes::BAD_INITIALISER, message, span, "only `.global` and `.const` can");
         }
-        if matches!(variable.ty.kind(), TypeKind::Opaque | TypeKind::Packed) || variable.ty == Type::F16 {
+        if variable.ty.kind() == TypeKind::Packed || variable.ty == Type::F16 {
             let message = format!("`{name}` of type `{}` has first contents", variable.ty);
             return self.report(codes::BAD_INITIALISER, message, span, "this type takes none");
         }
@@ -212,8 +212,12 @@ impl Checker<'_> {
                 }
                 list.iter().find_map(|init| self.bad_init(function, ty, inner, init))
             }
+            (None, Init::Settings(list)) => list.iter().find_map(|(name, value)| bad_setting(ty, name, value)),
             (None, Init::List(_)) => Some("braces around a single value".into()),
-            (Some(_), Init::Imm(_) | Init::Address { .. }) => Some("braces are missing".into()),
+            (None, Init::Imm(_) | Init::Address { .. }) if ty.kind() == TypeKind::Opaque => {
+                Some(format!("a `{ty}` takes settings, such as `{{filter_mode = linear}}`"))
+            }
+            (Some(_), Init::Imm(_) | Init::Address { .. } | Init::Settings(_)) => Some("braces are missing".into()),
             (None, Init::Imm(imm)) => bad_immediate(ty, *imm).map(|(wanted, _)| format!("`{imm}` is not {wanted}")),
             (None, Init::Address { symbol, offset, generic, mask }) => {
                 self.bad_address(function, ty, *symbol, *offset, *generic, *mask)
@@ -257,4 +261,36 @@ impl Checker<'_> {
             }
         }
     }
+}
+
+/// Why a texture, sampler or surface has no such setting (manual: "Texture Sampler and Surface Types").
+fn bad_setting(ty: Type, name: &str, value: &str) -> Option<String> {
+    let sampler = ["filter_mode", "addr_mode_0", "addr_mode_1", "addr_mode_2", "force_unnormalized_coords"];
+    let image = [
+        "width",
+        "height",
+        "depth",
+        "channel_data_type",
+        "channel_order",
+        "normalized_coords",
+        "filter_mode",
+        "addr_mode_0",
+        "addr_mode_1",
+        "addr_mode_2",
+        "array_size",
+        "num_mipmap_levels",
+        "num_samples",
+        "memory_layout",
+    ];
+    let values = ["wrap", "mirror", "clamp_ogl", "clamp_to_edge", "clamp_to_border", "nearest", "linear"];
+    let known: &[&str] = match ty {
+        Type::Samplerref => &sampler,
+        Type::Texref | Type::Surfref => &image,
+        _ => return Some(format!("settings are for textures, samplers and surfaces, not for a `{ty}`")),
+    };
+    if !known.contains(&name) {
+        return Some(format!("a `{ty}` has no setting `{name}`"));
+    }
+    let number = !value.is_empty() && value.bytes().all(|digit| digit.is_ascii_digit());
+    (!number && !values.contains(&value)).then(|| format!("`{value}` is no value of `{name}`"))
 }
