@@ -27,12 +27,13 @@ test: cargo linker rustfmt clippy ## all checks: format, lints, tests
 bench: cargo linker ## how fast the interpreter is
 	cargo run --release --locked --package broadloom-bench
 
-# Far more random kernels than `make test` has time for, from a seed that changes daily.
+# Far more random input than `make test` has time for, other every day.
+SECONDS ?= 600
 KERNELS ?= 20000
 SEED ?= $(shell date +%Y%m%d0000)
-soak: cargo linker ## a long campaign of random kernels; KERNELS=n, SEED=s
-	BROADLOOM_FUZZ_KERNELS=$(KERNELS) BROADLOOM_FUZZ_SEED=$(SEED) \
-	    cargo test --release --locked --package broadloom-fuzzgen
+soak: cargo linker ## broken text for the parser (SECONDS=n), random kernels (KERNELS=n SEED=s)
+	BROADLOOM_FUZZ_SECONDS=$(SECONDS) BROADLOOM_FUZZ_FROM=$(SEED) cargo test --release --locked --package broadloom-filetest --test fuzz
+	BROADLOOM_FUZZ_KERNELS=$(KERNELS) BROADLOOM_FUZZ_SEED=$(SEED) cargo test --release --locked --package broadloom-fuzzgen
 
 fmt: cargo rustfmt ## format all Rust files
 	cargo fmt --all
