@@ -10,7 +10,7 @@ mod manifest;
 mod repository;
 pub mod rust;
 
-pub use manifest::{Crate, DependencyKind};
+pub use manifest::{Crate, DependencyKind, workspace_dependencies};
 pub use repository::{File, Repository};
 
 /// Fails with one line per violation, under a sentence that says what the law is and what to do.

@@ -52,6 +52,16 @@ impl Crate {
     }
 }
 
+/// The libraries that the manifest of the workspace offers to its crates.
+///
+/// # Panics
+/// When it is not TOML; cargo would have refused it before.
+pub fn workspace_dependencies(file: &File) -> Vec<String> {
+    let table: Table = file.text.parse().unwrap_or_else(|error| panic!("{}: {error}", file.path));
+    let offered = table.get("workspace").and_then(|workspace| workspace.get("dependencies")).and_then(Value::as_table);
+    offered.into_iter().flat_map(Table::keys).cloned().collect()
+}
+
 fn gather(table: &Table, into: &mut Vec<(String, DependencyKind)>) {
     let kinds = [
         ("dependencies", DependencyKind::Always),

@@ -1,6 +1,6 @@
 //! Arrows between crates. The tables of `docs/ARCHITECTURE.md` are the law: what is not written there is not allowed.
 
-use broadloom_tidy::{Crate, DependencyKind, Repository, hold};
+use broadloom_tidy::{Crate, DependencyKind, Repository, hold, rust, workspace_dependencies};
 use std::collections::{BTreeMap, BTreeSet};
 
 const ARCHITECTURE: &str = "docs/ARCHITECTURE.md";
@@ -115,6 +115,29 @@ fn libraries_from_elsewhere_have_a_reason() {
         "Every library has one line under \"## Libraries from elsewhere\" of docs/ARCHITECTURE.md that says why.",
         unexplained.chain(left_over).collect(),
     );
+}
+
+#[test]
+fn what_is_asked_for_is_used() {
+    let repository = Repository::open();
+    let crates = repository.crates();
+    let mut violations = vec![];
+    for krate in &crates {
+        let folder = format!("crates/{}/", krate.folder);
+        let code: Vec<String> =
+            repository.rust_files().filter(|file| file.path.starts_with(&folder)).map(|file| rust::code(&file.text)).collect();
+        for (package, _) in &krate.dependencies {
+            let name = package.replace('-', "_");
+            if !code.iter().any(|text| rust::words(text, &name).next().is_some()) {
+                violations.push(format!("crates/{}/Cargo.toml: `{package}`", krate.folder));
+            }
+        }
+    }
+    let used: BTreeSet<&String> = crates.iter().flat_map(|krate| &krate.dependencies).map(|(package, _)| package).collect();
+    let root = repository.file("Cargo.toml").expect("Cargo.toml is missing");
+    let offered = workspace_dependencies(&root).into_iter().filter(|name| Crate::folder_of(name).is_none());
+    violations.extend(offered.filter(|name| !used.contains(name)).map(|name| format!("Cargo.toml: `{name}`")));
+    hold("A dependency in a manifest is used by code. Not used:", violations);
 }
 
 #[test]
