@@ -1,8 +1,10 @@
 //! Checking mode: finds what a kernel does wrong while it runs.
 //!
 //! - **Stray accesses** come from the engine, which never lets one happen.
-//! - **Uninitialised reads**: a load is at fault when none of the bytes it reads has been written; a register when an
-//!   instruction computes with it. Copies are not faults: structs have padding, and compilers copy it.
+//! - **Uninitialised reads**: a load of global or shared memory is at fault when none of the bytes it reads has been written.
+//!   A register, or a load of local memory, is at fault when what comes of it matters: when it decides a branch or an
+//!   address, takes part in an atomic, or leaves the thread through global or shared memory ([`value`] follows it there). Copies
+//!   alone are not faults: structs have padding, and compilers copy it.
 //! - **Races**: two accesses to the same bytes by different threads, at least one a write, not both strong (atomic, volatile,
 //!   relaxed or stronger, in a common scope), neither ordered before the other by barriers, warp barriers, fences with
 //!   strong accesses, or release and acquire (manual: "Memory Consistency Model"). As real programs count on it, a barrier
@@ -17,12 +19,13 @@ mod clock;
 mod defined;
 mod finding;
 mod shadow;
+mod undefined;
+mod value;
 
 pub(crate) use defined::DeviceBytes;
 pub use finding::{Finding, FindingKind, Location};
 
 use crate::cta::{Cta, Site};
-use crate::op::{Arg, Handler, Machine, Op};
 use crate::program::Program;
 use crate::watch::{Access, Home, Kind, Order, Scope, Watch};
 use broadloom_device::FaultKind;
@@ -30,8 +33,10 @@ use broadloom_ptx::{Func, Inst, Modifier, Opcode, Printer, Space};
 use clock::{Clock, Known, join_foreign};
 use defined::Bytes;
 use shadow::{Area, Record, Shadow};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
+use undefined::Origins;
+use value::Doubt;
 
 /// Most findings that are kept; the rest is counted.
 const MOST_FINDINGS: usize = 1000;
@@ -60,8 +65,13 @@ struct ThreadShadow {
     pending: Option<Known>,
     /// What the last fence released, for the strong writes behind it.
     fenced: Option<(Known, Scope)>,
-    registers: Vec<bool>,
+    registers: Vec<Doubt>,
     local: Bytes,
+    /// Where the doubt about bytes of local memory comes from, by offset, when something undefined was stored there; and whether
+    /// it was computed.
+    local_origins: HashMap<u64, (u32, bool)>,
+    /// Origins that a finding has named for this thread: what follows from them is not said again.
+    said: HashSet<u32>,
 }
 
 /// A block as the checker sees it.
@@ -83,8 +93,9 @@ pub(crate) struct Checker<'a> {
     shadow: Shadow,
     /// What strong writes left at an address.
     released: HashMap<(Area, u64), Vec<Released>>,
-    /// Whether what the running instruction writes comes from something undefined.
-    tainted: bool,
+    /// What is in doubt of the registers that the running instruction writes, in their order; nothing of those that are not listed.
+    results: VecDeque<Doubt>,
+    origins: Origins,
 }
 
 impl<'a> Checker<'a> {
@@ -106,7 +117,8 @@ impl<'a> Checker<'a> {
             blocks: HashMap::new(),
             shadow: Shadow::default(),
             released: HashMap::new(),
-            tainted: false,
+            results: VecDeque::new(),
+            origins: Origins::default(),
         }
     }
 
@@ -137,15 +149,28 @@ impl<'a> Checker<'a> {
         message: String,
         other: Option<&Record>,
     ) {
+        self.report_at(cta, (site.func, site.op.inst, site.thread), kind, address, message, other);
+    }
+
+    /// The same for an instruction that ran before.
+    fn report_at(
+        &mut self,
+        cta: &Cta,
+        (func, inst, thread): (Func, Inst, usize),
+        kind: FindingKind,
+        address: Option<u64>,
+        message: String,
+        other: Option<&Record>,
+    ) {
         let kernel = self.program.module.functions[self.kernel].name.clone();
-        let key = (kind, kernel.clone(), site.func, site.op.inst, other.map(|record| (record.func, record.inst)));
+        let key = (kind, kernel.clone(), func, inst, other.map(|record| (record.func, record.inst)));
         if let Some(&index) = self.findings.places.get(&key) {
             self.findings.list[index].count += 1;
             return;
         }
         // The same race seen from its other side is the same race.
         if let Some(record) = other {
-            let turned = (kind, kernel.clone(), record.func, record.inst, Some((site.func, site.op.inst)));
+            let turned = (kind, kernel.clone(), record.func, record.inst, Some((func, inst)));
             if let Some(&index) = self.findings.places.get(&turned) {
                 self.findings.list[index].count += 1;
                 return;
@@ -154,7 +179,7 @@ impl<'a> Checker<'a> {
         if self.findings.list.len() >= MOST_FINDINGS {
             return;
         }
-        let location = self.location(site.func, site.op.inst, cta.id, cta.threads[site.thread].id);
+        let location = self.location(func, inst, cta.id, cta.threads[thread].id);
         let other = other.map(|record| {
             self.location(record.func, record.inst, self.block_index(record.block), self.thread_index(record.thread))
         });
@@ -287,98 +312,6 @@ impl<'a> Checker<'a> {
             }
         }
     }
-
-    fn check_defined(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
-        let (offset, bytes) = (access.offset, access.bytes);
-        if access.kind != Kind::Write {
-            let any = match access.home {
-                Home::Device(serial) => self.defined.of(serial).any(offset, bytes),
-                Home::Shared => self.block(cta).shared.any(offset, bytes),
-                Home::Local => self.thread(cta, site.thread).local.any(offset, bytes),
-                Home::Param => true,
-            };
-            if !any && bytes > 0 {
-                let space = match access.home {
-                    Home::Device(_) => "global",
-                    Home::Shared => "shared",
-                    Home::Local => "local",
-                    Home::Param => "param",
-                };
-                // `.param` variables of calls live in the frame, and copies of padding through them are no fault.
-                if !(access.home == Home::Local && site.op.has(Modifier::Param)) {
-                    let message = format!("{bytes} bytes of {space} memory are read, and nothing has written them");
-                    self.report(cta, site, FindingKind::UninitialisedMemory, None, message, None);
-                } else {
-                    self.tainted = true;
-                }
-            }
-        }
-        if access.kind != Kind::Read {
-            let defined = access.kind == Kind::Atomic || !self.stores_undefined(cta, site);
-            match access.home {
-                Home::Device(serial) => self.defined.of(serial).set(offset, bytes, defined),
-                Home::Shared => self.block(cta).shared.set(offset, bytes, defined),
-                Home::Local => self.thread(cta, site.thread).local.set(offset, bytes, defined),
-                Home::Param => {}
-            }
-        }
-    }
-
-    /// Whether all that a store writes is undefined.
-    fn stores_undefined(&mut self, cta: &Cta, site: Site<'_>) -> bool {
-        let registers = cta.threads[site.thread].frames.last().map_or(0, |frame| frame.registers);
-        let thread = self.thread(cta, site.thread);
-        let undefined = |arg: &Arg| match arg {
-            Arg::Reg { slot, .. } | Arg::Wide { slot } => {
-                !thread.registers.get(registers + *slot as usize).copied().unwrap_or(true)
-            }
-            _ => false,
-        };
-        match site.op.reads.get(1) {
-            Some(Arg::Vector(list)) => list.iter().all(undefined),
-            Some(arg) => undefined(arg),
-            None => false,
-        }
-    }
-}
-
-/// Whether computing with an undefined register is a fault here: copies, shuffles and selections are not.
-fn computes(op: &Op, slot_in_frame: usize) -> bool {
-    let is_base = |arg: Option<&Arg>| match arg {
-        Some(Arg::Memory { base, .. }) => matches!(**base, Arg::Reg { slot, .. } if slot as usize == slot_in_frame),
-        _ => false,
-    };
-    if op.guard.is_some_and(|(slot, _)| slot as usize == slot_in_frame) {
-        return true;
-    }
-    match op.handler {
-        Handler::Pure(_) | Handler::Pair(_) | Handler::Carry(_) => {
-            // Selections and bit insertions legally carry parts that nobody looks at.
-            !matches!(
-                op.opcode,
-                Opcode::Selp | Opcode::Slct | Opcode::Prmt | Opcode::Bfi | Opcode::Lop3 | Opcode::And | Opcode::Or
-            )
-        }
-        Handler::Machine(Machine::Load | Machine::Store) => is_base(op.reads.first()),
-        Handler::Machine(Machine::Atomic | Machine::BranchIndexed | Machine::Barrier) => true,
-        Handler::Machine(
-            Machine::Move
-            | Machine::Convert
-            | Machine::IsSpace
-            | Machine::Branch
-            | Machine::Call
-            | Machine::Return
-            | Machine::Exit
-            | Machine::Trap
-            | Machine::Warp(_)
-            | Machine::Fence
-            | Machine::Nothing
-            | Machine::SaveStack
-            | Machine::RestoreStack
-            | Machine::Allocate,
-        )
-        | Handler::Refused => false,
-    }
 }
 
 impl Watch for Checker<'_> {
@@ -399,7 +332,7 @@ impl Watch for Checker<'_> {
     }
 
     fn instruction(&mut self) {
-        self.tainted = false;
+        self.results.clear();
     }
 
     fn access(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
@@ -409,53 +342,31 @@ impl Watch for Checker<'_> {
     }
 
     fn read_register(&mut self, cta: &Cta, site: Site<'_>, slot: usize) {
-        let first = cta.threads[site.thread].frames.last().map_or(0, |frame| frame.registers);
-        let thread = self.thread(cta, site.thread);
-        if thread.registers.get(slot).copied().unwrap_or(true) {
-            return;
+        let doubt = self.thread(cta, site.thread).registers.get(slot).copied().unwrap_or_default();
+        if !doubt.none() {
+            self.read_undefined(cta, site, slot, doubt);
         }
-        let in_frame = slot - first;
-        if !computes(site.op, in_frame) {
-            self.tainted |=
-                matches!(site.op.handler, Handler::Machine(Machine::Move)) && !matches!(site.op.reads[0], Arg::Vector(_));
-            return;
-        }
-        // Said once; what follows from it is not said again.
-        thread.registers[slot] = true;
-        let function = &self.program.module.functions[site.func];
-        let mut slots = 0usize;
-        let name = function
-            .regs
-            .values()
-            .find(|reg| {
-                let here = slots == in_frame;
-                slots += if reg.ty == broadloom_ptx::Type::B128 { 2 } else { 1 };
-                here
-            })
-            .map_or("?", |reg| reg.name.as_str());
-        let message = format!("the register `{name}` is used, and nothing has written it");
-        self.report(cta, site, FindingKind::UninitialisedRegister, None, message, None);
     }
 
     fn write_register(&mut self, cta: &Cta, thread: usize, slot: usize) {
-        let defined = !self.tainted;
+        let doubt = self.results.pop_front().unwrap_or_default();
         if let Some(place) = self.thread(cta, thread).registers.get_mut(slot) {
-            *place = defined;
+            *place = doubt;
         }
     }
 
     fn fresh_registers(&mut self, cta: &Cta, thread: usize, from: usize, count: usize) {
         let registers = &mut self.thread(cta, thread).registers;
         registers.truncate(from);
-        registers.resize(from + count, false);
+        registers.resize(from + count, Doubt::UNWRITTEN);
     }
 
     fn fresh_local(&mut self, cta: &Cta, thread: usize, from: u64, bytes: u64) {
-        self.thread(cta, thread).local.set(from, bytes, false);
+        self.set_local(cta, thread, from, bytes, false);
     }
 
     fn define_local(&mut self, cta: &Cta, thread: usize, from: u64, bytes: u64) {
-        self.thread(cta, thread).local.set(from, bytes, true);
+        self.set_local(cta, thread, from, bytes, true);
     }
 
     fn malloc(&mut self, cta: &Cta, site: Site<'_>, serial: u64, bytes: u64) {

@@ -1,0 +1,322 @@
+//! Uninitialised reads: what a thread does with values that nothing has decided.
+
+use super::value::{Doubt, Known, undecided};
+use super::{Checker, FindingKind};
+use crate::cta::{Cta, Site};
+use crate::op::{Arg, Handler, Machine, Op};
+use crate::watch::{Access, Home, Kind};
+use broadloom_ptx::{Func, Inst, Modifier, Type};
+use std::collections::HashMap;
+
+/// The instructions at which something undefined was first used, each once.
+#[derive(Debug, Default)]
+pub(super) struct Origins {
+    list: Vec<Origin>,
+    places: HashMap<(Func, Inst, String), u32>,
+}
+
+#[derive(Clone, Debug)]
+struct Origin {
+    func: Func,
+    inst: Inst,
+    kind: FindingKind,
+    message: String,
+}
+
+impl Origins {
+    /// The origin's number, from one on.
+    fn add(&mut self, site: Site<'_>, kind: FindingKind, message: String) -> u32 {
+        let list = &mut self.list;
+        *self.places.entry((site.func, site.op.inst, message.clone())).or_insert_with(|| {
+            list.push(Origin { func: site.func, inst: site.op.inst, kind, message });
+            list.len() as u32
+        })
+    }
+}
+
+/// What becomes of a register that an instruction reads.
+enum Role {
+    /// It decides what happens: a branch, an address, the operand of an atomic.
+    Decides,
+    /// The result follows from it.
+    Computes,
+    /// The result is a copy of it, or of parts.
+    Copies,
+    /// Looked at elsewhere, or passed on as it is.
+    Passes,
+}
+
+fn role(op: &Op, slot_in_frame: usize) -> Role {
+    let is_base = |arg: Option<&Arg>| match arg {
+        Some(Arg::Memory { base, .. }) => matches!(**base, Arg::Reg { slot, .. } if slot as usize == slot_in_frame),
+        _ => false,
+    };
+    if op.guard.is_some_and(|(slot, _)| slot as usize == slot_in_frame) {
+        return Role::Decides;
+    }
+    match op.handler {
+        Handler::Pure(_) | Handler::Pair(_) | Handler::Carry(_) => Role::Computes,
+        Handler::Machine(Machine::Load | Machine::Store) if is_base(op.reads.first()) => Role::Decides,
+        Handler::Machine(Machine::Atomic | Machine::BranchIndexed | Machine::Barrier) => Role::Decides,
+        Handler::Machine(Machine::Move) => Role::Copies,
+        Handler::Machine(
+            Machine::Load
+            | Machine::Store
+            | Machine::Convert
+            | Machine::IsSpace
+            | Machine::Branch
+            | Machine::Call
+            | Machine::Return
+            | Machine::Exit
+            | Machine::Trap
+            | Machine::Warp(_)
+            | Machine::Fence
+            | Machine::Nothing
+            | Machine::Allocate
+            | Machine::SaveStack
+            | Machine::RestoreStack,
+        )
+        | Handler::Refused => Role::Passes,
+    }
+}
+
+/// The parts of an operand: a vector's, or itself.
+fn parts(arg: &Arg) -> &[Arg] {
+    match arg {
+        Arg::Vector(parts) => parts,
+        arg => std::slice::from_ref(arg),
+    }
+}
+
+impl Checker<'_> {
+    /// An instruction reads a register with undecided bits.
+    pub(super) fn read_undefined(&mut self, cta: &Cta, site: Site<'_>, slot: usize, doubt: Doubt) {
+        let first = cta.threads[site.thread].frames.last().map_or(0, |frame| frame.registers);
+        match role(site.op, slot - first) {
+            Role::Decides => {
+                let origin = self.origin_of(cta, site, slot, doubt);
+                self.blame(cta, site.thread, origin);
+                // Said once; what follows from it is not said again.
+                self.thread(cta, site.thread).registers[slot] = Doubt::default();
+            }
+            Role::Computes if self.results.is_empty() => self.compute(cta, site, first),
+            Role::Copies if self.results.is_empty() => self.copy(cta, site, first),
+            Role::Computes | Role::Copies | Role::Passes => {}
+        }
+    }
+
+    /// Names an origin in a finding, once for each thread.
+    fn blame(&mut self, cta: &Cta, thread: usize, origin: u32) {
+        if !self.thread(cta, thread).said.insert(origin) {
+            return;
+        }
+        let Some(Origin { func, inst, kind, message }) = self.origins.list.get(origin as usize - 1).cloned() else { return };
+        self.report_at(cta, (func, inst, thread), kind, None, message, None);
+    }
+
+    /// Where the doubt about a register comes from; when it is just not written, from this use.
+    fn origin_of(&mut self, cta: &Cta, site: Site<'_>, slot: usize, doubt: Doubt) -> u32 {
+        if doubt.origin != 0 {
+            return doubt.origin;
+        }
+        let in_frame = slot - cta.threads[site.thread].frames.last().map_or(0, |frame| frame.registers);
+        let function = &self.program.module.functions[site.func];
+        let mut slots = 0usize;
+        let name = function
+            .regs
+            .values()
+            .find(|reg| {
+                let here = slots == in_frame;
+                slots += if reg.ty == Type::B128 { 2 } else { 1 };
+                here
+            })
+            .map_or("?", |reg| reg.name.as_str());
+        let message = format!("the register `{name}` is used, and nothing has written it");
+        self.origins.add(site, FindingKind::UninitialisedRegister, message)
+    }
+
+    /// The doubt about an operand, within its width.
+    fn doubt_of(&mut self, cta: &Cta, thread: usize, first: usize, arg: &Arg) -> Doubt {
+        let (slot, mask) = match arg {
+            Arg::Reg { slot, mask } => (*slot, *mask),
+            Arg::Part { slot, .. } => (*slot, 0xffff_ffff),
+            Arg::Not { slot } => (*slot, 1),
+            Arg::Wide { slot } => (*slot, u64::MAX),
+            _ => return Doubt::default(),
+        };
+        let registers = &self.thread(cta, thread).registers;
+        registers.get(first + slot as usize).copied().unwrap_or_default().masked(mask)
+    }
+
+    /// What is in doubt of the results of a pure instruction.
+    fn compute(&mut self, cta: &Cta, site: Site<'_>, first: usize) {
+        let (op, thread) = (site.op, site.thread);
+        let mut cause: Option<(usize, Doubt)> = None;
+        let mut operands = Vec::with_capacity(op.reads.len());
+        for arg in &op.reads {
+            let doubt = self.doubt_of(cta, thread, first, arg);
+            let value = match arg {
+                Arg::Imm(value) => *value,
+                Arg::Reg { slot, .. } | Arg::Part { slot, .. } | Arg::Wide { slot } => {
+                    cta.threads[thread].registers[first + *slot as usize]
+                }
+                Arg::Not { slot } => u64::from(cta.threads[thread].registers[first + *slot as usize] == 0),
+                _ => 0,
+            };
+            if let (Arg::Reg { slot, .. } | Arg::Part { slot, .. } | Arg::Not { slot } | Arg::Wide { slot }, false, None) =
+                (arg, doubt.none(), cause)
+            {
+                cause = Some((first + *slot as usize, doubt));
+            }
+            operands.push(Known { value, unknown: doubt.bits });
+        }
+        let Some((slot, doubt)) = cause else { return };
+        let bits = undecided(op, &operands);
+        let origin = self.origin_of(cta, site, slot, doubt);
+        if bits == 0 || self.thread(cta, thread).said.contains(&origin) {
+            return;
+        }
+        for place in &op.writes {
+            let mask = if let Arg::Reg { mask, .. } = place { *mask } else { u64::MAX };
+            if !matches!(place, Arg::Sink) {
+                self.results.push_back(Doubt { bits: bits & mask, origin, computed: true });
+            }
+        }
+    }
+
+    /// What is in doubt of the results of a move, which may pack several registers into one or take one apart.
+    fn copy(&mut self, cta: &Cta, site: Site<'_>, first: usize) {
+        let (op, thread) = (site.op, site.thread);
+        let (sources, places) = (parts(&op.reads[0]), parts(&op.writes[0]));
+        let doubts: Vec<Doubt> = sources.iter().map(|arg| self.doubt_of(cta, thread, first, arg)).collect();
+        let Some(cause) = doubts.iter().find(|doubt| !doubt.none()).copied() else { return };
+        let width = op.ty.bits();
+        if width > 64 || sources.iter().chain(places).any(|arg| matches!(arg, Arg::Wide { .. })) {
+            return;
+        }
+        let shift = |count: usize, place: usize| (place as u32 * width / count as u32).min(63);
+        let whole = doubts.iter().enumerate().fold(0, |all, (place, doubt)| {
+            let part = if sources.len() == 1 { u64::MAX } else { (1 << (width / sources.len() as u32)) - 1 };
+            all | (doubt.bits & part) << shift(sources.len(), place)
+        });
+        for (place, arg) in places.iter().enumerate() {
+            let Arg::Reg { mask, .. } = arg else { continue };
+            self.results.push_back(Doubt { bits: whole >> shift(places.len(), place) & mask, ..cause });
+        }
+    }
+
+    /// Marks local memory as written or not.
+    pub(super) fn set_local(&mut self, cta: &Cta, thread: usize, from: u64, bytes: u64, defined: bool) {
+        let thread = self.thread(cta, thread);
+        thread.local.set(from, bytes, defined);
+        if !thread.local_origins.is_empty() {
+            thread.local_origins.retain(|offset, _| !(from..from + bytes).contains(offset));
+        }
+    }
+
+    /// An access reads or writes memory.
+    pub(super) fn check_defined(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
+        let is_store = matches!(site.op.handler, Handler::Machine(Machine::Store));
+        match (access.home, access.kind) {
+            (Home::Param, _) => {}
+            (Home::Local, Kind::Read) => self.load_local(cta, site, access),
+            (_, Kind::Read) => self.check_written(cta, site, access),
+            (_, Kind::Write) if is_store => self.store(cta, site, access),
+            (_, Kind::Write) => self.set(cta, site.thread, access.home, access.offset, access.bytes, true),
+            (_, Kind::Atomic) => {
+                self.check_written(cta, site, access);
+                self.set(cta, site.thread, access.home, access.offset, access.bytes, true);
+            }
+        }
+    }
+
+    fn set(&mut self, cta: &Cta, thread: usize, home: Home, offset: u64, bytes: u64, defined: bool) {
+        match home {
+            Home::Device(serial) => self.defined.of(serial).set(offset, bytes, defined),
+            Home::Shared => self.block(cta).shared.set(offset, bytes, defined),
+            Home::Local => self.set_local(cta, thread, offset, bytes, defined),
+            Home::Param => {}
+        }
+    }
+
+    /// A read of memory of which nothing has been written.
+    fn check_written(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
+        let (offset, bytes) = (access.offset, access.bytes);
+        let (any, space) = match access.home {
+            Home::Device(serial) => (self.defined.of(serial).any(offset, bytes), "global"),
+            Home::Shared => (self.block(cta).shared.any(offset, bytes), "shared"),
+            Home::Local => (self.thread(cta, site.thread).local.any(offset, bytes), "local"),
+            Home::Param => return,
+        };
+        if !any && bytes > 0 {
+            let message = format!("{bytes} bytes of {space} memory are read, and nothing has written them");
+            self.report(cta, site, FindingKind::UninitialisedMemory, None, message, None);
+        }
+    }
+
+    /// A load of local memory passes doubt on to its registers. What only travels through a `.param` variable of a call has no origin
+    /// there.
+    fn load_local(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
+        let thread = self.thread(cta, site.thread);
+        let undefined = |at: u64| !thread.local.has(at);
+        if !(access.offset..access.offset + access.bytes).any(undefined) {
+            return;
+        }
+        let size = u64::from(site.op.ty.bytes());
+        let mut doubts = vec![];
+        let places = site.op.writes.first().map_or(&[] as &[Arg], parts);
+        for (place, start) in places.iter().zip((access.offset..).step_by(size.max(1) as usize)) {
+            let halves = match place {
+                Arg::Sink => continue,
+                Arg::Wide { .. } => vec![(start, 8), (start + 8, 8)],
+                _ => vec![(start, size.min(8))],
+            };
+            for (start, bytes) in halves {
+                let missing: Vec<u64> = (0..bytes).filter(|at| undefined(start + at)).collect();
+                let bits = missing.iter().fold(0, |bits, at| bits | 0xff << (8 * at));
+                let stored = missing.iter().find_map(|at| thread.local_origins.get(&(start + at)).copied());
+                doubts.push((bits, stored));
+            }
+        }
+        let travels = site.op.has(Modifier::Param);
+        let message = format!("{} bytes of local memory are read, and nothing has written them", access.bytes);
+        for (bits, stored) in doubts {
+            let (origin, computed) = match stored {
+                Some(stored) => stored,
+                None if travels || bits == 0 => (0, false),
+                None => (self.origins.add(site, FindingKind::UninitialisedMemory, message.clone()), false),
+            };
+            let said = origin != 0 && self.thread(cta, site.thread).said.contains(&origin);
+            self.results.push_back(Doubt { bits: if said { 0 } else { bits }, origin, computed });
+        }
+    }
+
+    /// A store leaves doubt in local memory. Out of the thread it may take a plain copy of a register that was never written, as of
+    /// padding, but nothing that was read or computed.
+    fn store(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
+        let first = cta.threads[site.thread].frames.last().map_or(0, |frame| frame.registers);
+        let size = u64::from(site.op.ty.bytes());
+        let width = if size >= 8 { u64::MAX } else { (1 << (8 * size)) - 1 };
+        let sources = site.op.reads.get(1).map_or(&[] as &[Arg], parts);
+        for (source, start) in sources.iter().zip((access.offset..).step_by(size.max(1) as usize)) {
+            let doubt = self.doubt_of(cta, site.thread, first, source).masked(width);
+            self.set(cta, site.thread, access.home, start, size, true);
+            if doubt.none() {
+                continue;
+            }
+            if access.home == Home::Local {
+                for at in (0..size.min(8)).filter(|at| doubt.bits >> (8 * at) & 0xff == 0xff) {
+                    self.set(cta, site.thread, Home::Local, start + at, 1, false);
+                    if doubt.origin != 0 {
+                        self.thread(cta, site.thread).local_origins.insert(start + at, (doubt.origin, doubt.computed));
+                    }
+                }
+            } else if doubt.computed || doubt.bits == width {
+                match doubt.origin {
+                    0 => self.set(cta, site.thread, access.home, start, size, false),
+                    origin => self.blame(cta, site.thread, origin),
+                }
+            }
+        }
+    }
+}

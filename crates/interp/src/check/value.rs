@@ -1,0 +1,258 @@
+//! Which bits of a value nothing has decided, and how instructions pass them on.
+//!
+//! Compilers compute with undefined values and throw the result away: a comparison whose outcome a second predicate overrules, a field
+//! of bits set in a word of which the rest was never written, padding that is copied. So a value is followed bit by bit until it matters:
+//! where bits are moved, masked, shifted or selected, exactly those stay undecided that depend on undecided ones; everywhere else one
+//! undecided bit makes the whole result undecided.
+
+use crate::op::Op;
+use broadloom_ptx::{Modifier, Opcode};
+
+/// What is not known of a register.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Doubt {
+    /// The bits that nothing has decided.
+    pub(super) bits: u64,
+    /// Where the doubt comes from: one more than its number among the origins, or zero when the register was just never written.
+    pub(super) origin: u32,
+    /// Whether something has been computed from it, beyond copies.
+    pub(super) computed: bool,
+}
+
+impl Doubt {
+    /// A register that has not been written.
+    pub(super) const UNWRITTEN: Doubt = Doubt { bits: u64::MAX, origin: 0, computed: false };
+
+    pub(super) fn none(self) -> bool {
+        self.bits == 0
+    }
+
+    /// The same for some of the bits.
+    pub(super) fn masked(self, mask: u64) -> Doubt {
+        Doubt { bits: self.bits & mask, ..self }
+    }
+}
+
+/// An operand: its value, which counts where its bits are decided, and those that are not.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    pub(super) value: u64,
+    pub(super) unknown: u64,
+}
+
+impl Known {
+    fn sure(self) -> Option<u64> {
+        (self.unknown == 0).then_some(self.value)
+    }
+
+    fn zeros(self) -> u64 {
+        !self.value & !self.unknown
+    }
+
+    fn ones(self) -> u64 {
+        self.value & !self.unknown
+    }
+}
+
+type Rule = fn(&Op, &[Known]) -> Option<u64>;
+
+/// Instructions that do not need every bit of their operands.
+const RULES: &[(Opcode, Rule)] = &[
+    (Opcode::And, and),
+    (Opcode::Or, or),
+    (Opcode::Xor, union),
+    (Opcode::Not, union),
+    (Opcode::Lop3, lop3),
+    (Opcode::Selp, selp),
+    (Opcode::Shl, shl),
+    (Opcode::Shr, shr),
+    (Opcode::Shf, shf),
+    (Opcode::Bfe, bfe),
+    (Opcode::Bfi, bfi),
+    (Opcode::Prmt, prmt),
+    (Opcode::Cvt, cvt),
+    (Opcode::Setp, setp),
+];
+
+/// The undecided bits of the result of an instruction with at least one undecided bit among its operands.
+pub(super) fn undecided(op: &Op, operands: &[Known]) -> u64 {
+    let rule = RULES.iter().find(|(opcode, _)| *opcode == op.opcode);
+    rule.and_then(|(_, rule)| rule(op, operands)).unwrap_or(u64::MAX)
+}
+
+fn ones(count: u32) -> u64 {
+    if count >= 64 { u64::MAX } else { (1 << count) - 1 }
+}
+
+fn and(_: &Op, operands: &[Known]) -> Option<u64> {
+    let &[a, b, ..] = operands else { return None };
+    Some((a.unknown | b.unknown) & !a.zeros() & !b.zeros())
+}
+
+fn or(_: &Op, operands: &[Known]) -> Option<u64> {
+    let &[a, b, ..] = operands else { return None };
+    Some((a.unknown | b.unknown) & !a.ones() & !b.ones())
+}
+
+fn union(_: &Op, operands: &[Known]) -> Option<u64> {
+    Some(operands.iter().fold(0, |all, operand| all | operand.unknown))
+}
+
+/// A bit is decided when the table gives the same for every value of the undecided operands.
+fn lop3(_: &Op, operands: &[Known]) -> Option<u64> {
+    let &[a, b, c, table, ..] = operands else { return None };
+    let table = table.sure()?;
+    let look = |a: u64, b: u64, c: u64| {
+        (0..8).filter(|row| table >> row & 1 == 1).fold(0, |all, row| {
+            let pick = |value: u64, bit: u32| if row >> bit & 1 == 1 { value } else { !value };
+            all | pick(a, 2) & pick(b, 1) & pick(c, 0)
+        })
+    };
+    let flipped = |mask: u32, bit: u32, operand: Known| {
+        if mask >> bit & 1 == 1 { operand.value ^ operand.unknown } else { operand.value }
+    };
+    let plain = look(a.value, b.value, c.value);
+    Some((1..8).fold(0, |all, mask| all | plain ^ look(flipped(mask, 2, a), flipped(mask, 1, b), flipped(mask, 0, c))))
+}
+
+fn selp(_: &Op, operands: &[Known]) -> Option<u64> {
+    let &[a, b, p, ..] = operands else { return None };
+    Some(if p.sure()? != 0 { a.unknown } else { b.unknown })
+}
+
+fn shl(op: &Op, operands: &[Known]) -> Option<u64> {
+    let &[a, by, ..] = operands else { return None };
+    let by = by.sure()? & 0xffff_ffff;
+    Some(if by >= u64::from(op.ty.bits()) { 0 } else { a.unknown << by })
+}
+
+fn shr(op: &Op, operands: &[Known]) -> Option<u64> {
+    let &[a, by, ..] = operands else { return None };
+    let (by, bits) = (by.sure()? & 0xffff_ffff, op.ty.bits());
+    let unknown = a.unknown & ones(bits);
+    if op.ty.is_signed() {
+        // An undecided sign fills what comes in from above.
+        let extended = ((unknown << (64 - bits)) as i64) >> (64 - bits);
+        return Some((extended >> by.min(63)) as u64);
+    }
+    Some(if by >= u64::from(bits) { 0 } else { unknown >> by })
+}
+
+fn shf(op: &Op, operands: &[Known]) -> Option<u64> {
+    let &[low, high, by, ..] = operands else { return None };
+    let by = by.sure()? as u32;
+    let by = if op.has(Modifier::Wrap) { by & 31 } else { by.min(32) };
+    let funnel = (high.unknown & ones(32)) << 32 | low.unknown & ones(32);
+    Some(if op.has(Modifier::L) { ((u128::from(funnel) << by) >> 32) as u64 } else { funnel >> by })
+}
+
+fn bfe(op: &Op, operands: &[Known]) -> Option<u64> {
+    let &[a, start, length, ..] = operands else { return None };
+    let (start, length, bits) = (start.sure()? as u32 & 0xff, length.sure()? as u32 & 0xff, op.ty.bits());
+    let unknown = a.unknown & ones(bits);
+    let field = if start >= bits { 0 } else { unknown >> start & ones(length) };
+    let sign = (start + length).saturating_sub(1).min(bits - 1);
+    // What lies above the field repeats its highest bit, or that of the word when the field reaches beyond it.
+    let filled = op.ty.is_signed() && length > 0 && unknown >> sign & 1 == 1;
+    Some(if filled { field | !ones(length.min(bits.saturating_sub(start))) } else { field })
+}
+
+fn bfi(op: &Op, operands: &[Known]) -> Option<u64> {
+    let &[a, b, start, length, ..] = operands else { return None };
+    let (start, length) = (start.sure()? as u32 & 0xff, length.sure()? as u32 & 0xff);
+    if start >= op.ty.bits() {
+        return Some(b.unknown);
+    }
+    let field = ones(length) << start;
+    Some(b.unknown & !field | a.unknown << start & field)
+}
+
+/// The plain form; the others are rare.
+fn prmt(op: &Op, operands: &[Known]) -> Option<u64> {
+    let &[a, b, control, ..] = operands else { return None };
+    let special = [Modifier::F4e, Modifier::B4e, Modifier::Rc8, Modifier::Ecl, Modifier::Ecr, Modifier::Rc16];
+    if special.iter().any(|mode| op.has(*mode)) {
+        return None;
+    }
+    let control = control.sure()?;
+    let bytes = ((b.unknown & ones(32)) << 32 | a.unknown & ones(32)).to_le_bytes();
+    let byte = |place: usize| {
+        let selector = control >> (4 * place);
+        let byte = bytes[(selector & 7) as usize];
+        // With the highest bit of the selector set, the sign of the byte is repeated.
+        if selector & 8 != 0 { if byte & 0x80 != 0 { 0xff } else { 0 } } else { byte }
+    };
+    Some(u64::from(u32::from_le_bytes([byte(0), byte(1), byte(2), byte(3)])))
+}
+
+/// Between integers, without saturation: cut off or extended.
+fn cvt(op: &Op, operands: &[Known]) -> Option<u64> {
+    let a = operands.first()?;
+    if op.ty.is_float() || op.source_ty.is_float() || op.has(Modifier::Sat) {
+        return None;
+    }
+    let (to, from) = (op.ty.bits(), op.source_ty.bits());
+    let unknown = a.unknown & ones(from);
+    let extended = if op.source_ty.is_signed() { (((unknown << (64 - from)) as i64) >> (64 - from)) as u64 } else { unknown };
+    Some(extended & ones(to))
+}
+
+/// A comparison joined with a predicate that decides alone.
+fn setp(op: &Op, operands: &[Known]) -> Option<u64> {
+    let joined = operands.get(2)?.sure()? != 0;
+    let decided = (op.has(Modifier::And) && !joined) || (op.has(Modifier::Or) && joined);
+    decided.then_some(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::pure::testing::op;
+    use super::*;
+
+    fn sure(value: u64) -> Known {
+        Known { value, unknown: 0 }
+    }
+
+    fn unsure(unknown: u64) -> Known {
+        Known { value: 0, unknown }
+    }
+
+    #[test]
+    fn masks_decide_the_bits_that_they_clear_or_set() {
+        assert_eq!(undecided(&op("and.b32"), &[unsure(0xff), sure(0xf0)]), 0xf0);
+        assert_eq!(undecided(&op("or.b32"), &[unsure(0xff), sure(0xf0)]), 0x0f);
+        assert_eq!(undecided(&op("xor.b32"), &[unsure(0xff), sure(0xf0)]), 0xff);
+        // The majority of two equal bits and anything.
+        let majority = [sure(0b1100), sure(0b1010), unsure(0b1111), sure(0xe8)];
+        assert_eq!(undecided(&op("lop3.b32"), &majority), 0b0110);
+    }
+
+    #[test]
+    fn selections_take_what_they_select() {
+        assert_eq!(undecided(&op("selp.b32"), &[unsure(7), sure(1), sure(0)]), 0);
+        assert_eq!(undecided(&op("selp.b32"), &[unsure(7), sure(1), sure(1)]), 7);
+        assert_eq!(undecided(&op("selp.b32"), &[sure(1), sure(1), unsure(1)]), u64::MAX);
+        assert_eq!(undecided(&op("setp.lt.and.s32"), &[unsure(7), sure(1), sure(0)]), 0);
+        assert_eq!(undecided(&op("setp.lt.and.s32"), &[unsure(7), sure(1), sure(1)]), u64::MAX);
+    }
+
+    #[test]
+    fn shifts_and_fields_move_doubt_along() {
+        assert_eq!(undecided(&op("shl.b32"), &[unsure(0xff), sure(4)]), 0xff0);
+        assert_eq!(undecided(&op("shr.u32"), &[unsure(0xff00_0000), sure(4)]), 0x0ff0_0000);
+        assert_eq!(undecided(&op("shr.s32"), &[unsure(0x8000_0000), sure(4)]) & 0xffff_ffff, 0xf800_0000);
+        assert_eq!(undecided(&op("bfi.b32"), &[sure(5), unsure(0xffff_ffff), sure(8), sure(8)]) & 0xffff_ffff, 0xffff_00ff);
+        assert_eq!(undecided(&op("bfe.u32"), &[unsure(0xff00), sure(4), sure(8)]), 0xf0);
+        assert_eq!(undecided(&op("bfe.s32"), &[unsure(0x0800), sure(4), sure(8)]) & 0xffff_ffff, 0xffff_ff80);
+        assert_eq!(undecided(&op("bfe.s32"), &[unsure(0x8000_0000), sure(28), sure(8)]) & 0xffff_ffff, 0xffff_fff8);
+        assert_eq!(undecided(&op("prmt.b32"), &[unsure(0xff00), sure(0), sure(0x4910)]), 0x00ff_ff00);
+        assert_eq!(undecided(&op("cvt.u32.u64"), &[unsure(0xffff_ffff_0000_0000)]), 0);
+        assert_eq!(undecided(&op("cvt.s64.s8"), &[unsure(0x80)]), 0xffff_ffff_ffff_ff80);
+    }
+
+    #[test]
+    fn arithmetic_needs_every_bit() {
+        assert_eq!(undecided(&op("add.s32"), &[unsure(1), sure(0)]), u64::MAX);
+        assert_eq!(undecided(&op("mul.f32"), &[unsure(1), sure(0)]), u64::MAX);
+    }
+}
