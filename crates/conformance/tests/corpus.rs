@@ -1,5 +1,6 @@
 //! Every kernel of the corpus, in every variant, on every device: one trial each, named `device::kernel::variant`.
 //!
+//! `interp` runs the kernels; `check` runs them in the interpreter's checking mode, which must find nothing, since the corpus is correct.
 //! A device to come is one more entry of `DEVICES`.
 
 use std::collections::BTreeSet;
@@ -13,7 +14,10 @@ use libtest_mimic::{Arguments, Failed, Trial};
 /// Runs one variant of a case on a fresh device.
 type Run = fn(&Case, &str) -> Result<(), Failed>;
 
-const DEVICES: &[(&str, Run)] = &[("interp", interp)];
+const DEVICES: &[(&str, Run)] = &[("interp", interp), ("check", check)];
+
+/// Kernels whose cases make them fail on purpose: the failure itself is a finding.
+const FAULTY: [&str; 2] = ["device_assert", "device_trap"];
 
 fn main() {
     let arguments = Arguments::from_args();
@@ -28,17 +32,34 @@ fn main() {
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-fn interpreter() -> Subject {
+fn interpreter(check: bool) -> (Interp, Subject) {
     let printed = Arc::new(Mutex::new(String::new()));
     let sink = printed.clone();
     let output = Arc::new(move |text: &[u8]| {
         sink.lock().unwrap_or_else(PoisonError::into_inner).push_str(&String::from_utf8_lossy(text));
     });
-    Subject { device: Device::new(Interp::new(Options { output, ..Options::default() })), printed }
+    let interp = Interp::new(Options { check, output, ..Options::default() });
+    let device = Device::new(interp.clone());
+    (interp, Subject { device, printed })
 }
 
 fn interp(case: &Case, variant: &str) -> Result<(), Failed> {
-    Ok(case.run(&interpreter(), variant)?)
+    Ok(case.run(&interpreter(false).1, variant)?)
+}
+
+fn check(case: &Case, variant: &str) -> Result<(), Failed> {
+    let (interp, subject) = interpreter(true);
+    let outcome = case.run(&subject, variant);
+    let findings = interp.findings();
+    if !FAULTY.contains(&case.kernel) {
+        outcome?;
+        if !findings.is_empty() {
+            return Err(format!("{} finding(s) on a correct kernel, the first: {:#?}", findings.len(), findings[0]).into());
+        }
+    } else if findings.len() != 1 {
+        return Err(format!("one fault on purpose, but {} finding(s)", findings.len()).into());
+    }
+    Ok(())
 }
 
 fn covers_the_corpus() -> Result<(), Failed> {
