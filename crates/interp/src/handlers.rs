@@ -72,7 +72,7 @@ pub(crate) fn handler(op: &Op) -> Handler {
         Opcode::Prmt => Handler::Pure(bits::prmt),
 
         Opcode::Cvt if op.ty.is_integer() && op.source_ty.is_integer() => Handler::Pure(convert_int::cvt),
-        Opcode::Cvt => Handler::Pure(convert_float::cvt),
+        Opcode::Cvt => Handler::Pure(convert_float::cvt(op)),
         Opcode::CvtPack => Handler::Pure(convert_int::cvt_pack),
 
         Opcode::Vadd => Handler::Pure(video::vadd),

@@ -7,11 +7,11 @@
 //! its payload and becomes quiet; `bf16` to `f32`, and `cvt` without any effect, leave the bits alone; all others give the
 //! canonical NaN.
 
-use super::float::{Lanes, Mode};
+use super::float::{Lanes, Mode, half};
 use super::narrow::cvt_packed;
 use super::soft::{Exact, Format, Number, Rounding, integral, to_integer};
 use super::{sign_extend, truncate};
-use crate::op::{Inputs, Op};
+use crate::op::{Inputs, Op, Pure};
 use broadloom_ptx::{Modifier, Type};
 
 /// A scalar floating-point type's format.
@@ -19,7 +19,39 @@ fn scalar(ty: Type) -> Option<Format> {
     Lanes::of(ty).filter(|lanes| lanes.count == 1).map(|lanes| lanes.format)
 }
 
-pub(crate) fn cvt(op: &Op, inputs: &Inputs) -> u64 {
+/// The function that converts between the types of an instruction. The conversions of most kernels have one of their own, made for
+/// their formats.
+pub(crate) fn cvt(op: &Op) -> Pure {
+    use Format::{BF16, F16, F32, F64};
+    let pair = (op.ty, op.source_ty);
+    if op.ty.is_integer() && op.source_ty == Type::F32 {
+        |op, inputs| integer(op, F32, inputs[0])
+    } else if op.ty.is_integer() && op.source_ty == Type::F64 {
+        |op, inputs| integer(op, F64, inputs[0])
+    } else if op.source_ty.is_integer() && op.ty == Type::F32 {
+        |op, inputs| from_integer(op, F32, inputs[0])
+    } else if op.source_ty.is_integer() && op.ty == Type::F64 {
+        |op, inputs| from_integer(op, F64, inputs[0])
+    } else if pair == (Type::F32, Type::F64) {
+        |op, inputs| float(op, F64, F32, inputs[0])
+    } else if pair == (Type::F64, Type::F32) {
+        |op, inputs| float(op, F32, F64, inputs[0])
+    } else if pair == (Type::F32, Type::F16) {
+        |op, inputs| float(op, F16, F32, inputs[0])
+    } else if pair == (Type::F16, Type::F32) {
+        |op, inputs| float(op, F32, F16, inputs[0])
+    } else if pair == (Type::F32, Type::Bf16) {
+        |op, inputs| float(op, BF16, F32, inputs[0])
+    } else if pair == (Type::Bf16, Type::F32) {
+        |op, inputs| float(op, F32, BF16, inputs[0])
+    } else if pair == (Type::F32, Type::F32) {
+        |op, inputs| float(op, F32, F32, inputs[0])
+    } else {
+        cvt_any
+    }
+}
+
+fn cvt_any(op: &Op, inputs: &Inputs) -> u64 {
     match (scalar(op.ty), scalar(op.source_ty)) {
         (Some(to), None) if op.source_ty.is_integer() => from_integer(op, to, inputs[0]),
         (None, Some(from)) if op.ty.is_integer() => integer(op, from, inputs[0]),
@@ -61,6 +93,7 @@ fn result_mode(op: &Op, to: Format) -> Mode {
     Mode { ftz: mode.ftz && to == Format::F32, ..mode }
 }
 
+#[inline(always)]
 fn from_integer(op: &Op, to: Format, register: u64) -> u64 {
     let width = op.source_ty.bits();
     let signed = op.source_ty.is_signed();
@@ -80,9 +113,37 @@ fn from_integer(op: &Op, to: Format, register: u64) -> u64 {
     mode.result(to, Number::Finite(Exact::integer(value)))
 }
 
+/// The number rounded to an integer by the host, which does so exactly.
+#[inline(always)]
+fn host_integral(value: f64, rounding: Rounding) -> f64 {
+    match rounding {
+        Rounding::Nearest | Rounding::NearestAway | Rounding::Random { .. } => value.round_ties_even(),
+        Rounding::Zero => value.trunc(),
+        Rounding::Down => value.floor(),
+        Rounding::Up => value.ceil(),
+    }
+}
+
+/// An `f32` or `f64` in a host's double.
+#[inline(always)]
+fn host_value(from: Format, bits: u64) -> f64 {
+    if from == Format::F64 { f64::from_bits(bits) } else { f64::from(f32::from_bits(bits as u32)) }
+}
+
+#[inline(always)]
 fn integer(op: &Op, from: Format, register: u64) -> u64 {
     let bits = operand(op, from, register);
     let width = op.ty.bits();
+    if matches!(from, Format::F32 | Format::F64) && !from.is_nan(bits) {
+        let value = host_integral(host_value(from, bits), integer_rounding(op).unwrap_or(Rounding::Zero));
+        // A cast brings what is too large or too small into range.
+        return match (op.ty.is_signed(), width) {
+            (true, 64) => value as i64 as u64,
+            (true, _) => (value as i64).clamp(-1 << (width - 1), (1 << (width - 1)) - 1) as u64,
+            (false, 64) => value as u64,
+            (false, _) => (value as u64).min((1 << width) - 1),
+        };
+    }
     let (least, largest) =
         if op.ty.is_signed() { (-1i128 << (width - 1), (1i128 << (width - 1)) - 1) } else { (0, (1i128 << width) - 1) };
     let rounding = integer_rounding(op).unwrap_or(Rounding::Zero);
@@ -97,6 +158,7 @@ fn integer(op: &Op, from: Format, register: u64) -> u64 {
     if op.ty.is_signed() { value as u64 } else { truncate(value as u64, width) }
 }
 
+#[inline(always)]
 fn float(op: &Op, from: Format, to: Format, register: u64) -> u64 {
     let bits = operand(op, from, register);
     let mode = result_mode(op, to);
@@ -108,12 +170,39 @@ fn float(op: &Op, from: Format, to: Format, register: u64) -> u64 {
     if from.is_nan(bits) {
         return mode.clamp(to, nan(from, to, bits, mode));
     }
+    if let Some(result) = float_by_host(op, from, to, bits, mode) {
+        return result;
+    }
     let number = match (Number::of(from, bits), to_integral) {
         (Number::Finite(value), Some(rounding)) => Number::Finite(integral(value, rounding)),
         (number, _) => number,
     };
     let result = mode.result(to, number);
     if op.has(Modifier::Pzo) && to.is_zero(result) { 0 } else { result }
+}
+
+/// The conversions of most kernels, as the host does them: they are exact, or round to nearest. `None` for the others.
+#[inline(always)]
+fn float_by_host(op: &Op, from: Format, to: Format, bits: u64, mode: Mode) -> Option<u64> {
+    if mode.rounding != Rounding::Nearest || mode.ftz || mode.satfinite || op.has(Modifier::Pzo) {
+        return None;
+    }
+    let value = match from {
+        Format::F32 | Format::F64 => host_value(from, bits),
+        Format::F16 | Format::BF16 => half::to_f64(from, bits),
+        _ => return None,
+    };
+    let value = match integer_rounding(op) {
+        Some(rounding) => host_integral(value, rounding),
+        None => value,
+    };
+    let result = match to {
+        Format::F32 => u64::from((value as f32).to_bits()),
+        Format::F64 => value.to_bits(),
+        Format::F16 | Format::BF16 => half::from_f64(to, value),
+        _ => return None,
+    };
+    Some(mode.clamp(to, result))
 }
 
 /// What NaN becomes in another format.
@@ -124,7 +213,7 @@ fn nan(from: Format, to: Format, bits: u64, mode: Mode) -> u64 {
     if from != Format::F64 && to != Format::F64 {
         return to.canonical_nan();
     }
-    let payload = (bits & (from.least_normal() - 1)) << (64 - from.fraction_bits) >> (64 - to.fraction_bits);
+    let payload = (bits & (from.least_normal() - 1)) << (64 - from.fraction_bits()) >> (64 - to.fraction_bits());
     let quiet = to.least_normal() >> 1;
     to.with_sign(to.infinity() | quiet | payload, from.is_negative(bits))
 }

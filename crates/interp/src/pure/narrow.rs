@@ -49,7 +49,7 @@ impl Element {
     fn bits(self, number: Number, mode: Mode) -> u64 {
         match self {
             // A format without a sign takes magnitudes.
-            Element::Float(format) if !format.signed => mode.result(format, magnitude(number)),
+            Element::Float(format) if !format.is_signed() => mode.result(format, magnitude(number)),
             Element::Float(format) => mode.result(format, number),
             Element::Power => power_bits(magnitude(number), mode),
             Element::Fixed => fixed_bits(number, mode),

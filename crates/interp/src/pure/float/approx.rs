@@ -3,26 +3,31 @@
 //! All but those that keep only the upper half of an `f64` are computed in `f64`, whose error is far below the bounds of the
 //! manual, and rounded once to the type of the instruction. Operands and results go through `.ftz` as in exact instructions.
 
-use super::{Mode, lanes, quiet_nan_f64};
+use super::{Mode, half, lanes, quiet_nan_f64};
 use crate::op::{Inputs, Op};
 use crate::pure::soft::{Format, Number};
 use broadloom_ptx::{Modifier, Type};
 
 /// Applies a function in `f64` to each lane. The function gets no NaN.
+#[inline(always)]
 fn each(op: &Op, register: u64, function: impl Fn(f64) -> f64) -> u64 {
+    let ftz = op.has(Modifier::Ftz);
+    let flushed = |format: Format, bits: u64| if ftz { format.flushed(bits) } else { bits };
+    if op.ty == Type::F32 {
+        let operand = f32::from_bits(flushed(Format::F32, register) as u32);
+        let result = if operand.is_nan() { f32::NAN } else { function(f64::from(operand)) as f32 };
+        let bits = if result.is_nan() { Format::F32.canonical_nan() } else { u64::from(result.to_bits()) };
+        return flushed(Format::F32, bits);
+    }
     let (lanes, mode) = (lanes(op), Mode::of(op));
     let format = lanes.format;
     lanes.make(|lane| {
-        let bits = mode.operand(format, lanes.get(register, lane));
+        let bits = flushed(format, lanes.get(register, lane));
         if format.is_nan(bits) {
             return format.canonical_nan();
         }
-        if format == Format::F32 {
-            let result = function(f64::from(f32::from_bits(bits as u32))) as f32;
-            return if result.is_nan() { format.canonical_nan() } else { mode.operand(format, u64::from(result.to_bits())) };
-        }
-        let operand = f64::from_bits(Mode::plain().result(Format::F64, Number::of(format, bits)));
-        mode.result(format, Number::of(Format::F64, function(operand).to_bits()))
+        let result = function(half::to_f64(format, bits));
+        mode.result(format, Number::of(Format::F64, result.to_bits()))
     })
 }
 

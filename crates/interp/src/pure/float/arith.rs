@@ -1,12 +1,13 @@
 //! `add`, `sub`, `mul`, `fma`, `mad`, `div`, `rcp`, `sqrt`.
 
-use super::{Lanes, Mode, approx, lanes, mixed, quiet_nan_f64};
+use super::{Mode, approx, half, lanes, mixed, quiet_nan_f64};
 use crate::op::{Inputs, Op};
 use crate::pure::soft::{Format, Number, Rounding};
 use broadloom_ptx::{Modifier, Type};
 
-/// Applies an operation to the lanes of an instruction: as the host has it where it rounds to nearest, else exactly. `first` is the
-/// order in which NaN operands of `f64` are handed on.
+/// Applies an operation to the lanes of an instruction: as the host has it where it rounds to nearest, else exactly. Halves are
+/// computed in `f64`, which must be exact, or rounded to odd, or so much wider that rounding twice rounds as once. `first` is
+/// the order in which NaN operands of `f64` are handed on.
 #[inline(always)]
 fn apply<const N: usize>(
     op: &Op,
@@ -29,20 +30,22 @@ fn apply<const N: usize>(
         return quiet_nan_f64(&first.map(|index| operands[index])).unwrap_or(result);
     }
     let lanes = lanes(op);
-    lanes.make(|lane| by_lane(lanes, mode, operands, lane, &host32, &soft))
+    lanes.make(|lane| {
+        let operands = operands.map(|register| lanes.get(register, lane));
+        match lanes.format {
+            Format::F32 => single(mode, operands, &host32, &soft),
+            Format::F16 if mode.rounding == Rounding::Nearest && !mode.ftz => by_way_of_f64(Format::F16, mode, operands, &host64),
+            Format::BF16 if mode.rounding == Rounding::Nearest && !mode.ftz => {
+                by_way_of_f64(Format::BF16, mode, operands, &host64)
+            }
+            format => exactly(format, mode, operands, &soft),
+        }
+    })
 }
 
 #[inline(always)]
-fn by_lane<const N: usize>(
-    lanes: Lanes,
-    mode: Mode,
-    registers: [u64; N],
-    lane: u32,
-    host: &impl Fn([f32; N]) -> f32,
-    soft: &impl Fn([Number; N], Rounding) -> Number,
-) -> u64 {
-    let operands = registers.map(|register| lanes.get(register, lane));
-    if lanes.format == Format::F32 { single(mode, operands, host, soft) } else { exactly(lanes.format, mode, operands, soft) }
+fn by_way_of_f64<const N: usize>(format: Format, mode: Mode, operands: [u64; N], host: &impl Fn([f64; N]) -> f64) -> u64 {
+    mode.clamp(format, half::from_f64(format, host(operands.map(|bits| half::to_f64(format, bits)))))
 }
 
 /// An operation computed exactly and rounded.
@@ -126,7 +129,11 @@ pub(crate) fn fma(op: &Op, inputs: &Inputs) -> u64 {
         return fma_oob(op, inputs);
     }
     let soft = |[a, b, c]: [Number; 3], rounding| a.fma(b, c, rounding);
-    apply(op, inputs, [1, 2, 0], |[a, b, c]| a.mul_add(b, c), |[a, b, c]| a.mul_add(b, c), soft)
+    if op.ty == Type::F32 || op.ty == Type::F64 || op.ty == Type::F32x2 {
+        return apply(op, inputs, [1, 2, 0], |[a, b, c]| a.mul_add(b, c), |[a, b, c]| a.mul_add(b, c), soft);
+    }
+    // The product of two halves is exact in `f64`.
+    apply(op, inputs, [1, 2, 0], |[a, b, c]| a.mul_add(b, c), |[a, b, c]| half::sum_to_odd(a * b, c), soft)
 }
 
 /// The NaN that tensor copies put where there is nothing, with either sign; the same bits in `f16` and `bf16`. `.oob` makes the

@@ -2,7 +2,8 @@
 //! "Mixed Precision Floating-Point Instructions").
 //!
 //! All formats share one implementation: an instruction takes its operands apart lane by lane, computes the exact result and
-//! rounds it once. `f32` and `f64` rounded to nearest take the host's operations, which IEEE 754 defines to the last bit.
+//! rounds it once. `f32` and `f64` rounded to nearest take the host's operations, which IEEE 754 defines to the last bit, and halves
+//! those of `f64`.
 //!
 //! What the manual leaves open follows the hardware. An instruction on `f32`, `f16` or `bf16` whose result is NaN gives the
 //! canonical one, all ones below the sign. On `f64`, NaN operands are handed on, made quiet: the second before the first, of
@@ -11,6 +12,7 @@
 
 pub(crate) mod approx;
 pub(crate) mod arith;
+pub(crate) mod half;
 pub(crate) mod mixed;
 pub(crate) mod order;
 pub(crate) mod sign;
@@ -117,6 +119,7 @@ pub(crate) struct Mode {
 
 impl Mode {
     /// Nothing said: to nearest.
+    #[cfg(test)]
     pub(crate) const fn plain() -> Mode {
         Mode { rounding: Rounding::Nearest, ftz: false, sat: false, relu: false, satfinite: false }
     }

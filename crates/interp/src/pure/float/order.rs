@@ -1,9 +1,9 @@
 //! `min` and `max` of two or three floats.
 
-use super::{Lanes, Mode, lanes, quiet_nan_f64};
+use super::{lanes, quiet_nan_f64};
 use crate::op::{Arg, Inputs, Op};
 use crate::pure::soft::Format;
-use broadloom_ptx::Modifier;
+use broadloom_ptx::{Modifier, Type};
 
 /// A number whose order is that of the values; -0 lies below +0.
 fn key(format: Format, bits: u64) -> i64 {
@@ -20,6 +20,7 @@ struct Choice {
 }
 
 impl Choice {
+    #[inline(always)]
     fn of_two(self, a: u64, b: u64) -> u64 {
         let format = self.format;
         let (a_nan, b_nan) = (format.is_nan(a), format.is_nan(b));
@@ -37,22 +38,36 @@ impl Choice {
     }
 }
 
+#[inline(always)]
 fn choose(op: &Op, inputs: &Inputs, largest: bool) -> u64 {
-    let (lanes, mode) = (lanes(op), Mode::of(op));
-    let Lanes { format, .. } = lanes;
+    // The formats of most kernels are known where their code is made.
+    if op.ty == Type::F32 {
+        of_format(op, Format::F32, largest, |index| inputs[index])
+    } else if op.ty == Type::F64 {
+        of_format(op, Format::F64, largest, |index| inputs[index])
+    } else {
+        let lanes = lanes(op);
+        lanes.make(|lane| of_format(op, lanes.format, largest, |index| lanes.get(inputs[index], lane)))
+    }
+}
+
+#[inline(always)]
+fn of_format(op: &Op, format: Format, largest: bool, input: impl Fn(usize) -> u64) -> u64 {
     let choice = Choice { format, largest, nan: op.has(Modifier::NaN) };
-    let (abs, xorsign) = (op.has(Modifier::Abs), op.has(Modifier::Xorsign));
-    let third = matches!(op.reads.get(2), Some(arg) if *arg != Arg::Sink);
-    lanes.make(|lane| {
-        let operand = |index: usize| mode.operand(format, lanes.get(inputs[index], lane));
-        let magnitude = |bits: u64| if abs { bits & !format.sign_bit() } else { bits };
-        let (a, b) = (operand(0), operand(1));
-        let mut result = choice.of_two(magnitude(a), magnitude(b));
-        if third {
-            result = choice.of_two(result, magnitude(operand(2)));
-        }
-        if xorsign && !format.is_nan(result) { result | (a ^ b) & format.sign_bit() } else { result }
-    })
+    let ftz = op.has(Modifier::Ftz);
+    let operand = |index: usize| if ftz { format.flushed(input(index)) } else { input(index) };
+    let (a, b) = (operand(0), operand(1));
+    let three = matches!(op.reads.get(2), Some(arg) if *arg != Arg::Sink);
+    if !op.has(Modifier::Abs) {
+        let result = choice.of_two(a, b);
+        return if three { choice.of_two(result, operand(2)) } else { result };
+    }
+    let magnitude = |bits: u64| bits & !format.sign_bit();
+    let mut result = choice.of_two(magnitude(a), magnitude(b));
+    if three {
+        result = choice.of_two(result, magnitude(operand(2)));
+    }
+    if op.has(Modifier::Xorsign) && !format.is_nan(result) { result | (a ^ b) & format.sign_bit() } else { result }
 }
 
 pub(crate) fn min(op: &Op, inputs: &Inputs) -> u64 {

@@ -1,23 +1,32 @@
 //! `abs`, `neg`, `copysign`, `testp`: instructions on the sign and the class of a value.
 
-use super::{Lanes, Mode, lanes, quiet_nan_f64};
+use super::{Lanes, lanes, quiet_nan_f64};
 use crate::op::{Inputs, Op};
 use crate::pure::soft::Format;
-use broadloom_ptx::Modifier;
+use broadloom_ptx::{Modifier, Type};
 
 /// Applies a function of the bits to each lane that is not NaN.
+#[inline(always)]
 fn each(op: &Op, register: u64, change: impl Fn(Format, u64) -> u64) -> u64 {
-    let (lanes, mode) = (lanes(op), Mode::of(op));
-    let format = lanes.format;
-    lanes.make(|lane| {
-        let bits = mode.operand(format, lanes.get(register, lane));
-        match format.is_nan(bits) {
-            // A NaN of `f64` passes through, its sign too.
-            true if format == Format::F64 => quiet_nan_f64(&[bits]).unwrap_or(bits),
-            true => format.canonical_nan(),
-            false => change(format, bits),
-        }
-    })
+    if op.ty == Type::F32 {
+        of_format(op, Format::F32, register, &change)
+    } else if op.ty == Type::F64 {
+        of_format(op, Format::F64, register, &change)
+    } else {
+        let lanes = lanes(op);
+        lanes.make(|lane| of_format(op, lanes.format, lanes.get(register, lane), &change))
+    }
+}
+
+#[inline(always)]
+fn of_format(op: &Op, format: Format, bits: u64, change: &impl Fn(Format, u64) -> u64) -> u64 {
+    let bits = if op.has(Modifier::Ftz) { format.flushed(bits) } else { bits };
+    match format.is_nan(bits) {
+        // A NaN of `f64` passes through, its sign too.
+        true if format == Format::F64 => quiet_nan_f64(&[bits]).unwrap_or(bits),
+        true => format.canonical_nan(),
+        false => change(format, bits),
+    }
 }
 
 pub(crate) fn abs(op: &Op, inputs: &Inputs) -> u64 {

@@ -60,6 +60,50 @@ fn the_host_and_exact_arithmetic_agree() {
 }
 
 #[test]
+fn halves_by_way_of_f64_and_exact_arithmetic_agree() {
+    const NEAREST: Rounding = Rounding::Nearest;
+    for (ty, format) in [("f16", Format::F16), ("bf16", Format::BF16)] {
+        for bits in 0..=0xffff {
+            let wide = half::to_f64(format, bits);
+            let exactly = f64::from_bits(Mode::plain().result(Format::F64, Number::of(format, bits)));
+            assert!(wide == exactly && wide.is_sign_negative() == exactly.is_sign_negative() || wide.is_nan(), "{ty} {bits:x}");
+            // The half itself, the middle to the next, and the doubles beside it.
+            let middle = (wide + half::to_f64(format, bits + 1)) / 2.0;
+            for value in [wide, middle, middle.next_up(), middle.next_down()] {
+                let exactly = Mode::plain().result(format, Number::of(Format::F64, value.to_bits()));
+                assert_eq!(half::from_f64(format, value), exactly, "{ty} {value:e}");
+            }
+        }
+        let [add, sub, mul, fma] = ["add", "sub", "mul", "fma.rn"].map(|name| op(&format!("{name}.{ty}")));
+        let list = values(format, 60);
+        for (index, &a) in list.iter().enumerate() {
+            for &b in &list {
+                let c = list[(index * 31 + (b % 97) as usize) % list.len()];
+                let results = [
+                    (run(&add, &[a, b]), exact(format, false, |of| of(a).add(of(b), NEAREST))),
+                    (run(&sub, &[a, b]), exact(format, false, |of| of(a).add(of(b).negated(), NEAREST))),
+                    (run(&mul, &[a, b]), exact(format, false, |of| of(a).mul(of(b)))),
+                    (run(&fma, &[a, b, c]), exact(format, false, |of| of(a).fma(of(b), of(c), NEAREST))),
+                ];
+                for (which, (host, soft)) in results.into_iter().enumerate() {
+                    assert_eq!(host, soft, "{ty} {which}: {a:x} {b:x} {c:x}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn sums_to_odd_round_again_as_if_once() {
+    // 1 + 2^-11 + 2^-60 lies above the middle of two f16, though not in f64.
+    let sum = half::sum_to_odd(1.0 + 2f64.powi(-11), 2f64.powi(-60));
+    assert_eq!(half::from_f64(Format::F16, sum), 0x3c01);
+    assert_eq!(half::from_f64(Format::F16, half::sum_to_odd(1.0 + 2f64.powi(-11), -2f64.powi(-60))), 0x3c00);
+    assert_eq!(half::sum_to_odd(1.0, 2.0), 3.0);
+    assert_eq!(half::sum_to_odd(f64::INFINITY, 1.0), f64::INFINITY);
+}
+
+#[test]
 fn nans_of_f64_are_handed_on_and_others_are_canonical() {
     let (a, b, c) = (0x7ff0_0000_0000_0001, 0xfff8_0000_0000_0002, 0x7ff4_0000_0000_0003);
     let (quiet_a, quiet_b, quiet_c) = (0x7ff8_0000_0000_0001, b, 0x7ffc_0000_0000_0003);

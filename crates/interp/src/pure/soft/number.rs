@@ -28,7 +28,7 @@ impl Number {
 
     /// The bits of the value in a format. NaN becomes the canonical one; where the format has none, the largest number.
     pub(crate) fn to_bits(self, format: Format, rounding: Rounding, overflow: Overflow, flush: Flush) -> u64 {
-        match (self, format.specials, overflow) {
+        match (self, format.specials(), overflow) {
             (Number::Nan, Specials::None, _) => format.largest(),
             (Number::Nan, Specials::Ieee | Specials::NanOnly, _) => format.canonical_nan(),
             (Number::Infinite { negative }, Specials::Ieee, Overflow::Ieee) => format.with_sign(format.infinity(), negative),

@@ -122,7 +122,7 @@ pub(crate) fn round(value: Exact, format: Format, rounding: Rounding, overflow: 
     if value.is_zero() {
         return format.with_sign(0, value.negative);
     }
-    let fraction_bits = format.fraction_bits as i32;
+    let fraction_bits = format.fraction_bits() as i32;
     let magnitude = value.magnitude();
     let least = format.least_exponent();
     if flush == Flush::Zero && magnitude < least {
@@ -135,13 +135,13 @@ pub(crate) fn round(value: Exact, format: Format, rounding: Rounding, overflow: 
     // The leading one of a normal number adds one to the exponent field, and so does a carry out of the fraction.
     let biased = i64::from(exponent) + i64::from(format.bias()) - 1;
     let largest = format.largest();
-    let top = (largest >> format.fraction_bits) as i64;
-    let bits = if biased > top { u64::MAX } else { ((biased as u64) << format.fraction_bits) + significand };
+    let top = (largest >> format.fraction_bits()) as i64;
+    let bits = if biased > top { u64::MAX } else { ((biased as u64) << format.fraction_bits()) + significand };
     if bits <= largest {
         return format.with_sign(bits, value.negative);
     }
     match overflow {
-        Overflow::Ieee if rounding.overflows(value.negative) => match format.specials {
+        Overflow::Ieee if rounding.overflows(value.negative) => match format.specials() {
             super::Specials::Ieee => format.with_sign(format.infinity(), value.negative),
             super::Specials::NanOnly => format.canonical_nan(),
             super::Specials::None => format.with_sign(largest, value.negative),

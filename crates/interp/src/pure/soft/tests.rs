@@ -81,12 +81,12 @@ impl Dyadic {
 
 /// The value that an encoding without its sign stands for; the one of infinity is the next power of two.
 fn value(format: Format, magnitude: u64) -> Dyadic {
-    let fraction = magnitude & ((1 << format.fraction_bits) - 1);
-    let exponent = (magnitude >> format.fraction_bits) as i32;
-    let scale = -((1 << (format.exponent_bits - 1)) - 1) - format.fraction_bits as i32;
+    let fraction = magnitude & ((1 << format.fraction_bits()) - 1);
+    let exponent = (magnitude >> format.fraction_bits()) as i32;
+    let scale = -((1 << (format.exponent_bits() - 1)) - 1) - format.fraction_bits() as i32;
     match exponent {
         0 => Dyadic::new(false, fraction, 1 + scale),
-        _ => Dyadic::new(false, fraction | 1 << format.fraction_bits, exponent + scale),
+        _ => Dyadic::new(false, fraction | 1 << format.fraction_bits(), exponent + scale),
     }
 }
 
