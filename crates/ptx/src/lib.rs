@@ -18,7 +18,7 @@ mod literal;
 mod module;
 pub mod parse;
 mod print;
-pub mod reference;
+mod reference;
 pub mod select;
 pub mod table;
 mod types;
@@ -33,6 +33,7 @@ pub use module::{
 };
 pub use parse::parse;
 pub use print::{Printer, print};
+pub use reference::reference_page;
 pub use table::{Class, Effects, Exactness, Form, FormId, Modifier, Opcode, Row, Special};
 pub use types::{IsaVersion, Space, Type, TypeKind};
 pub use verify::{Verified, verify};
