@@ -12,7 +12,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 .PHONY: build demo test bench soak fmt clean help cargo linker rustfmt clippy
 
 build: cargo linker ## the command, optimised: target/release/broadloom
-	cargo build --release --locked --workspace
+	cargo build --release --locked --package broadloom-cli
 
 demo: build ## what it does, in a minute
 	examples/demo.sh
@@ -32,8 +32,8 @@ SECONDS ?= 600
 KERNELS ?= 20000
 SEED ?= $(shell date +%Y%m%d0000)
 soak: cargo linker ## broken text for the parser (SECONDS=n), random kernels (KERNELS=n SEED=s)
-	BROADLOOM_FUZZ_SECONDS=$(SECONDS) BROADLOOM_FUZZ_FROM=$(SEED) cargo test --release --locked --package broadloom-filetest --test fuzz
-	BROADLOOM_FUZZ_KERNELS=$(KERNELS) BROADLOOM_FUZZ_SEED=$(SEED) cargo test --release --locked --package broadloom-fuzzgen
+	BROADLOOM_FUZZ_SECONDS=$(SECONDS) BROADLOOM_FUZZ_FROM=$(SEED) BROADLOOM_FUZZ_KERNELS=$(KERNELS) BROADLOOM_FUZZ_SEED=$(SEED) \
+	    cargo test --release --locked --package broadloom-filetest --package broadloom-fuzzgen --test fuzz --test kernels
 
 fmt: cargo rustfmt ## format all Rust files
 	cargo fmt --all
