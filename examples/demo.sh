@@ -29,9 +29,9 @@ call 0 broadloom run examples/saxpy.ptx --grid 2 --block 4 \
 chapter "What is in a module that nvcc compiled"
 call 0 broadloom explain examples/reduce.ptx
 
-chapter "The sum of a million numbers, by 4096 blocks of 256 threads"
-call 0 broadloom run examples/reduce.ptx --grid 4096 --block 256 \
-    --arg f32[1048576]:random --arg f32[1]:zero= --arg i32:1048576 --stats
+chapter "The sum of a quarter of a million numbers, by 1024 blocks of 256 threads"
+call 0 broadloom run examples/reduce.ptx --grid 1024 --block 256 \
+    --arg f32[262144]:random --arg f32[1]:zero= --arg i32:262144 --stats
 
 chapter "A kernel that draws with printf"
 call 0 broadloom run examples/mandelbrot.ptx --block 100 --arg i32:36 --arg i32:300
