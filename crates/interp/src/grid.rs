@@ -19,6 +19,8 @@ use std::time::Instant;
 const MOST_RESIDENT: usize = 64;
 /// Bytes of the state of grid-wide barriers.
 const WORKSPACE: u64 = 64;
+/// Instructions that a warp whose threads keep meeting runs before the next one may.
+const WARP_TURN: u64 = 1 << 16;
 /// Instructions that a block runs before the next one may start.
 const BLOCK_TURN: u64 = 4 << 20;
 /// The same in a cooperative launch, whose blocks wait for each other all the time.
@@ -236,8 +238,10 @@ impl Grid<'_> {
         }
     }
 
-    /// Runs the threads of a warp until each of them waits, has ended, or has used up a turn; whether anything happened.
+    /// Runs the threads of a warp until each of them waits, has ended, or has used up a turn; whether anything happened. Threads
+    /// that do nothing but meet each other in a loop share one turn: what they wait for may come from another warp.
     fn run_warp<W: Watch>(&self, engine: &mut Engine<'_, W>, cta: &mut Cta, warp: usize) -> Result<bool, Stop> {
+        let until = engine.steps + WARP_TURN;
         let mut progress = false;
         loop {
             let mut ran = false;
@@ -253,7 +257,7 @@ impl Grid<'_> {
             // Whoever waits for company has it now: the others wait elsewhere, have ended, or have had their turn.
             let converged = !met && engine.converge(cta, warp)?;
             progress |= ran || met || converged;
-            if spent || !(met || converged) {
+            if spent || !(met || converged) || engine.steps > until {
                 return Ok(progress);
             }
         }
