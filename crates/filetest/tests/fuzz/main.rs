@@ -1,18 +1,22 @@
-//! Texts made by chance from real ones go through parser, verifier and printer.
+//! Texts made by chance from real ones go through parser, verifier, printer and interpreter.
 //!
 //! Whatever the text: no panic, no hang, a diagnostic for what is refused, a module in proportion to the text for what is
-//! accepted, and a print that means the same module. Runs for a few seconds; `BROADLOOM_FUZZ_SECONDS=600` for longer. Text number
-//! n is always the same: a failure names it, and `BROADLOOM_FUZZ_FROM=n` starts there.
+//! accepted, and a print that means the same module. Whatever the module: once verified, the interpreter loads and runs it, or
+//! says why not. Runs for a few seconds; `BROADLOOM_FUZZ_SECONDS=600` for longer. Text number n is always the same: a failure
+//! names it, and `BROADLOOM_FUZZ_FROM=n` starts there.
 
 mod mutate;
 
+use broadloom_device::{Argument, Device, Launch};
 use broadloom_diag::Sources;
 use broadloom_filetest::{TestFile, find_files, root};
+use broadloom_interp::{Interp, Options};
 use broadloom_ptx::{Module, parse, print, verify};
 use mutate::{Random, mutate, nudge};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -120,12 +124,20 @@ fn number_from(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
-#[test]
-fn texts_made_by_chance_are_read_safely() {
-    let limit = Duration::from_secs(number_from("BROADLOOM_FUZZ_SECONDS").unwrap_or(3));
+/// Judges texts until the time is over; how many of each fate.
+fn drive(
+    limit: Duration,
+    text_of: impl Fn(u64) -> String + Send + Sync + 'static,
+    judge: fn(&str) -> Result<Fate, String>,
+) -> [u64; 3] {
     let first = number_from("BROADLOOM_FUZZ_FROM").unwrap_or(1);
-    let seeds = seeds();
-    assert!(seeds.len() > 300, "only {} texts to start from", seeds.len());
+    let keep = |number: u64, text: &str| {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fuzz-{number}.ptx"));
+        let _ = fs::write(&path, text);
+        path
+    };
+    let text_of = Arc::new(text_of);
+    let texts = text_of.clone();
     let (sender, receiver) = channel();
     let worker = std::thread::spawn(move || {
         let started = Instant::now();
@@ -134,7 +146,7 @@ fn texts_made_by_chance_are_read_safely() {
             if started.elapsed() > limit {
                 break;
             }
-            let text = text_of(&seeds, number);
+            let text = text_of(number);
             let _ = sender.send(number);
             let outcome = catch_unwind(AssertUnwindSafe(|| judge(&text)));
             let wrong = match outcome {
@@ -145,9 +157,7 @@ fn texts_made_by_chance_are_read_safely() {
                 Ok(Err(message)) => message,
                 Err(_) => "a panic".to_owned(),
             };
-            let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fuzz-{number}.ptx"));
-            let _ = fs::write(&path, &text);
-            return Err(format!("text {number} (kept in {}): {wrong}", path.display()));
+            return Err(format!("text {number} (kept in {}): {wrong}", keep(number, &text).display()));
         }
         Ok(fates)
     });
@@ -156,18 +166,78 @@ fn texts_made_by_chance_are_read_safely() {
         match receiver.recv_timeout(HANG) {
             Ok(number) => current = number,
             Err(RecvTimeoutError::Disconnected) => break,
-            Err(RecvTimeoutError::Timeout) => panic!("text {current} takes longer than {HANG:?}"),
+            Err(RecvTimeoutError::Timeout) => {
+                let path = keep(current, &texts(current));
+                panic!("text {current} (kept in {}) takes longer than {HANG:?}", path.display());
+            }
         }
     }
     match worker.join() {
-        Ok(Ok(fates)) => {
-            // A run in which everything is refused at once would test little.
-            let [refused, unverified, accepted] = fates;
-            assert!(unverified + accepted > 0 && refused > 0, "refused {refused}, unverified {unverified}, accepted {accepted}");
-        }
+        Ok(Ok(fates)) => fates,
         Ok(Err(message)) => panic!("{message}"),
         Err(_) => panic!("the worker died at text {current}"),
     }
+}
+
+fn time_limit() -> Duration {
+    Duration::from_secs(number_from("BROADLOOM_FUZZ_SECONDS").unwrap_or(3))
+}
+
+#[test]
+fn texts_made_by_chance_are_read_safely() {
+    let seeds = seeds();
+    assert!(seeds.len() > 300, "only {} texts to start from", seeds.len());
+    let [refused, unverified, accepted] = drive(time_limit(), move |number| text_of(&seeds, number), judge);
+    // A run in which everything is refused at once would test little.
+    assert!(accepted > 0 && refused > 0, "refused {refused}, unverified {unverified}, accepted {accepted}");
+}
+
+/// Loads what is verified and launches its kernels, watched or not.
+fn execute(text: &str) -> Result<Fate, String> {
+    let mut sources = Sources::new();
+    let id = sources.add("fuzz.ptx", text);
+    let Ok(module) = parse(&sources, id) else { return Ok(Fate::Refused) };
+    let Ok(module) = verify(module) else { return Ok(Fate::Unverified) };
+    let module = Arc::new(module);
+    let options =
+        Options { check: text.len().is_multiple_of(2), memory_bytes: 64 << 20, heap_bytes: 1 << 20, ..Options::default() };
+    let device = Device::new(Interp::new(options));
+    let Ok(loaded) = device.load(&module) else { return Ok(Fate::Accepted) };
+    let buffer = device.zeros::<u8>(1 << 16).map_err(|error| error.to_string())?;
+    for (_, function) in module.kernels().take(3) {
+        let Ok(kernel) = loaded.kernel(&function.name) else { continue };
+        let block =
+            function.directive("reqntid").map_or([40, 1, 1], |sizes| std::array::from_fn(|axis| *sizes.get(axis).unwrap_or(&1)));
+        let arguments = kernel.params().iter().map(|param| match param.bytes {
+            8 => Argument::from(&buffer),
+            bytes => Argument::Bytes(vec![1; bytes as usize]),
+        });
+        let launch = Launch::new([2, 1, 1], block).shared(4096).time_limit(Duration::from_millis(40));
+        // A fault is as good an end as any.
+        drop(kernel.launch(&launch, &arguments.collect::<Vec<_>>()));
+    }
+    Ok(Fate::Accepted)
+}
+
+#[test]
+fn verified_modules_never_make_the_interpreter_panic() {
+    let is_verified = |text: &String| {
+        let mut sources = Sources::new();
+        let id = sources.add("seed.ptx", text.as_str());
+        parse(&sources, id).and_then(verify).is_ok()
+    };
+    let seeds: Vec<String> = seeds().into_iter().filter(is_verified).collect();
+    assert!(seeds.len() > 100, "only {} modules to start from", seeds.len());
+    let [refused, unverified, accepted] = drive(
+        time_limit(),
+        move |number| {
+            let mut random = Random::new(number);
+            let text = &seeds[random.below(seeds.len())];
+            nudge(text, &mut random)
+        },
+        execute,
+    );
+    assert!(accepted > 0, "refused {refused}, unverified {unverified}, accepted {accepted}");
 }
 
 /// Every text that a corpus file is cut to is refused or accepted, never anything else.
