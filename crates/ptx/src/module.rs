@@ -356,14 +356,10 @@ pub struct LocData {
 /// The place a line was inlined at.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Inlined {
-    /// The label that names the function, with an offset.
+    /// The label that names the inlined function, with an offset.
     pub function: (String, u64),
-    /// The number of a `.file`.
-    pub file: u32,
-    /// The line.
-    pub line: u32,
-    /// The column.
-    pub column: u32,
+    /// The line it was inlined at, which stands before this one among the lines of the function and may be inlined itself.
+    pub at: Loc,
 }
 
 /// A function or kernel.

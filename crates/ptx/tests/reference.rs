@@ -12,5 +12,8 @@ fn page_is_current() {
         fs::write(PAGE, &page).unwrap();
     }
     let there = fs::read_to_string(PAGE).unwrap_or_default();
-    assert!(there == page, "docs/INSTRUCTIONS.md is not what the table says; BLESS=1 cargo test -p broadloom-ptx --test reference");
+    assert!(
+        there == page,
+        "docs/INSTRUCTIONS.md is not what the table says; BLESS=1 cargo test -p broadloom-ptx --test reference"
+    );
 }

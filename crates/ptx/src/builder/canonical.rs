@@ -5,7 +5,7 @@
 //! An id that points nowhere stays one that points nowhere, for the verifier to find.
 
 use crate::inst::{Address, Base, Callee, Operand, Symbol};
-use crate::module::{Block, Func, Function, Init, Inst, Item, Linkage, Loc, Module, Param, Reg, Var};
+use crate::module::{Block, Func, Function, Init, Inst, Item, Linkage, Loc, LocData, Module, Param, Reg, Var};
 use cranelift_entity::{EntityRef, PrimaryMap};
 use std::collections::{HashMap, HashSet};
 
@@ -135,7 +135,7 @@ pub(super) fn renumber_function(function: &mut Function) {
             *inst = inst_names.meet(*inst, &old.insts, &mut function.insts);
             let Some(data) = function.insts.get_mut(*inst) else { continue };
             if let Some(loc) = &mut data.loc {
-                *loc = loc_names.meet(*loc, &old.locs, &mut function.locs);
+                *loc = meet_loc(&mut loc_names, *loc, &old.locs, &mut function.locs);
             }
             if let Some(guard) = &mut data.guard {
                 names.reg(&mut guard.reg);
@@ -144,6 +144,27 @@ pub(super) fn renumber_function(function: &mut Function) {
         }
     }
     function.regs = names.regs;
+}
+
+/// Keeps a line, after those that it was inlined at.
+fn meet_loc(names: &mut Renaming<Loc>, loc: Loc, all: &PrimaryMap<Loc, LocData>, kept: &mut PrimaryMap<Loc, LocData>) -> Loc {
+    let mut chain = vec![loc];
+    while let Some(inner) = chain.last()
+        && let Some(LocData { inlined: Some(inlined), .. }) = all.get(*inner)
+        && inlined.at < *inner
+        && !names.0.contains_key(&inlined.at)
+    {
+        chain.push(inlined.at);
+    }
+    for loc in chain.into_iter().rev() {
+        let renamed = names.meet(loc, all, kept);
+        if let Some(LocData { inlined: Some(inlined), .. }) = kept.get_mut(renamed)
+            && let Some(LocData { inlined: Some(before), .. }) = all.get(loc)
+        {
+            inlined.at = names.get(before.at);
+        }
+    }
+    names.get(loc)
 }
 
 /// Which functions something names.

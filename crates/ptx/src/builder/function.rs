@@ -265,10 +265,11 @@ impl FunctionBuilder {
         self.function.blocks[block].pragmas.push(text.to_owned());
     }
 
-    /// The line of the high-level source that what follows comes from.
-    pub fn loc(&mut self, loc: LocData) {
-        let entry = self.locs.entry(loc).or_insert_with_key(|data| self.function.locs.push(data.clone()));
-        self.loc = Some(*entry);
+    /// The line of the high-level source that what follows comes from; other lines may be inlined at it.
+    pub fn loc(&mut self, loc: LocData) -> Loc {
+        let entry = *self.locs.entry(loc).or_insert_with_key(|data| self.function.locs.push(data.clone()));
+        self.loc = Some(entry);
+        entry
     }
 
     pub(super) fn push(&mut self, mut data: InstData) {

@@ -1,10 +1,11 @@
 //! The body of a function: declarations, labels, directives and instructions, cut into blocks.
 
 use super::lexer::{TokenKind, shorten};
+use super::locs::Locs;
 use super::names::{Entry, Names};
 use super::{MAX_DEPTH, Parsed, Parser, codes};
 use crate::inst::{InstData, Operand, Symbol};
-use crate::module::{Block, Func, Function, Linkage, Loc, LocData, Param, Signature, TargetList, Variable};
+use crate::module::{Block, Func, Function, Linkage, Param, Signature, TargetList, Variable};
 use crate::types::{Space, Type};
 use broadloom_diag::{Diagnostic, Span};
 use cranelift_entity::PrimaryMap;
@@ -18,10 +19,7 @@ pub(super) struct Body<'f, 'a> {
     pub(super) function: &'f mut Function,
     pub(super) names: Names<'a>,
     block: Option<Block>,
-    loc: Option<Loc>,
-    locs: HashMap<LocData, Loc>,
-    /// A `.loc` that no instruction has used so far.
-    fresh_loc: Option<LocData>,
+    locs: Locs,
     /// Labels that the text has further on, once someone asked.
     labels: Option<HashSet<&'a str>>,
     /// Labels of all ranges of labels.
@@ -47,11 +45,7 @@ impl Body<'_, '_> {
     }
 
     fn push(&mut self, mut data: InstData) {
-        if let Some(fresh) = self.fresh_loc.take() {
-            let loc = *self.locs.entry(fresh).or_insert_with_key(|data| self.function.locs.push(data.clone()));
-            self.loc = Some(loc);
-        }
-        data.loc = self.loc;
+        data.loc = self.locs.current(&mut self.function.locs);
         let ends = data.is_control();
         let block = self.current();
         let inst = self.function.insts.push(data);
@@ -64,8 +58,7 @@ impl Body<'_, '_> {
 
 impl<'a> Parser<'a> {
     pub(super) fn body(&mut self, function: &mut Function, names: Names<'a>, head: Span) -> Parsed<()> {
-        let mut body =
-            Body { function, names, block: None, loc: None, locs: HashMap::new(), fresh_loc: None, labels: None, ranged: 0 };
+        let mut body = Body { function, names, block: None, locs: Locs::default(), labels: None, ranged: 0 };
         let open = self.expect(b'{')?;
         let floor = body.names.depth();
         let mut braces = vec![open];
@@ -311,7 +304,7 @@ impl<'a> Parser<'a> {
         let place = self.here();
         match self.dotted() {
             Some("loc") => {
-                body.fresh_loc = Some(self.loc_directive()?);
+                body.locs.read(self.loc_directive()?);
                 Ok(())
             }
             Some("pragma") => {

@@ -1,9 +1,10 @@
 //! Header and debug directives (manual: "PTX Module Directives", "Debugging Directives").
 
 use super::lexer::{TokenKind, shorten};
+use super::locs::LocText;
 use super::{Parsed, Parser, codes};
 use crate::inst::Imm;
-use crate::module::{FileEntry, Inlined, Item, LocData, Section, Target};
+use crate::module::{FileEntry, Item, Section, Target};
 use crate::types::IsaVersion;
 use broadloom_diag::{Diagnostic, Span};
 
@@ -141,7 +142,7 @@ impl Parser<'_> {
     }
 
     /// `.loc file line column[, function_name label[+n], inlined_at file line column]`
-    pub(super) fn loc_directive(&mut self) -> Parsed<LocData> {
+    pub(super) fn loc_directive(&mut self) -> Parsed<LocText> {
         self.bump();
         let file = self.expect_u32("the number of a file")?;
         let line = self.expect_u32("a line")?;
@@ -155,10 +156,10 @@ impl Parser<'_> {
             self.expect(b',')?;
             self.expect_word("inlined_at")?;
             let (file, line) = (self.expect_u32("the number of a file")?, self.expect_u32("a line")?);
-            inlined = Some(Inlined { function: (label.to_owned(), offset), file, line, column: self.expect_u32("a column")? });
+            inlined = Some(((label.to_owned(), offset), (file, line, self.expect_u32("a column")?)));
         }
         self.eat(b';');
-        Ok(LocData { file, line, column, inlined })
+        Ok(LocText { place: (file, line, column), inlined })
     }
 
     fn expect_word(&mut self, word: &str) -> Parsed<()> {

@@ -15,6 +15,7 @@ mod expression;
 mod initialiser;
 mod instruction;
 mod lexer;
+mod locs;
 mod mismatch;
 mod names;
 mod operand;

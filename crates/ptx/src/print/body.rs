@@ -3,11 +3,13 @@
 use super::Printer;
 use crate::inst::{Address, Base, Call, Callee, InstData, Mnemonic, Operand, Selector};
 use crate::module::{Function, Loc, LocData};
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 impl Printer<'_> {
     pub(super) fn print_blocks(&mut self, function: &Function) {
         let mut loc: Option<Loc> = None;
+        let mut latest = HashMap::new();
         for block in &function.layout {
             let data = &function.blocks[*block];
             if let Some(label) = &data.label {
@@ -21,7 +23,7 @@ impl Printer<'_> {
                 if data.loc != loc
                     && let Some(next) = data.loc
                 {
-                    self.print_loc(&function.locs[next]);
+                    self.print_loc(function, next, &mut latest);
                     loc = data.loc;
                 }
                 self.out.push('\t');
@@ -31,17 +33,32 @@ impl Printer<'_> {
         }
     }
 
-    fn print_loc(&mut self, loc: &LocData) {
-        let _ = write!(self.out, "\t.loc {} {} {}", loc.file, loc.line, loc.column);
-        if let Some(inlined) = &loc.inlined {
-            let (label, offset) = &inlined.function;
-            let _ = write!(self.out, ", function_name {label}");
-            if *offset > 0 {
-                let _ = write!(self.out, "+{offset}");
-            }
-            let _ = write!(self.out, ", inlined_at {} {} {}", inlined.file, inlined.line, inlined.column);
+    /// A line, after those that it was inlined at where the latest `.loc` of their place is another or none.
+    fn print_loc(&mut self, function: &Function, loc: Loc, latest: &mut HashMap<(u32, u32, u32), Loc>) {
+        let place = |loc: &LocData| (loc.file, loc.line, loc.column);
+        let mut chain = vec![loc];
+        while let Some(inner) = chain.last()
+            && let Some(inlined) = &function.locs[*inner].inlined
+            && inlined.at < *inner
+            && latest.get(&place(&function.locs[inlined.at])) != Some(&inlined.at)
+        {
+            chain.push(inlined.at);
         }
-        self.out.push('\n');
+        for loc in chain.into_iter().rev() {
+            let data = &function.locs[loc];
+            let _ = write!(self.out, "\t.loc {} {} {}", data.file, data.line, data.column);
+            if let Some(inlined) = &data.inlined {
+                let (label, offset) = &inlined.function;
+                let _ = write!(self.out, ", function_name {label}");
+                if *offset > 0 {
+                    let _ = write!(self.out, "+{offset}");
+                }
+                let (file, line, column) = place(&function.locs[inlined.at]);
+                let _ = write!(self.out, ", inlined_at {file} {line} {column}");
+            }
+            self.out.push('\n');
+            latest.insert(place(data), loc);
+        }
     }
 
     pub(super) fn print_instruction(&mut self, function: &Function, data: &InstData) {

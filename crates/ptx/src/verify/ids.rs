@@ -128,6 +128,11 @@ impl Checker<'_> {
                 self.lost(format!("a block of `{}`", function.name), "an instruction", function.span);
             }
         }
+        for (loc, data) in &function.locs {
+            if data.inlined.as_ref().is_some_and(|inlined| inlined.at >= loc) {
+                self.lost(format!("a line of `{}`", function.name), "a line before it", function.span);
+            }
+        }
         for data in function.insts.values() {
             if let Some(what) = inst_ids(module, function, data) {
                 self.lost(format!("`{}` in `{}`", data.mnemonic_text(), function.name), what, data.span);

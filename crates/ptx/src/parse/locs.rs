@@ -1,0 +1,78 @@
+//! The `.loc` directives of a body: which line an instruction comes from, and where that line was inlined.
+//!
+//! `inlined_at` names a place by its numbers and means the latest `.loc` before it that has them, which may itself be inlined. Only lines
+//! that an instruction comes from, and those they were inlined at, are kept: an outer line always before the inner one.
+
+use crate::module::{Inlined, Loc, LocData};
+use cranelift_entity::PrimaryMap;
+use std::collections::HashMap;
+
+/// File, line and column.
+pub(super) type Place = (u32, u32, u32);
+
+/// A `.loc` as it stands in the text.
+#[derive(Debug)]
+pub(super) struct LocText {
+    pub(super) place: Place,
+    /// The label that names the inlined function, with an offset, and where the function was inlined.
+    pub(super) inlined: Option<((String, u64), Place)>,
+}
+
+#[derive(Debug)]
+struct Seen {
+    text: LocText,
+    /// The directive that it was inlined at.
+    outer: Option<usize>,
+    kept: Option<Loc>,
+}
+
+/// All directives so far.
+#[derive(Debug, Default)]
+pub(super) struct Locs {
+    seen: Vec<Seen>,
+    latest: HashMap<Place, usize>,
+    kept: HashMap<LocData, Loc>,
+    /// The last directive, until an instruction uses it.
+    fresh: Option<usize>,
+    current: Option<Loc>,
+}
+
+impl Locs {
+    /// A directive has been read.
+    pub(super) fn read(&mut self, text: LocText) {
+        let outer = text.inlined.as_ref().map(|(_, place)| match self.latest.get(place) {
+            Some(outer) => *outer,
+            // Nothing has said more of that place than its numbers.
+            None => self.add(LocText { place: *place, inlined: None }, None),
+        });
+        let index = self.add(text, outer);
+        self.fresh = Some(index);
+    }
+
+    fn add(&mut self, text: LocText, outer: Option<usize>) -> usize {
+        self.latest.insert(text.place, self.seen.len());
+        self.seen.push(Seen { text, outer, kept: None });
+        self.seen.len() - 1
+    }
+
+    /// The line that the next instruction comes from.
+    pub(super) fn current(&mut self, table: &mut PrimaryMap<Loc, LocData>) -> Option<Loc> {
+        if let Some(fresh) = self.fresh.take() {
+            let mut chain = vec![fresh];
+            while let Some(outer) = self.seen[chain[chain.len() - 1]].outer.filter(|outer| self.seen[*outer].kept.is_none()) {
+                chain.push(outer);
+            }
+            for index in chain.into_iter().rev() {
+                let at = self.seen[index].outer.and_then(|outer| self.seen[outer].kept);
+                let text = &self.seen[index].text;
+                let (file, line, column) = text.place;
+                let inlined = text.inlined.as_ref().zip(at).map(|((function, _), at)| Inlined { function: function.clone(), at });
+                let data = LocData { file, line, column, inlined };
+                let loc = *self.kept.entry(data).or_insert_with_key(|data| table.push(data.clone()));
+                self.seen[index].kept = Some(loc);
+                self.current = Some(loc);
+            }
+        }
+        self.current
+    }
+}
