@@ -4,9 +4,10 @@ use crate::op::Op;
 use broadloom_ptx::Func;
 
 /// What a thread waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// Nothing: it can run.
+    #[default]
     Nothing,
     /// A barrier of the block, by number.
     Barrier(u8),
@@ -31,7 +32,7 @@ pub(crate) struct Frame {
 }
 
 /// A thread.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Thread {
     /// Its index in the block.
     pub(crate) id: [u32; 3],
@@ -49,6 +50,17 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
+    /// Puts it before the first instruction of a kernel, everything zero. What memory it has, it keeps.
+    pub(crate) fn start(&mut self, id: [u32; 3], kernel: Func, slots: usize, local_bytes: usize) {
+        self.frames.clear();
+        self.frames.push(Frame { func: kernel, pc: 0, registers: 0, base: 0 });
+        self.registers.clear();
+        self.registers.resize(slots, 0);
+        self.local.clear();
+        self.local.resize(local_bytes, 0);
+        (self.id, self.carry, self.wait, self.spent) = (id, false, Wait::Nothing, false);
+    }
+
     pub(crate) fn ready(&self) -> bool {
         self.wait == Wait::Nothing
     }

@@ -4,7 +4,7 @@
 //! stays and lets the next ones start, up to [`MOST_RESIDENT`] at a time, as a real machine would; a cooperative launch has
 //! all of them at once.
 
-use crate::cta::{Barrier, Cta, Frame, Site, Thread, Wait};
+use crate::cta::{Barrier, Cta, Site, Thread, Wait};
 use crate::exec::{Engine, Sink, Stop};
 use crate::memory::{Memory, Owner};
 use crate::op::Op;
@@ -150,21 +150,26 @@ impl Grid<'_> {
         let total = self.launch.blocks();
         let limit = if self.launch.cooperative { usize::try_from(total).unwrap_or(usize::MAX) } else { MOST_RESIDENT };
         let mut resident: VecDeque<Cta> = VecDeque::new();
+        // A block that has ended lends its memory to the next.
+        let mut ended: Option<Cta> = None;
         let mut next = 0u64;
         loop {
             if next < total && (resident.is_empty() || self.launch.cooperative && resident.len() < limit) {
                 while next < total && (resident.is_empty() || self.launch.cooperative) {
-                    resident.push_back(self.start(engine, next));
+                    resident.push_back(self.start(engine, next, ended.take()));
                     next += 1;
                 }
             }
             let Some(mut cta) = resident.pop_front() else { return Ok(()) };
             match self.turn(engine, &mut cta)? {
-                Turn::Done => engine.watch.end(&cta),
+                Turn::Done => {
+                    engine.watch.end(&cta);
+                    ended = Some(cta);
+                }
                 Turn::Goes => {
                     resident.push_back(cta);
                     if next < total && resident.len() < limit {
-                        resident.push_back(self.start(engine, next));
+                        resident.push_back(self.start(engine, next, ended.take()));
                         next += 1;
                         // The new one runs first: it may be what the others wait for.
                         resident.rotate_right(1);
@@ -174,37 +179,22 @@ impl Grid<'_> {
         }
     }
 
-    fn start<W: Watch>(&self, engine: &mut Engine<'_, W>, number: u64) -> Cta {
+    fn start<W: Watch>(&self, engine: &mut Engine<'_, W>, number: u64, ended: Option<Cta>) -> Cta {
         let [gx, gy, _] = self.launch.grid.map(u64::from);
-        let [bx, by, bz] = self.launch.block;
+        let [bx, by, _] = self.launch.block;
         let id = [(number % gx) as u32, (number / gx % gy) as u32, (number / (gx * gy)) as u32];
         let routine = self.program.routine(self.kernel);
-        let mut threads = Vec::with_capacity(self.launch.threads_per_block() as usize);
-        for z in 0..bz {
-            for y in 0..by {
-                for x in 0..bx {
-                    threads.push(Thread {
-                        id: [x, y, z],
-                        frames: vec![Frame { func: self.kernel, pc: 0, registers: 0, base: 0 }],
-                        registers: vec![0; routine.slots],
-                        local: vec![0; routine.frame_bytes as usize],
-                        carry: false,
-                        wait: Wait::Nothing,
-                        spent: false,
-                    });
-                }
-            }
+        let (mut threads, mut shared) = ended.map_or_else(Default::default, |ended| (ended.threads, ended.shared));
+        threads.resize_with(self.launch.threads_per_block() as usize, Thread::default);
+        for (index, thread) in threads.iter_mut().enumerate() {
+            let index = index as u32;
+            let id = [index % bx, index / bx % by, index / (bx * by)];
+            thread.start(id, self.kernel, routine.slots, routine.frame_bytes as usize);
         }
+        shared.clear();
+        shared.resize(engine.shared_bytes as usize, 0);
         let alive = threads.len() as u32;
-        let cta = Cta {
-            id,
-            number,
-            threads,
-            shared: vec![0; engine.shared_bytes as usize],
-            barriers: std::array::from_fn(|_| Barrier::default()),
-            alive,
-            steps: 0,
-        };
+        let cta = Cta { id, number, threads, shared, barriers: std::array::from_fn(|_| Barrier::default()), alive, steps: 0 };
         engine.watch.start(&cta);
         if W::ON {
             for index in 0..cta.threads.len() {

@@ -3,7 +3,7 @@
 //! A register is a slot of 64 bits (two for `.b128`) that holds exactly as many bits as its type has, zero above them. So an
 //! unsigned value can be used as it is, and a signed one is extended by whoever needs its sign.
 
-use broadloom_ptx::{Inst, Modifier, Opcode, Selector, Special, Type};
+use broadloom_ptx::{Inst, Modifier, Opcode, Selector, Space, Special, Type};
 
 /// Values an instruction reads, in the order of its operands. None reads more than six.
 pub(crate) type Inputs = [u64; 6];
@@ -157,6 +157,8 @@ pub(crate) struct Op {
     pub(crate) source_ty: Type,
     /// The third type among the modifiers, or the first.
     pub(crate) third_ty: Type,
+    /// The state space among the modifiers.
+    pub(crate) space: Space,
     /// All modifiers.
     pub(crate) modifiers: ModifierSet,
     /// Slot and negation of the guard.

@@ -44,23 +44,6 @@ pub(super) fn order(op: &Op) -> Order {
     }
 }
 
-/// The state space that the modifiers name.
-pub(super) fn space(op: &Op) -> Space {
-    if op.has(Modifier::Global) {
-        Space::Global
-    } else if op.has(Modifier::Shared) || op.has(Modifier::SharedCta) || op.has(Modifier::SharedCluster) {
-        Space::Shared
-    } else if op.has(Modifier::Local) {
-        Space::Local
-    } else if op.has(Modifier::Const) {
-        Space::Const
-    } else if op.has(Modifier::Param) || op.has(Modifier::ParamEntry) || op.has(Modifier::ParamFunc) {
-        Space::Param
-    } else {
-        Space::Generic
-    }
-}
-
 impl<W: Watch> Engine<'_, W> {
     /// Where an address of a space leads, or why nowhere.
     pub(super) fn place(&self, space: Space, address: u64) -> Result<Place, String> {
@@ -95,7 +78,7 @@ impl<W: Watch> Engine<'_, W> {
         align: u64,
         kind: Kind,
     ) -> Result<Option<Place>, Stop> {
-        let space = space(site.op);
+        let space = site.op.space;
         let complain = |engine: &mut Self, fault: FaultKind, message: String| {
             engine.complain(cta, site, fault, space, Some(address), message).map(|()| None)
         };
@@ -143,14 +126,15 @@ impl<W: Watch> Engine<'_, W> {
                     Err(AccessError::Freed(why)) => return complain(self, FaultKind::UseAfterFree, why),
                 };
                 let constant = matches!(found.owner, Owner::Const(_));
-                let (home, offset, name) = (Home::Device(found.serial), address - found.start, found.describe());
                 if constant && kind != Kind::Read {
-                    return complain(self, FaultKind::WrongSpace, format!("a write to {name}"));
+                    let message = format!("a write to {}", found.describe());
+                    return complain(self, FaultKind::WrongSpace, message);
                 }
                 if space == Space::Const && !constant {
-                    return complain(self, FaultKind::WrongSpace, format!("{name} is not constant memory"));
+                    let message = format!("{} is not constant memory", found.describe());
+                    return complain(self, FaultKind::WrongSpace, message);
                 }
-                (home, offset)
+                (Home::Device(found.serial), address - found.start)
             }
         };
         if W::ON {
@@ -251,7 +235,7 @@ impl<W: Watch> Engine<'_, W> {
 
     /// `cvta` and `cvta.to`.
     pub(super) fn convert_address(&self, op: &Op, value: u64) -> u64 {
-        let base = match space(op) {
+        let base = match op.space {
             Space::Shared => SHARED_BASE,
             Space::Local => LOCAL_BASE,
             // Addresses of these spaces are generic addresses.
@@ -265,7 +249,7 @@ impl<W: Watch> Engine<'_, W> {
         let place = self.place(Space::Generic, address);
         let constant =
             |engine: &mut Self| engine.memory.find(address, 1).is_ok_and(|found| matches!(found.owner, Owner::Const(_)));
-        match (space(op), place) {
+        match (op.space, place) {
             (Space::Shared, Ok(Place::Shared(_))) | (Space::Local, Ok(Place::Local(_))) | (Space::Param, Ok(Place::Param(_))) => {
                 true
             }

@@ -127,6 +127,13 @@ impl<W: Watch> Engine<'_, W> {
                             cta.threads[index].carry = carry;
                         }
                     }
+                    // The most frequent one needs nothing but the position.
+                    Handler::Machine(Machine::Branch) => {
+                        if let Some(Arg::Target(target)) = op.reads.first() {
+                            pc = *target as usize;
+                            continue;
+                        }
+                    }
                     Handler::Machine(machine) => {
                         self.set_pc(cta, index, pc);
                         match self.machine(cta, site, registers, machine)? {

@@ -2,7 +2,7 @@
 
 use crate::handlers::handler;
 use crate::op::{Arg, Handler, Inputs, ModifierSet, Op};
-use broadloom_ptx::{Inst, Modifier, Row, Selector, Type};
+use broadloom_ptx::{Inst, Modifier, Row, Selector, Space, Type};
 
 /// The instruction that a text such as `add.sat.s32` names. Its operands, if it has any, are [`Arg::Sink`].
 pub(crate) fn op(text: &str) -> Op {
@@ -24,6 +24,7 @@ pub(crate) fn op(text: &str) -> Op {
         ty,
         source_ty: other(1),
         third_ty: other(2),
+        space: Space::Generic,
         modifiers,
         guard: None,
         writes: Box::new([Arg::Sink]),
