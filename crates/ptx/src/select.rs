@@ -4,7 +4,7 @@
 //! form's slots; where several forms of an instruction take the same modifiers, the operands decide.
 
 use crate::inst::{Imm, Modifiers, Operand};
-use crate::table::{FormId, Length, Modifier, OperandKind, OperandSpec, Presence, ROOTS, Row, Slot, rows_of_root};
+use crate::table::{Class, FormId, Length, Modifier, OperandKind, OperandSpec, Presence, ROOTS, Row, Slot, rows_of_root};
 use crate::types::Type;
 
 /// Whether a table row starts with this word.
@@ -175,7 +175,7 @@ pub fn fill_operands<'a>(
     let mut next = 0;
     for spec in specs {
         let here = operands.get(next).filter(|_| pairs[next] == spec.paired);
-        match here.map(|operand| unwrap_single(spec, modifiers, operand)) {
+        match here.map(|operand| unwrap_single(form, spec, modifiers, operand)) {
             Some(operand) if shape_fits(spec, modifiers, operand) => {
                 places.push(Some(operand));
                 next += 1;
@@ -189,11 +189,13 @@ pub fn fill_operands<'a>(
     (next == operands.len()).then_some(places)
 }
 
-/// The only element of `{x}` where a vector could stand and does not: compilers write `ld.global.b16 { %rs1 }, [%rd1]`.
-fn unwrap_single<'a>(spec: &OperandSpec, modifiers: &Modifiers, operand: &'a Operand) -> &'a Operand {
+/// The only element of `{x}` where a vector could stand and does not: compilers write `ld.global.b16 { %rs1 }, [%rd1]`, and put
+/// the scale of a matrix product in braces.
+fn unwrap_single<'a>(form: FormId, spec: &OperandSpec, modifiers: &Modifiers, operand: &'a Operand) -> &'a Operand {
     let one = match spec.length {
         Length::Slot(slot) => modifiers[usize::from(slot)].and_then(Modifier::vector_length).is_none(),
-        Length::One | Length::Exactly(_) | Length::Any | Length::Parts => false,
+        Length::One => form.get().opcode.row().class == Class::Matrix,
+        Length::Exactly(_) | Length::Any | Length::Parts => false,
     };
     match operand {
         Operand::Vector(list) if one && list.len() == 1 => &list[0],

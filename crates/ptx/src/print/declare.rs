@@ -170,7 +170,10 @@ impl Printer<'_> {
         }
         self.out.push_str(&function.name);
         self.print_params(function, &function.params);
-        self.print_directives(&function.directives, "\n");
+        // A kernel that is declared before its definition has its directives there.
+        if with_body || !function.is_kernel || !function.has_body {
+            self.print_directives(&function.directives, "\n");
+        }
         if !with_body {
             self.line(";");
             return;
