@@ -15,6 +15,7 @@
 //!
 //! Findings are kept once per place, with a count.
 
+mod blocks;
 mod clock;
 mod defined;
 mod finding;
@@ -28,6 +29,7 @@ pub use finding::{Finding, FindingKind, Location};
 use crate::cta::{Cta, Site};
 use crate::program::Program;
 use crate::watch::{Access, Home, Kind, Order, Scope, Watch};
+use blocks::Blocks;
 use broadloom_device::FaultKind;
 use broadloom_ptx::{Func, Inst, Modifier, Opcode, Printer, Space};
 use clock::{Clock, Known, join_foreign};
@@ -89,7 +91,7 @@ pub(crate) struct Checker<'a> {
     pub(crate) grid_size: [u32; 3],
     pub(crate) findings: &'a mut Findings,
     pub(crate) defined: &'a mut DeviceBytes,
-    blocks: HashMap<u64, BlockShadow>,
+    blocks: Blocks,
     shadow: Shadow,
     /// What strong writes left at an address.
     released: HashMap<(Area, u64), Vec<Released>>,
@@ -114,7 +116,7 @@ impl<'a> Checker<'a> {
             grid_size,
             findings,
             defined,
-            blocks: HashMap::new(),
+            blocks: Blocks::default(),
             shadow: Shadow::default(),
             released: HashMap::new(),
             results: VecDeque::new(),
@@ -198,7 +200,7 @@ impl<'a> Checker<'a> {
     }
 
     fn block(&mut self, cta: &Cta) -> &mut BlockShadow {
-        self.blocks.entry(cta.number).or_default()
+        self.blocks.of(cta.number)
     }
 
     fn thread(&mut self, cta: &Cta, index: usize) -> &mut ThreadShadow {
@@ -327,7 +329,7 @@ impl Watch for Checker<'_> {
     }
 
     fn end(&mut self, cta: &Cta) {
-        self.blocks.remove(&cta.number);
+        self.blocks.remove(cta.number);
         self.shadow.forget(cta.number as u32, cta.shared.len() as u64);
     }
 
@@ -391,7 +393,7 @@ impl Watch for Checker<'_> {
     fn barrier(&mut self, cta: &Cta, number: u8, waiting: &[u32], arrived: &[u32]) {
         self.check_barrier(cta, number, waiting, arrived);
         let block = cta.number;
-        let Some(shadow) = self.blocks.get_mut(&block) else { return };
+        let Some(shadow) = self.blocks.get_mut(block) else { return };
         let all: Vec<usize> = waiting.iter().chain(arrived).map(|index| *index as usize).collect();
         for &index in &all {
             let thread = &mut shadow.threads[index];
@@ -450,7 +452,7 @@ impl Watch for Checker<'_> {
             return;
         }
         let block = cta.number;
-        let Some(shadow) = self.blocks.get_mut(&block) else { return };
+        let Some(shadow) = self.blocks.get_mut(block) else { return };
         let mut sum = Clock::default();
         for &index in threads {
             let thread = &mut shadow.threads[index];
