@@ -8,6 +8,7 @@ use crate::module::{Directive, Func, Function, Item, Linkage, Param, PointerInfo
 use crate::types::{Space, Type};
 use broadloom_diag::{Diagnostic, Span};
 use cranelift_entity::PrimaryMap;
+use std::rc::Rc;
 
 /// Directives between the head and the body of a function, and how many numbers each takes.
 pub(crate) const FUNCTION_DIRECTIVES: &[(&str, usize, usize)] = &[
@@ -77,7 +78,7 @@ impl<'a> Parser<'a> {
         match self.globals.get(name) {
             None => {
                 let var = self.module.variables.push(variable);
-                self.globals.insert(name, Symbol::Var(var));
+                Rc::make_mut(&mut self.globals).insert(name, Symbol::Var(var));
                 self.module.items.push(Item::Variable(var));
                 Ok(())
             }
@@ -361,7 +362,7 @@ impl<'a> Parser<'a> {
         }
         let mut function = std::mem::replace(&mut self.module.functions[func], Function::new("", is_kernel));
         function.has_body = true;
-        let mut names = Names::new();
+        let mut names = Names::new(self.globals.clone());
         for (name, span, earlier) in names.declare_params(&function, &named) {
             self.duplicate(name, span, earlier);
         }
@@ -375,7 +376,7 @@ impl<'a> Parser<'a> {
         match self.globals.get(name).copied() {
             None => {
                 let func = self.module.functions.push(function);
-                self.globals.insert(name, Symbol::Func(func));
+                Rc::make_mut(&mut self.globals).insert(name, Symbol::Func(func));
                 Ok(func)
             }
             Some(Symbol::Func(func)) => {

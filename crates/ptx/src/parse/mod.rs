@@ -28,6 +28,7 @@ use broadloom_diag::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 pub(crate) use declare::FUNCTION_DIRECTIVES;
 use lexer::{Token, TokenKind, shorten};
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 /// The largest text that is read, in bytes.
 pub const MAX_INPUT: usize = 256 << 20;
@@ -106,7 +107,7 @@ pub fn parse(sources: &Sources, id: SourceId) -> Result<Module, Diagnostics> {
         declaring: None,
         stopped_at_item: false,
         module: Module::new(IsaVersion::new(0, 0), Target::sm(0)),
-        globals: HashMap::new(),
+        globals: Rc::default(),
         seen: Header::default(),
     };
     parser.module();
@@ -149,7 +150,7 @@ pub(crate) struct Parser<'a> {
     /// Whether a body ended because the next function starts here.
     stopped_at_item: bool,
     module: Module,
-    globals: HashMap<&'a str, Symbol>,
+    globals: Rc<HashMap<&'a str, Symbol>>,
     seen: Header,
 }
 

@@ -7,11 +7,13 @@
 //!
 //! Registers of a range (`%r<1000>`) come into being when they are first used.
 
+use crate::inst::Symbol;
 use crate::literal::split_number;
 use crate::module::{Block, Function, Param, Proto, Reg, RegData, Targets, Var, Variable};
 use crate::types::{Space, Type};
 use broadloom_diag::Span;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 /// The nearest of some names. Among very many, looking would cost more than it helps.
 fn nearest_of<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
@@ -67,6 +69,8 @@ struct Scope<'a> {
 pub(super) struct Names<'a> {
     scopes: Vec<Scope<'a>>,
     taken: HashSet<String>,
+    /// The names of the module so far.
+    globals: Rc<HashMap<&'a str, Symbol>>,
     /// The last suffix that a name got, so that the next is found at once.
     suffixes: HashMap<String, usize>,
     /// Registers of closed scopes, by their names in the text.
@@ -80,8 +84,9 @@ pub(super) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(globals: Rc<HashMap<&'a str, Symbol>>) -> Self {
         Names {
+            globals,
             scopes: vec![Scope::default()],
             taken: HashSet::new(),
             suffixes: HashMap::new(),
@@ -101,16 +106,17 @@ impl<'a> Names<'a> {
         &mut self.scopes[last]
     }
 
-    /// A name like this one that nothing in the function has.
+    /// A name like this one that nothing in the function and, before it, in the module has: the declarations of a function
+    /// move to its top, where a name of the module would vanish behind them.
     fn unique(&mut self, name: &str) -> String {
-        if self.taken.insert(name.to_owned()) {
+        if !self.globals.contains_key(name) && self.taken.insert(name.to_owned()) {
             return name.to_owned();
         }
         let mut count = self.suffixes.get(name).copied().unwrap_or(0);
         let free = loop {
             count += 1;
             let free = format!("{name}_{count}");
-            if self.taken.insert(free.clone()) {
+            if !self.globals.contains_key(free.as_str()) && self.taken.insert(free.clone()) {
                 break free;
             }
         };

@@ -11,6 +11,15 @@ use std::fmt::Write as _;
 /// Largest share of unused numbers in a range of registers, so that a range never costs much more than its registers.
 const SPARSE: u64 = 8;
 
+/// The names of a function that are not registers.
+fn other_names(function: &Function) -> HashSet<&str> {
+    let variables = function.variables.values().map(|variable| variable.name.as_str());
+    let protos = function.protos.values().map(|proto| proto.name.as_str());
+    let targets = function.targets.values().map(|list| list.name.as_str());
+    let labels = function.blocks.values().filter_map(|block| block.label.as_deref());
+    variables.chain(protos).chain(targets).chain(labels).collect()
+}
+
 impl Printer<'_> {
     fn print_linkage(&mut self, linkage: Linkage) {
         self.out.push_str(match linkage {
@@ -213,10 +222,19 @@ impl Printer<'_> {
                 singles.entry(data.ty).or_default().push(&data.name);
             }
         }
+        let others = other_names(function);
         for ((ty, prefix), numbers) in ranges {
             let most = numbers.iter().copied().max().unwrap_or(0);
             let dense = most < SPARSE * numbers.len() as u64 + 64;
-            if dense && prefix_types[prefix].len() == 1 {
+            // A range declares the numbers between too: none of them may be the name of something else.
+            let free = || {
+                let known: HashSet<u64> = numbers.iter().copied().collect();
+                (0..most).filter(|number| !known.contains(number)).all(|number| {
+                    let name = format!("{prefix}{number}");
+                    !others.contains(name.as_str()) && !self.names.contains(name.as_str())
+                })
+            };
+            if dense && prefix_types[prefix].len() == 1 && free() {
                 let _ = writeln!(self.out, "\t.reg {ty} {prefix}<{}>;", most + 1);
             } else {
                 for number in numbers {

@@ -7,6 +7,7 @@ mod body;
 mod declare;
 
 use crate::module::{Func, Function, Item, Module, Section};
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 /// A module as text.
@@ -19,7 +20,7 @@ use std::fmt::Write as _;
 /// assert!(broadloom_ptx::print(&module).contains("\tret;\n"));
 /// ```
 pub fn print(module: &Module) -> String {
-    let mut printer = Printer { module, out: String::new() };
+    let mut printer = Printer::new(module);
     printer.print_module();
     printer.out
 }
@@ -27,13 +28,15 @@ pub fn print(module: &Module) -> String {
 /// Prints parts of a module: whole functions, single instructions.
 pub struct Printer<'m> {
     module: &'m Module,
+    /// The names of variables and functions of the module, once a function is printed.
+    names: HashSet<&'m str>,
     out: String,
 }
 
 impl<'m> Printer<'m> {
     /// A printer for parts of a module.
     pub fn new(module: &'m Module) -> Self {
-        Printer { module, out: String::new() }
+        Printer { module, names: HashSet::new(), out: String::new() }
     }
 
     /// One instruction on one line, without its newline.
@@ -42,8 +45,15 @@ impl<'m> Printer<'m> {
         self.out
     }
 
+    fn collect_names(&mut self) {
+        let variables = self.module.variables.values().map(|variable| variable.name.as_str());
+        let functions = self.module.functions.values().map(|function| function.name.as_str());
+        self.names = variables.chain(functions).collect();
+    }
+
     /// A function with its body.
     pub fn function(mut self, func: Func) -> String {
+        self.collect_names();
         self.print_function(&self.module.functions[func], true);
         self.out
     }
@@ -55,6 +65,7 @@ impl<'m> Printer<'m> {
 
     fn print_module(&mut self) {
         let module = self.module;
+        self.collect_names();
         let _ = writeln!(self.out, ".version {}", module.version);
         let _ = write!(self.out, ".target sm_{}", module.target.sm);
         self.out.extend(module.target.suffix);
