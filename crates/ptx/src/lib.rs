@@ -3,7 +3,7 @@
 //! Every front end emits a [`Module`], every executor runs one. The pieces:
 //!
 //! - [`table`]: one row per instruction, from which everything else that knows instructions derives;
-//! - [`Module`], [`Function`], [`InstData`]: the code in memory, typed ids into tables;
+//! - [`Module`], [`Function`], [`InstData`]: the code in memory, typed ids into tables, in one of two forms ([`BodyForm`]);
 //! - [`parse`]: text to module, with several diagnostics and never a panic;
 //! - [`print`](print()): module to text that NVIDIA's tools take; `parse ∘ print = id`;
 //! - [`verify`](verify::verify): the checks that executors rely on; they take nothing but a [`Verified`] module;
@@ -19,6 +19,7 @@ mod module;
 pub mod parse;
 mod print;
 mod reference;
+mod registers;
 pub mod select;
 pub mod table;
 mod types;
@@ -28,12 +29,12 @@ pub use inst::{
     Address, Base, Call, Callee, Guard, Imm, InstData, Mnemonic, Modifiers, Operand, Selector, Symbol, TextureOperand,
 };
 pub use module::{
-    Alias, Block, BlockData, Directive, FileEntry, Func, Function, Init, Inlined, Inst, Item, Linkage, Loc, LocData, Module,
-    Param, PointerInfo, Proto, Reg, RegData, Section, Signature, Target, TargetList, Targets, Var, Variable,
+    Alias, Block, BlockData, BodyForm, Directive, Edge, FileEntry, Func, Function, Init, Inlined, Inst, Item, Linkage, Loc,
+    LocData, Module, Param, PointerInfo, Proto, Reg, RegData, Section, Signature, Target, TargetList, Targets, Var, Variable,
 };
 pub use parse::parse;
 pub use print::{Printer, print};
 pub use reference::reference_page;
 pub use table::{Class, Effects, Exactness, Form, FormId, Modifier, Opcode, Row, Special};
 pub use types::{IsaVersion, Space, Type, TypeKind};
-pub use verify::{Verified, verify};
+pub use verify::{Verified, verify, verify_function};

@@ -4,12 +4,12 @@
 //! [`Module`]. Scopes of the text are gone: names are unique within their function, those that were not got a suffix.
 //! A block is a run of instructions of which only the last may be a control instruction; control falls from one block to
 //! the next in [`Function::layout`] unless the last instruction is a jump, return or exit without a guard. `.loc` and
-//! `.pragma` stand beside the code.
+//! `.pragma` stand beside the code. That is the form of legal PTX; passes work on SSA form, see [`BodyForm`].
 
-use crate::inst::{Imm, InstData, Symbol};
+use crate::inst::{Imm, InstData, Operand, Symbol};
 use crate::types::{IsaVersion, Space, Type};
 use broadloom_diag::Span;
-use cranelift_entity::{PrimaryMap, entity_impl};
+use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use std::collections::HashMap;
 
 macro_rules! ids {
@@ -320,6 +320,34 @@ pub struct RegData {
     pub ty: Type,
 }
 
+/// The form of a function's body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum BodyForm {
+    /// Legal PTX: registers are written as often as one likes, control falls from block to block.
+    #[default]
+    Registers,
+    /// Every register is written once, by an instruction or as a parameter of a block, and that dominates its uses. Where
+    /// control goes stands in [`BlockData::edges`]; the order of the blocks means nothing but for the first. Results of a
+    /// guarded instruction are unspecified where the guard does not hold.
+    Ssa,
+}
+
+/// Where control may go behind a block, in SSA form, with the values of the parameters there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The block.
+    pub target: Block,
+    /// One register per parameter of the block.
+    pub args: Vec<Reg>,
+}
+
+impl Edge {
+    /// An edge that passes nothing.
+    pub fn to(target: Block) -> Self {
+        Edge { target, args: vec![] }
+    }
+}
+
 /// A block.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BlockData {
@@ -327,6 +355,11 @@ pub struct BlockData {
     pub label: Option<String>,
     /// `.pragma` before its first instruction.
     pub pragmas: Vec<String>,
+    /// In SSA form, the registers that whoever comes here gives a value.
+    pub params: Vec<Reg>,
+    /// In SSA form, where control goes: the target of a `bra`, or each of the list of a `brx.idx`, and last, when the block
+    /// does not end in an instruction without a guard that leaves it, where control goes on.
+    pub edges: Vec<Edge>,
     /// Its instructions.
     pub insts: Vec<Inst>,
 }
@@ -379,6 +412,8 @@ pub struct Function {
     pub directives: Vec<Directive>,
     /// Whether it has a body here.
     pub has_body: bool,
+    /// The form of the body.
+    pub form: BodyForm,
     /// Parameters in memory and variables of the body.
     pub variables: PrimaryMap<Var, Variable>,
     /// Registers.
@@ -410,6 +445,7 @@ impl Function {
             params: vec![],
             directives: vec![],
             has_body: false,
+            form: BodyForm::Registers,
             variables: PrimaryMap::new(),
             regs: PrimaryMap::new(),
             protos: PrimaryMap::new(),
@@ -441,6 +477,45 @@ impl Function {
             Directive::Words(word, numbers) if *word == name => Some(numbers.as_slice()),
             Directive::Words(..) | Directive::Pragma(_) => None,
         })
+    }
+
+    /// The block at which control starts. A function without a body has none.
+    pub fn entry(&self) -> Option<Block> {
+        self.layout.first().copied()
+    }
+
+    /// Where control may go behind each block, in the order of [`BlockData::edges`], whatever the form. Control that falls off
+    /// the end of the function returns.
+    pub fn successors(&self) -> SecondaryMap<Block, Vec<Block>> {
+        let mut all = SecondaryMap::new();
+        let next = self.next_blocks();
+        for block in &self.layout {
+            let data = &self.blocks[*block];
+            all[*block] = match self.form {
+                BodyForm::Ssa => data.edges.iter().map(|edge| edge.target).collect(),
+                BodyForm::Registers => {
+                    let mut targets = self.jump_targets(*block);
+                    if data.insts.last().is_none_or(|last| !self.insts[*last].is_terminator()) {
+                        targets.extend(next.get(block));
+                    }
+                    targets
+                }
+            };
+        }
+        all
+    }
+
+    /// The blocks that the last instruction of a block names.
+    pub fn jump_targets(&self, block: Block) -> Vec<Block> {
+        let Some(last) = self.blocks[block].insts.last() else { return vec![] };
+        let operands = self.insts[*last].operands.iter();
+        operands
+            .flat_map(|operand| match operand {
+                Operand::Label(block) => vec![*block],
+                Operand::Targets(targets) => self.targets[*targets].blocks.clone(),
+                _ => vec![],
+            })
+            .collect()
     }
 
     /// The block behind each block in layout order, for falling through.

@@ -2,9 +2,14 @@
 
 use super::Printer;
 use crate::inst::{Address, Base, Call, Callee, InstData, Mnemonic, Operand, Selector};
-use crate::module::{Function, Loc, LocData};
+use crate::module::{Block, BodyForm, Function, Loc, LocData, Reg};
 use std::collections::HashMap;
 use std::fmt::Write as _;
+
+/// What a block is called, with or without a label.
+pub(super) fn block_name(function: &Function, block: Block) -> String {
+    function.blocks[block].label.clone().unwrap_or_else(|| block.to_string())
+}
 
 impl Printer<'_> {
     pub(super) fn print_blocks(&mut self, function: &Function) {
@@ -12,8 +17,13 @@ impl Printer<'_> {
         let mut latest = HashMap::new();
         for block in &function.layout {
             let data = &function.blocks[*block];
-            if let Some(label) = &data.label {
-                let _ = writeln!(self.out, "{label}:");
+            match function.form {
+                BodyForm::Registers => {
+                    if let Some(label) = &data.label {
+                        let _ = writeln!(self.out, "{label}:");
+                    }
+                }
+                BodyForm::Ssa => self.print_block_head(function, *block),
             }
             for pragma in &data.pragmas {
                 let _ = writeln!(self.out, "\t.pragma \"{pragma}\";");
@@ -30,6 +40,32 @@ impl Printer<'_> {
                 self.print_instruction(function, data);
                 self.out.push('\n');
             }
+            for edge in &function.blocks[*block].edges {
+                let _ = write!(self.out, "\t-> {}", block_name(function, edge.target));
+                self.print_block_values(function, &edge.args, false);
+                self.out.push('\n');
+            }
+        }
+    }
+
+    /// The name of a block in SSA form with its parameters.
+    fn print_block_head(&mut self, function: &Function, block: Block) {
+        self.out.push_str(&block_name(function, block));
+        self.print_block_values(function, &function.blocks[block].params, true);
+        self.out.push_str(":\n");
+    }
+
+    fn print_block_values(&mut self, function: &Function, regs: &[Reg], typed: bool) {
+        for (index, reg) in regs.iter().enumerate() {
+            let data = &function.regs[*reg];
+            self.out.push_str(if index == 0 { "(" } else { ", " });
+            if typed {
+                let _ = write!(self.out, ".{} ", data.ty.name());
+            }
+            self.out.push_str(&data.name);
+        }
+        if !regs.is_empty() {
+            self.out.push(')');
         }
     }
 
@@ -132,7 +168,7 @@ impl Printer<'_> {
                 self.print_list(function, list);
                 self.out.push('}');
             }
-            Operand::Label(block) => self.out.push_str(function.blocks[*block].label.as_deref().unwrap_or("?")),
+            Operand::Label(block) => self.out.push_str(&block_name(function, *block)),
             Operand::Targets(targets) => self.out.push_str(&function.targets[*targets].name),
             Operand::Sink => self.out.push('_'),
             Operand::Pair(pair) => {

@@ -271,8 +271,7 @@ impl Printer<'_> {
             self.print_prototype(proto);
         }
         for list in function.targets.values() {
-            let labels: Vec<&str> =
-                list.blocks.iter().map(|block| function.blocks[*block].label.as_deref().unwrap_or("?")).collect();
+            let labels: Vec<String> = list.blocks.iter().map(|block| super::body::block_name(function, *block)).collect();
             let _ = writeln!(self.out, "{}:\t.branchtargets {};", list.name, labels.join(", "));
         }
     }

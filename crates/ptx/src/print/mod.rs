@@ -58,6 +58,13 @@ impl<'m> Printer<'m> {
         self.out
     }
 
+    /// A function in whatever form, perhaps not one of the module yet. Only the form of registers can be parsed again.
+    pub fn body(mut self, function: &Function) -> String {
+        self.collect_names();
+        self.print_function(function, true);
+        self.out
+    }
+
     fn line(&mut self, text: &str) {
         self.out.push_str(text);
         self.out.push('\n');

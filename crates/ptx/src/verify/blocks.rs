@@ -2,7 +2,7 @@
 
 use super::{Body, codes};
 use crate::inst::Operand;
-use crate::module::{Block, Inst};
+use crate::module::{Block, BodyForm, Inst};
 use std::collections::HashSet;
 
 impl Body<'_, '_> {
@@ -65,7 +65,7 @@ impl Body<'_, '_> {
             let label = self.function.blocks[block].label.clone().unwrap_or_else(name);
             let message = format!("a branch to `{label}`, which is not in the layout of `{}`", self.function.name);
             self.report(inst, codes::BAD_BLOCK, message, "leads nowhere");
-        } else if self.function.blocks[block].label.is_none() {
+        } else if self.function.form == BodyForm::Registers && self.function.blocks[block].label.is_none() {
             let message = format!("a branch to `{block}` of `{}`, which has no label", self.function.name);
             self.report(inst, codes::NO_LABEL, message, "cannot be written");
         }

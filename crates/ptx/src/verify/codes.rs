@@ -81,4 +81,6 @@ codes! {
     BAD_PART = "V0035";
     /// Texture operands that do not go together.
     BAD_TEXTURE = "V0036";
+    /// A function that is not in the form that it should be in.
+    BAD_SSA = "V0037";
 }

@@ -46,20 +46,27 @@ impl<'m> Checker<'m> {
             if self.diagnostics.is_full() {
                 return;
             }
-            self.linkage(function);
-            self.directives(function);
-            self.parameters(function);
-            self.function_variables(function);
-            let mut body = Body { module, function, checker: self };
-            body.blocks();
-            for (inst, _) in function.instructions() {
-                if body.checker.diagnostics.is_full() {
-                    return;
-                }
-                body.instruction(inst);
-            }
+            self.function(function);
         }
         self.aliases();
+    }
+
+    pub(super) fn function(&mut self, function: &'m Function) {
+        self.linkage(function);
+        self.directives(function);
+        self.parameters(function);
+        self.function_variables(function);
+        let mut body = Body { module: self.module, function, checker: self };
+        body.blocks();
+        for (inst, _) in function.instructions() {
+            if body.checker.diagnostics.is_full() {
+                return;
+            }
+            body.instruction(inst);
+        }
+        if !body.checker.diagnostics.has_errors() {
+            body.body_form();
+        }
     }
 
     fn wrong(&mut self, code: broadloom_diag::Code, function: &Function, message: String) {

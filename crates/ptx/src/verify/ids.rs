@@ -85,7 +85,7 @@ impl Checker<'_> {
         }
     }
 
-    fn function_ids(&mut self, function: &Function) {
+    pub(super) fn function_ids(&mut self, function: &Function) {
         let module = self.module;
         let mut seen = HashSet::new();
         for param in function.results.iter().chain(&function.params) {
@@ -116,6 +116,15 @@ impl Checker<'_> {
         for block in &function.layout {
             if !inside(&function.blocks, *block) {
                 self.lost(format!("the layout of `{}`", function.name), "a block", function.span);
+            }
+        }
+        for block in function.blocks.values() {
+            let edges = block
+                .edges
+                .iter()
+                .all(|edge| inside(&function.blocks, edge.target) && edge.args.iter().all(|reg| inside(&function.regs, *reg)));
+            if !edges || !block.params.iter().all(|reg| inside(&function.regs, *reg)) {
+                self.lost(format!("a block of `{}`", function.name), "a block or register", function.span);
             }
         }
         for list in function.targets.values() {

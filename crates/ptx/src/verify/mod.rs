@@ -43,6 +43,10 @@
 //! [`MAX_SHARED`]; local memory of a function within [`MAX_LOCAL`]; `.param` variables of a function within [`MAX_PARAM`];
 //! global memory within [`MAX_GLOBAL`].
 //!
+//! [`verify_function`] checks a function alone, in the form that it claims, as passes leave it. In SSA form (`ssa`) also: edges
+//! agree with the code and arguments with parameters of blocks; each register is written once, but for those that are results of
+//! the function, which nobody reads; each use is dominated by the definition. Versions and targets of instructions do not count.
+//!
 //! # What is not checked
 //!
 //! - Whether registers are set before they are read, whether addresses in registers are right, whether offsets stay inside of a
@@ -68,10 +72,11 @@ mod memory;
 mod names;
 mod operand;
 mod range;
+mod ssa;
 mod variable;
 
 use crate::inst::InstData;
-use crate::module::{Function, Inst, Module};
+use crate::module::{BodyForm, Function, Inst, Module};
 use crate::print::Printer;
 use crate::table::{FormId, Special};
 use broadloom_diag::{Code, Diagnostic, Diagnostics, Span};
@@ -107,9 +112,12 @@ impl Verified {
 
 /// Checks a module: see the [list of checks](self).
 pub fn verify(module: Module) -> Result<Verified, Diagnostics> {
-    let mut checker =
-        Checker { module: &module, diagnostics: Diagnostics::new(), told_forms: HashSet::new(), told_specials: HashSet::new() };
+    let mut checker = Checker::new(&module);
     checker.ids();
+    if let Some(function) = module.functions.values().find(|function| function.form != BodyForm::Registers) {
+        let message = format!("`{}` is not in the form of registers", function.name);
+        checker.report(codes::BAD_SSA, message, function.span, "");
+    }
     // Everything behind this line follows ids without looking.
     if !checker.diagnostics.has_errors() {
         checker.header();
@@ -120,6 +128,17 @@ pub fn verify(module: Module) -> Result<Verified, Diagnostics> {
     if checker.diagnostics.has_errors() { Err(checker.diagnostics) } else { Ok(Verified(module)) }
 }
 
+/// Checks a function that is made from one of a module: see the [list of checks](self).
+pub fn verify_function(module: &Module, function: &Function) -> Result<(), Diagnostics> {
+    let mut checker = Checker::new(module);
+    checker.any_version = true;
+    checker.function_ids(function);
+    if !checker.diagnostics.has_errors() {
+        checker.function(function);
+    }
+    if checker.diagnostics.has_errors() { Err(checker.diagnostics) } else { Ok(()) }
+}
+
 /// A module while it is checked.
 struct Checker<'m> {
     module: &'m Module,
@@ -127,9 +146,21 @@ struct Checker<'m> {
     /// Forms and special registers whose version was complained about: once is enough.
     told_forms: HashSet<FormId>,
     told_specials: HashSet<Special>,
+    /// Whether instructions may be newer than the module says.
+    any_version: bool,
 }
 
-impl Checker<'_> {
+impl<'m> Checker<'m> {
+    fn new(module: &'m Module) -> Self {
+        Checker {
+            module,
+            diagnostics: Diagnostics::new(),
+            told_forms: HashSet::new(),
+            told_specials: HashSet::new(),
+            any_version: false,
+        }
+    }
+
     /// Notes something wrong at a place of the text, if it came from one.
     fn report(&mut self, code: Code, message: String, span: Span, label: &str) {
         self.push(Diagnostic::error(code, message), span, label);

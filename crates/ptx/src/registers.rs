@@ -1,0 +1,148 @@
+//! Which registers an instruction reads and writes.
+//!
+//! The guard counts as read, and so does the register behind an address. Whether an operand is written is what the form says;
+//! of an opaque instruction nothing is known, so each of its registers counts as read and as written.
+
+use crate::inst::{Address, Base, Call, Callee, InstData, Operand};
+use crate::module::Reg;
+
+/// Which of an instruction's registers are meant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    Read,
+    Written,
+}
+
+impl InstData {
+    /// The registers that it reads, guard first, in the order of the operands.
+    pub fn reads(&self) -> Vec<Reg> {
+        let mut found = vec![];
+        self.clone().change(Which::Read, &mut |reg| found.push(*reg));
+        found
+    }
+
+    /// The registers that it writes, in the order of the operands.
+    pub fn writes(&self) -> Vec<Reg> {
+        let mut found = vec![];
+        self.clone().change(Which::Written, &mut |reg| found.push(*reg));
+        found
+    }
+
+    /// Changes the registers that it reads, guard first.
+    pub fn change_reads(&mut self, mut change: impl FnMut(&mut Reg)) {
+        self.change(Which::Read, &mut change);
+    }
+
+    /// Changes the registers that it writes.
+    pub fn change_writes(&mut self, mut change: impl FnMut(&mut Reg)) {
+        self.change(Which::Written, &mut change);
+    }
+
+    fn change(&mut self, which: Which, change: &mut dyn FnMut(&mut Reg)) {
+        if which == Which::Read
+            && let Some(guard) = &mut self.guard
+        {
+            change(&mut guard.reg);
+        }
+        let specs = self.form().map(|form| form.operands);
+        for (index, operand) in self.operands.iter_mut().enumerate() {
+            let written = specs.map(|specs| specs.get(index).is_some_and(|spec| spec.written));
+            change_operand(operand, written, which, change);
+        }
+    }
+}
+
+/// `written` is `None` when it is not known.
+fn change_operand(operand: &mut Operand, written: Option<bool>, which: Which, change: &mut dyn FnMut(&mut Reg)) {
+    let meant = written.is_none_or(|written| written == (which == Which::Written));
+    match operand {
+        Operand::Reg(reg) | Operand::Not(reg) | Operand::Part { reg, .. } => {
+            if meant {
+                change(reg);
+            }
+        }
+        Operand::Vector(elements) => {
+            for element in elements.iter_mut() {
+                change_operand(element, written, which, change);
+            }
+        }
+        Operand::Pair(pair) => {
+            for element in pair.iter_mut() {
+                change_operand(element, written, which, change);
+            }
+        }
+        Operand::Memory(address) => change_address(address, which, change),
+        Operand::Texture(texture) => {
+            change_address(&mut texture.base, which, change);
+            for element in &mut texture.rest {
+                change_operand(element, Some(false), which, change);
+            }
+        }
+        Operand::Call(call) => change_call(call, which, change),
+        Operand::Imm(_) | Operand::Special(_) | Operand::Symbol(..) | Operand::Label(_) => {}
+        Operand::Targets(_) | Operand::Sink | Operand::Absent => {}
+    }
+}
+
+fn change_address(address: &mut Address, which: Which, change: &mut dyn FnMut(&mut Reg)) {
+    if which == Which::Read
+        && let Base::Reg(reg) = &mut address.base
+    {
+        change(reg);
+    }
+}
+
+fn change_call(call: &mut Call, which: Which, change: &mut dyn FnMut(&mut Reg)) {
+    if which == Which::Read
+        && let Callee::Indirect { reg, .. } = &mut call.callee
+    {
+        change(reg);
+    }
+    for operand in &mut call.results {
+        change_operand(operand, Some(true), which, change);
+    }
+    for operand in &mut call.arguments {
+        change_operand(operand, Some(false), which, change);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::module::Reg;
+    use broadloom_diag::Sources;
+
+    /// Reads and writes of each instruction of a function, by name.
+    fn of(body: &str) -> Vec<(Vec<String>, Vec<String>)> {
+        let mut sources = Sources::new();
+        let text = format!(
+            ".version 8.0 .target sm_80 .address_size 64 .func (.reg .b32 r) f (.reg .b32 a) {{ ret; }}
+             .entry k(.param .u64 x) {{ .reg .pred p, q; .reg .b32 a, b, c, d; .reg .b64 e, f; {body} }}"
+        );
+        let id = sources.add("k.ptx", text);
+        let module = crate::parse(&sources, id).unwrap_or_else(|errors| panic!("{errors:?}"));
+        let function = module.kernels().next().unwrap().1;
+        let names = |regs: Vec<Reg>| regs.iter().map(|reg| function.regs[*reg].name.clone()).collect();
+        function.instructions().map(|(_, data)| (names(data.reads()), names(data.writes()))).collect()
+    }
+
+    fn is(body: &str, reads: &[&str], writes: &[&str]) {
+        let found = of(body);
+        assert_eq!(found[0].0, reads, "reads of {body}");
+        assert_eq!(found[0].1, writes, "writes of {body}");
+    }
+
+    #[test]
+    fn every_kind_of_operand() {
+        is("add.u32 a, b, c;", &["b", "c"], &["a"]);
+        is("@!p add.u32 a, a, 1;", &["p", "a"], &["a"]);
+        is("setp.eq.and.u32 p|q, a, b, !q;", &["a", "b", "q"], &["p", "q"]);
+        is("ld.global.v2.u32 {a, b}, [e+4];", &["e"], &["a", "b"]);
+        is("st.global.v2.u32 [e], {a, b};", &["e", "a", "b"], &[]);
+        is("call (a), f, (b);", &["b"], &["a"]);
+        is("mov.b64 e, {a, b};", &["a", "b"], &["e"]);
+        is("mov.b64 {a, _}, e;", &["e"], &["a"]);
+        is("atom.global.cas.b32 a, [e], b, c;", &["e", "b", "c"], &["a"]);
+        is("vadd.u32.u32.u32 a, b.b0, c.h1;", &["b", "c"], &["a"]);
+        is("@p bra L; L: ret;", &["p"], &[]);
+    }
+}
