@@ -115,7 +115,7 @@ mod tests {
     fn of(body: &str) -> Vec<(Vec<String>, Vec<String>)> {
         let mut sources = Sources::new();
         let text = format!(
-            ".version 8.0 .target sm_80 .address_size 64 .func (.reg .b32 r) f (.reg .b32 a) {{ ret; }}
+            ".version 8.0 .target sm_80 .address_size 64 .func (.reg .b32 r) callee (.reg .b32 a) {{ ret; }}
              .entry k(.param .u64 x) {{ .reg .pred p, q; .reg .b32 a, b, c, d; .reg .b64 e, f; {body} }}"
         );
         let id = sources.add("k.ptx", text);
@@ -138,7 +138,7 @@ mod tests {
         is("setp.eq.and.u32 p|q, a, b, !q;", &["a", "b", "q"], &["p", "q"]);
         is("ld.global.v2.u32 {a, b}, [e+4];", &["e"], &["a", "b"]);
         is("st.global.v2.u32 [e], {a, b};", &["e", "a", "b"], &[]);
-        is("call (a), f, (b);", &["b"], &["a"]);
+        is("call (a), callee, (b);", &["b"], &["a"]);
         is("mov.b64 e, {a, b};", &["a", "b"], &["e"]);
         is("mov.b64 {a, _}, e;", &["e"], &["a"]);
         is("atom.global.cas.b32 a, [e], b, c;", &["e", "b", "c"], &["a"]);
