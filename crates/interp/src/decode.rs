@@ -2,13 +2,12 @@
 
 use crate::handlers::handler;
 use crate::memory::PARAM_BASE;
-use crate::op::{Arg, CallSite, CalleeArg, Handler, ModifierSet, Op, Passed};
-use crate::program::{Places, function_address, immediate_bits};
-use crate::pure::truncate;
+use crate::op::{Arg, CallSite, CalleeArg, Handler, Op, Passed};
+use crate::program::{Places, function_address};
 use broadloom_device::param_layout;
-use broadloom_ptx::table::TypeRule;
+use broadloom_eval::{Operation, immediate, truncate};
 use broadloom_ptx::{
-    Base, Call, Callee, Func, Function, InstData, Mnemonic, Operand, Param, Reg, Space, Symbol, Type, Var, Verified,
+    Base, Call, Callee, Func, Function, InstData, Mnemonic, Opcode, Operand, Param, Reg, Space, Symbol, Type, Var, Verified,
 };
 use std::collections::HashMap;
 
@@ -124,15 +123,11 @@ fn lay_out_frame(function: &Function) -> (HashMap<Var, u64>, u64) {
 impl Decoder<'_> {
     fn op(&mut self, inst: broadloom_ptx::Inst, data: &InstData) -> Op {
         let guard = data.guard.map(|guard| (self.slots[&guard.reg], guard.negated));
-        let Mnemonic::Known { form, modifiers } = &data.mnemonic else {
+        let (Mnemonic::Known { form, modifiers }, Some(operation)) = (&data.mnemonic, Operation::of(data)) else {
             return Op {
                 handler: Handler::Refused,
-                opcode: broadloom_ptx::Opcode::Trap,
-                ty: Type::B32,
-                source_ty: Type::B32,
-                third_ty: Type::B32,
+                operation: Operation::from_opcode(Opcode::Trap),
                 space: Space::Generic,
-                modifiers: ModifierSet::default(),
                 guard,
                 writes: Box::new([]),
                 reads: Box::new([]),
@@ -140,50 +135,21 @@ impl Decoder<'_> {
                 call: None,
             };
         };
-        let form = form.get();
-        let mut set = ModifierSet::default();
-        data.modifiers().for_each(|modifier| set.insert(modifier));
-        let mut types = data.types();
-        let ty = types.next().unwrap_or(Type::B32);
-        let source_ty = types.next().unwrap_or(ty);
-        let third_ty = types.next().unwrap_or(ty);
         let (mut writes, mut reads, mut call) = (vec![], vec![], None);
-        for (spec, operand) in form.operands.iter().zip(&data.operands) {
-            let ty = match spec.ty {
-                TypeRule::Fixed(ty) => ty,
-                TypeRule::Slot(slot) => modifiers[usize::from(slot)].and_then(|m| m.ty()).unwrap_or(Type::B32),
-                TypeRule::Wide(slot) => {
-                    modifiers[usize::from(slot)].and_then(|m| m.ty()).and_then(Type::widened).unwrap_or(Type::B64)
-                }
-                TypeRule::Untyped => Type::B32,
-            };
+        for (spec, operand) in form.get().operands.iter().zip(&data.operands) {
             if let Operand::Call(operands) = operand {
                 call = Some(Box::new(self.call(operands)));
                 continue;
             }
-            let arg = self.arg(operand, ty);
+            let arg = self.arg(operand, spec.type_in(modifiers).unwrap_or(Type::B32));
             if spec.written { writes.push(arg) } else { reads.push(arg) }
         }
-        let mut op = Op {
-            handler: Handler::Refused,
-            opcode: form.opcode,
-            ty,
-            source_ty,
-            third_ty,
-            space: data.space(),
-            modifiers: set,
-            guard,
-            writes: writes.into(),
-            reads: reads.into(),
-            inst,
-            call,
-        };
-        op.handler = handler(&op);
-        if let Handler::Pure(_) = op.handler {
+        let handler = handler(&operation);
+        if let Handler::Pure(_) | Handler::Pair(_) | Handler::Carry(_) = handler {
             // A function of its inputs has them one by one.
-            op.reads = op.reads.into_iter().flat_map(elements).collect();
+            reads = reads.into_iter().flat_map(elements).collect();
         }
-        op
+        Op { handler, operation, space: data.space(), guard, writes: writes.into(), reads: reads.into(), inst, call }
     }
 
     fn reg(&self, reg: Reg) -> Arg {
@@ -198,11 +164,8 @@ impl Decoder<'_> {
         match operand {
             Operand::Reg(reg) => self.reg(*reg),
             Operand::Not(reg) => Arg::Not { slot: self.slots[reg] },
-            Operand::Part { reg, negated, selector } => {
-                Arg::Part { slot: self.slots[reg], negated: *negated, selector: *selector }
-            }
-            // The bits a register of the type would hold.
-            Operand::Imm(imm) => Arg::Imm(truncate(immediate_bits(*imm, ty), if ty == Type::Pred { 1 } else { ty.bits() })),
+            Operand::Part { reg, .. } => Arg::Part { slot: self.slots[reg] },
+            Operand::Imm(imm) => Arg::Imm(immediate(*imm, ty)),
             Operand::Special(special) => Arg::Special(*special),
             Operand::Symbol(symbol, offset) => self.symbol(*symbol, *offset),
             Operand::Memory(address) => self.memory(address.base, address.offset),

@@ -18,7 +18,6 @@ mod handlers;
 mod memory;
 mod op;
 mod program;
-mod pure;
 mod watch;
 
 use broadloom_device::{Backend, Error, GlobalVariable, Launch, LoadedModule, Machine, MachineKind, Result, Stream};

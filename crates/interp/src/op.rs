@@ -3,23 +3,15 @@
 //! A register is a slot of 64 bits (two for `.b128`) that holds exactly as many bits as its type has, zero above them. So an
 //! unsigned value can be used as it is, and a signed one is extended by whoever needs its sign.
 
-use broadloom_ptx::{Inst, Modifier, Opcode, Selector, Space, Special, Type};
-
-/// Values an instruction reads, in the order of its operands. None reads more than six.
-pub(crate) type Inputs = [u64; 6];
-
-/// A pure instruction with one result.
-pub(crate) type Pure = fn(&Op, &Inputs) -> u64;
-/// A pure instruction with two results (`d|p`).
-pub(crate) type Pair = fn(&Op, &Inputs) -> [u64; 2];
-/// An instruction of a carry chain: the carry goes in, and comes out.
-pub(crate) type Carry = fn(&Op, &Inputs, bool) -> (u64, bool);
+use broadloom_eval::{Carry, One, Operation, Pair};
+use broadloom_ptx::{Inst, Space, Special};
+use std::ops::Deref;
 
 /// How an instruction is run.
 #[derive(Clone, Copy)]
 pub(crate) enum Handler {
     /// A function of its inputs alone.
-    Pure(Pure),
+    Pure(One),
     /// The same with two results.
     Pair(Pair),
     /// The same with the carry flag; the flag is written when the modifiers or the opcode say so.
@@ -94,25 +86,6 @@ pub(crate) enum Exchange {
     Nothing,
 }
 
-/// A set of modifiers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) struct ModifierSet([u64; 12]);
-
-impl ModifierSet {
-    pub(crate) fn insert(&mut self, modifier: Modifier) {
-        let index = modifier as usize;
-        self.0[index / 64] |= 1 << (index % 64);
-    }
-
-    pub(crate) fn has(&self, modifier: Modifier) -> bool {
-        let index = modifier as usize;
-        self.0[index / 64] >> (index % 64) & 1 == 1
-    }
-}
-
-// Every modifier must have a bit.
-const _: () = assert!(Modifier::ALL.len() <= 12 * 64);
-
 /// An operand made ready.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Arg {
@@ -122,8 +95,8 @@ pub(crate) enum Arg {
     Wide { slot: u32 },
     /// A predicate that is negated.
     Not { slot: u32 },
-    /// A register of a video instruction.
-    Part { slot: u32, negated: bool, selector: Option<Selector> },
+    /// A register of a video instruction; which part of it is meant, the operation knows.
+    Part { slot: u32 },
     /// A value known when the module is loaded; addresses of globals, functions and kernel parameters too.
     Imm(u64),
     /// A special register.
@@ -150,17 +123,10 @@ pub(crate) enum Arg {
 #[derive(Clone)]
 pub(crate) struct Op {
     pub(crate) handler: Handler,
-    pub(crate) opcode: Opcode,
-    /// The first type among the modifiers: for most the type of the instruction, for `cvt` and `set` that of the result.
-    pub(crate) ty: Type,
-    /// The second type among the modifiers, or the first.
-    pub(crate) source_ty: Type,
-    /// The third type among the modifiers, or the first.
-    pub(crate) third_ty: Type,
+    /// Name, types and modifiers.
+    pub(crate) operation: Operation,
     /// The state space among the modifiers.
     pub(crate) space: Space,
-    /// All modifiers.
-    pub(crate) modifiers: ModifierSet,
     /// Slot and negation of the guard.
     pub(crate) guard: Option<(u32, bool)>,
     /// What is written, in the order of the operands.
@@ -202,9 +168,11 @@ pub(crate) enum Passed {
     Value(Arg),
 }
 
-impl Op {
-    /// Whether a modifier is there.
-    pub(crate) fn has(&self, modifier: Modifier) -> bool {
-        self.modifiers.has(modifier)
+impl Deref for Op {
+    type Target = Operation;
+
+    #[inline(always)]
+    fn deref(&self) -> &Operation {
+        &self.operation
     }
 }

@@ -5,7 +5,8 @@ use crate::memory::{FUNCTION_BASE, Memory, Owner};
 use crate::op::Handler;
 use broadloom_device::{Error, GlobalVariable, Result};
 use broadloom_diag::{Code, Diagnostic, Diagnostics};
-use broadloom_ptx::{Func, Imm, Init, Linkage, Printer, Space, Symbol, Type, Var, Variable, Verified};
+use broadloom_eval::immediate;
+use broadloom_ptx::{Func, Init, Linkage, Printer, Space, Symbol, Var, Variable, Verified};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -240,7 +241,7 @@ fn fill(bytes: &mut [u8], variable: &Variable, dims: &[Option<u64>], init: &Init
             }
         }
         Init::Imm(imm) => {
-            let value = immediate_bits(*imm, variable.ty);
+            let value = immediate(*imm, variable.ty);
             let count = scalar.min(bytes.len()).min(8);
             bytes[..count].copy_from_slice(&value.to_le_bytes()[..count]);
         }
@@ -260,28 +261,5 @@ fn fill(bytes: &mut [u8], variable: &Variable, dims: &[Option<u64>], init: &Init
             let count = scalar.min(bytes.len()).min(8);
             bytes[..count].copy_from_slice(&value.to_le_bytes()[..count]);
         }
-    }
-}
-
-/// The bits of an immediate as a value of a type.
-pub(crate) fn immediate_bits(imm: Imm, ty: Type) -> u64 {
-    let double = match imm {
-        Imm::F64(bits) => Some(f64::from_bits(bits)),
-        Imm::F32(bits) => Some(f64::from(f32::from_bits(bits))),
-        Imm::Int(_) | Imm::Uint(_) => None,
-    };
-    match (imm, double, ty) {
-        (Imm::F32(bits), _, Type::F32 | Type::B32) => u64::from(bits),
-        (Imm::F64(bits), _, Type::F64 | Type::B64) => bits,
-        (_, Some(value), Type::F32) => u64::from((value as f32).to_bits()),
-        (_, Some(value), Type::F64) => value.to_bits(),
-        (_, Some(value), Type::F16) => u64::from(half::f16::from_f64(value).to_bits()),
-        (_, Some(value), Type::Bf16) => u64::from(half::bf16::from_f64(value).to_bits()),
-        (Imm::F32(bits), _, _) => u64::from(bits),
-        (Imm::F64(bits), _, _) => bits,
-        (Imm::Int(value), None, Type::F64) => (value as f64).to_bits(),
-        (Imm::Int(value), None, Type::F32) => u64::from((value as f32).to_bits()),
-        (Imm::Int(value), ..) => value as u64,
-        (Imm::Uint(value), ..) => value,
     }
 }

@@ -139,7 +139,7 @@ impl Checker<'_> {
     fn doubt_of(&mut self, cta: &Cta, thread: usize, first: usize, arg: &Arg) -> Doubt {
         let (slot, mask) = match arg {
             Arg::Reg { slot, mask } => (*slot, *mask),
-            Arg::Part { slot, .. } => (*slot, 0xffff_ffff),
+            Arg::Part { slot } => (*slot, 0xffff_ffff),
             Arg::Not { slot } => (*slot, 1),
             Arg::Wide { slot } => (*slot, u64::MAX),
             _ => return Doubt::default(),
@@ -157,13 +157,13 @@ impl Checker<'_> {
             let doubt = self.doubt_of(cta, thread, first, arg);
             let value = match arg {
                 Arg::Imm(value) => *value,
-                Arg::Reg { slot, .. } | Arg::Part { slot, .. } | Arg::Wide { slot } => {
+                Arg::Reg { slot, .. } | Arg::Part { slot } | Arg::Wide { slot } => {
                     cta.threads[thread].registers[first + *slot as usize]
                 }
                 Arg::Not { slot } => u64::from(cta.threads[thread].registers[first + *slot as usize] == 0),
                 _ => 0,
             };
-            if let (Arg::Reg { slot, .. } | Arg::Part { slot, .. } | Arg::Not { slot } | Arg::Wide { slot }, false, None) =
+            if let (Arg::Reg { slot, .. } | Arg::Part { slot } | Arg::Not { slot } | Arg::Wide { slot }, false, None) =
                 (arg, doubt.none(), cause)
             {
                 cause = Some((first + *slot as usize, doubt));

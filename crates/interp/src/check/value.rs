@@ -5,7 +5,7 @@
 //! where bits are moved, masked, shifted or selected, exactly those stay undecided that depend on undecided ones; everywhere else one
 //! undecided bit makes the whole result undecided.
 
-use crate::op::Op;
+use broadloom_eval::Operation;
 use broadloom_ptx::{Modifier, Opcode};
 
 /// What is not known of a register.
@@ -54,7 +54,7 @@ impl Known {
     }
 }
 
-type Rule = fn(&Op, &[Known]) -> Option<u64>;
+type Rule = fn(&Operation, &[Known]) -> Option<u64>;
 
 /// Instructions that do not need every bit of their operands.
 const RULES: &[(Opcode, Rule)] = &[
@@ -75,7 +75,7 @@ const RULES: &[(Opcode, Rule)] = &[
 ];
 
 /// The undecided bits of the result of an instruction with at least one undecided bit among its operands.
-pub(super) fn undecided(op: &Op, operands: &[Known]) -> u64 {
+pub(super) fn undecided(op: &Operation, operands: &[Known]) -> u64 {
     let rule = RULES.iter().find(|(opcode, _)| *opcode == op.opcode);
     rule.and_then(|(_, rule)| rule(op, operands)).unwrap_or(u64::MAX)
 }
@@ -84,22 +84,22 @@ fn ones(count: u32) -> u64 {
     if count >= 64 { u64::MAX } else { (1 << count) - 1 }
 }
 
-fn and(_: &Op, operands: &[Known]) -> Option<u64> {
+fn and(_: &Operation, operands: &[Known]) -> Option<u64> {
     let &[a, b, ..] = operands else { return None };
     Some((a.unknown | b.unknown) & !a.zeros() & !b.zeros())
 }
 
-fn or(_: &Op, operands: &[Known]) -> Option<u64> {
+fn or(_: &Operation, operands: &[Known]) -> Option<u64> {
     let &[a, b, ..] = operands else { return None };
     Some((a.unknown | b.unknown) & !a.ones() & !b.ones())
 }
 
-fn union(_: &Op, operands: &[Known]) -> Option<u64> {
+fn union(_: &Operation, operands: &[Known]) -> Option<u64> {
     Some(operands.iter().fold(0, |all, operand| all | operand.unknown))
 }
 
 /// A bit is decided when the table gives the same for every value of the undecided operands.
-fn lop3(_: &Op, operands: &[Known]) -> Option<u64> {
+fn lop3(_: &Operation, operands: &[Known]) -> Option<u64> {
     let &[a, b, c, table, ..] = operands else { return None };
     let table = table.sure()?;
     let look = |a: u64, b: u64, c: u64| {
@@ -115,18 +115,18 @@ fn lop3(_: &Op, operands: &[Known]) -> Option<u64> {
     Some((1..8).fold(0, |all, mask| all | plain ^ look(flipped(mask, 2, a), flipped(mask, 1, b), flipped(mask, 0, c))))
 }
 
-fn selp(_: &Op, operands: &[Known]) -> Option<u64> {
+fn selp(_: &Operation, operands: &[Known]) -> Option<u64> {
     let &[a, b, p, ..] = operands else { return None };
     Some(if p.sure()? != 0 { a.unknown } else { b.unknown })
 }
 
-fn shl(op: &Op, operands: &[Known]) -> Option<u64> {
+fn shl(op: &Operation, operands: &[Known]) -> Option<u64> {
     let &[a, by, ..] = operands else { return None };
     let by = by.sure()? & 0xffff_ffff;
     Some(if by >= u64::from(op.ty.bits()) { 0 } else { a.unknown << by })
 }
 
-fn shr(op: &Op, operands: &[Known]) -> Option<u64> {
+fn shr(op: &Operation, operands: &[Known]) -> Option<u64> {
     let &[a, by, ..] = operands else { return None };
     let (by, bits) = (by.sure()? & 0xffff_ffff, op.ty.bits());
     let unknown = a.unknown & ones(bits);
@@ -138,7 +138,7 @@ fn shr(op: &Op, operands: &[Known]) -> Option<u64> {
     Some(if by >= u64::from(bits) { 0 } else { unknown >> by })
 }
 
-fn shf(op: &Op, operands: &[Known]) -> Option<u64> {
+fn shf(op: &Operation, operands: &[Known]) -> Option<u64> {
     let &[low, high, by, ..] = operands else { return None };
     let by = by.sure()? as u32;
     let by = if op.has(Modifier::Wrap) { by & 31 } else { by.min(32) };
@@ -146,7 +146,7 @@ fn shf(op: &Op, operands: &[Known]) -> Option<u64> {
     Some(if op.has(Modifier::L) { ((u128::from(funnel) << by) >> 32) as u64 } else { funnel >> by })
 }
 
-fn bfe(op: &Op, operands: &[Known]) -> Option<u64> {
+fn bfe(op: &Operation, operands: &[Known]) -> Option<u64> {
     let &[a, start, length, ..] = operands else { return None };
     let (start, length, bits) = (start.sure()? as u32 & 0xff, length.sure()? as u32 & 0xff, op.ty.bits());
     let unknown = a.unknown & ones(bits);
@@ -157,7 +157,7 @@ fn bfe(op: &Op, operands: &[Known]) -> Option<u64> {
     Some(if filled { field | !ones(length.min(bits.saturating_sub(start))) } else { field })
 }
 
-fn bfi(op: &Op, operands: &[Known]) -> Option<u64> {
+fn bfi(op: &Operation, operands: &[Known]) -> Option<u64> {
     let &[a, b, start, length, ..] = operands else { return None };
     let (start, length) = (start.sure()? as u32 & 0xff, length.sure()? as u32 & 0xff);
     if start >= op.ty.bits() {
@@ -168,7 +168,7 @@ fn bfi(op: &Op, operands: &[Known]) -> Option<u64> {
 }
 
 /// The plain form; the others are rare.
-fn prmt(op: &Op, operands: &[Known]) -> Option<u64> {
+fn prmt(op: &Operation, operands: &[Known]) -> Option<u64> {
     let &[a, b, control, ..] = operands else { return None };
     let special = [Modifier::F4e, Modifier::B4e, Modifier::Rc8, Modifier::Ecl, Modifier::Ecr, Modifier::Rc16];
     if special.iter().any(|mode| op.has(*mode)) {
@@ -186,7 +186,7 @@ fn prmt(op: &Op, operands: &[Known]) -> Option<u64> {
 }
 
 /// Between integers, without saturation: cut off or extended.
-fn cvt(op: &Op, operands: &[Known]) -> Option<u64> {
+fn cvt(op: &Operation, operands: &[Known]) -> Option<u64> {
     let a = operands.first()?;
     if op.ty.is_float() || op.source_ty.is_float() || op.has(Modifier::Sat) {
         return None;
@@ -198,7 +198,7 @@ fn cvt(op: &Op, operands: &[Known]) -> Option<u64> {
 }
 
 /// A comparison joined with a predicate that decides alone.
-fn setp(op: &Op, operands: &[Known]) -> Option<u64> {
+fn setp(op: &Operation, operands: &[Known]) -> Option<u64> {
     let joined = operands.get(2)?.sure()? != 0;
     let decided = (op.has(Modifier::And) && !joined) || (op.has(Modifier::Or) && joined);
     decided.then_some(0)
@@ -206,8 +206,11 @@ fn setp(op: &Op, operands: &[Known]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::pure::testing::op;
     use super::*;
+
+    fn op(text: &str) -> Operation {
+        Operation::from_text(text).unwrap()
+    }
 
     fn sure(value: u64) -> Known {
         Known { value, unknown: 0 }

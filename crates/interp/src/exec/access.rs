@@ -4,9 +4,9 @@ use super::{Engine, Next, Stop};
 use crate::cta::{Cta, Site};
 use crate::memory::{AccessError, LOCAL_BASE, Owner, PARAM_BASE, SHARED_BASE};
 use crate::op::{Arg, Op};
-use crate::pure::sign_extend;
 use crate::watch::{Access, Home, Kind, Order, Scope, Watch};
 use broadloom_device::FaultKind;
+use broadloom_eval::sign_extend;
 use broadloom_ptx::{Modifier, Opcode, Space};
 
 /// Where an address leads.

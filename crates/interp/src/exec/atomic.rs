@@ -3,8 +3,8 @@
 use super::{Engine, Next, Stop};
 use crate::cta::{Cta, Site};
 use crate::op::{Arg, Op};
-use crate::pure::{sign_extend, truncate};
 use crate::watch::{Kind, Watch};
+use broadloom_eval::{sign_extend, truncate};
 use broadloom_ptx::{Modifier, Opcode, Space, Type};
 
 impl<W: Watch> Engine<'_, W> {

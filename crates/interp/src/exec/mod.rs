@@ -14,11 +14,12 @@ mod warp;
 
 use crate::cta::{Cta, Site, Wait};
 use crate::memory::{FUNCTION_BASE, LOCAL_BASE, Memory};
-use crate::op::{Arg, Handler, Inputs, Machine, Op};
+use crate::op::{Arg, Handler, Machine, Op};
 use crate::program::Program;
 use crate::watch::Watch;
 use broadloom_device::{Fault, FaultKind, Launch};
-use broadloom_ptx::{Func, Modifier, Opcode, Printer, Space};
+use broadloom_eval::{Inputs, truncate};
+use broadloom_ptx::{Func, Opcode, Printer, Space};
 use std::time::Instant;
 
 /// Instructions a thread runs before others get their turn.
@@ -123,7 +124,7 @@ impl<W: Watch> Engine<'_, W> {
                         let inputs = self.inputs(cta, site, registers);
                         let (value, carry) = run(op, &inputs, cta.threads[index].carry);
                         self.write(cta, index, registers, &op.writes[0], value);
-                        if op.has(Modifier::Cc) || crate::handlers::writes_carry(op.opcode) {
+                        if op.writes_carry() {
                             cta.threads[index].carry = carry;
                         }
                     }
@@ -185,7 +186,7 @@ impl<W: Watch> Engine<'_, W> {
         let thread = &cta.threads[site.thread];
         match arg {
             Arg::Imm(value) => *value,
-            Arg::Reg { slot, .. } | Arg::Part { slot, .. } | Arg::Wide { slot } => {
+            Arg::Reg { slot, .. } | Arg::Part { slot } | Arg::Wide { slot } => {
                 let slot = registers + *slot as usize;
                 if W::ON {
                     self.watch.read_register(cta, site, slot);
@@ -220,7 +221,7 @@ impl<W: Watch> Engine<'_, W> {
                 }
             }
             // Video instructions give the whole register, whatever part of it they change.
-            Arg::Part { slot, .. } => {
+            Arg::Part { slot } => {
                 self.write(cta, index, registers, &Arg::Reg { slot: *slot, mask: 0xffff_ffff }, value);
             }
             Arg::Wide { slot } => self.write_wide(cta, index, registers, *slot, u128::from(value)),
@@ -345,7 +346,7 @@ impl<W: Watch> Engine<'_, W> {
                     match place {
                         Arg::Wide { slot } => self.write_wide(cta, index, registers, *slot, value),
                         place => {
-                            let value = crate::pure::truncate(value as u64, bits);
+                            let value = truncate(value as u64, bits);
                             self.write(cta, index, registers, place, value);
                         }
                     }
@@ -355,7 +356,7 @@ impl<W: Watch> Engine<'_, W> {
                 let bits = op.ty.bits() / sources.len().max(1) as u32;
                 let mut value = 0u128;
                 for (part, source) in sources.iter().enumerate() {
-                    let part_value = crate::pure::truncate(self.read(cta, site, registers, source), bits);
+                    let part_value = truncate(self.read(cta, site, registers, source), bits);
                     value |= u128::from(part_value) << (bits * part as u32);
                 }
                 match place {

@@ -7,9 +7,9 @@
 use super::{Engine, Next, Stop, converges};
 use crate::cta::{Cta, Site, Wait};
 use crate::op::{Exchange, Handler, Machine, Op};
-use crate::pure::sign_extend;
 use crate::watch::Watch;
 use broadloom_device::FaultKind;
+use broadloom_eval::sign_extend;
 use broadloom_ptx::{Modifier, Type};
 
 /// What each lane of a group brings.

@@ -10,6 +10,7 @@ const NEVER: &[(&str, &[&str], &str)] = &[
     ("diag", &["ptx", "device"], "diagnostics know no language"),
     ("ptx", &["device", "interp", "launch"], "the waist knows no device and no front end"),
     ("device", &["interp", "launch"], "what front ends see names no executor"),
+    ("eval", &["device", "interp", "analysis", "transform", "cpu"], "what instructions compute depends on no executor"),
     ("interp", &["analysis", "transform", "cpu", "launch", "fuzzgen"], "the judge shares no code with what it judges"),
 ];
 

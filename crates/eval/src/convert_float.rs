@@ -11,7 +11,7 @@ use super::float::{Lanes, Mode, half};
 use super::narrow::cvt_packed;
 use super::soft::{Exact, Format, Number, Rounding, integral, to_integer};
 use super::{sign_extend, truncate};
-use crate::op::{Inputs, Op, Pure};
+use crate::{Inputs, One, Operation};
 use broadloom_ptx::{Modifier, Type};
 
 /// A scalar floating-point type's format.
@@ -21,7 +21,7 @@ fn scalar(ty: Type) -> Option<Format> {
 
 /// The function that converts between the types of an instruction. The conversions of most kernels have one of their own, made for
 /// their formats.
-pub(crate) fn cvt(op: &Op) -> Pure {
+pub(crate) fn cvt(op: &Operation) -> One {
     use Format::{BF16, F16, F32, F64};
     let pair = (op.ty, op.source_ty);
     if op.ty.is_integer() && op.source_ty == Type::F32 {
@@ -51,7 +51,7 @@ pub(crate) fn cvt(op: &Op) -> Pure {
     }
 }
 
-fn cvt_any(op: &Op, inputs: &Inputs) -> u64 {
+fn cvt_any(op: &Operation, inputs: &Inputs) -> u64 {
     match (scalar(op.ty), scalar(op.source_ty)) {
         (Some(to), None) if op.source_ty.is_integer() => from_integer(op, to, inputs[0]),
         (None, Some(from)) if op.ty.is_integer() => integer(op, from, inputs[0]),
@@ -63,7 +63,7 @@ fn cvt_any(op: &Op, inputs: &Inputs) -> u64 {
 }
 
 /// The rounding to an integer that an instruction asks for.
-fn integer_rounding(op: &Op) -> Option<Rounding> {
+fn integer_rounding(op: &Operation) -> Option<Rounding> {
     if op.has(Modifier::Rni) {
         Some(Rounding::Nearest)
     } else if op.has(Modifier::Rzi) {
@@ -78,7 +78,7 @@ fn integer_rounding(op: &Op) -> Option<Rounding> {
 }
 
 /// The operand as the instruction sees it. Flushing loses a NaN's payload.
-fn operand(op: &Op, from: Format, register: u64) -> u64 {
+fn operand(op: &Operation, from: Format, register: u64) -> u64 {
     let bits = truncate(register, from.bits());
     match from == Format::F32 && op.has(Modifier::Ftz) {
         true if from.is_nan(bits) => from.canonical_nan(),
@@ -88,13 +88,13 @@ fn operand(op: &Op, from: Format, register: u64) -> u64 {
 }
 
 /// How the result is made.
-fn result_mode(op: &Op, to: Format) -> Mode {
+fn result_mode(op: &Operation, to: Format) -> Mode {
     let mode = Mode::of(op);
     Mode { ftz: mode.ftz && to == Format::F32, ..mode }
 }
 
 #[inline(always)]
-fn from_integer(op: &Op, to: Format, register: u64) -> u64 {
+fn from_integer(op: &Operation, to: Format, register: u64) -> u64 {
     let width = op.source_ty.bits();
     let signed = op.source_ty.is_signed();
     let value = if signed { i128::from(sign_extend(register, width)) } else { i128::from(truncate(register, width)) };
@@ -131,7 +131,7 @@ fn host_value(from: Format, bits: u64) -> f64 {
 }
 
 #[inline(always)]
-fn integer(op: &Op, from: Format, register: u64) -> u64 {
+fn integer(op: &Operation, from: Format, register: u64) -> u64 {
     let bits = operand(op, from, register);
     let width = op.ty.bits();
     if matches!(from, Format::F32 | Format::F64) && !from.is_nan(bits) {
@@ -159,7 +159,7 @@ fn integer(op: &Op, from: Format, register: u64) -> u64 {
 }
 
 #[inline(always)]
-fn float(op: &Op, from: Format, to: Format, register: u64) -> u64 {
+fn float(op: &Operation, from: Format, to: Format, register: u64) -> u64 {
     let bits = operand(op, from, register);
     let mode = result_mode(op, to);
     let to_integral = integer_rounding(op);
@@ -183,7 +183,7 @@ fn float(op: &Op, from: Format, to: Format, register: u64) -> u64 {
 
 /// The conversions of most kernels, as the host does them: they are exact, or round to nearest. `None` for the others.
 #[inline(always)]
-fn float_by_host(op: &Op, from: Format, to: Format, bits: u64, mode: Mode) -> Option<u64> {
+fn float_by_host(op: &Operation, from: Format, to: Format, bits: u64, mode: Mode) -> Option<u64> {
     if mode.rounding != Rounding::Nearest || mode.ftz || mode.satfinite || op.has(Modifier::Pzo) {
         return None;
     }

@@ -24,7 +24,7 @@ mod tests;
 
 use super::soft::{Flush, Format, Number, Overflow, Rounding};
 use super::truncate;
-use crate::op::Op;
+use crate::Operation;
 use broadloom_ptx::{Modifier, Type};
 
 /// The floats that a register of some type holds.
@@ -99,7 +99,7 @@ pub(crate) fn is_float(ty: Type) -> bool {
 }
 
 /// The lanes of an instruction's type. The table gives these instructions no type without lanes.
-pub(crate) fn lanes(op: &Op) -> Lanes {
+pub(crate) fn lanes(op: &Operation) -> Lanes {
     Lanes::of(op.ty).unwrap_or(Lanes::one(Format::F32))
 }
 
@@ -124,7 +124,7 @@ impl Mode {
         Mode { rounding: Rounding::Nearest, ftz: false, sat: false, relu: false, satfinite: false }
     }
 
-    pub(crate) fn of(op: &Op) -> Mode {
+    pub(crate) fn of(op: &Operation) -> Mode {
         Mode {
             rounding: rounding(op),
             ftz: op.has(Modifier::Ftz),
@@ -156,7 +156,7 @@ impl Mode {
 }
 
 /// The rounding an instruction asks for; to nearest when it does not say.
-pub(crate) fn rounding(op: &Op) -> Rounding {
+pub(crate) fn rounding(op: &Operation) -> Rounding {
     if op.has(Modifier::Rz) {
         Rounding::Zero
     } else if op.has(Modifier::Rm) {

@@ -11,16 +11,8 @@
 use super::arith::saturate;
 use super::compare::{operator, relation};
 use super::{number, truncate};
-use crate::op::{Arg, Inputs, Op};
+use crate::{Inputs, Operation};
 use broadloom_ptx::{Modifier, Selector, Type};
-
-/// The part of a register that an operand names.
-pub(super) fn selector(arg: Option<&Arg>) -> Option<Selector> {
-    match arg {
-        Some(Arg::Part { selector, .. }) => *selector,
-        _ => None,
-    }
-}
 
 /// Where a part of a word starts, and how many bits it has.
 fn place(selector: Option<Selector>) -> (u32, u32) {
@@ -36,14 +28,14 @@ fn place(selector: Option<Selector>) -> (u32, u32) {
 }
 
 /// The number that the selected part of a source is in its type.
-fn source(op: &Op, inputs: &Inputs, index: usize, ty: Type) -> i128 {
-    let (shift, bits) = place(selector(op.reads.get(index)));
+fn source(op: &Operation, inputs: &Inputs, index: usize, ty: Type) -> i128 {
+    let (shift, bits) = place(op.from[index].selector);
     number(ty.is_signed(), bits, inputs[index] >> shift)
 }
 
 /// What becomes of the result of the operation: saturated, then combined with the third operand or merged into it.
-fn finish(op: &Op, inputs: &Inputs, result: i128, signed: bool) -> u64 {
-    let into = selector(op.writes.first());
+fn finish(op: &Operation, inputs: &Inputs, result: i128, signed: bool) -> u64 {
+    let into = op.into.selector;
     let (shift, bits) = place(into);
     let result = if op.has(Modifier::Sat) { saturate(signed, bits, result) } else { result };
     if into.is_some() {
@@ -64,60 +56,56 @@ fn finish(op: &Op, inputs: &Inputs, result: i128, signed: bool) -> u64 {
 }
 
 /// `vop.dtype.atype.btype`
-fn arithmetic(op: &Op, inputs: &Inputs, apply: impl Fn(i128, i128) -> i128) -> u64 {
+fn arithmetic(op: &Operation, inputs: &Inputs, apply: impl Fn(i128, i128) -> i128) -> u64 {
     let result = apply(source(op, inputs, 0, op.source_ty), source(op, inputs, 1, op.third_ty));
     finish(op, inputs, result, op.ty.is_signed())
 }
 
-pub(crate) fn vadd(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn vadd(op: &Operation, inputs: &Inputs) -> u64 {
     arithmetic(op, inputs, |a, b| a + b)
 }
 
-pub(crate) fn vsub(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn vsub(op: &Operation, inputs: &Inputs) -> u64 {
     arithmetic(op, inputs, |a, b| a - b)
 }
 
-pub(crate) fn vabsdiff(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn vabsdiff(op: &Operation, inputs: &Inputs) -> u64 {
     arithmetic(op, inputs, |a, b| (a - b).abs())
 }
 
-pub(crate) fn vmin(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn vmin(op: &Operation, inputs: &Inputs) -> u64 {
     arithmetic(op, inputs, Ord::min)
 }
 
-pub(crate) fn vmax(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn vmax(op: &Operation, inputs: &Inputs) -> u64 {
     arithmetic(op, inputs, Ord::max)
 }
 
 /// How far a shift goes: at most 32, or modulo 32.
-fn amount(op: &Op, by: i128) -> i128 {
+fn amount(op: &Operation, by: i128) -> i128 {
     if op.has(Modifier::Clamp) { by.min(32) } else { by & 31 }
 }
 
-pub(crate) fn vshl(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn vshl(op: &Operation, inputs: &Inputs) -> u64 {
     arithmetic(op, inputs, |a, b| a << amount(op, b))
 }
 
-pub(crate) fn vshr(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn vshr(op: &Operation, inputs: &Inputs) -> u64 {
     arithmetic(op, inputs, |a, b| a >> amount(op, b))
 }
 
 /// `vset.atype.btype.cmp`: its result and its third operand have no sign.
-pub(crate) fn vset(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn vset(op: &Operation, inputs: &Inputs) -> u64 {
     let (a, b) = (source(op, inputs, 0, op.ty), source(op, inputs, 1, op.source_ty));
     let holds = relation(a, b) & operator(&op.modifiers) != 0;
     finish(op, inputs, i128::from(holds), false)
 }
 
-fn is_negated(arg: Option<&Arg>) -> bool {
-    matches!(arg, Some(Arg::Part { negated: true, .. }))
-}
-
 /// Product and sum are exact; a minus before a factor negates the product. The result has a sign when a factor has one or when something
 /// is negated, and then the third operand has one too.
-pub(crate) fn vmad(op: &Op, inputs: &Inputs) -> u64 {
-    let negate_product = is_negated(op.reads.first()) ^ is_negated(op.reads.get(1));
-    let negate_third = is_negated(op.reads.get(2));
+pub(crate) fn vmad(op: &Operation, inputs: &Inputs) -> u64 {
+    let negate_product = op.from[0].negated ^ op.from[1].negated;
+    let negate_third = op.from[2].negated;
     let signed = op.source_ty.is_signed() || op.third_ty.is_signed() || negate_product || negate_third;
     let product = source(op, inputs, 0, op.source_ty) * source(op, inputs, 1, op.third_ty);
     // A negated third operand is complemented in 32 bits, extended, and one added.
@@ -141,19 +129,18 @@ pub(crate) fn vmad(op: &Op, inputs: &Inputs) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{op, pairs, part};
+    use super::super::testing::{op, pairs};
     use super::*;
+    use crate::operation::Part;
 
-    fn op_with(text: &str, into: Option<Selector>, from: [(Option<Selector>, bool); 3]) -> Op {
+    fn op_with(text: &str, into: Option<Selector>, from: [(Option<Selector>, bool); 3]) -> Operation {
         let mut op = op(text);
-        if into.is_some() {
-            op.writes = Box::new([part(into, false)]);
-        }
-        op.reads = from.map(|(selector, negated)| part(selector, negated)).into();
+        op.into.selector = into;
+        op.from = from.map(|(selector, negated)| Part { selector, negated });
         op
     }
 
-    fn plain(text: &str) -> Op {
+    fn plain(text: &str) -> Operation {
         op_with(text, None, [(None, false); 3])
     }
 
@@ -207,7 +194,7 @@ mod tests {
 
     #[test]
     fn shifts_clamp_or_wrap() {
-        let shift = |function: fn(&Op, &Inputs) -> u64, text: &str, a: u32, by: u32| {
+        let shift = |function: fn(&Operation, &Inputs) -> u64, text: &str, a: u32, by: u32| {
             low(function(&plain(text), &[u64::from(a), u64::from(by), 0, 0, 0, 0]))
         };
         assert_eq!(shift(vshl, "vshl.u32.u32.u32.clamp", 0x8000_0001, 1), 2);

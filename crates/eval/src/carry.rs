@@ -7,52 +7,52 @@
 
 use super::arith::product;
 use super::truncate;
-use crate::op::{Inputs, Op};
+use crate::{Inputs, Operation};
 use broadloom_ptx::Modifier;
 
 /// The sum in the width of the type, and whether it did not fit.
-fn sum(op: &Op, a: u64, b: u64, carry: bool) -> (u64, bool) {
+fn sum(op: &Operation, a: u64, b: u64, carry: bool) -> (u64, bool) {
     let bits = op.ty.bits();
     let all = u128::from(truncate(a, bits)) + u128::from(truncate(b, bits)) + u128::from(carry);
     (all as u64, all >> bits != 0)
 }
 
 /// The difference, one less where the flag is not set, and whether nothing had to be borrowed.
-fn difference(op: &Op, a: u64, b: u64, carry: bool) -> (u64, bool) {
+fn difference(op: &Operation, a: u64, b: u64, carry: bool) -> (u64, bool) {
     sum(op, a, !b, carry)
 }
 
 /// `add.cc` starts a chain: no carry comes in.
-pub(crate) fn add_cc(op: &Op, inputs: &Inputs, _carry: bool) -> (u64, bool) {
+pub(crate) fn add_cc(op: &Operation, inputs: &Inputs, _carry: bool) -> (u64, bool) {
     sum(op, inputs[0], inputs[1], false)
 }
 
-pub(crate) fn addc(op: &Op, inputs: &Inputs, carry: bool) -> (u64, bool) {
+pub(crate) fn addc(op: &Operation, inputs: &Inputs, carry: bool) -> (u64, bool) {
     sum(op, inputs[0], inputs[1], carry)
 }
 
 /// `sub.cc` starts a chain: no borrow comes in.
-pub(crate) fn sub_cc(op: &Op, inputs: &Inputs, _carry: bool) -> (u64, bool) {
+pub(crate) fn sub_cc(op: &Operation, inputs: &Inputs, _carry: bool) -> (u64, bool) {
     difference(op, inputs[0], inputs[1], true)
 }
 
-pub(crate) fn subc(op: &Op, inputs: &Inputs, carry: bool) -> (u64, bool) {
+pub(crate) fn subc(op: &Operation, inputs: &Inputs, carry: bool) -> (u64, bool) {
     difference(op, inputs[0], inputs[1], carry)
 }
 
 /// The half of the product that `.lo` or `.hi` asks for.
-fn half(op: &Op, inputs: &Inputs) -> u64 {
+fn half(op: &Operation, inputs: &Inputs) -> u64 {
     let bits = op.ty.bits();
     let all = product(op.ty.is_signed(), bits, inputs[0], inputs[1]);
     if op.has(Modifier::Hi) { (all >> bits) as u64 } else { all as u64 }
 }
 
 /// `mad.cc` starts a chain: no carry comes in. The carry out is that of the addition.
-pub(crate) fn mad_cc(op: &Op, inputs: &Inputs, _carry: bool) -> (u64, bool) {
+pub(crate) fn mad_cc(op: &Operation, inputs: &Inputs, _carry: bool) -> (u64, bool) {
     sum(op, half(op, inputs), inputs[2], false)
 }
 
-pub(crate) fn madc(op: &Op, inputs: &Inputs, carry: bool) -> (u64, bool) {
+pub(crate) fn madc(op: &Operation, inputs: &Inputs, carry: bool) -> (u64, bool) {
     sum(op, half(op, inputs), inputs[2], carry)
 }
 

@@ -1,6 +1,6 @@
 //! Conversions against the host's, against the crate `half`, and against their definition.
 
-use crate::pure::testing::{op, run};
+use crate::testing::{op, run};
 use half::{bf16, f16};
 
 /// `f32` corner values, and pseudo-random ones.

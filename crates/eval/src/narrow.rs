@@ -6,7 +6,7 @@
 
 use super::float::{Lanes, Mode};
 use super::soft::{Exact, Format, Number, Rounding, to_integer};
-use crate::op::{Inputs, Op};
+use crate::{Inputs, Operation};
 use broadloom_ptx::{Modifier, Type};
 
 /// The value of a `ue8m0`: a power of two.
@@ -119,7 +119,7 @@ fn random_rounding(ty: Type, random: u64, lane: u32) -> Rounding {
 }
 
 /// Converts to or from a packed type.
-pub(crate) fn cvt_packed(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn cvt_packed(op: &Operation, inputs: &Inputs) -> u64 {
     let mode = Mode::of(op);
     let (from, sources, from_stride) = elements(op.source_ty);
     let (to, count, stride) = elements(op.ty);
@@ -144,7 +144,7 @@ pub(crate) fn cvt_packed(op: &Op, inputs: &Inputs) -> u64 {
 }
 
 /// The exponent of a lane's scale factor, `None` if it is NaN; `None` where the instruction has no scale factors.
-fn scale_factor(op: &Op, factors: u64, lane: u32) -> Option<Option<i32>> {
+fn scale_factor(op: &Operation, factors: u64, lane: u32) -> Option<Option<i32>> {
     let factor = if op.has(Modifier::ScaledN2Ue8m0) {
         factors >> (lane * 8) & 0xff
     } else if op.has(Modifier::ScaledN1Ue8m0) {
@@ -156,7 +156,7 @@ fn scale_factor(op: &Op, factors: u64, lane: u32) -> Option<Option<i32>> {
 }
 
 /// `.pzo`: a zero has no sign.
-fn positive_zero(op: &Op, to: Element, bits: u64) -> u64 {
+fn positive_zero(op: &Operation, to: Element, bits: u64) -> u64 {
     match to {
         Element::Float(format) if op.has(Modifier::Pzo) && format.is_zero(bits) => 0,
         Element::Float(_) | Element::Power | Element::Fixed => bits,

@@ -2,9 +2,9 @@
 //! Instructions"): every operand is taken for what it is worth, and the result is rounded once.
 
 use super::{Lanes, Mode, lanes};
-use crate::op::{Inputs, Op};
-use crate::pure::narrow::power_of_two;
-use crate::pure::soft::{Number, Rounding};
+use crate::narrow::power_of_two;
+use crate::soft::{Number, Rounding};
+use crate::{Inputs, Operation};
 use broadloom_ptx::Type;
 
 /// The value of a lane of a register of some type.
@@ -15,7 +15,12 @@ fn number(mode: Mode, ty: Type, register: u64, lane: u32) -> Number {
     }
 }
 
-fn each<const N: usize>(op: &Op, inputs: &Inputs, types: [Type; N], compute: impl Fn([Number; N], Rounding) -> Number) -> u64 {
+fn each<const N: usize>(
+    op: &Operation,
+    inputs: &Inputs,
+    types: [Type; N],
+    compute: impl Fn([Number; N], Rounding) -> Number,
+) -> u64 {
     let (lanes, mode) = (lanes(op), Mode::of(op));
     lanes.make(|lane| {
         let operands = std::array::from_fn(|index| number(mode, types[index], inputs[index], lane));
@@ -23,19 +28,19 @@ fn each<const N: usize>(op: &Op, inputs: &Inputs, types: [Type; N], compute: imp
     })
 }
 
-pub(super) fn add(op: &Op, inputs: &Inputs) -> u64 {
+pub(super) fn add(op: &Operation, inputs: &Inputs) -> u64 {
     each(op, inputs, [op.source_ty, op.third_ty], |[a, c], rounding| a.add(c, rounding))
 }
 
-pub(super) fn sub(op: &Op, inputs: &Inputs) -> u64 {
+pub(super) fn sub(op: &Operation, inputs: &Inputs) -> u64 {
     each(op, inputs, [op.source_ty, op.third_ty], |[a, c], rounding| a.add(c.negated(), rounding))
 }
 
-pub(super) fn mul(op: &Op, inputs: &Inputs) -> u64 {
+pub(super) fn mul(op: &Operation, inputs: &Inputs) -> u64 {
     each(op, inputs, [op.source_ty, op.third_ty], |[a, c], _| a.mul(c))
 }
 
-pub(super) fn fma(op: &Op, inputs: &Inputs) -> u64 {
+pub(super) fn fma(op: &Operation, inputs: &Inputs) -> u64 {
     // `fma.f32.f16` names the type of both factors once.
     let second = if op.ty == Type::F32 { op.source_ty } else { op.third_ty };
     each(op, inputs, [op.source_ty, second, op.ty], |[a, b, c], rounding| a.fma(b, c, rounding))

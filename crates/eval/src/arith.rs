@@ -5,7 +5,7 @@
 //! of one narrow type.
 
 use super::{number, sign_extend, truncate};
-use crate::op::{Inputs, Op};
+use crate::{Inputs, Operation};
 use broadloom_ptx::{Modifier, Type};
 
 /// How wide a lane of a packed integer type is; `None` for types that are not packed.
@@ -20,7 +20,7 @@ fn lane_bits(ty: Type) -> Option<u32> {
 }
 
 /// The value of an operand of the instruction's type.
-fn operand(op: &Op, value: u64) -> i128 {
+fn operand(op: &Operation, value: u64) -> i128 {
     number(op.ty.is_signed(), op.ty.bits(), value)
 }
 
@@ -31,7 +31,7 @@ pub(super) fn saturate(signed: bool, bits: u32, value: i128) -> i128 {
 }
 
 /// Applies a function to each lane, or to the only one, with `.sat` and `.relu` on each result.
-fn each_lane(op: &Op, inputs: &Inputs, apply: impl Fn(i128, i128) -> i128) -> u64 {
+fn each_lane(op: &Operation, inputs: &Inputs, apply: impl Fn(i128, i128) -> i128) -> u64 {
     let signed = op.ty.is_signed();
     let bits = lane_bits(op.ty).unwrap_or(op.ty.bits());
     let mut result = 0;
@@ -49,36 +49,36 @@ fn each_lane(op: &Op, inputs: &Inputs, apply: impl Fn(i128, i128) -> i128) -> u6
 }
 
 /// Whether lanes wrap around on their own as 64 bits do: one lane, nothing done to its result.
-fn is_plain(op: &Op) -> bool {
+fn is_plain(op: &Operation) -> bool {
     lane_bits(op.ty).is_none() && !op.has(Modifier::Sat) && !op.has(Modifier::Relu)
 }
 
-pub(crate) fn add(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn add(op: &Operation, inputs: &Inputs) -> u64 {
     if is_plain(op) { inputs[0].wrapping_add(inputs[1]) } else { each_lane(op, inputs, |a, b| a + b) }
 }
 
-pub(crate) fn sub(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn sub(op: &Operation, inputs: &Inputs) -> u64 {
     if is_plain(op) { inputs[0].wrapping_sub(inputs[1]) } else { each_lane(op, inputs, |a, b| a - b) }
 }
 
-pub(crate) fn neg(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn neg(op: &Operation, inputs: &Inputs) -> u64 {
     if is_plain(op) { inputs[0].wrapping_neg() } else { each_lane(op, inputs, |a, _| -a) }
 }
 
 /// The most negative number has no counterpart and stays as it is.
-pub(crate) fn abs(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn abs(op: &Operation, inputs: &Inputs) -> u64 {
     sign_extend(inputs[0], op.ty.bits()).unsigned_abs()
 }
 
-pub(crate) fn min(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn min(op: &Operation, inputs: &Inputs) -> u64 {
     if is_plain(op) { pick(inputs, is_less(op, inputs)) } else { each_lane(op, inputs, Ord::min) }
 }
 
-pub(crate) fn max(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn max(op: &Operation, inputs: &Inputs) -> u64 {
     if is_plain(op) { pick(inputs, !is_less(op, inputs)) } else { each_lane(op, inputs, Ord::max) }
 }
 
-fn is_less(op: &Op, inputs: &Inputs) -> bool {
+fn is_less(op: &Operation, inputs: &Inputs) -> bool {
     let bits = op.ty.bits();
     if op.ty.is_signed() {
         sign_extend(inputs[0], bits) < sign_extend(inputs[1], bits)
@@ -101,7 +101,7 @@ pub(super) fn product(signed: bool, bits: u32, a: u64, b: u64) -> u128 {
 }
 
 /// The part of the product that `.lo`, `.hi` or `.wide` asks for.
-fn part_of_product(op: &Op, inputs: &Inputs) -> u64 {
+fn part_of_product(op: &Operation, inputs: &Inputs) -> u64 {
     if op.has(Modifier::Lo) {
         return inputs[0].wrapping_mul(inputs[1]);
     }
@@ -110,16 +110,16 @@ fn part_of_product(op: &Op, inputs: &Inputs) -> u64 {
     if op.has(Modifier::Hi) { (all >> bits) as u64 } else { all as u64 }
 }
 
-pub(crate) fn mul(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn mul(op: &Operation, inputs: &Inputs) -> u64 {
     part_of_product(op, inputs)
 }
 
 /// With `.sat`, which only `mad.hi.sat.s32` has, the sum is what saturates.
-pub(crate) fn mad(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn mad(op: &Operation, inputs: &Inputs) -> u64 {
     add_third(op, part_of_product(op, inputs), inputs[2])
 }
 
-fn add_third(op: &Op, part: u64, third: u64) -> u64 {
+fn add_third(op: &Operation, part: u64, third: u64) -> u64 {
     if op.has(Modifier::Sat) {
         let sum = operand(op, part) + operand(op, third);
         return saturate(op.ty.is_signed(), op.ty.bits(), sum) as u64;
@@ -128,23 +128,23 @@ fn add_third(op: &Op, part: u64, third: u64) -> u64 {
 }
 
 /// Bits 31..0 or 47..16 of the product of the low 24 bits; what stands above them is ignored.
-pub(crate) fn mul24(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn mul24(op: &Operation, inputs: &Inputs) -> u64 {
     let all = product(op.ty.is_signed(), 24, inputs[0], inputs[1]);
     truncate(if op.has(Modifier::Hi) { (all >> 16) as u64 } else { all as u64 }, 32)
 }
 
-pub(crate) fn mad24(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn mad24(op: &Operation, inputs: &Inputs) -> u64 {
     add_third(op, mul24(op, inputs), inputs[2])
 }
 
-pub(crate) fn sad(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn sad(op: &Operation, inputs: &Inputs) -> u64 {
     let difference = (operand(op, inputs[0]) - operand(op, inputs[1])).unsigned_abs();
     (difference as u64).wrapping_add(inputs[2])
 }
 
 /// Rounds toward zero. The manual leaves division by zero to the machine, and says nothing of the most negative number divided by
 /// -1; machines give all ones for the one and the dividend for the other.
-pub(crate) fn div(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn div(op: &Operation, inputs: &Inputs) -> u64 {
     let bits = op.ty.bits();
     if op.ty.is_signed() {
         let divisor = sign_extend(inputs[1], bits);
@@ -154,7 +154,7 @@ pub(crate) fn div(op: &Op, inputs: &Inputs) -> u64 {
 }
 
 /// Has the sign of the dividend. For a divisor of zero, which the manual leaves to the machine, all ones.
-pub(crate) fn rem(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn rem(op: &Operation, inputs: &Inputs) -> u64 {
     let bits = op.ty.bits();
     if op.ty.is_signed() {
         let divisor = sign_extend(inputs[1], bits);
@@ -181,7 +181,7 @@ mod tests {
         (value & ((1_i128 << bits) - 1)) as u64
     }
 
-    fn check(function: fn(&Op, &Inputs) -> u64, text: &str, ty: &str, out_bits: u32, reference: Reference) {
+    fn check(function: fn(&Operation, &Inputs) -> u64, text: &str, ty: &str, out_bits: u32, reference: Reference) {
         let op = op(text);
         for (a, b) in pairs() {
             let expected = cut(out_bits, reference(int(ty, a), int(ty, b)));

@@ -1,6 +1,6 @@
 //! Narrow formats against their definition: a table of all their values.
 
-use crate::pure::testing::{op, run};
+use crate::testing::{op, run};
 
 /// All values that a format without a sign bit has: sign aside, an exponent and a fraction.
 fn table(exponent_bits: u32, fraction_bits: u32, count: u32) -> Vec<f64> {

@@ -1,7 +1,7 @@
 //! Approximate instructions against their bounds (manual: "Floating-Point Instructions"), over dense samples. What they are
 //! compared with is computed from series, not from the functions under test.
 
-use crate::pure::testing::{op, run};
+use crate::testing::{op, run};
 use half::{bf16, f16};
 
 /// e^x for |x| ≤ 1: its series.

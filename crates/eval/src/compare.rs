@@ -4,7 +4,7 @@
 //! the set of relations under which it holds: `le` holds for less and equal, `leu` for unordered too, `num` for all but unordered.
 
 use super::{sign_extend, truncate};
-use crate::op::{Inputs, ModifierSet, Op, Pair};
+use crate::{Inputs, ModifierSet, Operation, Pair};
 use broadloom_ptx::{Modifier, Type, TypeKind};
 use half::{bf16, f16};
 use std::cmp::Ordering;
@@ -75,7 +75,7 @@ fn float(ty: Type, ftz: bool, bits: u64) -> f64 {
 }
 
 /// How the two operands, or the lanes of them that start at bit `shift`, are related.
-fn relate(op: &Op, inputs: &Inputs, shift: u32) -> u8 {
+fn relate(op: &Operation, inputs: &Inputs, shift: u32) -> u8 {
     let ty = op.source_ty;
     let (a, b) = (inputs[0] >> shift, inputs[1] >> shift);
     match ty.kind() {
@@ -105,7 +105,7 @@ fn lane_bits(ty: Type) -> u32 {
 }
 
 /// A comparison combined with the third operand by the BoolOp, if there is one.
-fn combine(op: &Op, result: bool, third: u64) -> bool {
+fn combine(op: &Operation, result: bool, third: u64) -> bool {
     let third = third & 1 == 1;
     if op.has(Modifier::And) {
         result & third
@@ -143,7 +143,7 @@ pub(crate) fn setp(modifiers: &ModifierSet) -> Pair {
 
 /// Whether the operands stand in one of the relations, and whether they do not, each combined with the third operand; for pairs of
 /// floats, whether those of each lane do.
-fn setp_if<const RELATIONS: u8>(op: &Op, inputs: &Inputs) -> [u64; 2] {
+fn setp_if<const RELATIONS: u8>(op: &Operation, inputs: &Inputs) -> [u64; 2] {
     let first = relate(op, inputs, 0) & RELATIONS != 0;
     let second = if is_float_pair(op.source_ty) { relate(op, inputs, 16) & RELATIONS != 0 } else { !first };
     [first, second].map(|result| u64::from(combine(op, result, inputs[2])))
@@ -162,7 +162,7 @@ fn truth(ty: Type) -> u64 {
     }
 }
 
-pub(crate) fn set(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn set(op: &Operation, inputs: &Inputs) -> u64 {
     let relations = operator(&op.modifiers);
     let holds = |shift| combine(op, relate(op, inputs, shift) & relations != 0, inputs[2]);
     if op.source_ty.kind() != TypeKind::Packed {
@@ -173,12 +173,12 @@ pub(crate) fn set(op: &Op, inputs: &Inputs) -> u64 {
     (0..32).step_by(bits as usize).map(|shift| if holds(shift) { lane << shift } else { 0 }).sum()
 }
 
-pub(crate) fn selp(_op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn selp(_op: &Operation, inputs: &Inputs) -> u64 {
     if inputs[2] & 1 == 1 { inputs[0] } else { inputs[1] }
 }
 
 /// Minus zero, and with `.ftz` every negative subnormal, counts as zero; NaN is not at least zero.
-pub(crate) fn slct(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn slct(op: &Operation, inputs: &Inputs) -> u64 {
     let first = if op.source_ty.is_float() {
         float(op.source_ty, op.has(Modifier::Ftz), inputs[2]) >= 0.0
     } else {
@@ -192,7 +192,7 @@ mod tests {
     use super::super::testing::{op, pairs};
     use super::*;
 
-    fn run(op: &Op, inputs: &Inputs) -> [u64; 2] {
+    fn run(op: &Operation, inputs: &Inputs) -> [u64; 2] {
         setp(&op.modifiers)(op, inputs)
     }
 

@@ -5,10 +5,10 @@
 
 use super::arith::saturate;
 use super::{number, sign_extend, truncate};
-use crate::op::{Inputs, Op};
+use crate::{Inputs, Operation};
 use broadloom_ptx::Modifier;
 
-pub(crate) fn cvt(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn cvt(op: &Operation, inputs: &Inputs) -> u64 {
     let (signed, bits) = (op.ty.is_signed(), op.ty.bits());
     let value = number(op.source_ty.is_signed(), op.source_ty.bits(), inputs[0]);
     if op.has(Modifier::Sat) {
@@ -30,7 +30,7 @@ const PACKED: [(Modifier, bool, u32); 8] = [
 ];
 
 /// `a` above `b`, and above both the low bits of `c`, which has room only where the type is narrower than 16 bits.
-pub(crate) fn cvt_pack(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn cvt_pack(op: &Operation, inputs: &Inputs) -> u64 {
     let found = PACKED.iter().find(|(modifier, _, _)| op.has(*modifier));
     let (signed, bits) = found.map_or((true, 16), |(_, signed, bits)| (*signed, *bits));
     let narrow = |value: u64| truncate(saturate(signed, bits, i128::from(sign_extend(value, 32))) as u64, bits);

@@ -4,13 +4,13 @@
 //! manual, and rounded once to the type of the instruction. Operands and results go through `.ftz` as in exact instructions.
 
 use super::{Mode, half, lanes, quiet_nan_f64};
-use crate::op::{Inputs, Op};
-use crate::pure::soft::{Format, Number};
+use crate::soft::{Format, Number};
+use crate::{Inputs, Operation};
 use broadloom_ptx::{Modifier, Type};
 
 /// Applies a function in `f64` to each lane. The function gets no NaN.
 #[inline(always)]
-fn each(op: &Op, register: u64, function: impl Fn(f64) -> f64) -> u64 {
+fn each(op: &Operation, register: u64, function: impl Fn(f64) -> f64) -> u64 {
     let ftz = op.has(Modifier::Ftz);
     let flushed = |format: Format, bits: u64| if ftz { format.flushed(bits) } else { bits };
     if op.ty == Type::F32 {
@@ -32,7 +32,7 @@ fn each(op: &Op, register: u64, function: impl Fn(f64) -> f64) -> u64 {
 }
 
 /// `div.approx.f32`: the dividend times the reciprocal of the divisor, which is flushed where it would be subnormal.
-pub(super) fn div(op: &Op, inputs: &Inputs) -> u64 {
+pub(super) fn div(op: &Operation, inputs: &Inputs) -> u64 {
     const FORMAT: Format = Format::F32;
     /// 2^126.
     const LARGE: u64 = 0x7e80_0000;
@@ -84,7 +84,7 @@ fn inverse_root(value: f64) -> f64 {
     value.sqrt().recip()
 }
 
-pub(crate) fn rsqrt(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn rsqrt(op: &Operation, inputs: &Inputs) -> u64 {
     if op.ty != Type::F64 {
         each(op, inputs[0], inverse_root)
     } else if op.has(Modifier::Ftz) {
@@ -94,22 +94,22 @@ pub(crate) fn rsqrt(op: &Op, inputs: &Inputs) -> u64 {
     }
 }
 
-pub(crate) fn sin(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn sin(op: &Operation, inputs: &Inputs) -> u64 {
     each(op, inputs[0], f64::sin)
 }
 
-pub(crate) fn cos(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn cos(op: &Operation, inputs: &Inputs) -> u64 {
     each(op, inputs[0], f64::cos)
 }
 
-pub(crate) fn lg2(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn lg2(op: &Operation, inputs: &Inputs) -> u64 {
     each(op, inputs[0], f64::log2)
 }
 
-pub(crate) fn ex2(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn ex2(op: &Operation, inputs: &Inputs) -> u64 {
     each(op, inputs[0], f64::exp2)
 }
 
-pub(crate) fn tanh(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn tanh(op: &Operation, inputs: &Inputs) -> u64 {
     each(op, inputs[0], f64::tanh)
 }

@@ -33,7 +33,7 @@ fn logic_agrees_bit_by_bit() {
     assert_eq!(cnot(&op("cnot.b32"), &[0x8000_0000, 0, 0, 0, 0, 0]), 0);
 }
 
-fn op_lop3() -> Op {
+fn op_lop3() -> Operation {
     op("lop3.b32")
 }
 

@@ -1,8 +1,8 @@
 //! `add`, `sub`, `mul`, `fma`, `mad`, `div`, `rcp`, `sqrt`.
 
 use super::{Mode, approx, half, lanes, mixed, quiet_nan_f64};
-use crate::op::{Inputs, Op};
-use crate::pure::soft::{Format, Number, Rounding};
+use crate::soft::{Format, Number, Rounding};
+use crate::{Inputs, Operation};
 use broadloom_ptx::{Modifier, Type};
 
 /// Applies an operation to the lanes of an instruction: as the host has it where it rounds to nearest, else exactly. Halves are
@@ -10,7 +10,7 @@ use broadloom_ptx::{Modifier, Type};
 /// the order in which NaN operands of `f64` are handed on.
 #[inline(always)]
 fn apply<const N: usize>(
-    op: &Op,
+    op: &Operation,
     inputs: &Inputs,
     first: [usize; N],
     host32: impl Fn([f32; N]) -> f32,
@@ -99,21 +99,21 @@ fn double<const N: usize>(
     if result.is_nan() { Format::F64.canonical_nan() } else { result.to_bits() }
 }
 
-pub(crate) fn add(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn add(op: &Operation, inputs: &Inputs) -> u64 {
     if op.source_ty != op.ty {
         return mixed::add(op, inputs);
     }
     apply(op, inputs, [1, 0], |[a, b]| a + b, |[a, b]| a + b, |[a, b], rounding| a.add(b, rounding))
 }
 
-pub(crate) fn sub(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn sub(op: &Operation, inputs: &Inputs) -> u64 {
     if op.source_ty != op.ty {
         return mixed::sub(op, inputs);
     }
     apply(op, inputs, [1, 0], |[a, b]| a - b, |[a, b]| a - b, |[a, b], rounding| a.add(b.negated(), rounding))
 }
 
-pub(crate) fn mul(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn mul(op: &Operation, inputs: &Inputs) -> u64 {
     if op.source_ty != op.ty || op.third_ty != op.ty {
         return mixed::mul(op, inputs);
     }
@@ -121,7 +121,7 @@ pub(crate) fn mul(op: &Op, inputs: &Inputs) -> u64 {
 }
 
 /// `fma`, and `mad` on floats, which is the same.
-pub(crate) fn fma(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn fma(op: &Operation, inputs: &Inputs) -> u64 {
     if op.source_ty != op.ty || op.third_ty != op.ty {
         return mixed::fma(op, inputs);
     }
@@ -140,7 +140,7 @@ pub(crate) fn fma(op: &Op, inputs: &Inputs) -> u64 {
 /// result zero where a factor is it.
 const OUT_OF_BOUNDS: u64 = 0x7ff7;
 
-fn fma_oob(op: &Op, inputs: &Inputs) -> u64 {
+fn fma_oob(op: &Operation, inputs: &Inputs) -> u64 {
     let (lanes, mode) = (lanes(op), Mode::of(op));
     lanes.make(|lane| {
         let operands @ [a, b, _] = [0, 1, 2].map(|index| lanes.get(inputs[index], lane));
@@ -151,7 +151,7 @@ fn fma_oob(op: &Op, inputs: &Inputs) -> u64 {
     })
 }
 
-pub(crate) fn div(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn div(op: &Operation, inputs: &Inputs) -> u64 {
     if op.has(Modifier::Approx) {
         return approx::div(op, inputs);
     }
@@ -159,7 +159,7 @@ pub(crate) fn div(op: &Op, inputs: &Inputs) -> u64 {
     apply(op, inputs, [0, 1], |[a, b]| a / b, |[a, b]| a / b, |[a, b], _| a.div(b))
 }
 
-pub(crate) fn rcp(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn rcp(op: &Operation, inputs: &Inputs) -> u64 {
     if op.has(Modifier::Approx) && op.ty == Type::F64 {
         return approx::rcp_f64(inputs[0]);
     }
@@ -168,7 +168,7 @@ pub(crate) fn rcp(op: &Op, inputs: &Inputs) -> u64 {
     apply(op, inputs, [0], |[a]| a.recip(), |[a]| a.recip(), |[a], _| one.div(a))
 }
 
-pub(crate) fn sqrt(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn sqrt(op: &Operation, inputs: &Inputs) -> u64 {
     // `.approx` may be off by a factor of 1 + 2^-23; it is correctly rounded here.
     apply(op, inputs, [0], |[a]| a.sqrt(), |[a]| a.sqrt(), |[a], _| a.sqrt())
 }

@@ -1,8 +1,8 @@
 //! `min` and `max` of two or three floats.
 
 use super::{lanes, quiet_nan_f64};
-use crate::op::{Arg, Inputs, Op};
-use crate::pure::soft::Format;
+use crate::soft::Format;
+use crate::{Inputs, Operation};
 use broadloom_ptx::{Modifier, Type};
 
 /// A number whose order is that of the values; -0 lies below +0.
@@ -39,7 +39,7 @@ impl Choice {
 }
 
 #[inline(always)]
-fn choose(op: &Op, inputs: &Inputs, largest: bool) -> u64 {
+fn choose(op: &Operation, inputs: &Inputs, largest: bool) -> u64 {
     // The formats of most kernels are known where their code is made.
     if op.ty == Type::F32 {
         of_format(op, Format::F32, largest, |index| inputs[index])
@@ -52,12 +52,12 @@ fn choose(op: &Op, inputs: &Inputs, largest: bool) -> u64 {
 }
 
 #[inline(always)]
-fn of_format(op: &Op, format: Format, largest: bool, input: impl Fn(usize) -> u64) -> u64 {
+fn of_format(op: &Operation, format: Format, largest: bool, input: impl Fn(usize) -> u64) -> u64 {
     let choice = Choice { format, largest, nan: op.has(Modifier::NaN) };
     let ftz = op.has(Modifier::Ftz);
     let operand = |index: usize| if ftz { format.flushed(input(index)) } else { input(index) };
     let (a, b) = (operand(0), operand(1));
-    let three = matches!(op.reads.get(2), Some(arg) if *arg != Arg::Sink);
+    let three = op.inputs > 2;
     if !op.has(Modifier::Abs) {
         let result = choice.of_two(a, b);
         return if three { choice.of_two(result, operand(2)) } else { result };
@@ -70,10 +70,10 @@ fn of_format(op: &Op, format: Format, largest: bool, input: impl Fn(usize) -> u6
     if op.has(Modifier::Xorsign) && !format.is_nan(result) { result | (a ^ b) & format.sign_bit() } else { result }
 }
 
-pub(crate) fn min(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn min(op: &Operation, inputs: &Inputs) -> u64 {
     choose(op, inputs, false)
 }
 
-pub(crate) fn max(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn max(op: &Operation, inputs: &Inputs) -> u64 {
     choose(op, inputs, true)
 }

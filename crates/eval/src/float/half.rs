@@ -1,6 +1,6 @@
 //! `f16` and `bf16` by way of the host's `f64`: quicker than exact arithmetic, and the same.
 
-use crate::pure::soft::Format;
+use crate::soft::Format;
 
 /// The value of a half. NaN is any NaN.
 #[inline(always)]

@@ -5,9 +5,8 @@
 
 use super::arith::saturate;
 use super::compare::{operator, relation};
-use super::video::selector;
 use super::{number, truncate};
-use crate::op::{Inputs, Op};
+use crate::{Inputs, Operation};
 use broadloom_ptx::{Modifier, Selector, Type};
 
 /// Which lane of the pair of words each lane of a source comes from; `first` is where the source's own word starts.
@@ -33,7 +32,7 @@ fn is_written(selector: Option<Selector>, lane: u32) -> bool {
 
 /// Runs an instruction of `LANES` lanes whose sources have the types `a` and `b` and whose lanes have the sign of `result`.
 fn each_lane<const LANES: u32>(
-    op: &Op,
+    op: &Operation,
     inputs: &Inputs,
     [a, b]: [Type; 2],
     signed: bool,
@@ -42,12 +41,12 @@ fn each_lane<const LANES: u32>(
     let bits = 32 / LANES;
     let pair = truncate(inputs[1], 32) << 32 | truncate(inputs[0], 32);
     let source = |index: usize, ty: Type, lane: u32| {
-        let lane = picks(selector(op.reads.get(index)), index as u32 * LANES, lane);
+        let lane = picks(op.from[index].selector, index as u32 * LANES, lane);
         number(ty.is_signed(), bits, pair >> (lane * bits))
     };
     let mut sum = inputs[2];
     let mut merged = truncate(inputs[2], 32);
-    for lane in (0..LANES).filter(|lane| is_written(selector(op.writes.first()), *lane)) {
+    for lane in (0..LANES).filter(|lane| is_written(op.into.selector, *lane)) {
         let mut result = apply(source(0, a, lane), source(1, b, lane));
         if op.has(Modifier::Sat) {
             result = saturate(signed, bits, result);
@@ -60,50 +59,51 @@ fn each_lane<const LANES: u32>(
 }
 
 /// `vop.dtype.atype.btype`
-fn arithmetic<const LANES: u32>(op: &Op, inputs: &Inputs, apply: impl Fn(i128, i128) -> i128) -> u64 {
+fn arithmetic<const LANES: u32>(op: &Operation, inputs: &Inputs, apply: impl Fn(i128, i128) -> i128) -> u64 {
     each_lane::<LANES>(op, inputs, [op.source_ty, op.third_ty], op.ty.is_signed(), apply)
 }
 
-pub(crate) fn vadd<const LANES: u32>(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn vadd<const LANES: u32>(op: &Operation, inputs: &Inputs) -> u64 {
     arithmetic::<LANES>(op, inputs, |a, b| a + b)
 }
 
-pub(crate) fn vsub<const LANES: u32>(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn vsub<const LANES: u32>(op: &Operation, inputs: &Inputs) -> u64 {
     arithmetic::<LANES>(op, inputs, |a, b| a - b)
 }
 
 /// Halves are rounded away from zero.
-pub(crate) fn vavrg<const LANES: u32>(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn vavrg<const LANES: u32>(op: &Operation, inputs: &Inputs) -> u64 {
     arithmetic::<LANES>(op, inputs, |a, b| (a + b + i128::from(a + b >= 0)) >> 1)
 }
 
-pub(crate) fn vabsdiff<const LANES: u32>(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn vabsdiff<const LANES: u32>(op: &Operation, inputs: &Inputs) -> u64 {
     arithmetic::<LANES>(op, inputs, |a, b| (a - b).abs())
 }
 
-pub(crate) fn vmin<const LANES: u32>(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn vmin<const LANES: u32>(op: &Operation, inputs: &Inputs) -> u64 {
     arithmetic::<LANES>(op, inputs, Ord::min)
 }
 
-pub(crate) fn vmax<const LANES: u32>(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn vmax<const LANES: u32>(op: &Operation, inputs: &Inputs) -> u64 {
     arithmetic::<LANES>(op, inputs, Ord::max)
 }
 
 /// `vset.atype.btype.cmp`: a lane is 1 where the comparison holds.
-pub(crate) fn vset<const LANES: u32>(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn vset<const LANES: u32>(op: &Operation, inputs: &Inputs) -> u64 {
     let relations = operator(&op.modifiers);
     each_lane::<LANES>(op, inputs, [op.ty, op.source_ty], false, |a, b| i128::from(relation(a, b) & relations != 0))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{op, pairs, part};
+    use super::super::testing::{op, pairs};
     use super::*;
+    use crate::operation::Part;
 
-    fn op_with(text: &str, into: Option<Selector>, from: [Option<Selector>; 2]) -> Op {
+    fn op_with(text: &str, into: Option<Selector>, from: [Option<Selector>; 2]) -> Operation {
         let mut op = op(text);
-        op.writes = Box::new([part(into, false)]);
-        op.reads = Box::new([part(from[0], false), part(from[1], false), part(None, false)]);
+        op.into.selector = into;
+        op.from = [from[0], from[1], None].map(|selector| Part { selector, negated: false });
         op
     }
 
@@ -117,7 +117,7 @@ mod tests {
             let c = a ^ (b << 7);
             let (x, y) = ((a as u32).to_le_bytes(), (b as u32).to_le_bytes());
             let bytes = |lane: fn(u8, u8) -> u8| u32::from_le_bytes(std::array::from_fn(|i| lane(x[i], y[i])));
-            let run = |function: fn(&Op, &Inputs) -> u64, text: &str| {
+            let run = |function: fn(&Operation, &Inputs) -> u64, text: &str| {
                 function(&op_with(text, None, [None, None]), &inputs(a, b, c)) as u32
             };
             assert_eq!(run(vadd::<4>, "vadd4.u32.u32.u32"), bytes(u8::wrapping_add));

@@ -2,8 +2,7 @@
 //! of packed and mixed types.
 
 use super::*;
-use crate::op::Arg;
-use crate::pure::testing::{op, run};
+use crate::testing::{op, run};
 
 /// Corner values of a format, and pseudo-random ones with exponents near one and anywhere.
 fn values(format: Format, count: u64) -> Vec<u64> {
@@ -209,7 +208,7 @@ fn the_smaller_and_the_larger() {
 fn three_operands() {
     let three = |text: &str| {
         let mut op = op(text);
-        op.reads = Box::new([Arg::Imm(0), Arg::Imm(0), Arg::Imm(0)]);
+        op.inputs = 3;
         op
     };
     let operands = [0x4000_0000, 0xc080_0000, 0x3f80_0000];

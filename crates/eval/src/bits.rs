@@ -1,26 +1,26 @@
 //! Logic, shifts and bit fields (manual: "Logic and Shift Instructions", "Integer Arithmetic Instructions").
 
 use super::{number, sign_extend, truncate};
-use crate::op::{Inputs, Op};
+use crate::{Inputs, Operation};
 use broadloom_ptx::Modifier;
 
-pub(crate) fn and(_op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn and(_op: &Operation, inputs: &Inputs) -> u64 {
     inputs[0] & inputs[1]
 }
 
-pub(crate) fn or(_op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn or(_op: &Operation, inputs: &Inputs) -> u64 {
     inputs[0] | inputs[1]
 }
 
-pub(crate) fn xor(_op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn xor(_op: &Operation, inputs: &Inputs) -> u64 {
     inputs[0] ^ inputs[1]
 }
 
-pub(crate) fn not(_op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn not(_op: &Operation, inputs: &Inputs) -> u64 {
     !inputs[0]
 }
 
-pub(crate) fn cnot(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn cnot(op: &Operation, inputs: &Inputs) -> u64 {
     u64::from(truncate(inputs[0], op.ty.bits()) == 0)
 }
 
@@ -35,25 +35,25 @@ fn look_up(inputs: &Inputs) -> u64 {
     truncate(result, 32)
 }
 
-pub(crate) fn lop3(_op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn lop3(_op: &Operation, inputs: &Inputs) -> u64 {
     look_up(inputs)
 }
 
 /// With a BoolOp: the result, and whether it is not zero, combined with a predicate.
-pub(crate) fn lop3_bool(op: &Op, inputs: &Inputs) -> [u64; 2] {
+pub(crate) fn lop3_bool(op: &Operation, inputs: &Inputs) -> [u64; 2] {
     let result = look_up(inputs);
     let some = u64::from(result != 0);
     [result, if op.has(Modifier::And) { some & inputs[4] } else { some | inputs[4] }]
 }
 
 /// Shifts by the width or more give zero: the amount is clamped, not wrapped.
-pub(crate) fn shl(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn shl(op: &Operation, inputs: &Inputs) -> u64 {
     let amount = inputs[1] & 0xffff_ffff;
     if amount >= u64::from(op.ty.bits()) { 0 } else { inputs[0] << amount }
 }
 
 /// Shifts by the width or more give zero, or the sign in all bits.
-pub(crate) fn shr(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn shr(op: &Operation, inputs: &Inputs) -> u64 {
     let bits = op.ty.bits();
     let amount = (inputs[1] & 0xffff_ffff).min(u64::from(bits));
     if op.ty.is_signed() {
@@ -63,24 +63,24 @@ pub(crate) fn shr(op: &Op, inputs: &Inputs) -> u64 {
 }
 
 /// The pair is `b` above `a`; a left shift gives its high word, a right shift its low word.
-pub(crate) fn shf(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn shf(op: &Operation, inputs: &Inputs) -> u64 {
     let pair = truncate(inputs[1], 32) << 32 | truncate(inputs[0], 32);
     let amount = truncate(inputs[2], 32);
     let amount = if op.has(Modifier::Clamp) { amount.min(32) } else { amount & 31 };
     if op.has(Modifier::L) { (pair << amount) >> 32 } else { pair >> amount }
 }
 
-pub(crate) fn popc(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn popc(op: &Operation, inputs: &Inputs) -> u64 {
     u64::from(truncate(inputs[0], op.ty.bits()).count_ones())
 }
 
-pub(crate) fn clz(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn clz(op: &Operation, inputs: &Inputs) -> u64 {
     let bits = op.ty.bits();
     u64::from(truncate(inputs[0], bits).leading_zeros() - (64 - bits))
 }
 
 /// All ones when every bit equals the sign.
-pub(crate) fn bfind(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn bfind(op: &Operation, inputs: &Inputs) -> u64 {
     let bits = op.ty.bits();
     let extended = sign_extend(inputs[0], bits);
     let value = if op.ty.is_signed() && extended < 0 { !extended as u64 } else { truncate(inputs[0], bits) };
@@ -92,7 +92,7 @@ pub(crate) fn bfind(op: &Op, inputs: &Inputs) -> u64 {
 }
 
 /// The manual leaves a base beyond 31 undefined: no bit is found there.
-pub(crate) fn fns(_op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn fns(_op: &Operation, inputs: &Inputs) -> u64 {
     let (mask, base) = (truncate(inputs[0], 32), truncate(inputs[1], 32) as i64);
     let offset = sign_extend(inputs[2], 32);
     let is_set = |position: &i64| mask >> position & 1 == 1;
@@ -105,13 +105,13 @@ pub(crate) fn fns(_op: &Op, inputs: &Inputs) -> u64 {
     found.map_or(0xffff_ffff, |position| position as u64)
 }
 
-pub(crate) fn brev(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn brev(op: &Operation, inputs: &Inputs) -> u64 {
     inputs[0].reverse_bits() >> (64 - op.ty.bits())
 }
 
 /// Position and length count modulo 256. Above the field stands its sign: its top bit, or that of the operand where the field
 /// reaches beyond it.
-pub(crate) fn bfe(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn bfe(op: &Operation, inputs: &Inputs) -> u64 {
     let (signed, position, length) = (op.ty.is_signed(), inputs[1] as u8, inputs[2] as u8);
     if length == 0 {
         return 0;
@@ -121,7 +121,7 @@ pub(crate) fn bfe(op: &Op, inputs: &Inputs) -> u64 {
 }
 
 /// Position and length count modulo 256; bits beyond the width are dropped.
-pub(crate) fn bfi(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn bfi(op: &Operation, inputs: &Inputs) -> u64 {
     let [a, b, position, length, _, _] = *inputs;
     let (position, length) = (u32::from(position as u8), u32::from(length as u8));
     if position >= op.ty.bits() {
@@ -131,7 +131,7 @@ pub(crate) fn bfi(op: &Op, inputs: &Inputs) -> u64 {
     (a << position & field) | (b & !field)
 }
 
-pub(crate) fn szext(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn szext(op: &Operation, inputs: &Inputs) -> u64 {
     let amount = truncate(inputs[1], 32);
     if amount >= 32 && op.has(Modifier::Clamp) {
         return inputs[0];
@@ -145,7 +145,7 @@ pub(crate) fn szext(op: &Op, inputs: &Inputs) -> u64 {
 
 /// Ones that reach beyond bit 31 are dropped. With `.clamp`, a position beyond 31 gives no ones and a length beyond 31 all above the
 /// position.
-pub(crate) fn bmsk(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn bmsk(op: &Operation, inputs: &Inputs) -> u64 {
     let (position, length) = (truncate(inputs[0], 32), truncate(inputs[1], 32));
     let clamp = op.has(Modifier::Clamp);
     if clamp && position >= 32 {
@@ -161,7 +161,7 @@ fn byte(inputs: &Inputs, index: u32) -> u64 {
     pair >> (index * 8) & 0xff
 }
 
-pub(crate) fn prmt(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn prmt(op: &Operation, inputs: &Inputs) -> u64 {
     let control = inputs[2] as u32 & 3;
     let source: &dyn Fn(u32) -> u32 = if op.has(Modifier::F4e) {
         &|lane| control + lane

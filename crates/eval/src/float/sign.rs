@@ -1,13 +1,13 @@
 //! `abs`, `neg`, `copysign`, `testp`: instructions on the sign and the class of a value.
 
 use super::{Lanes, lanes, quiet_nan_f64};
-use crate::op::{Inputs, Op};
-use crate::pure::soft::Format;
+use crate::soft::Format;
+use crate::{Inputs, Operation};
 use broadloom_ptx::{Modifier, Type};
 
 /// Applies a function of the bits to each lane that is not NaN.
 #[inline(always)]
-fn each(op: &Op, register: u64, change: impl Fn(Format, u64) -> u64) -> u64 {
+fn each(op: &Operation, register: u64, change: impl Fn(Format, u64) -> u64) -> u64 {
     if op.ty == Type::F32 {
         of_format(op, Format::F32, register, &change)
     } else if op.ty == Type::F64 {
@@ -19,7 +19,7 @@ fn each(op: &Op, register: u64, change: impl Fn(Format, u64) -> u64) -> u64 {
 }
 
 #[inline(always)]
-fn of_format(op: &Op, format: Format, bits: u64, change: &impl Fn(Format, u64) -> u64) -> u64 {
+fn of_format(op: &Operation, format: Format, bits: u64, change: &impl Fn(Format, u64) -> u64) -> u64 {
     let bits = if op.has(Modifier::Ftz) { format.flushed(bits) } else { bits };
     match format.is_nan(bits) {
         // A NaN of `f64` passes through, its sign too.
@@ -29,21 +29,21 @@ fn of_format(op: &Op, format: Format, bits: u64, change: &impl Fn(Format, u64) -
     }
 }
 
-pub(crate) fn abs(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn abs(op: &Operation, inputs: &Inputs) -> u64 {
     each(op, inputs[0], |format, bits| bits & !format.sign_bit())
 }
 
-pub(crate) fn neg(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn neg(op: &Operation, inputs: &Inputs) -> u64 {
     each(op, inputs[0], |format, bits| bits ^ format.sign_bit())
 }
 
 /// Works on bits: NaNs keep their payload.
-pub(crate) fn copysign(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn copysign(op: &Operation, inputs: &Inputs) -> u64 {
     let sign = lanes(op).format.sign_bit();
     inputs[0] & sign | inputs[1] & !sign
 }
 
-pub(crate) fn testp(op: &Op, inputs: &Inputs) -> u64 {
+pub(crate) fn testp(op: &Operation, inputs: &Inputs) -> u64 {
     let Lanes { format, .. } = lanes(op);
     let bits = inputs[0];
     let finite = !format.is_nan(bits) && !format.is_infinite(bits);

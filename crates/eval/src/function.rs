@@ -1,0 +1,316 @@
+//! Which instruction is which function: one line each.
+
+use crate::float::{self, approx, order, sign};
+use crate::{Inputs, Operation, arith, bits, carry, compare, convert_float, convert_int, dot, truncate, video, video_simd};
+use broadloom_ptx::{Modifier, Opcode};
+
+/// A pure instruction with one result.
+pub type One = fn(&Operation, &Inputs) -> u64;
+/// A pure instruction with two results (`d|p`); where the second is not asked for, it is thrown away.
+pub type Pair = fn(&Operation, &Inputs) -> [u64; 2];
+/// An instruction of a carry chain: the carry flag goes in, and comes out.
+pub type Carry = fn(&Operation, &Inputs, bool) -> (u64, bool);
+
+/// What an instruction computes. The [`Operation`] goes along, for types and modifiers that the function looks at.
+#[derive(Clone, Copy, Debug)]
+pub enum Function {
+    /// One result.
+    One(One),
+    /// Two results.
+    Pair(Pair),
+    /// One result and the carry flag, which is kept when [`Operation::writes_carry`] says so.
+    Carry(Carry),
+}
+
+/// What an instruction has computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// One result.
+    One(u64),
+    /// Two results.
+    Pair([u64; 2]),
+    /// One result and the carry flag behind the instruction.
+    Carry(u64, bool),
+}
+
+impl Outcome {
+    /// The low bits of the first result.
+    pub fn low(self, bits: u32) -> u64 {
+        match self {
+            Outcome::One(value) | Outcome::Pair([value, _]) | Outcome::Carry(value, _) => truncate(value, bits),
+        }
+    }
+}
+
+impl Operation {
+    /// The function that it is of its inputs; `None` when it is more than that: when it needs memory, other threads, the machine, or
+    /// goes elsewhere.
+    pub fn function(&self) -> Option<Function> {
+        function(self)
+    }
+
+    /// What it gives for some inputs and the carry flag, or `None` as [`Operation::function`].
+    pub fn evaluate(&self, inputs: &Inputs, carry: bool) -> Option<Outcome> {
+        Some(match self.function()? {
+            Function::One(run) => Outcome::One(run(self, inputs)),
+            Function::Pair(run) => Outcome::Pair(run(self, inputs)),
+            Function::Carry(run) => {
+                let (value, flag) = run(self, inputs, carry);
+                Outcome::Carry(value, if self.writes_carry() { flag } else { carry })
+            }
+        })
+    }
+}
+
+fn function(op: &Operation) -> Option<Function> {
+    Some(match op.opcode {
+        Opcode::Add => of_numbers(op, arith::add, float::arith::add),
+        Opcode::Sub => of_numbers(op, arith::sub, float::arith::sub),
+        Opcode::Mul => of_numbers(op, arith::mul, float::arith::mul),
+        Opcode::Mad if op.has(Modifier::Cc) => Function::Carry(carry::mad_cc),
+        Opcode::Mad => of_numbers(op, arith::mad, float::arith::fma),
+        Opcode::Div => of_numbers(op, arith::div, float::arith::div),
+        Opcode::Abs => of_numbers(op, arith::abs, sign::abs),
+        Opcode::Neg => of_numbers(op, arith::neg, sign::neg),
+        Opcode::Min => of_numbers(op, arith::min, order::min),
+        Opcode::Max => of_numbers(op, arith::max, order::max),
+
+        Opcode::Fma => Function::One(float::arith::fma),
+        Opcode::Rcp => Function::One(float::arith::rcp),
+        Opcode::Sqrt => Function::One(float::arith::sqrt),
+        Opcode::Rsqrt => Function::One(approx::rsqrt),
+        Opcode::Sin => Function::One(approx::sin),
+        Opcode::Cos => Function::One(approx::cos),
+        Opcode::Lg2 => Function::One(approx::lg2),
+        Opcode::Ex2 => Function::One(approx::ex2),
+        Opcode::Tanh => Function::One(approx::tanh),
+        Opcode::Testp => Function::One(sign::testp),
+        Opcode::Copysign => Function::One(sign::copysign),
+
+        Opcode::Rem => Function::One(arith::rem),
+        Opcode::Sad => Function::One(arith::sad),
+        Opcode::Mul24 => Function::One(arith::mul24),
+        Opcode::Mad24 => Function::One(arith::mad24),
+        Opcode::Dp4a => Function::One(dot::dp4a),
+        Opcode::Dp2a => Function::One(dot::dp2a),
+        Opcode::Clmad => Function::One(dot::clmad),
+
+        Opcode::AddCc => Function::Carry(carry::add_cc),
+        Opcode::Addc => Function::Carry(carry::addc),
+        Opcode::SubCc => Function::Carry(carry::sub_cc),
+        Opcode::Subc => Function::Carry(carry::subc),
+        Opcode::Madc => Function::Carry(carry::madc),
+
+        Opcode::Setp => Function::Pair(compare::setp(&op.modifiers)),
+        Opcode::Set => Function::One(compare::set),
+        Opcode::Selp => Function::One(compare::selp),
+        Opcode::Slct => Function::One(compare::slct),
+
+        Opcode::And => Function::One(bits::and),
+        Opcode::Or => Function::One(bits::or),
+        Opcode::Xor => Function::One(bits::xor),
+        Opcode::Not => Function::One(bits::not),
+        Opcode::Cnot => Function::One(bits::cnot),
+        Opcode::Lop3 if op.results == 2 => Function::Pair(bits::lop3_bool),
+        Opcode::Lop3 => Function::One(bits::lop3),
+        Opcode::Shl => Function::One(bits::shl),
+        Opcode::Shr => Function::One(bits::shr),
+        Opcode::Shf => Function::One(bits::shf),
+        Opcode::Popc => Function::One(bits::popc),
+        Opcode::Clz => Function::One(bits::clz),
+        Opcode::Bfind => Function::One(bits::bfind),
+        Opcode::Fns => Function::One(bits::fns),
+        Opcode::Brev => Function::One(bits::brev),
+        Opcode::Bfe => Function::One(bits::bfe),
+        Opcode::Bfi => Function::One(bits::bfi),
+        Opcode::Szext => Function::One(bits::szext),
+        Opcode::Bmsk => Function::One(bits::bmsk),
+        Opcode::Prmt => Function::One(bits::prmt),
+
+        Opcode::Cvt if op.ty.is_integer() && op.source_ty.is_integer() => Function::One(convert_int::cvt),
+        Opcode::Cvt => Function::One(convert_float::cvt(op)),
+        Opcode::CvtPack => Function::One(convert_int::cvt_pack),
+
+        Opcode::Vadd => Function::One(video::vadd),
+        Opcode::Vsub => Function::One(video::vsub),
+        Opcode::Vabsdiff => Function::One(video::vabsdiff),
+        Opcode::Vmin => Function::One(video::vmin),
+        Opcode::Vmax => Function::One(video::vmax),
+        Opcode::Vshl => Function::One(video::vshl),
+        Opcode::Vshr => Function::One(video::vshr),
+        Opcode::Vmad => Function::One(video::vmad),
+        Opcode::Vset => Function::One(video::vset),
+        Opcode::Vadd2 => Function::One(video_simd::vadd::<2>),
+        Opcode::Vsub2 => Function::One(video_simd::vsub::<2>),
+        Opcode::Vavrg2 => Function::One(video_simd::vavrg::<2>),
+        Opcode::Vabsdiff2 => Function::One(video_simd::vabsdiff::<2>),
+        Opcode::Vmin2 => Function::One(video_simd::vmin::<2>),
+        Opcode::Vmax2 => Function::One(video_simd::vmax::<2>),
+        Opcode::Vset2 => Function::One(video_simd::vset::<2>),
+        Opcode::Vadd4 => Function::One(video_simd::vadd::<4>),
+        Opcode::Vsub4 => Function::One(video_simd::vsub::<4>),
+        Opcode::Vavrg4 => Function::One(video_simd::vavrg::<4>),
+        Opcode::Vabsdiff4 => Function::One(video_simd::vabsdiff::<4>),
+        Opcode::Vmin4 => Function::One(video_simd::vmin::<4>),
+        Opcode::Vmax4 => Function::One(video_simd::vmax::<4>),
+        Opcode::Vset4 => Function::One(video_simd::vset::<4>),
+
+        Opcode::Mov
+        | Opcode::Ld
+        | Opcode::Ldu
+        | Opcode::St
+        | Opcode::Atom
+        | Opcode::Red
+        | Opcode::Cvta
+        | Opcode::CvtaTo
+        | Opcode::Isspacep
+        | Opcode::Bra
+        | Opcode::BrxIdx
+        | Opcode::Call
+        | Opcode::Ret
+        | Opcode::Exit
+        | Opcode::Trap
+        | Opcode::Bar
+        | Opcode::Barrier
+        | Opcode::ShflSync
+        | Opcode::Shfl
+        | Opcode::VoteSync
+        | Opcode::Vote
+        | Opcode::MatchAnySync
+        | Opcode::MatchAllSync
+        | Opcode::ReduxSync
+        | Opcode::ElectSync
+        | Opcode::Activemask
+        | Opcode::BarWarpSync
+        | Opcode::Membar
+        | Opcode::MembarProxy
+        | Opcode::Fence
+        | Opcode::FenceProxy
+        | Opcode::Prefetch
+        | Opcode::Prefetchu
+        | Opcode::Applypriority
+        | Opcode::Discard
+        | Opcode::CreatepolicyRange
+        | Opcode::CreatepolicyFractional
+        | Opcode::CreatepolicyCvt
+        | Opcode::Nanosleep
+        | Opcode::Pmevent
+        | Opcode::Setmaxnreg
+        | Opcode::Griddepcontrol
+        | Opcode::Brkpt
+        | Opcode::Stacksave
+        | Opcode::Stackrestore
+        | Opcode::Alloca
+        | Opcode::Tex
+        | Opcode::Tld4
+        | Opcode::Txq
+        | Opcode::Istypep
+        | Opcode::Suld
+        | Opcode::Sust
+        | Opcode::Sured
+        | Opcode::Suq
+        | Opcode::Mma
+        | Opcode::Ldmatrix
+        | Opcode::Stmatrix
+        | Opcode::Movmatrix
+        | Opcode::WmmaLoad
+        | Opcode::WmmaStore
+        | Opcode::WmmaMma
+        | Opcode::WgmmaMmaAsync
+        | Opcode::WgmmaMmaAsyncSp
+        | Opcode::WgmmaFence
+        | Opcode::WgmmaCommitGroup
+        | Opcode::WgmmaWaitGroup
+        | Opcode::Tcgen05Alloc
+        | Opcode::Tcgen05Dealloc
+        | Opcode::Tcgen05RelinquishAllocPermit
+        | Opcode::Tcgen05Ld
+        | Opcode::Tcgen05LdRed
+        | Opcode::Tcgen05St
+        | Opcode::Tcgen05WaitLd
+        | Opcode::Tcgen05WaitSt
+        | Opcode::Tcgen05Cp
+        | Opcode::Tcgen05Shift
+        | Opcode::Tcgen05FenceBeforeThreadSync
+        | Opcode::Tcgen05FenceAfterThreadSync
+        | Opcode::Tcgen05Commit
+        | Opcode::Tcgen05Mma
+        | Opcode::Tcgen05MmaSp
+        | Opcode::Tcgen05MmaWs
+        | Opcode::Tcgen05MmaWsSp
+        | Opcode::MbarrierInit
+        | Opcode::MbarrierInval
+        | Opcode::MbarrierExpectTx
+        | Opcode::MbarrierCompleteTx
+        | Opcode::MbarrierArrive
+        | Opcode::MbarrierArriveDrop
+        | Opcode::MbarrierTestWait
+        | Opcode::MbarrierTryWait
+        | Opcode::MbarrierPendingCount
+        | Opcode::MbarrierCheckLayout
+        | Opcode::CpAsync
+        | Opcode::CpAsyncCommitGroup
+        | Opcode::CpAsyncWaitGroup
+        | Opcode::CpAsyncWaitAll
+        | Opcode::CpAsyncMbarrierArrive
+        | Opcode::CpAsyncBulk
+        | Opcode::CpReduceAsyncBulk
+        | Opcode::CpAsyncBulkPrefetch
+        | Opcode::CpAsyncBulkCommitGroup
+        | Opcode::CpAsyncBulkWaitGroup
+        | Opcode::CpAsyncBulkTensor
+        | Opcode::CpReduceAsyncBulkTensor
+        | Opcode::CpAsyncBulkPrefetchTensor
+        | Opcode::ApplypriorityAsyncBulk
+        | Opcode::ApplypriorityAsyncBulkTensor
+        | Opcode::TensormapReplace
+        | Opcode::TensormapCpFenceproxy
+        | Opcode::BarrierClusterArrive
+        | Opcode::BarrierClusterWait
+        | Opcode::Mapa
+        | Opcode::Getctarank
+        | Opcode::ClusterlaunchcontrolTryCancel
+        | Opcode::ClusterlaunchcontrolQueryCancel
+        | Opcode::StAsync
+        | Opcode::StBulk
+        | Opcode::RedAsync
+        | Opcode::MultimemLdReduce
+        | Opcode::MultimemSt
+        | Opcode::MultimemRed
+        | Opcode::MultimemStAsync
+        | Opcode::MultimemRedAsync
+        | Opcode::MultimemCpAsyncBulk
+        | Opcode::MultimemCpReduceAsyncBulk => return None,
+    })
+}
+
+/// An instruction that integers share with floating-point numbers.
+fn of_numbers(op: &Operation, integers: One, floats: One) -> Function {
+    Function::One(if float::is_float(op.ty) { floats } else { integers })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use broadloom_ptx::{Class, Row};
+
+    /// Whether instructions of a class are functions of their inputs.
+    fn computes(class: Class) -> bool {
+        match class {
+            Class::Arith | Class::Float | Class::Half | Class::Compare | Class::Logic => true,
+            Class::Shift | Class::Bits | Class::Carry | Class::Video | Class::Convert => true,
+            Class::Move | Class::Memory | Class::Address | Class::Control | Class::Barrier | Class::Warp => false,
+            Class::Atomic | Class::Fence | Class::Misc | Class::Texture | Class::Surface => false,
+            Class::Matrix | Class::Async | Class::Cluster => false,
+        }
+    }
+
+    #[test]
+    fn what_computes_has_a_function_and_nothing_else() {
+        for row in Row::all() {
+            let has_function = Operation::from_opcode(row.opcode).function().is_some();
+            assert_eq!(has_function, computes(row.class), "{}", row.name);
+            assert!(!has_function || row.effects.is_pure() || row.class == Class::Carry, "{}", row.name);
+        }
+    }
+}
