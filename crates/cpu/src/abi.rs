@@ -1,0 +1,208 @@
+//! What generated code and the runtime know of each other.
+//!
+//! Generated code is one function per kernel, `extern "C" fn(*mut Warp)`. It gets the state of one warp and reaches everything
+//! else through it: parameters, shared and local memory, addresses of variables, and the services of the runtime. It contains no
+//! address of this process, so that it can be kept on disk and loaded again.
+//!
+//! A *warp* here is what runs in step: 32 lanes on the vector path, one thread on the slow path ([`Kind::Threads`]). All
+//! addresses are those of the host: a generic address is a pointer, and so are global, shared and local ones after `cvta`; an
+//! address in the shared window is an offset from [`Warp::shared`], one in the local window an offset from the lane's part of
+//! [`Warp::local`].
+
+/// How a kernel is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Warps never wait: one call runs all warps of a block, one after the other. [`Warp::first`] is set by the code itself.
+    Block,
+    /// Each warp is called on a stack of its own, so that it can wait for the others.
+    Warps,
+    /// Each thread is called on a stack of its own: for code whose lanes wait for each other.
+    Threads,
+}
+
+/// The state of a warp, as generated code sees it. The order of the fields is known to the compiler: see [`offset`].
+#[repr(C)]
+#[derive(Debug)]
+pub struct Warp {
+    /// Functions of the runtime.
+    pub services: *const Services,
+    /// The parameter block of the launch.
+    pub params: *const u8,
+    /// Shared memory of the block: static variables, then the dynamic part.
+    pub shared: *mut u8,
+    /// Local memory of the first lane; that of lane `l` is `l` times the kernel's local bytes behind it.
+    pub local: *mut u8,
+    /// Addresses of the module's variables that the kernel names, in the kernel's order.
+    pub variables: *const u64,
+    /// What the runtime knows of this warp; generated code passes it on.
+    pub owner: *mut std::ffi::c_void,
+    /// `%ctaid`.
+    pub ctaid: [u32; 3],
+    /// `%nctaid`.
+    pub nctaid: [u32; 3],
+    /// The linear index within the block of the first lane.
+    pub first: u32,
+    /// Dynamic shared memory in bytes.
+    pub dynamic_shared_bytes: u32,
+    /// Where the dynamic part of shared memory starts.
+    pub dynamic_shared_offset: u32,
+    /// A number that differs for each launch: `%gridid`.
+    pub grid: u32,
+}
+
+/// Places of [`Warp`]'s fields in bytes.
+pub mod offset {
+    use super::Warp;
+    use std::mem::offset_of;
+
+    macro_rules! offsets {
+        ($($name:ident $field:ident;)*) => { $(#[doc = concat!("Of `", stringify!($field), "`.")] pub const $name: u64 = offset_of!(Warp, $field) as u64;)* };
+    }
+
+    offsets! {
+        SERVICES services;
+        PARAMS params;
+        SHARED shared;
+        LOCAL local;
+        VARIABLES variables;
+        CTAID ctaid;
+        NCTAID nctaid;
+        FIRST first;
+        DYNAMIC_SHARED_BYTES dynamic_shared_bytes;
+        DYNAMIC_SHARED_OFFSET dynamic_shared_offset;
+        GRID grid;
+    }
+}
+
+/// What a barrier does with those who come to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum BarrierKind {
+    /// `bar.sync`: waits.
+    Sync,
+    /// `bar.arrive`: is counted and goes on.
+    Arrive,
+    /// `bar.red.popc`: waits, and gets how many threads brought a true predicate.
+    Count,
+    /// `bar.red.and`: waits, and gets whether all did.
+    All,
+    /// `bar.red.or`: waits, and gets whether one did.
+    Any,
+}
+
+/// What lanes exchange on the slow path, where each lane is a warp of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Exchange {
+    /// `bar.warp.sync`.
+    Wait,
+    /// `shfl.up`.
+    ShuffleUp,
+    /// `shfl.down`.
+    ShuffleDown,
+    /// `shfl.bfly`.
+    ShuffleXor,
+    /// `shfl.idx`.
+    ShuffleIndex,
+    /// `vote.all`.
+    VoteAll,
+    /// `vote.any`.
+    VoteAny,
+    /// `vote.uni`.
+    VoteUniform,
+    /// `vote.ballot`.
+    Ballot,
+    /// `match.any`.
+    MatchAny,
+    /// `match.all`.
+    MatchAll,
+    /// `redux.add`.
+    Add,
+    /// `redux.min.s32`.
+    MinSigned,
+    /// `redux.max.s32`.
+    MaxSigned,
+    /// `redux.min.u32`.
+    MinUnsigned,
+    /// `redux.max.u32`.
+    MaxUnsigned,
+    /// `redux.and`.
+    And,
+    /// `redux.or`.
+    Or,
+    /// `redux.xor`.
+    Xor,
+    /// `redux.min.f32`, with `.abs` and `.NaN` in the control word's lowest two bits.
+    MinFloat,
+    /// `redux.max.f32`, likewise.
+    MaxFloat,
+    /// `elect`.
+    Elect,
+    /// `activemask`.
+    Members,
+}
+
+/// What a thread brings to an exchange, and what it gets.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Exchanged {
+    /// The member mask.
+    pub members: u32,
+    /// The lane or distance of a shuffle.
+    pub select: u32,
+    /// The clamp and segment mask of a shuffle.
+    pub control: u32,
+    /// Whether the second result is true.
+    pub flag: u32,
+    /// The value, and then the result.
+    pub value: u64,
+}
+
+/// Functions of the runtime. `mask` has a bit for each lane that takes part.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Services {
+    /// `barrier(warp, id, threads, kind, mask, predicates)`: threads is 0 for all of the block. Gives the reduction.
+    pub barrier: unsafe extern "C" fn(*mut Warp, u32, u32, u32, u32, u32) -> u32,
+    /// `pause(warp)`: others may go on first. Called in loops that wait for memory to change, and by `nanosleep`.
+    pub pause: unsafe extern "C" fn(*mut Warp),
+    /// `fault(warp, reason, site, mask, address)`: ends the launch with an error; does not return. Reasons are the numbers of
+    /// [`Reason`], sites those of [`crate::code::Code::sites`].
+    pub fault: unsafe extern "C" fn(*mut Warp, u32, u32, u32, u64) -> !,
+    /// `evaluate(warp, operation, mask, inputs, outputs)`: a rare pure instruction, the number is its place in
+    /// [`crate::code::Code::operations`]. Inputs are `[operand][lane]`, outputs `[result][lane]`, 64 bits each.
+    pub evaluate: unsafe extern "C" fn(*mut Warp, u32, u32, *const u64, *mut u64),
+    /// `exchange(warp, kind, exchanged)`: on the slow path.
+    pub exchange: unsafe extern "C" fn(*mut Warp, u32, *mut Exchanged),
+    /// `builtin(warp, which, mask, arguments, result)`: `vprintf`, `malloc`, `free`, `__assertfail`. Arguments are
+    /// `[argument][lane]`, 64 bits each.
+    pub builtin: unsafe extern "C" fn(*mut Warp, u32, u32, *const u64, *mut u64),
+    /// `clock(which)`: nanoseconds or cycles.
+    pub clock: unsafe extern "C" fn(u32) -> u64,
+}
+
+/// Functions that every device has without defining them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Builtin {
+    /// `vprintf(format, arguments)`.
+    Printf,
+    /// `malloc(bytes)`.
+    Malloc,
+    /// `free(pointer)`.
+    Free,
+    /// `__assertfail(message, file, line, function, size)`.
+    Assert,
+}
+
+/// Why generated code gives up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Reason {
+    /// `trap`.
+    Trap,
+    /// A call of something that is not a function.
+    BadCall,
+    /// Too many nested calls.
+    StackOverflow,
+}

@@ -1,0 +1,32 @@
+//! Passes over PTX functions. A pass takes a function of a module and changes it; it never runs code.
+//!
+//! One pass, one file, one verb. After every pass the function is verified in the form that it claims, and what is wrong is
+//! blamed on the pass.
+
+use broadloom_diag::Diagnostics;
+use broadloom_ptx::{Function, Module, verify_function};
+
+/// A pass that left a function broken: a mistake of ours, never of the input.
+#[derive(Clone, Debug)]
+pub struct Broken {
+    /// The pass.
+    pub pass: &'static str,
+    /// The function.
+    pub function: String,
+    /// What is wrong.
+    pub diagnostics: Diagnostics,
+}
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "internal error: pass `{}` broke `{}`; please report this", self.pass, self.function)?;
+        self.diagnostics.iter().try_for_each(|diagnostic| write!(f, "\n  {}", diagnostic.message))
+    }
+}
+
+impl std::error::Error for Broken {}
+
+/// Verifies what a pass left.
+pub fn check(pass: &'static str, module: &Module, function: &Function) -> Result<(), Broken> {
+    verify_function(module, function).map_err(|diagnostics| Broken { pass, function: function.name.clone(), diagnostics })
+}
