@@ -4,5 +4,12 @@
 //! tested against a naive definition on random graphs.
 
 pub mod cfg;
+pub mod dominators;
+pub mod post_dominators;
+#[cfg(test)]
+mod testing;
+mod tree;
 
 pub use cfg::Cfg;
+pub use dominators::Dominators;
+pub use post_dominators::PostDominators;
