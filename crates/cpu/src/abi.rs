@@ -7,7 +7,22 @@
 //! A *warp* here is what runs in step: 32 lanes on the vector path, one thread on the slow path ([`Kind::Threads`]). All
 //! addresses are those of the host: a generic address is a pointer, and so are global, shared and local ones after `cvta`; an
 //! address in the shared window is an offset from [`Warp::shared`], one in the local window an offset from the lane's part of
-//! [`Warp::local`].
+//! [`Warp::local`]. The address of a function is a number, see [`function_address`]: code compares it, and never jumps to it.
+//!
+//! Code is called with the default floating-point environment: rounding to nearest, denormals kept, exceptions masked. Its stack
+//! ends at a guard page; frames larger than a page must probe it, so that running out of stack is found there.
+
+use broadloom_ptx::Func;
+
+/// The address of the first function of a module; the others follow.
+pub const FUNCTION_BASE: u64 = 0x7fff_0000_0000;
+/// The distance between the addresses of two functions.
+pub const FUNCTION_STRIDE: u64 = 16;
+
+/// The address of a function, as kernels see it.
+pub fn function_address(func: Func) -> u64 {
+    FUNCTION_BASE + FUNCTION_STRIDE * u64::from(func.as_u32())
+}
 
 /// How a kernel is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,14 +43,17 @@ pub struct Warp {
     pub services: *const Services,
     /// The parameter block of the launch.
     pub params: *const u8,
-    /// Shared memory of the block: static variables, then the dynamic part.
+    /// Shared memory of the block: static variables, then the dynamic part. Aligned to 256 bytes, all zero when a block starts.
     pub shared: *mut u8,
-    /// Local memory of the first lane; that of lane `l` is `l` times the kernel's local bytes behind it.
+    /// Local memory of the first lane; that of lane `l` is `l` times the kernel's local bytes behind it. Aligned to 64 bytes, its
+    /// contents are what the last one left.
     pub local: *mut u8,
     /// Addresses of the module's variables that the kernel names, in the kernel's order.
     pub variables: *const u64,
     /// What the runtime knows of this warp; generated code passes it on.
     pub owner: *mut std::ffi::c_void,
+    /// The address of the state of grid-wide barriers, in a cooperative launch: `%envreg1` is its high half, `%envreg2` its low one.
+    pub workspace: u64,
     /// `%ctaid`.
     pub ctaid: [u32; 3],
     /// `%nctaid`.
@@ -48,6 +66,8 @@ pub struct Warp {
     pub dynamic_shared_offset: u32,
     /// A number that differs for each launch: `%gridid`.
     pub grid: u32,
+    /// Lanes that have ended while others go on; the code sets it before it comes to a barrier. Zero when the code is called.
+    pub exited: u32,
 }
 
 /// Places of [`Warp`]'s fields in bytes.
@@ -71,6 +91,8 @@ pub mod offset {
         DYNAMIC_SHARED_BYTES dynamic_shared_bytes;
         DYNAMIC_SHARED_OFFSET dynamic_shared_offset;
         GRID grid;
+        WORKSPACE workspace;
+        EXITED exited;
     }
 }
 
@@ -142,7 +164,8 @@ pub enum Exchange {
     Members,
 }
 
-/// What a thread brings to an exchange, and what it gets.
+/// What a thread brings to an exchange, and what it gets. The place in memory is part of where the thread stands: code that exchanges
+/// from the same instruction, reached by the same calls, passes the same place of its stack.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Exchanged {
@@ -154,6 +177,11 @@ pub struct Exchanged {
     pub control: u32,
     /// Whether the second result is true.
     pub flag: u32,
+    /// A number for the instruction, the same in all threads.
+    pub site: u32,
+    /// 1 for instructions without a member mask (`shfl`, `vote`, `activemask`): the members are those that come to the instruction
+    /// together.
+    pub convergent: u32,
     /// The value, and then the result.
     pub value: u64,
 }
@@ -170,15 +198,27 @@ pub struct Services {
     /// [`Reason`], sites those of [`crate::code::Code::sites`].
     pub fault: unsafe extern "C" fn(*mut Warp, u32, u32, u32, u64) -> !,
     /// `evaluate(warp, operation, mask, inputs, outputs)`: a rare pure instruction, the number is its place in
-    /// [`crate::code::Code::operations`]. Inputs are `[operand][lane]`, outputs `[result][lane]`, 64 bits each.
+    /// [`crate::code::Code::operations`]. Inputs are `[operand][lane]` in the order of `broadloom_eval::inputs`, outputs
+    /// `[result][lane]`, 64 bits each; a carry flag that is read is one more input behind the others, one that is written one more
+    /// output. There are 32 lanes, on the slow path one.
     pub evaluate: unsafe extern "C" fn(*mut Warp, u32, u32, *const u64, *mut u64),
     /// `exchange(warp, kind, exchanged)`: on the slow path.
     pub exchange: unsafe extern "C" fn(*mut Warp, u32, *mut Exchanged),
-    /// `builtin(warp, which, mask, arguments, result)`: `vprintf`, `malloc`, `free`, `__assertfail`. Arguments are
-    /// `[argument][lane]`, 64 bits each.
+    /// `builtin(warp, which, mask, arguments, result)`: the numbers of [`Builtin`]. Arguments are `[argument][lane]`, the result
+    /// `[lane]`, 64 bits each. There are 32 lanes, on the slow path one.
     pub builtin: unsafe extern "C" fn(*mut Warp, u32, u32, *const u64, *mut u64),
-    /// `clock(which)`: nanoseconds or cycles.
-    pub clock: unsafe extern "C" fn(u32) -> u64,
+    /// `clock(which)`: the numbers of [`Clock`].
+    pub clock: extern "C" fn(u32) -> u64,
+}
+
+/// Clocks of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Clock {
+    /// `%clock64`: ticks of the core.
+    Ticks,
+    /// `%globaltimer`: nanoseconds.
+    Nanoseconds,
 }
 
 /// Functions that every device has without defining them.
@@ -203,6 +243,12 @@ pub enum Reason {
     Trap,
     /// A call of something that is not a function.
     BadCall,
-    /// Too many nested calls.
+    /// Too many nested calls, or too much taken by `alloca`.
     StackOverflow,
+    /// A call of a function that is declared and defined nowhere.
+    Undefined,
+    /// An index outside of the targets of `brx.idx`; the address is the index.
+    BadTarget,
+    /// `stackrestore` of something that is not a saved top of the stack.
+    BadStack,
 }

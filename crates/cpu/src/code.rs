@@ -1,7 +1,7 @@
 //! A kernel compiled for a block shape: what the compiler gives, the cache keeps and the runtime runs.
 
 use crate::abi::Kind;
-use broadloom_ptx::{Func, Inst, Symbol};
+use broadloom_ptx::{Func, Inst, Var};
 
 /// How memory accesses of a kernel were translated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Code {
     /// Static shared memory in bytes; the dynamic part follows, aligned to 16.
     pub shared_bytes: u64,
     /// The module's variables and functions whose addresses the code takes from [`crate::abi::Warp::variables`].
-    pub variables: Vec<Symbol>,
+    pub variables: Vec<Named>,
     /// Pure instructions that the runtime evaluates, by their place.
     pub operations: Vec<Site>,
     /// Instructions that can fault by themselves.
@@ -39,6 +39,17 @@ pub struct Code {
     pub loads: Accesses,
     /// How stores were translated.
     pub stores: Accesses,
+}
+
+/// What has an address that only a loaded module knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Named {
+    /// A global or constant variable of the module.
+    Variable(Var),
+    /// One that is declared inside of a function.
+    Local(Func, Var),
+    /// A function: [`crate::abi::function_address`] of it.
+    Function(Func),
 }
 
 /// An instruction of the module: function and instruction.
