@@ -1,8 +1,16 @@
-//! Random graphs for tests, the same in every run.
+//! Random graphs and code for tests, the same in every run.
 
 use crate::cfg::Cfg;
-use broadloom_ptx::Block;
+use broadloom_diag::Sources;
+use broadloom_ptx::{Block, BlockData, BodyForm, Edge, Function, Guard, InstData, Module, Operand, Param, Reg, RegData, Type};
 use cranelift_entity::SecondaryMap;
+
+/// The module of a text without its head.
+pub(crate) fn parsed(text: &str) -> Module {
+    let mut sources = Sources::new();
+    let id = sources.add("test.ptx", format!(".version 8.0 .target sm_80 .address_size 64 {text}"));
+    broadloom_ptx::parse(&sources, id).unwrap_or_else(|errors| panic!("{errors:?}"))
+}
 
 /// A sequence of numbers that its seed decides (xorshift, then a multiplication).
 pub(crate) struct Random(u64);
@@ -63,4 +71,47 @@ pub(crate) fn reaches(cfg: &Cfg, count: usize, from: Block, without: Option<Bloc
     }
     assert!(found.len() <= count);
     found
+}
+
+/// Code of additions, some guarded, for the blocks of a graph; a block without successors returns, and the function has a
+/// register as its result. In SSA form blocks have parameters, and edges pass as many registers.
+pub(crate) fn random_code(random: &mut Random, cfg: &Cfg, count: usize, form: BodyForm) -> Function {
+    const REGS: usize = 7;
+    let mut function = Function::new("f", false);
+    function.has_body = true;
+    function.form = form;
+    let mut reg = |ty| function.regs.push(RegData { name: format!("r{}", function.regs.len()), ty });
+    let (predicate, regs) = (reg(Type::Pred), (0..REGS).map(|_| reg(Type::U32)).collect::<Vec<Reg>>());
+    function.results = vec![Param::Reg(regs[0])];
+    let any = |random: &mut Random| regs[random.below(REGS)];
+    for block in blocks(count) {
+        let mut data = BlockData::default();
+        if form == BodyForm::Ssa && block != cfg.entry() && random.below(3) == 0 {
+            data.params = vec![any(random)];
+        }
+        for _ in 0..random.below(4) {
+            let operands = [any(random), any(random), any(random)].map(Operand::Reg);
+            let mut add = InstData::of("add.u32", operands).unwrap();
+            add.guard = (random.below(3) == 0).then_some(Guard { reg: predicate, negated: false });
+            data.insts.push(function.insts.push(add));
+        }
+        if cfg.successors(block).is_empty() {
+            data.insts.push(function.insts.push(InstData::of("ret", []).unwrap()));
+        }
+        function.blocks.push(data);
+        function.layout.push(block);
+    }
+    // Nothing falls off the end: a block that control never reaches returns there.
+    let ret = function.insts.push(InstData::of("ret", []).unwrap());
+    let end = function.blocks.push(BlockData { insts: vec![ret], ..BlockData::default() });
+    function.layout.push(end);
+    for block in blocks(count).filter(|_| form == BodyForm::Ssa) {
+        let targets = cfg.successors(block).iter();
+        let edges = targets.map(|target| {
+            let args = function.blocks[*target].params.iter().map(|_| any(random)).collect();
+            Edge { target: *target, args }
+        });
+        function.blocks[block].edges = edges.collect();
+    }
+    function
 }

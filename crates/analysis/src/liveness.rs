@@ -1,0 +1,210 @@
+//! Which registers hold a value that is still read.
+//!
+//! A register is live at a place when some way from there reads it before it is written. What counts:
+//!
+//! - In either form the guard of an instruction is read, and `ret`, or the end of the function, reads the registers that are the
+//!   function's results.
+//! - In the form of registers a guarded write leaves the old value where the guard does not hold, so it ends no life.
+//! - In SSA form every write is a definition, guarded or not. Parameters of a block are defined at its head: they are not
+//!   live in. Arguments of an edge are read behind the last instruction of the block that it leaves: they are live out of it.
+//!
+//! A register that is live into the entry is a parameter of the function, or one that may be read before it is written.
+
+use crate::bit_set::BitSet;
+use crate::cfg::Cfg;
+use broadloom_ptx::{Block, BodyForm, Function, InstData, Opcode, Param, Reg};
+use cranelift_entity::SecondaryMap;
+
+/// The live registers at the head and at the end of each block that control can reach.
+#[derive(Clone, Debug)]
+pub struct Liveness {
+    live_in: SecondaryMap<Block, BitSet<Reg>>,
+    live_out: SecondaryMap<Block, BitSet<Reg>>,
+}
+
+impl Liveness {
+    /// The live registers of a function.
+    pub fn new(function: &Function, cfg: &Cfg) -> Liveness {
+        let room = || BitSet::with_capacity(function.regs.len());
+        let mut live_in: SecondaryMap<Block, BitSet<Reg>> = SecondaryMap::new();
+        let mut live_out: SecondaryMap<Block, BitSet<Reg>> = SecondaryMap::new();
+        let mut defined: SecondaryMap<Block, BitSet<Reg>> = SecondaryMap::new();
+        for block in cfg.order() {
+            let (mut used, mut written, mut at_end) = (room(), room(), room());
+            read_at_end(function, *block, |reg| _ = at_end.insert(reg));
+            let data = &function.blocks[*block];
+            written.extend(data.params.iter().copied());
+            for inst in &data.insts {
+                let data = &function.insts[*inst];
+                used.extend(data.reads().into_iter().filter(|reg| !written.contains(*reg)));
+                if ends_life(function, data) {
+                    written.extend(data.writes());
+                }
+            }
+            used.union_with_difference(&at_end, &written);
+            live_in[*block] = used;
+            live_out[*block] = at_end;
+            defined[*block] = written;
+        }
+        let mut work: Vec<Block> = cfg.order().to_vec();
+        let mut waiting: BitSet<Block> = work.iter().copied().collect();
+        while let Some(block) = work.pop() {
+            waiting.remove(block);
+            let mut out = std::mem::take(&mut live_out[block]);
+            for target in cfg.successors(block) {
+                out.union_with(&live_in[*target]);
+            }
+            if live_in[block].union_with_difference(&out, &defined[block]) {
+                work.extend(cfg.predecessors(block).iter().copied().filter(|from| waiting.insert(*from)));
+            }
+            live_out[block] = out;
+        }
+        Liveness { live_in, live_out }
+    }
+
+    /// What is live before the first instruction of a block, its parameters left out.
+    pub fn live_in(&self, block: Block) -> &BitSet<Reg> {
+        &self.live_in[block]
+    }
+
+    /// What is live behind the last instruction of a block, arguments of its edges among it.
+    pub fn live_out(&self, block: Block) -> &BitSet<Reg> {
+        &self.live_out[block]
+    }
+
+    /// What is live before the instruction at an index of a block; at the number of its instructions, what is live out of it.
+    /// Parameters of the block that are still read are among it.
+    pub fn live_before(&self, function: &Function, block: Block, index: usize) -> BitSet<Reg> {
+        let mut live = self.live_out[block].clone();
+        for inst in function.blocks[block].insts.iter().skip(index).rev() {
+            step_back(function, &function.insts[*inst], &mut live);
+        }
+        live
+    }
+
+    /// Walks a block from its end and shows for each instruction, by its index, what is live behind it.
+    pub fn walk_back(&self, function: &Function, block: Block, mut see: impl FnMut(usize, &BitSet<Reg>)) {
+        let mut live = self.live_out[block].clone();
+        for (index, inst) in function.blocks[block].insts.iter().enumerate().rev() {
+            see(index, &live);
+            step_back(function, &function.insts[*inst], &mut live);
+        }
+    }
+}
+
+/// Turns what is live behind an instruction into what is live before it.
+fn step_back(function: &Function, data: &InstData, live: &mut BitSet<Reg>) {
+    if ends_life(function, data) {
+        for reg in data.writes() {
+            live.remove(reg);
+        }
+    }
+    live.extend(data.reads());
+}
+
+/// Whether nothing of the old values of what it writes is left.
+fn ends_life(function: &Function, data: &InstData) -> bool {
+    match function.form {
+        BodyForm::Registers => data.guard.is_none(),
+        BodyForm::Ssa => true,
+    }
+}
+
+/// What is read behind the last instruction of a block.
+fn read_at_end(function: &Function, block: Block, mut read: impl FnMut(Reg)) {
+    let data = &function.blocks[block];
+    data.edges.iter().flat_map(|edge| &edge.args).for_each(|reg| read(*reg));
+    let last = data.insts.last().map(|inst| &function.insts[*inst]);
+    let falls_off = || match function.form {
+        BodyForm::Registers => function.layout.last() == Some(&block) && last.is_none_or(|last| !last.is_terminator()),
+        // Control that leaves without an instruction has an edge to where it goes.
+        BodyForm::Ssa => data.edges.is_empty() && last.is_none_or(|last| !last.is_terminator()),
+    };
+    if last.is_some_and(|last| last.opcode() == Some(Opcode::Ret)) || falls_off() {
+        for result in &function.results {
+            match result {
+                Param::Reg(reg) => read(*reg),
+                Param::Memory(_) => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Random, parsed, random_code, random_graph};
+
+    /// The definition: a way from before an instruction that reads the register before it writes it.
+    fn is_live(function: &Function, cfg: &Cfg, reg: Reg, block: Block, index: usize) -> bool {
+        let (mut work, mut seen) = (vec![(block, index)], vec![]);
+        while let Some(place) = work.pop() {
+            if seen.contains(&place) {
+                continue;
+            }
+            seen.push(place);
+            let (block, index) = place;
+            let data = &function.blocks[block];
+            match data.insts.get(index) {
+                Some(inst) => {
+                    let inst = &function.insts[*inst];
+                    let results = function.results.contains(&Param::Reg(reg));
+                    if inst.reads().contains(&reg) || results && inst.opcode() == Some(Opcode::Ret) {
+                        return true;
+                    }
+                    let kept = inst.guard.is_some() && function.form == BodyForm::Registers;
+                    if kept || !inst.writes().contains(&reg) {
+                        work.push((block, index + 1));
+                    }
+                }
+                None if data.edges.iter().any(|edge| edge.args.contains(&reg)) => return true,
+                None => {
+                    let targets = cfg.successors(block).iter();
+                    work.extend(targets.filter(|to| !function.blocks[**to].params.contains(&reg)).map(|to| (*to, 0)));
+                }
+            }
+        }
+        false
+    }
+
+    #[test]
+    fn agrees_with_the_definition_on_random_functions() {
+        let mut random = Random::new(6);
+        for round in 0..200 {
+            let (cfg, count) = random_graph(&mut random, 9);
+            let form = if round % 2 == 0 { BodyForm::Registers } else { BodyForm::Ssa };
+            let function = random_code(&mut random, &cfg, count, form);
+            let found = Liveness::new(&function, &cfg);
+            for block in cfg.order() {
+                let end = function.blocks[*block].insts.len();
+                let places: Vec<_> = (0..=end).map(|index| found.live_before(&function, *block, index)).collect();
+                found.walk_back(&function, *block, |index, live| assert_eq!(*live, places[index + 1]));
+                let params = &function.blocks[*block].params;
+                for reg in function.regs.keys() {
+                    for (index, place) in places.iter().enumerate() {
+                        let expected = is_live(&function, &cfg, reg, *block, index);
+                        // The result is read by the last instruction's way out, which is no instruction of its own here.
+                        let by_result = index == end && function.results.contains(&Param::Reg(reg));
+                        assert!(place.contains(reg) == expected || by_result, "{reg} before {index} of {block}");
+                    }
+                    assert_eq!(found.live_in(*block).contains(reg), places[0].contains(reg) && !params.contains(&reg));
+                    assert_eq!(found.live_out(*block).contains(reg), places[end].contains(reg));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn results_are_read_where_the_function_returns() {
+        let module = parsed(
+            ".func (.reg .b32 r) f (.reg .b32 a) { .reg .pred p; setp.eq.u32 p, a, 0; mov.u32 r, a; @p ret; add.u32 r, r, 1; }",
+        );
+        let function = &module.functions[module.function("f").unwrap()];
+        let cfg = Cfg::new(function).unwrap();
+        let found = Liveness::new(function, &cfg);
+        let name = |reg: Reg| function.regs[reg].name.as_str();
+        let names = |set: &BitSet<Reg>| set.iter().map(name).collect::<Vec<_>>().join(" ");
+        let sets: Vec<_> = cfg.order().iter().map(|b| (names(found.live_in(*b)), names(found.live_out(*b)))).collect();
+        assert_eq!(sets, [("a".into(), "r".into()), ("r".into(), "r".into())]);
+    }
+}
