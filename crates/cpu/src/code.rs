@@ -1,7 +1,8 @@
 //! A kernel compiled for a block shape: what the compiler gives, the cache keeps and the runtime runs.
 
 use crate::abi::Kind;
-use broadloom_ptx::{Func, Inst, Var};
+use broadloom_diag::Span;
+use broadloom_ptx::{Func, InstData, Operand, Reg, Selector, Var};
 
 /// How memory accesses of a kernel were translated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,7 +31,7 @@ pub struct Code {
     /// The module's variables and functions whose addresses the code takes from [`crate::abi::Warp::variables`].
     pub variables: Vec<Named>,
     /// Pure instructions that the runtime evaluates, by their place.
-    pub operations: Vec<Site>,
+    pub operations: Vec<Rare>,
     /// Instructions that can fault by themselves.
     pub sites: Vec<Site>,
     /// Why the kernel is not run as vectors, when it is not.
@@ -52,11 +53,74 @@ pub enum Named {
     Function(Func),
 }
 
-/// An instruction of the module: function and instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// A pure instruction without its registers: enough to make an operation of it again.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Rare {
+    /// The name with all modifiers.
+    pub mnemonic: String,
+    /// What stands at each operand.
+    pub operands: Vec<RareOperand>,
+}
+
+/// What stands at an operand of a rare instruction.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum RareOperand {
+    /// A value.
+    Value,
+    /// A part of a register, or one behind a minus.
+    Part(bool, Option<Selector>),
+    /// Several in braces.
+    Vector(Vec<RareOperand>),
+    /// Nothing, in the middle of others.
+    Absent,
+    /// A result that is thrown away.
+    Sink,
+}
+
+impl Rare {
+    /// What an instruction is without its registers.
+    pub fn of(inst: &InstData) -> Rare {
+        Rare { mnemonic: inst.mnemonic_text(), operands: inst.operands.iter().map(RareOperand::of).collect() }
+    }
+
+    /// An instruction like the one that it was made from, with other registers; `None` when the table has none like it.
+    pub fn instruction(&self) -> Option<InstData> {
+        InstData::of(&self.mnemonic, self.operands.iter().map(RareOperand::operand).filter(|operand| *operand != Operand::Absent))
+    }
+}
+
+impl RareOperand {
+    fn of(operand: &Operand) -> RareOperand {
+        match operand {
+            Operand::Part { negated, selector, .. } => RareOperand::Part(*negated, *selector),
+            Operand::Vector(list) => RareOperand::Vector(list.iter().map(RareOperand::of).collect()),
+            Operand::Absent => RareOperand::Absent,
+            Operand::Sink => RareOperand::Sink,
+            Operand::Reg(_) | Operand::Not(_) | Operand::Imm(_) | Operand::Special(_) | Operand::Symbol(..) => RareOperand::Value,
+            Operand::Memory(_) | Operand::Texture(_) | Operand::Label(_) | Operand::Targets(_) => RareOperand::Value,
+            Operand::Pair(_) | Operand::Call(_) => RareOperand::Value,
+        }
+    }
+
+    fn operand(&self) -> Operand {
+        let reg = Reg::from_u32(0);
+        match self {
+            RareOperand::Value => Operand::Reg(reg),
+            RareOperand::Part(negated, selector) => Operand::Part { reg, negated: *negated, selector: *selector },
+            RareOperand::Vector(list) => Operand::Vector(list.iter().map(RareOperand::operand).collect()),
+            RareOperand::Absent => Operand::Absent,
+            RareOperand::Sink => Operand::Sink,
+        }
+    }
+}
+
+/// An instruction that can fault, for messages.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Site {
-    /// The function.
-    pub function: Func,
-    /// The instruction of it.
-    pub inst: Inst,
+    /// The instruction as text.
+    pub instruction: String,
+    /// Its place in the PTX text: source, first byte, byte behind the last; `None` when it comes from no text.
+    pub span: Option<Span>,
+    /// The place in the high-level source: `file:line`.
+    pub source: Option<String>,
 }
