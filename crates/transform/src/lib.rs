@@ -3,6 +3,15 @@
 //! One pass, one file, one verb. After every pass the function is verified in the form that it claims, and what is wrong is
 //! blamed on the pass.
 
+mod compact;
+pub mod from_ssa;
+pub mod lower_branches;
+pub mod lower_carry;
+mod names;
+pub mod purity;
+pub mod to_ssa;
+mod write;
+
 use broadloom_diag::Diagnostics;
 use broadloom_ptx::{Function, Module, verify_function};
 

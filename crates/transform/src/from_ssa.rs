@@ -1,0 +1,219 @@
+//! `from_ssa`: SSA form to legal PTX.
+//!
+//! **In**: SSA form. **Out**: register form whose names are unique, whose targets have labels, and in which only blocks stand that
+//! control can reach and only registers that are used. Keeps every value in a register of its own; loses parameters and edges of
+//! blocks, which become copies and branches.
+//!
+//! What an edge passes is copied where nothing but that edge sees it: at the end of a block that has no other edge, at the start of
+//! a block that no other edge leads to, else in a block of its own. All copies of an edge happen at once, so they are put in an
+//! order in which nothing is overwritten before it is read; a circle is broken by one more register. Parameters stay what they
+//! are between two arrivals at their block, since each is written on the way to its block alone.
+
+use crate::compact::compact;
+use crate::names::Names;
+use crate::write::{Writer, copy};
+use broadloom_ptx::{Block, BlockData, BodyForm, Edge, Function, Inst, Module, Operand, Reg, RegData, TargetList};
+use cranelift_entity::SecondaryMap;
+use std::collections::HashMap;
+
+/// The name of the pass.
+pub const NAME: &str = "from_ssa";
+
+/// Takes a function out of SSA form.
+pub fn run(module: &Module, function: &mut Function) {
+    if function.form == BodyForm::Registers || function.layout.is_empty() {
+        function.form = BodyForm::Registers;
+        return;
+    }
+    function.layout = reachable(function);
+    let mut leaving = Leaving { arrivals: arrivals(function), placed: vec![], function };
+    leaving.place_copies();
+    leaving.jump();
+    function.form = BodyForm::Registers;
+    compact(function);
+    rename(module, function);
+}
+
+/// The blocks that control can reach, in the order of the layout.
+fn reachable(function: &Function) -> Vec<Block> {
+    let mut seen: SecondaryMap<Block, bool> = SecondaryMap::new();
+    let mut work: Vec<Block> = function.entry().into_iter().collect();
+    while let Some(block) = work.pop() {
+        if !std::mem::replace(&mut seen[block], true) {
+            work.extend(function.blocks[block].edges.iter().map(|edge| edge.target));
+        }
+    }
+    function.layout.iter().copied().filter(|block| seen[*block]).collect()
+}
+
+/// How many edges lead to each block.
+fn arrivals(function: &Function) -> SecondaryMap<Block, u32> {
+    let mut count = SecondaryMap::new();
+    // Control comes to the entry from outside.
+    count[function.layout[0]] = 1;
+    for edge in function.layout.iter().flat_map(|block| &function.blocks[*block].edges) {
+        count[edge.target] += 1;
+    }
+    count
+}
+
+struct Leaving<'f> {
+    function: &'f mut Function,
+    arrivals: SecondaryMap<Block, u32>,
+    /// The layout to come.
+    placed: Vec<Block>,
+}
+
+impl Leaving<'_> {
+    /// Turns what edges pass into copies. Afterwards no edge has arguments and no block parameters.
+    fn place_copies(&mut self) {
+        // Copies at the start of a block, where one edge leads alone.
+        let mut starts: Vec<(Block, Vec<Inst>)> = vec![];
+        for block in std::mem::take(&mut self.function.layout) {
+            self.placed.push(block);
+            for index in 0..self.function.blocks[block].edges.len() {
+                let Edge { target, args } = self.function.blocks[block].edges[index].clone();
+                let params = self.function.blocks[target].params.clone();
+                let copies: Vec<(Reg, Reg)> = params.into_iter().zip(args).filter(|(to, from)| to != from).collect();
+                self.function.blocks[block].edges[index].args.clear();
+                if copies.is_empty() {
+                    continue;
+                }
+                let insts = sequence(self.function, copies);
+                let data = &self.function.blocks[block];
+                let last = data.insts.last().copied();
+                let guarded = last.is_some_and(|last| {
+                    let last = &self.function.insts[last];
+                    last.is_control() && last.guard.is_some()
+                });
+                if data.edges.len() == 1 && !guarded {
+                    let jumps = last.is_some_and(|last| self.function.insts[last].is_terminator());
+                    let end = data.insts.len() - usize::from(jumps);
+                    self.function.blocks[block].insts.splice(end..end, insts);
+                } else if self.arrivals[target] == 1 {
+                    starts.push((target, insts));
+                } else {
+                    let between = BlockData { insts, edges: vec![Edge::to(target)], ..BlockData::default() };
+                    let between = self.function.blocks.push(between);
+                    self.placed.push(between);
+                    self.retarget(block, index, between);
+                }
+            }
+        }
+        for (block, mut insts) in starts {
+            insts.append(&mut self.function.blocks[block].insts);
+            self.function.blocks[block].insts = insts;
+        }
+        for block in &self.placed {
+            self.function.blocks[*block].params.clear();
+        }
+    }
+
+    /// Leads an edge to another block.
+    fn retarget(&mut self, block: Block, index: usize, to: Block) {
+        self.function.blocks[block].edges[index].target = to;
+        let Some(last) = self.function.blocks[block].insts.last().copied() else { return };
+        for operand in 0..self.function.insts[last].operands.len() {
+            match self.function.insts[last].operands[operand] {
+                Operand::Label(_) if index == 0 => self.function.insts[last].operands[operand] = Operand::Label(to),
+                Operand::Targets(list) if index < self.function.targets[list].blocks.len() => {
+                    // The list may be that of other branches too.
+                    let mut data: TargetList = self.function.targets[list].clone();
+                    data.blocks[index] = to;
+                    let own = self.function.targets.push(data);
+                    self.function.insts[last].operands[operand] = Operand::Targets(own);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Makes going on explicit: into the next block, or by a branch.
+    fn jump(&mut self) {
+        let mut layout: Vec<Block> = vec![];
+        for (index, block) in self.placed.iter().copied().enumerate() {
+            layout.push(block);
+            let last = self.function.blocks[block].insts.last().copied();
+            let leaves = last.is_some_and(|last| self.function.insts[last].is_terminator());
+            let on = self.function.blocks[block].edges.last().map(|edge| edge.target).filter(|_| !leaves);
+            self.function.blocks[block].edges.clear();
+            let Some(on) = on.filter(|on| self.placed.get(index + 1) != Some(on)) else { continue };
+            let controls = last.is_some_and(|last| self.function.insts[last].is_control());
+            let mut writer = Writer::new(self.function);
+            last.into_iter().for_each(|last| writer.at(last));
+            writer.emit("bra", [Operand::Label(on)]);
+            let insts = writer.take();
+            if controls {
+                layout.push(self.function.blocks.push(BlockData { insts, ..BlockData::default() }));
+            } else {
+                self.function.blocks[block].insts.extend(insts);
+            }
+        }
+        self.function.layout = layout;
+    }
+}
+
+/// Copies that happen at once, one after the other.
+fn sequence(function: &mut Function, mut copies: Vec<(Reg, Reg)>) -> Vec<Inst> {
+    let mut insts = vec![];
+    let mut write = |function: &mut Function, to: Reg, from: Reg| {
+        let ty = function.regs[to].ty;
+        insts.push(function.insts.push(copy(ty, to, from)));
+    };
+    // How often each register is still to be read.
+    let mut readers: HashMap<Reg, usize> = HashMap::new();
+    for (_, from) in &copies {
+        *readers.entry(*from).or_default() += 1;
+    }
+    let mut by_target: HashMap<Reg, usize> = copies.iter().enumerate().map(|(index, (to, _))| (*to, index)).collect();
+    let mut free: Vec<usize> = (0..copies.len()).filter(|index| !readers.contains_key(&copies[*index].0)).collect();
+    let mut rest: Vec<usize> = (0..copies.len()).rev().collect();
+    loop {
+        while let Some(index) = free.pop() {
+            let (to, from) = copies[index];
+            by_target.remove(&to);
+            write(function, to, from);
+            let left = readers.entry(from).or_default();
+            *left -= 1;
+            if *left == 0
+                && let Some(now) = by_target.get(&from)
+            {
+                free.push(*now);
+            }
+        }
+        // All that is left are circles, in which each register is read once.
+        let Some(index) = rest.pop() else { break };
+        let (to, _) = copies[index];
+        if by_target.get(&to) != Some(&index) {
+            continue;
+        }
+        let RegData { name, ty } = function.regs[to].clone();
+        let saved = function.regs.push(RegData { name, ty });
+        write(function, saved, to);
+        for copy in copies.iter_mut().filter(|(_, from)| *from == to) {
+            copy.1 = saved;
+        }
+        let count = readers.remove(&to).unwrap_or(0);
+        readers.insert(saved, count);
+        free.push(index);
+    }
+    insts
+}
+
+/// Gives labels to what is branched to, and names of their own to registers and lists.
+fn rename(module: &Module, function: &mut Function) {
+    let lists: Vec<String> = function.targets.values_mut().map(|list| std::mem::take(&mut list.name)).collect();
+    let mut names = Names::besides_registers(module, function);
+    for (list, name) in function.targets.values_mut().zip(lists) {
+        list.name = names.take(&name);
+    }
+    let mut labels = 0;
+    for target in function.layout.clone().into_iter().flat_map(|block| function.jump_targets(block)).collect::<Vec<Block>>() {
+        if function.blocks[target].label.is_none() {
+            function.blocks[target].label = Some(names.next("$L_", &mut labels));
+        }
+    }
+    for reg in function.regs.values_mut() {
+        reg.name = names.take(&reg.name);
+    }
+}

@@ -1,0 +1,147 @@
+//! `lower_carry`: carry chains become plain arithmetic and a predicate (manual: "Extended-Precision Integer Arithmetic
+//! Instructions").
+//!
+//! **In**: register form. **Out**: register form without `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`. Keeps every value;
+//! loses that a chain is one, which machines with a flag would like to know.
+//!
+//! The flag is a carry throughout, as `eval` defines it: after a difference it is set when nothing was borrowed. It starts as
+//! false, and does not outlive a call.
+
+use crate::names::Names;
+use crate::write::Writer;
+use broadloom_ptx::{Function, Guard, Inst, InstData, Modifier, Module, Opcode, Operand, Reg, Type};
+
+/// The name of the pass.
+pub const NAME: &str = "lower_carry";
+
+/// How an instruction adds up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sum {
+    Plus,
+    Minus,
+}
+
+/// An instruction of a chain.
+struct Link {
+    sum: Sum,
+    takes_carry: bool,
+    gives_carry: bool,
+    /// The mnemonic of the product that comes first.
+    product: Option<String>,
+    ty: Type,
+}
+
+/// The part that an instruction has in a chain, if it has one.
+fn link(data: &InstData) -> Option<Link> {
+    let gives = data.has(Modifier::Cc);
+    let (sum, takes_carry, gives_carry, multiplies) = match data.opcode()? {
+        Opcode::AddCc => (Sum::Plus, false, true, false),
+        Opcode::Addc => (Sum::Plus, true, gives, false),
+        Opcode::SubCc => (Sum::Minus, false, true, false),
+        Opcode::Subc => (Sum::Minus, true, gives, false),
+        Opcode::Mad if gives => (Sum::Plus, false, true, true),
+        Opcode::Madc => (Sum::Plus, true, gives, true),
+        _ => return None,
+    };
+    let ty = data.types().next()?;
+    let half = if data.has(Modifier::Hi) { "hi" } else { "lo" };
+    let product = multiplies.then(|| format!("mul.{half}.{}", ty.name()));
+    Some(Link { sum, takes_carry, gives_carry, product, ty })
+}
+
+/// Lowers all chains of a function.
+pub fn run(module: &Module, function: &mut Function) {
+    if !function.instructions().any(|(_, data)| link(data).is_some()) {
+        return;
+    }
+    let mut names = Names::all(module, function);
+    let mut writer = Writer::new(function);
+    let carry = writer.reg(names.take("%cc"), Type::Pred);
+    let mut lowering = Lowering { writer, names, number: 1, carry };
+    for block in lowering.writer.function.layout.clone() {
+        for inst in std::mem::take(&mut lowering.writer.function.blocks[block].insts) {
+            match link(&lowering.writer.function.insts[inst]) {
+                Some(link) => lowering.lower(inst, &link),
+                None => lowering.writer.insts.push(inst),
+            }
+        }
+        lowering.writer.function.blocks[block].insts = lowering.writer.take();
+    }
+}
+
+struct Lowering<'f> {
+    writer: Writer<'f>,
+    names: Names,
+    number: u32,
+    carry: Reg,
+}
+
+impl Lowering<'_> {
+    fn temporary(&mut self, ty: Type) -> Reg {
+        let name = self.names.next("%cc", &mut self.number);
+        self.writer.reg(name, ty)
+    }
+
+    /// Values first, in registers of their own, then carry and result under the guard: both may be among what is read.
+    fn lower(&mut self, inst: Inst, link: &Link) {
+        let InstData { guard, operands, .. } = self.writer.function.insts[inst].clone();
+        self.writer.at(inst);
+        let wide = link.ty.bits() == 64;
+        let word = if wide { Type::B64 } else { Type::B32 };
+        let of = |narrow: &'static str, long: &'static str| if wide { long } else { narrow };
+        let (add, sub) = (of("add.u32", "add.u64"), of("sub.u32", "sub.u64"));
+        let (below, not_below) = (of("setp.lo.u32", "setp.lo.u64"), of("setp.hs.u32", "setp.hs.u64"));
+        let (result, a, b) = match &link.product {
+            None => (operands[0].clone(), operands[1].clone(), operands[2].clone()),
+            Some(multiply) => {
+                let product = self.temporary(word);
+                self.writer.emit(multiply, [product.into(), operands[1].clone(), operands[2].clone()]);
+                (operands[0].clone(), product.into(), operands[3].clone())
+            }
+        };
+        let total = self.temporary(word);
+        self.writer.emit(if link.sum == Sum::Plus { add } else { sub }, [total.into(), a.clone(), b.clone()]);
+        let first = match (link.gives_carry, link.sum) {
+            (false, _) => None,
+            (true, Sum::Plus) => Some((below, [total.into(), a])),
+            (true, Sum::Minus) => Some((not_below, [a, b])),
+        };
+        let total = if link.takes_carry { self.add_carry(link, first, total, guard) } else { self.set(first, total, guard) };
+        self.writer.emit_guarded(guard, of("mov.b32", "mov.b64"), [result, total.into()]);
+    }
+
+    /// The flag of an instruction that takes none.
+    fn set(&mut self, compared: Option<(&str, [Operand; 2])>, total: Reg, guard: Option<Guard>) -> Reg {
+        if let Some((compare, [a, b])) = compared {
+            self.writer.emit_guarded(guard, compare, [self.carry.into(), a, b]);
+        }
+        total
+    }
+
+    /// Adds the flag to a sum, or takes what it lacks from a difference. The sum of both steps is carried when one of them is;
+    /// nothing is borrowed when neither does.
+    fn add_carry(&mut self, link: &Link, first: Option<(&str, [Operand; 2])>, before: Reg, guard: Option<Guard>) -> Reg {
+        let wide = link.ty.bits() == 64;
+        let of = |narrow: &'static str, long: &'static str| if wide { long } else { narrow };
+        let word = if wide { Type::B64 } else { Type::B32 };
+        let [step, total] = [self.temporary(word), self.temporary(word)];
+        let carry = self.carry;
+        let (held, other, combine, compare, both) = match link.sum {
+            Sum::Plus => (1, 0, of("add.u32", "add.u64"), of("setp.lo.u32", "setp.lo.u64"), "or.pred"),
+            Sum::Minus => (0, 1, of("sub.u32", "sub.u64"), of("setp.hs.u32", "setp.hs.u64"), "and.pred"),
+        };
+        self.writer.emit(of("selp.b32", "selp.b64"), [step.into(), held.into(), other.into(), carry.into()]);
+        self.writer.emit(combine, [total.into(), before.into(), step.into()]);
+        if let Some((first_compare, [a, b])) = first {
+            let [one, two] = [self.temporary(Type::Pred), self.temporary(Type::Pred)];
+            self.writer.emit(first_compare, [one.into(), a, b]);
+            let compared = match link.sum {
+                Sum::Plus => [two.into(), total.into(), before.into()],
+                Sum::Minus => [two.into(), before.into(), step.into()],
+            };
+            self.writer.emit(compare, compared);
+            self.writer.emit_guarded(guard, both, [carry.into(), one.into(), two.into()]);
+        }
+        total
+    }
+}

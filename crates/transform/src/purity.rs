@@ -1,0 +1,79 @@
+//! What passes may do with an instruction, beyond what its row in the table says.
+//!
+//! The table calls an instruction pure when it does nothing but compute its results. Three things stand beside that: the carry
+//! flag, which is no operand; special registers that give another value each time; and loads, whose result nobody may ask for.
+
+use broadloom_ptx::{Class, InstData, Modifier, Opcode, Operand, Special};
+
+/// Whether it can run where its results are not needed: it does nothing but compute them, whatever its operands hold.
+pub fn is_speculable(data: &InstData) -> bool {
+    data.effects().is_pure() && data.class() != Some(Class::Carry) && !data.has(Modifier::Cc)
+}
+
+/// Whether the same operands always give the same results, so that it may be moved, repeated, or done once for several.
+pub fn is_pure(data: &InstData) -> bool {
+    is_speculable(data) && !data.operands.iter().any(varies)
+}
+
+/// Whether it can go when its results are not read.
+pub fn is_removable(data: &InstData) -> bool {
+    is_speculable(data) || is_plain_load(data)
+}
+
+/// Whether it is a load that other threads do not wait for.
+pub fn is_plain_load(data: &InstData) -> bool {
+    let strong = [Modifier::Volatile, Modifier::Relaxed, Modifier::Acquire, Modifier::Mmio];
+    matches!(data.opcode(), Some(Opcode::Ld | Opcode::Ldu)) && !strong.into_iter().any(|modifier| data.has(modifier))
+}
+
+/// Whether an operand is a special register that may hold another value the next time.
+fn varies(operand: &Operand) -> bool {
+    match operand {
+        Operand::Special(special) => varies_in_time(*special),
+        Operand::Vector(list) => list.iter().any(varies),
+        Operand::Reg(_)
+        | Operand::Not(_)
+        | Operand::Part { .. }
+        | Operand::Imm(_)
+        | Operand::Symbol(..)
+        | Operand::Memory(_)
+        | Operand::Texture(_)
+        | Operand::Label(_)
+        | Operand::Targets(_)
+        | Operand::Sink
+        | Operand::Pair(_)
+        | Operand::Absent
+        | Operand::Call(_) => false,
+    }
+}
+
+/// Clocks, timers and counters; where a thread runs may change too.
+fn varies_in_time(special: Special) -> bool {
+    let name = special.text();
+    ["%clock", "%globaltimer", "%pm", "%smid", "%warpid"].iter().any(|start| name.starts_with(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use broadloom_ptx::Reg;
+
+    fn inst(mnemonic: &str, operands: Vec<Operand>) -> InstData {
+        InstData::of(mnemonic, operands).unwrap()
+    }
+
+    #[test]
+    fn clocks_differ_and_chains_hold_together() {
+        let [a, b, c] = [0, 1, 2].map(|index| Operand::Reg(Reg::from_u32(index)));
+        let special = |name: &str| Operand::Special(Special::ALL.iter().copied().find(|s| s.text() == name).unwrap());
+        assert!(is_pure(&inst("mov.u32", vec![a.clone(), special("%tid.x")])));
+        let clock = inst("mov.u64", vec![a.clone(), special("%clock64")]);
+        assert!(!is_pure(&clock) && is_removable(&clock));
+        assert!(!is_removable(&inst("add.cc.u32", vec![a.clone(), b.clone(), c.clone()])));
+        assert!(!is_removable(&inst("mad.lo.cc.u32", vec![a.clone(), b.clone(), c.clone(), c])));
+        let address = Operand::Memory(broadloom_ptx::Address { base: broadloom_ptx::Base::Reg(Reg::from_u32(1)), offset: 0 });
+        assert!(is_removable(&inst("ld.global.u32", vec![a.clone(), address.clone()])));
+        assert!(!is_pure(&inst("ld.global.u32", vec![a.clone(), address.clone()])));
+        assert!(!is_removable(&inst("ld.volatile.global.u32", vec![a, address])));
+    }
+}

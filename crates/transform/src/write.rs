@@ -1,0 +1,191 @@
+//! Instructions that passes make: copies, constants and selections, for every type that a register can have.
+//!
+//! A [`Writer`] collects a run of instructions at one place of the source. Not every type has every instruction: a byte is
+//! copied by `cvt`, since `mov` has no bytes; predicates are chosen by logic, and 128 bits half by half.
+
+use broadloom_diag::Span;
+use broadloom_ptx::{Function, Guard, Inst, InstData, Loc, Operand, Reg, RegData, Type};
+
+/// The instruction of a mnemonic that passes spell themselves.
+pub(crate) fn made(mnemonic: &str, operands: impl IntoIterator<Item = Operand>) -> InstData {
+    match InstData::of(mnemonic, operands) {
+        Some(data) => data,
+        None => unreachable!("the table has a `{mnemonic}` that passes write"),
+    }
+}
+
+/// The mnemonic of `mov`, and of `selp` where there is one, for registers of a type.
+fn word(ty: Type) -> Word {
+    match (ty, ty.bits()) {
+        (Type::Pred, _) => Word::Predicate,
+        (_, 8) => Word::Byte,
+        (_, 16) => Word::Plain("mov.b16", "selp.b16"),
+        (_, 32) => Word::Plain("mov.b32", "selp.b32"),
+        (_, 64) => Word::Plain("mov.b64", "selp.b64"),
+        // No register has any other width.
+        (_, _) => Word::Wide,
+    }
+}
+
+enum Word {
+    Predicate,
+    Byte,
+    Plain(&'static str, &'static str),
+    Wide,
+}
+
+/// The copy of a register into another of the same type.
+pub(crate) fn copy(ty: Type, to: Reg, from: Reg) -> InstData {
+    let operands = [Operand::Reg(to), Operand::Reg(from)];
+    match word(ty) {
+        Word::Predicate => made("mov.pred", operands),
+        Word::Byte => made("cvt.u8.u8", operands),
+        Word::Plain(mov, _) => made(mov, operands),
+        Word::Wide => made("mov.b128", operands),
+    }
+}
+
+/// Writes instructions that belong to one place of the source.
+pub(crate) struct Writer<'f> {
+    /// The function that gets them.
+    pub(crate) function: &'f mut Function,
+    /// What was written, in order.
+    pub(crate) insts: Vec<Inst>,
+    loc: Option<Loc>,
+    span: Span,
+}
+
+impl<'f> Writer<'f> {
+    /// A writer whose instructions have no place yet.
+    pub(crate) fn new(function: &'f mut Function) -> Self {
+        Writer { function, insts: vec![], loc: None, span: Span::default() }
+    }
+
+    /// What follows belongs to the place of an instruction.
+    pub(crate) fn at(&mut self, inst: Inst) {
+        let data = &self.function.insts[inst];
+        (self.loc, self.span) = (data.loc, data.span);
+    }
+
+    /// Everything written so far.
+    pub(crate) fn take(&mut self) -> Vec<Inst> {
+        std::mem::take(&mut self.insts)
+    }
+
+    /// A register of a name, which must be free.
+    pub(crate) fn reg(&mut self, name: String, ty: Type) -> Reg {
+        self.function.regs.push(RegData { name, ty })
+    }
+
+    /// Writes an instruction.
+    pub(crate) fn push(&mut self, data: InstData) -> Inst {
+        let inst = self.function.insts.push(InstData { loc: self.loc, span: self.span, ..data });
+        self.insts.push(inst);
+        inst
+    }
+
+    /// Writes the instruction of a mnemonic.
+    pub(crate) fn emit<const N: usize>(&mut self, mnemonic: &str, operands: [Operand; N]) {
+        self.push(made(mnemonic, operands));
+    }
+
+    /// The same behind a guard.
+    pub(crate) fn emit_guarded<const N: usize>(&mut self, guard: Option<Guard>, mnemonic: &str, operands: [Operand; N]) {
+        self.push(InstData { guard, ..made(mnemonic, operands) });
+    }
+
+    /// Copies a register into another of the same type.
+    pub(crate) fn copy(&mut self, to: Reg, from: Reg) {
+        let ty = self.function.regs[to].ty;
+        self.push(copy(ty, to, from));
+    }
+
+    /// Sets a register to zero. `temporary` makes registers.
+    pub(crate) fn zero(&mut self, to: Reg, temporary: &mut dyn FnMut(&mut Function, Type) -> Reg) {
+        match word(self.function.regs[to].ty) {
+            Word::Predicate => self.emit("mov.pred", [to.into(), 0.into()]),
+            Word::Byte => self.emit("cvt.u8.u16", [to.into(), 0.into()]),
+            Word::Plain(mov, _) => self.emit(mov, [to.into(), 0.into()]),
+            Word::Wide => {
+                let half = temporary(self.function, Type::B64);
+                self.emit("mov.b64", [half.into(), 0.into()]);
+                self.emit("mov.b128", [to.into(), vector([half, half])]);
+            }
+        }
+    }
+
+    /// Sets a register to one of two, by a predicate.
+    pub(crate) fn select(
+        &mut self,
+        to: Reg,
+        guard: Guard,
+        [held, other]: [Reg; 2],
+        temporary: &mut dyn FnMut(&mut Function, Type) -> Reg,
+    ) {
+        let (held, other) = if guard.negated { (other, held) } else { (held, other) };
+        let predicate = guard.reg;
+        let choose = |writer: &mut Self, selp: &str, to: Reg, held: Reg, other: Reg| {
+            writer.emit(selp, [to.into(), held.into(), other.into(), predicate.into()]);
+        };
+        match word(self.function.regs[to].ty) {
+            Word::Plain(_, selp) => choose(self, selp, to, held, other),
+            Word::Predicate => {
+                let [mine, theirs] = [temporary(self.function, Type::Pred), temporary(self.function, Type::Pred)];
+                self.emit("and.pred", [mine.into(), held.into(), predicate.into()]);
+                self.emit("and.pred", [theirs.into(), other.into(), Operand::Not(predicate)]);
+                self.emit("or.pred", [to.into(), mine.into(), theirs.into()]);
+            }
+            Word::Byte => {
+                let [mine, theirs, chosen] = std::array::from_fn(|_| temporary(self.function, Type::B16));
+                self.emit("cvt.u16.u8", [mine.into(), held.into()]);
+                self.emit("cvt.u16.u8", [theirs.into(), other.into()]);
+                choose(self, "selp.b16", chosen, mine, theirs);
+                self.emit("cvt.u8.u16", [to.into(), chosen.into()]);
+            }
+            Word::Wide => {
+                let [mine, mine_high, theirs, theirs_high, low, high] =
+                    std::array::from_fn(|_| temporary(self.function, Type::B64));
+                self.emit("mov.b128", [vector([mine, mine_high]), held.into()]);
+                self.emit("mov.b128", [vector([theirs, theirs_high]), other.into()]);
+                choose(self, "selp.b64", low, mine, theirs);
+                choose(self, "selp.b64", high, mine_high, theirs_high);
+                self.emit("mov.b128", [to.into(), vector([low, high])]);
+            }
+        }
+    }
+}
+
+/// Registers in braces.
+fn vector<const N: usize>(regs: [Reg; N]) -> Operand {
+    Operand::Vector(regs.into_iter().map(Operand::Reg).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use broadloom_ptx::{Block, BlockData, IsaVersion, Module, Target, verify_function};
+
+    #[test]
+    fn every_register_type_can_be_copied_cleared_and_chosen() {
+        let module = Module::new(IsaVersion::new(9, 0), Target::sm(90));
+        for ty in Type::ALL.iter().copied().filter(|ty| ty.is_register()) {
+            let mut function = Function::new("f", true);
+            function.has_body = true;
+            let mut writer = Writer::new(&mut function);
+            let [a, b, c] = ["a", "b", "c"].map(|name| writer.reg(name.into(), ty));
+            let p = writer.reg("p".into(), Type::Pred);
+            let mut number = 0;
+            let mut temporary = |function: &mut Function, ty: Type| {
+                number += 1;
+                function.regs.push(RegData { name: format!("t{number}"), ty })
+            };
+            writer.zero(a, &mut temporary);
+            writer.copy(b, a);
+            writer.select(c, Guard { reg: p, negated: true }, [a, b], &mut temporary);
+            let insts = writer.take();
+            let block: Block = function.blocks.push(BlockData { insts, ..BlockData::default() });
+            function.layout.push(block);
+            verify_function(&module, &function).unwrap_or_else(|errors| panic!("{ty}: {errors:?}"));
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What comes out of the passes computes what went in: every file of the corpus and a few hundred random kernels, through the
+//! passes and back to text, run by the interpreter.
+//!
+//! `BROADLOOM_FUZZ_KERNELS=n` makes n kernels, from the seed `BROADLOOM_FUZZ_SEED` on.
+
+use broadloom_conformance::{Case, SUITE, Subject, VARIANTS};
+use broadloom_device::{Backend, Device, GlobalVariable, Launch, LoadedModule, Machine, Result, Stream};
+use broadloom_diag::Sources;
+use broadloom_fuzzgen::{Config, run, survey};
+use broadloom_interp::{Interp, Options};
+use broadloom_ptx::{Func, Function, Module, Verified, parse, print, verify};
+use broadloom_transform::{check, from_ssa, lower_branches, lower_carry, to_ssa};
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Takes a function through passes and back to registers; what is wrong as text.
+type Passes = fn(&Module, &mut Function) -> std::result::Result<(), String>;
+
+const PASSES: &[(&str, Passes)] = &[("ssa", ssa)];
+
+/// Through SSA form and back.
+fn ssa(module: &Module, function: &mut Function) -> std::result::Result<(), String> {
+    lower_carry::run(module, function);
+    check(lower_carry::NAME, module, function).map_err(|broken| broken.to_string())?;
+    lower_branches::run(module, function);
+    check(lower_branches::NAME, module, function).map_err(|broken| broken.to_string())?;
+    to_ssa::run(module, function).map_err(|refused| format!("{refused:?}"))?;
+    check(to_ssa::NAME, module, function).map_err(|broken| broken.to_string())?;
+    from_ssa::run(module, function);
+    check(from_ssa::NAME, module, function).map_err(|broken| broken.to_string())
+}
+
+/// A module through passes, printed and read again.
+fn transformed(module: &Module, passes: Passes) -> std::result::Result<Verified, String> {
+    let mut changed = module.clone();
+    for func in module.functions.keys() {
+        let mut function = module.functions[func].clone();
+        passes(module, &mut function)?;
+        changed.functions[func] = function;
+    }
+    let changed = verify(changed).map_err(|errors| format!("does not verify: {errors:?}"))?;
+    let text = print(&changed);
+    let mut sources = Sources::new();
+    let id = sources.add("printed", text.as_str());
+    let again = parse(&sources, id).and_then(verify).map_err(|errors| format!("{}\n{text}", sources.render_all(&errors)))?;
+    if print(&again) != text {
+        return Err(format!("the print is not a fixed point:\n{text}"));
+    }
+    Ok(again)
+}
+
+/// The interpreter behind passes.
+#[derive(Debug)]
+struct Behind {
+    interp: Interp,
+    passes: Passes,
+}
+
+impl Backend for Behind {
+    fn machine(&self) -> &Machine {
+        self.interp.machine()
+    }
+    fn allocate(&self, bytes: u64) -> Result<u64> {
+        self.interp.allocate(bytes)
+    }
+    fn free(&self, address: u64) -> Result<()> {
+        self.interp.free(address)
+    }
+    fn write(&self, stream: Stream, address: u64, bytes: &[u8]) -> Result<()> {
+        self.interp.write(stream, address, bytes)
+    }
+    fn read(&self, stream: Stream, address: u64, bytes: &mut [u8]) -> Result<()> {
+        self.interp.read(stream, address, bytes)
+    }
+    fn copy(&self, stream: Stream, to: u64, from: u64, bytes: u64) -> Result<()> {
+        self.interp.copy(stream, to, from, bytes)
+    }
+    fn fill(&self, stream: Stream, address: u64, byte: u8, bytes: u64) -> Result<()> {
+        self.interp.fill(stream, address, byte, bytes)
+    }
+    fn load(&self, module: &Arc<Verified>) -> Result<Arc<dyn LoadedModule>> {
+        let changed = transformed(module, self.passes).unwrap_or_else(|why| panic!("{why}"));
+        // Functions are the same ones in the same order, so their ids are too.
+        let names = |module: &Module| module.functions.values().map(|function| function.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&changed), names(module));
+        Ok(Arc::new(Loaded(self.interp.load(&Arc::new(changed))?)))
+    }
+    fn create_stream(&self) -> Result<Stream> {
+        self.interp.create_stream()
+    }
+    fn synchronise_stream(&self, stream: Stream) -> Result<()> {
+        self.interp.synchronise_stream(stream)
+    }
+    fn synchronise(&self) -> Result<()> {
+        self.interp.synchronise()
+    }
+}
+
+#[derive(Debug)]
+struct Loaded(Arc<dyn LoadedModule>);
+
+impl LoadedModule for Loaded {
+    fn variable(&self, name: &str) -> Option<GlobalVariable> {
+        self.0.variable(name)
+    }
+    fn launch(&self, kernel: Func, launch: &Launch, params: &[u8]) -> Result<()> {
+        self.0.launch(kernel, launch, params)
+    }
+}
+
+fn subject(passes: Passes) -> Subject {
+    let printed = Arc::new(Mutex::new(String::new()));
+    let sink = printed.clone();
+    let output = Arc::new(move |text: &[u8]| {
+        sink.lock().unwrap_or_else(PoisonError::into_inner).push_str(&String::from_utf8_lossy(text));
+    });
+    let interp = Interp::new(Options { output, ..Options::default() });
+    Subject { device: Device::new(Behind { interp, passes }), printed }
+}
+
+fn corpus(case: &Case, variant: &str, passes: Passes) -> std::result::Result<(), Failed> {
+    Ok(case.run(&subject(passes), variant)?)
+}
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// Random kernels from one seed on, plain and through the passes.
+fn fuzz(first: u64, count: u64, passes: Passes) -> std::result::Result<(), Failed> {
+    let plain = Device::new(Interp::new(Options::default()));
+    let behind = subject(passes).device;
+    let config = Config { portable: false, ..Config::default() };
+    survey(first..first + count, &config, |kernel, module| {
+        let expected = run(&plain, kernel, module).map_err(|error| format!("{error}\n{}", kernel.text))?;
+        let found = run(&behind, kernel, module).map_err(|error| format!("{error}\n{}", kernel.text))?;
+        if found.output == expected.output { Ok(found.useful) } else { Err(format!("another result\n{}", kernel.text)) }
+    })?;
+    Ok(())
+}
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let mut trials = vec![];
+    let (first, kernels) = (setting("BROADLOOM_FUZZ_SEED", 0), setting("BROADLOOM_FUZZ_KERNELS", 200));
+    for (name, passes) in PASSES.iter().copied() {
+        for case in SUITE {
+            for variant in VARIANTS {
+                trials.push(Trial::test(format!("{name}::{}::{variant}", case.kernel), move || corpus(case, variant, passes)));
+            }
+        }
+        for start in (0..kernels).step_by(25) {
+            let count = 25.min(kernels - start);
+            trials.push(Trial::test(format!("{name}::fuzz::{}", first + start), move || fuzz(first + start, count, passes)));
+        }
+    }
+    libtest_mimic::run(&arguments, trials).exit();
+}
