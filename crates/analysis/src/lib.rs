@@ -7,6 +7,7 @@ pub mod bit_set;
 pub mod cfg;
 pub mod dominators;
 pub mod liveness;
+pub mod loops;
 pub mod post_dominators;
 pub mod ssa;
 #[cfg(test)]
@@ -17,5 +18,6 @@ pub use bit_set::BitSet;
 pub use cfg::Cfg;
 pub use dominators::Dominators;
 pub use liveness::Liveness;
+pub use loops::{Loop, LoopData, Loops};
 pub use post_dominators::PostDominators;
 pub use ssa::BlockParameters;

@@ -115,3 +115,62 @@ pub(crate) fn random_code(random: &mut Random, cfg: &Cfg, count: usize, form: Bo
     }
     function
 }
+
+/// A graph as structured code has it: runs, branches and loops in each other, some loops with a second way out or back.
+pub(crate) fn random_structure(random: &mut Random, depth: usize) -> (Cfg, usize) {
+    let mut successors: Vec<Vec<u32>> = vec![vec![]];
+    let end = structure(random, depth, &mut successors, 0);
+    let count = successors.len();
+    debug_assert!((end as usize) < count);
+    let mut map: SecondaryMap<Block, Vec<Block>> = SecondaryMap::new();
+    for (from, targets) in successors.into_iter().enumerate() {
+        map[Block::from_u32(from as u32)] = targets.into_iter().map(Block::from_u32).collect();
+    }
+    (Cfg::from_successors(Block::from_u32(0), map), count)
+}
+
+/// Adds a piece of code behind a block; gives the block at its end.
+fn structure(random: &mut Random, depth: usize, edges: &mut Vec<Vec<u32>>, from: u32) -> u32 {
+    let new = |edges: &mut Vec<Vec<u32>>, from: &[u32]| {
+        edges.push(vec![]);
+        let block = edges.len() as u32 - 1;
+        from.iter().for_each(|from| edges[*from as usize].push(block));
+        block
+    };
+    if depth == 0 {
+        return new(edges, &[from]);
+    }
+    match random.below(4) {
+        0 => {
+            let middle = structure(random, depth - 1, edges, from);
+            structure(random, depth - 1, edges, middle)
+        }
+        1 => {
+            let (left, right) = (new(edges, &[from]), new(edges, &[from]));
+            let left = structure(random, depth - 1, edges, left);
+            let right = if random.below(2) == 0 { right } else { structure(random, depth - 1, edges, right) };
+            new(edges, &[left, right])
+        }
+        2 => {
+            let header = new(edges, &[from]);
+            let body = new(edges, &[header]);
+            let latch = structure(random, depth - 1, edges, body);
+            edges[latch as usize].push(header);
+            match random.below(3) {
+                0 => new(edges, &[header, latch]),
+                1 => new(edges, &[latch]),
+                _ => new(edges, &[header]),
+            }
+        }
+        _ => {
+            let header = new(edges, &[from]);
+            let middle = structure(random, depth - 1, edges, header);
+            let last = structure(random, depth - 1, edges, middle);
+            edges[last as usize].push(header);
+            if random.below(2) == 0 {
+                edges[middle as usize].push(header);
+            }
+            new(edges, &[middle, last])
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Natural loops and their nesting.
+//!
+//! An edge back to a block that dominates where it comes from makes that block the header of a loop; the loop is the header and
+//! all blocks from which such an edge is reached without coming through the header. Loops with one header are one loop. Two loops are
+//! disjoint, or one lies in the other.
+//!
+//! Control that goes in a circle without such an edge has no loop: an edge that goes back in reverse post-order to a block that
+//! does not dominate its source makes the graph *irreducible*. Those edges are listed.
+
+use crate::cfg::Cfg;
+use crate::dominators::Dominators;
+use broadloom_ptx::Block;
+use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
+
+/// A loop of a function.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Loop(u32);
+entity_impl!(Loop, "loop");
+
+/// A loop.
+#[derive(Clone, Debug)]
+pub struct LoopData {
+    /// The block through which control comes in.
+    pub header: Block,
+    /// The blocks from which control goes back to the header, in reverse post-order.
+    pub latches: Vec<Block>,
+    /// All blocks, in reverse post-order: the header first, those of inner loops among them.
+    pub blocks: Vec<Block>,
+    /// The edges out of it, from a block inside to one outside, in reverse post-order of where they leave; each once.
+    pub exits: Vec<(Block, Block)>,
+    /// The loop directly around it.
+    pub parent: Option<Loop>,
+    /// How many loops a block directly inside is in: 1 for an outermost loop.
+    pub depth: u32,
+}
+
+/// The loops of a function.
+#[derive(Clone, Debug)]
+pub struct Loops {
+    loops: PrimaryMap<Loop, LoopData>,
+    innermost: SecondaryMap<Block, Option<Loop>>,
+    irreducible: Vec<(Block, Block)>,
+}
+
+impl Loops {
+    /// The loops of a graph.
+    pub fn new(cfg: &Cfg, dominators: &Dominators) -> Loops {
+        let mut loops: PrimaryMap<Loop, LoopData> = PrimaryMap::new();
+        let mut innermost: SecondaryMap<Block, Option<Loop>> = SecondaryMap::new();
+        let mut irreducible = vec![];
+        for block in cfg.order() {
+            for target in cfg.successors(*block) {
+                if cfg.position(*target) <= cfg.position(*block) && !dominators.dominates(*target, *block) {
+                    irreducible.push((*block, *target));
+                }
+            }
+        }
+        irreducible.dedup();
+        // A header comes before those of the loops inside its own, so loops are made from the outside in.
+        for header in cfg.order() {
+            let mut latches: Vec<Block> = cfg.predecessors(*header).to_vec();
+            latches.retain(|from| dominators.dominates(*header, *from));
+            if latches.is_empty() {
+                continue;
+            }
+            latches.sort_by_key(|block| cfg.position(*block));
+            latches.dedup();
+            let parent = innermost[*header];
+            let depth = parent.map_or(0, |parent| loops[parent].depth) + 1;
+            let id = loops.push(LoopData { header: *header, latches, blocks: vec![*header], exits: vec![], parent, depth });
+            innermost[*header] = Some(id);
+            let mut work = loops[id].latches.clone();
+            while let Some(block) = work.pop() {
+                if block != *header && innermost[block].replace(id) != Some(id) {
+                    loops[id].blocks.push(block);
+                    work.extend(cfg.predecessors(block));
+                }
+            }
+            loops[id].blocks.sort_by_key(|block| cfg.position(*block));
+        }
+        let mut found = Loops { loops, innermost, irreducible };
+        for id in found.loops.keys() {
+            let inside = &found.loops[id].blocks;
+            let edges = inside.iter().flat_map(|block| cfg.successors(*block).iter().map(move |target| (*block, *target)));
+            let mut exits: Vec<(Block, Block)> = vec![];
+            for edge in edges.filter(|(_, target)| !found.contains(id, *target)) {
+                if !exits.contains(&edge) {
+                    exits.push(edge);
+                }
+            }
+            found.loops[id].exits = exits;
+        }
+        found
+    }
+
+    /// All loops; one that lies around another comes before it.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Loop, &LoopData)> {
+        self.loops.iter()
+    }
+
+    /// How many loops there are.
+    pub fn len(&self) -> usize {
+        self.loops.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.loops.is_empty()
+    }
+
+    /// The innermost loop that a block is in.
+    pub fn innermost(&self, block: Block) -> Option<Loop> {
+        self.innermost[block]
+    }
+
+    /// The loop that a block is the header of.
+    pub fn headed_by(&self, block: Block) -> Option<Loop> {
+        self.innermost[block].filter(|id| self.loops[*id].header == block)
+    }
+
+    /// In how many loops a block is.
+    pub fn depth(&self, block: Block) -> u32 {
+        self.innermost[block].map_or(0, |id| self.loops[id].depth)
+    }
+
+    /// Whether a block is in a loop, or in one inside it.
+    pub fn contains(&self, id: Loop, block: Block) -> bool {
+        self.around(block).any(|around| around == id)
+    }
+
+    /// The loops that a block is in, from the innermost out.
+    pub fn around(&self, block: Block) -> impl Iterator<Item = Loop> + '_ {
+        std::iter::successors(self.innermost[block], |id| self.loops[*id].parent)
+    }
+
+    /// Whether every circle of the graph is a loop.
+    pub fn is_reducible(&self) -> bool {
+        self.irreducible.is_empty()
+    }
+
+    /// The edges that go back to a block that does not dominate where they come from.
+    pub fn irreducible_edges(&self) -> &[(Block, Block)] {
+        &self.irreducible
+    }
+
+    /// The blocks of a reducible graph, each before its successors but for edges back to the header of a loop, and all blocks
+    /// of a loop in one run.
+    pub fn contiguous_order(&self, cfg: &Cfg) -> Vec<Block> {
+        let mut order = Vec::with_capacity(cfg.order().len());
+        let mut done: SecondaryMap<Block, bool> = SecondaryMap::new();
+        // What is left to do of each level: the whole function, then a loop, then one inside it.
+        let mut levels = vec![(cfg.order(), 0)];
+        while let Some((blocks, next)) = levels.last_mut() {
+            let Some(block) = blocks.get(*next).copied() else {
+                levels.pop();
+                continue;
+            };
+            *next += 1;
+            if std::mem::replace(&mut done[block], true) {
+                continue;
+            }
+            order.push(block);
+            if let Some(id) = self.headed_by(block) {
+                levels.push((&self.loops[id].blocks, 1));
+            }
+        }
+        order
+    }
+}
+
+impl std::ops::Index<Loop> for Loops {
+    type Output = LoopData;
+
+    fn index(&self, id: Loop) -> &LoopData {
+        &self.loops[id]
+    }
+}
+
+impl LoopData {
+    /// The blocks outside to which control may leave, each once, in the order of the exits.
+    pub fn exit_targets(&self) -> Vec<Block> {
+        let mut targets: Vec<Block> = vec![];
+        for (_, target) in &self.exits {
+            if !targets.contains(target) {
+                targets.push(*target);
+            }
+        }
+        targets
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Random, blocks, graph, random_graph, random_structure, reaches};
+
+    /// Whether the graph shrinks to one block when blocks that lead to themselves lose that edge and blocks with one predecessor
+    /// join it: the definition of reducibility by Hecht and Ullman.
+    fn shrinks(cfg: &Cfg) -> bool {
+        let mut edges: Vec<(Block, Block)> =
+            cfg.order().iter().flat_map(|from| cfg.successors(*from).iter().map(move |to| (*from, *to))).collect();
+        loop {
+            edges.retain(|(from, to)| from != to);
+            edges.sort();
+            edges.dedup();
+            let joins = |to: Block| to != cfg.entry() && edges.iter().filter(|edge| edge.1 == to).count() == 1;
+            let Some((into, block)) = edges.iter().copied().find(|edge| joins(edge.1)) else { break };
+            edges.retain(|edge| *edge != (into, block));
+            edges.iter_mut().filter(|edge| edge.0 == block).for_each(|edge| edge.0 = into);
+        }
+        edges.is_empty()
+    }
+
+    #[test]
+    fn agree_with_the_definition_on_random_graphs() {
+        let mut random = Random::new(8);
+        let mut reducible = 0;
+        for round in 0..400 {
+            let (cfg, count) = match round % 2 {
+                0 => random_graph(&mut random, 9),
+                _ => random_structure(&mut random, 5),
+            };
+            let dominators = Dominators::new(&cfg);
+            let found = Loops::new(&cfg, &dominators);
+            assert_eq!(found.is_reducible(), shrinks(&cfg), "{cfg:?}");
+            reducible += usize::from(found.is_reducible());
+            for header in blocks(count) {
+                let mut latches: Vec<Block> = cfg.predecessors(header).to_vec();
+                latches.retain(|from| cfg.is_reachable(header) && dominators.dominates(header, *from));
+                assert_eq!(found.headed_by(header).is_some(), !latches.is_empty());
+                let Some(id) = found.headed_by(header) else { continue };
+                let inside = |block: &Block| {
+                    let way = reaches(&cfg, count, *block, Some(header));
+                    *block == header || cfg.is_reachable(*block) && latches.iter().any(|latch| way.contains(latch))
+                };
+                let members: Vec<Block> = cfg.order().iter().copied().filter(inside).collect();
+                assert_eq!(found[id].blocks, members, "loop of {header} in {cfg:?}");
+                for block in blocks(count) {
+                    assert_eq!(found.contains(id, block), members.contains(&block));
+                }
+                assert!(found[id].latches.iter().all(|latch| latches.contains(latch)) && !latches.is_empty());
+                for (from, to) in &found[id].exits {
+                    assert!(members.contains(from) && !members.contains(to) && cfg.successors(*from).contains(to));
+                }
+                let leaving = members.iter().flat_map(|from| cfg.successors(*from).iter().map(move |to| (*from, *to)));
+                assert!(leaving.filter(|edge| !members.contains(&edge.1)).all(|edge| found[id].exits.contains(&edge)));
+            }
+            for block in blocks(count) {
+                let around = found.iter().filter(|(_, data)| data.blocks.contains(&block)).count();
+                assert_eq!(found.depth(block) as usize, around);
+            }
+            if found.is_reducible() {
+                contiguous(&cfg, &found);
+            }
+        }
+        assert!(reducible > 150, "{reducible}");
+    }
+
+    fn contiguous(cfg: &Cfg, loops: &Loops) {
+        let order = loops.contiguous_order(cfg);
+        let place = |block: Block| order.iter().position(|other| *other == block).unwrap();
+        assert_eq!(order.len(), cfg.order().len());
+        for (from, to) in order.iter().flat_map(|from| cfg.successors(*from).iter().map(move |to| (*from, *to))) {
+            let back = loops.headed_by(to).is_some_and(|id| loops.contains(id, from));
+            assert!(back || place(from) < place(to), "{from} {to} in {order:?}");
+        }
+        for (_, data) in loops.iter() {
+            let start = place(data.header);
+            assert!(data.blocks.iter().all(|block| (start..start + data.blocks.len()).contains(&place(*block))));
+        }
+    }
+
+    #[test]
+    fn a_loop_in_a_loop() {
+        let cfg = graph(&[&[1], &[2, 5], &[2, 3], &[1, 4], &[5], &[]]);
+        let found = Loops::new(&cfg, &Dominators::new(&cfg));
+        let block = Block::from_u32;
+        let outer = found.headed_by(block(1)).unwrap();
+        let inner = found.headed_by(block(2)).unwrap();
+        assert_eq!(found[inner].parent, Some(outer));
+        assert_eq!(found[outer].latches, [block(3)]);
+        assert_eq!(found[outer].exits, [(block(1), block(5)), (block(3), block(4))]);
+        assert_eq!(found.depth(block(2)), 2);
+        assert!(found.is_reducible());
+        let twisted = graph(&[&[1, 2], &[2], &[1]]);
+        let found = Loops::new(&twisted, &Dominators::new(&twisted));
+        assert_eq!(found.irreducible_edges().len(), 1);
+        assert!(found.is_empty());
+    }
+}
