@@ -9,10 +9,11 @@
 //! order in which nothing is overwritten before it is read; a circle is broken by one more register. Parameters stay what they
 //! are between two arrivals at their block, since each is written on the way to its block alone.
 
+use crate::blocks::{arrivals, drop_unreachable, retarget};
 use crate::compact::compact;
 use crate::names::Names;
 use crate::write::{Writer, copy};
-use broadloom_ptx::{Block, BlockData, BodyForm, Edge, Function, Inst, Module, Operand, Reg, RegData, TargetList};
+use broadloom_ptx::{Block, BlockData, BodyForm, Edge, Function, Inst, Module, Operand, Reg, RegData};
 use cranelift_entity::SecondaryMap;
 use std::collections::HashMap;
 
@@ -25,36 +26,13 @@ pub fn run(module: &Module, function: &mut Function) {
         function.form = BodyForm::Registers;
         return;
     }
-    function.layout = reachable(function);
+    drop_unreachable(function);
     let mut leaving = Leaving { arrivals: arrivals(function), placed: vec![], function };
     leaving.place_copies();
     leaving.jump();
     function.form = BodyForm::Registers;
     compact(function);
     rename(module, function);
-}
-
-/// The blocks that control can reach, in the order of the layout.
-fn reachable(function: &Function) -> Vec<Block> {
-    let mut seen: SecondaryMap<Block, bool> = SecondaryMap::new();
-    let mut work: Vec<Block> = function.entry().into_iter().collect();
-    while let Some(block) = work.pop() {
-        if !std::mem::replace(&mut seen[block], true) {
-            work.extend(function.blocks[block].edges.iter().map(|edge| edge.target));
-        }
-    }
-    function.layout.iter().copied().filter(|block| seen[*block]).collect()
-}
-
-/// How many edges lead to each block.
-fn arrivals(function: &Function) -> SecondaryMap<Block, u32> {
-    let mut count = SecondaryMap::new();
-    // Control comes to the entry from outside.
-    count[function.layout[0]] = 1;
-    for edge in function.layout.iter().flat_map(|block| &function.blocks[*block].edges) {
-        count[edge.target] += 1;
-    }
-    count
 }
 
 struct Leaving<'f> {
@@ -96,7 +74,7 @@ impl Leaving<'_> {
                     let between = BlockData { insts, edges: vec![Edge::to(target)], ..BlockData::default() };
                     let between = self.function.blocks.push(between);
                     self.placed.push(between);
-                    self.retarget(block, index, between);
+                    retarget(self.function, block, index, between);
                 }
             }
         }
@@ -106,25 +84,6 @@ impl Leaving<'_> {
         }
         for block in &self.placed {
             self.function.blocks[*block].params.clear();
-        }
-    }
-
-    /// Leads an edge to another block.
-    fn retarget(&mut self, block: Block, index: usize, to: Block) {
-        self.function.blocks[block].edges[index].target = to;
-        let Some(last) = self.function.blocks[block].insts.last().copied() else { return };
-        for operand in 0..self.function.insts[last].operands.len() {
-            match self.function.insts[last].operands[operand] {
-                Operand::Label(_) if index == 0 => self.function.insts[last].operands[operand] = Operand::Label(to),
-                Operand::Targets(list) if index < self.function.targets[list].blocks.len() => {
-                    // The list may be that of other branches too.
-                    let mut data: TargetList = self.function.targets[list].clone();
-                    data.blocks[index] = to;
-                    let own = self.function.targets.push(data);
-                    self.function.insts[last].operands[operand] = Operand::Targets(own);
-                }
-                _ => {}
-            }
         }
     }
 

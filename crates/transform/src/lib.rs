@@ -3,14 +3,24 @@
 //! One pass, one file, one verb. After every pass the function is verified in the form that it claims, and what is wrong is
 //! blamed on the pass.
 
+mod blocks;
 mod compact;
+pub mod facts;
+pub mod fold;
 pub mod from_ssa;
+pub mod if_convert;
 pub mod lower_branches;
 pub mod lower_carry;
 mod names;
+pub mod pipeline;
 pub mod purity;
+pub mod remove_dead;
+pub mod share;
+mod substitution;
 pub mod to_ssa;
 mod write;
+
+pub use facts::Facts;
 
 use broadloom_diag::Diagnostics;
 use broadloom_ptx::{Function, Module, verify_function};

@@ -4,7 +4,8 @@
 //! copied by `cvt`, since `mov` has no bytes; predicates are chosen by logic, and 128 bits half by half.
 
 use broadloom_diag::Span;
-use broadloom_ptx::{Function, Guard, Inst, InstData, Loc, Operand, Reg, RegData, Type};
+use broadloom_eval::sign_extend;
+use broadloom_ptx::{Function, Guard, Imm, Inst, InstData, Loc, Operand, Reg, RegData, Type, TypeKind};
 
 /// The instruction of a mnemonic that passes spell themselves.
 pub(crate) fn made(mnemonic: &str, operands: impl IntoIterator<Item = Operand>) -> InstData {
@@ -151,6 +152,33 @@ impl<'f> Writer<'f> {
                 choose(self, "selp.b64", high, mine_high, theirs_high);
                 self.emit("mov.b128", [to.into(), vector([low, high])]);
             }
+        }
+    }
+}
+
+/// Sets a register of at most 64 bits to a value, or a wider one to zero.
+pub(crate) fn constant(writer: &mut Writer<'_>, to: Reg, value: u64) {
+    let number = |value: u64| Operand::Imm(Imm::from_u64(value));
+    match word(writer.function.regs[to].ty) {
+        Word::Predicate => writer.emit("mov.pred", [to.into(), number(value)]),
+        Word::Byte => writer.emit("cvt.u8.u16", [to.into(), number(value)]),
+        Word::Plain(..) => {
+            let ty = writer.function.regs[to].ty;
+            let (mov, imm) = match (ty.kind(), ty.bits()) {
+                (TypeKind::Signed, 16) => ("mov.s16", Imm::Int(sign_extend(value, 16))),
+                (TypeKind::Signed, 32) => ("mov.s32", Imm::Int(sign_extend(value, 32))),
+                (TypeKind::Signed, _) => ("mov.s64", Imm::Int(value as i64)),
+                (TypeKind::Float, 32) => ("mov.f32", Imm::F32(value as u32)),
+                (TypeKind::Float, 64) => ("mov.f64", Imm::F64(value)),
+                (_, 16) => ("mov.b16", Imm::from_u64(value)),
+                (_, 32) => ("mov.b32", Imm::from_u64(value)),
+                (_, _) => ("mov.b64", Imm::from_u64(value)),
+            };
+            writer.emit(mov, [to.into(), imm.into()]);
+        }
+        Word::Wide => {
+            let name = format!("{}$half", writer.function.regs[to].name);
+            writer.zero(to, &mut |function, ty| function.regs.push(RegData { name: name.clone(), ty }));
         }
     }
 }

@@ -8,26 +8,38 @@ use broadloom_device::{Backend, Device, GlobalVariable, Launch, LoadedModule, Ma
 use broadloom_diag::Sources;
 use broadloom_fuzzgen::{Config, run, survey};
 use broadloom_interp::{Interp, Options};
-use broadloom_ptx::{Func, Function, Module, Verified, parse, print, verify};
-use broadloom_transform::{check, from_ssa, lower_branches, lower_carry, to_ssa};
+use broadloom_ptx::{Func, Function, Module, Printer, Verified, parse, print, verify};
+use broadloom_transform::Facts;
+use broadloom_transform::pipeline::{BACK, Pass, STAGES, Verification, run_pass};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Takes a function through passes and back to registers; what is wrong as text.
 type Passes = fn(&Module, &mut Function) -> std::result::Result<(), String>;
 
-const PASSES: &[(&str, Passes)] = &[("ssa", ssa)];
+const PASSES: &[(&str, Passes)] = &[("ssa", ssa), ("pipeline", pipeline)];
 
 /// Through SSA form and back.
 fn ssa(module: &Module, function: &mut Function) -> std::result::Result<(), String> {
-    lower_carry::run(module, function);
-    check(lower_carry::NAME, module, function).map_err(|broken| broken.to_string())?;
-    lower_branches::run(module, function);
-    check(lower_branches::NAME, module, function).map_err(|broken| broken.to_string())?;
-    to_ssa::run(module, function).map_err(|refused| format!("{refused:?}"))?;
-    check(to_ssa::NAME, module, function).map_err(|broken| broken.to_string())?;
-    from_ssa::run(module, function);
-    check(from_ssa::NAME, module, function).map_err(|broken| broken.to_string())
+    let passes = STAGES.iter().take(2).chain([&BACK]).flat_map(|stage| stage.passes);
+    run_all(passes, module, function)
+}
+
+/// Through everything and back.
+fn pipeline(module: &Module, function: &mut Function) -> std::result::Result<(), String> {
+    run_all(STAGES.iter().chain([&BACK]).flat_map(|stage| stage.passes), module, function)
+}
+
+fn run_all<'p>(
+    passes: impl Iterator<Item = &'p Pass>,
+    module: &Module,
+    function: &mut Function,
+) -> std::result::Result<(), String> {
+    for pass in passes {
+        run_pass(*pass, module, function, &Facts::default(), Verification::Always)
+            .map_err(|failure| format!("{failure}\n{}", Printer::new(module).body(function)))?;
+    }
+    Ok(())
 }
 
 /// A module through passes, printed and read again.

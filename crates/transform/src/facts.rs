@@ -1,0 +1,65 @@
+//! What is known of a launch before it happens.
+
+use broadloom_ptx::{Function, Special};
+
+/// Sizes that code can be specialised on; `None` is any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Facts {
+    /// Threads of a block: `%ntid`.
+    pub block: Option<[u32; 3]>,
+    /// Blocks of the grid: `%nctaid`.
+    pub grid: Option<[u32; 3]>,
+}
+
+impl Facts {
+    /// What the function itself demands of its launch (`.reqntid`), where nothing is known yet.
+    pub fn with_directives(mut self, function: &Function) -> Facts {
+        if let (None, Some(numbers)) = (self.block, function.directive("reqntid")) {
+            let size = |index: usize| numbers.get(index).copied().unwrap_or(1);
+            self.block = Some([size(0), size(1), size(2)]);
+        }
+        self
+    }
+
+    /// The value of a special register, if it is the same for all threads and known.
+    pub fn special(&self, special: Special) -> Option<u64> {
+        let size = |sizes: Option<[u32; 3]>, axis: usize| sizes.map(|sizes| u64::from(sizes[axis]));
+        // Where there is one, its index is zero.
+        let index = |sizes: Option<[u32; 3]>, axis: usize| size(sizes, axis).filter(|count| *count == 1).map(|_| 0);
+        match special {
+            Special::NtidX => size(self.block, 0),
+            Special::NtidY => size(self.block, 1),
+            Special::NtidZ => size(self.block, 2),
+            Special::NctaidX => size(self.grid, 0),
+            Special::NctaidY => size(self.grid, 1),
+            Special::NctaidZ => size(self.grid, 2),
+            Special::TidX => index(self.block, 0),
+            Special::TidY => index(self.block, 1),
+            Special::TidZ => index(self.block, 2),
+            Special::CtaidX => index(self.grid, 0),
+            Special::CtaidY => index(self.grid, 1),
+            Special::CtaidZ => index(self.grid, 2),
+            Special::TidW | Special::CtaidW => Some(0),
+            Special::NtidW | Special::NctaidW => Some(1),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use broadloom_ptx::Directive;
+
+    #[test]
+    fn one_of_a_kind_has_index_zero() {
+        let facts = Facts { block: Some([32, 1, 1]), grid: None };
+        assert_eq!(facts.special(Special::NtidX), Some(32));
+        assert_eq!((facts.special(Special::TidX), facts.special(Special::TidY)), (None, Some(0)));
+        assert_eq!((facts.special(Special::CtaidX), facts.special(Special::NctaidX)), (None, None));
+        let mut kernel = Function::new("k", true);
+        kernel.directives.push(Directive::Words("reqntid", vec![64]));
+        assert_eq!(Facts::default().with_directives(&kernel).block, Some([64, 1, 1]));
+        assert_eq!(facts.with_directives(&kernel), facts);
+    }
+}

@@ -1,0 +1,133 @@
+//! Values that are known, and what instructions make of them.
+
+use crate::facts::Facts;
+use broadloom_eval::{Inputs, Operation, Outcome, immediate, inputs, truncate};
+use broadloom_ptx::{Class, Function, InstData, Opcode, Operand, Reg, Type};
+use cranelift_entity::SecondaryMap;
+use smallvec::{SmallVec, smallvec};
+
+/// The registers whose value is known, as a register holds it: zero above its width.
+#[derive(Default)]
+pub(super) struct Known {
+    values: SecondaryMap<Reg, Option<u64>>,
+}
+
+/// What an instruction writes, register by register.
+pub(super) type Values = SmallVec<[(Reg, u64); 2]>;
+
+impl Known {
+    pub(super) fn get(&self, reg: Reg) -> Option<u64> {
+        self.values[reg]
+    }
+
+    pub(super) fn set(&mut self, reg: Reg, value: u64) {
+        self.values[reg] = Some(value);
+    }
+
+    /// What an operand of a type holds; `None` when it is not known. One that is left out counts as zero.
+    pub(super) fn operand(&self, operand: &Operand, ty: Type) -> Option<u64> {
+        match operand {
+            Operand::Reg(reg) | Operand::Part { reg, .. } => self.get(*reg),
+            Operand::Not(reg) => self.get(*reg).map(|value| value ^ 1),
+            Operand::Imm(imm) => Some(immediate(*imm, ty)),
+            Operand::Absent | Operand::Sink => Some(0),
+            Operand::Special(_)
+            | Operand::Symbol(..)
+            | Operand::Memory(_)
+            | Operand::Texture(_)
+            | Operand::Vector(_)
+            | Operand::Label(_)
+            | Operand::Targets(_)
+            | Operand::Pair(_)
+            | Operand::Call(_) => None,
+        }
+    }
+
+    /// What an instruction without a guard gives; `None` when it is not known, or not a matter of its inputs.
+    pub(super) fn evaluate(&self, function: &Function, facts: &Facts, data: &InstData) -> Option<Values> {
+        if data.opcode() == Some(Opcode::Mov) {
+            return self.moved(function, facts, data);
+        }
+        let mut values: Inputs = Inputs::default();
+        for (index, (operand, ty)) in inputs(data).enumerate() {
+            *values.get_mut(index)? = match operand {
+                Operand::Special(special) => facts.special(*special)?,
+                operand => self.operand(operand, ty)?,
+            };
+        }
+        let class = data.class()?;
+        if matches!(class, Class::Address | Class::Misc | Class::Cluster) {
+            return None;
+        }
+        let written = written(data);
+        let outcome = Operation::of(data)?.evaluate(&values, false)?;
+        let results = match outcome {
+            Outcome::One(value) => [value, 0],
+            Outcome::Pair(values) => values,
+            Outcome::Carry(..) => return None,
+        };
+        let mut found = Values::new();
+        for (operand, value) in written.zip(results) {
+            if let Operand::Reg(reg) | Operand::Part { reg, .. } = operand {
+                found.push((*reg, cut(function, *reg, value)?));
+            }
+        }
+        Some(found)
+    }
+
+    /// `mov` in all its shapes: the whole of a register, packed, unpacked.
+    fn moved(&self, function: &Function, facts: &Facts, data: &InstData) -> Option<Values> {
+        let ty = data.types().next().unwrap_or(Type::Pred);
+        let [to, from] = data.operands.as_slice() else { return None };
+        match (to, from) {
+            (Operand::Reg(to), Operand::Vector(parts)) => {
+                let bits = ty.bits() / parts.len().max(1) as u32;
+                let mut value = 0u64;
+                for (index, part) in parts.iter().enumerate() {
+                    let part = truncate(self.operand(part, Type::bits_of(bits)?)?, bits);
+                    value |= part.checked_shl(bits * index as u32)?;
+                }
+                Some(smallvec![(*to, cut(function, *to, value)?)])
+            }
+            (Operand::Vector(parts), Operand::Vector(values)) => {
+                let known = parts.iter().zip(values).filter_map(|(part, value)| match part {
+                    Operand::Reg(reg) => Some((*reg, value)),
+                    _ => None,
+                });
+                known.map(|(reg, value)| Some((reg, cut(function, reg, self.operand(value, ty)?)?))).collect()
+            }
+            (Operand::Vector(parts), from) => {
+                let value = self.operand(from, ty)?;
+                let bits = ty.bits() / parts.len().max(1) as u32;
+                let mut found = Values::new();
+                for (index, part) in parts.iter().enumerate() {
+                    if let Operand::Reg(reg) = part {
+                        let part = truncate(value.checked_shr(bits * index as u32)?, bits);
+                        found.push((*reg, cut(function, *reg, part)?));
+                    }
+                }
+                Some(found)
+            }
+            (Operand::Reg(to), from) => {
+                let value = match from {
+                    Operand::Special(special) => facts.special(*special)?,
+                    from => self.operand(from, ty)?,
+                };
+                Some(smallvec![(*to, cut(function, *to, value)?)])
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The places that an instruction writes.
+fn written(data: &InstData) -> impl Iterator<Item = &Operand> {
+    let specs = data.form().map_or(&[][..], |form| form.operands);
+    specs.iter().zip(&data.operands).filter(|(spec, _)| spec.written).map(|(_, operand)| operand)
+}
+
+/// A value as its register holds it; `None` for registers of more than 64 bits.
+fn cut(function: &Function, reg: Reg, value: u64) -> Option<u64> {
+    let bits = function.regs[reg].ty.bits();
+    (bits <= 64).then(|| truncate(value, bits))
+}

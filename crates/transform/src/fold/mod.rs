@@ -1,0 +1,398 @@
+//! `fold`: what is known before the code runs is computed now.
+//!
+//! **In**: SSA form. **Out**: SSA form. Keeps every value that memory, branches and results see, bit for bit; loses blocks that control
+//! cannot reach, parameters of blocks that have one value only, and blocks that only lead on. Registers that are not read
+//! any more are left to `remove_dead`.
+//!
+//! - Instructions whose inputs are known become their result, as `eval` computes it; special registers that the facts name are known.
+//! - Identities that hold for every input bit for bit (`identities`): of integers and predicates, hardly any of floats, where NaNs, zeros
+//!   with a sign and `.ftz` speak against them.
+//! - Copies of a register of the same type, and parameters of blocks that are always given the same value, are read through.
+//! - Known values stand as immediates where instructions take them, known offsets in addresses.
+//! - A branch on a known predicate is taken or not; one whose ways are the same is none. What a guard allows never runs where the guard is
+//!   known to be false, and has no guard where it is true.
+//!
+//! A value that goes around a loop is not guessed to be constant. Each round looks at every instruction once, in an order in which
+//! values come before their reads; rounds end when nothing changes, and after a few.
+
+mod identities;
+mod known;
+
+use crate::blocks::{control, drop_params, drop_unreachable, join_runs, leave_by, thread_empty};
+use crate::facts::Facts;
+use crate::purity::is_speculable;
+use crate::substitution::Substitution;
+use crate::write::{Writer, constant};
+use broadloom_analysis::Cfg;
+use broadloom_eval::{sign_extend, truncate};
+use broadloom_ptx::table::OperandKind;
+use broadloom_ptx::{
+    Address, Base, Block, Class, Function, Guard, Imm, Inst, InstData, Mnemonic, Module, Opcode, Operand, Param, Reg, Type,
+    TypeKind,
+};
+use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
+use identities::Simpler;
+use known::Known;
+
+/// The name of the pass.
+pub const NAME: &str = "fold";
+
+/// More rounds than this find next to nothing.
+const ROUNDS: usize = 4;
+
+/// Folds a function of which some facts are known.
+pub fn run(_module: &Module, function: &mut Function, facts: &Facts) {
+    let facts = if function.is_kernel { facts.with_directives(function) } else { *facts };
+    for _ in 0..ROUNDS {
+        let folded = Folding::new(function, facts).round();
+        let unreachable = drop_unreachable(function);
+        let threaded = thread_empty(function);
+        let joined = join_runs(function);
+        if !(folded || unreachable || threaded || joined) {
+            return;
+        }
+    }
+}
+
+struct Folding<'f> {
+    function: &'f mut Function,
+    facts: Facts,
+    /// Values that are known, as a register holds them.
+    known: Known,
+    substitution: Substitution,
+    /// The instruction that gives each register its value.
+    definition: SecondaryMap<Reg, PackedOption<Inst>>,
+    /// Results of the function, which are written often and read by nobody.
+    results: Vec<Reg>,
+    changed: bool,
+}
+
+impl<'f> Folding<'f> {
+    fn new(function: &'f mut Function, facts: Facts) -> Self {
+        let results = function.results.iter().filter_map(|param| match param {
+            Param::Reg(reg) => Some(*reg),
+            Param::Memory(_) => None,
+        });
+        Folding {
+            results: results.collect(),
+            function,
+            facts,
+            known: Known::default(),
+            substitution: Substitution::default(),
+            definition: SecondaryMap::new(),
+            changed: false,
+        }
+    }
+
+    fn round(mut self) -> bool {
+        let Some(cfg) = Cfg::new(self.function) else { return false };
+        for block in cfg.order().iter().copied() {
+            self.params(&cfg, block);
+            let insts = std::mem::take(&mut self.function.blocks[block].insts);
+            let mut kept = Vec::with_capacity(insts.len());
+            for inst in insts {
+                self.instruction(inst, &mut kept);
+            }
+            self.function.blocks[block].insts = kept;
+            self.branch(block);
+        }
+        let Folding { function, mut substitution, changed, .. } = self;
+        let replaced = !substitution.is_empty();
+        substitution.apply(function);
+        drop_params(function, |reg| substitution.replaces(reg));
+        changed || replaced
+    }
+
+    /// Parameters that are always given the same.
+    fn params(&mut self, cfg: &Cfg, block: Block) {
+        let params = self.function.blocks[block].params.clone();
+        if params.is_empty() {
+            return;
+        }
+        let mut from: Vec<Block> = cfg.predecessors(block).to_vec();
+        from.sort_unstable();
+        from.dedup();
+        for (index, param) in params.into_iter().enumerate() {
+            let mut given: Option<Reg> = None;
+            let (mut same, mut same_value) = (true, true);
+            for edge in from.iter().flat_map(|from| &self.function.blocks[*from].edges).filter(|edge| edge.target == block) {
+                let arg = self.substitution.resolve(edge.args[index]);
+                match given {
+                    _ if arg == param => {}
+                    None => given = Some(arg),
+                    Some(other) if other == arg => {}
+                    Some(other) => {
+                        same = false;
+                        same_value &= self.known.get(arg).is_some() && self.known.get(arg) == self.known.get(other);
+                    }
+                }
+            }
+            let Some(given) = given else { continue };
+            if same {
+                self.substitution.replace(param, given);
+            } else if let Some(value) = self.known.get(given).filter(|_| same_value) {
+                self.known.set(param, value);
+            }
+        }
+    }
+
+    fn instruction(&mut self, inst: Inst, kept: &mut Vec<Inst>) {
+        let substitution = &mut self.substitution;
+        self.function.insts[inst].change_reads(|reg| *reg = substitution.resolve(*reg));
+        if let Some(guard) = self.function.insts[inst].guard {
+            self.guarded(inst, guard, kept);
+        } else {
+            self.unguarded(inst, kept);
+        }
+        for reg in self.function.insts[inst].writes() {
+            self.definition[reg] = inst.into();
+        }
+    }
+
+    fn guarded(&mut self, inst: Inst, guard: Guard, kept: &mut Vec<Inst>) {
+        let guard = self.without_not(guard);
+        self.function.insts[inst].guard = Some(guard);
+        let holds = self.known.get(guard.reg).map(|value| (value == 1) != guard.negated);
+        match holds {
+            // Where control goes is decided with the edges.
+            Some(_) if self.function.insts[inst].is_control() => kept.push(inst),
+            Some(true) => {
+                self.function.insts[inst].guard = None;
+                self.changed = true;
+                self.unguarded(inst, kept);
+            }
+            Some(false) => {
+                self.changed = true;
+                for reg in self.function.insts[inst].writes() {
+                    self.define(inst, reg, 0, kept);
+                }
+            }
+            None => {
+                self.take_arms(inst, guard);
+                self.immediates(inst);
+                self.addresses(inst);
+                kept.push(inst);
+            }
+        }
+    }
+
+    /// A guard without the negations that it was made by.
+    fn without_not(&mut self, mut guard: Guard) -> Guard {
+        while let Some(not) = self.definition[guard.reg].expand().map(|inst| &self.function.insts[inst])
+            && not.opcode() == Some(Opcode::Not)
+            && let Some(Operand::Reg(inner)) = not.operands.get(1)
+            && not.guard.is_none()
+        {
+            guard = Guard { reg: *inner, negated: !guard.negated };
+            self.changed = true;
+        }
+        guard
+    }
+
+    /// What was chosen by the guard's own predicate is known to be chosen where the instruction runs.
+    fn take_arms(&mut self, inst: Inst, guard: Guard) {
+        let Folding { function, definition, changed, .. } = self;
+        let Function { insts, regs, .. } = &mut **function;
+        let mut data = insts[inst].clone();
+        data.guard = None;
+        data.change_reads(|reg| {
+            let Some(choice) = definition[*reg].expand().map(|inst| &insts[inst]) else { return };
+            if choice.opcode() != Some(Opcode::Selp) || choice.guard.is_some() {
+                return;
+            }
+            let holds = match choice.operands.get(3) {
+                Some(Operand::Reg(predicate)) if *predicate == guard.reg => !guard.negated,
+                Some(Operand::Not(predicate)) if *predicate == guard.reg => guard.negated,
+                _ => return,
+            };
+            if let Some(Operand::Reg(arm)) = choice.operands.get(if holds { 1 } else { 2 })
+                && regs[*arm].ty == regs[*reg].ty
+            {
+                *reg = *arm;
+                *changed = true;
+            }
+        });
+        data.guard = Some(guard);
+        insts[inst] = data;
+    }
+
+    fn unguarded(&mut self, inst: Inst, kept: &mut Vec<Inst>) {
+        let data = &self.function.insts[inst];
+        if is_speculable(data) {
+            if let Some(values) = self.known.evaluate(self.function, &self.facts, data) {
+                for (reg, value) in values {
+                    self.define(inst, reg, value, kept);
+                }
+                return;
+            }
+            let simpler = identities::simplify(self.function, &self.known, &self.definition, data);
+            match simpler {
+                Some(Simpler::Value(value)) => {
+                    let reg = data.writes()[0];
+                    return self.define(inst, reg, value, kept);
+                }
+                Some(Simpler::Instruction(other)) => {
+                    let InstData { loc, span, .. } = *data;
+                    self.function.insts[inst] = InstData { loc, span, ..other };
+                    self.changed = true;
+                }
+                None => {}
+            }
+            if self.copied(inst) {
+                return;
+            }
+        }
+        self.immediates(inst);
+        self.addresses(inst);
+        kept.push(inst);
+    }
+
+    /// Whether an instruction only copies a register to another of the same type, which is then read instead.
+    fn copied(&mut self, inst: Inst) -> bool {
+        let data = &self.function.insts[inst];
+        let (Some(Opcode::Mov), [Operand::Reg(to), Operand::Reg(from)]) = (data.opcode(), data.operands.as_slice()) else {
+            return false;
+        };
+        let (to, from) = (*to, *from);
+        let regs = &self.function.regs;
+        if regs[to].ty != regs[from].ty || self.results.contains(&to) {
+            return false;
+        }
+        self.substitution.replace(to, from);
+        true
+    }
+
+    /// Gives a register a value that is known, in the place of an instruction.
+    fn define(&mut self, inst: Inst, reg: Reg, value: u64, kept: &mut Vec<Inst>) {
+        if !self.results.contains(&reg) {
+            self.known.set(reg, value);
+        }
+        let data = &self.function.insts[inst];
+        if is_constant(self.function, data) && data.writes() == [reg] {
+            return kept.push(inst);
+        }
+        self.changed = true;
+        let mut writer = Writer::new(self.function);
+        writer.at(inst);
+        constant(&mut writer, reg, value);
+        for made in writer.take() {
+            self.definition[reg] = made.into();
+            kept.push(made);
+        }
+    }
+
+    /// Known values as immediates, where the instruction takes them.
+    fn immediates(&mut self, inst: Inst) {
+        let data = &mut self.function.insts[inst];
+        let Some(form) = data.form() else { return };
+        let takes = match form.opcode.row().class {
+            Class::Arith | Class::Float | Class::Compare | Class::Logic | Class::Shift | Class::Bits => true,
+            Class::Move | Class::Memory | Class::Atomic => true,
+            Class::Half | Class::Carry | Class::Video | Class::Convert | Class::Address | Class::Control => false,
+            Class::Barrier | Class::Warp | Class::Fence | Class::Misc | Class::Texture | Class::Surface => false,
+            Class::Matrix | Class::Async | Class::Cluster => false,
+        };
+        if !takes || form.opcode == Opcode::Mov && matches!(data.operands.get(1), Some(Operand::Vector(_))) {
+            return;
+        }
+        let Mnemonic::Known { modifiers, .. } = &data.mnemonic else { return };
+        let modifiers = modifiers.clone();
+        for (spec, operand) in form.operands.iter().zip(&mut data.operands) {
+            let Operand::Reg(reg) = operand else { continue };
+            // Hints for caches come in registers.
+            if spec.written || spec.kind != OperandKind::Value || spec.name == "p" {
+                continue;
+            }
+            let Some((value, ty)) = self.known.get(*reg).zip(spec.type_in(&modifiers)) else { continue };
+            let narrow = matches!(form.opcode, Opcode::Bfe | Opcode::Bfi) && ty == Type::U32;
+            let fits = !narrow || matches!(spec.name, "a") || value <= 255;
+            if let Some(imm) = immediate(value, ty).filter(|_| fits) {
+                *operand = Operand::Imm(imm);
+                self.changed = true;
+            }
+        }
+    }
+
+    /// Known sums as offsets of addresses.
+    fn addresses(&mut self, inst: Inst) {
+        for index in 0..self.function.insts[inst].operands.len() {
+            while let Operand::Memory(address) = self.function.insts[inst].operands[index]
+                && let Base::Reg(base) = address.base
+                && let Some((inner, more)) = identities::sum(self.function, &self.definition, base, 64)
+                && let Some(offset) = address.offset.checked_add(more as i64)
+                && i32::try_from(offset).is_ok()
+                && self.function.regs[inner].ty.bits() == 64
+            {
+                let moved = Address { base: Base::Reg(inner), offset };
+                self.function.insts[inst].operands[index] = Operand::Memory(moved);
+                self.changed = true;
+            }
+        }
+    }
+
+    /// Where a block leads, once its predicate or index is known or does not matter.
+    fn branch(&mut self, block: Block) {
+        let Some(last) = control(self.function, block) else { return };
+        let data = &self.function.insts[last];
+        let edges = &self.function.blocks[block].edges;
+        if let Some(guard) = data.guard {
+            let same = |substitution: &mut Substitution| {
+                edges[0].target == edges[1].target
+                    && edges[0].args.iter().zip(&edges[1].args).all(|(a, b)| substitution.resolve(*a) == substitution.resolve(*b))
+            };
+            match self.known.get(guard.reg).map(|value| (value == 1) != guard.negated) {
+                Some(true) => {
+                    self.function.insts[last].guard = None;
+                    self.function.blocks[block].edges.pop();
+                    self.changed = true;
+                }
+                Some(false) => self.go_on(block),
+                None if edges.len() == 2 && same(&mut self.substitution) => self.go_on(block),
+                None => {}
+            }
+        } else if data.opcode() == Some(Opcode::BrxIdx) {
+            let index = match data.operands.first() {
+                Some(Operand::Reg(reg)) => self.known.get(*reg),
+                Some(Operand::Imm(imm)) => imm.integer_bits(),
+                _ => None,
+            };
+            if let Some(edge) = index.and_then(|index| edges.get(usize::try_from(index & 0xffff_ffff).ok()?)).cloned() {
+                leave_by(self.function, block, edge);
+                self.changed = true;
+            }
+        }
+    }
+
+    /// The guarded end of a block never comes to anything.
+    fn go_on(&mut self, block: Block) {
+        let data = &mut self.function.blocks[block];
+        data.insts.pop();
+        data.edges = data.edges.pop().into_iter().collect();
+        self.changed = true;
+    }
+}
+
+/// Whether an instruction gives one register a value that stands in it.
+fn is_constant(function: &Function, data: &InstData) -> bool {
+    let copies = match (data.opcode(), data.operands.first()) {
+        (Some(Opcode::Mov), _) => true,
+        // `mov` has no bytes.
+        (Some(Opcode::Cvt), Some(Operand::Reg(reg))) => function.regs[*reg].ty.bits() == 8,
+        _ => false,
+    };
+    copies && matches!(data.operands.get(1), Some(Operand::Imm(_)))
+}
+
+/// The immediate that means these bits in an operand of a type; `None` where the type takes none.
+pub(crate) fn immediate(value: u64, ty: Type) -> Option<Imm> {
+    let value = truncate(value, ty.bits());
+    match (ty.kind(), ty.bits()) {
+        (TypeKind::Signed, bits @ ..=64) => Some(Imm::Int(sign_extend(value, bits))),
+        (TypeKind::Unsigned | TypeKind::Bits, ..=64) => Some(Imm::from_u64(value)),
+        (TypeKind::Float, 32) => Some(Imm::F32(value as u32)),
+        (TypeKind::Float, 64) => Some(Imm::F64(value)),
+        (TypeKind::Signed | TypeKind::Unsigned | TypeKind::Bits | TypeKind::Float, _) => None,
+        (TypeKind::Predicate | TypeKind::Packed | TypeKind::Alternate | TypeKind::Opaque, _) => None,
+    }
+}

@@ -1,0 +1,137 @@
+//! The passes in their order: from PTX as it was written to SSA form without detours, and back to registers.
+//!
+//! A stage is a few passes with a name for what they leave, under which `broadloom explain --emit` shows it. Behind every pass the
+//! function is verified, always in debug builds and on request in others, and a pass that breaks it is named.
+
+use crate::facts::Facts;
+use crate::{Broken, check, fold, from_ssa, if_convert, lower_branches, lower_carry, remove_dead, share, to_ssa};
+use broadloom_diag::Diagnostics;
+use broadloom_ptx::{Func, Function, Module};
+
+/// A pass: its name, and what it does to a function of a module.
+#[derive(Clone, Copy, Debug)]
+pub struct Pass {
+    /// The name, which is that of its file.
+    pub name: &'static str,
+    /// Runs it. Only instructions that nothing is known of can make it refuse.
+    pub run: fn(&Module, &mut Function, &Facts) -> Result<(), Diagnostics>,
+}
+
+/// A few passes, and the name of what they leave.
+#[derive(Clone, Copy, Debug)]
+pub struct Stage {
+    /// The name of what they leave.
+    pub name: &'static str,
+    /// What that is, in a line.
+    pub summary: &'static str,
+    /// The passes, in order.
+    pub passes: &'static [Pass],
+}
+
+const LOWER_CARRY: Pass = Pass { name: lower_carry::NAME, run: |module, function, _| done(lower_carry::run(module, function)) };
+const LOWER_BRANCHES: Pass =
+    Pass { name: lower_branches::NAME, run: |module, function, _| done(lower_branches::run(module, function)) };
+const TO_SSA: Pass = Pass { name: to_ssa::NAME, run: |module, function, _| to_ssa::run(module, function) };
+const FOLD: Pass = Pass { name: fold::NAME, run: |module, function, facts| done(fold::run(module, function, facts)) };
+const SHARE: Pass = Pass { name: share::NAME, run: |module, function, _| done(share::run(module, function)) };
+const IF_CONVERT: Pass = Pass { name: if_convert::NAME, run: |module, function, _| done(if_convert::run(module, function)) };
+const REMOVE_DEAD: Pass = Pass { name: remove_dead::NAME, run: |module, function, _| done(remove_dead::run(module, function)) };
+const FROM_SSA: Pass = Pass { name: from_ssa::NAME, run: |module, function, _| done(from_ssa::run(module, function)) };
+
+fn done((): ()) -> Result<(), Diagnostics> {
+    Ok(())
+}
+
+/// All passes, for whoever wants one by its name.
+pub const PASSES: &[Pass] = &[LOWER_CARRY, LOWER_BRANCHES, TO_SSA, FOLD, SHARE, IF_CONVERT, REMOVE_DEAD, FROM_SSA];
+
+/// From PTX to the SSA form that code is made from.
+pub const STAGES: &[Stage] = &[
+    Stage { name: "lowered", summary: "no carry flag, no branch but to one label", passes: &[LOWER_CARRY, LOWER_BRANCHES] },
+    Stage { name: "ssa", summary: "every register written once", passes: &[TO_SSA] },
+    Stage { name: "folded", summary: "what is known is computed, what is dead is gone", passes: &[FOLD, REMOVE_DEAD] },
+    Stage { name: "shared", summary: "nothing computed twice", passes: &[SHARE] },
+    Stage { name: "converted", summary: "small branches are selections", passes: &[IF_CONVERT] },
+    Stage { name: "cleaned", summary: "what that left over folded and shared again", passes: &[FOLD, SHARE, REMOVE_DEAD] },
+];
+
+/// Back to PTX that can be printed, parsed and run.
+pub const BACK: Stage = Stage { name: "registers", summary: "legal PTX again", passes: &[FROM_SSA] };
+
+/// The pass of a name.
+pub fn pass(name: &str) -> Option<Pass> {
+    PASSES.iter().copied().find(|pass| pass.name == name)
+}
+
+/// Why a pipeline did not come to its end.
+#[derive(Clone, Debug)]
+pub enum Failure {
+    /// Instructions that nothing is known of, each with its place.
+    Refused(Diagnostics),
+    /// A pass left something broken: a mistake of ours.
+    Broken(Broken),
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Failure::Refused(diagnostics) => diagnostics
+                .iter()
+                .enumerate()
+                .try_for_each(|(index, diagnostic)| write!(f, "{}{}", if index > 0 { "\n" } else { "" }, diagnostic.message)),
+            Failure::Broken(broken) => broken.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Which passes are verified.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Verification {
+    /// Every one in debug builds, none in others.
+    #[default]
+    InDebug,
+    /// Every one.
+    Always,
+}
+
+impl Verification {
+    fn wanted(self) -> bool {
+        match self {
+            Verification::InDebug => cfg!(debug_assertions),
+            Verification::Always => true,
+        }
+    }
+}
+
+/// Runs one pass and verifies what it leaves.
+pub fn run_pass(
+    pass: Pass,
+    module: &Module,
+    function: &mut Function,
+    facts: &Facts,
+    verify: Verification,
+) -> Result<(), Failure> {
+    (pass.run)(module, function, facts).map_err(Failure::Refused)?;
+    if verify.wanted() { check(pass.name, module, function).map_err(Failure::Broken) } else { Ok(()) }
+}
+
+/// Runs stages on a function of a module and gives back what it becomes; `see` is shown what each stage leaves.
+pub fn run_pipeline(
+    module: &Module,
+    func: Func,
+    stages: &[Stage],
+    facts: &Facts,
+    verify: Verification,
+    mut see: impl FnMut(&Stage, &Function),
+) -> Result<Function, Failure> {
+    let mut function = module.functions[func].clone();
+    for stage in stages {
+        for pass in stage.passes {
+            run_pass(*pass, module, &mut function, facts, verify)?;
+        }
+        see(stage, &function);
+    }
+    Ok(function)
+}
