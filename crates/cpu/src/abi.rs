@@ -209,6 +209,8 @@ pub struct Services {
     pub builtin: unsafe extern "C" fn(*mut Warp, u32, u32, *const u64, *mut u64),
     /// `clock(which)`: the numbers of [`Clock`].
     pub clock: extern "C" fn(u32) -> u64,
+    /// `exit(warp)`: on the slow path, ends the thread from within a called function; does not return.
+    pub exit: unsafe extern "C" fn(*mut Warp) -> !,
 }
 
 /// Clocks of the machine.

@@ -7,3 +7,4 @@
 
 pub mod abi;
 pub mod code;
+pub mod compile;

@@ -240,10 +240,8 @@ pub enum Class {
     Texture,
     Surface,
     Matrix,
-    Mbarrier,
-    Cluster,
     Async,
-    Multimem,
+    Cluster,
 }
 
 impl Class {
@@ -253,8 +251,7 @@ impl Class {
             Class::Arith | Class::Float | Class::Half | Class::Compare | Class::Logic | Class::Shift | Class::Bits => true,
             Class::Carry | Class::Video | Class::Convert | Class::Move | Class::Memory | Class::Address => true,
             Class::Control | Class::Barrier | Class::Warp | Class::Atomic | Class::Fence | Class::Misc => true,
-            Class::Mbarrier | Class::Cluster => true,
-            Class::Texture | Class::Surface | Class::Matrix | Class::Async | Class::Multimem => false,
+            Class::Texture | Class::Surface | Class::Matrix | Class::Async | Class::Cluster => false,
         }
     }
 }

@@ -8,6 +8,7 @@ mod compact;
 pub mod facts;
 pub mod fold;
 pub mod from_ssa;
+pub mod hoist_statics;
 pub mod if_convert;
 pub mod lower_branches;
 pub mod lower_carry;

@@ -229,10 +229,8 @@ fn class_text(class: Class) -> &'static str {
         Class::Texture => "texture",
         Class::Surface => "surface",
         Class::Matrix => "matrix",
-        Class::Mbarrier => "mbarrier",
-        Class::Cluster => "cluster",
         Class::Async => "async copy",
-        Class::Multimem => "multimem",
+        Class::Cluster => "cluster",
     }
 }
 

@@ -1,0 +1,362 @@
+//! `atom` and `red` (manual: "Parallel Synchronization and Communication Instructions").
+//!
+//! Lanes go one after the other, lowest first. An integer sum, minimum or bit operation of all lanes into one place whose old value nobody
+//! wants is combined first and done once. A block runs on one core and its warps never interrupt each other in
+//! between, so atomics on shared memory are plain reads and writes.
+
+use super::emit::{Emitted, Emitter, Untranslated};
+use super::llvm::{IntPred, Ordering, RealPred, Rmw, Ty, Val};
+use super::memory::Reach;
+use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Space, Type, TypeKind};
+
+/// What an atomic does with the old value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Update {
+    Add,
+    Min,
+    Max,
+    Inc,
+    Dec,
+    And,
+    Or,
+    Xor,
+    Exch,
+    Cas,
+}
+
+impl Update {
+    fn of(inst: &InstData) -> Option<Update> {
+        let table = [
+            (Modifier::Cas, Update::Cas),
+            (Modifier::Exch, Update::Exch),
+            (Modifier::Add, Update::Add),
+            (Modifier::Min, Update::Min),
+            (Modifier::Max, Update::Max),
+            (Modifier::Inc, Update::Inc),
+            (Modifier::Dec, Update::Dec),
+            (Modifier::And, Update::And),
+            (Modifier::Or, Update::Or),
+            (Modifier::Xor, Update::Xor),
+        ];
+        table.iter().find(|(modifier, _)| inst.has(*modifier)).map(|(_, update)| *update)
+    }
+}
+
+impl Emitter<'_> {
+    pub(crate) fn atomic(&mut self, inst: &InstData) -> Emitted<()> {
+        let update = Update::of(inst).ok_or_else(|| Untranslated("an atomic that does nothing".into()))?;
+        let ty = inst.types().next().unwrap_or(Type::B32);
+        let address = self.address_of(inst)?;
+        let reach = self.reach(inst, &address)?;
+        let shared = self.space_of(inst, &address) == Space::Shared;
+        let keeps = inst.opcode() == Some(Opcode::Atom);
+        let reads = inst.operands.iter().skip(if keeps { 2 } else { 1 });
+        let operands: Vec<&Operand> = reads.take(if update == Update::Cas { 2 } else { 1 }).collect();
+        let result = if keeps { inst.operands.first().cloned() } else { None };
+        let wanted = match &result {
+            Some(Operand::Reg(_)) => true,
+            Some(Operand::Vector(_)) => true,
+            _ => false,
+        };
+        self.ir.compiler_fence();
+        if let Some(Operand::Vector(values)) = operands.first() {
+            let values = values.to_vec();
+            return self.atomic_vector(inst, update, ty, &reach, shared, &values, result.as_ref());
+        }
+        if !wanted && self.combine(inst, update, ty, &reach, operands[0])? {
+            self.ir.compiler_fence();
+            return Ok(());
+        }
+        let values: Vec<Val> =
+            operands.iter().map(|operand| self.fetch(operand, bits_type(ty), self.lanes.is_none())).collect::<Emitted<_>>()?;
+        let pointers = self.pointers(&reach);
+        let active = self.active(inst)?;
+        let old = self.each_lane(active, ty, wanted, |emitter, lane| {
+            let pointer = emitter.lane_of(pointers, lane);
+            let values: Vec<Val> = values.iter().map(|value| emitter.lane_of(*value, lane)).collect();
+            emitter.update(update, ty, pointer, &values, shared)
+        });
+        self.ir.compiler_fence();
+        match (result, old) {
+            (Some(result), Some(old)) => self.assign(&result, bits_type(ty), old),
+            _ => Ok(()),
+        }
+    }
+
+    /// Elements of a vector are atomic one by one.
+    #[allow(clippy::too_many_arguments, reason = "all of them are the instruction")]
+    fn atomic_vector(
+        &mut self,
+        inst: &InstData,
+        update: Update,
+        ty: Type,
+        reach: &Reach,
+        shared: bool,
+        elements: &[Operand],
+        result: Option<&Operand>,
+    ) -> Emitted<()> {
+        let places = match result {
+            Some(Operand::Vector(places)) => places.to_vec(),
+            _ => vec![],
+        };
+        let pointers = self.pointers(reach);
+        for (index, element) in elements.iter().enumerate() {
+            let offset = self.ir.constant(self.ir.int(64), index as u64 * u64::from(ty.bytes()));
+            let pointers = self.ir.offset(pointers, offset);
+            let value = self.fetch(element, bits_type(ty), self.lanes.is_none())?;
+            let active = self.active(inst)?;
+            let old = self.each_lane(active, ty, !places.is_empty(), |emitter, lane| {
+                let pointer = emitter.lane_of(pointers, lane);
+                let value = emitter.lane_of(value, lane);
+                emitter.update(update, ty, pointer, &[value], shared)
+            });
+            if let (Some(place), Some(old)) = (places.get(index), old) {
+                self.assign(place, bits_type(ty), old)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of a lane.
+    pub(crate) fn lane_of(&self, value: Val, lane: Val) -> Val {
+        if self.ir.lanes(value).is_some() { self.ir.extract(value, lane) } else { value }
+    }
+
+    /// Does something for each active lane, lowest first; the results, when wanted, are integers of the type's width.
+    pub(crate) fn each_lane(&self, active: Val, ty: Type, wanted: bool, act: impl FnOnce(&Self, Val) -> Val) -> Option<Val> {
+        let ir = self.ir;
+        let i32 = ir.int(32);
+        let element = ir.int(ty.bits());
+        let Some(lanes) = self.lanes else {
+            // One lane: a branch around, when it has a guard.
+            if ir.as_constant(active) == Some(1) {
+                let value = act(self, ir.constant(i32, 0));
+                return wanted.then_some(value);
+            }
+            let (start, act_in, after) = (ir.here(), ir.block("act"), ir.block("acted"));
+            ir.branch_if(active, act_in, after);
+            ir.go_on_in(act_in);
+            let value = act(self, ir.constant(i32, 0));
+            let end = ir.here();
+            ir.branch(after);
+            ir.go_on_in(after);
+            return wanted.then(|| {
+                let phi = ir.phi(element);
+                ir.incoming(phi, ir.zero(element), start);
+                ir.incoming(phi, value, end);
+                phi
+            });
+        };
+        let all = ir.vector(element, lanes);
+        let mask = self.as_mask(active);
+        let (start, head, body, after) = (ir.here(), ir.block("lanes"), ir.block("lane"), ir.block("after"));
+        ir.branch(head);
+        ir.go_on_in(head);
+        let left = ir.phi(i32);
+        let olds = ir.phi(all);
+        let more = ir.icmp(IntPred::LLVMIntNE, left, ir.constant(i32, 0));
+        ir.branch_if(more, body, after);
+        ir.go_on_in(body);
+        let lane = ir.intrinsic("llvm.cttz", &[i32], &[left, ir.constant(ir.int(1), 1)]);
+        let value = act(self, lane);
+        let next = if wanted { ir.insert(olds, value, lane) } else { olds };
+        let rest = ir.and(left, ir.sub(left, ir.constant(i32, 1)));
+        let end = ir.here();
+        ir.branch(head);
+        ir.incoming(left, mask, start);
+        ir.incoming(left, rest, end);
+        ir.incoming(olds, ir.zero(all), start);
+        ir.incoming(olds, next, end);
+        ir.go_on_in(after);
+        wanted.then_some(olds)
+    }
+
+    /// One operation for all lanes, where order does not matter and all go to one place; whether it could be done so.
+    fn combine(&mut self, inst: &InstData, update: Update, ty: Type, reach: &Reach, operand: &Operand) -> Emitted<bool> {
+        let ir = self.ir;
+        let Reach::Uniform(pointer) = reach else { return Ok(false) };
+        if self.lanes.is_none() || !(ty.is_integer() || ty.kind() == TypeKind::Bits) || !matches!(ty.bits(), 32 | 64) {
+            return Ok(false);
+        }
+        let (name, neutral) = match (update, ty.is_signed()) {
+            (Update::Add, _) => ("llvm.vector.reduce.add", 0),
+            (Update::Or, _) => ("llvm.vector.reduce.or", 0),
+            (Update::Xor, _) => ("llvm.vector.reduce.xor", 0),
+            (Update::And, _) => ("llvm.vector.reduce.and", u64::MAX),
+            (Update::Min, true) => ("llvm.vector.reduce.smin", (1 << (ty.bits() - 1)) - 1),
+            (Update::Min, false) => ("llvm.vector.reduce.umin", u64::MAX),
+            (Update::Max, true) => ("llvm.vector.reduce.smax", 1 << (ty.bits() - 1)),
+            (Update::Max, false) => ("llvm.vector.reduce.umax", 0),
+            (Update::Inc | Update::Dec | Update::Exch | Update::Cas, _) => return Ok(false),
+        };
+        let value = self.fetch(operand, bits_type(ty), false)?;
+        let active = self.active(inst)?;
+        let vector = ir.type_of(value);
+        let value = ir.select(active, value, ir.constant(vector, neutral));
+        let total = ir.intrinsic(name, &[vector], &[value]);
+        let (go, after) = (ir.block("combined"), ir.block("after"));
+        ir.branch_if(self.any(active), go, after);
+        ir.go_on_in(go);
+        let shared = self.space_of(inst, &self.address_of(inst)?) == Space::Shared;
+        self.update(update, ty, *pointer, &[total], shared);
+        ir.branch(after);
+        ir.go_on_in(after);
+        Ok(true)
+    }
+
+    /// One atomic on values that are integers of the type's width; gives the old one.
+    fn update(&self, update: Update, ty: Type, pointer: Val, values: &[Val], shared: bool) -> Val {
+        let ir = self.ir;
+        let int = ir.int(ty.bits());
+        if shared || ty.bits() > 64 && !self.host_has_wide_atomics() {
+            let old = ir.load(int, pointer, ty.bytes());
+            let new = self.changed(update, ty, old, values, !shared);
+            ir.store(new, pointer, ty.bytes());
+            return old;
+        }
+        let order = Ordering::LLVMAtomicOrderingSequentiallyConsistent;
+        let integer = ty.is_integer() || ty.kind() == TypeKind::Bits;
+        let rmw = match (update, integer, ty.is_signed()) {
+            (Update::Cas, ..) => return ir.compare_exchange(pointer, values[0], values[1]),
+            (Update::Exch, ..) => Some(Rmw::LLVMAtomicRMWBinOpXchg),
+            (Update::Add, true, _) => Some(Rmw::LLVMAtomicRMWBinOpAdd),
+            (Update::And, true, _) => Some(Rmw::LLVMAtomicRMWBinOpAnd),
+            (Update::Or, true, _) => Some(Rmw::LLVMAtomicRMWBinOpOr),
+            (Update::Xor, true, _) => Some(Rmw::LLVMAtomicRMWBinOpXor),
+            (Update::Min, true, true) => Some(Rmw::LLVMAtomicRMWBinOpMin),
+            (Update::Min, true, false) => Some(Rmw::LLVMAtomicRMWBinOpUMin),
+            (Update::Max, true, true) => Some(Rmw::LLVMAtomicRMWBinOpMax),
+            (Update::Max, true, false) => Some(Rmw::LLVMAtomicRMWBinOpUMax),
+            (Update::Inc | Update::Dec, ..) | (_, false, _) => None,
+        };
+        if let Some(rmw) = rmw {
+            return ir.atomic(rmw, pointer, values[0], order);
+        }
+        // Try until nobody else was in between.
+        let (start, again, done) = (ir.here(), ir.block("again"), ir.block("changed"));
+        let first = ir.load(int, pointer, ty.bytes());
+        ir.branch(again);
+        ir.go_on_in(again);
+        let old = ir.phi(int);
+        ir.incoming(old, first, start);
+        let new = self.changed(update, ty, old, values, true);
+        let seen = ir.compare_exchange(pointer, old, new);
+        let same = ir.icmp(IntPred::LLVMIntEQ, seen, old);
+        ir.incoming(old, seen, ir.here());
+        ir.branch_if(same, done, again);
+        ir.go_on_in(done);
+        old
+    }
+
+    /// What memory holds afterwards.
+    fn changed(&self, update: Update, ty: Type, old: Val, values: &[Val], flush: bool) -> Val {
+        let ir = self.ir;
+        let int = ir.type_of(old);
+        let value = values[0];
+        match update {
+            Update::Exch => return value,
+            Update::Cas => {
+                let same = ir.icmp(IntPred::LLVMIntEQ, old, value);
+                return ir.select(same, values[1], old);
+            }
+            Update::Inc => {
+                let over = ir.icmp(IntPred::LLVMIntUGE, old, value);
+                return ir.select(over, ir.constant(int, 0), ir.add(old, ir.constant(int, 1)));
+            }
+            Update::Dec => {
+                let under = ir.icmp(IntPred::LLVMIntEQ, old, ir.constant(int, 0));
+                let over = ir.icmp(IntPred::LLVMIntUGT, old, value);
+                return ir.select(ir.or(under, over), value, ir.sub(old, ir.constant(int, 1)));
+            }
+            Update::And => return ir.and(old, value),
+            Update::Or => return ir.or(old, value),
+            Update::Xor => return ir.xor(old, value),
+            Update::Add | Update::Min | Update::Max => {}
+        }
+        match ty {
+            Type::F32 => self.changed_float(update, old, value, ir.float(), flush),
+            Type::F64 => self.changed_float(update, old, value, ir.double(), false),
+            Type::F16 | Type::Bf16 => self.changed_half(update, ty, old, value),
+            Type::F16x2 | Type::Bf16x2 => {
+                let ty = if ty == Type::F16x2 { Type::F16 } else { Type::Bf16 };
+                let (i16, sixteen) = (ir.int(16), ir.constant(int, 16));
+                let high = |value: Val| ir.trunc(ir.lshr(value, sixteen), i16);
+                let low = self.changed_half(update, ty, ir.trunc(old, i16), ir.trunc(value, i16));
+                let top = self.changed_half(update, ty, high(old), high(value));
+                ir.or(ir.zext(low, ir.int(32)), ir.shl(ir.zext(top, ir.int(32)), sixteen))
+            }
+            _ => {
+                let less = match (update, ty.is_signed()) {
+                    (Update::Add, _) => return ir.add(old, value),
+                    (Update::Min, true) => IntPred::LLVMIntSLT,
+                    (Update::Min, false) => IntPred::LLVMIntULT,
+                    (_, true) => IntPred::LLVMIntSGT,
+                    (_, false) => IntPred::LLVMIntUGT,
+                };
+                ir.select(ir.icmp(less, old, value), old, value)
+            }
+        }
+    }
+
+    /// Sums give the canonical NaN; a number beats NaN otherwise, and -0 lies below +0.
+    fn changed_float(&self, update: Update, old: Val, value: Val, float: Ty, flush: bool) -> Val {
+        let ir = self.ir;
+        let int = ir.type_of(old);
+        let seen = |bits: Val| {
+            let value = ir.bitcast(bits, float);
+            if flush { self.flushed(value) } else { value }
+        };
+        let nan = ir.bitcast(ir.constant(int, if ir.bits(int) == 32 { 0x7fff_ffff } else { u64::MAX >> 1 }), float);
+        let unordered = |value: Val| ir.fcmp(RealPred::LLVMRealUNO, value, value);
+        let result = if update == Update::Add {
+            let sum = ir.fadd(seen(old), seen(value));
+            let sum = if flush { self.flushed(sum) } else { sum };
+            ir.select(unordered(sum), nan, sum)
+        } else {
+            let (a, b) = (ir.bitcast(old, float), ir.bitcast(value, float));
+            let min = update == Update::Min;
+            let first = ir.fcmp(if min { RealPred::LLVMRealOLT } else { RealPred::LLVMRealOGT }, a, b);
+            let merged = if min { ir.or(old, value) } else { ir.and(old, value) };
+            let chosen = ir.select(ir.fcmp(RealPred::LLVMRealOEQ, a, b), ir.bitcast(merged, float), ir.select(first, a, b));
+            let chosen = ir.select(unordered(b), a, chosen);
+            let chosen = ir.select(unordered(a), b, chosen);
+            ir.select(ir.and(unordered(a), unordered(b)), nan, chosen)
+        };
+        ir.bitcast(result, int)
+    }
+
+    /// Halves are added in `f32`, whose 24 bits are enough that rounding twice rounds as once.
+    fn changed_half(&self, update: Update, ty: Type, old: Val, value: Val) -> Val {
+        let ir = self.ir;
+        let (i16, i32) = (ir.int(16), ir.int(32));
+        let wide = |bits: Val| {
+            if ty == Type::F16 {
+                ir.fpext(ir.bitcast(bits, ir.half()), ir.float())
+            } else {
+                ir.bitcast(ir.shl(ir.zext(bits, i32), ir.constant(i32, 16)), ir.float())
+            }
+        };
+        let (a, b) = (ir.bitcast(wide(old), i32), ir.bitcast(wide(value), i32));
+        let result = ir.bitcast(self.changed_float(update, a, b, ir.float(), false), ir.float());
+        let unordered = ir.fcmp(RealPred::LLVMRealUNO, result, result);
+        let narrow = if ty == Type::F16 {
+            ir.bitcast(ir.fptrunc(result, ir.half()), i16)
+        } else {
+            let bits = ir.bitcast(result, i32);
+            let odd = ir.and(ir.lshr(bits, ir.constant(i32, 16)), ir.constant(i32, 1));
+            let rounded = ir.add(bits, ir.add(odd, ir.constant(i32, 0x7fff)));
+            ir.trunc(ir.lshr(rounded, ir.constant(i32, 16)), i16)
+        };
+        ir.select(unordered, ir.constant(i16, 0x7fff), narrow)
+    }
+
+    /// 128 bits at once: every host that this is compiled for has it.
+    fn host_has_wide_atomics(&self) -> bool {
+        self.host.wide_atomics
+    }
+}
+
+/// Bits as wide as a type.
+fn bits_type(ty: Type) -> Type {
+    Type::bits_of(ty.bits()).unwrap_or(Type::B64)
+}

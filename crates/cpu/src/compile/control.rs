@@ -1,0 +1,467 @@
+//! Instructions that are more than a function of their inputs: which is which, traps, fences, calls.
+
+use super::Service;
+use super::emit::{Emitted, Emitter, Untranslated};
+use super::layout::Place;
+use super::llvm::{IntPred, Ty, Val};
+use super::memory::Reach;
+use crate::abi::{Builtin, Reason, function_address, offset};
+use crate::code::Site;
+use broadloom_ptx::{Address, Base, Call, Callee, Func, InstData, Modifier, Opcode, Operand, Param, Printer, Symbol, Type};
+
+impl Emitter<'_> {
+    /// An instruction that needs memory, other threads or the machine.
+    pub(crate) fn machine(&mut self, opcode: Opcode, inst: &InstData) -> Emitted<()> {
+        match opcode {
+            Opcode::Mov => self.mov(inst),
+            Opcode::Ld | Opcode::Ldu => self.load(inst),
+            Opcode::St => self.store(inst),
+            Opcode::Atom | Opcode::Red => self.atomic(inst),
+            Opcode::Cvta | Opcode::CvtaTo => self.convert_address(inst),
+            Opcode::Isspacep => self.is_space(inst),
+            Opcode::Call => self.call(inst),
+            Opcode::Bar | Opcode::Barrier => self.barrier(inst),
+            Opcode::Shfl
+            | Opcode::ShflSync
+            | Opcode::Vote
+            | Opcode::VoteSync
+            | Opcode::MatchAnySync
+            | Opcode::MatchAllSync
+            | Opcode::ReduxSync
+            | Opcode::ElectSync
+            | Opcode::Activemask
+            | Opcode::BarWarpSync => self.warp_operation(inst),
+            Opcode::Membar | Opcode::Fence => {
+                self.ir.fence();
+                Ok(())
+            }
+            Opcode::MembarProxy | Opcode::FenceProxy => {
+                self.ir.compiler_fence();
+                Ok(())
+            }
+            Opcode::Nanosleep => {
+                self.pause();
+                Ok(())
+            }
+            Opcode::Prefetch
+            | Opcode::Prefetchu
+            | Opcode::Applypriority
+            | Opcode::Discard
+            | Opcode::Pmevent
+            | Opcode::Setmaxnreg
+            | Opcode::Griddepcontrol
+            | Opcode::Brkpt => Ok(()),
+            Opcode::CreatepolicyRange | Opcode::CreatepolicyFractional | Opcode::CreatepolicyCvt => {
+                for (operand, ty) in self.written(inst) {
+                    let zero = self.constant(0, ty, true);
+                    self.assign(&operand, ty, zero)?;
+                }
+                Ok(())
+            }
+            Opcode::Stacksave | Opcode::Stackrestore => self.stack_top(inst),
+            Opcode::Alloca => self.allocate_on_stack(inst),
+            other => Err(Untranslated(format!("`{}`", other.name()))),
+        }
+    }
+
+    /// Lets others go on first.
+    pub(crate) fn pause(&self) {
+        self.serve(Service::Pause, self.ir.void(), &[self.warp]);
+    }
+
+    /// A number for an instruction that lanes of the slow path meet at.
+    pub(crate) fn next_site(&mut self) -> u64 {
+        self.exchanges += 1;
+        u64::from(self.exchanges)
+    }
+
+    /// Notes an instruction that can fault; its number.
+    fn site(&mut self, inst: &InstData) -> u64 {
+        let function = self.function;
+        let text = function.instructions().find(|(_, data)| std::ptr::eq(*data, inst));
+        let instruction = match text {
+            Some((id, _)) => Printer::new(self.module).instruction(function, id),
+            None => inst.mnemonic_text(),
+        };
+        let source = inst.loc.and_then(|loc| {
+            let data = &function.locs[loc];
+            self.module.file_name(data.file).map(|name| format!("{name}:{}", data.line))
+        });
+        let span = (!inst.span.is_synthetic()).then_some(inst.span);
+        self.sites.push(Site { instruction, span, source });
+        self.sites.len() as u64 - 1
+    }
+
+    /// Ends the launch where lanes are active.
+    fn fault(&mut self, inst: &InstData, reason: Reason, active: Val, address: Val) {
+        let ir = self.ir;
+        let i32 = ir.int(32);
+        let site = self.site(inst);
+        let (go, after) = (ir.block("fault"), ir.block("on"));
+        ir.branch_if(self.any(active), go, after);
+        ir.go_on_in(go);
+        let arguments = [self.warp, ir.constant(i32, reason as u64), ir.constant(i32, site), self.as_mask(active), address];
+        self.serve(Service::Fault, ir.void(), &arguments);
+        ir.unreachable();
+        ir.go_on_in(after);
+    }
+
+    /// `trap` in the lanes whose guard holds; control goes on for the others.
+    pub(crate) fn trap(&mut self, inst: &InstData) -> Emitted<()> {
+        let active = self.active(inst)?;
+        let nowhere = self.ir.constant(self.ir.int(64), 0);
+        self.fault(inst, Reason::Trap, active, nowhere);
+        Ok(())
+    }
+
+    /// `stacksave` and `stackrestore`: memory taken by `alloca` is given back when the function ends, so the top is only a number.
+    fn stack_top(&mut self, inst: &InstData) -> Emitted<()> {
+        for (operand, ty) in self.written(inst) {
+            let zero = self.constant(0, ty, true);
+            self.assign(&operand, ty, zero)?;
+        }
+        Ok(())
+    }
+
+    /// `alloca`, on the slow path alone: an offset in the local window.
+    fn allocate_on_stack(&mut self, inst: &InstData) -> Emitted<()> {
+        let ir = self.ir;
+        if self.lanes.is_some() {
+            return Err(Untranslated("`alloca` in vector code".into()));
+        }
+        let inputs = self.inputs(inst, true)?;
+        let size = inputs.first().copied().ok_or_else(|| Untranslated("an `alloca` without a size".into()))?;
+        let align = inputs.get(1).and_then(|align| ir.as_constant(*align)).unwrap_or(8).clamp(1, 4096);
+        let pointer = ir.stack_bytes(ir.resize(size, ir.int(64), false), align as u32);
+        let start = ir.ptrtoint(self.pointer_field(offset::LOCAL), ir.int(64));
+        let value = ir.sub(ir.ptrtoint(pointer, ir.int(64)), start);
+        for (operand, ty) in self.written(inst) {
+            let value = ir.resize(value, ir.int(ty.bits()), false);
+            self.assign(&operand, ty, value)?;
+        }
+        Ok(())
+    }
+
+    // Calls.
+
+    fn call(&mut self, inst: &InstData) -> Emitted<()> {
+        let Some(Operand::Call(call)) = inst.operands.iter().find(|operand| matches!(operand, Operand::Call(_))) else {
+            return Err(Untranslated("a `call` without operands".into()));
+        };
+        let call = call.clone();
+        match call.callee {
+            Callee::Direct(func) => match builtin(&self.module.functions[func].name) {
+                Some(builtin) if !self.module.functions[func].has_body => self.call_builtin(inst, &call, builtin),
+                _ => self.call_function(inst, &call, func),
+            },
+            Callee::Indirect { reg, .. } => self.call_indirect(inst, &call, reg),
+        }
+    }
+
+    /// The value of an argument in 64 bits: a register, a number, or what a variable in the frame holds.
+    fn argument(&self, inst: &InstData, operand: &Operand) -> Emitted<Val> {
+        let ir = self.ir;
+        let i64 = ir.int(64);
+        let scalar = self.lanes.is_none();
+        match operand {
+            Operand::Symbol(symbol @ Symbol::Local(var), _) => {
+                let variable = &self.function.variables[*var];
+                let bytes = variable.bytes().unwrap_or(8).clamp(1, 8);
+                let ty = ir.int(8 * bytes as u32);
+                let address = Address { base: Base::Symbol(*symbol), offset: 0 };
+                let value = match self.reach(inst, &address)? {
+                    Reach::Uniform(pointer) => ir.load(ty, pointer, 1),
+                    reach => {
+                        let pointers = self.pointers(&reach);
+                        let lanes = self.lanes.unwrap_or(1);
+                        let (all, vector) = (ir.constant(ir.vector(ir.int(1), lanes), 1), ir.vector(ty, lanes));
+                        let align = ir.constant(ir.int(32), 1);
+                        ir.intrinsic(
+                            "llvm.masked.gather",
+                            &[vector, ir.type_of(pointers)],
+                            &[pointers, align, all, ir.zero(vector)],
+                        )
+                    }
+                };
+                let value = ir.resize(value, i64, false);
+                Ok(match (ir.lanes(value), self.lanes) {
+                    (None, Some(lanes)) => ir.splat(value, lanes),
+                    _ => value,
+                })
+            }
+            Operand::Reg(reg) => {
+                let ty = Type::bits_of(self.function.regs[*reg].ty.bits()).unwrap_or(Type::B64);
+                Ok(ir.resize(self.fetch(operand, ty, scalar)?, i64, false))
+            }
+            other => self.fetch(other, Type::B64, scalar),
+        }
+    }
+
+    fn call_builtin(&mut self, inst: &InstData, call: &Call, builtin: Builtin) -> Emitted<()> {
+        let ir = self.ir;
+        let (i32, i64) = (ir.int(32), ir.int(64));
+        let lanes = self.lanes.unwrap_or(1);
+        let count = call.arguments.len().max(1) as u32;
+        let (from, to) = (ir.stack(ir.vector(i64, lanes * count), 64), ir.stack(ir.vector(i64, lanes), 64));
+        for (index, operand) in call.arguments.iter().enumerate() {
+            let value = self.argument(inst, operand)?;
+            ir.store(value, ir.offset_by(from, index as u64 * 8 * u64::from(lanes)), 8);
+        }
+        let active = self.active(inst)?;
+        let mask = self.as_mask(active);
+        ir.store(ir.zero(ir.lanes_of(i64, self.lanes)), to, 8);
+        let arguments = [self.warp, ir.constant(i32, builtin as u64), mask, from, to];
+        self.if_any(active, i32, |emitter| {
+            emitter.serve(Service::Builtin, ir.void(), &arguments);
+            ir.constant(i32, 0)
+        });
+        let value = ir.load(ir.lanes_of(i64, self.lanes), to, 8);
+        match call.results.first() {
+            Some(operand) => self.give(inst, operand, value),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts the result of a call, 64 bits per lane, where it goes.
+    fn give(&mut self, inst: &InstData, operand: &Operand, value: Val) -> Emitted<()> {
+        let ir = self.ir;
+        match operand {
+            Operand::Symbol(symbol @ Symbol::Local(var), _) => {
+                let bytes = self.function.variables[*var].bytes().unwrap_or(8).clamp(1, 8);
+                let value = ir.resize(value, ir.int(8 * bytes as u32), false);
+                let address = Address { base: Base::Symbol(*symbol), offset: 0 };
+                match self.reach(inst, &address)? {
+                    Reach::Uniform(pointer) => ir.store(value, pointer, 1),
+                    reach => {
+                        let pointers = self.pointers(&reach);
+                        let active = self.active(inst)?;
+                        let align = ir.constant(ir.int(32), 1);
+                        let types = [ir.type_of(value), ir.type_of(pointers)];
+                        ir.intrinsic("llvm.masked.scatter", &types, &[value, pointers, align, active]);
+                    }
+                }
+                Ok(())
+            }
+            Operand::Reg(reg) => {
+                let ty = self.function.regs[*reg].ty;
+                let bits = ir.resize(value, ir.int(ty.bits()), false);
+                let value = ir.bitcast(bits, self.register_type(ty));
+                self.define(*reg, value);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A function of the module, on the slow path: arguments and results lie in memory of the caller.
+    fn call_function(&mut self, inst: &InstData, call: &Call, func: Func) -> Emitted<()> {
+        let ir = self.ir;
+        if self.lanes.is_some() {
+            return Err(Untranslated("a call in vector code".into()));
+        }
+        let active = self.active(inst)?;
+        let Some(target) = self.callees.get(&func).copied() else {
+            let nowhere = ir.constant(ir.int(64), 0);
+            self.fault(inst, Reason::Undefined, active, nowhere);
+            return self.without_results(call);
+        };
+        let callee = &self.module.functions[func];
+        let (args, results) = self.put_arguments(inst, call, &callee.params, callee)?;
+        if inst.guard.is_some() {
+            let (go, after) = (ir.block("call"), ir.block("called"));
+            ir.branch_if(active, go, after);
+            ir.go_on_in(go);
+            ir.call(target, ir.void(), &[self.warp, args, results]);
+            ir.branch(after);
+            ir.go_on_in(after);
+        } else {
+            ir.call(target, ir.void(), &[self.warp, args, results]);
+        }
+        self.take_results(inst, call, &callee.results, callee, results)
+    }
+
+    /// Whatever function a register names: its address is compared with those of all that fit.
+    fn call_indirect(&mut self, inst: &InstData, call: &Call, reg: broadloom_ptx::Reg) -> Emitted<()> {
+        let ir = self.ir;
+        if self.lanes.is_some() {
+            return Err(Untranslated("an indirect call in vector code".into()));
+        }
+        let address = ir.resize(self.lane0(reg)?, ir.int(64), false);
+        let mut fitting: Vec<(Func, Val)> = self.callees.iter().map(|(func, target)| (*func, *target)).collect();
+        fitting.sort_by_key(|(func, _)| *func);
+        fitting.retain(|(func, _)| {
+            let callee = &self.module.functions[*func];
+            callee.params.len() == call.arguments.len() && callee.results.len() == call.results.len()
+        });
+        let active = self.active(inst)?;
+        let Some((shape, _)) = fitting.first().copied() else {
+            self.fault(inst, Reason::BadCall, active, address);
+            return self.without_results(call);
+        };
+        let callee = &self.module.functions[shape];
+        let (args, results) = self.put_arguments(inst, call, &callee.params, callee)?;
+        let after = ir.block("called");
+        if inst.guard.is_some() {
+            let go = ir.block("call");
+            ir.branch_if(active, go, after);
+            ir.go_on_in(go);
+        }
+        for (func, target) in fitting {
+            let (yes, no) = (ir.block("is"), ir.block("other"));
+            let this = ir.constant(ir.int(64), function_address(func));
+            ir.branch_if(ir.icmp(IntPred::LLVMIntEQ, address, this), yes, no);
+            ir.go_on_in(yes);
+            ir.call(target, ir.void(), &[self.warp, args, results]);
+            ir.branch(after);
+            ir.go_on_in(no);
+        }
+        let always = ir.constant(ir.int(1), 1);
+        self.fault(inst, Reason::BadCall, always, address);
+        ir.branch(after);
+        ir.go_on_in(after);
+        self.take_results(inst, call, &callee.results, callee, results)
+    }
+
+    /// Registers that a call that never happens would have written.
+    fn without_results(&mut self, call: &Call) -> Emitted<()> {
+        for operand in &call.results {
+            if let Operand::Reg(reg) = operand {
+                let zero = self.ir.zero(self.register_type(self.function.regs[*reg].ty));
+                self.define(*reg, zero);
+            }
+        }
+        Ok(())
+    }
+
+    /// Arguments side by side in memory, and room for the results.
+    fn put_arguments(
+        &mut self,
+        inst: &InstData,
+        call: &Call,
+        params: &[Param],
+        callee: &broadloom_ptx::Function,
+    ) -> Emitted<(Val, Val)> {
+        let ir = self.ir;
+        let (places, bytes) = super::layout::passed(callee, params);
+        let (_, result_bytes) = super::layout::passed(callee, &callee.results);
+        let room = |bytes: u64| ir.stack(self.bytes_type(bytes.max(1)), 64);
+        let (args, results) = (room(bytes), room(result_bytes));
+        for (operand, (place, size)) in call.arguments.iter().zip(places) {
+            let to = ir.offset_by(args, place);
+            match operand {
+                Operand::Symbol(symbol @ Symbol::Local(_), _) => {
+                    let address = Address { base: Base::Symbol(*symbol), offset: 0 };
+                    let Reach::Uniform(from) = self.reach(inst, &address)? else {
+                        return Err(Untranslated("an argument that is not in the frame".into()));
+                    };
+                    let whole = ir.load(self.bytes_type(size.max(1)), from, 1);
+                    ir.store(whole, to, 1);
+                }
+                other => {
+                    let value = self.argument(inst, other)?;
+                    ir.store(ir.resize(value, ir.int(8 * size.clamp(1, 8) as u32), false), to, 1);
+                }
+            }
+        }
+        Ok((args, results))
+    }
+
+    fn take_results(
+        &mut self,
+        inst: &InstData,
+        call: &Call,
+        results: &[Param],
+        callee: &broadloom_ptx::Function,
+        from: Val,
+    ) -> Emitted<()> {
+        let ir = self.ir;
+        let (places, _) = super::layout::passed(callee, results);
+        for (operand, (place, size)) in call.results.iter().zip(places) {
+            let from = ir.offset_by(from, place);
+            match operand {
+                Operand::Symbol(symbol @ Symbol::Local(_), _) => {
+                    let address = Address { base: Base::Symbol(*symbol), offset: 0 };
+                    let Reach::Uniform(to) = self.reach(inst, &address)? else {
+                        return Err(Untranslated("a result that is not in the frame".into()));
+                    };
+                    let whole = ir.load(self.bytes_type(size.max(1)), from, 1);
+                    ir.store(whole, to, 1);
+                }
+                Operand::Reg(reg) => {
+                    let ty = self.function.regs[*reg].ty;
+                    let value = ir.load(self.register_type(ty), from, 1);
+                    self.define(*reg, value);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn bytes_type(&self, bytes: u64) -> Ty {
+        self.ir.vector(self.ir.int(8), bytes as u32)
+    }
+
+    /// Parameters in registers get their values where the function starts.
+    pub(crate) fn take_parameters(&mut self) {
+        let ir = self.ir;
+        let function = self.function;
+        let Some((args, _)) = self.passed else { return };
+        let (places, _) = super::layout::passed(function, &function.params);
+        for (param, (place, _)) in function.params.iter().zip(places) {
+            if let Param::Reg(reg) = param {
+                let value = ir.load(self.register_type(function.regs[*reg].ty), ir.offset_by(args, place), 1);
+                self.define(*reg, value);
+            }
+        }
+    }
+
+    /// Results in registers are written where the function ends.
+    pub(crate) fn give_results(&mut self) -> Emitted<()> {
+        let ir = self.ir;
+        let function = self.function;
+        let Some((_, results)) = self.passed else { return Ok(()) };
+        let (places, _) = super::layout::passed(function, &function.results);
+        for (param, (place, _)) in function.results.iter().zip(places) {
+            if let Param::Reg(reg) = param
+                && self.has_value(*reg)
+            {
+                let value = self.lane0(*reg)?;
+                ir.store(value, ir.offset_by(results, place), 1);
+            }
+        }
+        Ok(())
+    }
+
+    /// The address of a variable that is passed to this function or lies in its frame, as a pointer.
+    pub(crate) fn frame_pointer(&self, place: Place) -> Option<Val> {
+        let (args, results) = self.passed?;
+        match place {
+            Place::Argument(offset) => Some(self.ir.offset_by(args, offset)),
+            Place::Result(offset) => Some(self.ir.offset_by(results, offset)),
+            Place::Shared(_) | Place::Frame(_) | Place::Dynamic | Place::Param(_) | Place::Table(_) => None,
+        }
+    }
+}
+
+fn builtin(name: &str) -> Option<Builtin> {
+    Some(match name {
+        "vprintf" => Builtin::Printf,
+        "malloc" => Builtin::Malloc,
+        "free" => Builtin::Free,
+        "__assertfail" => Builtin::Assert,
+        _ => return None,
+    })
+}
+
+#[allow(dead_code)]
+/// Whether an instruction is a hint that lanes are waiting for memory to change.
+pub(crate) fn polls(inst: &InstData) -> bool {
+    match inst.opcode() {
+        Some(Opcode::Atom) => true,
+        Some(Opcode::Ld) => {
+            [Modifier::Volatile, Modifier::Relaxed, Modifier::Acquire, Modifier::Mmio].iter().any(|modifier| inst.has(*modifier))
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,468 @@
+//! A function in SSA form, all of whose branches are uniform, as LLVM code for one warp.
+//!
+//! A register whose shape is known across all lanes is kept as one scalar, the value of lane 0: equal in all lanes, or a constant
+//! distance apart. All others are vectors of 32 lanes. An instruction whose result is kept as a scalar is computed on the values
+//! of lane 0 of its operands, whatever it is; all others are computed on vectors. On the slow path a warp has one lane, and
+//! everything is a scalar.
+//!
+//! `f32` results that are NaN are made canonical only where their bits can be seen, when they are stored or used as bits: until
+//! then nothing can tell one NaN from another. Registers that may hold another NaN are called noisy.
+
+use super::lanes::Shapes;
+use super::llvm::{Ir, Label, Ty, Val};
+use super::special::Specials;
+use crate::abi::{self, Kind};
+use crate::code::{Accesses, Rare, Site};
+use broadloom_analysis::Cfg;
+use broadloom_ptx::{Block, Func, Function, Inst, InstData, Module, Opcode, Operand, Reg, Type};
+use cranelift_entity::SecondaryMap;
+use std::collections::BTreeMap;
+
+/// What the host offers beyond what LLVM finds out by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Host {
+    /// 512-bit vectors with masks.
+    pub(crate) avx512: bool,
+    /// Atomics of 128 bits.
+    pub(crate) wide_atomics: bool,
+}
+
+/// Why a function could not be translated: a thing to report, since every verified kernel can.
+#[derive(Debug)]
+pub(crate) struct Untranslated(pub(crate) String);
+
+pub(crate) type Emitted<T> = Result<T, Untranslated>;
+
+/// The translation of one kernel.
+pub(crate) struct Emitter<'e> {
+    pub(crate) ir: &'e Ir,
+    pub(crate) module: &'e Module,
+    pub(crate) function: &'e Function,
+    pub(crate) shapes: &'e Shapes,
+    pub(crate) host: Host,
+    pub(crate) block: [u32; 3],
+    /// Lanes of a warp; `None` on the slow path, where a warp is one thread.
+    pub(crate) lanes: Option<u32>,
+    /// Where variables of shared, local and parameter memory lie.
+    pub(crate) layout: &'e super::layout::Layout,
+    pub(crate) warp: Val,
+    pub(crate) services: Val,
+    /// The linear index of the first lane.
+    pub(crate) first: Val,
+    pub(crate) specials: Specials,
+    values: SecondaryMap<Reg, Option<Val>>,
+    noisy: SecondaryMap<Reg, bool>,
+    /// Where control goes when the warp is done.
+    pub(crate) done: Label,
+    pub(crate) rare: Vec<Rare>,
+    pub(crate) sites: Vec<Site>,
+    pub(crate) loads: Accesses,
+    pub(crate) stores: Accesses,
+    /// What the function was passed: arguments and room for results. `None` in a kernel.
+    pub(crate) passed: Option<(Val, Val)>,
+    /// Local memory on the stack; `None` where the runtime provides it.
+    pub(crate) frame: Option<Val>,
+    /// Functions that can be called.
+    pub(crate) callees: &'e BTreeMap<Func, Val>,
+    /// How many instructions lanes of the slow path meet at.
+    pub(crate) exchanges: u32,
+    labels: SecondaryMap<Block, Option<Label>>,
+    definitions: SecondaryMap<Reg, Option<Inst>>,
+}
+
+/// What an emitter starts from.
+pub(crate) struct Input<'e> {
+    pub(crate) ir: &'e Ir,
+    pub(crate) module: &'e Module,
+    pub(crate) function: &'e Function,
+    pub(crate) shapes: &'e Shapes,
+    pub(crate) host: Host,
+    pub(crate) block: [u32; 3],
+    pub(crate) kind: Kind,
+    pub(crate) layout: &'e super::layout::Layout,
+    pub(crate) callees: &'e BTreeMap<Func, Val>,
+}
+
+/// What an emitter has found out on the way.
+#[derive(Default)]
+pub(crate) struct Output {
+    pub(crate) rare: Vec<Rare>,
+    pub(crate) sites: Vec<Site>,
+    pub(crate) loads: Accesses,
+    pub(crate) stores: Accesses,
+    pub(crate) exchanges: u32,
+}
+
+/// Translates a function into the body of the one that `input.ir` has begun. `output` goes on from what others have found.
+pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
+    let ir = input.ir;
+    let entry = ir.block("entry");
+    ir.go_on_in(entry);
+    let warp = ir.argument(0);
+    let passed = (!input.function.is_kernel).then(|| (ir.argument(1), ir.argument(2)));
+    let services = ir.load_invariant(ir.pointer(), ir.offset_by(warp, abi::offset::SERVICES), 8);
+    let head = ir.block("warp");
+    let done = ir.block("done");
+    let lanes = (input.kind != Kind::Threads).then_some(32);
+    let i32 = ir.int(32);
+    let first = match input.kind {
+        Kind::Block => {
+            ir.branch(head);
+            ir.go_on_in(head);
+            ir.phi(i32)
+        }
+        Kind::Warps | Kind::Threads => {
+            let first = ir.load_invariant(i32, ir.offset_by(warp, abi::offset::FIRST), 4);
+            ir.branch(head);
+            ir.go_on_in(head);
+            first
+        }
+    };
+    let noisy = find_noisy(input.function);
+    let mut emitter = Emitter {
+        ir,
+        module: input.module,
+        function: input.function,
+        shapes: input.shapes,
+        host: input.host,
+        block: input.block,
+        lanes,
+        layout: input.layout,
+        warp,
+        services,
+        first,
+        specials: Specials::default(),
+        values: SecondaryMap::new(),
+        noisy,
+        done,
+        rare: output.rare,
+        sites: output.sites,
+        loads: output.loads,
+        stores: output.stores,
+        exchanges: output.exchanges,
+        passed,
+        frame: None,
+        callees: input.callees,
+        labels: SecondaryMap::new(),
+        definitions: SecondaryMap::new(),
+    };
+    for (inst, data) in input.function.instructions() {
+        for reg in data.writes() {
+            emitter.definitions[reg] = Some(inst);
+        }
+    }
+    if input.kind == Kind::Threads && input.layout.local_bytes > 0 {
+        let bytes = ir.vector(ir.int(8), input.layout.local_bytes as u32);
+        emitter.frame = Some(ir.stack(bytes, 64));
+    }
+    emitter.prepare_specials();
+    emitter.take_parameters();
+    emitter.body()?;
+    ir.go_on_in(done);
+    match input.kind {
+        Kind::Block => {
+            let threads: u32 = input.block.iter().product();
+            let next = ir.add(first, ir.constant(i32, 32));
+            let more = ir.icmp(super::llvm::IntPred::LLVMIntULT, next, ir.constant(i32, u64::from(threads)));
+            let end = ir.block("end");
+            ir.incoming(first, ir.constant(i32, 0), entry);
+            ir.incoming(first, next, done);
+            ir.branch_if(more, head, end);
+            ir.go_on_in(end);
+            ir.ret();
+        }
+        Kind::Warps | Kind::Threads => ir.ret(),
+    }
+    let Emitter { rare, sites, loads, stores, exchanges, .. } = emitter;
+    Ok(Output { rare, sites, loads, stores, exchanges })
+}
+
+/// Registers that may hold a NaN that is not the canonical one.
+fn find_noisy(function: &Function) -> SecondaryMap<Reg, bool> {
+    let mut noisy: SecondaryMap<Reg, bool> = SecondaryMap::new();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        let mut mark = |noisy: &mut SecondaryMap<Reg, bool>, reg: Reg| {
+            changed |= !std::mem::replace(&mut noisy[reg], true);
+        };
+        for block in &function.layout {
+            for inst in &function.blocks[*block].insts {
+                let data = &function.insts[*inst];
+                let makes = match data.opcode() {
+                    Some(Opcode::Mov | Opcode::Selp | Opcode::Slct) => data.reads().iter().any(|reg| noisy[*reg]),
+                    _ => super::float::may_be_noisy(data),
+                };
+                if makes {
+                    data.writes().into_iter().for_each(|reg| mark(&mut noisy, reg));
+                }
+            }
+            for edge in &function.blocks[*block].edges {
+                for (arg, param) in edge.args.iter().zip(&function.blocks[edge.target].params) {
+                    if noisy[*arg] {
+                        mark(&mut noisy, *param);
+                    }
+                }
+            }
+        }
+    }
+    noisy
+}
+
+impl<'e> Emitter<'e> {
+    fn body(&mut self) -> Emitted<()> {
+        let function = self.function;
+        let Some(cfg) = Cfg::new(function) else { return Err(Untranslated("a kernel without a body".into())) };
+        for block in cfg.order() {
+            self.labels[*block] = Some(self.ir.block(&block.to_string()));
+        }
+        let entry = self.label(cfg.entry())?;
+        self.ir.branch(entry);
+        for block in cfg.order() {
+            self.ir.go_on_in(self.label(*block)?);
+            for param in &function.blocks[*block].params {
+                let phi = self.ir.phi(self.kept_type(*param));
+                self.values[*param] = Some(phi);
+            }
+        }
+        for block in cfg.order() {
+            self.ir.go_on_in(self.label(*block)?);
+            let data = &function.blocks[*block];
+            let mut ended = false;
+            for inst in &data.insts {
+                let inst = &function.insts[*inst];
+                if inst.is_control() {
+                    self.leave(*block, inst)?;
+                    ended = true;
+                } else {
+                    self.instruction(inst)?;
+                }
+            }
+            if !ended {
+                self.go_on(*block, 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn label(&self, block: Block) -> Emitted<Label> {
+        self.labels[block].ok_or_else(|| Untranslated(format!("{block} has no label")))
+    }
+
+    /// Follows an edge of a block from where the builder stands.
+    fn go_on(&mut self, block: Block, edge: usize) -> Emitted<()> {
+        match self.function.blocks[block].edges.get(edge) {
+            None => self.finish_thread(Opcode::Ret)?,
+            Some(edge) => {
+                self.pass(&edge.args, edge.target)?;
+                self.ir.branch(self.label(edge.target)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the parameters of a block their values on the way from here.
+    fn pass(&mut self, args: &[Reg], target: Block) -> Emitted<()> {
+        let function = self.function;
+        for (arg, param) in args.iter().zip(&function.blocks[target].params) {
+            let value = if self.is_kept_as_scalar(*param) { self.lane0(*arg)? } else { self.all_lanes(*arg)? };
+            let phi = self.values[*param].ok_or_else(|| Untranslated("a parameter without a place".into()))?;
+            self.ir.incoming(phi, value, self.ir.here());
+        }
+        Ok(())
+    }
+
+    /// The last instruction of a block.
+    fn leave(&mut self, block: Block, inst: &InstData) -> Emitted<()> {
+        let opcode = inst.opcode().ok_or_else(|| Untranslated("an opaque instruction".into()))?;
+        let condition = match inst.guard {
+            None => None,
+            Some(guard) => {
+                let value = self.lane0(guard.reg)?;
+                Some(if guard.negated { self.ir.not(value) } else { value })
+            }
+        };
+        match (opcode, condition) {
+            (Opcode::Bra, None) => self.go_on(block, 0),
+            (Opcode::Bra, Some(condition)) => self.two_ways(block, condition),
+            (Opcode::Ret | Opcode::Exit, None) => self.finish_thread(opcode),
+            (Opcode::Ret | Opcode::Exit, Some(condition)) => {
+                let (end, on) = (self.ir.block("end"), self.ir.block("on"));
+                self.ir.branch_if(condition, end, on);
+                self.ir.go_on_in(end);
+                self.finish_thread(opcode)?;
+                self.ir.go_on_in(on);
+                self.go_on(block, 0)
+            }
+            (Opcode::Trap, _) => {
+                self.trap(inst)?;
+                if inst.guard.is_some() { self.go_on(block, 0) } else { self.end_here() }
+            }
+            _ => Err(Untranslated(format!("`{}` ends a block", inst.mnemonic_text()))),
+        }
+    }
+
+    /// `ret` and `exit`. In a called function `exit` ends the thread, whoever called.
+    fn finish_thread(&mut self, opcode: Opcode) -> Emitted<()> {
+        if opcode == Opcode::Exit && self.passed.is_some() {
+            self.serve(super::Service::Exit, self.ir.void(), &[self.warp]);
+            return self.end_here();
+        }
+        self.give_results()?;
+        self.ir.branch(self.done);
+        Ok(())
+    }
+
+    /// Whether a register has a value already.
+    pub(crate) fn has_value(&self, reg: Reg) -> bool {
+        self.values[reg].is_some()
+    }
+
+    /// Control never comes here.
+    fn end_here(&mut self) -> Emitted<()> {
+        self.ir.unreachable();
+        Ok(())
+    }
+
+    fn two_ways(&mut self, block: Block, condition: Val) -> Emitted<()> {
+        let function = self.function;
+        let [taken, other] = function.blocks[block].edges.as_slice() else {
+            return Err(Untranslated(format!("{block} does not have two edges")));
+        };
+        if taken.target == other.target && !taken.args.is_empty() {
+            // Two edges to one block: each needs a block of its own to be told apart.
+            let (yes, no) = (self.ir.block("taken"), self.ir.block("other"));
+            self.ir.branch_if(condition, yes, no);
+            self.ir.go_on_in(yes);
+            self.go_on(block, 0)?;
+            self.ir.go_on_in(no);
+            return self.go_on(block, 1);
+        }
+        self.pass(&taken.args, taken.target)?;
+        if taken.target != other.target {
+            self.pass(&other.args, other.target)?;
+        }
+        self.ir.branch_if(condition, self.label(taken.target)?, self.label(other.target)?);
+        Ok(())
+    }
+
+    // Values.
+
+    /// Whether a register is kept as the value of its first lane.
+    pub(crate) fn is_kept_as_scalar(&self, reg: Reg) -> bool {
+        if self.lanes.is_none() {
+            return true;
+        }
+        let shape = self.shapes.shape(reg);
+        let ty = self.function.regs[reg].ty;
+        shape.is_uniform() || (shape.is_affine() && is_plain_integer(ty))
+    }
+
+    /// The distance between lanes of a register that is kept as a scalar.
+    pub(crate) fn stride(&self, reg: Reg) -> i64 {
+        if self.lanes.is_none() { 0 } else { self.shapes.shape(reg).stride }
+    }
+
+    /// The type of a register in one lane.
+    pub(crate) fn register_type(&self, ty: Type) -> Ty {
+        match ty {
+            Type::Pred => self.ir.int(1),
+            Type::F32 => self.ir.float(),
+            Type::F64 => self.ir.double(),
+            ty => self.ir.int(ty.bits()),
+        }
+    }
+
+    fn kept_type(&self, reg: Reg) -> Ty {
+        let ty = self.register_type(self.function.regs[reg].ty);
+        if self.is_kept_as_scalar(reg) { ty } else { self.ir.lanes_of(ty, self.lanes) }
+    }
+
+    fn kept(&self, reg: Reg) -> Emitted<Val> {
+        let name = || format!("`{}` has no value yet", self.function.regs[reg].name);
+        self.values[reg].ok_or_else(|| Untranslated(name()))
+    }
+
+    /// The value of a register in lane 0.
+    pub(crate) fn lane0(&self, reg: Reg) -> Emitted<Val> {
+        let value = self.kept(reg)?;
+        Ok(if self.ir.lanes(value).is_some() { self.ir.extract_at(value, 0) } else { value })
+    }
+
+    /// The value of a register in all lanes.
+    pub(crate) fn all_lanes(&self, reg: Reg) -> Emitted<Val> {
+        let value = self.kept(reg)?;
+        let Some(lanes) = self.lanes else { return Ok(value) };
+        if self.ir.lanes(value).is_some() {
+            return Ok(value);
+        }
+        let stride = self.stride(reg);
+        Ok(self.spread(value, stride, lanes))
+    }
+
+    /// A scalar in all lanes, each so much more than the one before.
+    pub(crate) fn spread(&self, scalar: Val, stride: i64, lanes: u32) -> Val {
+        let splat = self.ir.splat(scalar, lanes);
+        if stride == 0 {
+            return splat;
+        }
+        let steps = self.ir.steps(self.ir.type_of(scalar), lanes, stride as u64);
+        self.ir.add(splat, steps)
+    }
+
+    /// The instruction that writes a register; `None` for parameters of blocks.
+    pub(crate) fn definition(&self, reg: Reg) -> Option<&InstData> {
+        self.definitions[reg].map(|inst| &self.function.insts[inst])
+    }
+
+    pub(crate) fn is_noisy(&self, reg: Reg) -> bool {
+        self.noisy[reg]
+    }
+
+    /// Gives a register its value: a scalar, or one per lane, in the register's own type.
+    pub(crate) fn define(&mut self, reg: Reg, value: Val) {
+        let value = match (self.is_kept_as_scalar(reg), self.ir.lanes(value), self.lanes) {
+            (true, Some(_), _) => self.ir.extract_at(value, 0),
+            (false, None, Some(lanes)) => self.ir.splat(value, lanes),
+            _ => value,
+        };
+        self.values[reg] = Some(value);
+    }
+
+    // Instructions.
+
+    fn instruction(&mut self, inst: &InstData) -> Emitted<()> {
+        let opcode = inst.opcode().ok_or_else(|| Untranslated("an opaque instruction".into()))?;
+        let effects = inst.effects();
+        if effects.is_pure() && opcode != Opcode::Mov {
+            return self.pure(inst);
+        }
+        self.machine(opcode, inst)
+    }
+
+    /// An instruction that is a function of its inputs.
+    fn pure(&mut self, inst: &InstData) -> Emitted<()> {
+        let results = inst.writes();
+        if results.is_empty() {
+            return Ok(());
+        }
+        let scalar = results.iter().all(|reg| self.is_kept_as_scalar(*reg));
+        let written: Vec<(Operand, Type)> = self.written(inst);
+        let inputs = self.inputs(inst, scalar)?;
+        match self.lower_pure(inst, &inputs)? {
+            Some(values) => {
+                for ((operand, ty), value) in written.iter().zip(values) {
+                    self.assign(operand, *ty, value)?;
+                }
+                Ok(())
+            }
+            None => self.evaluate(inst, &written, scalar),
+        }
+    }
+}
+
+/// Whether a value of a type can be counted with.
+pub(crate) fn is_plain_integer(ty: Type) -> bool {
+    matches!(ty, Type::B16 | Type::B32 | Type::B64 | Type::U16 | Type::U32 | Type::U64 | Type::S16 | Type::S32 | Type::S64)
+        || matches!(ty, Type::B8 | Type::U8 | Type::S8)
+}

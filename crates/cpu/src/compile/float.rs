@@ -1,0 +1,227 @@
+//! Floating-point arithmetic (manual: "Floating-Point Instructions", "Half Precision Floating-Point Instructions").
+//!
+//! Rounding to nearest is what hosts do; all other roundings are evaluated lane by lane. Nothing is reassociated or contracted.
+//! Halves are computed in `f32`, or `fma` in `f64`, which are so much wider that rounding twice rounds as once.
+
+use super::emit::Emitter;
+use super::llvm::{IntPred, RealPred, Val};
+use super::pure::Lowered;
+use broadloom_eval::Operation;
+use broadloom_ptx::{InstData, Modifier, Opcode, Type};
+
+/// Whether an instruction may give a NaN of `f32` that is not the canonical one.
+pub(crate) fn may_be_noisy(inst: &InstData) -> bool {
+    inst.types().next() == Some(Type::F32)
+        && inst.effects().is_pure()
+        && !matches!(inst.opcode(), Some(Opcode::Mov | Opcode::Setp | Opcode::Set | Opcode::Copysign | Opcode::Testp))
+}
+
+/// Whether an instruction rounds otherwise than to nearest.
+pub(crate) fn rounds_specially(op: &Operation) -> bool {
+    [Modifier::Rz, Modifier::Rm, Modifier::Rp, Modifier::Rna, Modifier::Rs].iter().any(|mode| op.has(*mode))
+}
+
+impl Emitter<'_> {
+    /// Subnormal numbers made zero, with their sign.
+    pub(crate) fn flushed(&self, value: Val) -> Val {
+        let ir = self.ir;
+        let ty = ir.type_of(value);
+        let least = ir.real(ty, f64::from(f32::MIN_POSITIVE));
+        let magnitude = ir.intrinsic("llvm.fabs", &[ty], &[value]);
+        let small = ir.fcmp(RealPred::LLVMRealOLT, magnitude, least);
+        let zero = ir.intrinsic("llvm.copysign", &[ty], &[ir.real(ty, 0.0), value]);
+        ir.select(small, zero, value)
+    }
+
+    /// Brought into [0, 1], NaN to 0.
+    pub(crate) fn saturated(&self, value: Val) -> Val {
+        let ir = self.ir;
+        let ty = ir.type_of(value);
+        let (zero, one) = (ir.real(ty, 0.0), ir.real(ty, 1.0));
+        let above = ir.fcmp(RealPred::LLVMRealOGT, value, zero);
+        let low = ir.select(above, value, zero);
+        let below = ir.fcmp(RealPred::LLVMRealOLT, low, one);
+        ir.select(below, low, one)
+    }
+
+    /// Operands as `.ftz` sees them.
+    fn operands(&self, op: &Operation, inputs: &[Val]) -> Vec<Val> {
+        let flush = op.has(Modifier::Ftz) && op.ty == Type::F32;
+        inputs.iter().map(|value| if flush { self.flushed(*value) } else { *value }).collect()
+    }
+
+    /// A result as `.ftz` and `.sat` leave it.
+    pub(crate) fn finish(&self, op: &Operation, value: Val) -> Val {
+        let value = if op.has(Modifier::Ftz) && op.ty == Type::F32 { self.flushed(value) } else { value };
+        if op.has(Modifier::Sat) { self.saturated(value) } else { value }
+    }
+
+    pub(crate) fn float_arith(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+        if rounds_specially(op) || op.source_ty != op.ty || op.third_ty != op.ty || op.has(Modifier::Relu) {
+            return None;
+        }
+        match op.ty {
+            Type::F32 | Type::F64 => {
+                let inputs = self.operands(op, inputs);
+                Some(self.finish(op, self.arith(op.opcode, &inputs)))
+            }
+            Type::F16 if !op.has(Modifier::Ftz) && !op.has(Modifier::Sat) => Some(self.half_arith(op.opcode, inputs)),
+            _ => None,
+        }
+    }
+
+    fn arith(&self, opcode: Opcode, inputs: &[Val]) -> Val {
+        let ir = self.ir;
+        match opcode {
+            Opcode::Add => ir.fadd(inputs[0], inputs[1]),
+            Opcode::Sub => ir.fsub(inputs[0], inputs[1]),
+            Opcode::Mul => ir.fmul(inputs[0], inputs[1]),
+            Opcode::Div => ir.fdiv(inputs[0], inputs[1]),
+            _ => self.fma(inputs[0], inputs[1], inputs[2]),
+        }
+    }
+
+    pub(crate) fn fma(&self, a: Val, b: Val, c: Val) -> Val {
+        self.ir.intrinsic("llvm.fma", &[self.ir.type_of(a)], &[a, b, c])
+    }
+
+    /// Halves in a wider format, made canonical when NaN.
+    fn half_arith(&self, opcode: Opcode, inputs: &[Val]) -> Val {
+        let ir = self.ir;
+        let wide = if matches!(opcode, Opcode::Fma | Opcode::Mad) { ir.double() } else { ir.float() };
+        let inputs: Vec<Val> = inputs.iter().map(|value| ir.fpext(*value, wide)).collect();
+        // The product of two halves is exact in `f64`, and so is its sum with a third where that decides the rounding.
+        let value = match opcode {
+            Opcode::Fma | Opcode::Mad => ir.fadd(ir.fmul(inputs[0], inputs[1]), inputs[2]),
+            other => self.arith(other, &inputs),
+        };
+        self.half_from(value)
+    }
+
+    /// A half from a wider format; NaN is canonical.
+    pub(crate) fn half_from(&self, value: Val) -> Val {
+        let ir = self.ir;
+        let half = ir.fptrunc(value, ir.half());
+        let unordered = ir.fcmp(RealPred::LLVMRealUNO, value, value);
+        let nan = ir.bitcast(ir.constant(ir.like(ir.type_of(half), ir.int(16)), 0x7fff), ir.half());
+        ir.select(unordered, nan, half)
+    }
+
+    pub(crate) fn root(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+        let ir = self.ir;
+        if rounds_specially(op) || !matches!(op.ty, Type::F32 | Type::F64) {
+            return None;
+        }
+        if op.ty == Type::F64 && op.has(Modifier::Ftz) {
+            return None;
+        }
+        let inputs = self.operands(op, inputs);
+        let ty = ir.type_of(inputs[0]);
+        let one = ir.real(ty, 1.0);
+        let sqrt = |value: Val| ir.intrinsic("llvm.sqrt", &[ty], &[value]);
+        let value = match op.opcode {
+            Opcode::Rcp => ir.fdiv(one, inputs[0]),
+            Opcode::Sqrt => sqrt(inputs[0]),
+            _ => self.fast_rsqrt(inputs[0]).unwrap_or_else(|| ir.fdiv(one, sqrt(inputs[0]))),
+        };
+        Some(self.finish(op, value))
+    }
+
+    /// The host's estimate with one step of Newton's, within two units in the last place.
+    fn fast_rsqrt(&self, value: Val) -> Option<Val> {
+        let ir = self.ir;
+        let ty = ir.type_of(value);
+        let lanes = ir.lanes(value)?;
+        if !self.host.avx512 || ir.element(ty) != ir.float() || lanes != 32 {
+            return None;
+        }
+        let part = ir.vector(ir.float(), 16);
+        let estimate_of = |half: Val| {
+            let all = ir.constant(ir.int(16), 0xffff);
+            ir.intrinsic("llvm.x86.avx512.rsqrt14.ps.512", &[], &[half, ir.zero(part), all])
+        };
+        let low: Vec<u32> = (0..16).collect();
+        let high: Vec<u32> = (16..32).collect();
+        let (a, b) = (estimate_of(ir.pick(value, &low)), estimate_of(ir.pick(value, &high)));
+        let all: Vec<u32> = (0..32).collect();
+        let y = ir.shuffle(a, b, &all);
+        let one = ir.real(ty, 1.0);
+        let error = self.fma(ir.fneg(ir.fmul(value, y)), y, one);
+        let better = self.fma(ir.fmul(y, ir.real(ty, 0.5)), error, y);
+        // 0, infinity and what is less than 0 are exact already, and the step makes NaN of them.
+        let unordered = ir.fcmp(RealPred::LLVMRealUNO, error, error);
+        Some(ir.select(unordered, y, better))
+    }
+
+    pub(crate) fn float_sign(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+        let ir = self.ir;
+        match op.ty {
+            Type::F32 | Type::F64 => {
+                let value = self.operands(op, inputs)[0];
+                Some(match op.opcode {
+                    Opcode::Neg => ir.fneg(value),
+                    _ => ir.intrinsic("llvm.fabs", &[ir.type_of(value)], &[value]),
+                })
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn copysign(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+        let ir = self.ir;
+        let _ = op;
+        Some(ir.intrinsic("llvm.copysign", &[ir.type_of(inputs[0])], &[inputs[1], inputs[0]]))
+    }
+
+    /// A number beats NaN, and -0 lies below +0.
+    pub(crate) fn float_min_max(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+        let ir = self.ir;
+        if !matches!(op.ty, Type::F32 | Type::F64) || op.has(Modifier::Abs) || op.has(Modifier::NaN) || inputs.len() != 2 {
+            return None;
+        }
+        let inputs = self.operands(op, inputs);
+        let (a, b) = (inputs[0], inputs[1]);
+        let min = op.opcode == Opcode::Min;
+        let first = ir.fcmp(if min { RealPred::LLVMRealOLT } else { RealPred::LLVMRealOGT }, a, b);
+        let chosen = ir.select(first, a, b);
+        // Zeros of both signs compare equal: the sign is set if either, or both, have it.
+        let int = ir.int(op.ty.bits());
+        let (bits_a, bits_b) = (ir.bitcast(a, int), ir.bitcast(b, int));
+        let merged = if min { ir.or(bits_a, bits_b) } else { ir.and(bits_a, bits_b) };
+        let equal = ir.fcmp(RealPred::LLVMRealOEQ, a, b);
+        let chosen = ir.select(equal, ir.bitcast(merged, self.value_type(op.ty)), chosen);
+        let b_is_nan = ir.fcmp(RealPred::LLVMRealUNO, b, b);
+        Some(ir.select(b_is_nan, a, chosen))
+    }
+
+    pub(crate) fn testp(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+        let ir = self.ir;
+        if !matches!(op.ty, Type::F32 | Type::F64) {
+            return None;
+        }
+        let int = ir.int(op.ty.bits());
+        let bits = ir.bitcast(inputs[0], int);
+        let ty = ir.type_of(bits);
+        let (exponent, fraction) = if op.ty == Type::F32 { (0x7f80_0000, 0x007f_ffff) } else { (0x7ff0 << 48, (1 << 52) - 1) };
+        let magnitude = ir.and(bits, ir.constant(ty, exponent | fraction));
+        let top = ir.constant(ty, exponent);
+        let compare = |predicate: IntPred| ir.icmp(predicate, magnitude, top);
+        let subnormal = || {
+            let low = ir.icmp(IntPred::LLVMIntULE, magnitude, ir.constant(ty, fraction));
+            ir.and(low, ir.icmp(IntPred::LLVMIntNE, magnitude, ir.constant(ty, 0)))
+        };
+        Some(if op.has(Modifier::Finite) {
+            compare(IntPred::LLVMIntULT)
+        } else if op.has(Modifier::Infinite) {
+            compare(IntPred::LLVMIntEQ)
+        } else if op.has(Modifier::Number) {
+            compare(IntPred::LLVMIntULE)
+        } else if op.has(Modifier::Notanumber) {
+            compare(IntPred::LLVMIntUGT)
+        } else if op.has(Modifier::Subnormal) {
+            subnormal()
+        } else {
+            ir.and(compare(IntPred::LLVMIntULT), ir.not(subnormal()))
+        })
+    }
+}

@@ -1,0 +1,601 @@
+//! A thin layer over LLVM's C interface in which scalars and vectors are one: an operation on a value works on whatever it is.
+//!
+//! Invariant: every [`Val`], [`Ty`] and [`Label`] belongs to the context of the [`Ir`] that made it and is used with that one alone;
+//! none outlives it. The compiler keeps all of them within one call. LLVM checks nothing of what it is given, so types are the
+//! caller's care; the module is verified before it is used.
+
+use inkwell::llvm_sys::core::*;
+use inkwell::llvm_sys::prelude::*;
+use inkwell::llvm_sys::{
+    LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMIntPredicate, LLVMLinkage, LLVMOpcode, LLVMRealPredicate, LLVMTypeKind,
+};
+use std::cell::Cell;
+use std::ffi::{CStr, CString};
+
+/// A value.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Val(LLVMValueRef);
+
+/// A type.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Ty(LLVMTypeRef);
+
+/// A block.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Label(LLVMBasicBlockRef);
+
+pub(crate) use inkwell::llvm_sys::LLVMAtomicOrdering as Ordering;
+pub(crate) use inkwell::llvm_sys::LLVMAtomicRMWBinOp as Rmw;
+pub(crate) use inkwell::llvm_sys::LLVMIntPredicate as IntPred;
+pub(crate) use inkwell::llvm_sys::LLVMRealPredicate as RealPred;
+
+/// A module under construction with the place where the next instruction goes.
+pub(crate) struct Ir {
+    context: LLVMContextRef,
+    module: LLVMModuleRef,
+    builder: LLVMBuilderRef,
+    function: Cell<LLVMValueRef>,
+    /// `!{}`, which marks loads of memory that never changes.
+    empty_node: LLVMValueRef,
+    invariant_kind: u32,
+}
+
+impl Drop for Ir {
+    fn drop(&mut self) {
+        // SAFETY: the builder was made by `new` and nothing uses it any more; module and context belong to the caller.
+        unsafe { LLVMDisposeBuilder(self.builder) };
+    }
+}
+
+const NO_NAME: &CStr = c"";
+
+macro_rules! binary {
+    ($($name:ident $call:ident;)*) => {
+        $(pub(crate) fn $name(&self, a: Val, b: Val) -> Val {
+            // SAFETY: both values belong to this context.
+            Val(unsafe { $call(self.builder, a.0, b.0, NO_NAME.as_ptr()) })
+        })*
+    };
+}
+
+macro_rules! casts {
+    ($($name:ident $opcode:ident;)*) => {
+        $(pub(crate) fn $name(&self, a: Val, to: Ty) -> Val {
+            self.cast(LLVMOpcode::$opcode, a, to)
+        })*
+    };
+}
+
+impl Ir {
+    /// Code for a module.
+    pub(crate) fn new(context: LLVMContextRef, module: LLVMModuleRef) -> Ir {
+        // SAFETY: context and module are alive as long as the caller keeps them, which is longer than this value.
+        unsafe {
+            let builder = LLVMCreateBuilderInContext(context);
+            let node = LLVMMDNodeInContext2(context, std::ptr::null_mut(), 0);
+            let empty_node = LLVMMetadataAsValue(context, node);
+            let kind = "invariant.load";
+            let invariant_kind = LLVMGetMDKindIDInContext(context, kind.as_ptr().cast(), kind.len() as u32);
+            Ir { context, module, builder, function: Cell::new(std::ptr::null_mut()), empty_node, invariant_kind }
+        }
+    }
+
+    /// Declares a function that takes so many pointers and gives nothing back.
+    pub(crate) fn declare(&self, name: &str, pointers: u32, exported: bool) -> Val {
+        let name = CString::new(name).unwrap_or_default();
+        // SAFETY: the name is copied, the types belong to this context.
+        unsafe {
+            let pointer = LLVMPointerTypeInContext(self.context, 0);
+            let mut types = vec![pointer; pointers as usize];
+            let ty = LLVMFunctionType(LLVMVoidTypeInContext(self.context), types.as_mut_ptr(), pointers, 0);
+            let function = LLVMAddFunction(self.module, name.as_ptr(), ty);
+            if !exported {
+                LLVMSetLinkage(function, LLVMLinkage::LLVMInternalLinkage);
+            }
+            Val(function)
+        }
+    }
+
+    /// What follows belongs to a function.
+    pub(crate) fn begin(&self, function: Val) {
+        self.function.set(function.0);
+    }
+
+    /// Adds an attribute to the function: `"target-cpu"="…"`, or one without a value.
+    pub(crate) fn attribute(&self, name: &str, value: &str) {
+        // SAFETY: the strings are copied; the function is alive.
+        unsafe {
+            let (n, v) = (name.as_bytes(), value.as_bytes());
+            let attribute =
+                LLVMCreateStringAttribute(self.context, n.as_ptr().cast(), n.len() as u32, v.as_ptr().cast(), v.len() as u32);
+            LLVMAddAttributeAtIndex(self.function.get(), inkwell::llvm_sys::LLVMAttributeFunctionIndex, attribute);
+        }
+    }
+
+    /// Adds an attribute that LLVM knows to the function: `nounwind`.
+    pub(crate) fn known_attribute(&self, name: &str) {
+        // SAFETY: the name is copied; the function is alive.
+        unsafe {
+            let kind = LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len());
+            let attribute = LLVMCreateEnumAttribute(self.context, kind, 0);
+            LLVMAddAttributeAtIndex(self.function.get(), inkwell::llvm_sys::LLVMAttributeFunctionIndex, attribute);
+        }
+    }
+
+    /// An argument of the function.
+    pub(crate) fn argument(&self, index: u32) -> Val {
+        // SAFETY: the function was declared with more arguments.
+        Val(unsafe { LLVMGetParam(self.function.get(), index) })
+    }
+
+    // Types.
+
+    pub(crate) fn int(&self, bits: u32) -> Ty {
+        // SAFETY: the context is alive.
+        Ty(unsafe { LLVMIntTypeInContext(self.context, bits) })
+    }
+
+    pub(crate) fn half(&self) -> Ty {
+        // SAFETY: the context is alive.
+        Ty(unsafe { LLVMHalfTypeInContext(self.context) })
+    }
+
+    pub(crate) fn float(&self) -> Ty {
+        // SAFETY: the context is alive.
+        Ty(unsafe { LLVMFloatTypeInContext(self.context) })
+    }
+
+    pub(crate) fn double(&self) -> Ty {
+        // SAFETY: the context is alive.
+        Ty(unsafe { LLVMDoubleTypeInContext(self.context) })
+    }
+
+    pub(crate) fn pointer(&self) -> Ty {
+        // SAFETY: the context is alive.
+        Ty(unsafe { LLVMPointerTypeInContext(self.context, 0) })
+    }
+
+    pub(crate) fn void(&self) -> Ty {
+        // SAFETY: the context is alive.
+        Ty(unsafe { LLVMVoidTypeInContext(self.context) })
+    }
+
+    pub(crate) fn vector(&self, element: Ty, lanes: u32) -> Ty {
+        // SAFETY: the element type belongs to this context.
+        Ty(unsafe { LLVMVectorType(element.0, lanes) })
+    }
+
+    /// `lanes` of the type, or the type itself for none.
+    pub(crate) fn lanes_of(&self, element: Ty, lanes: Option<u32>) -> Ty {
+        lanes.map_or(element, |lanes| self.vector(element, lanes))
+    }
+
+    pub(crate) fn type_of(&self, value: Val) -> Ty {
+        // SAFETY: the value is alive.
+        Ty(unsafe { LLVMTypeOf(value.0) })
+    }
+
+    /// How many lanes a value has; `None` for a scalar.
+    pub(crate) fn lanes(&self, value: Val) -> Option<u32> {
+        self.lanes_in(self.type_of(value))
+    }
+
+    pub(crate) fn lanes_in(&self, ty: Ty) -> Option<u32> {
+        // SAFETY: the type is alive, and only vectors are asked for their size.
+        unsafe { (LLVMGetTypeKind(ty.0) == LLVMTypeKind::LLVMVectorTypeKind).then(|| LLVMGetVectorSize(ty.0)) }
+    }
+
+    /// The type of a lane.
+    pub(crate) fn element(&self, ty: Ty) -> Ty {
+        match self.lanes_in(ty) {
+            // SAFETY: the type is a vector.
+            Some(_) => Ty(unsafe { LLVMGetElementType(ty.0) }),
+            None => ty,
+        }
+    }
+
+    /// A type of as many lanes as another.
+    pub(crate) fn like(&self, shape: Ty, element: Ty) -> Ty {
+        self.lanes_of(element, self.lanes_in(shape))
+    }
+
+    /// Bits of a lane; predicates have one.
+    pub(crate) fn bits(&self, ty: Ty) -> u32 {
+        let element = self.element(ty);
+        // SAFETY: the type is alive.
+        unsafe {
+            match LLVMGetTypeKind(element.0) {
+                LLVMTypeKind::LLVMIntegerTypeKind => LLVMGetIntTypeWidth(element.0),
+                LLVMTypeKind::LLVMHalfTypeKind => 16,
+                LLVMTypeKind::LLVMFloatTypeKind => 32,
+                _ => 64,
+            }
+        }
+    }
+
+    // Constants.
+
+    /// The constant in every lane of the type.
+    pub(crate) fn constant(&self, ty: Ty, value: u64) -> Val {
+        let element = self.element(ty);
+        // SAFETY: the element is an integer type of this context.
+        let scalar = Val(unsafe { LLVMConstInt(element.0, value, 0) });
+        self.repeat(scalar, ty)
+    }
+
+    /// The floating-point constant in every lane of the type.
+    pub(crate) fn real(&self, ty: Ty, value: f64) -> Val {
+        let element = self.element(ty);
+        // SAFETY: the element is a floating-point type of this context.
+        let scalar = Val(unsafe { LLVMConstReal(element.0, value) });
+        self.repeat(scalar, ty)
+    }
+
+    /// A constant in all lanes of a type.
+    fn repeat(&self, scalar: Val, ty: Ty) -> Val {
+        match self.lanes_in(ty) {
+            None => scalar,
+            Some(lanes) => self.constants(&vec![scalar; lanes as usize]),
+        }
+    }
+
+    /// A vector of constants.
+    pub(crate) fn constants(&self, values: &[Val]) -> Val {
+        let mut refs: Vec<LLVMValueRef> = values.iter().map(|value| value.0).collect();
+        // SAFETY: the values are constants of one type of this context.
+        Val(unsafe { LLVMConstVector(refs.as_mut_ptr(), refs.len() as u32) })
+    }
+
+    /// `0, step, 2·step, …` in integers of a type.
+    pub(crate) fn steps(&self, element: Ty, lanes: u32, step: u64) -> Val {
+        let values: Vec<Val> = (0..u64::from(lanes)).map(|lane| self.constant(element, lane.wrapping_mul(step))).collect();
+        self.constants(&values)
+    }
+
+    pub(crate) fn zero(&self, ty: Ty) -> Val {
+        // SAFETY: the type is alive.
+        Val(unsafe { LLVMConstNull(ty.0) })
+    }
+
+    pub(crate) fn poison(&self, ty: Ty) -> Val {
+        // SAFETY: the type is alive.
+        Val(unsafe { LLVMGetPoison(ty.0) })
+    }
+
+    /// The number of an integer constant of at most 64 bits.
+    pub(crate) fn as_constant(&self, value: Val) -> Option<u64> {
+        // SAFETY: the value is alive; only integer constants are asked for their number.
+        unsafe {
+            let constant = LLVMIsAConstantInt(value.0);
+            (!constant.is_null() && self.bits(self.type_of(value)) <= 64).then(|| LLVMConstIntGetZExtValue(constant))
+        }
+    }
+
+    /// Whether a value is known now.
+    pub(crate) fn is_constant(&self, value: Val) -> bool {
+        // SAFETY: the value is alive.
+        unsafe { LLVMIsConstant(value.0) != 0 }
+    }
+
+    // Arithmetic.
+
+    binary! {
+        add LLVMBuildAdd;
+        sub LLVMBuildSub;
+        mul LLVMBuildMul;
+        udiv LLVMBuildUDiv;
+        sdiv LLVMBuildSDiv;
+        urem LLVMBuildURem;
+        srem LLVMBuildSRem;
+        and LLVMBuildAnd;
+        or LLVMBuildOr;
+        xor LLVMBuildXor;
+        shl LLVMBuildShl;
+        lshr LLVMBuildLShr;
+        ashr LLVMBuildAShr;
+        fadd LLVMBuildFAdd;
+        fsub LLVMBuildFSub;
+        fmul LLVMBuildFMul;
+        fdiv LLVMBuildFDiv;
+    }
+
+    casts! {
+        trunc LLVMTrunc;
+        zext LLVMZExt;
+        sext LLVMSExt;
+        fptrunc LLVMFPTrunc;
+        fpext LLVMFPExt;
+        sitofp LLVMSIToFP;
+        uitofp LLVMUIToFP;
+        fptosi LLVMFPToSI;
+        fptoui LLVMFPToUI;
+        inttoptr LLVMIntToPtr;
+        ptrtoint LLVMPtrToInt;
+    }
+
+    fn cast(&self, opcode: LLVMOpcode, a: Val, to: Ty) -> Val {
+        let to = self.like(self.type_of(a), self.element(to));
+        // SAFETY: value and type belong to this context.
+        Val(unsafe { LLVMBuildCast(self.builder, opcode, a.0, to.0, NO_NAME.as_ptr()) })
+    }
+
+    /// The same bits as another type, of as many lanes as the value has.
+    pub(crate) fn bitcast(&self, a: Val, to: Ty) -> Val {
+        let to = self.like(self.type_of(a), self.element(to));
+        self.bitcast_whole(a, to)
+    }
+
+    /// The same bits as another type, lanes and all.
+    pub(crate) fn bitcast_whole(&self, a: Val, to: Ty) -> Val {
+        if self.type_of(a) == to {
+            return a;
+        }
+        // SAFETY: value and type belong to this context.
+        Val(unsafe { LLVMBuildBitCast(self.builder, a.0, to.0, NO_NAME.as_ptr()) })
+    }
+
+    /// An integer made as wide as another type: cut off, or extended with or without its sign.
+    pub(crate) fn resize(&self, a: Val, to: Ty, signed: bool) -> Val {
+        let (from, wanted) = (self.bits(self.type_of(a)), self.bits(to));
+        match from.cmp(&wanted) {
+            std::cmp::Ordering::Equal => a,
+            std::cmp::Ordering::Greater => self.trunc(a, to),
+            std::cmp::Ordering::Less if signed => self.sext(a, to),
+            std::cmp::Ordering::Less => self.zext(a, to),
+        }
+    }
+
+    pub(crate) fn not(&self, a: Val) -> Val {
+        // SAFETY: the value belongs to this context.
+        Val(unsafe { LLVMBuildNot(self.builder, a.0, NO_NAME.as_ptr()) })
+    }
+
+    pub(crate) fn neg(&self, a: Val) -> Val {
+        // SAFETY: the value belongs to this context.
+        Val(unsafe { LLVMBuildNeg(self.builder, a.0, NO_NAME.as_ptr()) })
+    }
+
+    pub(crate) fn fneg(&self, a: Val) -> Val {
+        // SAFETY: the value belongs to this context.
+        Val(unsafe { LLVMBuildFNeg(self.builder, a.0, NO_NAME.as_ptr()) })
+    }
+
+    pub(crate) fn icmp(&self, predicate: LLVMIntPredicate, a: Val, b: Val) -> Val {
+        // SAFETY: both values belong to this context.
+        Val(unsafe { LLVMBuildICmp(self.builder, predicate, a.0, b.0, NO_NAME.as_ptr()) })
+    }
+
+    pub(crate) fn fcmp(&self, predicate: LLVMRealPredicate, a: Val, b: Val) -> Val {
+        // SAFETY: both values belong to this context.
+        Val(unsafe { LLVMBuildFCmp(self.builder, predicate, a.0, b.0, NO_NAME.as_ptr()) })
+    }
+
+    pub(crate) fn select(&self, condition: Val, a: Val, b: Val) -> Val {
+        // SAFETY: all values belong to this context.
+        Val(unsafe { LLVMBuildSelect(self.builder, condition.0, a.0, b.0, NO_NAME.as_ptr()) })
+    }
+
+    /// An intrinsic by name, overloaded on some types.
+    pub(crate) fn intrinsic(&self, name: &str, overloads: &[Ty], arguments: &[Val]) -> Val {
+        let mut types: Vec<LLVMTypeRef> = overloads.iter().map(|ty| ty.0).collect();
+        let mut arguments: Vec<LLVMValueRef> = arguments.iter().map(|value| value.0).collect();
+        // SAFETY: the intrinsic exists in LLVM 19 (names are constants of this crate, tested), types and values belong to this context.
+        unsafe {
+            let id = LLVMLookupIntrinsicID(name.as_ptr().cast(), name.len());
+            let function = LLVMGetIntrinsicDeclaration(self.module, id, types.as_mut_ptr(), types.len());
+            let ty = LLVMGlobalGetValueType(function);
+            Val(LLVMBuildCall2(self.builder, ty, function, arguments.as_mut_ptr(), arguments.len() as u32, NO_NAME.as_ptr()))
+        }
+    }
+
+    /// A call of a pointer to a C function.
+    pub(crate) fn call(&self, function: Val, result: Ty, arguments: &[Val]) -> Val {
+        let mut types: Vec<LLVMTypeRef> = arguments.iter().map(|value| self.type_of(*value).0).collect();
+        let mut values: Vec<LLVMValueRef> = arguments.iter().map(|value| value.0).collect();
+        // SAFETY: the type is made from the arguments' own types; all belong to this context.
+        unsafe {
+            let ty = LLVMFunctionType(result.0, types.as_mut_ptr(), types.len() as u32, 0);
+            Val(LLVMBuildCall2(self.builder, ty, function.0, values.as_mut_ptr(), values.len() as u32, NO_NAME.as_ptr()))
+        }
+    }
+
+    // Vectors.
+
+    pub(crate) fn extract(&self, vector: Val, index: Val) -> Val {
+        // SAFETY: both values belong to this context.
+        Val(unsafe { LLVMBuildExtractElement(self.builder, vector.0, index.0, NO_NAME.as_ptr()) })
+    }
+
+    pub(crate) fn extract_at(&self, vector: Val, index: u32) -> Val {
+        self.extract(vector, self.constant(self.int(32), u64::from(index)))
+    }
+
+    pub(crate) fn insert(&self, vector: Val, value: Val, index: Val) -> Val {
+        // SAFETY: all values belong to this context.
+        Val(unsafe { LLVMBuildInsertElement(self.builder, vector.0, value.0, index.0, NO_NAME.as_ptr()) })
+    }
+
+    /// Lanes of `a`, and behind them of `b`, picked by number.
+    pub(crate) fn shuffle(&self, a: Val, b: Val, lanes: &[u32]) -> Val {
+        let i32 = self.int(32);
+        let picks: Vec<Val> = lanes.iter().map(|lane| self.constant(i32, u64::from(*lane))).collect();
+        let picks = self.constants(&picks);
+        // SAFETY: both vectors have the same type, the picks are constants of 32 bits.
+        Val(unsafe { LLVMBuildShuffleVector(self.builder, a.0, b.0, picks.0, NO_NAME.as_ptr()) })
+    }
+
+    /// Lanes of one vector picked by number.
+    pub(crate) fn pick(&self, a: Val, lanes: &[u32]) -> Val {
+        self.shuffle(a, self.poison(self.type_of(a)), lanes)
+    }
+
+    /// A scalar in all lanes.
+    pub(crate) fn splat(&self, scalar: Val, lanes: u32) -> Val {
+        let ty = self.vector(self.type_of(scalar), lanes);
+        // SAFETY: the value is alive.
+        if unsafe { LLVMIsConstant(scalar.0) } != 0 {
+            return self.constants(&vec![scalar; lanes as usize]);
+        }
+        let one = self.insert(self.poison(ty), scalar, self.constant(self.int(32), 0));
+        self.pick(one, &vec![0; lanes as usize])
+    }
+
+    // Memory.
+
+    /// An address as a pointer.
+    pub(crate) fn as_pointer(&self, address: Val) -> Val {
+        self.inttoptr(address, self.pointer())
+    }
+
+    /// A pointer some bytes on; a vector of offsets gives a vector of pointers.
+    pub(crate) fn offset(&self, pointer: Val, bytes: Val) -> Val {
+        // SAFETY: pointer and offset belong to this context.
+        Val(unsafe {
+            let byte = LLVMInt8TypeInContext(self.context);
+            LLVMBuildGEP2(self.builder, byte, pointer.0, [bytes.0].as_mut_ptr(), 1, NO_NAME.as_ptr())
+        })
+    }
+
+    pub(crate) fn offset_by(&self, pointer: Val, bytes: u64) -> Val {
+        if bytes == 0 { pointer } else { self.offset(pointer, self.constant(self.int(64), bytes)) }
+    }
+
+    pub(crate) fn load(&self, ty: Ty, pointer: Val, align: u32) -> Val {
+        // SAFETY: pointer and type belong to this context.
+        unsafe {
+            let value = LLVMBuildLoad2(self.builder, ty.0, pointer.0, NO_NAME.as_ptr());
+            LLVMSetAlignment(value, align);
+            Val(value)
+        }
+    }
+
+    /// A load of memory that nobody writes while the kernel runs.
+    pub(crate) fn load_invariant(&self, ty: Ty, pointer: Val, align: u32) -> Val {
+        let value = self.load(ty, pointer, align);
+        self.mark_invariant(value);
+        value
+    }
+
+    pub(crate) fn mark_invariant(&self, load: Val) {
+        // SAFETY: the value is the load just built, or a call, both instructions.
+        unsafe {
+            if !LLVMIsAInstruction(load.0).is_null() {
+                LLVMSetMetadata(load.0, self.invariant_kind, self.empty_node);
+            }
+        }
+    }
+
+    pub(crate) fn store(&self, value: Val, pointer: Val, align: u32) {
+        // SAFETY: both values belong to this context.
+        unsafe {
+            let store = LLVMBuildStore(self.builder, value.0, pointer.0);
+            LLVMSetAlignment(store, align);
+        }
+    }
+
+    pub(crate) fn atomic(&self, op: LLVMAtomicRMWBinOp, pointer: Val, value: Val, ordering: LLVMAtomicOrdering) -> Val {
+        // SAFETY: both values belong to this context; the type is one that LLVM has atomics of.
+        Val(unsafe { LLVMBuildAtomicRMW(self.builder, op, pointer.0, value.0, ordering, 0) })
+    }
+
+    /// Gives the old value.
+    pub(crate) fn compare_exchange(&self, pointer: Val, compare: Val, value: Val) -> Val {
+        use LLVMAtomicOrdering::LLVMAtomicOrderingSequentiallyConsistent as Order;
+        // SAFETY: all values belong to this context.
+        unsafe {
+            let pair = LLVMBuildAtomicCmpXchg(self.builder, pointer.0, compare.0, value.0, Order, Order, 0);
+            Val(LLVMBuildExtractValue(self.builder, pair, 0, NO_NAME.as_ptr()))
+        }
+    }
+
+    pub(crate) fn fence(&self) {
+        use LLVMAtomicOrdering::LLVMAtomicOrderingSequentiallyConsistent as Order;
+        // SAFETY: the builder stands in a block.
+        unsafe { LLVMBuildFence(self.builder, Order, 0, NO_NAME.as_ptr()) };
+    }
+
+    /// Keeps LLVM from moving accesses across; the host's own order is enough.
+    pub(crate) fn compiler_fence(&self) {
+        use LLVMAtomicOrdering::LLVMAtomicOrderingSequentiallyConsistent as Order;
+        // SAFETY: the builder stands in a block.
+        unsafe { LLVMBuildFence(self.builder, Order, 1, NO_NAME.as_ptr()) };
+    }
+
+    /// Memory on the stack, from here until the function ends.
+    pub(crate) fn stack_bytes(&self, bytes: Val, align: u32) -> Val {
+        // SAFETY: the number is an integer of this context.
+        unsafe {
+            let byte = LLVMInt8TypeInContext(self.context);
+            let slot = LLVMBuildArrayAlloca(self.builder, byte, bytes.0, NO_NAME.as_ptr());
+            LLVMSetAlignment(slot, align);
+            Val(slot)
+        }
+    }
+
+    /// Memory on the stack, at the top of the function.
+    pub(crate) fn stack(&self, ty: Ty, align: u32) -> Val {
+        // SAFETY: the function has an entry block, in which the new instruction goes first; the builder's place is restored.
+        unsafe {
+            let here = LLVMGetInsertBlock(self.builder);
+            let entry = LLVMGetEntryBasicBlock(self.function.get());
+            let first = LLVMGetFirstInstruction(entry);
+            if first.is_null() {
+                LLVMPositionBuilderAtEnd(self.builder, entry);
+            } else {
+                LLVMPositionBuilderBefore(self.builder, first);
+            }
+            let slot = LLVMBuildAlloca(self.builder, ty.0, NO_NAME.as_ptr());
+            LLVMSetAlignment(slot, align);
+            LLVMPositionBuilderAtEnd(self.builder, here);
+            Val(slot)
+        }
+    }
+
+    // Control.
+
+    pub(crate) fn block(&self, name: &str) -> Label {
+        let name = CString::new(name).unwrap_or_default();
+        // SAFETY: the function is alive, the name is copied.
+        Label(unsafe { LLVMAppendBasicBlockInContext(self.context, self.function.get(), name.as_ptr()) })
+    }
+
+    pub(crate) fn here(&self) -> Label {
+        // SAFETY: the builder stands in a block.
+        Label(unsafe { LLVMGetInsertBlock(self.builder) })
+    }
+
+    pub(crate) fn go_on_in(&self, block: Label) {
+        // SAFETY: the block belongs to the function.
+        unsafe { LLVMPositionBuilderAtEnd(self.builder, block.0) };
+    }
+
+    pub(crate) fn branch(&self, to: Label) {
+        // SAFETY: the block belongs to the function.
+        unsafe { LLVMBuildBr(self.builder, to.0) };
+    }
+
+    pub(crate) fn branch_if(&self, condition: Val, yes: Label, no: Label) {
+        // SAFETY: the condition is one bit, the blocks belong to the function.
+        unsafe { LLVMBuildCondBr(self.builder, condition.0, yes.0, no.0) };
+    }
+
+    pub(crate) fn ret(&self) {
+        // SAFETY: the function gives nothing back.
+        unsafe { LLVMBuildRetVoid(self.builder) };
+    }
+
+    pub(crate) fn unreachable(&self) {
+        // SAFETY: the builder stands in a block.
+        unsafe { LLVMBuildUnreachable(self.builder) };
+    }
+
+    pub(crate) fn phi(&self, ty: Ty) -> Val {
+        // SAFETY: the type is alive, the builder stands at the head of a block.
+        Val(unsafe { LLVMBuildPhi(self.builder, ty.0, NO_NAME.as_ptr()) })
+    }
+
+    pub(crate) fn incoming(&self, phi: Val, value: Val, from: Label) {
+        // SAFETY: the phi takes values of its type from blocks of the function.
+        unsafe { LLVMAddIncoming(phi.0, [value.0].as_mut_ptr(), [from.0].as_mut_ptr(), 1) };
+    }
+}

@@ -1,0 +1,695 @@
+//! Loads and stores (manual: "Data Movement and Conversion Instructions").
+//!
+//! What an access becomes depends on how the addresses of the lanes lie to each other: one access where they are equal, one vector
+//! access where they are side by side, a few where groups of lanes are, and a gather or scatter for all others.
+//!
+//! Lanes whose guard does not hold never touch memory. A single access for the whole warp goes to the warp's own state instead when
+//! no lane is active, which is always readable.
+
+use super::emit::{Emitted, Emitter, Untranslated};
+use super::layout::Place;
+use super::llvm::{IntPred, Ty, Val};
+use crate::abi::offset;
+use broadloom_ptx::{Address, Base, InstData, Modifier, Opcode, Operand, Reg, Space, Type};
+
+/// How the addresses of all lanes lie to each other.
+pub(crate) enum Reach {
+    /// All lanes go to one place, or there is one lane.
+    Uniform(Val),
+    /// Each lane goes so many bytes behind the one before.
+    Affine(Val, i64),
+    /// Within groups of lanes (of this size), each lane goes so many bytes behind the one before.
+    Grouped(Val, u32, i64),
+    /// Anywhere.
+    Any(Val),
+}
+
+/// The parts of a vector access.
+struct Parts {
+    /// What goes where, one register or value per element.
+    elements: Vec<Operand>,
+    ty: Type,
+    bytes: u64,
+}
+
+impl Parts {
+    fn of(inst: &InstData, operand: &Operand) -> Parts {
+        let ty = inst.types().next().unwrap_or(Type::B32);
+        let elements = match operand {
+            Operand::Vector(list) => list.to_vec(),
+            other => vec![other.clone()],
+        };
+        Parts { elements, ty, bytes: u64::from(ty.bytes()) }
+    }
+
+    fn total(&self) -> u64 {
+        self.bytes * self.elements.len() as u64
+    }
+}
+
+impl Emitter<'_> {
+    /// The operand in brackets.
+    pub(crate) fn address_of(&self, inst: &InstData) -> Emitted<Address> {
+        inst.operands
+            .iter()
+            .find_map(|operand| match operand {
+                Operand::Memory(address) => Some(*address),
+                _ => None,
+            })
+            .ok_or_else(|| Untranslated("an access without an address".into()))
+    }
+
+    /// Where an access goes.
+    pub(crate) fn reach(&self, inst: &InstData, address: &Address) -> Emitted<Reach> {
+        let ir = self.ir;
+        let i64 = ir.int(64);
+        let space = self.space_of(inst, address);
+        let window = match space {
+            Space::Shared => Some(ir.ptrtoint(self.pointer_field(offset::SHARED), i64)),
+            Space::Local => Some(ir.ptrtoint(self.pointer_field(offset::LOCAL), i64)),
+            Space::Param if self.is_in_frame(address) => Some(ir.ptrtoint(self.pointer_field(offset::LOCAL), i64)),
+            Space::Param | Space::Global | Space::Const | Space::Generic | Space::Tex | Space::Reg => None,
+        };
+        // Each lane has a frame of its own.
+        let in_frame = space == Space::Local || space == Space::Param && self.is_in_frame(address);
+        let frame_stride = if in_frame && self.lanes.is_some() { self.layout.local_bytes as i64 } else { 0 };
+        let more = ir.constant(i64, address.offset as u64);
+        // Offsets in a window are small: a lane that is not active may stand before its start.
+        let complete = |value: Val| {
+            let value = ir.resize(value, i64, window.is_some());
+            let more = ir.constant(ir.type_of(value), address.offset as u64);
+            ir.add(value, more)
+        };
+        let from_window = |value: Val| match window {
+            Some(base) => ir.add(base, value),
+            None => value,
+        };
+        match address.base {
+            Base::Absolute => Ok(self.affine(ir.as_pointer(from_window(more)), frame_stride)),
+            Base::Symbol(symbol) => {
+                let value = self.symbol_address(symbol, true)?;
+                Ok(self.affine(ir.as_pointer(from_window(complete(value))), frame_stride))
+            }
+            Base::Reg(reg) if self.is_kept_as_scalar(reg) => {
+                let value = complete(self.lane0(reg)?);
+                Ok(self.affine(ir.as_pointer(from_window(value)), self.stride(reg) + frame_stride))
+            }
+            Base::Reg(reg) => {
+                let shape = self.shapes.shape(reg);
+                let lanes = self.lanes.unwrap_or(1);
+                let pointers = match self.split(reg)? {
+                    // A scalar and 32-bit offsets behind it are what hosts gather from.
+                    Some((base, offsets)) if window.is_none() => {
+                        let base = ir.as_pointer(ir.add(base, more));
+                        ir.offset(base, offsets)
+                    }
+                    _ => {
+                        let value = self.all_lanes(reg)?;
+                        let value = ir.resize(value, i64, window.is_some());
+                        let base = match window {
+                            Some(base) => ir.as_pointer(ir.add(base, more)),
+                            None => ir.as_pointer(more),
+                        };
+                        match window {
+                            Some(_) => ir.offset(base, value),
+                            None => {
+                                let more = ir.constant(ir.type_of(value), address.offset as u64);
+                                ir.as_pointer(ir.add(value, more))
+                            }
+                        }
+                    }
+                };
+                let pointers = match frame_stride {
+                    0 => pointers,
+                    stride => ir.offset(pointers, ir.steps(i64, lanes, stride as u64)),
+                };
+                let group = 1u32 << shape.group;
+                Ok(if group > 1 && frame_stride == 0 {
+                    Reach::Grouped(pointers, group, shape.stride)
+                } else {
+                    Reach::Any(pointers)
+                })
+            }
+        }
+    }
+
+    fn affine(&self, pointer: Val, stride: i64) -> Reach {
+        if stride == 0 || self.lanes.is_none() { Reach::Uniform(pointer) } else { Reach::Affine(pointer, stride) }
+    }
+
+    /// Whether an address in the parameter space is one of the function's own variables: an argument of a call.
+    fn is_in_frame(&self, address: &Address) -> bool {
+        match address.base {
+            Base::Symbol(symbol) => matches!(self.layout.place(symbol), Some(Place::Frame(_))),
+            Base::Reg(_) | Base::Absolute => false,
+        }
+    }
+
+    /// A register that is the sum of something uniform and something else, taken apart.
+    fn split(&self, reg: Reg) -> Emitted<Option<(Val, Val)>> {
+        let Some(inst) = self.definition(reg) else { return Ok(None) };
+        if inst.opcode() != Some(Opcode::Add) || inst.types().next().is_none_or(|ty| ty.bits() != 64) {
+            return Ok(None);
+        }
+        let [_, Operand::Reg(a), Operand::Reg(b)] = inst.operands.as_slice() else { return Ok(None) };
+        let (a_uniform, b_uniform) = (self.shapes.shape(*a).is_uniform(), self.shapes.shape(*b).is_uniform());
+        let (base, rest) = match (a_uniform, b_uniform) {
+            (true, false) => (*a, *b),
+            (false, true) => (*b, *a),
+            _ => return Ok(None),
+        };
+        Ok(Some((self.lane0(base)?, self.all_lanes(rest)?)))
+    }
+
+    /// The pointers of all lanes.
+    pub(crate) fn pointers(&self, reach: &Reach) -> Val {
+        let ir = self.ir;
+        let lanes = self.lanes.unwrap_or(1);
+        match reach {
+            Reach::Uniform(pointer) if self.lanes.is_none() => *pointer,
+            Reach::Uniform(pointer) => ir.splat(*pointer, lanes),
+            Reach::Affine(pointer, stride) => ir.offset(*pointer, ir.steps(ir.int(64), lanes, *stride as u64)),
+            Reach::Grouped(pointers, ..) | Reach::Any(pointers) => *pointers,
+        }
+    }
+
+    /// Whether others may change the memory at any time, so that the access must happen where it stands.
+    pub(crate) fn is_ordered(inst: &InstData) -> bool {
+        [Modifier::Volatile, Modifier::Relaxed, Modifier::Acquire, Modifier::Release, Modifier::Mmio]
+            .iter()
+            .any(|modifier| inst.has(*modifier))
+    }
+
+    pub(crate) fn load(&mut self, inst: &InstData) -> Emitted<()> {
+        let parts = Parts::of(inst, inst.operands.first().ok_or_else(|| Untranslated("a load without a result".into()))?);
+        let address = self.address_of(inst)?;
+        let reach = self.reach(inst, &address)?;
+        let guard = self.guard(inst)?;
+        let ordered = Self::is_ordered(inst);
+        if ordered {
+            self.ir.compiler_fence();
+        }
+        let space = self.space_of(inst, &address);
+        let invariant =
+            !ordered && (matches!(space, Space::Const) || inst.has(Modifier::Nc) || self.is_kernel_param(space, &address));
+        let values = match &reach {
+            Reach::Uniform(pointer) => {
+                self.loads.uniform += 1;
+                self.load_one(&parts, *pointer, guard, invariant)
+            }
+            Reach::Affine(pointer, stride) if *stride == parts.total() as i64 => {
+                self.loads.contiguous += 1;
+                let lanes = self.lanes.unwrap_or(1);
+                self.load_row(&parts, *pointer, lanes, guard, invariant)
+            }
+            Reach::Grouped(pointers, group, stride) if *stride == parts.total() as i64 && *group >= 4 => {
+                self.loads.strided += 1;
+                self.load_groups(&parts, *pointers, *group, guard, invariant)
+            }
+            Reach::Grouped(pointers, group, 0) if *group >= 4 => {
+                self.loads.strided += 1;
+                self.load_broadcast(&parts, *pointers, *group, guard, invariant)
+            }
+            Reach::Affine(..) => {
+                self.loads.strided += 1;
+                self.gather(&parts, self.pointers(&reach), guard)
+            }
+            Reach::Grouped(pointers, ..) | Reach::Any(pointers) => {
+                self.loads.scattered += 1;
+                self.gather(&parts, *pointers, guard)
+            }
+        };
+        if ordered {
+            self.ir.compiler_fence();
+        }
+        for (operand, value) in parts.elements.iter().zip(values) {
+            self.assign(operand, parts.ty, value)?;
+        }
+        Ok(())
+    }
+
+    fn is_kernel_param(&self, space: Space, address: &Address) -> bool {
+        space == Space::Param && !self.is_in_frame(address)
+    }
+
+    /// One access for all lanes.
+    fn load_one(&self, parts: &Parts, pointer: Val, guard: Option<Val>, invariant: bool) -> Vec<Val> {
+        let ir = self.ir;
+        let pointer = match guard {
+            Some(guard) => ir.select(self.any(guard), pointer, self.warp),
+            None => pointer,
+        };
+        let ty = self.register_type(parts.ty);
+        let mut values = vec![];
+        for index in 0..parts.elements.len() as u64 {
+            let value = ir.load(ty, ir.offset_by(pointer, index * parts.bytes), parts.bytes as u32);
+            if invariant && guard.is_none() {
+                ir.mark_invariant(value);
+            }
+            values.push(value);
+        }
+        values
+    }
+
+    /// Lanes of a mask, each as often as a vector access has elements.
+    fn widened_mask(&self, mask: Val, count: usize) -> Val {
+        if count == 1 {
+            return mask;
+        }
+        let lanes = self.ir.lanes(mask).unwrap_or(1);
+        let picks: Vec<u32> = (0..lanes).flat_map(|lane| std::iter::repeat_n(lane, count)).collect();
+        self.ir.pick(mask, &picks)
+    }
+
+    fn whole_guard(&self, guard: Val, lanes: u32) -> Val {
+        if self.ir.lanes(guard).is_some() { guard } else { self.ir.splat(guard, lanes) }
+    }
+
+    /// So many lanes side by side.
+    fn load_row(&self, parts: &Parts, pointer: Val, lanes: u32, guard: Option<Val>, invariant: bool) -> Vec<Val> {
+        let ir = self.ir;
+        let count = parts.elements.len();
+        let element = self.register_type(parts.ty);
+        let ty = ir.vector(element, lanes * count as u32);
+        let align = parts.bytes as u32;
+        let all = match guard {
+            None => ir.load(ty, pointer, align),
+            Some(guard) => {
+                let mask = self.widened_mask(self.whole_guard(guard, lanes), count);
+                ir.intrinsic(
+                    "llvm.masked.load",
+                    &[ty, ir.pointer()],
+                    &[pointer, ir.constant(ir.int(32), u64::from(align)), mask, ir.zero(ty)],
+                )
+            }
+        };
+        if invariant {
+            ir.mark_invariant(all);
+        }
+        self.apart(all, lanes, count)
+    }
+
+    /// The elements of lanes that stand side by side, one vector each.
+    fn apart(&self, all: Val, lanes: u32, count: usize) -> Vec<Val> {
+        if count == 1 {
+            return vec![all];
+        }
+        let count = count as u32;
+        let part = |index: u32| -> Vec<u32> { (0..lanes).map(|lane| lane * count + index).collect() };
+        (0..count).map(|index| self.ir.pick(all, &part(index))).collect()
+    }
+
+    /// Vectors of fewer lanes, one behind the other.
+    fn joined(&self, mut pieces: Vec<Val>) -> Val {
+        while pieces.len() > 1 {
+            pieces = pieces
+                .chunks(2)
+                .map(|pair| match pair {
+                    [a, b] => {
+                        let lanes = self.ir.lanes(*a).unwrap_or(1);
+                        self.ir.shuffle(*a, *b, &(0..2 * lanes).collect::<Vec<u32>>())
+                    }
+                    one => one[0],
+                })
+                .collect();
+        }
+        pieces[0]
+    }
+
+    fn slice(&self, value: Val, start: u32, lanes: u32) -> Val {
+        self.ir.pick(value, &(start..start + lanes).collect::<Vec<u32>>())
+    }
+
+    fn load_groups(&self, parts: &Parts, pointers: Val, group: u32, guard: Option<Val>, invariant: bool) -> Vec<Val> {
+        let lanes = self.lanes.unwrap_or(1);
+        let mut pieces: Vec<Vec<Val>> = vec![vec![]; parts.elements.len()];
+        for start in (0..lanes).step_by(group as usize) {
+            let pointer = self.ir.extract_at(pointers, start);
+            let guard = guard.map(|guard| self.slice(self.whole_guard(guard, lanes), start, group));
+            for (index, value) in self.load_row(parts, pointer, group, guard, invariant).into_iter().enumerate() {
+                pieces[index].push(value);
+            }
+        }
+        pieces.into_iter().map(|pieces| self.joined(pieces)).collect()
+    }
+
+    /// Groups of lanes that each go to one place.
+    fn load_broadcast(&self, parts: &Parts, pointers: Val, group: u32, guard: Option<Val>, invariant: bool) -> Vec<Val> {
+        let ir = self.ir;
+        let lanes = self.lanes.unwrap_or(1);
+        let mut pieces: Vec<Vec<Val>> = vec![vec![]; parts.elements.len()];
+        for start in (0..lanes).step_by(group as usize) {
+            let pointer = ir.extract_at(pointers, start);
+            let guard = guard.map(|guard| {
+                let piece = self.slice(self.whole_guard(guard, lanes), start, group);
+                ir.intrinsic("llvm.vector.reduce.or", &[ir.type_of(piece)], &[piece])
+            });
+            for (index, value) in self.load_one(parts, pointer, guard, invariant).into_iter().enumerate() {
+                pieces[index].push(ir.splat(value, group));
+            }
+        }
+        pieces.into_iter().map(|pieces| self.joined(pieces)).collect()
+    }
+
+    fn gather(&self, parts: &Parts, pointers: Val, guard: Option<Val>) -> Vec<Val> {
+        let ir = self.ir;
+        let lanes = self.lanes.unwrap_or(1);
+        let mask = match guard {
+            Some(guard) => self.whole_guard(guard, lanes),
+            None => ir.constant(ir.vector(ir.int(1), lanes), 1),
+        };
+        let ty = ir.vector(self.register_type(parts.ty), lanes);
+        let align = ir.constant(ir.int(32), parts.bytes);
+        let mut values = vec![];
+        for index in 0..parts.elements.len() as u64 {
+            let places = self.behind(pointers, index * parts.bytes);
+            values.push(ir.intrinsic("llvm.masked.gather", &[ty, ir.type_of(places)], &[places, align, mask, ir.zero(ty)]));
+        }
+        values
+    }
+
+    fn behind(&self, pointers: Val, bytes: u64) -> Val {
+        if bytes == 0 { pointers } else { self.ir.offset(pointers, self.ir.constant(self.ir.int(64), bytes)) }
+    }
+
+    pub(crate) fn store(&mut self, inst: &InstData) -> Emitted<()> {
+        let source = inst.operands.get(1).ok_or_else(|| Untranslated("a store without a value".into()))?;
+        let parts = Parts::of(inst, source);
+        let address = self.address_of(inst)?;
+        let reach = self.reach(inst, &address)?;
+        let guard = self.guard(inst)?;
+        let ordered = Self::is_ordered(inst);
+        if ordered {
+            self.ir.compiler_fence();
+        }
+        match &reach {
+            Reach::Uniform(pointer) => {
+                self.stores.uniform += 1;
+                self.store_one(&parts, *pointer, guard)?;
+            }
+            Reach::Affine(pointer, stride) if *stride == parts.total() as i64 => {
+                self.stores.contiguous += 1;
+                let lanes = self.lanes.unwrap_or(1);
+                let values = self.stored(&parts)?;
+                self.store_row(&parts, *pointer, lanes, &values, guard);
+            }
+            Reach::Grouped(pointers, group, stride) if *stride == parts.total() as i64 && *group >= 4 => {
+                self.stores.strided += 1;
+                let lanes = self.lanes.unwrap_or(1);
+                let values = self.stored(&parts)?;
+                for start in (0..lanes).step_by(*group as usize) {
+                    let pointer = self.ir.extract_at(*pointers, start);
+                    let guard = guard.map(|guard| self.slice(self.whole_guard(guard, lanes), start, *group));
+                    let values: Vec<Val> = values.iter().map(|value| self.slice(*value, start, *group)).collect();
+                    self.store_row(&parts, pointer, *group, &values, guard);
+                }
+            }
+            Reach::Affine(..) => {
+                self.stores.strided += 1;
+                self.scatter(&parts, self.pointers(&reach), guard)?;
+            }
+            Reach::Grouped(pointers, ..) | Reach::Any(pointers) => {
+                self.stores.scattered += 1;
+                self.scatter(&parts, *pointers, guard)?;
+            }
+        }
+        if ordered {
+            self.ir.compiler_fence();
+        }
+        Ok(())
+    }
+
+    /// The values that a store writes, in all lanes.
+    fn stored(&self, parts: &Parts) -> Emitted<Vec<Val>> {
+        parts.elements.iter().map(|element| Ok(self.as_register(self.fetch(element, parts.ty, false)?, parts.ty))).collect()
+    }
+
+    /// A value in the type in which a register holds it: halves as bits.
+    fn as_register(&self, value: Val, ty: Type) -> Val {
+        self.ir.bitcast(value, self.register_type(ty))
+    }
+
+    /// The last active lane wins, as if they had stored one after the other.
+    fn store_one(&mut self, parts: &Parts, pointer: Val, guard: Option<Val>) -> Emitted<()> {
+        let ir = self.ir;
+        let is_uniform = |element: &Operand| match element {
+            Operand::Reg(reg) => self.shapes.shape(*reg).is_uniform(),
+            _ => true,
+        };
+        let scalar = self.lanes.is_none() || parts.elements.iter().all(is_uniform);
+        let (condition, last) = match (guard, self.lanes) {
+            (Some(guard), Some(_)) if ir.lanes(guard).is_some() => {
+                let mask = self.as_mask(guard);
+                let zeros = ir.intrinsic("llvm.ctlz", &[ir.int(32)], &[mask, ir.constant(ir.int(1), 0)]);
+                (Some(self.any(guard)), Some(ir.sub(ir.constant(ir.int(32), 31), zeros)))
+            }
+            (Some(guard), _) => (Some(guard), None),
+            (None, _) => (None, None),
+        };
+        let after = condition.map(|condition| {
+            let (store, after) = (ir.block("store"), ir.block("stored"));
+            ir.branch_if(condition, store, after);
+            ir.go_on_in(store);
+            after
+        });
+        for (index, element) in parts.elements.iter().enumerate() {
+            let value = self.fetch(element, parts.ty, scalar)?;
+            let value = match (ir.lanes(value), last) {
+                (None, _) => value,
+                (Some(lanes), None) => ir.extract_at(value, lanes - 1),
+                (Some(_), Some(last)) => ir.extract(value, last),
+            };
+            let value = self.as_register(value, parts.ty);
+            ir.store(value, ir.offset_by(pointer, index as u64 * parts.bytes), parts.bytes as u32);
+        }
+        if let Some(after) = after {
+            ir.branch(after);
+            ir.go_on_in(after);
+        }
+        Ok(())
+    }
+
+    fn store_row(&self, parts: &Parts, pointer: Val, lanes: u32, values: &[Val], guard: Option<Val>) {
+        let ir = self.ir;
+        let count = values.len();
+        let all = self.together(values, lanes);
+        let align = parts.bytes as u32;
+        match guard {
+            None => ir.store(all, pointer, align),
+            Some(guard) => {
+                let mask = self.widened_mask(self.whole_guard(guard, lanes), count);
+                let align = ir.constant(ir.int(32), u64::from(align));
+                ir.intrinsic("llvm.masked.store", &[ir.type_of(all), ir.pointer()], &[all, pointer, align, mask]);
+            }
+        }
+    }
+
+    /// Elements of lanes put side by side.
+    fn together(&self, values: &[Val], lanes: u32) -> Val {
+        match values {
+            [one] => *one,
+            values => {
+                let count = values.len() as u32;
+                let joined = self.joined(self.padded(values));
+                let picks: Vec<u32> = (0..lanes).flat_map(|lane| (0..count).map(move |index| index * lanes + lane)).collect();
+                self.ir.pick(joined, &picks)
+            }
+        }
+    }
+
+    /// As many vectors as a power of two.
+    fn padded(&self, values: &[Val]) -> Vec<Val> {
+        let mut all = values.to_vec();
+        while !all.len().is_power_of_two() {
+            all.push(self.ir.poison(self.ir.type_of(values[0])));
+        }
+        all
+    }
+
+    fn scatter(&self, parts: &Parts, pointers: Val, guard: Option<Val>) -> Emitted<()> {
+        let ir = self.ir;
+        let lanes = self.lanes.unwrap_or(1);
+        let mask = match guard {
+            Some(guard) => self.whole_guard(guard, lanes),
+            None => ir.constant(ir.vector(ir.int(1), lanes), 1),
+        };
+        let align = ir.constant(ir.int(32), parts.bytes);
+        for (index, value) in self.stored(parts)?.into_iter().enumerate() {
+            let places = self.behind(pointers, index as u64 * parts.bytes);
+            ir.intrinsic("llvm.masked.scatter", &[ir.type_of(value), ir.type_of(places)], &[value, places, align, mask]);
+        }
+        Ok(())
+    }
+
+    /// `mov`: copies, packs and unpacks.
+    pub(crate) fn mov(&mut self, inst: &InstData) -> Emitted<()> {
+        let ty = inst.types().next().unwrap_or(Type::B32);
+        let [to, from] = inst.operands.as_slice() else { return Err(Untranslated("a `mov` without operands".into())) };
+        let scalar = inst.writes().iter().all(|reg| self.is_kept_as_scalar(*reg));
+        match (to, from) {
+            (Operand::Vector(to), Operand::Vector(from)) => {
+                for (to, from) in to.iter().zip(from) {
+                    let value = self.fetch(from, ty, scalar)?;
+                    self.assign(to, ty, value)?;
+                }
+                Ok(())
+            }
+            (to, Operand::Vector(from)) => {
+                let value = self.pack(ty, from, scalar)?;
+                self.assign(to, ty, value)
+            }
+            (Operand::Vector(to), from) => {
+                let value = self.fetch(from, bits_type(ty), scalar)?;
+                self.unpack(ty, value, to)
+            }
+            (to, from) => {
+                let value = self.fetch(from, ty, scalar)?;
+                self.assign(to, ty, value)
+            }
+        }
+    }
+
+    fn pack(&self, ty: Type, from: &[Operand], scalar: bool) -> Emitted<Val> {
+        let ir = self.ir;
+        let bits = ty.bits();
+        let each = bits / from.len().max(1) as u32;
+        let part = Type::bits_of(each).ok_or_else(|| Untranslated("parts of no width".into()))?;
+        let mut all = None;
+        for (index, operand) in from.iter().enumerate() {
+            let value = ir.resize(self.fetch(operand, part, scalar)?, ir.int(bits), false);
+            let moved = self.shifted(value, u64::from(each) * index as u64);
+            all = Some(all.map_or(moved, |all| ir.or(all, moved)));
+        }
+        all.ok_or_else(|| Untranslated("nothing to pack".into()))
+    }
+
+    fn shifted(&self, value: Val, by: u64) -> Val {
+        if by == 0 { value } else { self.ir.shl(value, self.ir.constant(self.ir.type_of(value), by)) }
+    }
+
+    fn unpack(&mut self, ty: Type, value: Val, to: &[Operand]) -> Emitted<()> {
+        let ir = self.ir;
+        let each = ty.bits() / to.len().max(1) as u32;
+        let part = Type::bits_of(each).ok_or_else(|| Untranslated("parts of no width".into()))?;
+        for (index, operand) in to.iter().enumerate() {
+            let down = ir.constant(ir.type_of(value), u64::from(each) * index as u64);
+            let piece = ir.resize(ir.lshr(value, down), ir.int(each), false);
+            self.assign(operand, part, piece)?;
+        }
+        Ok(())
+    }
+
+    /// `cvta` and `cvta.to`: generic addresses are pointers, those of shared and local memory offsets from their window.
+    pub(crate) fn convert_address(&mut self, inst: &InstData) -> Emitted<()> {
+        let ir = self.ir;
+        let to = inst.opcode() == Some(Opcode::CvtaTo);
+        let [result, from] = inst.operands.as_slice() else { return Err(Untranslated("a `cvta` without operands".into())) };
+        let ty = inst.types().next().unwrap_or(Type::U64);
+        let scalar = inst.writes().iter().all(|reg| self.is_kept_as_scalar(*reg));
+        let value = self.fetch(from, ty, scalar)?;
+        let value = ir.resize(value, ir.int(64), false);
+        let lanes = ir.lanes(value);
+        let spread = |base: Val| match lanes {
+            Some(lanes) => ir.splat(base, lanes),
+            None => base,
+        };
+        let i64 = ir.int(64);
+        let base = match inst.space() {
+            Space::Shared => Some(spread(ir.ptrtoint(self.pointer_field(offset::SHARED), i64))),
+            Space::Local => {
+                let base = spread(ir.ptrtoint(self.pointer_field(offset::LOCAL), i64));
+                Some(match lanes {
+                    Some(lanes) => ir.add(base, ir.steps(i64, lanes, self.layout.local_bytes)),
+                    None => base,
+                })
+            }
+            Space::Global | Space::Const | Space::Param | Space::Generic | Space::Reg | Space::Tex => None,
+        };
+        let value = match (base, to) {
+            (None, _) => value,
+            (Some(base), true) => ir.sub(value, base),
+            (Some(base), false) => ir.add(value, base),
+        };
+        let value = ir.resize(value, ir.int(ty.bits()), false);
+        self.assign(result, ty, value)
+    }
+
+    /// `isspacep`: whether a generic address lies in a window of the warp.
+    pub(crate) fn is_space(&mut self, inst: &InstData) -> Emitted<()> {
+        let ir = self.ir;
+        let i64 = ir.int(64);
+        let [result, from] = inst.operands.as_slice() else { return Err(Untranslated("an `isspacep` without operands".into())) };
+        let scalar = inst.writes().iter().all(|reg| self.is_kept_as_scalar(*reg));
+        let address = ir.resize(self.fetch(from, self.operand_type(from), scalar)?, i64, false);
+        let ty = ir.type_of(address);
+        let inside = |start: Val, bytes: Val| {
+            let (start, bytes) = (self.as_wide(start, ty), self.as_wide(bytes, ty));
+            ir.icmp(IntPred::LLVMIntULT, ir.sub(address, start), bytes)
+        };
+        let window = |space: Space| -> Val {
+            match space {
+                Space::Shared => {
+                    let start = ir.ptrtoint(self.pointer_field(offset::SHARED), i64);
+                    let fixed = ir.zext(self.field(ir.int(32), offset::DYNAMIC_SHARED_OFFSET), i64);
+                    let more = ir.zext(self.field(ir.int(32), offset::DYNAMIC_SHARED_BYTES), i64);
+                    inside(start, ir.add(fixed, more))
+                }
+                Space::Local => {
+                    let start = ir.ptrtoint(self.pointer_field(offset::LOCAL), i64);
+                    let lanes = u64::from(self.lanes.unwrap_or(1));
+                    inside(start, ir.constant(i64, self.layout.local_bytes * lanes))
+                }
+                _ => {
+                    let start = ir.ptrtoint(self.pointer_field(offset::PARAMS), i64);
+                    inside(start, ir.constant(i64, self.layout.param_bytes))
+                }
+            }
+        };
+        let space = inst.space();
+        let value = match space {
+            Space::Shared | Space::Local | Space::Param => window(space),
+            Space::Const => self.is_constant_memory(address),
+            Space::Global | Space::Generic | Space::Reg | Space::Tex => {
+                let elsewhere = ir.or(ir.or(window(Space::Shared), window(Space::Local)), window(Space::Param));
+                ir.not(ir.or(elsewhere, self.is_constant_memory(address)))
+            }
+        };
+        self.assign(result, Type::Pred, value)
+    }
+
+    fn as_wide(&self, value: Val, like: Ty) -> Val {
+        match (self.ir.lanes(value), self.ir.lanes_in(like)) {
+            (None, Some(lanes)) => self.ir.splat(value, lanes),
+            _ => value,
+        }
+    }
+
+    /// Constant variables are known one by one.
+    fn is_constant_memory(&self, address: Val) -> Val {
+        let ir = self.ir;
+        let i64 = ir.int(64);
+        let ty = ir.type_of(address);
+        let mut found = ir.constant(ir.like(ty, ir.int(1)), 0);
+        for (index, bytes) in self.layout.constants() {
+            let table = self.pointer_field(offset::VARIABLES);
+            let start = ir.load_invariant(i64, ir.offset_by(table, 8 * u64::from(index)), 8);
+            let start = self.as_wide(start, ty);
+            let inside = ir.icmp(IntPred::LLVMIntULT, ir.sub(address, start), ir.constant(ty, bytes));
+            found = ir.or(found, inside);
+        }
+        found
+    }
+
+    /// The type of an operand that the form does not say.
+    fn operand_type(&self, operand: &Operand) -> Type {
+        match operand {
+            Operand::Reg(reg) => bits_type(self.function.regs[*reg].ty),
+            _ => Type::B64,
+        }
+    }
+}
+
+/// Bits as wide as a type.
+fn bits_type(ty: Type) -> Type {
+    Type::bits_of(ty.bits()).unwrap_or(Type::B64)
+}

@@ -1,0 +1,203 @@
+//! From a kernel to machine code for one shape of block.
+//!
+//! Passes bring the kernel into SSA form and make all its branches uniform; what cannot run in step goes the slow way, one thread at a
+//! time. Then each instruction becomes LLVM code, and LLVM an object file. Every verified kernel whose instructions the table calls
+//! general is translated; what fails here is a mistake of ours and is reported as one.
+
+mod atomic;
+mod bits;
+mod compare;
+mod control;
+mod convert;
+mod emit;
+mod float;
+mod integer;
+mod lanes;
+mod layout;
+mod llvm;
+mod machine;
+mod math;
+mod memory;
+mod operand;
+mod prepare;
+mod pure;
+mod special;
+mod warp;
+
+pub use machine::Machine;
+
+use crate::abi::{Kind, Services};
+use crate::code::{Code, Named};
+use broadloom_ptx::{Func, Module, Symbol};
+use emit::{Input, Output};
+use inkwell::context::Context;
+use inkwell::module::Module as LlvmModule;
+use layout::Layout;
+use llvm::Ir;
+use prepare::Prepared;
+use std::collections::BTreeMap;
+use std::mem::offset_of;
+
+/// How a kernel is compiled.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Options {
+    /// For which machine.
+    pub machine: Machine,
+    /// Whether code is optimised.
+    pub optimise: bool,
+    /// Whether kernels run as vectors; otherwise one thread at a time.
+    pub vectorise: bool,
+    /// Whether index arithmetic may be taken not to wrap around, which the launch must have proved.
+    pub assume_no_wrap: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { machine: Machine::host().clone(), optimise: true, vectorise: true, assume_no_wrap: false }
+    }
+}
+
+/// A kernel that could not be compiled: a mistake of ours.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("internal error: kernel `{kernel}` could not be compiled for the CPU: {reason}; please report this")]
+pub struct CompileError {
+    /// The kernel.
+    pub kernel: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// A stage of compilation, as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// LLVM code before its passes.
+    Llvm,
+    /// LLVM code behind its passes.
+    Optimised,
+    /// Assembly of the machine.
+    Assembly,
+}
+
+/// Functions of the runtime that generated code calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Service {
+    Barrier,
+    Pause,
+    Fault,
+    Evaluate,
+    Exchange,
+    Builtin,
+    Clock,
+    Exit,
+}
+
+impl Service {
+    fn offset(self) -> u64 {
+        (match self {
+            Service::Barrier => offset_of!(Services, barrier),
+            Service::Pause => offset_of!(Services, pause),
+            Service::Fault => offset_of!(Services, fault),
+            Service::Evaluate => offset_of!(Services, evaluate),
+            Service::Exchange => offset_of!(Services, exchange),
+            Service::Builtin => offset_of!(Services, builtin),
+            Service::Clock => offset_of!(Services, clock),
+            Service::Exit => offset_of!(Services, exit),
+        }) as u64
+    }
+}
+
+/// Compiles a kernel for blocks of a shape. The module's static variables stand at its top: see
+/// [`broadloom_transform::hoist_statics`].
+pub fn compile(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Code, CompileError> {
+    let context = Context::create();
+    let name = &module.functions[kernel].name;
+    let broken = |reason: String| CompileError { kernel: name.clone(), reason };
+    let (llvm, mut code) = translate(&context, module, kernel, block, options).map_err(broken)?;
+    machine::optimise(&llvm, &options.machine, options.optimise).map_err(broken)?;
+    code.object = machine::emit(&llvm, &options.machine, options.optimise, false).map_err(broken)?;
+    Ok(code)
+}
+
+/// A stage of a kernel's compilation as text.
+pub fn show(module: &Module, kernel: Func, block: [u32; 3], options: &Options, stage: Stage) -> Result<String, CompileError> {
+    let context = Context::create();
+    let name = &module.functions[kernel].name;
+    let broken = |reason: String| CompileError { kernel: name.clone(), reason };
+    let (llvm, _) = translate(&context, module, kernel, block, options).map_err(broken)?;
+    if stage == Stage::Llvm {
+        return Ok(llvm.print_to_string().to_string());
+    }
+    machine::optimise(&llvm, &options.machine, options.optimise).map_err(broken)?;
+    match stage {
+        Stage::Llvm | Stage::Optimised => Ok(llvm.print_to_string().to_string()),
+        Stage::Assembly => {
+            let text = machine::emit(&llvm, &options.machine, options.optimise, true).map_err(broken)?;
+            Ok(String::from_utf8_lossy(&text).trim_end_matches('\0').to_owned())
+        }
+    }
+}
+
+fn translate<'c>(
+    context: &'c Context,
+    module: &Module,
+    kernel: Func,
+    block: [u32; 3],
+    options: &Options,
+) -> Result<(LlvmModule<'c>, Code), String> {
+    let Prepared { kernel: main, others, kind, not_vectorised } = prepare::prepare(module, kernel, block, options)?;
+    let llvm = context.create_module("kernel");
+    let ir = Ir::new(context.raw(), llvm.as_mut_ptr());
+    let entry = ir.declare("kernel", 1, true);
+    let callees: BTreeMap<Func, llvm::Val> =
+        others.iter().map(|other| (other.func, ir.declare(&format!("f{}", other.func.as_u32()), 3, false))).collect();
+    let mut table: Vec<Symbol> = vec![];
+    let mut output = Output::default();
+    let mut local_bytes = 0;
+    let mut shared = layout::Shared::default();
+    let all = std::iter::once((entry, &main)).chain(others.iter().filter_map(|other| Some((*callees.get(&other.func)?, other))));
+    for (function, unit) in all {
+        ir.begin(function);
+        for (name, value) in [("target-cpu", &options.machine.cpu), ("target-features", &options.machine.features)] {
+            ir.attribute(name, value);
+        }
+        ir.attribute("prefer-vector-width", "512");
+        ir.attribute("probe-stack", "inline-asm");
+        ir.attribute("no-builtins", "");
+        ir.known_attribute("nounwind");
+        let layout = Layout::new(module, &unit.function, &mut table, &mut shared);
+        if kind != Kind::Threads {
+            local_bytes = layout.local_bytes;
+        }
+        let input = Input {
+            ir: &ir,
+            module,
+            function: &unit.function,
+            shapes: &unit.shapes,
+            host: options.machine.facts(),
+            block,
+            kind,
+            layout: &layout,
+            callees: &callees,
+        };
+        output = emit::emit(input, output).map_err(|error| error.0)?;
+    }
+    let named = |symbol: Symbol| match symbol {
+        Symbol::Var(var) => Named::Variable(var),
+        Symbol::Local(var) => Named::Local(kernel, var),
+        Symbol::Func(func) => Named::Function(func),
+    };
+    let code = Code {
+        object: vec![],
+        kind,
+        local_bytes,
+        shared_bytes: shared.bytes(),
+        variables: table.into_iter().map(named).collect(),
+        operations: output.rare,
+        sites: output.sites,
+        not_vectorised,
+        loads: output.loads,
+        stores: output.stores,
+    };
+    drop(ir);
+    Ok((llvm, code))
+}

@@ -1,0 +1,243 @@
+//! Operands: where values come from and where they go.
+//!
+//! An operand is fetched in the type that the instruction gives it, cut to its width when the register is wider; a result is brought
+//! to the type of its register, wider ones extended as the instruction's type says.
+
+use super::emit::{Emitted, Emitter, Untranslated};
+use super::layout::Place;
+use super::llvm::{Ty, Val};
+use crate::abi::offset;
+use broadloom_eval::immediate;
+use broadloom_ptx::{Address, Base, Guard, InstData, Mnemonic, Operand, Space, Symbol, Type};
+
+/// The canonical NaN of `f32`.
+const CANONICAL_NAN: u64 = 0x7fff_ffff;
+
+impl Emitter<'_> {
+    /// The type of a value in one lane, as instructions of a type compute with it.
+    pub(crate) fn value_type(&self, ty: Type) -> Ty {
+        match ty {
+            Type::F16 => self.ir.half(),
+            ty => self.register_type(ty),
+        }
+    }
+
+    /// The operands that an instruction writes, each with the type that the instruction gives it.
+    pub(crate) fn written(&self, inst: &InstData) -> Vec<(Operand, Type)> {
+        let Mnemonic::Known { form, modifiers } = &inst.mnemonic else { return vec![] };
+        let specs = form.get().operands.iter().zip(&inst.operands).filter(|(spec, _)| spec.written);
+        specs.map(|(spec, operand)| (operand.clone(), spec.type_in(modifiers).unwrap_or(Type::B32))).collect()
+    }
+
+    /// The values that an instruction reads, in order, each in its own type: of lane 0, or of all lanes.
+    pub(crate) fn inputs(&self, inst: &InstData, scalar: bool) -> Emitted<Vec<Val>> {
+        broadloom_eval::inputs(inst).map(|(operand, ty)| self.fetch(operand, ty, scalar)).collect()
+    }
+
+    /// An operand in a type: of lane 0, or of all lanes.
+    pub(crate) fn fetch(&self, operand: &Operand, ty: Type, scalar: bool) -> Emitted<Val> {
+        let ir = self.ir;
+        match operand {
+            Operand::Reg(reg) | Operand::Part { reg, .. } => {
+                let value = if scalar { self.lane0(*reg)? } else { self.all_lanes(*reg)? };
+                let register = self.function.regs[*reg].ty;
+                let as_bits = !(ty == Type::F32 || ty == Type::Pred);
+                let value = if as_bits && register == Type::F32 && self.is_noisy(*reg) { self.canonical(value) } else { value };
+                let value = match (as_bits, register) {
+                    (true, Type::B32) if self.is_noisy(*reg) && ty.bits() <= 32 => {
+                        let float = self.canonical(ir.bitcast(value, ir.float()));
+                        ir.bitcast(float, ir.int(32))
+                    }
+                    _ => value,
+                };
+                Ok(self.retype(value, ty))
+            }
+            Operand::Not(reg) => {
+                let value = if scalar { self.lane0(*reg)? } else { self.all_lanes(*reg)? };
+                Ok(ir.not(value))
+            }
+            Operand::Imm(imm) => Ok(self.constant(immediate(*imm, ty), ty, scalar)),
+            Operand::Special(special) => {
+                let value = self.special(*special, scalar)?;
+                Ok(self.retype(value, ty))
+            }
+            Operand::Symbol(symbol, offset) => {
+                let value = self.symbol_address(*symbol, scalar)?;
+                let value = ir.add(value, ir.constant(ir.type_of(value), *offset as u64));
+                Ok(self.retype(value, ty))
+            }
+            Operand::Absent | Operand::Sink => Ok(self.constant(0, ty, scalar)),
+            Operand::Memory(_)
+            | Operand::Texture(_)
+            | Operand::Vector(_)
+            | Operand::Label(_)
+            | Operand::Targets(_)
+            | Operand::Pair(_)
+            | Operand::Call(_) => Err(Untranslated("an operand that is no value".into())),
+        }
+    }
+
+    /// A constant of a PTX type.
+    pub(crate) fn constant(&self, bits: u64, ty: Type, scalar: bool) -> Val {
+        let ir = self.ir;
+        let lanes = if scalar { None } else { self.lanes };
+        let int = ir.lanes_of(ir.int(if ty == Type::Pred { 1 } else { ty.bits() }), lanes);
+        ir.bitcast(ir.constant(int, bits), self.value_type(ty))
+    }
+
+    /// A value as a type of the same or less width.
+    pub(crate) fn retype(&self, value: Val, ty: Type) -> Val {
+        let ir = self.ir;
+        let wanted = self.value_type(ty);
+        let have = ir.type_of(value);
+        if ir.element(have) == wanted {
+            return value;
+        }
+        let (from, to) = (ir.bits(have), ir.bits(wanted));
+        let bits = ir.bitcast(value, ir.int(from));
+        let bits = ir.resize(bits, ir.int(to), false);
+        ir.bitcast(bits, wanted)
+    }
+
+    /// NaNs of `f32` made canonical.
+    pub(crate) fn canonical(&self, value: Val) -> Val {
+        let ir = self.ir;
+        let ty = ir.type_of(value);
+        let nan = ir.bitcast(ir.constant(ir.like(ty, ir.int(32)), CANONICAL_NAN), ir.float());
+        let unordered = ir.fcmp(super::llvm::RealPred::LLVMRealUNO, value, value);
+        ir.select(unordered, nan, value)
+    }
+
+    /// Puts a result of a type into an operand.
+    pub(crate) fn assign(&mut self, operand: &Operand, ty: Type, value: Val) -> Emitted<()> {
+        match operand {
+            Operand::Reg(reg) | Operand::Part { reg, .. } => {
+                let register = self.function.regs[*reg].ty;
+                let value = self.widen(value, ty, register);
+                self.define(*reg, value);
+                Ok(())
+            }
+            Operand::Sink | Operand::Absent => Ok(()),
+            _ => Err(Untranslated("a result that goes nowhere".into())),
+        }
+    }
+
+    /// A value of a type in a register of the same or more width.
+    fn widen(&self, value: Val, ty: Type, register: Type) -> Val {
+        let ir = self.ir;
+        let wanted = self.register_type(register);
+        let have = ir.type_of(value);
+        if ir.element(have) == wanted {
+            return value;
+        }
+        let bits = ir.bitcast(value, ir.int(ir.bits(have)));
+        let bits = ir.resize(bits, ir.int(ir.bits(wanted)), ty.is_signed());
+        ir.bitcast(bits, wanted)
+    }
+
+    /// The guard of an instruction in all lanes, or in lane 0 when it is uniform; `None` without one.
+    pub(crate) fn guard(&self, inst: &InstData) -> Emitted<Option<Val>> {
+        let Some(Guard { reg, negated }) = inst.guard else { return Ok(None) };
+        let value = if self.is_kept_as_scalar(reg) { self.lane0(reg)? } else { self.all_lanes(reg)? };
+        Ok(Some(if negated { self.ir.not(value) } else { value }))
+    }
+
+    /// Which lanes run an instruction, as a predicate for each.
+    pub(crate) fn active(&self, inst: &InstData) -> Emitted<Val> {
+        let i1 = self.ir.int(1);
+        let guard = self.guard(inst)?;
+        Ok(match (guard, self.lanes) {
+            (None, lanes) => self.ir.constant(self.ir.lanes_of(i1, lanes), 1),
+            (Some(guard), Some(lanes)) if self.ir.lanes(guard).is_none() => self.ir.splat(guard, lanes),
+            (Some(guard), _) => guard,
+        })
+    }
+
+    /// Predicates of all lanes as bits of an integer, lane 0 lowest.
+    pub(crate) fn as_mask(&self, predicate: Val) -> Val {
+        let ir = self.ir;
+        let i32 = ir.int(32);
+        match ir.lanes(predicate) {
+            Some(_) => ir.bitcast_whole(predicate, i32),
+            None => ir.zext(predicate, i32),
+        }
+    }
+
+    /// Bits of an integer as predicates of all lanes.
+    pub(crate) fn from_mask(&self, mask: Val) -> Val {
+        let ir = self.ir;
+        match self.lanes {
+            Some(lanes) => ir.bitcast_whole(mask, ir.vector(ir.int(1), lanes)),
+            None => ir.trunc(mask, ir.int(1)),
+        }
+    }
+
+    /// Whether a predicate holds in any lane.
+    pub(crate) fn any(&self, predicate: Val) -> Val {
+        let ir = self.ir;
+        match ir.lanes(predicate) {
+            Some(_) => {
+                let mask = self.as_mask(predicate);
+                ir.icmp(super::llvm::IntPred::LLVMIntNE, mask, ir.constant(ir.int(32), 0))
+            }
+            None => predicate,
+        }
+    }
+
+    /// A field of the warp's state.
+    pub(crate) fn field(&self, ty: Ty, place: u64) -> Val {
+        let align = self.ir.bits(ty).div_ceil(8);
+        self.ir.load_invariant(ty, self.ir.offset_by(self.warp, place), align)
+    }
+
+    /// A pointer of the warp's state.
+    pub(crate) fn pointer_field(&self, place: u64) -> Val {
+        self.ir.load_invariant(self.ir.pointer(), self.ir.offset_by(self.warp, place), 8)
+    }
+
+    /// The address that a name stands for, as `mov` gives it: an offset in shared, local and parameter memory, a pointer elsewhere.
+    pub(crate) fn symbol_address(&self, symbol: Symbol, scalar: bool) -> Emitted<Val> {
+        let ir = self.ir;
+        let i64 = ir.int(64);
+        let value = match self.layout.place(symbol) {
+            Some(Place::Shared(offset)) => ir.constant(i64, offset),
+            Some(Place::Frame(offset)) => match self.frame {
+                None => ir.constant(i64, offset),
+                // The frame of a call lies on the stack, wherever that is.
+                Some(frame) => {
+                    let start = ir.ptrtoint(self.pointer_field(offset::LOCAL), i64);
+                    ir.sub(ir.ptrtoint(ir.offset_by(frame, offset), i64), start)
+                }
+            },
+            Some(place @ (Place::Argument(_) | Place::Result(_))) => match self.frame_pointer(place) {
+                Some(pointer) => ir.ptrtoint(pointer, i64),
+                None => return Err(Untranslated("a parameter of no call".into())),
+            },
+            Some(Place::Dynamic) => {
+                let offset = self.field(ir.int(32), offset::DYNAMIC_SHARED_OFFSET);
+                ir.zext(offset, i64)
+            }
+            Some(Place::Param(offset)) => {
+                let base = ir.ptrtoint(self.pointer_field(offset::PARAMS), i64);
+                ir.add(base, ir.constant(i64, offset))
+            }
+            Some(Place::Table(index)) => {
+                let table = self.pointer_field(offset::VARIABLES);
+                ir.load_invariant(i64, ir.offset_by(table, 8 * u64::from(index)), 8)
+            }
+            None => return Err(Untranslated("a name without a place".into())),
+        };
+        Ok(match (scalar, self.lanes) {
+            (false, Some(lanes)) => ir.splat(value, lanes),
+            _ => value,
+        })
+    }
+
+    /// The space that an access goes to: what the instruction says, or that of the variable it names.
+    pub(crate) fn space_of(&self, inst: &InstData, address: &Address) -> Space {
+        match (inst.space(), address.base) {
+            (Space::Generic, Base::Symbol(symbol)) => self.layout.space(self.module, self.function, symbol),
+            (space, _) => space,
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Special registers (manual: "Special Registers"). They are read at the head of the warp, so that every block has them.
+//!
+//! Lanes that do not exist, behind the last thread of a block, have thread ids that go on counting in `z`.
+
+use super::emit::{Emitted, Emitter, Untranslated};
+use super::llvm::Val;
+use crate::abi::offset;
+use broadloom_ptx::{InstData, Operand, Special};
+use std::collections::BTreeMap;
+
+/// The special registers that a kernel reads: of lane 0 with the distance to the next lane, or of all lanes.
+#[derive(Default)]
+pub(crate) struct Specials(BTreeMap<Special, Held>);
+
+#[derive(Clone, Copy)]
+enum Held {
+    /// Of lane 0, and the distance between lanes.
+    Scalar(Val, i64),
+    /// Of all lanes.
+    Vector(Val),
+}
+
+impl Emitter<'_> {
+    /// Reads all special registers that the kernel names, but for those that change.
+    pub(crate) fn prepare_specials(&mut self) {
+        let function = self.function;
+        let mut named = vec![];
+        for (_, inst) in function.instructions() {
+            collect(inst, &mut named);
+        }
+        for special in named {
+            if !self.specials.0.contains_key(&special)
+                && let Some(held) = self.hold(special)
+            {
+                self.specials.0.insert(special, held);
+            }
+        }
+    }
+
+    /// The value of a special register: of lane 0, or of all lanes.
+    pub(crate) fn special(&self, special: Special, scalar: bool) -> Emitted<Val> {
+        let held = match self.specials.0.get(&special) {
+            Some(held) => *held,
+            None => Held::Scalar(self.changing(special)?, 0),
+        };
+        Ok(match (held, scalar, self.lanes) {
+            (Held::Scalar(value, stride), false, Some(lanes)) => self.spread(value, stride, lanes),
+            (Held::Scalar(value, _), _, _) => value,
+            (Held::Vector(value), true, _) => self.ir.extract_at(value, 0),
+            (Held::Vector(value), false, _) => value,
+        })
+    }
+
+    /// Clocks, which give another value each time.
+    fn changing(&self, special: Special) -> Emitted<Val> {
+        let ir = self.ir;
+        let (timer, high) = match special {
+            Special::Clock | Special::Clock64 => (false, false),
+            Special::ClockHi => (false, true),
+            Special::Globaltimer | Special::GlobaltimerLo => (true, false),
+            Special::GlobaltimerHi => (true, true),
+            other => return Err(Untranslated(format!("the special register `{}`", other.text()))),
+        };
+        let which = ir.constant(ir.int(32), u64::from(timer));
+        let value = self.serve(super::Service::Clock, ir.int(64), &[which]);
+        let value = if high { ir.lshr(value, ir.constant(ir.int(64), 32)) } else { value };
+        let wide = matches!(special, Special::Clock64 | Special::Globaltimer);
+        Ok(if wide { value } else { ir.trunc(value, ir.int(32)) })
+    }
+
+    fn number(&self, value: u32) -> Held {
+        Held::Scalar(self.ir.constant(self.ir.int(32), u64::from(value)), 0)
+    }
+
+    fn of_warp(&self, place: u64) -> Held {
+        Held::Scalar(self.field(self.ir.int(32), place), 0)
+    }
+
+    /// The number of the thread in the block, counted through all directions, of all lanes.
+    fn linear(&self) -> Val {
+        match self.lanes {
+            Some(lanes) => self.spread(self.first, 1, lanes),
+            None => self.first,
+        }
+    }
+
+    fn tid(&self, axis: usize) -> Held {
+        let ir = self.ir;
+        let [x, y, z] = self.block.map(u64::from);
+        if y == 1 && z == 1 {
+            return if axis == 0 { Held::Scalar(self.first, 1) } else { self.number(0) };
+        }
+        let rows = x % 32 == 0 || self.lanes.is_none();
+        let all = if rows { self.first } else { self.linear() };
+        let number = |value: u64| ir.constant(ir.type_of(all), value);
+        let value = match axis {
+            0 => ir.urem(all, number(x)),
+            1 if z == 1 => ir.udiv(all, number(x)),
+            1 => ir.urem(ir.udiv(all, number(x)), number(y)),
+            _ => ir.udiv(all, number(x * y)),
+        };
+        if rows { Held::Scalar(value, i64::from(axis == 0)) } else { Held::Vector(value) }
+    }
+
+    fn lane(&self) -> Held {
+        let ir = self.ir;
+        match self.lanes {
+            Some(_) => Held::Scalar(ir.constant(ir.int(32), 0), 1),
+            None => Held::Scalar(ir.and(self.first, ir.constant(ir.int(32), 31)), 0),
+        }
+    }
+
+    /// A mask of lanes made from the number of the lane.
+    fn lane_mask(&self, make: impl Fn(u64) -> u64) -> Held {
+        let ir = self.ir;
+        let i32 = ir.int(32);
+        match self.lanes {
+            Some(lanes) => {
+                let masks: Vec<Val> = (0..u64::from(lanes)).map(|lane| ir.constant(i32, make(lane) & 0xffff_ffff)).collect();
+                Held::Vector(ir.constants(&masks))
+            }
+            None => {
+                // One thread: the mask is picked from all of them by its bits.
+                let Held::Scalar(lane, _) = self.lane() else { return self.number(0) };
+                let one = ir.shl(ir.constant(i32, 1), lane);
+                let below = ir.sub(one, ir.constant(i32, 1));
+                let up_to = ir.or(below, one);
+                let value = match (make(1) & 0xff, make(2) & 0xff) {
+                    (0x02, _) => one,
+                    (0x03, _) => up_to,
+                    (0x01, _) => below,
+                    (0xfe, _) => ir.not(below),
+                    _ => ir.not(up_to),
+                };
+                Held::Scalar(value, 0)
+            }
+        }
+    }
+
+    /// What a special register holds throughout the kernel; `None` for those that change.
+    fn hold(&self, special: Special) -> Option<Held> {
+        let ir = self.ir;
+        let threads: u32 = self.block.iter().product();
+        Some(match special {
+            Special::TidX => self.tid(0),
+            Special::TidY => self.tid(1),
+            Special::TidZ => self.tid(2),
+            Special::NtidX => self.number(self.block[0]),
+            Special::NtidY => self.number(self.block[1]),
+            Special::NtidZ => self.number(self.block[2]),
+            Special::CtaidX | Special::ClusteridX => self.of_warp(offset::CTAID),
+            Special::CtaidY | Special::ClusteridY => self.of_warp(offset::CTAID + 4),
+            Special::CtaidZ | Special::ClusteridZ => self.of_warp(offset::CTAID + 8),
+            Special::NctaidX | Special::NclusteridX => self.of_warp(offset::NCTAID),
+            Special::NctaidY | Special::NclusteridY => self.of_warp(offset::NCTAID + 4),
+            Special::NctaidZ | Special::NclusteridZ => self.of_warp(offset::NCTAID + 8),
+            Special::TidW | Special::CtaidW | Special::ClusteridW => self.number(0),
+            Special::NtidW | Special::NctaidW | Special::NclusteridW => self.number(1),
+            Special::ClusterCtaidX | Special::ClusterCtaidY | Special::ClusterCtaidZ | Special::ClusterCtaidW => self.number(0),
+            Special::ClusterNctaidX | Special::ClusterNctaidY | Special::ClusterNctaidZ | Special::ClusterNctaidW => {
+                self.number(1)
+            }
+            Special::ClusterCtarank => self.number(0),
+            Special::IsExplicitCluster => Held::Scalar(ir.constant(ir.int(1), 0), 0),
+            Special::ClusterNctarank => self.number(1),
+            Special::Laneid => self.lane(),
+            Special::Warpid => Held::Scalar(ir.lshr(self.first, ir.constant(ir.int(32), 5)), 0),
+            Special::Nwarpid => self.number(threads.div_ceil(32)),
+            Special::Smid => self.number(0),
+            Special::Nsmid => self.number(1),
+            Special::Gridid => Held::Scalar(ir.constant(ir.int(64), 1), 0),
+            Special::LanemaskEq => self.lane_mask(|lane| 1 << lane),
+            Special::LanemaskLe => self.lane_mask(|lane| (2 << lane) - 1),
+            Special::LanemaskLt => self.lane_mask(|lane| (1 << lane) - 1),
+            Special::LanemaskGe => self.lane_mask(|lane| !((1 << lane) - 1)),
+            Special::LanemaskGt => self.lane_mask(|lane| !((2 << lane) - 1)),
+            Special::TotalSmemSize | Special::AggrSmemSize => {
+                let Held::Scalar(start, _) = self.of_warp(offset::DYNAMIC_SHARED_OFFSET) else { return None };
+                let Held::Scalar(more, _) = self.of_warp(offset::DYNAMIC_SHARED_BYTES) else { return None };
+                Held::Scalar(ir.add(start, more), 0)
+            }
+            Special::DynamicSmemSize => self.of_warp(offset::DYNAMIC_SHARED_BYTES),
+            Special::Clock | Special::ClockHi | Special::Clock64 => return None,
+            Special::Globaltimer | Special::GlobaltimerLo | Special::GlobaltimerHi => return None,
+            Special::Envreg1 => Held::Scalar(self.workspace_half(true), 0),
+            Special::Envreg2 => Held::Scalar(self.workspace_half(false), 0),
+            Special::CurrentGraphExec => Held::Scalar(ir.constant(ir.int(64), 0), 0),
+            Special::ReservedSmemOffsetBegin
+            | Special::ReservedSmemOffsetEnd
+            | Special::ReservedSmemOffsetCap
+            | Special::ReservedSmemOffset0
+            | Special::ReservedSmemOffset1
+            | Special::Perctamemoryoffset
+            | Special::Perctamemorysize
+            | Special::Envreg0
+            | Special::Envreg3
+            | Special::Envreg4
+            | Special::Envreg5
+            | Special::Envreg6
+            | Special::Envreg7
+            | Special::Envreg8
+            | Special::Envreg9
+            | Special::Envreg10
+            | Special::Envreg11
+            | Special::Envreg12
+            | Special::Envreg13
+            | Special::Envreg14
+            | Special::Envreg15
+            | Special::Envreg16
+            | Special::Envreg17
+            | Special::Envreg18
+            | Special::Envreg19
+            | Special::Envreg20
+            | Special::Envreg21
+            | Special::Envreg22
+            | Special::Envreg23
+            | Special::Envreg24
+            | Special::Envreg25
+            | Special::Envreg26
+            | Special::Envreg27
+            | Special::Envreg28
+            | Special::Envreg29
+            | Special::Envreg30
+            | Special::Envreg31
+            | Special::Pm0
+            | Special::Pm1
+            | Special::Pm2
+            | Special::Pm3
+            | Special::Pm4
+            | Special::Pm5
+            | Special::Pm6
+            | Special::Pm7
+            | Special::Pm0_64
+            | Special::Pm1_64
+            | Special::Pm2_64
+            | Special::Pm3_64
+            | Special::Pm4_64
+            | Special::Pm5_64
+            | Special::Pm6_64
+            | Special::Pm7_64 => Held::Scalar(ir.constant(ir.int(special.row().ty.bits()), 0), 0),
+        })
+    }
+
+    /// Half of the address of the workspace for barriers of the whole grid.
+    fn workspace_half(&self, high: bool) -> Val {
+        let ir = self.ir;
+        let address = self.field(ir.int(64), offset::WORKSPACE);
+        let address = if high { ir.lshr(address, ir.constant(ir.int(64), 32)) } else { address };
+        ir.trunc(address, ir.int(32))
+    }
+}
+
+fn collect(inst: &InstData, named: &mut Vec<Special>) {
+    for operand in &inst.operands {
+        in_operand(operand, named);
+    }
+}
+
+fn in_operand(operand: &Operand, named: &mut Vec<Special>) {
+    match operand {
+        Operand::Special(special) => named.push(*special),
+        Operand::Vector(list) => list.iter().for_each(|operand| in_operand(operand, named)),
+        _ => {}
+    }
+}
