@@ -9,29 +9,32 @@ SHELL := /bin/bash
 # rustup puts cargo where a login shell finds it; other shells need to be told.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: build demo test bench soak fmt clean help cargo linker rustfmt clippy
+.PHONY: build demo test bench soak fmt clean help cargo linker llvm rustfmt clippy
 
-build: cargo linker ## the command, optimised: target/release/broadloom
+# Where LLVM 19 is, for the crates that bind to it.
+export LLVM_SYS_191_PREFIX ?= /usr/lib/llvm-19
+
+build: cargo linker llvm ## the command, optimised: target/release/broadloom
 	cargo build --release --locked --package broadloom-cli
 
 demo: build ## what it does, in a minute
 	examples/demo.sh
 
-test: cargo linker rustfmt clippy ## all checks: format, lints, tests
+test: cargo linker llvm rustfmt clippy ## all checks: format, lints, tests
 	@if cargo fmt --version >/dev/null 2>&1; then echo "cargo fmt --all --check"; cargo fmt --all --check; fi
 	@if cargo clippy --version >/dev/null 2>&1; then \
 	    echo "cargo clippy --workspace --all-targets -- -D warnings"; \
 	    cargo clippy --locked --workspace --all-targets -- -D warnings; fi
 	cargo test --locked --workspace
 
-bench: cargo linker ## how fast the interpreter is
+bench: cargo linker llvm ## how fast the interpreter is
 	cargo run --release --locked --package broadloom-bench
 
 # Far more random input than `make test` has time for, other every day.
 SECONDS ?= 600
 KERNELS ?= 20000
 SEED ?= $(shell date +%Y%m%d0000)
-soak: cargo linker ## broken text for the parser (SECONDS=n), random kernels (KERNELS=n SEED=s)
+soak: cargo linker llvm ## broken text for the parser (SECONDS=n), random kernels (KERNELS=n SEED=s)
 	BROADLOOM_FUZZ_SECONDS=$(SECONDS) BROADLOOM_FUZZ_FROM=$(SEED) BROADLOOM_FUZZ_KERNELS=$(KERNELS) BROADLOOM_FUZZ_SEED=$(SEED) \
 	    cargo test --release --locked --package broadloom-filetest --package broadloom-fuzzgen --test fuzz --test kernels
 
@@ -58,6 +61,12 @@ linker:
 	@if ! command -v cc >/dev/null; then \
 	    echo "No C linker here, and Rust needs one: installing gcc and libc6-dev from Debian."; \
 	    $(call install,gcc libc6-dev); \
+	fi
+
+llvm:
+	@if ! command -v $(LLVM_SYS_191_PREFIX)/bin/llvm-config >/dev/null; then \
+	    echo "No LLVM 19 here, which makes machine code for the CPU: installing llvm-19-dev and what it links to from Debian."; \
+	    $(call install,llvm-19-dev libpolly-19-dev zlib1g-dev libzstd-dev libffi-dev libxml2-dev g++); \
 	fi
 
 # Formatter and linter are parts of the Rust toolchain. Where they are neither there nor to be had, their checks are

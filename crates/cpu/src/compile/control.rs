@@ -69,6 +69,23 @@ impl Emitter<'_> {
         self.serve(Service::Pause, self.ir.void(), &[self.warp]);
     }
 
+    /// Lets others go on first every few times that control comes here.
+    pub(crate) fn pause_sometimes(&self) {
+        const TIMES: u64 = 16;
+        let ir = self.ir;
+        let i32 = ir.int(32);
+        let count = ir.stack_of_zeros(i32, 4);
+        let next = ir.add(ir.load(i32, count, 4), ir.constant(i32, 1));
+        ir.store(next, count, 4);
+        let turn = ir.icmp(IntPred::LLVMIntEQ, ir.and(next, ir.constant(i32, TIMES - 1)), ir.constant(i32, 0));
+        let (pause, on) = (ir.block("pause"), ir.block("on"));
+        ir.branch_if(turn, pause, on);
+        ir.go_on_in(pause);
+        self.pause();
+        ir.branch(on);
+        ir.go_on_in(on);
+    }
+
     /// A number for an instruction that lanes of the slow path meet at.
     pub(crate) fn next_site(&mut self) -> u64 {
         self.exchanges += 1;
@@ -454,11 +471,10 @@ fn builtin(name: &str) -> Option<Builtin> {
     })
 }
 
-#[allow(dead_code)]
 /// Whether an instruction is a hint that lanes are waiting for memory to change.
 pub(crate) fn polls(inst: &InstData) -> bool {
     match inst.opcode() {
-        Some(Opcode::Atom) => true,
+        Some(Opcode::Atom) => inst.has(Modifier::Cas) || inst.has(Modifier::Exch),
         Some(Opcode::Ld) => {
             [Modifier::Volatile, Modifier::Relaxed, Modifier::Acquire, Modifier::Mmio].iter().any(|modifier| inst.has(*modifier))
         }

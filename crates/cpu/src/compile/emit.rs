@@ -13,10 +13,10 @@ use super::llvm::{Ir, Label, Ty, Val};
 use super::special::Specials;
 use crate::abi::{self, Kind};
 use crate::code::{Accesses, Rare, Site};
-use broadloom_analysis::Cfg;
+use broadloom_analysis::{Cfg, Dominators, Loops};
 use broadloom_ptx::{Block, Func, Function, Inst, InstData, Module, Opcode, Operand, Reg, Type};
 use cranelift_entity::SecondaryMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// What the host offers beyond what LLVM finds out by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,6 +177,19 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
     Ok(Output { rare, sites, loads, stores, exchanges })
 }
 
+/// Heads of loops in which a warp may wait for memory to change: others must get their turn.
+pub(crate) fn waiting_loops(function: &Function, cfg: &Cfg) -> HashSet<Block> {
+    let loops = Loops::new(cfg, &Dominators::new(cfg));
+    let polls = |block: &Block| function.blocks[*block].insts.iter().any(|inst| super::control::polls(&function.insts[*inst]));
+    let mut heads: HashSet<Block> =
+        loops.iter().filter(|(_, data)| data.blocks.iter().any(polls)).map(|(_, data)| data.header).collect();
+    // A cycle with several entries is no loop: every block of it that polls lets others go on.
+    if !loops.is_reducible() {
+        heads.extend(cfg.order().iter().filter(|block| polls(block)));
+    }
+    heads
+}
+
 /// Registers that may hold a NaN that is not the canonical one.
 fn find_noisy(function: &Function) -> SecondaryMap<Reg, bool> {
     let mut noisy: SecondaryMap<Reg, bool> = SecondaryMap::new();
@@ -216,6 +229,7 @@ impl<'e> Emitter<'e> {
         for block in cfg.order() {
             self.labels[*block] = Some(self.ir.block(&block.to_string()));
         }
+        let pausing = waiting_loops(function, &cfg);
         let entry = self.label(cfg.entry())?;
         self.ir.branch(entry);
         for block in cfg.order() {
@@ -227,6 +241,9 @@ impl<'e> Emitter<'e> {
         }
         for block in cfg.order() {
             self.ir.go_on_in(self.label(*block)?);
+            if pausing.contains(block) {
+                self.pause_sometimes();
+            }
             let data = &function.blocks[*block];
             let mut ended = false;
             for inst in &data.insts {

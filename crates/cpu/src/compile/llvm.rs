@@ -532,8 +532,17 @@ impl Ir {
         }
     }
 
+    /// Memory on the stack, at the top of the function, that starts as zero.
+    pub(crate) fn stack_of_zeros(&self, ty: Ty, align: u32) -> Val {
+        self.stack_slot(ty, align, true)
+    }
+
     /// Memory on the stack, at the top of the function.
     pub(crate) fn stack(&self, ty: Ty, align: u32) -> Val {
+        self.stack_slot(ty, align, false)
+    }
+
+    fn stack_slot(&self, ty: Ty, align: u32, zeros: bool) -> Val {
         // SAFETY: the function has an entry block, in which the new instruction goes first; the builder's place is restored.
         unsafe {
             let here = LLVMGetInsertBlock(self.builder);
@@ -546,6 +555,9 @@ impl Ir {
             }
             let slot = LLVMBuildAlloca(self.builder, ty.0, NO_NAME.as_ptr());
             LLVMSetAlignment(slot, align);
+            if zeros {
+                LLVMBuildStore(self.builder, LLVMConstNull(ty.0), slot);
+            }
             LLVMPositionBuilderAtEnd(self.builder, here);
             Val(slot)
         }

@@ -3,7 +3,8 @@
 use super::Options;
 use super::lanes::Shapes;
 use crate::abi::Kind;
-use broadloom_ptx::{Callee, Effects, Func, Function, Module, Opcode, Operand};
+use broadloom_analysis::Cfg;
+use broadloom_ptx::{Callee, Effects, Func, Function, InstData, Module, Opcode, Operand};
 use broadloom_transform::facts::Facts;
 use broadloom_transform::pipeline::{self, Verification};
 
@@ -81,10 +82,9 @@ fn resolve(module: &Module, func: Func) -> Func {
     alias.unwrap_or(func)
 }
 
-#[allow(dead_code)]
 /// Whether warps of a kernel wait for each other.
-pub(crate) fn waits(function: &Function) -> bool {
-    function.instructions().any(|(_, inst)| {
-        inst.effects().has(Effects::BARRIER) || inst.opcode() == Some(Opcode::Nanosleep) || super::control::polls(inst)
-    })
+#[allow(dead_code)]
+pub(crate) fn waits(function: &Function, cfg: &Cfg) -> bool {
+    let waiting = |inst: &InstData| inst.effects().has(Effects::BARRIER) || inst.opcode() == Some(Opcode::Nanosleep);
+    function.instructions().any(|(_, inst)| waiting(inst)) || !super::emit::waiting_loops(function, cfg).is_empty()
 }
