@@ -1,6 +1,7 @@
 //! Which instruction is which function: one line each.
 
 use crate::float::{self, approx, order, sign};
+use crate::mbarrier::Mbarrier;
 use crate::{Inputs, Operation, arith, bits, carry, compare, convert_float, convert_int, dot, truncate, video, video_simd};
 use broadloom_ptx::{Modifier, Opcode};
 
@@ -131,6 +132,8 @@ fn function(op: &Operation) -> Option<Function> {
         Opcode::Cvt => Function::One(convert_float::cvt(op)),
         Opcode::CvtPack => Function::One(convert_int::cvt_pack),
 
+        Opcode::MbarrierPendingCount => Function::One(|_, inputs| u64::from(Mbarrier::pending_count(inputs[0]))),
+
         Opcode::Vadd => Function::One(video::vadd),
         Opcode::Vsub => Function::One(video::vsub),
         Opcode::Vabsdiff => Function::One(video::vabsdiff),
@@ -246,7 +249,6 @@ fn function(op: &Operation) -> Option<Function> {
         | Opcode::MbarrierArriveDrop
         | Opcode::MbarrierTestWait
         | Opcode::MbarrierTryWait
-        | Opcode::MbarrierPendingCount
         | Opcode::MbarrierCheckLayout
         | Opcode::CpAsync
         | Opcode::CpAsyncCommitGroup
@@ -301,7 +303,7 @@ mod tests {
             Class::Shift | Class::Bits | Class::Carry | Class::Video | Class::Convert => true,
             Class::Move | Class::Memory | Class::Address | Class::Control | Class::Barrier | Class::Warp => false,
             Class::Atomic | Class::Fence | Class::Misc | Class::Texture | Class::Surface => false,
-            Class::Matrix | Class::Async | Class::Cluster => false,
+            Class::Matrix | Class::Async | Class::Mbarrier | Class::Cluster | Class::Multimem => false,
         }
     }
 
@@ -309,7 +311,8 @@ mod tests {
     fn what_computes_has_a_function_and_nothing_else() {
         for row in Row::all() {
             let has_function = Operation::from_opcode(row.opcode).function().is_some();
-            assert_eq!(has_function, computes(row.class), "{}", row.name);
+            let expected = computes(row.class) || row.opcode == Opcode::MbarrierPendingCount;
+            assert_eq!(has_function, expected, "{}", row.name);
             assert!(!has_function || row.effects.is_pure() || row.class == Class::Carry, "{}", row.name);
         }
     }

@@ -21,6 +21,8 @@
 //! **Results** may have any bits above the width of their register: whoever writes them cuts them off. A video instruction that
 //! writes a part of a register gives the whole register.
 //!
+//! [`mbarrier`] is the one object of memory whose contents are the executor's to choose: its layout and what instructions make of it.
+//!
 //! `mov` and `cvta` are no such functions: the one is about operands only, the other about where an executor keeps its memory.
 
 mod arith;
@@ -32,6 +34,7 @@ mod convert_int;
 mod dot;
 mod float;
 mod function;
+pub mod mbarrier;
 mod narrow;
 mod operation;
 mod soft;

@@ -14,7 +14,8 @@ fn is_pure(class: Class) -> bool {
         // The carry flag is set by one instruction and read by another: chains have a template of their own.
         Class::Carry => false,
         Class::Memory | Class::Address | Class::Control | Class::Barrier | Class::Warp | Class::Atomic => false,
-        Class::Fence | Class::Misc | Class::Texture | Class::Surface | Class::Matrix | Class::Async | Class::Cluster => false,
+        Class::Fence | Class::Misc | Class::Mbarrier | Class::Cluster => false,
+        Class::Texture | Class::Surface | Class::Matrix | Class::Async | Class::Multimem => false,
     }
 }
 

@@ -15,6 +15,10 @@ pub(crate) enum Wait {
     Lanes(u32),
     /// Lanes that come to the same instruction, whoever they are.
     Convergence,
+    /// A phase of an mbarrier, until the others have had their turn.
+    Mbarrier,
+    /// The barrier of the cluster.
+    Cluster,
     /// It has ended.
     Exited,
 }
@@ -45,6 +49,10 @@ pub(crate) struct Thread {
     /// The carry flag.
     pub(crate) carry: bool,
     pub(crate) wait: Wait,
+    /// Whether it has waited for an mbarrier and asks for the last time now.
+    pub(crate) asked: bool,
+    /// How often the barrier of the cluster had been complete when it arrived there; `None` when it has waited since.
+    pub(crate) arrived: Option<u64>,
     /// Whether it has used up its turn without stopping.
     pub(crate) spent: bool,
 }
@@ -59,6 +67,7 @@ impl Thread {
         self.local.clear();
         self.local.resize(local_bytes, 0);
         (self.id, self.carry, self.wait, self.spent) = (id, false, Wait::Nothing, false);
+        (self.asked, self.arrived) = (false, None);
     }
 
     pub(crate) fn ready(&self) -> bool {
@@ -98,6 +107,8 @@ pub(crate) struct Cta {
     pub(crate) barriers: [Barrier; BARRIERS],
     /// Threads that have not ended.
     pub(crate) alive: u32,
+    /// Threads that wait for an mbarrier or for their cluster.
+    pub(crate) parked: u32,
     /// Instructions run so far.
     pub(crate) steps: u64,
 }

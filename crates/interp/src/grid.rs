@@ -2,8 +2,9 @@
 //!
 //! Blocks run one after the other. A block that uses up its turn (because it is long, or because it waits for a later one)
 //! stays and lets the next ones start, up to [`MOST_RESIDENT`] at a time, as a real machine would; a cooperative launch has
-//! all of them at once.
+//! all of them at once. The blocks of a cluster start, stay and end together.
 
+use crate::cluster::{Cluster, Common, MOST_BLOCKS};
 use crate::cta::{Barrier, Cta, Site, Thread, Wait};
 use crate::exec::{Engine, Sink, Stop};
 use crate::memory::{Memory, Owner};
@@ -15,7 +16,7 @@ use broadloom_ptx::Func;
 use std::collections::VecDeque;
 use std::time::Instant;
 
-/// Blocks that may be under way at the same time.
+/// Clusters of blocks that may be under way at the same time.
 const MOST_RESIDENT: usize = 64;
 /// Bytes of the state of grid-wide barriers.
 const WORKSPACE: u64 = 64;
@@ -25,6 +26,10 @@ const WARP_TURN: u64 = 1 << 16;
 const BLOCK_TURN: u64 = 4 << 20;
 /// The same in a cooperative launch, whose blocks wait for each other all the time.
 const TOGETHER_TURN: u64 = 1 << 14;
+
+/// Rounds, and instructions in them, after which threads that do nothing but ask for a phase of an mbarrier wait forever.
+const IDLE_ROUNDS: u64 = 1 << 12;
+const IDLE_STEPS: u64 = 1 << 20;
 
 /// What a launch is given beside the engine's parts.
 pub(crate) struct Grid<'a> {
@@ -101,12 +106,14 @@ impl Grid<'_> {
                 .bad_launch(format!("a thread needs {frame} bytes of local memory, more than the {} it has", self.stack_limit)));
         }
         let block_bytes = threads * (slots * 8 + frame + 256) + shared_bytes;
-        let most = if self.launch.cooperative { self.launch.blocks() } else { 1 };
+        let cluster_size = self.cluster_size()?;
+        let together = cluster_size.map_or(1, |size| size.map(u64::from).iter().product());
+        let most = if self.launch.cooperative { self.launch.blocks() } else { together };
         if block_bytes.saturating_mul(most) > memory.limit() {
             return Err(self.bad_launch("its blocks need more memory than there is".into()));
         }
         let workspace = if self.launch.cooperative { memory.allocate(WORKSPACE, Owner::Workspace)? } else { 0 };
-        let outcome = self.run_with(memory, watch, output, (&shared_offsets, shared_bytes), workspace);
+        let outcome = self.run_with(memory, watch, output, (&shared_offsets, shared_bytes), (workspace, cluster_size));
         if workspace != 0 {
             let _ = memory.free(workspace);
         }
@@ -119,7 +126,7 @@ impl Grid<'_> {
         watch: &mut W,
         output: Sink<'_>,
         (shared_offsets, shared_bytes): (&[u64], u64),
-        workspace: u64,
+        (workspace, cluster_size): (u64, Option<[u32; 3]>),
     ) -> Result<Outcome, Error> {
         if let Some((serial, _)) = memory.serial_of(workspace) {
             watch.define(serial, WORKSPACE);
@@ -141,35 +148,55 @@ impl Grid<'_> {
             heap_left: self.heap_left,
             workspace,
             started,
+            cluster: Common::default(),
+            events: 0,
         };
-        self.run_blocks(&mut engine).map_err(Error::Fault)?;
+        self.run_blocks(&mut engine, cluster_size).map_err(Error::Fault)?;
         Ok(Outcome { steps: engine.steps, heap_left: engine.heap_left })
     }
 
-    fn run_blocks<W: Watch>(&self, engine: &mut Engine<'_, W>) -> Result<(), Stop> {
-        let total = self.launch.blocks();
+    /// Blocks of a cluster in each direction.
+    fn cluster_size(&self) -> Result<Option<[u32; 3]>, Error> {
+        let Some(numbers) = self.program.module.functions[self.kernel].directive("reqnctapercluster") else { return Ok(None) };
+        let size: [u32; 3] = std::array::from_fn(|index| numbers.get(index).copied().unwrap_or(1));
+        let blocks = size.iter().fold(1u64, |product, &n| product.saturating_mul(u64::from(n)));
+        if blocks == 0 || blocks > MOST_BLOCKS {
+            return Err(self.bad_launch(format!("it asks for clusters of {blocks} blocks, and a cluster has 1 to {MOST_BLOCKS}")));
+        }
+        let grid = self.launch.grid;
+        if !grid.iter().zip(size).all(|(blocks, size)| blocks.is_multiple_of(size)) {
+            return Err(self.bad_launch(format!("its clusters of {size:?} blocks do not divide the grid of {grid:?}")));
+        }
+        Ok(Some(size))
+    }
+
+    fn run_blocks<W: Watch>(&self, engine: &mut Engine<'_, W>, size: Option<[u32; 3]>) -> Result<(), Stop> {
+        let total = self.launch.blocks() / size.map_or(1, |size| size.map(u64::from).iter().product());
         let limit = if self.launch.cooperative { usize::try_from(total).unwrap_or(usize::MAX) } else { MOST_RESIDENT };
-        let mut resident: VecDeque<Cta> = VecDeque::new();
-        // A block that has ended lends its memory to the next.
-        let mut ended: Option<Cta> = None;
+        let mut resident: VecDeque<Cluster> = VecDeque::new();
+        // Blocks that have ended lend their memory to the next.
+        let mut ended: Vec<Cta> = vec![];
         let mut next = 0u64;
         loop {
             if next < total && (resident.is_empty() || self.launch.cooperative && resident.len() < limit) {
                 while next < total && (resident.is_empty() || self.launch.cooperative) {
-                    resident.push_back(self.start(engine, next, ended.take()));
+                    resident.push_back(self.start_cluster(engine, next, size, &mut ended));
                     next += 1;
                 }
             }
-            let Some(mut cta) = resident.pop_front() else { return Ok(()) };
-            match self.turn(engine, &mut cta)? {
+            let Some(mut cluster) = resident.pop_front() else { return Ok(()) };
+            std::mem::swap(&mut engine.cluster, &mut cluster.common);
+            let turn = self.turn(engine, &mut cluster)?;
+            std::mem::swap(&mut engine.cluster, &mut cluster.common);
+            match turn {
                 Turn::Done => {
-                    engine.watch.end(&cta);
-                    ended = Some(cta);
+                    cluster.blocks.iter().for_each(|cta| engine.watch.end(cta));
+                    ended = cluster.blocks;
                 }
                 Turn::Goes => {
-                    resident.push_back(cta);
+                    resident.push_back(cluster);
                     if next < total && resident.len() < limit {
-                        resident.push_back(self.start(engine, next, ended.take()));
+                        resident.push_back(self.start_cluster(engine, next, size, &mut ended));
                         next += 1;
                         // The new one runs first: it may be what the others wait for.
                         resident.rotate_right(1);
@@ -177,6 +204,29 @@ impl Grid<'_> {
                 }
             }
         }
+    }
+
+    /// Starts the blocks of a cluster, by rank.
+    fn start_cluster<W: Watch>(
+        &self,
+        engine: &mut Engine<'_, W>,
+        number: u64,
+        size: Option<[u32; 3]>,
+        ended: &mut Vec<Cta>,
+    ) -> Cluster {
+        let explicit = size.is_some();
+        let size = size.unwrap_or([1; 3]);
+        let grid = self.launch.grid.map(u64::from);
+        let [sx, sy, sz] = size.map(u64::from);
+        let [cx, cy] = [grid[0] / sx, grid[1] / sy];
+        let first = [number % cx * sx, number / cx % cy * sy, number / (cx * cy) * sz];
+        let mut blocks = vec![];
+        for rank in 0..sx * sy * sz {
+            let at = [first[0] + rank % sx, first[1] + rank / sx % sy, first[2] + rank / (sx * sy)];
+            let number = at[0] + grid[0] * (at[1] + grid[1] * at[2]);
+            blocks.push(self.start(engine, number, ended.pop()));
+        }
+        Cluster::new(blocks, size, explicit)
     }
 
     fn start<W: Watch>(&self, engine: &mut Engine<'_, W>, number: u64, ended: Option<Cta>) -> Cta {
@@ -194,7 +244,16 @@ impl Grid<'_> {
         shared.clear();
         shared.resize(engine.shared_bytes as usize, 0);
         let alive = threads.len() as u32;
-        let cta = Cta { id, number, threads, shared, barriers: std::array::from_fn(|_| Barrier::default()), alive, steps: 0 };
+        let cta = Cta {
+            id,
+            number,
+            threads,
+            shared,
+            barriers: std::array::from_fn(|_| Barrier::default()),
+            alive,
+            parked: 0,
+            steps: 0,
+        };
         engine.watch.start(&cta);
         if W::ON {
             for index in 0..cta.threads.len() {
@@ -205,22 +264,38 @@ impl Grid<'_> {
         cta
     }
 
-    /// Runs a block until it ends or its turn is over.
-    fn turn<W: Watch>(&self, engine: &mut Engine<'_, W>, cta: &mut Cta) -> Result<Turn, Stop> {
+    /// Runs the blocks of a cluster until they end or their turn is over.
+    fn turn<W: Watch>(&self, engine: &mut Engine<'_, W>, cluster: &mut Cluster) -> Result<Turn, Stop> {
         let until = engine.steps + if self.launch.cooperative { TOGETHER_TURN } else { BLOCK_TURN };
         loop {
+            let (events, steps) = (engine.events, engine.steps);
             let mut progress = false;
-            for warp in 0..cta.warps() {
-                progress |= self.run_warp(engine, cta, warp)?;
+            for rank in 0..cluster.blocks.len() {
+                Cluster::exchange(&mut cluster.blocks, &mut engine.cluster, rank);
+                let cta = &mut cluster.blocks[rank];
+                engine.wake(cta);
+                for warp in 0..cta.warps() {
+                    progress |= self.run_warp(engine, cta, warp)?;
+                }
+                Cluster::exchange(&mut cluster.blocks, &mut engine.cluster, rank);
             }
-            if cta.alive == 0 {
+            if engine.cluster.alive == 0 {
                 return Ok(Turn::Done);
             }
-            if !progress {
-                return Err(self.deadlock(engine, cta));
+            let asks_in_vain = engine.events == events && cluster.blocks.iter().all(|cta| !cta.threads.iter().any(Thread::ready));
+            if asks_in_vain {
+                cluster.idle_rounds += 1;
+                cluster.idle_steps += engine.steps - steps;
+            } else {
+                (cluster.idle_rounds, cluster.idle_steps) = (0, 0);
+            }
+            if !progress || cluster.idle_rounds > IDLE_ROUNDS && cluster.idle_steps > IDLE_STEPS {
+                let stuck = cluster.blocks.iter().position(|cta| cta.alive > 0).unwrap_or(0);
+                return Err(self.deadlock(engine, &cluster.blocks[stuck]));
             }
             if engine.deadline.is_some_and(|deadline| Instant::now() > deadline) {
-                return Err(self.time_out(engine, cta));
+                let late = cluster.blocks.iter().position(|cta| cta.alive > 0).unwrap_or(0);
+                return Err(self.time_out(engine, &cluster.blocks[late]));
             }
             if engine.steps > until {
                 return Ok(Turn::Goes);
@@ -258,6 +333,8 @@ impl Grid<'_> {
         let describe = |index: usize| match cta.threads[index].wait {
             Wait::Barrier(number) => format!("barrier {number}"),
             Wait::Lanes(mask) => format!("the lanes of the mask {mask:#010x}"),
+            Wait::Mbarrier => "a phase of an mbarrier".to_owned(),
+            Wait::Cluster => "the barrier of its cluster".to_owned(),
             Wait::Convergence | Wait::Nothing | Wait::Exited => "other lanes of its warp".to_owned(),
         };
         let first = waiting.first().copied().unwrap_or(0);

@@ -1,8 +1,8 @@
 //! Which instruction is run how: one line each.
 
-use crate::op::{Exchange, Handler, Machine};
+use crate::op::{Counting, Exchange, Handler, Machine};
 use broadloom_eval::{Function, Operation};
-use broadloom_ptx::Opcode;
+use broadloom_ptx::{Modifier, Opcode};
 
 /// How an instruction is run.
 pub(crate) fn handler(operation: &Operation) -> Handler {
@@ -63,6 +63,7 @@ pub(crate) fn handler(operation: &Operation) -> Handler {
         | Opcode::Szext
         | Opcode::Bmsk
         | Opcode::Prmt
+        | Opcode::MbarrierPendingCount
         | Opcode::Cvt
         | Opcode::CvtPack
         | Opcode::Vadd
@@ -128,6 +129,20 @@ pub(crate) fn handler(operation: &Operation) -> Handler {
         | Opcode::Setmaxnreg
         | Opcode::Griddepcontrol
         | Opcode::Brkpt => Handler::Machine(Machine::Nothing),
+        Opcode::MbarrierInit => mbarrier(operation, Counting::Init),
+        Opcode::MbarrierInval => mbarrier(operation, Counting::Invalidate),
+        Opcode::MbarrierExpectTx => mbarrier(operation, Counting::ExpectTx),
+        Opcode::MbarrierCompleteTx => mbarrier(operation, Counting::CompleteTx),
+        Opcode::MbarrierArrive => mbarrier(operation, Counting::Arrive),
+        Opcode::MbarrierArriveDrop => mbarrier(operation, Counting::ArriveAndDrop),
+        Opcode::MbarrierTestWait | Opcode::MbarrierTryWait => mbarrier(operation, Counting::Wait),
+        Opcode::BarrierClusterArrive => Handler::Machine(Machine::ClusterArrive),
+        Opcode::BarrierClusterWait => Handler::Machine(Machine::ClusterWait),
+        Opcode::Mapa => Handler::Machine(Machine::MapAddress),
+        Opcode::Getctarank => Handler::Machine(Machine::RankOfAddress),
+        Opcode::StAsync => Handler::Machine(Machine::StoreAsync),
+        Opcode::RedAsync => Handler::Machine(Machine::ReduceAsync),
+        Opcode::StBulk => Handler::Machine(Machine::StoreBulk),
         Opcode::Stacksave => Handler::Machine(Machine::SaveStack),
         Opcode::Stackrestore => Handler::Machine(Machine::RestoreStack),
         Opcode::Alloca => Handler::Machine(Machine::Allocate),
@@ -172,16 +187,7 @@ pub(crate) fn handler(operation: &Operation) -> Handler {
         | Opcode::Tcgen05MmaWs
         | Opcode::Tcgen05MmaWsSp => Handler::Refused,
         // Asynchronous copies.
-        Opcode::MbarrierInit
-        | Opcode::MbarrierInval
-        | Opcode::MbarrierExpectTx
-        | Opcode::MbarrierCompleteTx
-        | Opcode::MbarrierArrive
-        | Opcode::MbarrierArriveDrop
-        | Opcode::MbarrierTestWait
-        | Opcode::MbarrierTryWait
-        | Opcode::MbarrierPendingCount
-        | Opcode::MbarrierCheckLayout
+        Opcode::MbarrierCheckLayout
         | Opcode::CpAsync
         | Opcode::CpAsyncCommitGroup
         | Opcode::CpAsyncWaitGroup
@@ -198,18 +204,11 @@ pub(crate) fn handler(operation: &Operation) -> Handler {
         | Opcode::ApplypriorityAsyncBulk
         | Opcode::ApplypriorityAsyncBulkTensor
         | Opcode::TensormapReplace
-        | Opcode::TensormapCpFenceproxy => Handler::Refused,
-        // Clusters.
-        Opcode::BarrierClusterArrive
-        | Opcode::BarrierClusterWait
-        | Opcode::Mapa
-        | Opcode::Getctarank
+        | Opcode::TensormapCpFenceproxy
         | Opcode::ClusterlaunchcontrolTryCancel
-        | Opcode::ClusterlaunchcontrolQueryCancel
-        | Opcode::StAsync
-        | Opcode::StBulk
-        | Opcode::RedAsync
-        | Opcode::MultimemLdReduce
+        | Opcode::ClusterlaunchcontrolQueryCancel => Handler::Refused,
+        // Memory of several devices.
+        Opcode::MultimemLdReduce
         | Opcode::MultimemSt
         | Opcode::MultimemRed
         | Opcode::MultimemStAsync
@@ -217,6 +216,15 @@ pub(crate) fn handler(operation: &Operation) -> Handler {
         | Opcode::MultimemCpAsyncBulk
         | Opcode::MultimemCpReduceAsyncBulk => Handler::Refused,
     }
+}
+
+/// Of mbarriers what there is since ISA 9.3 (a second layout, phases of two types, arrivals at several at once) is not run.
+fn mbarrier(operation: &Operation, what: Counting) -> Handler {
+    let beyond = [Modifier::LayoutV1, Modifier::PhaseTypePrimary, Modifier::PhaseTypeConditional, Modifier::MulticastCluster32b];
+    if beyond.iter().any(|modifier| operation.has(*modifier)) {
+        return Handler::Refused;
+    }
+    Handler::Machine(Machine::Mbarrier(what))
 }
 
 #[cfg(test)]

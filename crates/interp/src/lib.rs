@@ -10,6 +10,7 @@
 //! - no access of a kernel leaves the memory that it may use.
 
 pub mod check;
+mod cluster;
 mod cta;
 mod decode;
 mod exec;

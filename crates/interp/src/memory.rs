@@ -7,7 +7,7 @@
 //! | `0x0010_0000` | `0xF000_0000` | global and constant memory, first part |
 //! | `PARAM_BASE` | | the kernel's parameters |
 //! | `LOCAL_BASE` | | the running thread's local memory |
-//! | `SHARED_BASE` | | the running block's shared memory |
+//! | `SHARED_BASE` | | the running block's shared memory, then that of each block of its cluster, `CLUSTER_STRIDE` apart |
 //! | `0x1_0000_0000` | `FUNCTION_BASE` | global and constant memory, the rest |
 //! | `FUNCTION_BASE` | | functions, 16 bytes apart |
 //!
@@ -19,6 +19,9 @@ use broadloom_device::{Error, Result};
 pub(crate) const PARAM_BASE: u64 = 0xF700_0000;
 pub(crate) const LOCAL_BASE: u64 = 0xF800_0000;
 pub(crate) const SHARED_BASE: u64 = 0xFF00_0000;
+/// How far apart the shared memories of the blocks of a cluster lie, in the window of shared memory and in addresses of shared memory itself:
+/// first that of the running block, then those of all blocks by rank.
+pub(crate) const CLUSTER_STRIDE: u64 = 1 << 18;
 const WINDOWS_END: u64 = 0x1_0000_0000;
 const FIRST: u64 = 0x0010_0000;
 const LOW_END: u64 = 0xF000_0000;

@@ -53,6 +53,22 @@ pub(crate) enum Machine {
     Barrier,
     /// Instructions of whole warps.
     Warp(Exchange),
+    /// `mbarrier.*`
+    Mbarrier(Counting),
+    /// `barrier.cluster.arrive`
+    ClusterArrive,
+    /// `barrier.cluster.wait`
+    ClusterWait,
+    /// `mapa`
+    MapAddress,
+    /// `getctarank`
+    RankOfAddress,
+    /// `st.async`
+    StoreAsync,
+    /// `red.async`
+    ReduceAsync,
+    /// `st.bulk`
+    StoreBulk,
     /// `fence`, `membar`.
     Fence,
     /// Hints that change nothing: `prefetch`, `nanosleep`, `pmevent`, …
@@ -63,6 +79,25 @@ pub(crate) enum Machine {
     RestoreStack,
     /// `alloca`.
     Allocate,
+}
+
+/// What is done with an mbarrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counting {
+    /// `mbarrier.init`
+    Init,
+    /// `mbarrier.inval`
+    Invalidate,
+    /// `mbarrier.expect_tx`
+    ExpectTx,
+    /// `mbarrier.complete_tx`
+    CompleteTx,
+    /// `mbarrier.arrive`
+    Arrive,
+    /// `mbarrier.arrive_drop`
+    ArriveAndDrop,
+    /// `mbarrier.test_wait`, `mbarrier.try_wait`
+    Wait,
 }
 
 /// What lanes of a warp exchange.

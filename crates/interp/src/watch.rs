@@ -14,6 +14,8 @@ pub(crate) enum Home {
     Device(u64),
     /// In the block's shared memory.
     Shared,
+    /// In the shared memory of another block of the cluster, by number.
+    Peer(u64),
     /// In the thread's local memory.
     Local,
     /// In the kernel's parameters.
@@ -67,6 +69,15 @@ pub(crate) struct Access {
     pub(crate) bytes: u64,
     pub(crate) order: Order,
     pub(crate) scope: Scope,
+}
+
+/// Where threads meet without a barrier of their block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Meeting {
+    /// An mbarrier, by the number of the block in whose shared memory it lies, and its place there.
+    Mbarrier { block: u64, offset: u64 },
+    /// The barrier of a cluster, by the number of the cluster.
+    Cluster(u64),
 }
 
 /// Someone who watches a run.
@@ -124,6 +135,21 @@ pub(crate) trait Watch {
 
     /// A fence.
     fn fence(&mut self, _cta: &Cta, _site: Site<'_>, _scope: Scope) {}
+
+    /// A thread arrives somewhere, and releases what it did before to those who wait there.
+    fn arrive_at(&mut self, _cta: &Cta, _thread: usize, _meeting: Meeting) {}
+
+    /// A meeting is complete.
+    fn complete(&mut self, _meeting: Meeting) {}
+
+    /// A thread has waited for a meeting that is complete, and acquires what was released there.
+    fn learn_from(&mut self, _cta: &Cta, _thread: usize, _meeting: Meeting) {}
+
+    /// A meeting begins or ends its life: what happened there before is forgotten.
+    fn renew(&mut self, _cta: &Cta, _site: Site<'_>, _meeting: Meeting) {}
+
+    /// A thread comes to a meeting, whatever for.
+    fn visit(&mut self, _cta: &Cta, _site: Site<'_>, _meeting: Meeting) {}
 
     /// A thread ends.
     fn exit(&mut self, _cta: &Cta, _thread: usize) {}

@@ -30,7 +30,8 @@ pub(crate) struct Table {
 
 pub(crate) const CLASSES: &[&str] = &[
     "arith", "float", "half", "compare", "logic", "shift", "bits", "carry", "video", "convert", "move", "memory", "address",
-    "control", "barrier", "warp", "atomic", "fence", "misc", "texture", "surface", "matrix", "async", "cluster",
+    "control", "barrier", "warp", "atomic", "fence", "misc", "texture", "surface", "matrix", "mbarrier", "cluster", "async",
+    "multimem",
 ];
 
 pub(crate) const EFFECTS: &[&str] =

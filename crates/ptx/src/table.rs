@@ -240,8 +240,10 @@ pub enum Class {
     Texture,
     Surface,
     Matrix,
-    Async,
+    Mbarrier,
     Cluster,
+    Async,
+    Multimem,
 }
 
 impl Class {
@@ -251,7 +253,8 @@ impl Class {
             Class::Arith | Class::Float | Class::Half | Class::Compare | Class::Logic | Class::Shift | Class::Bits => true,
             Class::Carry | Class::Video | Class::Convert | Class::Move | Class::Memory | Class::Address => true,
             Class::Control | Class::Barrier | Class::Warp | Class::Atomic | Class::Fence | Class::Misc => true,
-            Class::Texture | Class::Surface | Class::Matrix | Class::Async | Class::Cluster => false,
+            Class::Mbarrier | Class::Cluster => true,
+            Class::Texture | Class::Surface | Class::Matrix | Class::Async | Class::Multimem => false,
         }
     }
 }

@@ -189,6 +189,7 @@ fn cost(data: &InstData) -> Option<u32> {
         Class::Convert => Some(2),
         Class::Bits => Some(2),
         Class::Video | Class::Carry | Class::Memory | Class::Control | Class::Barrier | Class::Warp | Class::Atomic => None,
-        Class::Fence | Class::Misc | Class::Texture | Class::Surface | Class::Matrix | Class::Async | Class::Cluster => None,
+        Class::Fence | Class::Misc | Class::Texture | Class::Surface | Class::Matrix | Class::Async => None,
+        Class::Mbarrier | Class::Cluster | Class::Multimem => None,
     }
 }

@@ -229,8 +229,10 @@ fn class_text(class: Class) -> &'static str {
         Class::Texture => "texture",
         Class::Surface => "surface",
         Class::Matrix => "matrix",
-        Class::Async => "async copy",
+        Class::Mbarrier => "mbarrier",
         Class::Cluster => "cluster",
+        Class::Async => "async copy",
+        Class::Multimem => "multimem",
     }
 }
 

@@ -7,7 +7,7 @@
 //!   alone are not faults: structs have padding, and compilers copy it.
 //! - **Races**: two accesses to the same bytes by different threads, at least one a write, not both strong (atomic, volatile,
 //!   relaxed or stronger, in a common scope), neither ordered before the other by barriers, warp barriers, fences with
-//!   strong accesses, or release and acquire (manual: "Memory Consistency Model"). As real programs count on it, a barrier
+//!   strong accesses, release and acquire, or mbarriers and barriers of clusters (manual: "Memory Consistency Model"). As real programs count on it, a barrier
 //!   of the block also completes the acquire of a strong read before it, and what its threads fenced before it is released
 //!   by a strong write of any of them behind it.
 //! - **Barriers**: an aligned barrier at which not all threads of the block (or not the same instruction) come together.
@@ -19,6 +19,7 @@ mod blocks;
 mod clock;
 mod defined;
 mod finding;
+mod meetings;
 mod shadow;
 mod undefined;
 mod value;
@@ -28,12 +29,13 @@ pub use finding::{Finding, FindingKind, Location};
 
 use crate::cta::{Cta, Site};
 use crate::program::Program;
-use crate::watch::{Access, Home, Kind, Order, Scope, Watch};
+use crate::watch::{Access, Home, Kind, Meeting, Order, Scope, Watch};
 use blocks::Blocks;
 use broadloom_device::FaultKind;
 use broadloom_ptx::{Func, Inst, Modifier, Opcode, Printer, Space};
 use clock::{Clock, Known, join_foreign};
 use defined::Bytes;
+use meetings::Meetings;
 use shadow::{Area, Record, Shadow};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -95,6 +97,8 @@ pub(crate) struct Checker<'a> {
     shadow: Shadow,
     /// What strong writes left at an address.
     released: HashMap<(Area, u64), Vec<Released>>,
+    /// What arrivals left at mbarriers and at barriers of clusters.
+    meetings: Meetings,
     /// What is in doubt of the registers that the running instruction writes, in their order; nothing of those that are not listed.
     results: VecDeque<Doubt>,
     origins: Origins,
@@ -119,6 +123,7 @@ impl<'a> Checker<'a> {
             blocks: Blocks::default(),
             shadow: Shadow::default(),
             released: HashMap::new(),
+            meetings: Meetings::default(),
             results: VecDeque::new(),
             origins: Origins::default(),
         }
@@ -225,7 +230,7 @@ impl<'a> Checker<'a> {
         let time = self.thread(cta, site.thread).time;
         let record =
             Record { block, thread: site.thread as u16, strong, scope: access.scope, time, func: site.func, inst: site.op.inst };
-        // A race in shared memory is between threads of one block, so every scope is wide enough.
+        // Between threads of one block every scope is wide enough.
         let both_strong = |other: &Record| {
             strong && other.strong && (other.block == block || (access.scope > Scope::Cta && other.scope > Scope::Cta))
         };
@@ -239,7 +244,7 @@ impl<'a> Checker<'a> {
         suspects.dedup();
         let suspect = suspects.into_iter().find(|other| !both_strong(other) && !self.ordered(cta, site.thread, other));
         if let Some(other) = suspect {
-            let space = if access.home == Home::Shared { "shared" } else { "global" };
+            let space = if matches!(access.home, Home::Shared | Home::Peer(_)) { "shared" } else { "global" };
             let did = |writes: bool| if writes { "writes" } else { "reads" };
             let wrote = self.writes(&other);
             let message = format!(
@@ -262,7 +267,8 @@ impl<'a> Checker<'a> {
 
     fn writes(&self, record: &Record) -> bool {
         let data = &self.program.module.functions[record.func].insts[record.inst];
-        !matches!(data.opcode(), Some(Opcode::Ld | Opcode::Ldu))
+        let reads = [Opcode::Ld, Opcode::Ldu, Opcode::MbarrierTestWait, Opcode::MbarrierTryWait];
+        data.opcode().is_none_or(|opcode| !reads.contains(&opcode))
     }
 
     /// What strong accesses leave and pick up.
@@ -331,6 +337,7 @@ impl Watch for Checker<'_> {
     fn end(&mut self, cta: &Cta) {
         self.blocks.remove(cta.number);
         self.shadow.forget(cta.number as u32, cta.shared.len() as u64);
+        self.meetings.end(cta.number);
     }
 
     fn instruction(&mut self) {
@@ -483,6 +490,40 @@ impl Watch for Checker<'_> {
         }
         thread.fenced = Some((thread.clock.publish(block, threads, index as u16, thread.time), scope));
         thread.time += 1;
+    }
+
+    fn arrive_at(&mut self, cta: &Cta, index: usize, meeting: Meeting) {
+        let (block, threads) = (cta.number as u32, cta.threads.len());
+        let thread = self.thread(cta, index);
+        let known = thread.clock.publish(block, threads, index as u16, thread.time);
+        thread.time += 1;
+        self.meetings.arrive(meeting, known);
+    }
+
+    fn complete(&mut self, meeting: Meeting) {
+        self.meetings.complete(meeting);
+    }
+
+    fn learn_from(&mut self, cta: &Cta, index: usize, meeting: Meeting) {
+        if let Some(known) = self.meetings.known(meeting).cloned() {
+            self.thread(cta, index).clock.acquire(cta.number as u32, &known);
+        }
+    }
+
+    fn renew(&mut self, cta: &Cta, site: Site<'_>, meeting: Meeting) {
+        let time = self.thread(cta, site.thread).time;
+        let (block, thread) = (cta.number as u32, site.thread as u16);
+        let record = Record { block, thread, strong: false, scope: Scope::Cta, time, func: site.func, inst: site.op.inst };
+        self.meetings.renew(meeting, record);
+    }
+
+    fn visit(&mut self, cta: &Cta, site: Site<'_>, meeting: Meeting) {
+        let Some(made) = self.meetings.made(meeting) else { return };
+        if !self.ordered(cta, site.thread, &made) {
+            let message =
+                "a race at an mbarrier: one thread uses what another initialises, with nothing to order them".to_owned();
+            self.report(cta, site, FindingKind::Race, None, message, Some(&made));
+        }
     }
 
     fn fault(&mut self, cta: &Cta, site: Site<'_>, kind: FaultKind, _space: Space, address: Option<u64>, message: &str) {

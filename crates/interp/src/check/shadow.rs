@@ -111,6 +111,7 @@ impl Area {
         match home {
             Home::Device(serial) => Some(Area::Device(serial)),
             Home::Shared => Some(Area::Shared(block)),
+            Home::Peer(number) => Some(Area::Shared(number as u32)),
             Home::Local | Home::Param => None,
         }
     }

@@ -56,8 +56,10 @@ fn role(op: &Op, slot_in_frame: usize) -> Role {
     }
     match op.handler {
         Handler::Pure(_) | Handler::Pair(_) | Handler::Carry(_) => Role::Computes,
-        Handler::Machine(Machine::Load | Machine::Store) if is_base(op.reads.first()) => Role::Decides,
-        Handler::Machine(Machine::Atomic | Machine::BranchIndexed | Machine::Barrier) => Role::Decides,
+        Handler::Machine(Machine::Load | Machine::Store | Machine::StoreAsync) if is_base(op.reads.first()) => Role::Decides,
+        Handler::Machine(
+            Machine::Atomic | Machine::BranchIndexed | Machine::Barrier | Machine::Mbarrier(_) | Machine::ReduceAsync,
+        ) => Role::Decides,
         Handler::Machine(Machine::Move) => Role::Copies,
         Handler::Machine(
             Machine::Load
@@ -71,6 +73,12 @@ fn role(op: &Op, slot_in_frame: usize) -> Role {
             | Machine::Trap
             | Machine::Warp(_)
             | Machine::Fence
+            | Machine::ClusterArrive
+            | Machine::ClusterWait
+            | Machine::MapAddress
+            | Machine::RankOfAddress
+            | Machine::StoreAsync
+            | Machine::StoreBulk
             | Machine::Nothing
             | Machine::Allocate
             | Machine::SaveStack
@@ -216,7 +224,7 @@ impl Checker<'_> {
 
     /// An access reads or writes memory.
     pub(super) fn check_defined(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
-        let is_store = matches!(site.op.handler, Handler::Machine(Machine::Store));
+        let is_store = matches!(site.op.handler, Handler::Machine(Machine::Store | Machine::StoreAsync));
         match (access.home, access.kind) {
             (Home::Param, _) => {}
             (Home::Local, Kind::Read) => self.load_local(cta, site, access),
@@ -234,6 +242,7 @@ impl Checker<'_> {
         match home {
             Home::Device(serial) => self.defined.of(serial).set(offset, bytes, defined),
             Home::Shared => self.block(cta).shared.set(offset, bytes, defined),
+            Home::Peer(number) => self.blocks.of(number).shared.set(offset, bytes, defined),
             Home::Local => self.set_local(cta, thread, offset, bytes, defined),
             Home::Param => {}
         }
@@ -245,6 +254,7 @@ impl Checker<'_> {
         let (any, space) = match access.home {
             Home::Device(serial) => (self.defined.of(serial).any(offset, bytes), "global"),
             Home::Shared => (self.block(cta).shared.any(offset, bytes), "shared"),
+            Home::Peer(number) => (self.blocks.of(number).shared.any(offset, bytes), "shared"),
             Home::Local => (self.thread(cta, site.thread).local.any(offset, bytes), "local"),
             Home::Param => return,
         };

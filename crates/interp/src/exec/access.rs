@@ -2,7 +2,7 @@
 
 use super::{Engine, Next, Stop};
 use crate::cta::{Cta, Site};
-use crate::memory::{AccessError, LOCAL_BASE, Owner, PARAM_BASE, SHARED_BASE};
+use crate::memory::{AccessError, CLUSTER_STRIDE, LOCAL_BASE, Owner, PARAM_BASE, SHARED_BASE};
 use crate::op::{Arg, Op};
 use crate::watch::{Access, Home, Kind, Order, Scope, Watch};
 use broadloom_device::FaultKind;
@@ -14,6 +14,11 @@ use broadloom_ptx::{Modifier, Opcode, Space};
 pub(super) enum Place {
     Device(u64),
     Shared(u64),
+    /// In another block of the cluster.
+    Peer {
+        rank: u32,
+        offset: u64,
+    },
     Local(u64),
     Param(u64),
 }
@@ -27,6 +32,11 @@ pub(super) fn scope(op: &Op) -> Scope {
     } else {
         Scope::System
     }
+}
+
+/// Whether an address of shared memory may lead to another block of the cluster.
+pub(super) fn reaches_cluster(op: &Op) -> bool {
+    op.space == Space::Generic || op.has(Modifier::SharedCluster)
 }
 
 /// How an access is ordered.
@@ -46,16 +56,16 @@ pub(super) fn order(op: &Op) -> Order {
 
 impl<W: Watch> Engine<'_, W> {
     /// Where an address of a space leads, or why nowhere.
-    pub(super) fn place(&self, space: Space, address: u64) -> Result<Place, String> {
+    pub(super) fn place(&self, space: Space, in_cluster: bool, address: u64) -> Result<Place, String> {
         match space {
-            Space::Shared => Ok(Place::Shared(address)),
+            Space::Shared => self.place_in_shared(in_cluster, address),
             Space::Local => Ok(Place::Local(address)),
             Space::Param if (LOCAL_BASE..SHARED_BASE).contains(&address) => Ok(Place::Local(address - LOCAL_BASE)),
             Space::Param => Ok(Place::Param(address.wrapping_sub(PARAM_BASE))),
             Space::Generic => Ok(match address {
                 PARAM_BASE..LOCAL_BASE => Place::Param(address - PARAM_BASE),
                 LOCAL_BASE..SHARED_BASE => Place::Local(address - LOCAL_BASE),
-                SHARED_BASE..0x1_0000_0000 => Place::Shared(address - SHARED_BASE),
+                SHARED_BASE..0x1_0000_0000 => self.place_in_shared(in_cluster, address - SHARED_BASE)?,
                 _ => Place::Device(address),
             }),
             Space::Global | Space::Const | Space::Tex | Space::Reg => match address {
@@ -65,6 +75,24 @@ impl<W: Watch> Engine<'_, W> {
                 PARAM_BASE..LOCAL_BASE => Ok(Place::Param(address - PARAM_BASE)),
                 _ => Ok(Place::Device(address)),
             },
+        }
+    }
+
+    /// Addresses behind the first stride lead to the blocks of the cluster, by rank; there are none in a cluster of one.
+    fn place_in_shared(&self, in_cluster: bool, address: u64) -> Result<Place, String> {
+        let blocks = self.cluster.blocks();
+        if address < CLUSTER_STRIDE || blocks == 1 {
+            return Ok(Place::Shared(address));
+        }
+        let (rank, offset) = (address / CLUSTER_STRIDE - 1, address % CLUSTER_STRIDE);
+        if rank == u64::from(self.cluster.rank) {
+            Ok(Place::Shared(offset))
+        } else if rank >= u64::from(blocks) {
+            Ok(Place::Shared(address))
+        } else if in_cluster {
+            Ok(Place::Peer { rank: rank as u32, offset })
+        } else {
+            Err(format!("{address:#x} is an address in the shared memory of another block"))
         }
     }
 
@@ -78,11 +106,24 @@ impl<W: Watch> Engine<'_, W> {
         align: u64,
         kind: Kind,
     ) -> Result<Option<Place>, Stop> {
+        self.approach_ordered(cta, site, address, (bytes, align), kind, (order(site.op), scope(site.op)))
+    }
+
+    /// The same for an access whose order and scope do not stand in the instruction.
+    pub(super) fn approach_ordered(
+        &mut self,
+        cta: &Cta,
+        site: Site<'_>,
+        address: u64,
+        (bytes, align): (u64, u64),
+        kind: Kind,
+        (order, scope): (Order, Scope),
+    ) -> Result<Option<Place>, Stop> {
         let space = site.op.space;
         let complain = |engine: &mut Self, fault: FaultKind, message: String| {
             engine.complain(cta, site, fault, space, Some(address), message).map(|()| None)
         };
-        let place = match self.place(space, address) {
+        let place = match self.place(space, reaches_cluster(site.op), address) {
             Ok(place) => place,
             Err(why) => return complain(self, FaultKind::WrongSpace, format!("{why}, but the instruction is for `{space}`")),
         };
@@ -100,6 +141,21 @@ impl<W: Watch> Engine<'_, W> {
                     return complain(self, FaultKind::OutOfBounds, message);
                 }
                 (Home::Shared, offset)
+            }
+            Place::Peer { rank, offset } => {
+                if !inside(offset, self.shared_bytes) {
+                    let size = self.shared_bytes;
+                    let message = format!(
+                        "{bytes} bytes at {offset:#x} are outside of the {size} bytes of shared memory of block {rank} of the cluster"
+                    );
+                    return complain(self, FaultKind::OutOfBounds, message);
+                }
+                let peer = &self.cluster.peers[rank as usize];
+                if peer.ended {
+                    let message = format!("block {rank} of the cluster has ended, and its shared memory with it");
+                    return complain(self, FaultKind::OutOfBounds, message);
+                }
+                (Home::Peer(peer.number), offset)
             }
             Place::Local(offset) => {
                 let size = cta.threads[site.thread].local.len() as u64;
@@ -138,7 +194,7 @@ impl<W: Watch> Engine<'_, W> {
             }
         };
         if W::ON {
-            let access = Access { kind, home, offset, bytes, order: order(site.op), scope: scope(site.op) };
+            let access = Access { kind, home, offset, bytes, order, scope };
             self.watch.access(cta, site, access);
         }
         Ok(Some(place))
@@ -148,6 +204,7 @@ impl<W: Watch> Engine<'_, W> {
     pub(super) fn bytes<'s>(&'s mut self, cta: &'s mut Cta, index: usize, place: Place, count: u64) -> &'s mut [u8] {
         let (bytes, offset): (&mut [u8], u64) = match place {
             Place::Shared(offset) => (&mut cta.shared, offset),
+            Place::Peer { rank, offset } => (&mut self.cluster.peers[rank as usize].shared, offset),
             Place::Local(offset) => (&mut cta.threads[index].local, offset),
             Place::Device(address) => match self.memory.find(address, count) {
                 Ok(found) => {
@@ -246,10 +303,11 @@ impl<W: Watch> Engine<'_, W> {
 
     /// `isspacep`.
     pub(super) fn is_in_space(&mut self, op: &Op, address: u64) -> bool {
-        let place = self.place(Space::Generic, address);
+        let place = self.place(Space::Generic, true, address);
         let constant =
             |engine: &mut Self| engine.memory.find(address, 1).is_ok_and(|found| matches!(found.owner, Owner::Const(_)));
         match (op.space, place) {
+            (Space::Shared, Ok(Place::Peer { .. })) => op.has(Modifier::SharedCluster),
             (Space::Shared, Ok(Place::Shared(_))) | (Space::Local, Ok(Place::Local(_))) | (Space::Param, Ok(Place::Param(_))) => {
                 true
             }

@@ -73,6 +73,7 @@ impl<W: Watch> Engine<'_, W> {
             if here == 0 || here < needed {
                 continue;
             }
+            self.events += 1;
             let barrier = std::mem::take(&mut cta.barriers[number]);
             self.watch.barrier(cta, number as u8, &barrier.waiting, &barrier.arrived);
             for thread in &barrier.waiting {

@@ -116,10 +116,11 @@ impl<W: Watch> Engine<'_, W> {
     /// Bytes of generic memory, read for the kernel by a function of the device.
     pub(super) fn generic_bytes<const N: usize>(&mut self, cta: &mut Cta, site: Site<'_>, address: u64) -> Result<[u8; N], Stop> {
         let mut bytes = [0; N];
-        let place = self.place(Space::Generic, address).ok();
+        let place = self.place(Space::Generic, true, address).ok();
         let readable = match place {
             Some(super::access::Place::Device(address)) => self.memory.find(address, N as u64).is_ok(),
             Some(super::access::Place::Shared(offset)) => offset + N as u64 <= self.shared_bytes,
+            Some(super::access::Place::Peer { offset, .. }) => offset + N as u64 <= self.shared_bytes,
             Some(super::access::Place::Local(offset)) => offset + N as u64 <= cta.threads[site.thread].local.len() as u64,
             Some(super::access::Place::Param(offset)) => offset + N as u64 <= self.params.len() as u64,
             None => false,

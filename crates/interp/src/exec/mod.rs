@@ -8,10 +8,13 @@ mod atomic;
 mod barrier;
 mod builtin;
 mod call;
+mod cluster;
+mod mbarrier;
 mod printf;
 mod special;
 mod warp;
 
+use crate::cluster::Common;
 use crate::cta::{Cta, Site, Wait};
 use crate::memory::{FUNCTION_BASE, LOCAL_BASE, Memory};
 use crate::op::{Arg, Handler, Machine, Op};
@@ -55,6 +58,10 @@ pub(crate) struct Engine<'a, W> {
     /// Where grid-wide barriers keep their state, in a cooperative launch.
     pub(crate) workspace: u64,
     pub(crate) started: Instant,
+    /// The cluster of the running block.
+    pub(crate) cluster: Common,
+    /// Counts what others may have waited for: threads that end, barriers that change.
+    pub(crate) events: u64,
 }
 
 /// What a thread does next.
@@ -314,6 +321,14 @@ impl<W: Watch> Engine<'_, W> {
             Machine::Trap => Err(self.fault(cta, site, FaultKind::Trap, None, "the kernel ran into a `trap`".to_owned())),
             Machine::Barrier => self.barrier(cta, site, registers),
             Machine::Warp(_) => self.come_to_warp(cta, site, registers),
+            Machine::Mbarrier(what) => self.mbarrier(cta, site, registers, what),
+            Machine::ClusterArrive => self.arrive_at_cluster(cta, site),
+            Machine::ClusterWait => self.wait_for_cluster(cta, site),
+            Machine::MapAddress => self.map_address(cta, site, registers),
+            Machine::RankOfAddress => self.rank_of_address(cta, site, registers),
+            Machine::StoreAsync => self.access_async(cta, site, registers, false),
+            Machine::ReduceAsync => self.access_async(cta, site, registers, true),
+            Machine::StoreBulk => self.store_bulk(cta, site, registers),
             Machine::Fence => {
                 self.watch.fence(cta, site, access::scope(op));
                 Ok(Next::Step)
@@ -385,7 +400,9 @@ impl<W: Watch> Engine<'_, W> {
         thread.frames.clear();
         thread.registers = vec![];
         thread.local = vec![];
+        let arrived = thread.arrived;
         cta.alive -= 1;
+        self.leave_cluster(arrived, cta.alive == 0);
         self.watch.exit(cta, index);
         self.complete_barriers(cta);
     }

@@ -11,13 +11,14 @@ const TIMER_START: u64 = 1_000_000_000;
 impl<W: Watch> Engine<'_, W> {
     /// The value of a special register for a thread.
     ///
-    /// The machine that they describe: one multiprocessor, every block its own cluster, a clock that counts the instructions
+    /// The machine that they describe: one multiprocessor, a clock that counts the instructions
     /// of the whole grid, a timer that counts nanoseconds since the launch, no performance counters, no shared memory kept by
     /// the system. Environment registers are those of a CUDA driver: 1 and 2 hold the address of the workspace of grid-wide
     /// barriers, high half first.
     pub(super) fn special(&self, cta: &Cta, index: usize, special: Special) -> u64 {
         let thread = &cta.threads[index];
         let (grid, block) = (self.launch.grid, self.launch.block);
+        let cluster = self.cluster.size;
         let lane = index as u32 % 32;
         let clock = self.steps + cta.steps;
         let timer = || self.started.elapsed().as_nanos() as u64 + TIMER_START;
@@ -28,18 +29,29 @@ impl<W: Watch> Engine<'_, W> {
             Special::NtidX => u64::from(block[0]),
             Special::NtidY => u64::from(block[1]),
             Special::NtidZ => u64::from(block[2]),
-            Special::CtaidX | Special::ClusteridX => u64::from(cta.id[0]),
-            Special::CtaidY | Special::ClusteridY => u64::from(cta.id[1]),
-            Special::CtaidZ | Special::ClusteridZ => u64::from(cta.id[2]),
-            Special::NctaidX | Special::NclusteridX => u64::from(grid[0]),
-            Special::NctaidY | Special::NclusteridY => u64::from(grid[1]),
-            Special::NctaidZ | Special::NclusteridZ => u64::from(grid[2]),
-            Special::TidW | Special::CtaidW | Special::ClusteridW => 0,
-            Special::NtidW | Special::NctaidW | Special::NclusteridW => 1,
-            Special::ClusterCtaidX | Special::ClusterCtaidY | Special::ClusterCtaidZ | Special::ClusterCtaidW => 0,
-            Special::ClusterNctaidX | Special::ClusterNctaidY | Special::ClusterNctaidZ | Special::ClusterNctaidW => 1,
-            Special::ClusterCtarank | Special::IsExplicitCluster => 0,
-            Special::ClusterNctarank => 1,
+            Special::CtaidX => u64::from(cta.id[0]),
+            Special::CtaidY => u64::from(cta.id[1]),
+            Special::CtaidZ => u64::from(cta.id[2]),
+            Special::NctaidX => u64::from(grid[0]),
+            Special::NctaidY => u64::from(grid[1]),
+            Special::NctaidZ => u64::from(grid[2]),
+            Special::ClusteridX => u64::from(cta.id[0] / cluster[0]),
+            Special::ClusteridY => u64::from(cta.id[1] / cluster[1]),
+            Special::ClusteridZ => u64::from(cta.id[2] / cluster[2]),
+            Special::NclusteridX => u64::from(grid[0] / cluster[0]),
+            Special::NclusteridY => u64::from(grid[1] / cluster[1]),
+            Special::NclusteridZ => u64::from(grid[2] / cluster[2]),
+            Special::ClusterCtaidX => u64::from(cta.id[0] % cluster[0]),
+            Special::ClusterCtaidY => u64::from(cta.id[1] % cluster[1]),
+            Special::ClusterCtaidZ => u64::from(cta.id[2] % cluster[2]),
+            Special::ClusterNctaidX => u64::from(cluster[0]),
+            Special::ClusterNctaidY => u64::from(cluster[1]),
+            Special::ClusterNctaidZ => u64::from(cluster[2]),
+            Special::TidW | Special::CtaidW | Special::ClusteridW | Special::ClusterCtaidW => 0,
+            Special::NtidW | Special::NctaidW | Special::NclusteridW | Special::ClusterNctaidW => 1,
+            Special::ClusterCtarank => u64::from(self.cluster.rank),
+            Special::ClusterNctarank => u64::from(self.cluster.blocks()),
+            Special::IsExplicitCluster => u64::from(self.cluster.explicit),
             Special::Laneid => u64::from(lane),
             Special::Warpid => (index / 32) as u64,
             Special::Nwarpid => cta.warps() as u64,

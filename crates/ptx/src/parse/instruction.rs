@@ -6,7 +6,7 @@ use super::operand::Raw;
 use super::{Parsed, Parser, codes};
 use crate::inst::{Guard, InstData, Mnemonic, Modifiers, Operand};
 use crate::select;
-use crate::table::{FormId, OperandKind};
+use crate::table::{FormId, OperandKind, TypeRule};
 use crate::types::Type;
 use broadloom_diag::{Diagnostic, Span};
 use smallvec::SmallVec;
@@ -103,7 +103,7 @@ impl<'a> Parser<'a> {
         Ok(operands)
     }
 
-    /// The first candidate whose operands fit.
+    /// The first candidate whose operands fit: by their shape, and where that leaves several, by the width of their registers.
     fn fit(
         &mut self,
         body: &mut Body<'_, 'a>,
@@ -121,8 +121,24 @@ impl<'a> Parser<'a> {
             });
         }
         let pairs: Vec<bool> = raw.iter().map(|(_, paired, _)| *paired).collect();
-        for (form, modifiers) in &found {
-            let Some(places) = select::fill_operands(*form, modifiers, &operands, &pairs) else { continue };
+        let mut fitting = found.iter().filter_map(|(form, modifiers)| {
+            let places = select::fill_operands(*form, modifiers, &operands, &pairs)?;
+            Some((form, modifiers, places))
+        });
+        let regs = &body.function.regs;
+        let widths_fit = |form: &FormId, places: &[Option<&Operand>]| {
+            places.iter().zip(form.get().operands).all(|(place, spec)| match (place, spec.ty) {
+                (Some(Operand::Reg(reg)), TypeRule::Fixed(ty)) => regs[*reg].ty.bits() == ty.bits(),
+                _ => true,
+            })
+        };
+        let chosen = match fitting.next() {
+            Some((form, modifiers, places)) if !widths_fit(form, &places) => {
+                fitting.find(|(form, _, places)| widths_fit(form, places)).or(Some((form, modifiers, places)))
+            }
+            first => first,
+        };
+        if let Some((form, modifiers, places)) = chosen {
             let specs = form.get().operands;
             let filled = places.iter().zip(specs).map(|(place, spec)| match place {
                 Some(operand) => select::fit_floats(spec, modifiers, (*operand).clone()),

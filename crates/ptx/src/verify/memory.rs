@@ -17,7 +17,10 @@ impl Body<'_, '_> {
                 let data = &self.function.regs[reg];
                 let integer = matches!(data.ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
                 // Without a space, addresses are generic; matrix and asynchronous instructions have spaces of their own.
-                let own_space = matches!(known.data.class(), Some(Class::Matrix | Class::Async | Class::Cluster));
+                let own_space = matches!(
+                    known.data.class(),
+                    Some(Class::Matrix | Class::Async | Class::Mbarrier | Class::Cluster | Class::Multimem)
+                );
                 let wide = if spaces.is_empty() { !own_space } else { spaces.iter().all(|space| *space == Space::Global) };
                 let needed = if wide { u32::from(self.module.address_size) } else { 32 };
                 let narrow = data.ty.bits() < needed || data.ty.bits() > 64;

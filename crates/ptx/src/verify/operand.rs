@@ -105,7 +105,7 @@ impl Body<'_, '_> {
     fn special(&mut self, known: Known<'_>, spec: &OperandSpec, ty: Type, special: Special) {
         let row = special.row();
         self.special_available(known.inst, special);
-        if !spec.symbol || known.data.class() == Some(Class::Address) {
+        if !spec.symbol || matches!(known.data.class(), Some(Class::Address | Class::Cluster)) {
             let message = format!("`{}` cannot read the special register `{}`", self.name_of(known), row.name);
             let help = format!("copy it first: `mov.{} %x, {}`", row.ty.name(), row.name);
             let diagnostic = Diagnostic::error(codes::BAD_SPECIAL, message).help(help);
@@ -131,7 +131,7 @@ impl Body<'_, '_> {
     /// The address of a name as a value.
     fn symbol(&mut self, known: Known<'_>, ty: Type, symbol: Symbol, offset: i64) {
         let class = known.data.class();
-        if !matches!(class, Some(Class::Move | Class::Address)) {
+        if !matches!(class, Some(Class::Move | Class::Address | Class::Cluster)) {
             let message = format!("`{}` cannot take the address of a name", self.name_of(known));
             let diagnostic = Diagnostic::error(codes::BAD_SYMBOL, message).help("take it with `mov` first");
             return self.push(known.inst, diagnostic, "the address of a name");
@@ -149,13 +149,18 @@ impl Body<'_, '_> {
                     let message = format!("an offset on the function `{}`", self.module.functions[func].name);
                     self.report(known.inst, codes::BAD_SYMBOL, message, "code has no inside");
                 }
-                if class == Some(Class::Address) {
+                if class != Some(Class::Move) {
                     let message = format!("`{}` takes the address of a variable", self.name_of(known));
                     self.report(known.inst, codes::BAD_SYMBOL, message, "a function");
                 }
                 return;
             }
         };
+        if class == Some(Class::Cluster) && variable.space != Space::Shared {
+            let message = format!("`{}` of `{}`, which is in `{}`", self.name_of(known), variable.name, variable.space);
+            let help = "only shared memory belongs to a block of a cluster";
+            self.push(known.inst, Diagnostic::error(codes::WRONG_SPACE, message).help(help), "another state space");
+        }
         if class == Some(Class::Address) && known.data.space() != variable.space {
             let message = format!("`{}` of `{}`, which is in `{}`", self.name_of(known), variable.name, variable.space);
             let help = format!("use `cvta{}.u64`", variable.space);

@@ -291,7 +291,7 @@ impl<'f> Folding<'f> {
             Class::Move | Class::Memory | Class::Atomic => true,
             Class::Half | Class::Carry | Class::Video | Class::Convert | Class::Address | Class::Control => false,
             Class::Barrier | Class::Warp | Class::Fence | Class::Misc | Class::Texture | Class::Surface => false,
-            Class::Matrix | Class::Async | Class::Cluster => false,
+            Class::Matrix | Class::Async | Class::Mbarrier | Class::Cluster | Class::Multimem => false,
         };
         if !takes || form.opcode == Opcode::Mov && matches!(data.operands.get(1), Some(Operand::Vector(_))) {
             return;

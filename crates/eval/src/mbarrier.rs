@@ -1,0 +1,254 @@
+//! The mbarrier object, and what instructions make of it (manual: "mbarrier").
+//!
+//! An mbarrier lives in 64 bits of shared memory that no instruction but its own may touch, so their layout is the executor's. It counts
+//! phases: a phase is complete when no arrival is pending and no byte is outstanding, and then the next one begins at once, with as many
+//! pending arrivals as are expected.
+//!
+//! | bits | what |
+//! | --- | --- |
+//! | 0 to 19 | arrivals that the current phase still waits for |
+//! | 20 to 39 | arrivals that each later phase waits for |
+//! | 40 to 60 | the tx-count: bytes that the current phase still waits for, in two's complement |
+//! | 61, 62 | the number of the current phase, modulo four |
+//! | 63 | set as long as the object is alive, so that memory of zeros is none |
+//!
+//! The state that an arrival gives is the object as it was before. Each function takes the object and gives the one behind it, so that an
+//! executor can exchange the two in one step.
+
+use std::fmt;
+
+/// Most arrivals, and most bytes, that a phase can wait for.
+pub const MOST: u32 = (1 << 20) - 1;
+
+const EXPECTED: u32 = 20;
+const BYTES: u32 = 40;
+const PHASE: u32 = 61;
+const ALIVE: u64 = 1 << 63;
+
+/// An mbarrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mbarrier {
+    pending: u32,
+    expected: u32,
+    bytes: i32,
+    phase: u8,
+}
+
+/// An mbarrier behind an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The object.
+    pub object: Mbarrier,
+    /// Whether the instruction completed the phase.
+    pub completed: bool,
+}
+
+/// A use of an mbarrier that its rules forbid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misuse {
+    /// The memory holds no mbarrier: it was never made, or its life was ended.
+    NotAlive,
+    /// A number of arrivals outside of 1 to [`MOST`].
+    Count(u32),
+    /// More arrivals than the phase waits for.
+    TooMany {
+        /// How many came.
+        count: u32,
+        /// How many were pending.
+        pending: u32,
+    },
+    /// More arrivals dropped than are expected.
+    DroppedTooMany {
+        /// How many were dropped.
+        count: u32,
+        /// How many were expected.
+        expected: u32,
+    },
+    /// The last arrival of a phase was made with `.noComplete`.
+    Completes,
+    /// A number of bytes, or the sum of those outstanding, beyond [`MOST`].
+    Bytes(i64),
+    /// A state from before the last phase but one.
+    Stale,
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Misuse::NotAlive => write!(f, "there is no mbarrier here: none was initialised, or it was invalidated"),
+            Misuse::Count(count) => write!(f, "an mbarrier counts 1 to {MOST} arrivals, not {count}"),
+            Misuse::TooMany { count, pending } => {
+                write!(f, "an arrival that counts for {count} at an mbarrier whose phase waits for {pending} more")
+            }
+            Misuse::DroppedTooMany { count, expected } => {
+                write!(f, "an arrival that drops {count} from an mbarrier that expects {expected}")
+            }
+            Misuse::Completes => write!(f, "an arrival with `.noComplete` completes the phase of the mbarrier"),
+            Misuse::Bytes(bytes) => write!(f, "an mbarrier counts at most {MOST} bytes either way, not {bytes}"),
+            Misuse::Stale => write!(f, "the state is from a phase of the mbarrier before the last one"),
+        }
+    }
+}
+
+impl std::error::Error for Misuse {}
+
+fn counted(count: u32) -> Result<u32, Misuse> {
+    if (1..=MOST).contains(&count) { Ok(count) } else { Err(Misuse::Count(count)) }
+}
+
+impl Mbarrier {
+    /// A new one, whose phases wait for so many arrivals.
+    pub fn new(count: u32) -> Result<Mbarrier, Misuse> {
+        let expected = counted(count)?;
+        Ok(Mbarrier { pending: expected, expected, bytes: 0, phase: 0 })
+    }
+
+    /// The one that memory holds.
+    pub fn from_bits(bits: u64) -> Result<Mbarrier, Misuse> {
+        if bits & ALIVE == 0 {
+            return Err(Misuse::NotAlive);
+        }
+        Ok(Mbarrier {
+            pending: bits as u32 & MOST,
+            expected: (bits >> EXPECTED) as u32 & MOST,
+            bytes: crate::sign_extend(bits >> BYTES, 21) as i32,
+            phase: (bits >> PHASE) as u8 & 3,
+        })
+    }
+
+    /// What memory holds of it; an arrival gives this as its state.
+    pub fn bits(self) -> u64 {
+        let bytes = crate::truncate(self.bytes as u64, 21);
+        u64::from(self.pending) | u64::from(self.expected) << EXPECTED | bytes << BYTES | u64::from(self.phase) << PHASE | ALIVE
+    }
+
+    /// `mbarrier.pending_count` of a state.
+    pub fn pending_count(state: u64) -> u32 {
+        state as u32 & MOST
+    }
+
+    fn settled(mut self) -> Step {
+        let completed = self.pending == 0 && self.bytes == 0;
+        if completed {
+            self.pending = self.expected;
+            self.phase = (self.phase + 1) & 3;
+        }
+        Step { object: self, completed }
+    }
+
+    fn with_bytes(mut self, more: i64) -> Result<Mbarrier, Misuse> {
+        let bytes = i64::from(self.bytes) + more;
+        if more.unsigned_abs() > u64::from(MOST) || bytes.unsigned_abs() > u64::from(MOST) {
+            return Err(Misuse::Bytes(bytes));
+        }
+        self.bytes = bytes as i32;
+        Ok(self)
+    }
+
+    /// `mbarrier.expect_tx`: the phase waits for so many bytes more.
+    pub fn expect(self, bytes: u32) -> Result<Step, Misuse> {
+        Ok(self.with_bytes(i64::from(bytes))?.settled())
+    }
+
+    /// `mbarrier.complete_tx`: so many bytes have come.
+    pub fn complete(self, bytes: u32) -> Result<Step, Misuse> {
+        Ok(self.with_bytes(-i64::from(bytes))?.settled())
+    }
+
+    /// An arrival that counts for several, once the phase waits for `bytes` more; with `drop`, later phases wait for so many fewer.
+    pub fn arrive(self, count: u32, bytes: u32, drop: bool) -> Result<Step, Misuse> {
+        let count = counted(count)?;
+        let mut object = self.with_bytes(i64::from(bytes))?;
+        let too_many = Misuse::TooMany { count, pending: self.pending };
+        object.pending = self.pending.checked_sub(count).ok_or(too_many)?;
+        if drop {
+            let too_many = Misuse::DroppedTooMany { count, expected: self.expected };
+            object.expected = self.expected.checked_sub(count).ok_or(too_many)?;
+        }
+        Ok(object.settled())
+    }
+
+    /// An arrival with `.noComplete`, which must not be the last of its phase.
+    pub fn arrive_without_completing(self, count: u32, drop: bool) -> Result<Step, Misuse> {
+        let step = self.arrive(count, 0, drop)?;
+        if step.completed { Err(Misuse::Completes) } else { Ok(step) }
+    }
+
+    /// Whether the phase that a state is from is complete. It must be the current one or the one before.
+    pub fn is_complete(self, state: u64) -> Result<bool, Misuse> {
+        match self.phase.wrapping_sub(Mbarrier::from_bits(state)?.phase) & 3 {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(Misuse::Stale),
+        }
+    }
+
+    /// The same for the phase of this parity, the first one being even: the current one, or else the one before.
+    pub fn is_complete_parity(self, parity: u32) -> bool {
+        u32::from(self.phase) & 1 != parity & 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phase_is_complete_when_all_have_arrived() {
+        let mut barrier = Mbarrier::new(3).unwrap();
+        for phase in 0..9u32 {
+            let state = barrier.bits();
+            assert_eq!(Mbarrier::from_bits(state), Ok(barrier));
+            for arrival in 0..3 {
+                assert_eq!(barrier.is_complete(state), Ok(false), "phase {phase}");
+                assert!(!barrier.is_complete_parity(phase), "phase {phase}");
+                assert_eq!(Mbarrier::pending_count(barrier.bits()), 3 - arrival);
+                let step = barrier.arrive(1, 0, false).unwrap();
+                assert_eq!(step.completed, arrival == 2);
+                barrier = step.object;
+            }
+            assert_eq!(barrier.is_complete(state), Ok(true));
+            assert!(barrier.is_complete_parity(phase));
+        }
+    }
+
+    #[test]
+    fn bytes_count_either_way() {
+        let barrier = Mbarrier::new(1).unwrap();
+        // They may come before they are expected.
+        let early = barrier.complete(64).unwrap();
+        assert_eq!(Mbarrier::from_bits(early.object.bits()), Ok(early.object));
+        let arrived = early.object.arrive(1, 0, false).unwrap();
+        assert!(!arrived.completed);
+        assert!(arrived.object.expect(64).unwrap().completed);
+        let expecting = barrier.arrive(1, MOST, false).unwrap();
+        assert!(!expecting.completed);
+        assert_eq!(expecting.object.expect(1), Err(Misuse::Bytes(i64::from(MOST) + 1)));
+        assert!(expecting.object.complete(MOST).unwrap().completed);
+        assert_eq!(barrier.expect(MOST + 1), Err(Misuse::Bytes(i64::from(MOST) + 1)));
+    }
+
+    #[test]
+    fn whoever_drops_out_is_no_longer_expected() {
+        let step = Mbarrier::new(MOST).unwrap().arrive(MOST - 2, 0, true).unwrap();
+        assert_eq!(Mbarrier::pending_count(step.object.bits()), 2);
+        let next = step.object.arrive(2, 0, false).unwrap();
+        assert!(next.completed);
+        assert_eq!(Mbarrier::pending_count(next.object.bits()), 2);
+    }
+
+    #[test]
+    fn misuse_is_told() {
+        assert_eq!(Mbarrier::from_bits(0), Err(Misuse::NotAlive));
+        assert_eq!(Mbarrier::new(0), Err(Misuse::Count(0)));
+        assert_eq!(Mbarrier::new(MOST + 1), Err(Misuse::Count(MOST + 1)));
+        let barrier = Mbarrier::new(2).unwrap();
+        assert_eq!(barrier.arrive(3, 0, false), Err(Misuse::TooMany { count: 3, pending: 2 }));
+        assert_eq!(barrier.arrive_without_completing(2, false), Err(Misuse::Completes));
+        let old = barrier.bits();
+        let again = barrier.arrive(2, 0, false).unwrap().object.arrive(2, 0, false).unwrap().object;
+        assert_eq!(again.is_complete(old), Err(Misuse::Stale));
+        let leaving = barrier.arrive(1, 0, true).unwrap().object.arrive(1, 0, false).unwrap().object;
+        assert_eq!(leaving.arrive(1, 0, true).unwrap().object.arrive(1, 0, true), Err(Misuse::TooMany { count: 1, pending: 0 }));
+    }
+}

@@ -1,0 +1,157 @@
+//! Clusters of blocks (manual: "barrier.cluster", "mapa", "getctarank", "st.async", "red.async", "st.bulk").
+//!
+//! Asynchronous operations are done at once: nothing says how long they may take.
+
+use super::{Engine, Next, Stop};
+use crate::cta::{Cta, Site, Wait};
+use crate::memory::{CLUSTER_STRIDE, SHARED_BASE};
+use crate::watch::{Kind, Meeting, Watch};
+use broadloom_device::FaultKind;
+use broadloom_ptx::{Modifier, Space};
+
+impl<W: Watch> Engine<'_, W> {
+    /// `barrier.cluster.arrive`
+    pub(super) fn arrive_at_cluster(&mut self, cta: &mut Cta, site: Site<'_>) -> Result<Next, Stop> {
+        let (op, index) = (site.op, site.thread);
+        if cta.threads[index].arrived.is_some() {
+            let message = "the thread has arrived at the barrier of the cluster and not waited since".to_owned();
+            return Err(self.fault(cta, site, FaultKind::BadBarrier, None, message));
+        }
+        cta.threads[index].arrived = Some(self.cluster.phase);
+        self.cluster.arrived += 1;
+        self.events += 1;
+        if !op.has(Modifier::Relaxed) {
+            self.watch.arrive_at(cta, index, Meeting::Cluster(self.cluster.number()));
+        }
+        self.complete_cluster_barrier();
+        Ok(Next::Step)
+    }
+
+    /// `barrier.cluster.wait`
+    pub(super) fn wait_for_cluster(&mut self, cta: &mut Cta, site: Site<'_>) -> Result<Next, Stop> {
+        let thread = &mut cta.threads[site.thread];
+        match thread.arrived {
+            None => {
+                let message = "the thread waits at the barrier of the cluster and has not arrived".to_owned();
+                Err(self.fault(cta, site, FaultKind::BadBarrier, None, message))
+            }
+            Some(phase) if phase < self.cluster.phase => {
+                thread.arrived = None;
+                self.watch.learn_from(cta, site.thread, Meeting::Cluster(self.cluster.number()));
+                Ok(Next::Step)
+            }
+            Some(_) => {
+                thread.wait = Wait::Cluster;
+                cta.parked += 1;
+                Ok(Next::Stop)
+            }
+        }
+    }
+
+    /// The barrier is complete when every thread of the cluster that has not ended has arrived.
+    fn complete_cluster_barrier(&mut self) {
+        let cluster = &mut self.cluster;
+        if cluster.arrived > 0 && cluster.arrived >= cluster.alive {
+            cluster.phase += 1;
+            cluster.arrived = 0;
+            let number = cluster.number();
+            self.watch.complete(Meeting::Cluster(number));
+        }
+    }
+
+    /// A thread has ended.
+    pub(super) fn leave_cluster(&mut self, arrived: Option<u64>, block_ended: bool) {
+        self.events += 1;
+        let cluster = &mut self.cluster;
+        cluster.alive -= 1;
+        if arrived == Some(cluster.phase) {
+            cluster.arrived -= 1;
+        }
+        if block_ended && let Some(peer) = cluster.peers.get_mut(cluster.rank as usize) {
+            peer.ended = true;
+        }
+        self.complete_cluster_barrier();
+    }
+
+    /// Threads that wait for an mbarrier or for their cluster look again.
+    pub(crate) fn wake(&self, cta: &mut Cta) {
+        if std::mem::take(&mut cta.parked) == 0 {
+            return;
+        }
+        for thread in &mut cta.threads {
+            match thread.wait {
+                Wait::Mbarrier => {
+                    thread.wait = Wait::Nothing;
+                    thread.asked = true;
+                }
+                Wait::Cluster if thread.arrived.is_some_and(|phase| phase < self.cluster.phase) => thread.wait = Wait::Nothing,
+                Wait::Cluster => cta.parked += 1,
+                Wait::Nothing | Wait::Barrier(_) | Wait::Lanes(_) | Wait::Convergence | Wait::Exited => {}
+            }
+        }
+    }
+
+    /// `mapa`: in a cluster of one, an address leads where it led before.
+    pub(super) fn map_address(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
+        let op = site.op;
+        let address = self.read(cta, site, registers, &op.reads[0]);
+        let rank = self.read(cta, site, registers, &op.reads[1]) & 0xffff_ffff;
+        let blocks = u64::from(self.cluster.blocks());
+        if rank >= blocks {
+            let message = format!("rank {rank} in a cluster of {blocks} blocks");
+            self.complain(cta, site, FaultKind::OutOfBounds, Space::Shared, Some(address), message)?;
+        }
+        let base = if op.space == Space::Shared { 0 } else { SHARED_BASE };
+        let offset = address.wrapping_sub(base) % CLUSTER_STRIDE;
+        let mapped = if blocks == 1 { address } else { base + (rank + 1) * CLUSTER_STRIDE + offset };
+        self.write(cta, site.thread, registers, &op.writes[0], mapped);
+        Ok(Next::Step)
+    }
+
+    /// `getctarank`
+    pub(super) fn rank_of_address(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
+        let op = site.op;
+        let address = self.read(cta, site, registers, &op.reads[0]);
+        let base = if op.space == Space::Shared { 0 } else { SHARED_BASE };
+        let rank = match address.wrapping_sub(base) / CLUSTER_STRIDE {
+            0 => u64::from(self.cluster.rank),
+            window => window - 1,
+        };
+        self.write(cta, site.thread, registers, &op.writes[0], rank);
+        Ok(Next::Step)
+    }
+
+    /// `st.async` and `red.async`: the access itself, and then the mbarrier that waits for its bytes, if there is one.
+    pub(super) fn access_async(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize, reduces: bool) -> Result<Next, Stop> {
+        let op = site.op;
+        let count = match &op.reads[1] {
+            crate::op::Arg::Vector(list) => list.len() as u32,
+            _ => 1,
+        };
+        let next = if reduces { self.atomic(cta, site, registers)? } else { self.store(cta, site, registers)? };
+        if let Some(mbarrier) = op.reads.get(2) {
+            let address = self.read(cta, site, registers, mbarrier);
+            self.bytes_came(cta, site, address, count * op.ty.bytes())?;
+        }
+        Ok(next)
+    }
+
+    /// `st.bulk`: zeros, eight bytes at a time.
+    pub(super) fn store_bulk(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<Next, Stop> {
+        let op = site.op;
+        let address = self.read(cta, site, registers, &op.reads[0]);
+        let bytes = self.read(cta, site, registers, &op.reads[1]);
+        if !bytes.is_multiple_of(8) {
+            let message = format!("{bytes} bytes are not a multiple of 8");
+            self.complain(cta, site, FaultKind::Misaligned, op.space, Some(address), message)?;
+        }
+        for offset in (0..bytes & !7).step_by(8) {
+            match self.approach(cta, site, address.wrapping_add(offset), 8, 8, Kind::Write)? {
+                Some(place) => self.store_bytes(cta, site.thread, place, &[0; 8]),
+                // Told once; the rest lies behind it.
+                None => break,
+            }
+        }
+        Ok(Next::Step)
+    }
+}

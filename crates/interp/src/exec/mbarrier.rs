@@ -1,0 +1,195 @@
+//! Barriers in shared memory (manual: "Parallel Synchronization and Communication Instructions: mbarrier").
+//!
+//! A thread that asks for a phase which is not complete lets the others run first; then it asks once more, and has its answer. So
+//! threads that ask in a loop do not keep those waiting who could complete the phase.
+
+use super::access::{self, Place};
+use super::{Engine, Next, Stop};
+use crate::cta::{Cta, Site, Wait};
+use crate::op::{Arg, Counting};
+use crate::watch::{Kind, Meeting, Order, Scope, Watch};
+use broadloom_device::FaultKind;
+use broadloom_eval::mbarrier::{Mbarrier, Misuse, Step};
+use broadloom_ptx::{Modifier, Space};
+
+impl<W: Watch> Engine<'_, W> {
+    pub(super) fn mbarrier(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize, what: Counting) -> Result<Next, Stop> {
+        let (op, index) = (site.op, site.thread);
+        let address = self.read(cta, site, registers, &op.reads[0]);
+        let operand = |engine: &mut Self, cta: &Cta| match op.reads.get(1) {
+            Some(arg) if *arg != Arg::Sink => Some(engine.read(cta, site, registers, arg)),
+            _ => None,
+        };
+        let second = operand(self, cta);
+        let count = second.unwrap_or(1) as u32;
+        match what {
+            Counting::Init => {
+                let made = Mbarrier::new(count).map(Mbarrier::bits);
+                self.replace_mbarrier(cta, site, address, made)?;
+            }
+            Counting::Invalidate => {
+                if self.mbarrier_at(cta, site, address, Kind::Atomic)?.is_some() {
+                    self.replace_mbarrier(cta, site, address, Ok(0))?;
+                }
+            }
+            Counting::ExpectTx => {
+                self.count(cta, site, address, false, |barrier| barrier.expect(count))?;
+            }
+            Counting::CompleteTx => {
+                self.count(cta, site, address, false, |barrier| barrier.complete(count))?;
+            }
+            Counting::Arrive | Counting::ArriveAndDrop => {
+                let drop = what == Counting::ArriveAndDrop;
+                let releases = !op.has(Modifier::Relaxed);
+                let before = self.count(cta, site, address, releases, |barrier| {
+                    if op.has(Modifier::NoComplete) {
+                        barrier.arrive_without_completing(count, drop)
+                    } else if op.has(Modifier::ExpectTx) {
+                        barrier.arrive(1, count, drop)
+                    } else {
+                        barrier.arrive(count, 0, drop)
+                    }
+                })?;
+                if let Some(place) = op.writes.first() {
+                    self.write(cta, index, registers, place, before);
+                }
+            }
+            Counting::Wait => {
+                let complete = match self.mbarrier_at(cta, site, address, Kind::Read)? {
+                    // Told; whoever waits goes on.
+                    None => true,
+                    Some((place, barrier)) => {
+                        let state = second.unwrap_or(0);
+                        let answer = match op.has(Modifier::Parity) {
+                            true => Ok(barrier.is_complete_parity(state as u32)),
+                            false => barrier.is_complete(state),
+                        };
+                        let complete = match answer {
+                            Ok(complete) => complete,
+                            Err(misuse) => {
+                                self.misuse(cta, site, address, misuse)?;
+                                true
+                            }
+                        };
+                        let asked = std::mem::take(&mut cta.threads[index].asked);
+                        if !complete && !asked {
+                            cta.threads[index].wait = Wait::Mbarrier;
+                            cta.parked += 1;
+                            return Ok(Next::Stop);
+                        }
+                        if complete && !op.has(Modifier::Relaxed) {
+                            let meeting = self.meeting(cta, place);
+                            self.watch.learn_from(cta, index, meeting);
+                        }
+                        complete
+                    }
+                };
+                if let Some(place) = op.writes.first() {
+                    self.write(cta, index, registers, place, u64::from(complete));
+                }
+            }
+        }
+        Ok(Next::Step)
+    }
+
+    /// Bytes that an asynchronous operation has brought, told to the mbarrier that waits for them.
+    pub(super) fn bytes_came(&mut self, cta: &mut Cta, site: Site<'_>, address: u64, bytes: u32) -> Result<(), Stop> {
+        self.count(cta, site, address, true, |barrier| barrier.complete(bytes)).map(drop)
+    }
+
+    /// Where an mbarrier is, and what it is; `None` when there is none, which has been told then.
+    fn mbarrier_at(
+        &mut self,
+        cta: &mut Cta,
+        site: Site<'_>,
+        address: u64,
+        kind: Kind,
+    ) -> Result<Option<(Place, Mbarrier)>, Stop> {
+        let Some(place) = self.approach_mbarrier(cta, site, address, kind, Order::Relaxed)? else { return Ok(None) };
+        let mut bytes = [0; 8];
+        self.load_bytes(cta, site.thread, place, &mut bytes);
+        match Mbarrier::from_bits(u64::from_le_bytes(bytes)) {
+            Ok(barrier) => {
+                self.watch.visit(cta, site, self.meeting(cta, place));
+                Ok(Some((place, barrier)))
+            }
+            Err(misuse) => self.misuse(cta, site, address, misuse).map(|()| None),
+        }
+    }
+
+    fn approach_mbarrier(
+        &mut self,
+        cta: &Cta,
+        site: Site<'_>,
+        address: u64,
+        kind: Kind,
+        order: Order,
+    ) -> Result<Option<Place>, Stop> {
+        let space = site.op.space;
+        let place = self.place(space, access::reaches_cluster(site.op), address);
+        if !matches!(place, Ok(Place::Shared(_) | Place::Peer { .. })) {
+            let message = format!("{address:#x} is not in shared memory, where mbarriers live");
+            self.complain(cta, site, FaultKind::WrongSpace, space, Some(address), message)?;
+            return Ok(None);
+        }
+        // The object itself is changed in one step for everyone who can reach it.
+        self.approach_ordered(cta, site, address, (8, 8), kind, (order, Scope::Gpu))
+    }
+
+    /// Puts an mbarrier, or none, into memory.
+    fn replace_mbarrier(&mut self, cta: &mut Cta, site: Site<'_>, address: u64, bits: Result<u64, Misuse>) -> Result<(), Stop> {
+        let bits = match bits {
+            Ok(bits) => bits,
+            Err(misuse) => return self.misuse(cta, site, address, misuse),
+        };
+        if let Some(place) = self.approach_mbarrier(cta, site, address, Kind::Write, Order::Weak)? {
+            self.store_bytes(cta, site.thread, place, &bits.to_le_bytes());
+            let meeting = self.meeting(cta, place);
+            self.watch.renew(cta, site, meeting);
+            self.events += 1;
+        }
+        Ok(())
+    }
+
+    /// Counts something at an mbarrier; gives the state before.
+    fn count(
+        &mut self,
+        cta: &mut Cta,
+        site: Site<'_>,
+        address: u64,
+        releases: bool,
+        step: impl FnOnce(Mbarrier) -> Result<Step, Misuse>,
+    ) -> Result<u64, Stop> {
+        let Some((place, barrier)) = self.mbarrier_at(cta, site, address, Kind::Atomic)? else { return Ok(0) };
+        let Step { object, completed } = match step(barrier) {
+            Ok(step) => step,
+            Err(misuse) => return self.misuse(cta, site, address, misuse).map(|()| barrier.bits()),
+        };
+        self.store_bytes(cta, site.thread, place, &object.bits().to_le_bytes());
+        self.events += 1;
+        let meeting = self.meeting(cta, place);
+        if releases {
+            self.watch.arrive_at(cta, site.thread, meeting);
+        }
+        if completed {
+            self.watch.complete(meeting);
+        }
+        Ok(barrier.bits())
+    }
+
+    fn meeting(&self, cta: &Cta, place: Place) -> Meeting {
+        match place {
+            Place::Peer { rank, offset } => {
+                let number = self.cluster.peers.get(rank as usize).map_or(cta.number, |peer| peer.number);
+                Meeting::Mbarrier { block: number, offset }
+            }
+            Place::Shared(offset) | Place::Local(offset) | Place::Param(offset) | Place::Device(offset) => {
+                Meeting::Mbarrier { block: cta.number, offset }
+            }
+        }
+    }
+
+    fn misuse(&mut self, cta: &Cta, site: Site<'_>, address: u64, misuse: Misuse) -> Result<(), Stop> {
+        self.complain(cta, site, FaultKind::BadBarrier, Space::Shared, Some(address), misuse.to_string())
+    }
+}
