@@ -9,6 +9,22 @@ use super::llvm::{IntPred, Ordering, RealPred, Rmw, Ty, Val};
 use super::memory::Reach;
 use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Space, Type, TypeKind};
 
+/// A lane by its number: known now, or when the code runs.
+#[derive(Clone, Copy)]
+pub(crate) enum Lane {
+    Fixed(u32),
+    Number(Val),
+}
+
+/// A value whose lanes can be picked one by one.
+#[derive(Clone, Copy)]
+pub(crate) enum Spilled {
+    /// The same in all lanes.
+    Same(Val),
+    /// On the stack.
+    Stack { place: Val, element: Ty, whole: Val },
+}
+
 /// What an atomic does with the old value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Update {
@@ -54,7 +70,7 @@ impl Emitter<'_> {
         let operands: Vec<&Operand> = reads.take(if update == Update::Cas { 2 } else { 1 }).collect();
         let result = if keeps { inst.operands.first().cloned() } else { None };
         let wanted = match &result {
-            Some(Operand::Reg(_)) => true,
+            Some(Operand::Reg(reg)) => self.is_used(*reg),
             Some(Operand::Vector(_)) => true,
             _ => false,
         };
@@ -65,21 +81,36 @@ impl Emitter<'_> {
         }
         if !wanted && self.combine(inst, update, ty, &reach, operands[0])? {
             self.ir.compiler_fence();
+            if let Some(result) = result {
+                let nothing = self.constant(0, bits_type(ty), true);
+                self.assign(&result, bits_type(ty), nothing)?;
+            }
             return Ok(());
         }
         let values: Vec<Val> =
             operands.iter().map(|operand| self.fetch(operand, bits_type(ty), self.lanes.is_none())).collect::<Emitted<_>>()?;
-        let pointers = self.pointers(&reach);
+        let values: Vec<Spilled> = values.into_iter().map(|value| self.spill(value)).collect();
+        let pointers = self.spill(self.addresses(&reach));
         let active = self.active(inst)?;
-        let old = self.each_lane(active, ty, wanted, |emitter, lane| {
-            let pointer = emitter.lane_of(pointers, lane);
+        let act = |emitter: &Self, lane: Lane| {
+            let pointer = emitter.ir.as_pointer(emitter.lane_of(pointers, lane));
             let values: Vec<Val> = values.iter().map(|value| emitter.lane_of(*value, lane)).collect();
             emitter.update(update, ty, pointer, &values, shared)
-        });
+        };
+        let old = if shared && !wanted {
+            self.each_lane_in_a_row(active, ty, act);
+            None
+        } else {
+            self.each_lane(active, ty, wanted, act)
+        };
         self.ir.compiler_fence();
         match (result, old) {
             (Some(result), Some(old)) => self.assign(&result, bits_type(ty), old),
-            _ => Ok(()),
+            (Some(result), None) => {
+                let nothing = self.constant(0, bits_type(ty), true);
+                self.assign(&result, bits_type(ty), nothing)
+            }
+            (None, _) => Ok(()),
         }
     }
 
@@ -99,14 +130,14 @@ impl Emitter<'_> {
             Some(Operand::Vector(places)) => places.to_vec(),
             _ => vec![],
         };
-        let pointers = self.pointers(reach);
+        let addresses = self.addresses(reach);
         for (index, element) in elements.iter().enumerate() {
-            let offset = self.ir.constant(self.ir.int(64), index as u64 * u64::from(ty.bytes()));
-            let pointers = self.ir.offset(pointers, offset);
-            let value = self.fetch(element, bits_type(ty), self.lanes.is_none())?;
+            let offset = self.ir.constant(self.ir.type_of(addresses), index as u64 * u64::from(ty.bytes()));
+            let pointers = self.spill(self.ir.add(addresses, offset));
+            let value = self.spill(self.fetch(element, bits_type(ty), self.lanes.is_none())?);
             let active = self.active(inst)?;
             let old = self.each_lane(active, ty, !places.is_empty(), |emitter, lane| {
-                let pointer = emitter.lane_of(pointers, lane);
+                let pointer = emitter.ir.as_pointer(emitter.lane_of(pointers, lane));
                 let value = emitter.lane_of(value, lane);
                 emitter.update(update, ty, pointer, &[value], shared)
             });
@@ -117,26 +148,49 @@ impl Emitter<'_> {
         Ok(())
     }
 
+    /// Values of all lanes put where single lanes can be picked by number.
+    pub(crate) fn spill(&self, value: Val) -> Spilled {
+        let ir = self.ir;
+        match ir.lanes(value) {
+            None => Spilled::Same(value),
+            Some(_) => {
+                let ty = ir.type_of(value);
+                let place = ir.stack(ty, 64);
+                ir.store(value, place, 64);
+                Spilled::Stack { place, element: ir.element(ty), whole: value }
+            }
+        }
+    }
+
     /// The value of a lane.
-    pub(crate) fn lane_of(&self, value: Val, lane: Val) -> Val {
-        if self.ir.lanes(value).is_some() { self.ir.extract(value, lane) } else { value }
+    pub(crate) fn lane_of(&self, value: Spilled, lane: Lane) -> Val {
+        let ir = self.ir;
+        match (value, lane) {
+            (Spilled::Same(value), _) => value,
+            (Spilled::Stack { place, element, .. }, Lane::Number(lane)) => {
+                let bytes = u64::from(ir.bits(element).div_ceil(8));
+                let offset = ir.mul(ir.zext(lane, ir.int(64)), ir.constant(ir.int(64), bytes));
+                ir.load(element, ir.offset(place, offset), bytes as u32)
+            }
+            (Spilled::Stack { whole, .. }, Lane::Fixed(lane)) => ir.extract_at(whole, lane),
+        }
     }
 
     /// Does something for each active lane, lowest first; the results, when wanted, are integers of the type's width.
-    pub(crate) fn each_lane(&self, active: Val, ty: Type, wanted: bool, act: impl FnOnce(&Self, Val) -> Val) -> Option<Val> {
+    pub(crate) fn each_lane(&self, active: Val, ty: Type, wanted: bool, act: impl Fn(&Self, Lane) -> Val) -> Option<Val> {
         let ir = self.ir;
         let i32 = ir.int(32);
         let element = ir.int(ty.bits());
         let Some(lanes) = self.lanes else {
             // One lane: a branch around, when it has a guard.
             if ir.as_constant(active) == Some(1) {
-                let value = act(self, ir.constant(i32, 0));
+                let value = act(self, Lane::Fixed(0));
                 return wanted.then_some(value);
             }
             let (start, act_in, after) = (ir.here(), ir.block("act"), ir.block("acted"));
             ir.branch_if(active, act_in, after);
             ir.go_on_in(act_in);
-            let value = act(self, ir.constant(i32, 0));
+            let value = act(self, Lane::Fixed(0));
             let end = ir.here();
             ir.branch(after);
             ir.go_on_in(after);
@@ -148,27 +202,55 @@ impl Emitter<'_> {
             });
         };
         let all = ir.vector(element, lanes);
+        let bytes = u64::from(ty.bytes());
+        let results = wanted.then(|| {
+            let place = ir.stack(all, 64);
+            ir.store(ir.zero(all), place, 64);
+            place
+        });
         let mask = self.as_mask(active);
         let (start, head, body, after) = (ir.here(), ir.block("lanes"), ir.block("lane"), ir.block("after"));
         ir.branch(head);
         ir.go_on_in(head);
         let left = ir.phi(i32);
-        let olds = ir.phi(all);
+        ir.incoming(left, mask, start);
         let more = ir.icmp(IntPred::LLVMIntNE, left, ir.constant(i32, 0));
         ir.branch_if(more, body, after);
         ir.go_on_in(body);
         let lane = ir.intrinsic("llvm.cttz", &[i32], &[left, ir.constant(ir.int(1), 1)]);
-        let value = act(self, lane);
-        let next = if wanted { ir.insert(olds, value, lane) } else { olds };
+        let value = act(self, Lane::Number(lane));
+        if let Some(place) = results {
+            let offset = ir.mul(ir.zext(lane, ir.int(64)), ir.constant(ir.int(64), bytes));
+            ir.store(value, ir.offset(place, offset), bytes as u32);
+        }
         let rest = ir.and(left, ir.sub(left, ir.constant(i32, 1)));
-        let end = ir.here();
+        ir.incoming(left, rest, ir.here());
         ir.branch(head);
-        ir.incoming(left, mask, start);
-        ir.incoming(left, rest, end);
-        ir.incoming(olds, ir.zero(all), start);
-        ir.incoming(olds, next, end);
         ir.go_on_in(after);
-        wanted.then_some(olds)
+        results.map(|place| ir.load(all, place, 64))
+    }
+
+    /// Does something for each active lane, lowest first, in a row without a loop when all are active.
+    fn each_lane_in_a_row(&self, active: Val, ty: Type, act: impl Fn(&Self, Lane) -> Val) {
+        let ir = self.ir;
+        let Some(lanes) = self.lanes else {
+            self.each_lane(active, ty, false, act);
+            return;
+        };
+        let i32 = ir.int(32);
+        let mask = self.as_mask(active);
+        let full = ir.icmp(IntPred::LLVMIntEQ, mask, ir.constant(i32, 0xffff_ffff));
+        let (row, some, done) = (ir.block("row"), ir.block("some"), ir.block("done"));
+        ir.branch_if(full, row, some);
+        ir.go_on_in(row);
+        for lane in 0..lanes {
+            act(self, Lane::Fixed(lane));
+        }
+        ir.branch(done);
+        ir.go_on_in(some);
+        self.each_lane(active, ty, false, act);
+        ir.branch(done);
+        ir.go_on_in(done);
     }
 
     /// One operation for all lanes, where order does not matter and all go to one place; whether it could be done so.

@@ -68,6 +68,7 @@ pub(crate) struct Emitter<'e> {
     pub(crate) exchanges: u32,
     labels: SecondaryMap<Block, Option<Label>>,
     definitions: SecondaryMap<Reg, Option<Inst>>,
+    used: SecondaryMap<Reg, bool>,
 }
 
 /// What an emitter starts from.
@@ -145,10 +146,19 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
         callees: input.callees,
         labels: SecondaryMap::new(),
         definitions: SecondaryMap::new(),
+        used: SecondaryMap::new(),
     };
     for (inst, data) in input.function.instructions() {
         for reg in data.writes() {
             emitter.definitions[reg] = Some(inst);
+        }
+        for reg in data.reads() {
+            emitter.used[reg] = true;
+        }
+    }
+    for edge in input.function.blocks.values().flat_map(|block| &block.edges) {
+        for reg in &edge.args {
+            emitter.used[*reg] = true;
         }
     }
     if input.kind == Kind::Threads && input.layout.local_bytes > 0 {
@@ -430,6 +440,11 @@ impl<'e> Emitter<'e> {
     /// The instruction that writes a register; `None` for parameters of blocks.
     pub(crate) fn definition(&self, reg: Reg) -> Option<&InstData> {
         self.definitions[reg].map(|inst| &self.function.insts[inst])
+    }
+
+    /// Whether anything reads a register.
+    pub(crate) fn is_used(&self, reg: Reg) -> bool {
+        self.used[reg]
     }
 
     pub(crate) fn is_noisy(&self, reg: Reg) -> bool {

@@ -173,6 +173,15 @@ impl Emitter<'_> {
         }
     }
 
+    /// The addresses of all lanes as integers; a scalar where they are equal.
+    pub(crate) fn addresses(&self, reach: &Reach) -> Val {
+        let i64 = self.ir.int(64);
+        match reach {
+            Reach::Uniform(pointer) => self.ir.ptrtoint(*pointer, i64),
+            Reach::Affine(..) | Reach::Grouped(..) | Reach::Any(_) => self.ir.ptrtoint(self.pointers(reach), i64),
+        }
+    }
+
     /// Whether others may change the memory at any time, so that the access must happen where it stands.
     pub(crate) fn is_ordered(inst: &InstData) -> bool {
         [Modifier::Volatile, Modifier::Relaxed, Modifier::Acquire, Modifier::Release, Modifier::Mmio]

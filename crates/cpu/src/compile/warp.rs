@@ -203,8 +203,9 @@ impl Emitter<'_> {
         let lanes = self.lanes.unwrap_or(1);
         let value = self.input(inst, 0)?;
         let active = self.active(inst)?;
+        let single = self.spill(value);
         let masks = self.each_lane(active, Type::B32, true, |emitter, lane| {
-            let mine = ir.splat(emitter.lane_of(value, lane), lanes);
+            let mine = ir.splat(emitter.lane_of(single, lane), lanes);
             let same = ir.icmp(IntPred::LLVMIntEQ, value, mine);
             emitter.as_mask(ir.and(same, active))
         });
@@ -247,6 +248,7 @@ impl Emitter<'_> {
         let lanes = self.lanes.unwrap_or(1);
         let total = match self.members(inst)? {
             Some(members) if ir.lanes(members).is_some() => {
+                let members = self.spill(members);
                 let totals = self.each_lane(active, Type::B32, true, |emitter, lane| {
                     let group = ir.and(active, emitter.from_mask(emitter.lane_of(members, lane)));
                     let total = emitter.reduced(inst, ty, value, group);
