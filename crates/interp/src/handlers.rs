@@ -124,7 +124,6 @@ pub(crate) fn handler(operation: &Operation) -> Handler {
         | Opcode::CreatepolicyRange
         | Opcode::CreatepolicyFractional
         | Opcode::CreatepolicyCvt
-        | Opcode::Nanosleep
         | Opcode::Pmevent
         | Opcode::Setmaxnreg
         | Opcode::Griddepcontrol
@@ -143,6 +142,7 @@ pub(crate) fn handler(operation: &Operation) -> Handler {
         Opcode::StAsync => Handler::Machine(Machine::StoreAsync),
         Opcode::RedAsync => Handler::Machine(Machine::ReduceAsync),
         Opcode::StBulk => Handler::Machine(Machine::StoreBulk),
+        Opcode::Nanosleep => Handler::Machine(Machine::Sleep),
         Opcode::Stacksave => Handler::Machine(Machine::SaveStack),
         Opcode::Stackrestore => Handler::Machine(Machine::RestoreStack),
         Opcode::Alloca => Handler::Machine(Machine::Allocate),

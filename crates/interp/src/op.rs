@@ -71,7 +71,9 @@ pub(crate) enum Machine {
     StoreBulk,
     /// `fence`, `membar`.
     Fence,
-    /// Hints that change nothing: `prefetch`, `nanosleep`, `pmevent`, …
+    /// `nanosleep`.
+    Sleep,
+    /// Hints that change nothing: `prefetch`, `pmevent`, …
     Nothing,
     /// `stacksave`.
     SaveStack,

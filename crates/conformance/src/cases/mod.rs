@@ -14,6 +14,7 @@ mod halves;
 mod integers;
 mod language;
 mod matrices;
+mod meetings;
 mod memory;
 mod numerics;
 mod packed;
@@ -50,6 +51,7 @@ suite! {
         switch_dispatch goto_machine device_assert device_trap clocks managed_variables device_malloc;
     memory: cache_hints dynamic_shared local_arrays type_punning inline_assembly generic_addresses;
     warps: shuffles votes matches cooperative_tiles cooperative_coalesced warp_transpose special_registers;
+    meetings: barrier_phases barrier_pipeline cluster_memory;
     barriers: named_barriers barrier_votes spin_lock producer_consumer acquire_release grid_barrier hash_table
         work_queue;
     atomics: atomics_int atomics_wide atomics_float atomics_shared histogram_shared histogram_global;

@@ -73,6 +73,7 @@ fn role(op: &Op, slot_in_frame: usize) -> Role {
             | Machine::Trap
             | Machine::Warp(_)
             | Machine::Fence
+            | Machine::Sleep
             | Machine::ClusterArrive
             | Machine::ClusterWait
             | Machine::MapAddress

@@ -333,8 +333,13 @@ impl<W: Watch> Engine<'_, W> {
                 self.watch.fence(cta, site, access::scope(op));
                 Ok(Next::Step)
             }
+            Machine::Sleep => {
+                // Whoever sleeps waits for something: the others have their turn now.
+                self.resume(cta, index);
+                cta.threads[index].spent = true;
+                Ok(Next::Stop)
+            }
             Machine::Nothing => {
-                // Whoever sleeps or hints lets others run.
                 for place in &op.writes {
                     self.write(cta, index, registers, place, 0);
                 }
