@@ -10,6 +10,7 @@ pub mod fold;
 pub mod from_ssa;
 pub mod hoist_statics;
 pub mod if_convert;
+pub mod linearise;
 pub mod lower_branches;
 pub mod lower_carry;
 mod names;
@@ -19,6 +20,7 @@ pub mod remove_dead;
 pub mod share;
 mod substitution;
 pub mod to_ssa;
+pub mod unify_exits;
 mod write;
 
 pub use facts::Facts;

@@ -9,15 +9,15 @@ use broadloom_diag::Sources;
 use broadloom_fuzzgen::{Config, run, survey};
 use broadloom_interp::{Interp, Options};
 use broadloom_ptx::{Func, Function, Module, Printer, Verified, parse, print, verify};
-use broadloom_transform::Facts;
 use broadloom_transform::pipeline::{BACK, Pass, STAGES, Verification, run_pass};
+use broadloom_transform::{Facts, check, linearise, unify_exits};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Takes a function through passes and back to registers; what is wrong as text.
 type Passes = fn(&Module, &mut Function) -> std::result::Result<(), String>;
 
-const PASSES: &[(&str, Passes)] = &[("ssa", ssa), ("pipeline", pipeline)];
+const PASSES: &[(&str, Passes)] = &[("ssa", ssa), ("pipeline", pipeline), ("linear", linear)];
 
 /// Through SSA form and back.
 fn ssa(module: &Module, function: &mut Function) -> std::result::Result<(), String> {
@@ -28,6 +28,20 @@ fn ssa(module: &Module, function: &mut Function) -> std::result::Result<(), Stri
 /// Through everything and back.
 fn pipeline(module: &Module, function: &mut Function) -> std::result::Result<(), String> {
     run_all(STAGES.iter().chain([&BACK]).flat_map(|stage| stage.passes), module, function)
+}
+
+/// Through everything and back, kernels in step, with every branch taken to be divergent; what cannot run in step stays as it is.
+fn linear(module: &Module, function: &mut Function) -> std::result::Result<(), String> {
+    run_all(STAGES.iter().flat_map(|stage| stage.passes), module, function)?;
+    if function.is_kernel {
+        unify_exits::run(module, function);
+        check(unify_exits::NAME, module, function).map_err(|broken| broken.to_string())?;
+        // A reason not to leaves the function as it was.
+        let _ = linearise::run(module, function, &|_| true, None);
+        check(linearise::NAME, module, function).map_err(|broken| broken.to_string())?;
+    }
+    let last = STAGES.last().into_iter().chain([&BACK]);
+    run_all(last.flat_map(|stage| stage.passes), module, function)
 }
 
 fn run_all<'p>(

@@ -1,0 +1,177 @@
+//! Whether those come together who must.
+//!
+//! A barrier waits for all threads of the block that have not ended, a warp operation for the lanes that it names. When a warp runs in
+//! step, all of its lanes come to a barrier at once, so none of them may have another barrier elsewhere before it.
+//!
+//! Only blocks count from which a barrier or warp operation can be reached: who goes to another block has none before it any more,
+//! and is out of the way of those that do (`if (i >= n) return;` before a barrier). In that graph, between a divergent branch and
+//! the block where its ways meet again, lanes are apart.
+//!
+//! There a warp operation is right if it names lanes that were found there: by `activemask`, `vote.ballot` or `match`.
+
+use super::Reason;
+use super::guard::{is_collective, members};
+use broadloom_analysis::Cfg;
+use broadloom_ptx::{Block, Class, Effects, Function, Inst, InstData, Modifier, Opcode, Operand, Reg};
+use cranelift_entity::SecondaryMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// Which barriers and warp operations not all come to who must.
+#[derive(Clone, Debug, Default)]
+pub struct Convergence {
+    /// One for each instruction that lanes may come to apart.
+    pub reasons: Vec<Reason>,
+}
+
+impl Convergence {
+    /// Whether all come together.
+    pub fn holds(&self) -> bool {
+        self.reasons.is_empty()
+    }
+}
+
+/// Whether all lanes that must come to each barrier and warp operation of a function in SSA form together, if they go apart at the
+/// branches that are divergent.
+pub fn barriers_are_convergent(function: &Function, cfg: &Cfg, is_divergent: &dyn Fn(Block) -> bool) -> Convergence {
+    let mut reasons = vec![];
+    let apart = apart(function, cfg, is_divergent);
+    let definitions = Definitions::new(function, cfg);
+    for block in cfg.order().iter().filter(|block| apart.contains(*block)) {
+        for inst in &function.blocks[*block].insts {
+            let data = &function.insts[*inst];
+            if let Some(text) = objection(data, &definitions) {
+                reasons.push(Reason::new(text, Some(*inst)));
+            }
+        }
+    }
+    Convergence { reasons }
+}
+
+/// What is wrong with an instruction to which lanes come apart.
+fn objection(data: &InstData, definitions: &Definitions<'_>) -> Option<String> {
+    if is_collective(data) {
+        return Some(format!("lanes may come apart to `{}`", data.mnemonic_text()));
+    }
+    let named = match &data.operands[members(data)?] {
+        Operand::Reg(reg) => definitions.were_found(*reg),
+        _ => false,
+    };
+    (!named).then(|| format!("`{}` may name lanes that are elsewhere", data.mnemonic_text()))
+}
+
+/// Whether somebody may have to come to an instruction together with others. A function that is called may hold such an
+/// instruction, if it is not one of those that come with the device.
+fn gathers(data: &InstData) -> bool {
+    is_collective(data) || members(data).is_some() || (data.class() == Some(Class::Warp) && data.effects().has(Effects::WARP))
+}
+
+/// The blocks to which lanes may come apart from others that have yet to come.
+fn apart(function: &Function, cfg: &Cfg, is_divergent: &dyn Fn(Block) -> bool) -> BTreeSet<Block> {
+    let holds = |block: &Block| function.blocks[*block].insts.iter().any(|inst| gathers(&function.insts[*inst]));
+    let mut relevant: HashSet<Block> = HashSet::new();
+    let mut work: Vec<Block> = cfg.order().iter().copied().filter(holds).collect();
+    while let Some(block) = work.pop() {
+        if relevant.insert(block) {
+            work.extend(cfg.predecessors(block));
+        }
+    }
+    let nodes: Vec<Block> = cfg.order().iter().copied().filter(|block| relevant.contains(block)).collect();
+    let index: HashMap<Block, usize> = nodes.iter().enumerate().map(|(index, block)| (*block, index)).collect();
+    let targets = |block: &Block| cfg.successors(*block).iter().filter_map(|to| index.get(to).copied()).collect::<Vec<usize>>();
+    let successors: Vec<Vec<usize>> = nodes.iter().map(targets).collect();
+    let joins = post_dominators(&successors);
+    let mut found = BTreeSet::new();
+    for (head, block) in nodes.iter().enumerate() {
+        if function.blocks[*block].edges.len() < 2 || !is_divergent(*block) {
+            continue;
+        }
+        let mut work = successors[head].clone();
+        while let Some(node) = work.pop() {
+            if Some(node) != joins[head] && found.insert(nodes[node]) {
+                work.extend(&successors[node]);
+            }
+        }
+    }
+    found
+}
+
+/// The nearest node through which every way from a node comes to where it ends: a node from which no way leads on. By sets, from the
+/// definition: there are few nodes.
+fn post_dominators(successors: &[Vec<usize>]) -> Vec<Option<usize>> {
+    let count = successors.len();
+    let all: BTreeSet<usize> = (0..count).collect();
+    let mut sets: Vec<BTreeSet<usize>> = vec![all; count];
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for node in (0..count).rev() {
+            let mut common = successors[node].iter().map(|to| sets[*to].clone()).reduce(|a, b| &a & &b).unwrap_or_default();
+            common.insert(node);
+            changed |= common != sets[node];
+            sets[node] = common;
+        }
+    }
+    let nearest = |node: usize| {
+        let mut others = sets[node].iter().copied().filter(|other| *other != node);
+        others.find(|other| sets[node].iter().all(|third| *third == node || sets[*other].contains(third)))
+    };
+    (0..count).map(nearest).collect()
+}
+
+/// Who computes which register.
+struct Definitions<'f> {
+    function: &'f Function,
+    makers: SecondaryMap<Reg, Option<Inst>>,
+    /// What is passed for a parameter of a block.
+    passed: HashMap<Reg, Vec<Reg>>,
+}
+
+impl<'f> Definitions<'f> {
+    fn new(function: &'f Function, cfg: &Cfg) -> Self {
+        let mut makers = SecondaryMap::new();
+        let mut passed: HashMap<Reg, Vec<Reg>> = HashMap::new();
+        for block in cfg.order() {
+            let data = &function.blocks[*block];
+            for inst in &data.insts {
+                function.insts[*inst].writes().into_iter().for_each(|reg| makers[reg] = Some(*inst));
+            }
+            for edge in &data.edges {
+                for (param, arg) in function.blocks[edge.target].params.iter().zip(&edge.args) {
+                    passed.entry(*param).or_default().push(*arg);
+                }
+            }
+        }
+        Definitions { function, makers, passed }
+    }
+
+    /// Whether a register holds lanes that were found to be there, or some of them.
+    fn were_found(&self, reg: Reg) -> bool {
+        self.found(reg, &mut HashSet::new())
+    }
+
+    fn found(&self, reg: Reg, seen: &mut HashSet<Reg>) -> bool {
+        // Round a loop nothing new is learnt.
+        if !seen.insert(reg) {
+            return true;
+        }
+        let Some(inst) = self.makers[reg] else {
+            return self.passed.get(&reg).is_some_and(|args| args.iter().all(|arg| self.found(*arg, seen)));
+        };
+        let data = &self.function.insts[inst];
+        let reads = || {
+            data.operands.iter().skip(1).filter_map(|operand| match operand {
+                Operand::Reg(reg) => Some(*reg),
+                _ => None,
+            })
+        };
+        match data.opcode() {
+            Some(Opcode::Activemask | Opcode::MatchAnySync | Opcode::MatchAllSync) => true,
+            Some(Opcode::VoteSync | Opcode::Vote) => data.has(Modifier::Ballot),
+            // Fewer of them.
+            Some(Opcode::And) => reads().any(|reg| self.found(reg, seen)),
+            Some(Opcode::Mov | Opcode::Cvt) => reads().next().is_some_and(|reg| self.found(reg, seen)),
+            Some(Opcode::Selp) => reads().take(2).all(|reg| self.found(reg, seen)) && reads().count() > 2,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,598 @@
+//! The code of a plan.
+//!
+//! Code is written in the order of the plan. A node that keeps its branches leaves *open ends*: blocks that are written but for
+//! their jump, each with the node it leads to and what it passes. Behind a head there is one line of code; a *way* to a node adds
+//! the lanes that go there to the node's mask, and passes its values to those lanes alone. The first way to a node in this line
+//! passes them to all lanes: nobody else has anything there yet.
+
+use super::build::{Builder, Variable};
+use super::levels::{Kind, Levels, Node};
+use super::plan::{LevelPlan, Masked, Part, Plan};
+use super::steady::Steady;
+use crate::purity::is_speculable;
+use broadloom_ptx::{Block, Edge, Function, Guard, Imm, Opcode, Operand, Reg, Type};
+use cranelift_entity::SecondaryMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// The lanes that run something; none means all.
+pub(super) type Mask = Option<Reg>;
+
+/// A node with more instructions than this is skipped when no lane waits for it, even if they do nothing but compute.
+const CHEAP: usize = 6;
+
+/// A block that is written but for its jump.
+struct Open {
+    block: Block,
+    target: Node,
+    args: Vec<Reg>,
+    /// The node that it comes from.
+    from: Node,
+    /// For a way back to the header: the lanes that go, if not all that came.
+    lanes: Option<Reg>,
+}
+
+/// A way to a node from one line of code.
+struct Way {
+    target: Node,
+    args: Vec<Reg>,
+    lanes: Lanes,
+}
+
+/// Which lanes go a way.
+#[derive(Clone, Copy)]
+enum Lanes {
+    /// Those of a mask.
+    All(Mask),
+    /// Those of a mask for which a predicate is as it should be.
+    Where(Mask, Guard),
+}
+
+/// Where control goes behind a node.
+enum Ways {
+    Opens(Vec<Open>),
+    /// All lanes are still in the current block.
+    Split(Vec<Way>),
+}
+
+pub(super) struct Emitter<'a> {
+    pub(super) input: &'a Function,
+    pub(super) levels: &'a Levels,
+    pub(super) plans: &'a [LevelPlan],
+    pub(super) steady: &'a Steady,
+    /// The level in which each register gets its value.
+    pub(super) homes: &'a SecondaryMap<Reg, usize>,
+    /// Registers that are computed in a divergent loop and read outside of it, with the node of the loop that holds them.
+    pub(super) outs: &'a [Vec<(Reg, Node)>],
+    pub(super) builder: Builder,
+    /// Where code is written.
+    pub(super) at: Block,
+    pub(super) combined: HashMap<(Block, Mask, Guard), Reg>,
+    pub(super) everybody: Option<Reg>,
+    /// Lines of code so far.
+    pub(super) lines: usize,
+}
+
+impl Emitter<'_> {
+    /// Writes the whole function.
+    pub(super) fn function(&mut self, mask: Mask) {
+        let plans = self.plans;
+        self.region(0, &plans[0].plan, mask);
+    }
+
+    /// The variable that holds a register for someone in a level.
+    fn variable(&self, reg: Reg, level: usize) -> Variable {
+        match left(self.levels, self.plans, self.homes[reg], level) {
+            Some(outermost) => Variable::Out(outermost, reg),
+            None => Variable::Value(reg),
+        }
+    }
+
+    /// What a register of the function as it was holds here.
+    pub(super) fn value(&mut self, reg: Reg, level: usize) -> Reg {
+        let variable = self.variable(reg, level);
+        self.builder.read(variable, self.at)
+    }
+
+    /// Writes the nodes of a region, the first one here; what leads out of it.
+    fn region(&mut self, level: usize, plan: &Plan, mask: Mask) -> Vec<Open> {
+        let mut pending: BTreeMap<Node, Vec<Open>> = BTreeMap::new();
+        for (index, step) in plan.steps.iter().enumerate() {
+            if index > 0 {
+                // A node to which no lane comes back is not there.
+                let Some(opens) = pending.remove(&step.node) else { continue };
+                self.join(level, step.node, opens);
+            }
+            let ways = self.node(level, step.node, mask, step.masked.is_some());
+            let opens = match (&step.masked, ways) {
+                (Some(masked), ways) => self.masked(level, step.node, masked, ways, mask),
+                (None, Ways::Opens(opens)) => opens,
+                // Only heads split.
+                (None, Ways::Split(_)) => vec![],
+            };
+            for open in opens {
+                pending.entry(open.target).or_default().push(open);
+            }
+        }
+        pending.into_values().flatten().collect()
+    }
+
+    /// Goes on where several ends come together.
+    fn join(&mut self, level: usize, node: Node, opens: Vec<Open>) {
+        let params = self.levels.params(self.input, level, node);
+        for open in &opens {
+            for (param, arg) in params.iter().zip(&open.args) {
+                self.builder.write(Variable::Value(*param), open.block, *arg);
+            }
+        }
+        self.meet(opens.iter().map(|open| open.block).collect());
+    }
+
+    /// Goes on behind one or more blocks.
+    fn meet(&mut self, blocks: Vec<Block>) {
+        if let [block] = blocks.as_slice() {
+            self.at = *block;
+            return;
+        }
+        self.at = self.builder.block();
+        for block in blocks {
+            self.builder.jump(block, self.at);
+        }
+        self.builder.seal(self.at);
+    }
+
+    /// Writes a node here.
+    fn node(&mut self, level: usize, node: Node, mask: Mask, split: bool) -> Ways {
+        match self.levels.levels[level].kinds[node] {
+            Kind::Block(block) => self.block(level, node, block, mask, split),
+            Kind::Loop(inner) => self.a_loop(level, node, inner, mask),
+            Kind::Back | Kind::Exit(_) | Kind::End => Ways::Opens(vec![]),
+        }
+    }
+
+    fn block(&mut self, level: usize, node: Node, block: Block, mask: Mask, split: bool) -> Ways {
+        let data = &self.input.blocks[block];
+        let last = data.insts.last().filter(|last| self.input.insts[**last].is_control());
+        let body = &data.insts[..data.insts.len() - usize::from(last.is_some())];
+        for inst in body {
+            self.instruction(*inst, level, mask);
+        }
+        let guard = last.and_then(|last| self.input.insts[*last].guard);
+        let opcode = last.and_then(|last| self.input.insts[*last].opcode());
+        if let Some(last) = last.filter(|_| opcode != Some(Opcode::Bra)) {
+            return self.last(*last, level, node, block, mask);
+        }
+        match (data.edges.as_slice(), guard) {
+            ([holds, fails], Some(guard)) => {
+                let guard = Guard { reg: self.value(guard.reg, level), ..guard };
+                let fails_guard = Guard { negated: !guard.negated, ..guard };
+                if split {
+                    let holds = self.way(level, holds, Lanes::Where(mask, guard));
+                    let fails = self.way(level, fails, Lanes::Where(mask, fails_guard));
+                    return Ways::Split(vec![holds, fails]);
+                }
+                let guard = match mask {
+                    Some(_) if !self.steady.guard(last, level) => {
+                        let lanes = self.combine(mask, guard);
+                        Guard { reg: self.any(lanes), negated: false }
+                    }
+                    Some(_) | None => guard,
+                };
+                let args = [self.args(level, holds), self.args(level, fails)];
+                let blocks = self.builder.branch(self.at, guard);
+                let opens = [holds, fails].into_iter().zip(blocks).zip(args);
+                let open = |((edge, block), args): ((&Edge, Block), Vec<Reg>)| self.open(level, node, edge, block, args);
+                Ways::Opens(opens.map(open).collect())
+            }
+            ([edge, ..], _) => {
+                let args = self.args(level, edge);
+                Ways::Opens(vec![self.open(level, node, edge, self.at, args)])
+            }
+            ([], _) => Ways::Opens(vec![]),
+        }
+    }
+
+    /// A `ret`, `exit` or `trap` at the end of a block.
+    fn last(&mut self, inst: broadloom_ptx::Inst, level: usize, node: Node, block: Block, mask: Mask) -> Ways {
+        let mut data = self.input.insts[inst].clone();
+        let own = data.guard.map(|guard| Guard { reg: self.value(guard.reg, level), ..guard });
+        let traps = data.opcode() == Some(Opcode::Trap);
+        // Whoever leaves, leaves together with all others; who traps, alone.
+        data.guard = match (traps, mask, own) {
+            (true, Some(_), Some(own)) => Some(Guard { reg: self.combine(mask, own), negated: false }),
+            (_, _, own) => own,
+        };
+        self.builder.push(self.at, data);
+        match self.input.blocks[block].edges.first() {
+            Some(edge) => {
+                let args = self.args(level, edge);
+                // Control goes on behind a guard in a block of its own, since this one is at its end.
+                let next = self.builder.block();
+                self.builder.jump(self.at, next);
+                self.builder.seal(next);
+                Ways::Opens(vec![self.open(level, node, edge, next, args)])
+            }
+            None => {
+                self.builder.leave(self.at);
+                Ways::Opens(vec![])
+            }
+        }
+    }
+
+    fn args(&mut self, level: usize, edge: &Edge) -> Vec<Reg> {
+        edge.args.iter().map(|arg| self.value(*arg, level)).collect()
+    }
+
+    fn target(&self, level: usize, block: Block) -> Node {
+        let kind = self.levels.kind_in(level, block);
+        // Every edge leads to a node of its level.
+        self.levels.levels[level].node(kind).unwrap_or(0)
+    }
+
+    fn open(&self, level: usize, from: Node, edge: &Edge, block: Block, args: Vec<Reg>) -> Open {
+        Open { block, target: self.target(level, edge.target), args, from, lanes: None }
+    }
+
+    fn way(&mut self, level: usize, edge: &Edge, lanes: Lanes) -> Way {
+        Way { target: self.target(level, edge.target), args: self.args(level, edge), lanes }
+    }
+
+    /// Writes what stands behind a head.
+    fn masked(&mut self, level: usize, head: Node, masked: &Masked, ways: Ways, mask: Mask) -> Vec<Open> {
+        let nobody = self.builder.zero(Type::Pred);
+        let entries = masked.parts.iter().map(|part| part.entry);
+        let back = masked.sinks.iter().copied().filter(|node| self.levels.levels[level].kinds[*node] == Kind::Back);
+        // Each open end of the head starts a line of its own, so all of them know that nobody waits yet.
+        let starts = match &ways {
+            Ways::Opens(opens) => opens.iter().map(|open| open.block).collect(),
+            Ways::Split(_) => vec![self.at],
+        };
+        for node in entries.chain(back) {
+            starts.iter().for_each(|block| self.builder.write(Variable::Mask(level, node), *block, nobody));
+        }
+        let mut line = self.line(level, masked.join);
+        if !self.arrive(&mut line, head, ways, mask) {
+            return vec![];
+        }
+        let mut opens = vec![];
+        for (index, part) in masked.parts.iter().enumerate() {
+            let lanes = self.builder.read(Variable::Mask(level, part.entry), self.at);
+            if lanes == nobody {
+                continue;
+            }
+            let goes_back = index + 1 == masked.parts.len() && self.is_way_back(&line, part);
+            if !goes_back && !self.is_worth_a_test(level, part) {
+                self.part(&mut line, part, lanes);
+                continue;
+            }
+            let any = self.any(lanes);
+            let [inside, skip] = self.builder.branch(self.at, Guard { reg: any, negated: false });
+            self.at = inside;
+            if goes_back {
+                // Whoever runs this goes round again, and somebody does: no need to ask once more.
+                let inner = part.inner.as_ref().map_or_else(Vec::new, |plan| self.region(level, plan, Some(lanes)));
+                opens.extend(inner.into_iter().map(|open| Open { lanes: Some(lanes), ..open }));
+                self.at = skip;
+            } else if self.part(&mut line, part, lanes) {
+                self.meet(vec![self.at, skip]);
+            } else {
+                self.at = skip;
+            }
+        }
+        match masked.join {
+            Some(join) => {
+                let params = self.levels.params(self.input, level, join);
+                let args = params.iter().map(|param| self.builder.read(Variable::Join(line.number, *param), self.at)).collect();
+                opens.push(Open { block: self.at, target: join, args, from: head, lanes: None });
+            }
+            None => {
+                // Nobody comes back from there, so nobody comes here.
+                let trap = crate::write::made("trap", []);
+                self.builder.push(self.at, trap);
+                self.builder.leave(self.at);
+            }
+        }
+        opens
+    }
+
+    fn line(&mut self, level: usize, join: Option<Node>) -> Line {
+        self.lines += 1;
+        Line { number: self.lines, level, join, reached: BTreeSet::new() }
+    }
+
+    /// Whether a part, the last of a line, is the only way back to the header, which decides whether the loop goes on.
+    fn is_way_back(&self, line: &Line, part: &Part) -> bool {
+        let level = &self.levels.levels[line.level];
+        let ends = line.join.is_some_and(|join| level.kinds[join] == Kind::End);
+        let back = part.stop.filter(|stop| level.kinds[*stop] == Kind::Back && part.inner.is_some());
+        ends && back.is_some_and(|back| !line.reached.contains(&back))
+    }
+
+    /// Writes a part here; whether control comes out of it.
+    fn part(&mut self, line: &mut Line, part: &Part, lanes: Reg) -> bool {
+        let ways = match &part.inner {
+            Some(plan) => Ways::Opens(self.region(line.level, plan, Some(lanes))),
+            None => self.node(line.level, part.entry, Some(lanes), true),
+        };
+        self.arrive(line, part.entry, ways, Some(lanes))
+    }
+
+    /// Whether it pays, or is necessary, to ask whether a lane waits for a part.
+    fn is_worth_a_test(&self, level: usize, part: &Part) -> bool {
+        let mut count = 0;
+        for node in &part.members {
+            match self.levels.levels[level].kinds[*node] {
+                Kind::Block(block) => {
+                    for inst in &self.input.blocks[block].insts {
+                        let data = &self.input.insts[*inst];
+                        if data.opcode() == Some(Opcode::Bra) {
+                            continue;
+                        }
+                        if !is_speculable(data) {
+                            return true;
+                        }
+                        count += 1;
+                    }
+                }
+                Kind::Loop(_) => return true,
+                Kind::Back | Kind::Exit(_) | Kind::End => {}
+            }
+        }
+        count > CHEAP
+    }
+
+    /// Takes the ways out of a node or part in a line; whether control comes out at all.
+    fn arrive(&mut self, line: &mut Line, from: Node, ways: Ways, mask: Mask) -> bool {
+        match ways {
+            Ways::Split(ways) => {
+                for way in ways {
+                    let first = line.reached.insert(way.target);
+                    self.pass(line, from, &way, first);
+                }
+                true
+            }
+            Ways::Opens(opens) => {
+                // Only one of them is taken, so each may be the first.
+                let before = line.reached.clone();
+                let mut blocks = vec![];
+                for Open { block, target, args, .. } in opens {
+                    self.at = block;
+                    line.reached.insert(target);
+                    self.pass(line, from, &Way { target, args, lanes: Lanes::All(mask) }, !before.contains(&target));
+                    blocks.push(self.at);
+                }
+                if blocks.is_empty() {
+                    return false;
+                }
+                self.meet(blocks);
+                true
+            }
+        }
+    }
+
+    /// Sends lanes to a node.
+    fn pass(&mut self, line: &Line, from: Node, way: &Way, first: bool) {
+        let Line { number, level, join, .. } = *line;
+        let params = self.levels.params(self.input, level, way.target);
+        let kind = self.levels.levels[level].kinds[way.target];
+        let leaves = matches!(kind, Kind::Exit(_));
+        let first = first && !leaves;
+        let waits = Some(way.target) != join && (!leaves || self.counts_exits(level));
+        if waits {
+            let lanes = self.lanes(way.lanes);
+            let lanes = self.real(lanes);
+            let variable = Variable::Mask(level, way.target);
+            let others = self.builder.read(variable, self.at);
+            let all = self.either(others, lanes);
+            self.builder.write(variable, self.at, all);
+        }
+        for (param, arg) in params.iter().zip(&way.args) {
+            let variable = match kind {
+                _ if Some(way.target) == join => Variable::Join(number, *param),
+                Kind::Block(_) | Kind::Loop(_) => Variable::Value(*param),
+                Kind::Back | Kind::Exit(_) | Kind::End => Variable::In(level, way.target, *param),
+            };
+            self.blend(variable, *arg, way.lanes, first);
+        }
+        if leaves {
+            self.keep_values(level, from, way.lanes);
+        }
+    }
+
+    /// Keeps what a loop has computed for lanes that leave it.
+    fn keep_values(&mut self, level: usize, from: Node, lanes: Lanes) {
+        let outs = self.outs;
+        for (reg, home) in outs[level].iter().copied() {
+            if self.levels.levels[level].dominates(home, from) {
+                let value = self.value(reg, level);
+                self.blend(Variable::Out(level, reg), value, lanes, false);
+            }
+        }
+    }
+
+    /// Gives some lanes a value of a variable; `first` when nobody else has one.
+    fn blend(&mut self, variable: Variable, value: Reg, lanes: Lanes, first: bool) {
+        let value = match self.lanes_if(lanes, first) {
+            None => value,
+            Some(lanes) => match self.builder.read(variable, self.at) {
+                others if others == value => value,
+                others => self.builder.select(self.at, lanes, value, others),
+            },
+        };
+        self.builder.write(variable, self.at, value);
+    }
+
+    fn lanes_if(&mut self, lanes: Lanes, first: bool) -> Mask {
+        if first { None } else { self.lanes(lanes) }
+    }
+
+    fn lanes(&mut self, lanes: Lanes) -> Mask {
+        match lanes {
+            Lanes::All(mask) => mask,
+            Lanes::Where(mask, guard) => Some(self.combine(mask, guard)),
+        }
+    }
+
+    /// Whether more than one way leads out of a loop, so that it matters who goes where.
+    fn counts_exits(&self, level: usize) -> bool {
+        self.levels.levels[level].exits().len() > 1
+    }
+
+    /// Writes a loop here.
+    fn a_loop(&mut self, outer: usize, node: Node, level: usize, mask: Mask) -> Ways {
+        let (levels, plans) = (self.levels, self.plans);
+        let divergent = plans[level].divergent;
+        let exits = levels.levels[level].exits();
+        let header_params = &self.input.blocks[levels.levels[level].header].params;
+        if divergent {
+            let everybody = self.real(mask);
+            self.builder.write(Variable::Lanes(level), self.at, everybody);
+            let nobody = self.builder.zero(Type::Pred);
+            for (exit, _) in &exits {
+                self.builder.write(Variable::Mask(level, *exit), self.at, nobody);
+            }
+        }
+        let header = self.builder.block();
+        self.builder.jump(self.at, header);
+        self.at = header;
+        let lanes = if divergent { Some(self.builder.read(Variable::Lanes(level), self.at)) } else { mask };
+        let opens = self.region(level, &plans[level].plan, lanes);
+        let mut out = vec![];
+        let mut after = vec![];
+        for open in opens {
+            self.at = open.block;
+            match levels.levels[level].kinds[open.target] {
+                Kind::Back => {
+                    if let Some(lanes) = open.lanes.or(lanes).filter(|_| divergent) {
+                        self.builder.write(Variable::Lanes(level), self.at, lanes);
+                    }
+                    self.go_back(header_params, &open.args, header);
+                }
+                Kind::Exit(_) if divergent => {
+                    let line = self.line(level, None);
+                    let way = Way { target: open.target, args: open.args, lanes: Lanes::All(lanes) };
+                    self.pass(&line, open.from, &way, false);
+                    after.push(self.at);
+                }
+                Kind::Exit(block) => out.push(Open { target: self.target(outer, block), from: node, ..open }),
+                Kind::End => {
+                    if let Some(skip) = self.go_back_if_any(level, header_params, header) {
+                        after.push(skip);
+                    }
+                }
+                Kind::Block(_) | Kind::Loop(_) => {}
+            }
+        }
+        self.builder.seal(header);
+        if !divergent {
+            return Ways::Opens(out);
+        }
+        if after.is_empty() {
+            return Ways::Opens(vec![]);
+        }
+        self.meet(after);
+        let mut ways = vec![];
+        for (exit, block) in &exits {
+            let params = &self.input.blocks[*block].params;
+            let args = params.iter().map(|param| self.builder.read(Variable::In(level, *exit, *param), self.at)).collect();
+            let target = self.target(outer, *block);
+            if exits.len() == 1 {
+                return Ways::Opens(vec![Open { block: self.at, target, args, from: node, lanes: None }]);
+            }
+            let lanes = Some(self.builder.read(Variable::Mask(level, *exit), self.at));
+            ways.push(Way { target, args, lanes: Lanes::All(lanes) });
+        }
+        Ways::Split(ways)
+    }
+
+    fn go_back(&mut self, params: &[Reg], args: &[Reg], header: Block) {
+        for (param, arg) in params.iter().zip(args) {
+            self.builder.write(Variable::Value(*param), self.at, *arg);
+        }
+        self.builder.jump(self.at, header);
+    }
+
+    /// The end of a line in a divergent loop: back to the header while a lane waits there; where control leaves the loop.
+    fn go_back_if_any(&mut self, level: usize, params: &[Reg], header: Block) -> Option<Block> {
+        let levels = self.levels;
+        let Some(back) = levels.levels[level].node(Kind::Back) else { return Some(self.at) };
+        let waiting = self.builder.read(Variable::Mask(level, back), self.at);
+        if waiting == self.builder.zero(Type::Pred) {
+            return Some(self.at);
+        }
+        let args: Vec<Reg> = params.iter().map(|param| self.builder.read(Variable::In(level, back, *param), self.at)).collect();
+        let any = self.any(waiting);
+        let [again, leave] = self.builder.branch(self.at, Guard { reg: any, negated: false });
+        self.at = again;
+        self.builder.write(Variable::Lanes(level), self.at, waiting);
+        self.go_back(params, &args, header);
+        Some(leave)
+    }
+
+    /// The lanes of a mask for which a predicate is as it should be.
+    pub(super) fn combine(&mut self, mask: Mask, guard: Guard) -> Reg {
+        if mask.is_none() && !guard.negated {
+            return guard.reg;
+        }
+        if let Some(lanes) = self.combined.get(&(self.at, mask, guard)) {
+            return *lanes;
+        }
+        let predicate = if guard.negated { Operand::Not(guard.reg) } else { Operand::Reg(guard.reg) };
+        let lanes = match mask {
+            None => self.builder.compute(self.at, Type::Pred, "not.pred", [Operand::Reg(guard.reg)]),
+            Some(mask) => self.builder.compute(self.at, Type::Pred, "and.pred", [Operand::Reg(mask), predicate]),
+        };
+        self.combined.insert((self.at, mask, guard), lanes);
+        lanes
+    }
+
+    /// Whether any lane is in a mask, the same for all lanes.
+    pub(super) fn any(&mut self, lanes: Reg) -> Reg {
+        self.builder.compute(self.at, Type::Pred, "vote.sync.any.pred", [Operand::Reg(lanes), all_lanes()])
+    }
+
+    fn either(&mut self, a: Reg, b: Reg) -> Reg {
+        if a == b || a == self.builder.zero(Type::Pred) {
+            return b;
+        }
+        self.builder.compute(self.at, Type::Pred, "or.pred", [Operand::Reg(a), Operand::Reg(b)])
+    }
+
+    /// A mask as a predicate.
+    fn real(&mut self, mask: Mask) -> Reg {
+        if let Some(lanes) = mask.or(self.everybody) {
+            return lanes;
+        }
+        let nobody = self.builder.zero(Type::Pred);
+        let everybody = self.builder.first(Type::Pred, "not.pred", [Operand::Reg(nobody)]);
+        self.everybody = Some(everybody);
+        everybody
+    }
+}
+
+/// A line of code behind a head.
+struct Line {
+    /// Lines inside of lines may have the same join, so each has a number.
+    number: usize,
+    level: usize,
+    join: Option<Node>,
+    /// The nodes to which a way was written.
+    reached: BTreeSet<Node>,
+}
+
+/// The outermost divergent loop around a level that another level is outside of.
+pub(super) fn left(levels: &Levels, plans: &[LevelPlan], home: usize, reader: usize) -> Option<usize> {
+    let mut outermost = None;
+    let mut at = Some(home);
+    while let Some(level) = at {
+        if plans[level].divergent && !levels.is_inside(reader, level) {
+            outermost = Some(level);
+        }
+        at = levels.levels[level].parent;
+    }
+    outermost
+}
+
+/// The member mask that names every lane.
+pub(super) fn all_lanes() -> Operand {
+    Operand::Imm(Imm::Int(0xffff_ffff))
+}

@@ -1,0 +1,212 @@
+//! `linearise`: lanes that go different ways go one way together, each doing its part.
+//!
+//! **In**: SSA form without `brx.idx` (`lower_branches`). **Out**: SSA form in which every branch is uniform, also for lanes that have
+//! nothing to do: whoever shares a warp walks the same path. Keeps every value that a lane sees and every effect; loses who would have
+//! been where, which predicates now say. The result is ordinary PTX: divergent branches have become masks, instructions with
+//! effects are guarded by them, and `vote.sync.any` decides whether code that nobody waits for is skipped.
+//!
+//! The work is done in steps, one file each:
+//! - [`levels`]: the function as a nest of loops, each a graph without cycles;
+//! - [`plan`]: which control flow stays and which becomes masks;
+//! - [`steady`]: which conditions are the same even in lanes that are masked off;
+//! - [`emit`] and [`guard`]: the code; [`build`]: SSA form made on the way;
+//! - [`converge`] and [`spin`]: what cannot be run this way, because lanes would wait for each other.
+//!
+//! What is refused, each with a [`Reason`]: loops with several entries; barriers to which not all lanes of a warp come, and warp
+//! operations that name lanes which may be elsewhere; loops in which a lane may wait for what another lane does behind the loop;
+//! `brx.idx`; results in registers, and `exit` in a function that is called.
+//!
+//! Not taken: partial linearisation in one order of all blocks (Moll and Hack), which keeps more uniform branches between
+//! overlapping divergent regions, but gives each block a mask of its own where a region needs one.
+
+mod build;
+mod converge;
+mod emit;
+mod guard;
+mod levels;
+mod plan;
+mod spin;
+mod steady;
+#[cfg(test)]
+mod tests;
+mod tidy;
+
+use crate::compact::compact;
+use crate::unify_exits;
+use broadloom_analysis::{Cfg, Dominators};
+use broadloom_ptx::{Block, Function, Inst, Module, Opcode, Operand, Param, Reg, Special, Type};
+use build::Builder;
+use cranelift_entity::SecondaryMap;
+use emit::Emitter;
+use levels::{Kind, Levels, Node};
+use plan::LevelPlan;
+use std::collections::HashMap;
+use steady::Steady;
+
+pub use converge::{Convergence, barriers_are_convergent};
+
+/// The name of the pass.
+pub const NAME: &str = "linearise";
+
+/// Lanes of a warp.
+const LANES: u64 = 32;
+
+/// Why a function cannot run in step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// What is in the way.
+    pub text: String,
+    /// Where, if it is at one place.
+    pub inst: Option<Inst>,
+}
+
+impl Reason {
+    fn new(text: impl Into<String>, inst: Option<Inst>) -> Reason {
+        Reason { text: text.into(), inst }
+    }
+}
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Makes every branch of a function uniform.
+///
+/// `is_divergent` says of a block that ends in a branch whether lanes may disagree there; the function should have one exit
+/// already ([`unify_exits`]), so that whoever knows that has seen the branches to it. `block` is the shape of the thread blocks:
+/// when its threads do not fill the last warp, everything runs under the mask of threads that exist, lanes behind them having
+/// thread indices that go on in the same way. Left out, every warp is taken to be full.
+pub fn run(
+    module: &Module,
+    function: &mut Function,
+    is_divergent: &dyn Fn(Block) -> bool,
+    block: Option<[u32; 3]>,
+) -> Result<(), Reason> {
+    refuse(function)?;
+    unify_exits::run(module, function);
+    let Some(cfg) = Cfg::new(function) else { return Ok(()) };
+    let dominators = Dominators::new(&cfg);
+    let levels = Levels::new(function, &cfg, &dominators)?;
+    if let Some(reason) = barriers_are_convergent(function, &cfg, is_divergent).reasons.into_iter().next() {
+        return Err(reason);
+    }
+    let plans = plan::plan(function, &levels, is_divergent);
+    spin::refuse_spinning(module, function, &cfg, &dominators, &levels, &plans)?;
+    let homes = homes(function, &cfg, &levels);
+    let steady = Steady::new(function, &cfg, &levels, &plans, &homes);
+    let outs = outs(function, &cfg, &levels, &plans, &homes);
+    let builder = Builder::new(module, function);
+    let at = builder.entry();
+    let mut emitter = Emitter {
+        input: function,
+        levels: &levels,
+        plans: &plans,
+        steady: &steady,
+        homes: &homes,
+        outs: &outs,
+        builder,
+        at,
+        combined: HashMap::new(),
+        everybody: None,
+        lines: 0,
+    };
+    let mask = block.filter(|shape| !fills_warps(*shape)).map(|shape| emitter.exists(shape));
+    emitter.function(mask);
+    *function = emitter.builder.finish();
+    tidy::tidy(module, function);
+    compact(function);
+    Ok(())
+}
+
+/// Whether the threads of a block fill its last warp.
+fn fills_warps(shape: [u32; 3]) -> bool {
+    shape.iter().map(|count| u64::from(*count)).product::<u64>().is_multiple_of(LANES)
+}
+
+fn refuse(function: &Function) -> Result<(), Reason> {
+    if function.results.iter().any(|result| matches!(result, Param::Reg(_))) {
+        return Err(Reason::new("its results are in registers", None));
+    }
+    for (inst, data) in function.instructions() {
+        match data.opcode() {
+            None => return Err(Reason::new(format!("nothing is known of `{}`", data.mnemonic_text()), Some(inst))),
+            Some(Opcode::BrxIdx) => return Err(Reason::new("a branch has a list of targets", Some(inst))),
+            Some(Opcode::Exit) if !function.is_kernel => {
+                return Err(Reason::new("a function that is called ends the thread", Some(inst)));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// The level in which each register gets its value.
+fn homes(function: &Function, cfg: &Cfg, levels: &Levels) -> SecondaryMap<Reg, usize> {
+    let mut homes = SecondaryMap::new();
+    for block in cfg.order() {
+        let level = levels.innermost(*block);
+        let data = &function.blocks[*block];
+        data.params.iter().for_each(|reg| homes[*reg] = level);
+        for inst in &data.insts {
+            function.insts[*inst].writes().into_iter().for_each(|reg| homes[reg] = level);
+        }
+    }
+    homes
+}
+
+/// For each divergent loop, the registers that are computed in it and read outside of it, each with the node that holds it.
+fn outs(
+    function: &Function,
+    cfg: &Cfg,
+    levels: &Levels,
+    plans: &[LevelPlan],
+    homes: &SecondaryMap<Reg, usize>,
+) -> Vec<Vec<(Reg, Node)>> {
+    let mut places: SecondaryMap<Reg, Option<Block>> = SecondaryMap::new();
+    let mut reads: SecondaryMap<Reg, Vec<usize>> = SecondaryMap::new();
+    for block in cfg.order() {
+        let level = levels.innermost(*block);
+        let data = &function.blocks[*block];
+        data.params.iter().for_each(|reg| places[*reg] = Some(*block));
+        for inst in &data.insts {
+            let data = &function.insts[*inst];
+            data.writes().into_iter().for_each(|reg| places[reg] = Some(*block));
+            data.reads().into_iter().for_each(|reg| reads[reg].push(level));
+        }
+        data.edges.iter().flat_map(|edge| &edge.args).for_each(|reg| reads[*reg].push(level));
+    }
+    let mut outs = vec![vec![]; levels.levels.len()];
+    for reg in function.regs.keys() {
+        let Some(place) = places[reg] else { continue };
+        let mut at = Some(homes[reg]);
+        while let Some(level) = at {
+            let data = &levels.levels[level];
+            let leaves = plans[level].divergent && reads[reg].iter().any(|reader| !levels.is_inside(*reader, level));
+            if leaves {
+                let kind = match levels.kind_in(level, place) {
+                    Kind::Back => Kind::Block(place),
+                    kind => kind,
+                };
+                outs[level].extend(data.node(kind).map(|node| (reg, node)));
+            }
+            at = data.parent;
+        }
+    }
+    outs
+}
+
+impl Emitter<'_> {
+    /// The lanes whose threads exist: those whose number in the block is below the number of threads.
+    fn exists(&mut self, [x, y, z]: [u32; 3]) -> Reg {
+        let at = self.at;
+        let [first, second, third] = [Special::TidX, Special::TidY, Special::TidZ]
+            .map(|special| self.builder.compute(at, Type::U32, "mov.u32", [Operand::Special(special)]));
+        // No index is left out, although it be zero in threads that exist: in lanes behind them it need not be.
+        let plane = self.builder.compute(at, Type::U32, "mad.lo.u32", [third.into(), y.into(), second.into()]);
+        let number = self.builder.compute(at, Type::U32, "mad.lo.u32", [plane.into(), x.into(), first.into()]);
+        let row = u64::from(x) * u64::from(y) * u64::from(z);
+        self.builder.compute(at, Type::Pred, "setp.lt.u32", [number.into(), row.into()])
+    }
+}

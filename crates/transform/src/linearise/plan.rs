@@ -1,0 +1,188 @@
+//! Which control flow stays, and which becomes masks.
+//!
+//! A *region* of a level is a set of nodes that control enters at one of them. In a region, a node with a divergent branch is a
+//! *head*: behind it, up to the node where all its ways meet again (its *join*), stand nodes that only some lanes come to. They
+//! are laid out one after the other, each under a mask of its own ([`Masked`]); at the join everybody is back. All other nodes of
+//! the region keep their branches.
+//!
+//! What stands behind a head must be entered through it alone. Where that is not so, the nearest node that dominates both ways in
+//! becomes a head too, although its branch is uniform. So heads are nested or apart.
+//!
+//! The nodes behind a head are put together to *parts*: as many as can be entered at one node and left to one node. A part is a
+//! region itself, with the mask of its entry, so uniform branches and loops inside of it stay. A node whose ways out cannot be
+//! closed so is a part alone, whose branch becomes masks.
+//!
+//! A loop is *divergent* when a head decides who goes round again or leaves: lanes leave it one by one.
+
+use super::levels::{Kind, Level, Levels, Node};
+use broadloom_ptx::{Block, Function};
+use std::collections::BTreeSet;
+
+/// What is done with a region.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Plan {
+    /// The nodes that keep their branches, in topological order, the entry first; heads with what stands behind them.
+    pub(super) steps: Vec<Step>,
+}
+
+/// A node of a region.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub(super) node: Node,
+    /// What stands behind it, if it is a head.
+    pub(super) masked: Option<Masked>,
+}
+
+/// What stands behind a head.
+#[derive(Clone, Debug)]
+pub(super) struct Masked {
+    /// Where all ways meet; none when no lane comes back.
+    pub(super) join: Option<Node>,
+    /// The parts in topological order.
+    pub(super) parts: Vec<Part>,
+    /// The ways out of the loop among what stands behind.
+    pub(super) sinks: Vec<Node>,
+}
+
+/// Nodes that run under one mask.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    /// Where control comes in.
+    pub(super) entry: Node,
+    /// What is done with the nodes, if they are left to one node.
+    pub(super) inner: Option<Plan>,
+    /// The node to which they are left then, if control comes back at all.
+    pub(super) stop: Option<Node>,
+    /// All of its nodes.
+    pub(super) members: BTreeSet<Node>,
+}
+
+/// What is done with a level.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LevelPlan {
+    /// The region that is the whole level.
+    pub(super) plan: Plan,
+    /// Whether lanes leave this loop one by one.
+    pub(super) divergent: bool,
+}
+
+/// Plans all levels.
+pub(super) fn plan(function: &Function, levels: &Levels, is_divergent: &dyn Fn(Block) -> bool) -> Vec<LevelPlan> {
+    let mut plans: Vec<LevelPlan> = vec![LevelPlan::default(); levels.levels.len()];
+    // Inner loops first: whether a loop is a head depends on what is inside of it.
+    for index in (0..levels.levels.len()).rev() {
+        let level = &levels.levels[index];
+        let splits = |node: Node| match level.kinds[node] {
+            Kind::Block(block) => function.blocks[block].edges.len() > 1 && is_divergent(block),
+            Kind::Loop(inner) => plans[inner].divergent && level.successors[node].len() > 1,
+            Kind::Back | Kind::Exit(_) | Kind::End => false,
+        };
+        let plan = Planner { level, splits: &splits }.region(&level.members(), 0);
+        let divergent = plan.steps.iter().filter_map(|step| step.masked.as_ref()).any(|masked| !masked.sinks.is_empty());
+        plans[index] = LevelPlan { plan, divergent };
+    }
+    plans
+}
+
+struct Planner<'l> {
+    level: &'l Level,
+    splits: &'l dyn Fn(Node) -> bool,
+}
+
+impl Planner<'_> {
+    fn region(&self, members: &BTreeSet<Node>, entry: Node) -> Plan {
+        let heads = self.heads(members);
+        let mut behind_heads = BTreeSet::new();
+        let mut plan = Plan::default();
+        for node in members.iter().copied().filter(|node| *node >= entry) {
+            if behind_heads.contains(&node) {
+                continue;
+            }
+            let masked = heads.contains(&node).then(|| self.masked(node));
+            if masked.is_some() {
+                behind_heads.extend(self.behind(node));
+            }
+            plan.steps.push(Step { node, masked });
+        }
+        plan
+    }
+
+    /// What stands behind a node before its join.
+    fn behind(&self, node: Node) -> BTreeSet<Node> {
+        self.level.between(node, self.level.post_dominator(node))
+    }
+
+    fn heads(&self, members: &BTreeSet<Node>) -> BTreeSet<Node> {
+        let mut heads: BTreeSet<Node> = members.iter().copied().filter(|node| (self.splits)(*node)).collect();
+        let mut work: Vec<Node> = heads.iter().copied().collect();
+        while let Some(head) = work.pop() {
+            let behind = self.behind(head);
+            for node in behind.iter().copied().filter(|node| !self.level.is_sink(*node)) {
+                for from in self.level.predecessors[node].iter().copied() {
+                    if from == head || behind.contains(&from) {
+                        continue;
+                    }
+                    let common = self.level.common_dominator(head, from);
+                    if heads.insert(common) {
+                        work.push(common);
+                    }
+                }
+            }
+        }
+        heads
+    }
+
+    fn masked(&self, head: Node) -> Masked {
+        let behind = self.behind(head);
+        let (sinks, nodes): (Vec<Node>, Vec<Node>) = behind.iter().partition(|node| self.level.is_sink(**node));
+        let inside: BTreeSet<Node> = nodes.iter().copied().collect();
+        let mut parts: Vec<Part> = vec![];
+        let mut taken: BTreeSet<Node> = BTreeSet::new();
+        for node in nodes {
+            if taken.contains(&node) {
+                continue;
+            }
+            let part = self.part(node, &inside);
+            taken.extend(&part.members);
+            parts.push(part);
+        }
+        Masked { join: self.level.post_dominator(head), parts, sinks }
+    }
+
+    /// The largest part that starts at a node.
+    fn part(&self, entry: Node, inside: &BTreeSet<Node>) -> Part {
+        let mut members = BTreeSet::from([entry]);
+        let mut closed = false;
+        let mut stop = None;
+        let mut at = entry;
+        loop {
+            let next = self.level.post_dominator(at);
+            let between = self.level.between(at, next);
+            let enters =
+                |node: &Node| !self.level.predecessors[*node].iter().all(|from| members.contains(from) || between.contains(from));
+            if !between.is_subset(inside) || between.iter().any(enters) {
+                break;
+            }
+            members.extend(&between);
+            closed = true;
+            stop = next;
+            let Some(next) = next.filter(|next| inside.contains(next)) else { break };
+            if !self.level.predecessors[next].iter().all(|from| members.contains(from)) {
+                break;
+            }
+            // Behind the join the part goes on, if that can be closed again; else it ends here.
+            let further = self.level.between(next, self.level.post_dominator(next));
+            let mut larger = members.clone();
+            larger.insert(next);
+            larger.extend(&further);
+            let enters = |node: &Node| !self.level.predecessors[*node].iter().all(|from| larger.contains(from));
+            if !further.is_subset(inside) || further.iter().any(enters) {
+                break;
+            }
+            members.insert(next);
+            at = next;
+        }
+        let inner = closed.then(|| self.region(&members, entry));
+        Part { entry, inner, stop, members }
+    }
+}

@@ -1,0 +1,272 @@
+//! Loops in which a lane may wait for another lane of its warp.
+//!
+//! Lanes that have left a loop wait for those that are still in it. If these wait for something that the others do behind the loop,
+//! nobody moves on: a spin lock. Such a loop is divergent, and what decides whether a lane leaves it comes from an
+//! access to memory that others change, at a place that is the same in each round:
+//! - a volatile, relaxed or acquire load;
+//! - an atomic exchange, or one that may leave what it finds (`and`, `or`, `xor`, `min`, `max`, `add` of zero);
+//! - `cas`, if what it compares with is the same in each round.
+//!
+//! A `cas` that compares with what was read in the loop tries again what another lane has spoilt by succeeding: somebody always gets on.
+//! The same holds for a lock that is given back in the loop.
+//!
+//! What went through memory of the thread is not followed: it may come from any such access of the loop, and a function that is called
+//! may hold one.
+
+use super::Reason;
+use super::levels::Levels;
+use super::plan::LevelPlan;
+use crate::purity::{is_plain_load, is_speculable};
+use broadloom_analysis::{Cfg, Dominators};
+use broadloom_ptx::{
+    Address, Base, Block, Callee, Func, Function, Imm, Inst, InstData, Modifier, Module, Opcode, Operand, Reg, Space,
+};
+use cranelift_entity::SecondaryMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// Refuses a function in which lanes may wait for each other in a loop.
+pub(super) fn refuse_spinning(
+    module: &Module,
+    function: &Function,
+    cfg: &Cfg,
+    dominators: &Dominators,
+    levels: &Levels,
+    plans: &[LevelPlan],
+) -> Result<(), Reason> {
+    for index in (1..levels.levels.len()).filter(|index| plans[*index].divergent) {
+        let inside = |block: &Block| levels.is_inside(levels.innermost(*block), index);
+        let blocks: Vec<Block> = cfg.order().iter().copied().filter(inside).collect();
+        let insts = || blocks.iter().flat_map(|block| &function.blocks[*block].insts);
+        let any = |what: &dyn Fn(&InstData) -> bool| insts().any(|inst| what(&function.insts[*inst]));
+        if !any(&waits) && !any(&|data| callee(data).is_some()) {
+            continue;
+        }
+        let the_loop = Loop::new(module, function, cfg, dominators, blocks);
+        if let Some(inst) = the_loop.spins() {
+            let text = format!("lanes may wait for each other in a loop around `{}`", function.insts[inst].mnemonic_text());
+            return Err(Reason::new(text, Some(inst)));
+        }
+    }
+    Ok(())
+}
+
+/// Whether what an instruction gives depends on what other threads do now.
+fn waits(data: &InstData) -> bool {
+    match data.opcode() {
+        Some(Opcode::Ld) => !is_plain_load(data),
+        Some(Opcode::Atom) => true,
+        _ => false,
+    }
+}
+
+/// Who is called by name, or that somebody is.
+fn callee(data: &InstData) -> Option<Callee> {
+    data.operands.iter().find_map(|operand| if let Operand::Call(call) = operand { Some(call.callee) } else { None })
+}
+
+/// Whether a function, or one that it calls, holds an access that waits. Functions without a body come with the device and wait for
+/// nobody.
+fn function_waits(module: &Module, func: Func, seen: &mut HashSet<Func>) -> bool {
+    seen.insert(func)
+        && module.functions[func].instructions().any(|(_, data)| match callee(data) {
+            Some(Callee::Direct(func)) => function_waits(module, func, seen),
+            Some(Callee::Indirect { .. }) => true,
+            None => waits(data),
+        })
+}
+
+struct Loop<'f> {
+    module: &'f Module,
+    function: &'f Function,
+    cfg: &'f Cfg,
+    dominators: &'f Dominators,
+    blocks: Vec<Block>,
+    inside: BTreeSet<Block>,
+    makers: SecondaryMap<Reg, Option<Inst>>,
+    homes: HashMap<Reg, Block>,
+}
+
+impl<'f> Loop<'f> {
+    fn new(module: &'f Module, function: &'f Function, cfg: &'f Cfg, dominators: &'f Dominators, blocks: Vec<Block>) -> Self {
+        let mut makers = SecondaryMap::new();
+        let mut homes = HashMap::new();
+        for block in &blocks {
+            for inst in &function.blocks[*block].insts {
+                function.insts[*inst].writes().into_iter().for_each(|reg| makers[reg] = Some(*inst));
+            }
+            homes.extend(function.blocks[*block].params.iter().map(|reg| (*reg, *block)));
+        }
+        let inside = blocks.iter().copied().collect();
+        Loop { module, function, cfg, dominators, blocks, inside, makers, homes }
+    }
+
+    /// The access that a lane may wait at.
+    fn spins(&self) -> Option<Inst> {
+        let (deciding, through_memory) = self.deciding();
+        if through_memory && let Some(call) = self.waiting_call() {
+            return Some(call);
+        }
+        let compared = self.compared(&deciding);
+        deciding.into_iter().find(|inst| {
+            let data = &self.function.insts[*inst];
+            let ignored = data.writes().iter().all(|reg| compared.contains(reg));
+            self.address(data).is_some_and(|address| self.is_same_place(address))
+                && !ignored
+                && self.may_wait(data)
+                && !self.is_given_back(*inst)
+        })
+    }
+
+    /// The accesses from which it comes whether a lane leaves.
+    fn deciding(&self) -> (Vec<Inst>, bool) {
+        let leaves = |block: &&Block| self.cfg.successors(**block).iter().any(|to| !self.inside.contains(to));
+        let mut work: Vec<Reg> = self.blocks.iter().filter(leaves).filter_map(|block| self.condition(*block)).collect();
+        let mut seen: HashSet<Reg> = HashSet::new();
+        let mut found = vec![];
+        let mut through_memory = false;
+        while let Some(reg) = work.pop() {
+            if !seen.insert(reg) {
+                continue;
+            }
+            if let Some(inst) = self.makers[reg] {
+                let data = &self.function.insts[inst];
+                if waits(data) {
+                    found.push(inst);
+                    continue;
+                }
+                let own = match data.space() {
+                    Space::Local | Space::Param | Space::Generic => true,
+                    Space::Reg | Space::Const | Space::Global | Space::Shared | Space::Tex => false,
+                };
+                through_memory |= callee(data).is_some() || (own && is_plain_load(data));
+                work.extend(data.reads());
+            } else if let Some(block) = self.homes.get(&reg) {
+                work.extend(self.passed(*block, reg));
+                work.extend(self.choices(*block));
+            }
+        }
+        if through_memory {
+            found = self.insts().filter(|inst| waits(&self.function.insts[*inst])).collect();
+        }
+        (found, through_memory)
+    }
+
+    fn insts(&self) -> impl Iterator<Item = Inst> + '_ {
+        self.blocks.iter().flat_map(|block| &self.function.blocks[*block].insts).copied()
+    }
+
+    /// A call of somebody who may wait.
+    fn waiting_call(&self) -> Option<Inst> {
+        self.insts().find(|inst| match callee(&self.function.insts[*inst]) {
+            Some(Callee::Direct(func)) => function_waits(self.module, func, &mut HashSet::new()),
+            Some(Callee::Indirect { .. }) => true,
+            None => false,
+        })
+    }
+
+    fn condition(&self, block: Block) -> Option<Reg> {
+        let last = self.function.blocks[block].insts.last()?;
+        self.function.insts[*last].guard.map(|guard| guard.reg)
+    }
+
+    /// What is passed for a parameter from within the loop.
+    fn passed(&self, block: Block, param: Reg) -> Vec<Reg> {
+        let index = self.function.blocks[block].params.iter().position(|reg| *reg == param);
+        let edges = self.blocks.iter().flat_map(|from| &self.function.blocks[*from].edges).filter(|edge| edge.target == block);
+        edges.filter_map(|edge| edge.args.get(index?).copied()).collect()
+    }
+
+    /// The conditions on which it depends by which way control comes to a block: those between it and its dominator.
+    fn choices(&self, block: Block) -> Vec<Reg> {
+        let Some(above) = self.dominators.immediate(block).filter(|above| self.inside.contains(above)) else { return vec![] };
+        let between =
+            |from: &&Block| self.dominators.dominates(above, **from) && self.cfg.position(**from) < self.cfg.position(block);
+        self.blocks.iter().filter(between).filter_map(|from| self.condition(*from)).collect()
+    }
+
+    /// What those compare with who try again: it is read in the loop, and waits for nobody.
+    fn compared(&self, deciding: &[Inst]) -> HashSet<Reg> {
+        let tries = deciding.iter().map(|inst| &self.function.insts[*inst]).filter(|data| data.has(Modifier::Cas));
+        let operands = tries.filter_map(|data| data.operands.get(2));
+        let mut work: Vec<Reg> =
+            operands.filter_map(|operand| if let Operand::Reg(reg) = operand { Some(*reg) } else { None }).collect();
+        let mut found = HashSet::new();
+        while let Some(reg) = work.pop() {
+            if !found.insert(reg) {
+                continue;
+            }
+            if let Some(data) = self.makers[reg].map(|inst| &self.function.insts[inst])
+                && is_speculable(data)
+            {
+                work.extend(data.reads());
+            }
+            if let Some(block) = self.homes.get(&reg) {
+                work.extend(self.passed(*block, reg));
+            }
+        }
+        found
+    }
+
+    fn address(&self, data: &InstData) -> Option<Address> {
+        data.operands.iter().find_map(|operand| if let Operand::Memory(address) = operand { Some(*address) } else { None })
+    }
+
+    fn is_same_place(&self, address: Address) -> bool {
+        match address.base {
+            Base::Reg(reg) => self.is_same(reg, &mut HashSet::new()),
+            Base::Symbol(_) | Base::Absolute => true,
+        }
+    }
+
+    /// Whether a register is the same in each round, as far as one can see.
+    fn is_same(&self, reg: Reg, seen: &mut HashSet<Reg>) -> bool {
+        if !seen.insert(reg) {
+            return true;
+        }
+        if let Some(inst) = self.makers[reg] {
+            let data = &self.function.insts[inst];
+            // What is loaded from one place may be the same each time: a pointer to the lock.
+            let steady = is_speculable(data) || is_plain_load(data);
+            return steady && data.reads().into_iter().all(|reg| self.is_same(reg, seen));
+        }
+        match self.homes.get(&reg) {
+            None => true,
+            Some(block) => self
+                .passed(*block, reg)
+                .into_iter()
+                .all(|arg| arg == reg || self.is_same(arg, &mut seen.clone()) && self.is_outside(arg)),
+        }
+    }
+
+    fn is_outside(&self, reg: Reg) -> bool {
+        self.makers[reg].is_none() && !self.homes.contains_key(&reg)
+    }
+
+    /// Whether an access may find the same again and again until somebody else changes it.
+    fn may_wait(&self, data: &InstData) -> bool {
+        if data.opcode() == Some(Opcode::Ld) {
+            return true;
+        }
+        let operand_is_same = |index: usize| match data.operands.get(index) {
+            Some(Operand::Reg(reg)) => self.is_same(*reg, &mut HashSet::new()),
+            _ => true,
+        };
+        if data.has(Modifier::Cas) {
+            return operand_is_same(2);
+        }
+        if data.has(Modifier::Add) {
+            return data.operands.get(2) == Some(&Operand::Imm(Imm::Int(0)));
+        }
+        !(data.has(Modifier::Inc) || data.has(Modifier::Dec))
+    }
+
+    /// Whether another instruction of the loop writes to the same place: who gets the lock gives it back in the same round.
+    fn is_given_back(&self, taken: Inst) -> bool {
+        let place = self.address(&self.function.insts[taken]);
+        self.insts().any(|inst| {
+            let data = &self.function.insts[inst];
+            let writes = matches!(data.opcode(), Some(Opcode::Atom | Opcode::Red | Opcode::St));
+            inst != taken && writes && self.address(data) == place
+        })
+    }
+}
