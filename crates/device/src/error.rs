@@ -128,8 +128,11 @@ pub struct Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "kernel `{}`: {}", self.kernel, self.message)?;
-        if let (Some([bx, by, bz]), Some([tx, ty, tz])) = (self.block, self.thread) {
-            write!(f, "\n  in block ({bx}, {by}, {bz}), thread ({tx}, {ty}, {tz})")?;
+        if let Some([x, y, z]) = self.block {
+            write!(f, "\n  in block ({x}, {y}, {z})")?;
+            if let Some([x, y, z]) = self.thread {
+                write!(f, ", thread ({x}, {y}, {z})")?;
+            }
         }
         if let Some(function) = &self.function {
             write!(f, "\n  in function `{function}`")?;

@@ -16,12 +16,14 @@ mod buffer;
 mod error;
 mod kernel;
 mod machine;
+mod printf;
 
 pub use backend::{Backend, GlobalVariable, LoadedModule, Stream};
 pub use buffer::{Buffer, Element, RawBuffer};
 pub use error::{Error, Fault, FaultKind, Result};
 pub use kernel::{Argument, Kernel, Launch, Module, ParamInfo, param_layout};
 pub use machine::{Machine, MachineKind};
+pub use printf::{KernelMemory, format_printf};
 
 use broadloom_ptx::Verified;
 use std::sync::Arc;

@@ -5,11 +5,30 @@ use crate::cta::{Cta, Site};
 use crate::memory::Owner;
 use crate::op::CallSite;
 use crate::watch::Watch;
-use broadloom_device::FaultKind;
+use broadloom_device::{FaultKind, KernelMemory, format_printf};
 use broadloom_ptx::{Func, Space};
 
 /// Longest string that is read from a kernel's memory.
 const MAX_STRING: u64 = 1 << 16;
+
+/// Memory as a thread that calls a function of the device sees it.
+struct ThreadMemory<'a, 'e, W: Watch> {
+    engine: &'a mut Engine<'e, W>,
+    cta: &'a mut Cta,
+    site: Site<'a>,
+}
+
+impl<W: Watch> KernelMemory for ThreadMemory<'_, '_, W> {
+    type Error = Stop;
+
+    fn bytes<const N: usize>(&mut self, address: u64) -> Result<[u8; N], Stop> {
+        self.engine.generic_bytes::<N>(self.cta, self.site, address)
+    }
+
+    fn string(&mut self, address: u64) -> Result<Vec<u8>, Stop> {
+        self.engine.string(self.cta, self.site, address)
+    }
+}
 
 impl<W: Watch> Engine<'_, W> {
     pub(super) fn builtin(
@@ -37,7 +56,7 @@ impl<W: Watch> Engine<'_, W> {
         let result = match name {
             "vprintf" => {
                 let format = self.string(cta, site, argument(0))?;
-                let (text, count) = self.format(cta, site, &format, argument(1))?;
+                let (text, count) = format_printf(&mut ThreadMemory { engine: self, cta, site }, &format, argument(1))?;
                 (self.output)(&text);
                 count
             }

@@ -10,7 +10,6 @@ mod builtin;
 mod call;
 mod cluster;
 mod mbarrier;
-mod printf;
 mod special;
 mod warp;
 

@@ -1,10 +1,19 @@
 //! The text of `printf`: C's formats over the buffer of arguments that the compiler packs.
 //!
-//! The buffer holds each argument at its natural alignment: 4 bytes for `int`, 8 for `long`, `double` and pointers.
+//! The buffer holds each argument at its natural alignment: 4 bytes for `int`, 8 for `long`, `double` and pointers. All executors on
+//! the host print with this, so that they print the same.
 
-use super::{Engine, Stop};
-use crate::cta::{Cta, Site};
-use crate::watch::Watch;
+/// Memory of a kernel, as functions of the device read it.
+pub trait KernelMemory {
+    /// Why something could not be read.
+    type Error;
+
+    /// Bytes at a generic address.
+    fn bytes<const N: usize>(&mut self, address: u64) -> Result<[u8; N], Self::Error>;
+
+    /// A string of C at a generic address, without its zero.
+    fn string(&mut self, address: u64) -> Result<Vec<u8>, Self::Error>;
+}
 
 /// Widest field that is padded, so that a hostile format costs no more than its text.
 const MAX_WIDTH: usize = 4096;
@@ -24,88 +33,80 @@ struct Spec {
     conversion: u8,
 }
 
-impl<W: Watch> Engine<'_, W> {
-    /// The text, and how many arguments it took.
-    pub(super) fn format(
-        &mut self,
-        cta: &mut Cta,
-        site: Site<'_>,
-        format: &[u8],
-        arguments: u64,
-    ) -> Result<(Vec<u8>, u64), Stop> {
-        let mut text = vec![];
-        let (mut at, mut next, mut count) = (0, arguments, 0u64);
-        while at < format.len() {
-            if format[at] != b'%' {
-                text.push(format[at]);
-                at += 1;
-                continue;
-            }
-            let start = at;
-            let mut stars = vec![];
-            let Some((mut spec, end)) = read_spec(format, at, &mut stars) else {
-                text.extend_from_slice(&format[start..]);
-                break;
-            };
-            at = end;
-            if spec.conversion == b'%' {
-                text.push(b'%');
-                continue;
-            }
-            for is_precision in stars {
-                let value = i32::from_le_bytes(self.argument::<4>(cta, site, &mut next)?);
-                count += 1;
-                if is_precision {
-                    spec.precision = usize::try_from(value).ok().map(|value| value.min(MAX_WIDTH));
-                } else {
-                    spec.left |= value < 0;
-                    spec.width = (value.unsigned_abs() as usize).min(MAX_WIDTH);
-                }
-            }
-            count += 1;
-            let piece = match spec.conversion {
-                b'd' | b'i' | b'u' | b'o' | b'x' | b'X' => {
-                    let bits = if spec.bytes == 8 {
-                        u64::from_le_bytes(self.argument::<8>(cta, site, &mut next)?)
-                    } else {
-                        u64::from(u32::from_le_bytes(self.argument::<4>(cta, site, &mut next)?))
-                    };
-                    integer(&spec, bits)
-                }
-                b'c' => {
-                    let value = self.argument::<4>(cta, site, &mut next)?[0];
-                    pad(&spec, vec![], vec![value], false)
-                }
-                b's' => {
-                    let address = u64::from_le_bytes(self.argument::<8>(cta, site, &mut next)?);
-                    let mut string = if address == 0 { b"(null)".to_vec() } else { self.string(cta, site, address)? };
-                    string.truncate(spec.precision.unwrap_or(usize::MAX));
-                    pad(&spec, vec![], string, false)
-                }
-                b'p' => {
-                    let address = u64::from_le_bytes(self.argument::<8>(cta, site, &mut next)?);
-                    pad(&spec, vec![], format!("{address:#x}").into_bytes(), false)
-                }
-                b'f' | b'F' | b'e' | b'E' | b'g' | b'G' | b'a' | b'A' => {
-                    let value = f64::from_le_bytes(self.argument::<8>(cta, site, &mut next)?);
-                    float(&spec, value)
-                }
-                // Anything else is not a conversion; it is shown as it stands.
-                _ => {
-                    count -= 1;
-                    format[start..end].to_vec()
-                }
-            };
-            text.extend_from_slice(&piece);
+/// The text of a format with its arguments in a buffer at an address, and how many arguments it took.
+pub fn format_printf<M: KernelMemory>(memory: &mut M, format: &[u8], arguments: u64) -> Result<(Vec<u8>, u64), M::Error> {
+    let mut text = vec![];
+    let (mut at, mut next, mut count) = (0, arguments, 0u64);
+    while at < format.len() {
+        if format[at] != b'%' {
+            text.push(format[at]);
+            at += 1;
+            continue;
         }
-        Ok((text, count))
+        let start = at;
+        let mut stars = vec![];
+        let Some((mut spec, end)) = read_spec(format, at, &mut stars) else {
+            text.extend_from_slice(&format[start..]);
+            break;
+        };
+        at = end;
+        if spec.conversion == b'%' {
+            text.push(b'%');
+            continue;
+        }
+        for is_precision in stars {
+            let value = i32::from_le_bytes(argument::<M, 4>(memory, &mut next)?);
+            count += 1;
+            if is_precision {
+                spec.precision = usize::try_from(value).ok().map(|value| value.min(MAX_WIDTH));
+            } else {
+                spec.left |= value < 0;
+                spec.width = (value.unsigned_abs() as usize).min(MAX_WIDTH);
+            }
+        }
+        count += 1;
+        let piece = match spec.conversion {
+            b'd' | b'i' | b'u' | b'o' | b'x' | b'X' => {
+                let bits = if spec.bytes == 8 {
+                    u64::from_le_bytes(argument::<M, 8>(memory, &mut next)?)
+                } else {
+                    u64::from(u32::from_le_bytes(argument::<M, 4>(memory, &mut next)?))
+                };
+                integer(&spec, bits)
+            }
+            b'c' => {
+                let value = argument::<M, 4>(memory, &mut next)?[0];
+                pad(&spec, vec![], vec![value], false)
+            }
+            b's' => {
+                let address = u64::from_le_bytes(argument::<M, 8>(memory, &mut next)?);
+                let mut string = if address == 0 { b"(null)".to_vec() } else { memory.string(address)? };
+                string.truncate(spec.precision.unwrap_or(usize::MAX));
+                pad(&spec, vec![], string, false)
+            }
+            b'p' => {
+                let address = u64::from_le_bytes(argument::<M, 8>(memory, &mut next)?);
+                pad(&spec, vec![], format!("{address:#x}").into_bytes(), false)
+            }
+            b'f' | b'F' | b'e' | b'E' | b'g' | b'G' | b'a' | b'A' => {
+                let value = f64::from_le_bytes(argument::<M, 8>(memory, &mut next)?);
+                float(&spec, value)
+            }
+            // Anything else is not a conversion; it is shown as it stands.
+            _ => {
+                count -= 1;
+                format[start..end].to_vec()
+            }
+        };
+        text.extend_from_slice(&piece);
     }
+    Ok((text, count))
+}
 
-    fn argument<const N: usize>(&mut self, cta: &mut Cta, site: Site<'_>, next: &mut u64) -> Result<[u8; N], Stop> {
-        let at = next.next_multiple_of(N as u64);
-        *next = at + N as u64;
-        self.generic_bytes::<N>(cta, site, at)
-    }
+fn argument<M: KernelMemory, const N: usize>(memory: &mut M, next: &mut u64) -> Result<[u8; N], M::Error> {
+    let at = next.next_multiple_of(N as u64);
+    *next = at.wrapping_add(N as u64);
+    memory.bytes::<N>(at)
 }
 
 fn read_spec(format: &[u8], start: usize, stars: &mut Vec<bool>) -> Option<(Spec, usize)> {
