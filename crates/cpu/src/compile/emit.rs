@@ -466,7 +466,9 @@ impl<'e> Emitter<'e> {
     fn instruction(&mut self, inst: &InstData) -> Emitted<()> {
         let opcode = inst.opcode().ok_or_else(|| Untranslated("an opaque instruction".into()))?;
         let effects = inst.effects();
-        if effects.is_pure() && opcode != Opcode::Mov {
+        // Moves are about operands, the others about where memory is.
+        let machine = matches!(opcode, Opcode::Mov | Opcode::Cvta | Opcode::CvtaTo | Opcode::Isspacep);
+        if effects.is_pure() && !machine {
             return self.pure(inst);
         }
         self.machine(opcode, inst)
