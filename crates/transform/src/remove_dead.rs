@@ -39,9 +39,11 @@ pub fn run(_module: &Module, function: &mut Function) {
         }
         for inst in &data.insts {
             let data = &function.insts[*inst];
-            data.each_written(|reg| source[reg] = Source::Inst(*inst));
+            for reg in data.writes() {
+                source[reg] = Source::Inst(*inst);
+            }
             if stays(function, data) {
-                data.each_read(|reg| work.push(reg));
+                work.extend(data.reads());
             }
         }
         for (index, edge) in data.edges.iter().enumerate() {
@@ -55,7 +57,7 @@ pub fn run(_module: &Module, function: &mut Function) {
         }
         match source[reg] {
             Source::Given => {}
-            Source::Inst(inst) => function.insts[inst].each_read(|reg| work.push(reg)),
+            Source::Inst(inst) => work.extend(function.insts[inst].reads()),
             Source::Param(block, index) => {
                 let edges = passed[block].iter().map(|(from, edge)| &function.blocks[*from].edges[*edge as usize]);
                 work.extend(edges.map(|edge| edge.args[index as usize]));
@@ -66,9 +68,7 @@ pub fn run(_module: &Module, function: &mut Function) {
         let mut kept = std::mem::take(&mut function.blocks[block].insts);
         kept.retain(|inst| {
             let data = &function.insts[*inst];
-            let mut read = false;
-            data.each_written(|reg| read |= live[reg]);
-            read || stays(function, data)
+            stays(function, data) || data.writes().into_iter().any(|reg| live[reg])
         });
         function.blocks[block].insts = kept;
     }

@@ -136,25 +136,17 @@ impl Builder {
         inst
     }
 
-    /// Writes an instruction with one result of a type, which takes the place of its first operand.
-    pub(super) fn compute<const N: usize>(
-        &mut self,
-        block: Block,
-        ty: Type,
-        mnemonic: &'static str,
-        mut operands: [Operand; N],
-    ) -> Reg {
+    /// Writes an instruction with one result of a type.
+    pub(super) fn compute<const N: usize>(&mut self, block: Block, ty: Type, mnemonic: &str, operands: [Operand; N]) -> Reg {
         let result = self.reg(ty);
-        operands[0] = Operand::Reg(result);
-        self.push(block, made(mnemonic, operands));
+        self.push(block, made(mnemonic, [Operand::Reg(result)].into_iter().chain(operands)));
         result
     }
 
-    /// The same before everything else.
-    pub(super) fn first<const N: usize>(&mut self, ty: Type, mnemonic: &'static str, mut operands: [Operand; N]) -> Reg {
+    /// Writes an instruction with one result before everything else.
+    pub(super) fn first<const N: usize>(&mut self, ty: Type, mnemonic: &str, operands: [Operand; N]) -> Reg {
         let result = self.reg(ty);
-        operands[0] = Operand::Reg(result);
-        let inst = self.function.insts.push(made(mnemonic, operands));
+        let inst = self.function.insts.push(made(mnemonic, [Operand::Reg(result)].into_iter().chain(operands)));
         self.prologue.push(inst);
         result
     }

@@ -1,0 +1,155 @@
+//! Barriers of a block (manual: "Parallel Synchronization and Communication Instructions: bar, barrier").
+//!
+//! Strands come with the threads they stand for. A barrier without a count is complete when every thread that has not ended waits at it.
+
+/// Barriers of a block: 0 to 15.
+pub(crate) const BARRIERS: usize = 16;
+
+#[derive(Clone, Debug, Default)]
+struct Barrier {
+    /// Strands that wait.
+    waiting: Vec<u32>,
+    /// Threads that came, waiting or not.
+    threads: u32,
+    /// How many it takes, when said; else all threads that have not ended.
+    expected: Option<u32>,
+    /// How many of the threads that came had a true predicate.
+    trues: u32,
+}
+
+/// All barriers of a block.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Barriers {
+    all: [Barrier; BARRIERS],
+    /// A bit for each barrier that somebody came to.
+    used: u32,
+}
+
+/// Threads that come to a barrier.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) strand: u32,
+    pub(crate) threads: u32,
+    pub(crate) trues: u32,
+    /// How many it takes, when said.
+    pub(crate) expected: Option<u32>,
+    pub(crate) waits: bool,
+}
+
+impl Barriers {
+    pub(crate) fn reset(&mut self) {
+        for number in 0..BARRIERS {
+            if self.used >> number & 1 == 1 {
+                self.all[number].clear();
+            }
+        }
+        self.used = 0;
+    }
+
+    /// Threads come to a barrier of a block of so many; what is wrong with it.
+    pub(crate) fn arrive(&mut self, number: u32, arrival: Arrival, block: u32) -> Result<(), String> {
+        let Some(barrier) = self.all.get_mut(number as usize) else {
+            return Err(format!("a block has {BARRIERS} barriers; {number} is none of them"));
+        };
+        if let Some(count) = arrival.expected
+            && (count == 0 || count > block.next_multiple_of(32))
+        {
+            return Err(format!("a barrier for {count} threads in a block of {block}"));
+        }
+        if barrier.threads != 0 && barrier.expected != arrival.expected {
+            return Err(format!(
+                "barrier {number} is used with different numbers of threads at the same time: {} and {}",
+                describe(barrier.expected),
+                describe(arrival.expected)
+            ));
+        }
+        barrier.expected = arrival.expected;
+        barrier.threads += arrival.threads;
+        barrier.trues += arrival.trues;
+        if arrival.waits {
+            barrier.waiting.push(arrival.strand);
+        }
+        self.used |= 1 << number;
+        Ok(())
+    }
+
+    /// Takes the strands that wait at a barrier that is complete, with the true predicates and the threads that came.
+    pub(crate) fn take(&mut self, number: usize, alive: u32, block: u32) -> Option<(Vec<u32>, (u32, u32))> {
+        let barrier = &mut self.all[number];
+        let needed = match barrier.expected {
+            Some(count) => count.min(block),
+            None => alive.max(1),
+        };
+        if barrier.threads == 0 || barrier.threads < needed {
+            return None;
+        }
+        self.used &= !(1 << number);
+        let reduced = (barrier.trues, barrier.threads);
+        let waiting = std::mem::take(&mut barrier.waiting);
+        barrier.clear();
+        Some((waiting, reduced))
+    }
+
+    /// Takes what waits at all barriers that are complete.
+    pub(crate) fn take_complete(&mut self, alive: u32, block: u32) -> Vec<(Vec<u32>, (u32, u32))> {
+        if self.used == 0 {
+            return vec![];
+        }
+        (0..BARRIERS).filter_map(|number| self.take(number, alive, block)).collect()
+    }
+
+    /// Gives a list of strands back, so that its memory is used again.
+    pub(crate) fn recycle(&mut self, number: usize, mut list: Vec<u32>) {
+        list.clear();
+        if self.all[number].waiting.is_empty() {
+            self.all[number].waiting = list;
+        }
+    }
+}
+
+impl Barrier {
+    fn clear(&mut self) {
+        self.waiting.clear();
+        (self.threads, self.expected, self.trues) = (0, None, 0);
+    }
+}
+
+fn describe(expected: Option<u32>) -> String {
+    expected.map_or_else(|| "all threads".to_owned(), |count| format!("{count} threads"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn come(strand: u32, threads: u32, expected: Option<u32>) -> Arrival {
+        Arrival { strand, threads, trues: strand & 1, expected, waits: true }
+    }
+
+    #[test]
+    fn a_barrier_takes_all_that_live_or_as_many_as_said() {
+        let mut barriers = Barriers::default();
+        barriers.arrive(0, come(0, 32, None), 96).unwrap();
+        barriers.arrive(3, come(1, 32, Some(64)), 96).unwrap();
+        assert_eq!(barriers.take_complete(96, 96), []);
+        barriers.arrive(3, Arrival { waits: false, ..come(2, 32, Some(64)) }, 96).unwrap();
+        assert_eq!(barriers.take_complete(96, 96), [(vec![1], (1, 64))]);
+        // The others have ended.
+        assert_eq!(barriers.take_complete(32, 96), [(vec![0], (0, 32))]);
+        assert_eq!(barriers.take_complete(32, 96), []);
+    }
+
+    #[test]
+    fn misuse_is_named() {
+        let mut barriers = Barriers::default();
+        let error = barriers.arrive(16, come(0, 32, None), 64).unwrap_err();
+        assert_eq!(error, "a block has 16 barriers; 16 is none of them");
+        let error = barriers.arrive(1, come(0, 32, Some(96)), 64).unwrap_err();
+        assert_eq!(error, "a barrier for 96 threads in a block of 64");
+        barriers.arrive(1, come(0, 32, Some(64)), 64).unwrap();
+        let error = barriers.arrive(1, come(1, 32, None), 64).unwrap_err();
+        assert_eq!(error, "barrier 1 is used with different numbers of threads at the same time: 64 threads and all threads");
+        barriers.reset();
+        assert_eq!(barriers.take_complete(1, 64), []);
+    }
+}

@@ -1,0 +1,226 @@
+//! A compiled kernel as bytes: a header, a checksum of what follows, and the parts one behind the other.
+//!
+//! Numbers are little-endian. A list is its length and its elements. **Decoding checks every length against what is left, and gives a
+//! kernel or nothing.**
+
+use super::FORMAT;
+use crate::abi::Kind;
+use crate::code::{Accesses, Code, Named, Rare, RareOperand, Site};
+use broadloom_diag::{SourceId, Span};
+use broadloom_ptx::{Func, Selector, Var};
+
+const MAGIC: [u8; 8] = *b"broadlm\0";
+const HEADER: usize = 8 + 4 + 32;
+/// Deepest nesting of operands.
+const MAX_DEPTH: u32 = 8;
+
+pub(super) fn encode(code: &Code) -> Vec<u8> {
+    let mut body = Writer(vec![]);
+    body.number(match code.kind {
+        Kind::Block => 0,
+        Kind::Warps => 1,
+        Kind::Threads => 2,
+    });
+    body.number(code.local_bytes);
+    body.number(code.shared_bytes);
+    body.list(&code.variables, |body, named| match named {
+        Named::Variable(var) => body.numbers(&[0, u64::from(var.as_u32())]),
+        Named::Local(func, var) => body.numbers(&[1, u64::from(func.as_u32()), u64::from(var.as_u32())]),
+        Named::Function(func) => body.numbers(&[2, u64::from(func.as_u32())]),
+    });
+    body.list(&code.operations, |body, rare| {
+        body.bytes(rare.mnemonic.as_bytes());
+        body.list(&rare.operands, Writer::operand);
+    });
+    body.list(&code.sites, |body, site| {
+        body.bytes(site.instruction.as_bytes());
+        body.option(site.span.as_ref(), |body, span| body.numbers(&[u64::from(span.start), u64::from(span.end)]));
+        body.option(site.source.as_ref(), |body, source| body.bytes(source.as_bytes()));
+    });
+    body.option(code.not_vectorised.as_ref(), |body, reason| body.bytes(reason.as_bytes()));
+    for accesses in [&code.loads, &code.stores] {
+        let Accesses { uniform, contiguous, strided, scattered } = *accesses;
+        body.numbers(&[uniform, contiguous, strided, scattered].map(u64::from));
+    }
+    body.bytes(&code.object);
+    let mut entry = MAGIC.to_vec();
+    entry.extend(FORMAT.to_le_bytes());
+    entry.extend(blake3::hash(&body.0).as_bytes());
+    entry.extend(body.0);
+    entry
+}
+
+/// The kernel of an entry whose text is in a source.
+pub(super) fn decode(entry: &[u8], source: SourceId) -> Option<Code> {
+    let (header, body) = entry.split_at_checked(HEADER)?;
+    let whole = header[..8] == MAGIC && header[8..12] == FORMAT.to_le_bytes() && header[12..] == *blake3::hash(body).as_bytes();
+    if !whole {
+        return None;
+    }
+    let mut body = Reader(body);
+    let kind = match body.number()? {
+        0 => Kind::Block,
+        1 => Kind::Warps,
+        2 => Kind::Threads,
+        _ => return None,
+    };
+    let local_bytes = body.number()?;
+    let shared_bytes = body.number()?;
+    let variables = body.list(|body| {
+        Some(match body.number()? {
+            0 => Named::Variable(Var::from_u32(body.small()?)),
+            1 => Named::Local(Func::from_u32(body.small()?), Var::from_u32(body.small()?)),
+            2 => Named::Function(Func::from_u32(body.small()?)),
+            _ => return None,
+        })
+    })?;
+    let operations =
+        body.list(|body| Some(Rare { mnemonic: body.text()?, operands: body.list(|body| body.operand(MAX_DEPTH))? }))?;
+    let sites = body.list(|body| {
+        let instruction = body.text()?;
+        let span = body.option(|body| Some(Span { source, start: body.small()?, end: body.small()? }))?;
+        Some(Site { instruction, span, source: body.option(Reader::text)? })
+    })?;
+    let not_vectorised = body.option(Reader::text)?;
+    let mut accesses =
+        || Some(Accesses { uniform: body.small()?, contiguous: body.small()?, strided: body.small()?, scattered: body.small()? });
+    let (loads, stores) = (accesses()?, accesses()?);
+    let object = body.bytes()?.to_vec();
+    body.0.is_empty().then_some(Code {
+        object,
+        kind,
+        local_bytes,
+        shared_bytes,
+        variables,
+        operations,
+        sites,
+        not_vectorised,
+        loads,
+        stores,
+    })
+}
+
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn number(&mut self, number: u64) {
+        self.0.extend(number.to_le_bytes());
+    }
+
+    fn numbers(&mut self, numbers: &[u64]) {
+        numbers.iter().for_each(|number| self.number(*number));
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.0.extend(bytes);
+    }
+
+    fn list<T>(&mut self, list: &[T], each: impl Fn(&mut Writer, &T)) {
+        self.number(list.len() as u64);
+        list.iter().for_each(|element| each(self, element));
+    }
+
+    fn option<T>(&mut self, value: Option<&T>, some: impl Fn(&mut Writer, &T)) {
+        self.number(u64::from(value.is_some()));
+        if let Some(value) = value {
+            some(self, value);
+        }
+    }
+
+    fn operand(&mut self, operand: &RareOperand) {
+        match operand {
+            RareOperand::Value => self.number(0),
+            RareOperand::Part(negated, selector) => {
+                self.numbers(&[1, u64::from(*negated)]);
+                self.option(selector.as_ref(), |body, selector| match selector {
+                    Selector::B0 => body.number(0),
+                    Selector::B1 => body.number(1),
+                    Selector::B2 => body.number(2),
+                    Selector::B3 => body.number(3),
+                    Selector::H0 => body.number(4),
+                    Selector::H1 => body.number(5),
+                    Selector::Lanes(lanes) => body.numbers(&[6, u64::from(*lanes)]),
+                    Selector::Mask(mask) => body.numbers(&[7, u64::from(*mask)]),
+                });
+            }
+            RareOperand::Vector(list) => {
+                self.number(2);
+                self.list(list, Writer::operand);
+            }
+            RareOperand::Absent => self.number(3),
+            RareOperand::Sink => self.number(4),
+        }
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn number(&mut self) -> Option<u64> {
+        let (number, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u64::from_le_bytes(*number))
+    }
+
+    fn small(&mut self) -> Option<u32> {
+        // The highest number is no id.
+        u32::try_from(self.number()?).ok().filter(|number| *number != u32::MAX)
+    }
+
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let length = usize::try_from(self.number()?).ok()?;
+        let (bytes, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    fn text(&mut self) -> Option<String> {
+        String::from_utf8(self.bytes()?.to_vec()).ok()
+    }
+
+    fn list<T>(&mut self, mut each: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let length = usize::try_from(self.number()?).ok()?;
+        // Every element has at least one number.
+        if length > self.0.len() / 8 {
+            return None;
+        }
+        (0..length).map(|_| each(self)).collect()
+    }
+
+    fn option<T>(&mut self, some: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
+        match self.number()? {
+            0 => Some(None),
+            1 => some(self).map(Some),
+            _ => None,
+        }
+    }
+
+    fn operand(&mut self, depth: u32) -> Option<RareOperand> {
+        let depth = depth.checked_sub(1)?;
+        Some(match self.number()? {
+            0 => RareOperand::Value,
+            1 => {
+                let negated = self.number()? != 0;
+                let selector = self.option(|body| {
+                    Some(match body.number()? {
+                        0 => Selector::B0,
+                        1 => Selector::B1,
+                        2 => Selector::B2,
+                        3 => Selector::B3,
+                        4 => Selector::H0,
+                        5 => Selector::H1,
+                        6 => Selector::Lanes(u16::try_from(body.number()?).ok()?),
+                        7 => Selector::Mask(u8::try_from(body.number()?).ok()?),
+                        _ => return None,
+                    })
+                })?;
+                RareOperand::Part(negated, selector)
+            }
+            2 => RareOperand::Vector(self.list(|body| body.operand(depth))?),
+            3 => RareOperand::Absent,
+            4 => RareOperand::Sink,
+            _ => return None,
+        })
+    }
+}

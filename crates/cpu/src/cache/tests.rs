@@ -1,0 +1,1 @@
+//! Entries that are kept, shared, broken and refused.

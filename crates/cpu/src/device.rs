@@ -1,0 +1,222 @@
+//! The CPU as a device.
+
+use crate::cache::Cache;
+use crate::execute::{OutputSink, Surroundings};
+use crate::memory::{Memory, Owner};
+use crate::module::Loaded;
+use crate::options::{self, Options};
+use crate::services::SERVICES;
+use crate::statistics::{KernelStatistics, Record};
+use crate::stream::{Finished, Job, Streams, Work};
+use crate::watchdog::Watchdog;
+use crate::worker::{Shared, work};
+use broadloom_device::{Backend, Error, LoadedModule, Machine, Result, Stream};
+use broadloom_ptx::Verified;
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The CPU as a device; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Cpu {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// What the handles of a device share.
+pub(crate) struct Inner {
+    pub(crate) machine: Machine,
+    pub(crate) options: Options,
+    pub(crate) memory: Arc<Memory>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) cache: Cache,
+    pub(crate) launches: AtomicU32,
+    statistics: Mutex<Vec<(KernelStatistics, Arc<Record>)>>,
+    workers: Vec<JoinHandle<()>>,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cpu").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// Counts what is done and gives back what waited for it.
+struct Accounts(Arc<Memory>);
+
+impl Finished for Accounts {
+    fn finished(&self, job: &Job, time: Duration, oldest: Option<u64>) {
+        if let Work::Launch(grid) = &job.work {
+            grid.record.add(time);
+        }
+        self.0.reap(oldest);
+    }
+}
+
+impl Cpu {
+    /// A device with its own memory and threads.
+    pub fn new(options: Options) -> Result<Cpu> {
+        let threads = options.threads.max(1);
+        let memory = Arc::new(Memory::new(options.memory_bytes, options.heap_bytes));
+        let shared = Arc::new(Shared {
+            streams: Streams::new(threads),
+            surroundings: Surroundings { memory: memory.clone(), output: OutputSink(options.output.clone()), services: SERVICES },
+            watchdog: Watchdog::default(),
+            finished: Box::new(Accounts(memory.clone())),
+            workers: threads,
+        });
+        let mut workers = vec![];
+        for index in 0..threads {
+            let worker_shared = shared.clone();
+            let thread = std::thread::Builder::new().name(format!("broadloom-{index}"));
+            match thread.spawn(move || work(&worker_shared, index)) {
+                Ok(handle) => workers.push(handle),
+                // Fewer threads do the same work; without any there is no device.
+                Err(_) if index > 0 => break,
+                Err(_) => return Err(Error::OutOfMemory { requested: 0, available: 0 }),
+            }
+        }
+        Ok(Cpu {
+            inner: Arc::new(Inner {
+                machine: options::machine(&options),
+                cache: Cache::new(&options.cache, options.cache_bytes),
+                options,
+                memory,
+                shared,
+                launches: AtomicU32::new(0),
+                statistics: Mutex::new(vec![]),
+                workers,
+            }),
+        })
+    }
+
+    /// What was compiled and run so far, in the order compiled.
+    pub fn statistics(&self) -> Vec<KernelStatistics> {
+        let list = self.inner.statistics();
+        list.iter()
+            .map(|(facts, record)| KernelStatistics { launches: record.launches(), run_time: record.time(), ..facts.clone() })
+            .collect()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.shared.streams.close();
+        for worker in self.workers.drain(..) {
+            let _ = worker.join();
+        }
+        self.shared.watchdog.close();
+    }
+}
+
+impl Inner {
+    fn streams(&self) -> &Streams {
+        &self.shared.streams
+    }
+
+    fn statistics(&self) -> MutexGuard<'_, Vec<(KernelStatistics, Arc<Record>)>> {
+        self.statistics.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn note_kernel(&self, facts: KernelStatistics) -> Arc<Record> {
+        let record = Arc::new(Record::default());
+        self.statistics().push((facts, record.clone()));
+        record
+    }
+
+    /// Memory; when there is none, work that holds some is waited for.
+    pub(crate) fn allocate(&self, bytes: u64, owner: Owner) -> Result<u64> {
+        match self.memory.allocate(bytes, owner.clone()) {
+            Err(Error::OutOfMemory { .. }) if self.memory.has_dying() => {
+                self.streams().drain();
+                self.memory.reap(self.streams().oldest());
+                self.memory.allocate(bytes, owner)
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Does something with a range of memory, which stays meanwhile.
+    fn with_range<T>(&self, call: &'static str, address: u64, bytes: u64, act: impl FnOnce(*mut u8) -> Result<T>) -> Result<T> {
+        let number = self.streams().begin();
+        let outcome = self.memory.range(call, address, bytes).and_then(act);
+        let oldest = self.streams().end(number);
+        if self.memory.has_dying() {
+            self.memory.reap(oldest);
+        }
+        outcome
+    }
+}
+
+impl Backend for Cpu {
+    fn machine(&self) -> &Machine {
+        &self.inner.machine
+    }
+
+    fn allocate(&self, bytes: u64) -> Result<u64> {
+        self.inner.allocate(bytes, Owner::Buffer)
+    }
+
+    fn free(&self, address: u64) -> Result<()> {
+        let corpse = self.inner.memory.free(address)?;
+        self.inner.memory.bury(corpse, self.inner.streams().horizon());
+        Ok(())
+    }
+
+    fn write(&self, stream: Stream, address: u64, bytes: &[u8]) -> Result<()> {
+        let inner = &self.inner;
+        inner.streams().check(stream)?;
+        let count = bytes.len() as u64;
+        if inner.streams().is_idle(stream) {
+            return inner.with_range("write", address, count, |to| {
+                // SAFETY: the range is inside of a live allocation, which stays; kernels of other streams may race, as they may with
+                // each other.
+                unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
+                Ok(())
+            });
+        }
+        let work = Work::Write { address, bytes: bytes.to_vec() };
+        inner.streams().submit(stream, work, None, &|| inner.memory.range("write", address, count).map(drop))
+    }
+
+    fn read(&self, stream: Stream, address: u64, bytes: &mut [u8]) -> Result<()> {
+        let inner = &self.inner;
+        inner.streams().check(stream)?;
+        inner.with_range("read", address, bytes.len() as u64, |from| {
+            inner.streams().wait(stream)?;
+            // SAFETY: as in `write`.
+            unsafe { std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), bytes.len()) };
+            Ok(())
+        })
+    }
+
+    fn copy(&self, stream: Stream, to: u64, from: u64, bytes: u64) -> Result<()> {
+        let inner = &self.inner;
+        inner.streams().submit(stream, Work::Copy { to, from, bytes }, None, &|| {
+            inner.memory.range("copy", from, bytes)?;
+            inner.memory.range("copy", to, bytes).map(drop)
+        })
+    }
+
+    fn fill(&self, stream: Stream, address: u64, byte: u8, bytes: u64) -> Result<()> {
+        let inner = &self.inner;
+        let work = Work::Fill { address, byte, bytes };
+        inner.streams().submit(stream, work, None, &|| inner.memory.range("fill", address, bytes).map(drop))
+    }
+
+    fn load(&self, module: &Arc<Verified>) -> Result<Arc<dyn LoadedModule>> {
+        Ok(Arc::new(Loaded::new(&self.inner, module)?))
+    }
+
+    fn create_stream(&self) -> Result<Stream> {
+        Ok(self.inner.streams().create())
+    }
+
+    fn synchronise_stream(&self, stream: Stream) -> Result<()> {
+        self.inner.streams().wait(stream)
+    }
+
+    fn synchronise(&self) -> Result<()> {
+        self.inner.streams().wait_all()
+    }
+}

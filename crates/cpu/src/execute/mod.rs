@@ -1,0 +1,694 @@
+//! Runs blocks: calls of generated code on stacks of their own, in turns.
+//!
+//! A *strand* is one call: a whole block, a warp or a thread, as [`Kind`] says. A block runs until all of its strands have ended
+//! ([`Turn::Ended`]), until all that could run would rather let others run first ([`Turn::Paused`]), or until something goes wrong.
+//! A strand that must wait hands the core to the next one of its block directly; the scheduler is asked when there is none.
+//!
+//! **Everything of a block happens on one thread. No reference to a block is held where a switch can happen: strands, services and
+//! the scheduler meet in the block through a raw pointer, one of them at a time.**
+
+use crate::abi::{Exchange, Exchanged, Kind, Services, Warp};
+use crate::barrier::Barriers;
+use crate::exchange::{self, Lane};
+use crate::faults::{Caught, Gate};
+use crate::fiber::{Context, Stack, switch};
+use crate::grid::{Failure, Grid};
+use crate::map::{Mapping, Pages};
+use crate::memory::Memory;
+use broadloom_device::FaultKind;
+use std::ffi::c_void;
+use std::io;
+use std::ptr::null_mut;
+
+/// Bytes of stack beside what lanes are given: frames of services.
+const STACK_BASE: usize = 128 << 10;
+/// Times that lanes of a warp may meet before other warps have a turn.
+const MEETINGS: u32 = 1024;
+
+/// Receives what kernels print.
+pub type Output = std::sync::Arc<dyn Fn(&[u8]) + Send + Sync>;
+
+/// What a strand waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Nothing: it can run.
+    Nothing,
+    /// A barrier of the block.
+    Barrier(u8),
+    /// The other lanes of a mask.
+    Lanes(u32),
+    /// Lanes that come to the same instruction, whoever they are.
+    Convergence,
+    /// It has ended.
+    Ended,
+}
+
+/// One call of generated code.
+#[derive(Debug)]
+pub(crate) struct Strand {
+    /// What the code sees.
+    pub(crate) warp: Warp,
+    pub(crate) block: *mut Block,
+    pub(crate) number: u32,
+    stack: Stack,
+    context: Context,
+    pub(crate) wait: Wait,
+    /// Whether it has let others run in this round.
+    paused: bool,
+    /// Lanes whose end has been counted.
+    pub(crate) counted: u32,
+    /// What a barrier gave: threads with a true predicate, threads in all.
+    pub(crate) reduced: (u32, u32),
+    /// What it brings to an exchange.
+    exchanges: Option<Exchange>,
+    exchanged: *mut Exchanged,
+}
+
+/// What workers share with the code that they run.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    pub(crate) memory: std::sync::Arc<Memory>,
+    pub(crate) output: OutputSink,
+    pub(crate) services: Services,
+}
+
+/// [`Output`] that can be shown.
+pub(crate) struct OutputSink(pub(crate) Output);
+
+impl std::fmt::Debug for OutputSink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OutputSink")
+    }
+}
+
+/// A block under way, or room for one.
+#[derive(Debug)]
+pub(crate) struct Block {
+    pub(crate) gate: *const Gate,
+    pub(crate) surroundings: *const Surroundings,
+    pub(crate) grid: *const Grid,
+    /// How its code is run.
+    pub(crate) kind: Kind,
+    pub(crate) ctaid: [u32; 3],
+    pub(crate) strands: Vec<Box<Strand>>,
+    /// Strands that belong to the grid; the others are kept for larger ones.
+    pub(crate) count: usize,
+    shared: Option<Mapping>,
+    local: Option<Mapping>,
+    pub(crate) barriers: Barriers,
+    /// Threads that have not ended.
+    pub(crate) alive: u32,
+    ended: usize,
+    /// The strand that runs, or ran last.
+    pub(crate) current: usize,
+    /// Whether control came back because somebody paused.
+    yielded: bool,
+    /// What a service found wrong.
+    pub(crate) failure: Option<Failure>,
+}
+
+/// How a block stands after its turn.
+#[derive(Debug)]
+pub(crate) enum Turn {
+    Ended,
+    Paused,
+    Failed(Failure),
+    /// The launch has been stopped.
+    Stopped,
+}
+
+impl Block {
+    /// Room for blocks of a worker.
+    pub(crate) fn new(gate: &Gate, surroundings: &Surroundings) -> Box<Block> {
+        Box::new(Block {
+            gate,
+            surroundings,
+            grid: std::ptr::null(),
+            kind: Kind::Block,
+            ctaid: [0; 3],
+            strands: vec![],
+            count: 0,
+            shared: None,
+            local: None,
+            barriers: Barriers::default(),
+            alive: 0,
+            ended: 0,
+            current: 0,
+            yielded: false,
+            failure: None,
+        })
+    }
+
+    /// Makes room for the blocks of a grid. The grid must live until the last turn of the last block.
+    pub(crate) fn fit(&mut self, grid: &Grid) -> io::Result<()> {
+        let (count, lanes) = (grid.strands(), grid.lanes());
+        let stack_bytes = grid.stack_bytes.saturating_mul(lanes as usize).saturating_add(STACK_BASE);
+        let local_bytes = usize::try_from(grid.ready.code.local_bytes).unwrap_or(usize::MAX);
+        let local_each =
+            local_bytes.saturating_mul(lanes as usize).checked_next_multiple_of(64).ok_or(io::ErrorKind::OutOfMemory)?;
+        let shared = room(&mut self.shared, grid.shared_bytes as usize)?;
+        let local = room(&mut self.local, local_each.saturating_mul(count))?;
+        let block = std::ptr::from_mut(self);
+        if self.strands.first().is_some_and(|first| first.stack.bytes() < stack_bytes) {
+            self.strands.clear();
+        }
+        while self.strands.len() < count {
+            let stack = Stack::new(stack_bytes)?;
+            self.strands.push(Box::new(Strand::new(block, self.strands.len() as u32, stack)));
+        }
+        (self.grid, self.kind) = (grid, grid.ready.code.kind);
+        self.count = count;
+        // SAFETY: the surroundings outlive the worker, which owns this block.
+        let services = unsafe { &raw const (*self.surroundings).services };
+        for (index, strand) in self.strands[..count].iter_mut().enumerate() {
+            let owner = std::ptr::from_mut::<Strand>(strand).cast::<c_void>();
+            strand.warp = Warp {
+                services,
+                params: grid.params.as_ptr().cast(),
+                shared,
+                // An address inside of the mapping, which has room for all strands.
+                local: local.wrapping_add(index * local_each),
+                variables: grid.variables.as_ptr(),
+                owner,
+                workspace: grid.workspace_address(),
+                ctaid: [0; 3],
+                nctaid: grid.grid,
+                first: index as u32 * lanes,
+                dynamic_shared_bytes: grid.dynamic_shared_bytes,
+                dynamic_shared_offset: grid.dynamic_shared_offset,
+                grid: grid.number,
+                exited: 0,
+            };
+        }
+        Ok(())
+    }
+
+    /// Puts all strands before the first instruction of a block.
+    ///
+    /// # Safety
+    ///
+    /// `fit` was called, for a grid that is alive; the block before has ended or is abandoned.
+    pub(crate) unsafe fn start(&mut self, number: u64) {
+        // SAFETY: the grid is alive, as the caller promises.
+        let grid = unsafe { &*self.grid };
+        self.ctaid = grid.ctaid(number);
+        self.alive = grid.threads;
+        (self.ended, self.current, self.failure) = (0, 0, None);
+        self.barriers.reset();
+        if grid.shared_bytes > 0
+            && let Some(shared) = &self.shared
+        {
+            // SAFETY: `fit` made the mapping at least so large; no strand runs.
+            unsafe { std::ptr::write_bytes(shared.start(), 0, grid.shared_bytes as usize) };
+        }
+        let lanes = grid.lanes();
+        for (index, strand) in self.strands[..self.count].iter_mut().enumerate() {
+            let argument = std::ptr::from_mut::<Strand>(strand).cast();
+            strand.context = strand.stack.prepare(run_strand, argument);
+            strand.warp.ctaid = self.ctaid;
+            strand.warp.first = index as u32 * lanes;
+            strand.warp.exited = 0;
+            (strand.wait, strand.paused, strand.counted) = (Wait::Nothing, false, 0);
+        }
+    }
+
+    /// Runs a block until it ends, pauses or fails.
+    ///
+    /// # Safety
+    ///
+    /// `block` was started, for a grid that is alive; this is the thread of its gate.
+    pub(crate) unsafe fn turn(block: *mut Block) -> Turn {
+        // SAFETY: no strand runs.
+        let kind = unsafe { (*block).kind };
+        match kind {
+            // SAFETY: passed on.
+            Kind::Block | Kind::Warps => unsafe { turn_of_warps(block) },
+            // SAFETY: passed on.
+            Kind::Threads => unsafe { turn_of_threads(block) },
+        }
+    }
+
+    /// The numbers of the strands of a warp, on the slow path.
+    fn lanes(&self, warp: usize) -> std::ops::Range<usize> {
+        warp * 32..(warp * 32 + 32).min(self.count)
+    }
+
+    /// Counts lanes of a strand that have ended.
+    pub(crate) fn count_ended(&mut self, index: usize, lanes: u32) {
+        let strand = &mut self.strands[index];
+        let fresh = lanes & !strand.counted;
+        strand.counted |= lanes;
+        if fresh != 0 {
+            self.alive -= fresh.count_ones().min(self.alive);
+            self.complete_barriers();
+        }
+    }
+
+    /// Lets go of all barriers that are complete.
+    pub(crate) fn complete_barriers(&mut self) {
+        // SAFETY: the grid is alive while its blocks run.
+        let threads = unsafe { (*self.grid).threads };
+        for (strands, reduced) in self.barriers.take_complete(self.alive, threads) {
+            for index in strands {
+                let strand = &mut self.strands[index as usize];
+                (strand.wait, strand.reduced) = (Wait::Nothing, reduced);
+            }
+        }
+    }
+
+    /// The lanes of a strand that are threads of the block.
+    pub(crate) fn lane_mask(&self, index: usize) -> u32 {
+        match self.kind {
+            Kind::Threads => 1,
+            Kind::Block | Kind::Warps => {
+                // SAFETY: the grid is alive while its blocks run.
+                let threads = unsafe { (*self.grid).threads };
+                let lanes = threads.saturating_sub(index as u32 * 32).min(32);
+                u32::try_from((1u64 << lanes) - 1).unwrap_or(u32::MAX)
+            }
+        }
+    }
+
+    /// A lane has come to an exchange: lets its group go on when it is complete.
+    pub(crate) fn meet(&mut self, first: usize) {
+        let Wait::Lanes(mask) = self.strands[first].wait else { return };
+        let kind = self.strands[first].exchanges;
+        let members = self.lanes(first / 32).filter(|index| mask >> (index % 32) & 1 == 1);
+        let members: Vec<usize> = members.filter(|index| self.strands[*index].wait != Wait::Ended).collect();
+        let ready = |index: &usize| {
+            let strand = &self.strands[*index];
+            strand.wait == Wait::Lanes(mask) && strand.exchanges == kind
+        };
+        if members.iter().all(ready) {
+            self.exchange(&members);
+        }
+    }
+
+    /// Lets lanes of a warp go on that wait for whoever comes; whether there were any.
+    fn converge(&mut self, warp: usize) -> bool {
+        let mut any = false;
+        for first in self.lanes(warp) {
+            if self.strands[first].wait != Wait::Convergence {
+                continue;
+            }
+            let place = |strand: &Strand| {
+                // SAFETY: a strand that waits at an exchange has its operands on its stack.
+                let site = unsafe { (*strand.exchanged).site };
+                (strand.exchanges, site, strand.stack.top() - strand.exchanged as usize)
+            };
+            let here = place(&self.strands[first]);
+            let members = self.lanes(warp).filter(|index| self.strands[*index].wait == Wait::Convergence);
+            let members: Vec<usize> = members.filter(|index| place(&self.strands[*index]) == here).collect();
+            self.exchange(&members);
+            any = true;
+        }
+        any
+    }
+
+    /// Runs the exchange of a group that is complete.
+    fn exchange(&mut self, members: &[usize]) {
+        let Some(kind) = members.first().and_then(|first| self.strands[*first].exchanges) else { return };
+        let lanes: Vec<Lane> = members
+            .iter()
+            // SAFETY: a strand that waits at an exchange has its operands on its stack.
+            .map(|index| Lane { number: *index as u32 % 32, brings: unsafe { *self.strands[*index].exchanged } })
+            .collect();
+        for (index, lane) in members.iter().zip(&lanes) {
+            let (value, flag) = exchange::result(kind, &lanes, lane);
+            let strand = &mut self.strands[*index];
+            // SAFETY: as above; the strand does not run.
+            unsafe {
+                (*strand.exchanged).value = value;
+                (*strand.exchanged).flag = u32::from(flag);
+            }
+            (strand.wait, strand.exchanges, strand.exchanged) = (Wait::Nothing, None, null_mut());
+        }
+    }
+
+    /// Lets groups go on that waited for a lane that has ended.
+    fn meet_without(&mut self, ended: usize) {
+        for index in self.lanes(ended / 32) {
+            if matches!(self.strands[index].wait, Wait::Lanes(mask) if mask >> (ended % 32) & 1 == 1) {
+                self.meet(index);
+            }
+        }
+    }
+
+    fn deadlock(&self) -> Failure {
+        // SAFETY: the grid is alive while its blocks run.
+        let grid = unsafe { &*self.grid };
+        let describe = |strand: &Strand| match strand.wait {
+            Wait::Barrier(number) => format!("barrier {number}"),
+            Wait::Lanes(mask) => format!("the lanes of the mask {mask:#010x}"),
+            Wait::Convergence | Wait::Nothing | Wait::Ended => "other lanes of its warp".to_owned(),
+        };
+        let waiting: Vec<&Strand> =
+            self.strands[..self.count].iter().map(|strand| &**strand).filter(|strand| strand.wait != Wait::Ended).collect();
+        let Some(first) = waiting.first() else { return Failure::new(FaultKind::Deadlock, "no thread of the block can go on") };
+        let mut message = format!(
+            "no thread of the block can go on: {} of {} have ended, {} wait; the first one waits for {}",
+            grid.threads - self.alive,
+            grid.threads,
+            self.alive,
+            describe(first)
+        );
+        if let Some(other) = waiting.iter().find(|other| other.wait != first.wait) {
+            let [x, y, z] = grid.tid(other.warp.first);
+            message.push_str(&format!(", thread ({x}, {y}, {z}) for {}", describe(other)));
+        }
+        let thread = Some(first.warp.first);
+        Failure { thread, ..Failure::new(FaultKind::Deadlock, message) }
+    }
+}
+
+/// Memory of at least some bytes.
+fn room(place: &mut Option<Mapping>, bytes: usize) -> io::Result<*mut u8> {
+    match place {
+        Some(mapping) if mapping.bytes() >= bytes => Ok(mapping.start()),
+        // Code that uses none gets an address that faults.
+        _ if bytes == 0 => Ok(null_mut()),
+        _ => {
+            *place = None;
+            Ok(place.insert(Mapping::new(bytes, Pages::Data)?).start())
+        }
+    }
+}
+
+impl Strand {
+    fn new(block: *mut Block, number: u32, stack: Stack) -> Strand {
+        let warp = Warp {
+            services: std::ptr::null(),
+            params: std::ptr::null(),
+            shared: null_mut(),
+            local: null_mut(),
+            variables: std::ptr::null(),
+            owner: null_mut(),
+            workspace: 0,
+            ctaid: [0; 3],
+            nctaid: [0; 3],
+            first: 0,
+            dynamic_shared_bytes: 0,
+            dynamic_shared_offset: 0,
+            grid: 0,
+            exited: 0,
+        };
+        Strand {
+            warp,
+            block,
+            number,
+            stack,
+            context: null_mut(),
+            wait: Wait::Ended,
+            paused: false,
+            counted: 0,
+            reduced: (0, 0),
+            exchanges: None,
+            exchanged: null_mut(),
+        }
+    }
+
+    /// Notes what it brings to an exchange. The place must stay where it is until the strand goes on.
+    pub(crate) fn bring(&mut self, kind: Exchange, exchanged: *mut Exchanged, wait: Wait) {
+        (self.exchanges, self.exchanged, self.wait) = (Some(kind), exchanged, wait);
+    }
+}
+
+/// The first function of every strand.
+unsafe extern "C" fn run_strand(argument: *mut c_void) -> ! {
+    let strand = argument.cast::<Strand>();
+    // SAFETY: strand, block, gate and grid are alive while a block runs, and the scheduler waits for this context to switch back.
+    unsafe {
+        let block = (*strand).block;
+        let entry = (*(*block).grid).entry();
+        let gate = &*(*block).gate;
+        gate.open();
+        if gate.must_stop() {
+            stop(strand);
+        }
+        entry(&raw mut (*strand).warp);
+        gate.close();
+        end(strand)
+    }
+}
+
+/// Ends a strand: all of its threads have come to their end.
+///
+/// # Safety
+///
+/// Called on the stack of the strand, gate closed, with nothing on it that must be dropped.
+pub(crate) unsafe fn end(strand: *mut Strand) -> ! {
+    // SAFETY: as in `run_strand`.
+    unsafe {
+        let block = (*strand).block;
+        let index = (*strand).number as usize;
+        (*strand).wait = Wait::Ended;
+        (*block).ended += 1;
+        let kind = (*block).kind;
+        match kind {
+            Kind::Block => (*block).alive = 0,
+            Kind::Warps | Kind::Threads => {
+                let lanes = (*block).lane_mask(index);
+                (*block).count_ended(index, lanes);
+            }
+        }
+        if kind == Kind::Threads {
+            (*block).meet_without(index);
+        }
+        hand_over(strand, kind != Kind::Threads);
+    }
+    // An ended strand is never switched to.
+    std::process::abort()
+}
+
+/// Leaves a strand for good: the launch is over.
+///
+/// # Safety
+///
+/// Called on the stack of the strand, with nothing on it that must be dropped.
+pub(crate) unsafe fn stop(strand: *mut Strand) -> ! {
+    // SAFETY: as in `run_strand`.
+    unsafe {
+        let gate = &*(*(*strand).block).gate;
+        gate.close();
+        gate.note(Caught::Interruption);
+        switch(&raw mut (*strand).context, *gate.scheduler.get());
+    }
+    std::process::abort()
+}
+
+/// Leaves a strand for good: it failed, and the block knows why.
+///
+/// # Safety
+///
+/// As [`stop`].
+pub(crate) unsafe fn fail(strand: *mut Strand, failure: Failure) -> ! {
+    // SAFETY: as in `run_strand`.
+    unsafe {
+        let block = (*strand).block;
+        (*block).failure = Some(failure);
+        switch(&raw mut (*strand).context, *(*(*block).gate).scheduler.get());
+    }
+    std::process::abort()
+}
+
+/// Lets the next strand of the block run that can, else the scheduler. Returns when this strand may go on.
+///
+/// # Safety
+///
+/// Called on the stack of the strand, gate closed.
+pub(crate) unsafe fn hand_over(strand: *mut Strand, direct: bool) {
+    // SAFETY: as in `run_strand`; the strand that is switched to can run, so its context is prepared or saved.
+    unsafe {
+        let block = (*strand).block;
+        let next = if direct { (&(*block)).next_ready((*strand).number as usize) } else { None };
+        match next {
+            Some(next) if next == (*strand).number as usize => {}
+            Some(next) => {
+                (*block).current = next;
+                let to = (&(*block).strands)[next].context;
+                switch(&raw mut (*strand).context, to);
+            }
+            None => switch(&raw mut (*strand).context, *(*(*block).gate).scheduler.get()),
+        }
+    }
+}
+
+/// Lets others run first: the strands behind this one, then whoever the scheduler has.
+///
+/// # Safety
+///
+/// As [`hand_over`].
+pub(crate) unsafe fn pause(strand: *mut Strand) {
+    // SAFETY: as in `hand_over`.
+    unsafe {
+        let block = (*strand).block;
+        (*strand).paused = true;
+        let own = (*strand).number as usize;
+        let threads = (*block).kind == Kind::Threads;
+        let next = if threads { None } else { (&(*block)).ready_in(own + 1..(*block).count) };
+        match next {
+            Some(next) => {
+                (*block).current = next;
+                let to = (&(*block).strands)[next].context;
+                switch(&raw mut (*strand).context, to);
+            }
+            None => {
+                (*block).yielded = true;
+                switch(&raw mut (*strand).context, *(*(*block).gate).scheduler.get());
+            }
+        }
+    }
+}
+
+impl Block {
+    fn ready_in(&self, mut range: std::ops::Range<usize>) -> Option<usize> {
+        range.find(|index| self.strands[*index].wait == Wait::Nothing)
+    }
+
+    /// The next strand behind one that can run, around the end.
+    fn next_ready(&self, from: usize) -> Option<usize> {
+        self.ready_in(from + 1..self.count).or_else(|| self.ready_in(0..from + 1))
+    }
+}
+
+/// Runs a strand until control comes back; what went wrong.
+///
+/// # Safety
+///
+/// As [`Block::turn`]; the strand can run.
+unsafe fn resume(block: *mut Block, index: usize) -> Result<(), Turn> {
+    // SAFETY: the strand can run: its context is prepared or saved. The scheduler's context is this one.
+    let caught = unsafe {
+        (*block).current = index;
+        (*block).yielded = false;
+        let gate = &*(*block).gate;
+        let to = (&(*block).strands)[index].context;
+        switch(gate.scheduler.get(), to);
+        gate.take_caught()
+    };
+    // SAFETY: no strand runs.
+    let block = unsafe { &mut *block };
+    if let Some(failure) = block.failure.take() {
+        return Err(Turn::Failed(failure));
+    }
+    match caught {
+        None => Ok(()),
+        Some(Caught::Interruption) => Err(Turn::Stopped),
+        Some(Caught::Signal { number, address, known }) => Err(Turn::Failed(block.signal(number, address, known))),
+    }
+}
+
+/// # Safety
+///
+/// As [`Block::turn`].
+unsafe fn turn_of_warps(block: *mut Block) -> Turn {
+    loop {
+        // SAFETY: no strand runs.
+        let next = unsafe {
+            let block = &*block;
+            if block.ended == block.count {
+                return Turn::Ended;
+            }
+            block.ready_in(0..block.count)
+        };
+        let Some(next) = next else {
+            // SAFETY: no strand runs.
+            return Turn::Failed(unsafe { (*block).deadlock() });
+        };
+        // SAFETY: the strand can run.
+        if let Err(turn) = unsafe { resume(block, next) } {
+            return turn;
+        }
+        // SAFETY: no strand runs.
+        if unsafe { (*block).yielded } {
+            return Turn::Paused;
+        }
+    }
+}
+
+/// # Safety
+///
+/// As [`Block::turn`].
+unsafe fn turn_of_threads(block: *mut Block) -> Turn {
+    // SAFETY: no strand runs.
+    let warps = unsafe { (*block).count.div_ceil(32) };
+    loop {
+        let (mut progress, mut paused) = (false, false);
+        for warp in 0..warps {
+            for _ in 0..MEETINGS {
+                let mut ran = false;
+                // SAFETY: no strand runs.
+                let lanes = unsafe { (*block).lanes(warp) };
+                for index in lanes.clone() {
+                    // SAFETY: no strand runs.
+                    let strand = unsafe { &mut *(&mut (*block).strands)[index] };
+                    if strand.wait != Wait::Nothing {
+                        continue;
+                    }
+                    strand.paused = false;
+                    ran = true;
+                    // SAFETY: the strand can run.
+                    if let Err(turn) = unsafe { resume(block, index) } {
+                        return turn;
+                    }
+                }
+                // SAFETY: no strand runs.
+                let block = unsafe { &mut *block };
+                let sleeps = lanes.clone().any(|index| block.strands[index].wait == Wait::Nothing && block.strands[index].paused);
+                let met = lanes.clone().any(|index| block.strands[index].wait == Wait::Nothing && !block.strands[index].paused);
+                // Whoever waits for company has it now: the others wait elsewhere, have ended, or have had their turn.
+                let converged = !met && block.converge(warp);
+                progress |= ran || converged;
+                paused |= sleeps;
+                if sleeps || !(met || converged) {
+                    break;
+                }
+            }
+        }
+        // SAFETY: no strand runs.
+        let block = unsafe { &*block };
+        if block.ended == block.count {
+            return Turn::Ended;
+        }
+        if paused {
+            return Turn::Paused;
+        }
+        if !progress {
+            return Turn::Failed(block.deadlock());
+        }
+    }
+}
+
+impl Block {
+    /// What a signal means.
+    fn signal(&self, number: i32, address: usize, known: bool) -> Failure {
+        let strand = &self.strands[self.current];
+        let threads = self.kind == Kind::Threads;
+        let place = if threads { String::new() } else { format!(" (warp {})", strand.warp.first / 32) };
+        let thread = threads.then_some(strand.warp.first);
+        let (kind, message) = match number {
+            libc::SIGSEGV | libc::SIGBUS if strand.stack.overflows_at(address) => {
+                (FaultKind::StackOverflow, format!("nested calls need more stack than there is{place}"))
+            }
+            libc::SIGSEGV | libc::SIGBUS if !known => {
+                let message = format!("an access to an address that the machine does not have{place}");
+                return Failure { thread, ..Failure::new(FaultKind::OutOfBounds, message) };
+            }
+            libc::SIGSEGV | libc::SIGBUS => {
+                // SAFETY: the surroundings outlive the worker.
+                let near = unsafe { (*self.surroundings).memory.near(address as u64) };
+                match near {
+                    crate::memory::Near::Freed(text) => (FaultKind::UseAfterFree, format!("a stray access: {text}{place}")),
+                    crate::memory::Near::Outside(text) => (FaultKind::OutOfBounds, format!("a stray access: {text}{place}")),
+                }
+            }
+            libc::SIGFPE => (FaultKind::Trap, format!("an arithmetic exception of the machine{place}")),
+            _ => (FaultKind::Trap, format!("an instruction that the machine does not have{place}")),
+        };
+        let access = matches!(kind, FaultKind::OutOfBounds | FaultKind::UseAfterFree);
+        Failure { thread, address: access.then_some(address as u64), ..Failure::new(kind, message) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,315 @@
+//! Functions that generated code may call without asking the runtime: those that LLVM calls where the host has no instruction.
+//!
+//! A half is passed and returned in the low bits of a floating-point register on both architectures; on the side of Rust it is an
+//! `f32` whose low 16 bits matter.
+
+/// The address of a function by its name in object files; `None` for all others.
+pub(crate) fn address(name: &str) -> Option<usize> {
+    macro_rules! table {
+        ($($name:literal => $function:path as $ty:ty,)*) => {
+            match name { $($name => Some($function as $ty as usize),)* _ => libm_address(name) }
+        };
+    }
+    type Half = extern "C" fn(f32) -> f32;
+    type FromDouble = extern "C" fn(f64) -> f32;
+    type Wide = extern "C" fn(u128, u128) -> u128;
+    type WideSigned = extern "C" fn(i128, i128) -> i128;
+    type WideShift = extern "C" fn(u128, i32) -> u128;
+    type Move = unsafe extern "C" fn(*mut libc::c_void, *const libc::c_void, usize) -> *mut libc::c_void;
+    type Set = unsafe extern "C" fn(*mut libc::c_void, i32, usize) -> *mut libc::c_void;
+    type Compare = unsafe extern "C" fn(*const libc::c_void, *const libc::c_void, usize) -> i32;
+    table! {
+        "memcpy" => libc::memcpy as Move,
+        "memmove" => libc::memmove as Move,
+        "memset" => libc::memset as Set,
+        "memcmp" => libc::memcmp as Compare,
+        "bcmp" => libc::memcmp as Compare,
+        "__extendhfsf2" => extend_half as Half,
+        "__truncsfhf2" => truncate_to_half as Half,
+        "__truncdfhf2" => truncate_double_to_half as FromDouble,
+        "__truncsfbf2" => truncate_to_brain as Half,
+        "__truncdfbf2" => truncate_double_to_brain as FromDouble,
+        "__extendhfdf2" => extend_half_to_double as extern "C" fn(f32) -> f64,
+        "__extendbfsf2" => extend_brain as Half,
+        "__udivti3" => divide as Wide,
+        "__umodti3" => remainder as Wide,
+        "__divti3" => divide_signed as WideSigned,
+        "__modti3" => remainder_signed as WideSigned,
+        "__multi3" => multiply as Wide,
+        "__ashlti3" => shift_left as WideShift,
+        "__lshrti3" => shift_right as WideShift,
+        "__ashrti3" => shift_right_signed as extern "C" fn(i128, i32) -> i128,
+        "__floattisf" => float_signed as extern "C" fn(i128) -> f32,
+        "__floattidf" => double_signed as extern "C" fn(i128) -> f64,
+        "__floatuntisf" => float_unsigned as extern "C" fn(u128) -> f32,
+        "__floatuntidf" => double_unsigned as extern "C" fn(u128) -> f64,
+        "__fixsfti" => fix_float as extern "C" fn(f32) -> i128,
+        "__fixdfti" => fix_double as extern "C" fn(f64) -> i128,
+        "__fixunssfti" => fix_float_unsigned as extern "C" fn(f32) -> u128,
+        "__fixunsdfti" => fix_double_unsigned as extern "C" fn(f64) -> u128,
+    }
+}
+
+macro_rules! libm {
+    ($($double:literal $single:literal ($($arg:ident),*) $body:expr;)*) => {
+        fn libm_address(name: &str) -> Option<usize> {
+            $(
+                if name == $double {
+                    extern "C" fn run($($arg: f64),*) -> f64 { $body }
+                    return Some(run as extern "C" fn($(libm!(@f64 $arg)),*) -> f64 as usize);
+                }
+                if name == $single {
+                    extern "C" fn run($($arg: f32),*) -> f32 { $body }
+                    return Some(run as extern "C" fn($(libm!(@f32 $arg)),*) -> f32 as usize);
+                }
+            )*
+            None
+        }
+    };
+    (@f64 $arg:ident) => { f64 };
+    (@f32 $arg:ident) => { f32 };
+}
+
+libm! {
+    "fmod" "fmodf" (a, b) a % b;
+    "fma" "fmaf" (a, b, c) a.mul_add(b, c);
+    "floor" "floorf" (a) a.floor();
+    "ceil" "ceilf" (a) a.ceil();
+    "trunc" "truncf" (a) a.trunc();
+    "round" "roundf" (a) a.round();
+    "rint" "rintf" (a) a.round_ties_even();
+    "nearbyint" "nearbyintf" (a) a.round_ties_even();
+    "roundeven" "roundevenf" (a) a.round_ties_even();
+    "sqrt" "sqrtf" (a) a.sqrt();
+    "sin" "sinf" (a) a.sin();
+    "cos" "cosf" (a) a.cos();
+    "tan" "tanf" (a) a.tan();
+    "tanh" "tanhf" (a) a.tanh();
+    "exp" "expf" (a) a.exp();
+    "exp2" "exp2f" (a) a.exp2();
+    "log" "logf" (a) a.ln();
+    "log2" "log2f" (a) a.log2();
+    "log10" "log10f" (a) a.log10();
+    "pow" "powf" (a, b) a.powf(b);
+    "fmin" "fminf" (a, b) a.min(b);
+    "fmax" "fmaxf" (a, b) a.max(b);
+}
+
+/// A format of 16 bits: the lengths of its mantissa and the exponent of its largest numbers.
+struct Short {
+    mantissa: u32,
+    max_exponent: i32,
+}
+
+const HALF: Short = Short { mantissa: 10, max_exponent: 15 };
+const BRAIN: Short = Short { mantissa: 7, max_exponent: 127 };
+
+/// A number in a short format, rounded to nearest, ties to even, once.
+fn narrow(value: f64, format: &Short) -> u16 {
+    let bits = value.to_bits();
+    let sign = ((bits >> 63) as u16) << 15;
+    let exponent_field = ((2 * format.max_exponent + 1) as u16) << format.mantissa;
+    let fraction = bits & ((1 << 52) - 1);
+    if value.is_nan() {
+        let payload = (fraction >> (52 - format.mantissa)) as u16 | 1 << (format.mantissa - 1);
+        return sign | exponent_field | payload;
+    }
+    let exponent = (bits >> 52 & 0x7ff) as i32 - 1023;
+    let min_exponent = 1 - format.max_exponent;
+    if exponent == -1023 {
+        // Zero, or a denormal double: far below half of the smallest number here.
+        return sign;
+    }
+    if exponent > format.max_exponent {
+        return sign | exponent_field;
+    }
+    let significand = fraction | 1 << 52;
+    // Denormals have the smallest exponent and fewer bits.
+    let drop = (52 - format.mantissa as i32) + (min_exponent - exponent).max(0);
+    if drop > 54 {
+        return sign;
+    }
+    let (kept, rest, half) = (significand >> drop, significand & ((1u64 << drop) - 1), 1u64 << (drop - 1));
+    let rounded = kept + u64::from(rest > half || (rest == half && kept & 1 == 1));
+    // The leading one of a normal number adds one to the exponent, as does a carry out of the mantissa.
+    let biased = (exponent.max(min_exponent) - min_exponent) as u64;
+    sign | ((biased << format.mantissa) + rounded) as u16
+}
+
+fn widen_half(bits: u16) -> f32 {
+    let sign = u32::from(bits >> 15) << 31;
+    let (exponent, mantissa) = (u32::from(bits >> 10 & 0x1f), u32::from(bits & 0x3ff));
+    let magnitude = match (exponent, mantissa) {
+        (0, mantissa) => (mantissa as f32 * (1.0 / 16_777_216.0)).to_bits(),
+        (31, 0) => 0x7f80_0000,
+        (31, mantissa) => 0x7fc0_0000 | mantissa << 13,
+        (exponent, mantissa) => (exponent + 112) << 23 | mantissa << 13,
+    };
+    f32::from_bits(sign | magnitude)
+}
+
+fn low_half(register: f32) -> u16 {
+    register.to_bits() as u16
+}
+
+fn in_register(bits: u16) -> f32 {
+    f32::from_bits(u32::from(bits))
+}
+
+extern "C" fn extend_half(value: f32) -> f32 {
+    widen_half(low_half(value))
+}
+
+extern "C" fn extend_half_to_double(value: f32) -> f64 {
+    f64::from(widen_half(low_half(value)))
+}
+
+extern "C" fn extend_brain(value: f32) -> f32 {
+    f32::from_bits(u32::from(low_half(value)) << 16)
+}
+
+extern "C" fn truncate_to_half(value: f32) -> f32 {
+    in_register(narrow(f64::from(value), &HALF))
+}
+
+extern "C" fn truncate_double_to_half(value: f64) -> f32 {
+    in_register(narrow(value, &HALF))
+}
+
+extern "C" fn truncate_to_brain(value: f32) -> f32 {
+    in_register(narrow(f64::from(value), &BRAIN))
+}
+
+extern "C" fn truncate_double_to_brain(value: f64) -> f32 {
+    in_register(narrow(value, &BRAIN))
+}
+
+// A division by zero is undefined where LLVM calls these; they give what PTX says of it.
+extern "C" fn divide(a: u128, b: u128) -> u128 {
+    a.checked_div(b).unwrap_or(u128::MAX)
+}
+
+extern "C" fn remainder(a: u128, b: u128) -> u128 {
+    a.checked_rem(b).unwrap_or(a)
+}
+
+extern "C" fn divide_signed(a: i128, b: i128) -> i128 {
+    if b == 0 { -1 } else { a.wrapping_div(b) }
+}
+
+extern "C" fn remainder_signed(a: i128, b: i128) -> i128 {
+    if b == 0 { a } else { a.wrapping_rem(b) }
+}
+
+extern "C" fn multiply(a: u128, b: u128) -> u128 {
+    a.wrapping_mul(b)
+}
+
+extern "C" fn shift_left(a: u128, by: i32) -> u128 {
+    a.wrapping_shl(by as u32)
+}
+
+extern "C" fn shift_right(a: u128, by: i32) -> u128 {
+    a.wrapping_shr(by as u32)
+}
+
+extern "C" fn shift_right_signed(a: i128, by: i32) -> i128 {
+    a.wrapping_shr(by as u32)
+}
+
+extern "C" fn float_signed(a: i128) -> f32 {
+    a as f32
+}
+
+extern "C" fn double_signed(a: i128) -> f64 {
+    a as f64
+}
+
+extern "C" fn float_unsigned(a: u128) -> f32 {
+    a as f32
+}
+
+extern "C" fn double_unsigned(a: u128) -> f64 {
+    a as f64
+}
+
+extern "C" fn fix_float(a: f32) -> i128 {
+    a as i128
+}
+
+extern "C" fn fix_double(a: f64) -> i128 {
+    a as i128
+}
+
+extern "C" fn fix_float_unsigned(a: f32) -> u128 {
+    a as u128
+}
+
+extern "C" fn fix_double_unsigned(a: f64) -> u128 {
+    a as u128
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The nearest number of a format by trying all of them.
+    fn nearest(value: f64, all: &[(f64, u16)]) -> u16 {
+        let mut best = all[0];
+        for &(candidate, bits) in all {
+            let (now, then) = ((candidate - value).abs(), (best.0 - value).abs());
+            if now < then || (now == then && bits & 1 == 0) {
+                best = (candidate, bits);
+            }
+        }
+        best.1
+    }
+
+    #[test]
+    fn halves_round_to_the_nearest_even() {
+        let all: Vec<(f64, u16)> = (0..0x7c00u16).map(|bits| (f64::from(widen_half(bits)), bits)).collect();
+        for window in all.windows(2).step_by(7) {
+            let (low, high) = (window[0].0, window[1].0);
+            for part in [0.0, 0.25, 0.5, 0.75] {
+                let value = low + (high - low) * part;
+                let near: Vec<_> = window.to_vec();
+                assert_eq!(narrow(value, &HALF), nearest(value, &near), "{value}");
+                assert_eq!(narrow(-value, &HALF), nearest(value, &near) | 0x8000, "-{value}");
+            }
+            let above_middle = low + (high - low) * 0.5;
+            let above_middle = f64::from_bits(above_middle.to_bits() + 1);
+            assert_eq!(narrow(above_middle, &HALF), window[1].1, "rounded once: {above_middle}");
+        }
+        assert_eq!(narrow(65519.9, &HALF), 0x7bff);
+        assert_eq!(narrow(65520.0, &HALF), 0x7c00);
+        assert_eq!(narrow(f64::INFINITY, &HALF), 0x7c00);
+        assert_eq!(narrow(f64::NAN, &HALF) & 0x7e00, 0x7e00);
+        assert_eq!(narrow(f64::MIN_POSITIVE, &HALF), 0);
+    }
+
+    #[test]
+    fn halves_survive_both_ways() {
+        for bits in 0..=u16::MAX {
+            let wide = extend_half(in_register(bits));
+            if wide.is_nan() {
+                assert!(bits & 0x7fff > 0x7c00);
+            } else {
+                assert_eq!(low_half(truncate_to_half(wide)), bits);
+            }
+            let brain = extend_brain(in_register(bits));
+            if !brain.is_nan() {
+                assert_eq!(low_half(truncate_to_brain(brain)), bits);
+            }
+        }
+    }
+
+    #[test]
+    fn only_known_functions_have_an_address() {
+        for name in ["memcpy", "__truncdfhf2", "__udivti3", "fmodf", "floor"] {
+            assert!(address(name).is_some(), "{name}");
+        }
+        for name in ["system", "malloc", "", "kernel"] {
+            assert!(address(name).is_none(), "{name}");
+        }
+    }
+}

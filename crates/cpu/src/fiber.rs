@@ -1,0 +1,262 @@
+//! Stacks of their own for code that waits, and the switch between them.
+//!
+//! A *context* is a stack pointer: everything else that must survive a switch lies on the stack it points to. Switching saves the
+//! registers that a call must keep and nothing more, so it costs about as much as a call. The floating-point environment is the
+//! same in all contexts of a thread and is not switched.
+//!
+//! A fiber is abandoned by switching away and never back: generated code owns nothing that would have to be given back.
+
+use crate::map::{Mapping, Pages};
+use std::arch::naked_asm;
+use std::ffi::c_void;
+use std::io;
+
+/// A place to switch to: the top of a stack with saved registers on it.
+pub(crate) type Context = *mut u8;
+
+/// What a fiber runs first. It must not return: it ends by switching away.
+pub(crate) type Start = unsafe extern "C" fn(*mut c_void) -> !;
+
+/// A stack.
+#[derive(Debug)]
+pub(crate) struct Stack {
+    mapping: Mapping,
+}
+
+impl Stack {
+    /// A stack of some bytes; they take memory as they are used. Below its end is a guard.
+    pub(crate) fn new(bytes: usize) -> io::Result<Stack> {
+        Ok(Stack { mapping: Mapping::new(bytes, Pages::Stack)? })
+    }
+
+    /// Its length.
+    pub(crate) fn bytes(&self) -> usize {
+        self.mapping.bytes()
+    }
+
+    /// The address behind its last byte, where it starts.
+    pub(crate) fn top(&self) -> usize {
+        self.mapping.start() as usize + self.mapping.bytes()
+    }
+
+    /// Whether an address is what code touches that needs more stack than there is.
+    pub(crate) fn overflows_at(&self, address: usize) -> bool {
+        self.mapping.in_guard(address)
+    }
+
+    /// A context that runs `start(argument)` when it is first switched to.
+    pub(crate) fn prepare(&self, start: Start, argument: *mut c_void) -> Context {
+        let frame = initial_frame(start, argument);
+        // SAFETY: a stack has at least a page, which is more than the frame; nothing else refers to it.
+        unsafe {
+            let at = (self.top() as *mut u64).sub(frame.len());
+            at.copy_from_nonoverlapping(frame.as_ptr(), frame.len());
+            at.cast()
+        }
+    }
+}
+
+/// Saves where this code is in `*from` and goes on at `to`. Returns when something switches to what was saved.
+///
+/// # Safety
+///
+/// `to` is a context that was prepared, or saved by a switch, and has not been switched to since; its stack is alive. Whatever is
+/// borrowed across the call is seen by the code that runs in between as if the call did anything at all.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn switch(from: *mut Context, to: Context) {
+    naked_asm!(
+        "push rbp",
+        "push rbx",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "mov [rdi], rsp",
+        "mov rsp, rsi",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
+        "ret",
+    )
+}
+
+/// Goes on at the context in the stack pointer: the second half of [`switch`], for handlers of signals.
+///
+/// # Safety
+///
+/// Not to be called: a handler sets the stack pointer to a context and the instruction pointer here.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn land() {
+    naked_asm!("cld", "pop r15", "pop r14", "pop r13", "pop r12", "pop rbx", "pop rbp", "ret")
+}
+
+/// The first instructions of a fiber: the function is in `r13`, its argument in `r12`.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+unsafe extern "C" fn begin() {
+    naked_asm!("xor ebp, ebp", "mov rdi, r12", "call r13", "ud2")
+}
+
+#[cfg(target_arch = "x86_64")]
+fn initial_frame(start: Start, argument: *mut c_void) -> [u64; 9] {
+    let begin = begin as unsafe extern "C" fn() as usize as u64;
+    // r15, r14, r13, r12, rbx, rbp, the return address; two words more, so that the stack is aligned where `begin` calls.
+    [0, 0, start as usize as u64, argument as u64, 0, 0, begin, 0, 0]
+}
+
+/// Saves where this code is in `*from` and goes on at `to`. Returns when something switches to what was saved.
+///
+/// # Safety
+///
+/// `to` is a context that was prepared, or saved by a switch, and has not been switched to since; its stack is alive. Whatever is
+/// borrowed across the call is seen by the code that runs in between as if the call did anything at all.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn switch(from: *mut Context, to: Context) {
+    naked_asm!(
+        "sub sp, sp, #160",
+        "stp x19, x20, [sp, #0]",
+        "stp x21, x22, [sp, #16]",
+        "stp x23, x24, [sp, #32]",
+        "stp x25, x26, [sp, #48]",
+        "stp x27, x28, [sp, #64]",
+        "stp x29, x30, [sp, #80]",
+        "stp d8, d9, [sp, #96]",
+        "stp d10, d11, [sp, #112]",
+        "stp d12, d13, [sp, #128]",
+        "stp d14, d15, [sp, #144]",
+        "mov x9, sp",
+        "str x9, [x0]",
+        "mov sp, x1",
+        "b {land}",
+        land = sym land,
+    )
+}
+
+/// Goes on at the context in the stack pointer: the second half of [`switch`], for handlers of signals.
+///
+/// # Safety
+///
+/// Not to be called: a handler sets the stack pointer to a context and the instruction pointer here.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn land() {
+    naked_asm!(
+        "ldp x19, x20, [sp, #0]",
+        "ldp x21, x22, [sp, #16]",
+        "ldp x23, x24, [sp, #32]",
+        "ldp x25, x26, [sp, #48]",
+        "ldp x27, x28, [sp, #64]",
+        "ldp x29, x30, [sp, #80]",
+        "ldp d8, d9, [sp, #96]",
+        "ldp d10, d11, [sp, #112]",
+        "ldp d12, d13, [sp, #128]",
+        "ldp d14, d15, [sp, #144]",
+        "add sp, sp, #160",
+        "ret",
+    )
+}
+
+/// The first instructions of a fiber: the function is in `x20`, its argument in `x19`.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+unsafe extern "C" fn begin() {
+    naked_asm!("mov x29, xzr", "mov x0, x19", "blr x20", "brk #1")
+}
+
+#[cfg(target_arch = "aarch64")]
+fn initial_frame(start: Start, argument: *mut c_void) -> [u64; 20] {
+    let mut frame = [0; 20];
+    frame[0] = argument as u64;
+    frame[1] = start as usize as u64;
+    // x30: where the landing returns to.
+    frame[11] = begin as unsafe extern "C" fn() as usize as u64;
+    frame
+}
+
+/// Sets the floating-point environment of this thread: rounding to nearest, denormals kept, exceptions masked.
+pub(crate) fn default_floats() {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let control: u32 = 0x1f80;
+        // SAFETY: the value is the one that a process starts with.
+        unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &control, options(nostack, readonly)) };
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: the value is the one that a process starts with.
+    unsafe {
+        std::arch::asm!("msr fpcr, xzr", options(nostack, nomem))
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    struct Pair {
+        main: Context,
+        fiber: Context,
+        turns: u64,
+        seen: Vec<(u64, f64)>,
+    }
+
+    unsafe extern "C" fn count(argument: *mut c_void) -> ! {
+        let pair = argument.cast::<Pair>();
+        let mut number = 0.5;
+        loop {
+            // SAFETY: the test keeps the pair alive, and only one of the two contexts runs at a time.
+            unsafe {
+                (*pair).turns += 1;
+                number += 1.0;
+                let turns = (*pair).turns;
+                if turns < 4 {
+                    (*pair).seen.push((turns, number));
+                }
+                switch(&raw mut (*pair).fiber, (*pair).main);
+            }
+        }
+    }
+
+    #[test]
+    fn a_fiber_keeps_its_place() {
+        let stack = Stack::new(100_000).unwrap();
+        let mut pair = Pair { main: std::ptr::null_mut(), fiber: std::ptr::null_mut(), turns: 0, seen: vec![] };
+        let pair = &raw mut pair;
+        // SAFETY: the contexts are switched to in turns, the stack outlives the fiber.
+        unsafe {
+            (*pair).fiber = stack.prepare(count, pair.cast());
+            for _ in 0..3 {
+                switch(&raw mut (*pair).main, (*pair).fiber);
+            }
+            assert_eq!((*pair).seen, [(1, 1.5), (2, 2.5), (3, 3.5)]);
+        }
+        assert!(stack.top().is_multiple_of(16));
+        assert!(stack.overflows_at(stack.top() - stack.bytes() - 8));
+        assert!(!stack.overflows_at(stack.top() - 8));
+    }
+
+    #[test]
+    fn a_switch_costs_less_than_a_microsecond() {
+        let stack = Stack::new(100_000).unwrap();
+        let mut pair = Pair { main: std::ptr::null_mut(), fiber: std::ptr::null_mut(), turns: 0, seen: vec![] };
+        let pair = &raw mut pair;
+        const ROUNDS: u32 = 1_000_000;
+        // SAFETY: as above.
+        let each = unsafe {
+            (*pair).fiber = stack.prepare(count, pair.cast());
+            let start = Instant::now();
+            for _ in 0..ROUNDS {
+                switch(&raw mut (*pair).main, (*pair).fiber);
+            }
+            start.elapsed() / (2 * ROUNDS)
+        };
+        // A generous bound for a busy machine; a system call would be above it, an allocation too.
+        assert!(each.as_nanos() < 1000, "{each:?} for a switch");
+    }
+}

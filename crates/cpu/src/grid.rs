@@ -1,0 +1,185 @@
+//! What is run: a kernel made ready, and one launch of it.
+
+use crate::abi::Kind;
+use crate::code::{Code, Rare, Site};
+use crate::memory::{Memory, Owner};
+use crate::object::{Entry, Object, ObjectError};
+use crate::statistics::Record;
+use broadloom_device::{Fault, FaultKind};
+use broadloom_eval::{Function, Operation, inputs};
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// A pure instruction that the runtime evaluates.
+#[derive(Debug)]
+pub(crate) struct Evaluated {
+    pub(crate) operation: Operation,
+    pub(crate) function: Function,
+    pub(crate) inputs: usize,
+}
+
+/// A kernel in memory, ready to be called.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    /// The name of the kernel.
+    pub(crate) name: String,
+    pub(crate) code: Code,
+    pub(crate) object: Object,
+    pub(crate) operations: Vec<Option<Evaluated>>,
+    /// Nanoseconds that a block has taken, a moving average; zero when unknown.
+    block_time: AtomicU64,
+}
+
+impl Ready {
+    /// Loads code. What it holds beside the object is not needed twice and left out of `code`.
+    pub(crate) fn new(name: &str, mut code: Code) -> Result<Ready, ObjectError> {
+        let object = Object::load(&code.object)?;
+        code.object = vec![];
+        let operations = code.operations.iter().map(evaluated).collect();
+        Ok(Ready { name: name.to_owned(), code, object, operations, block_time: AtomicU64::new(0) })
+    }
+
+    /// What a block took on average, as far as known.
+    pub(crate) fn block_time(&self) -> Option<Duration> {
+        Some(self.block_time.load(Ordering::Relaxed)).filter(|time| *time != 0).map(Duration::from_nanos)
+    }
+
+    /// Takes note of what blocks took.
+    pub(crate) fn note_time(&self, blocks: u64, time: Duration) {
+        let each = (time.as_nanos() as u64 / blocks.max(1)).max(1);
+        let before = self.block_time.load(Ordering::Relaxed);
+        self.block_time.store(if before == 0 { each } else { (3 * before + each) / 4 }, Ordering::Relaxed);
+    }
+}
+
+fn evaluated(rare: &Rare) -> Option<Evaluated> {
+    let inst = rare.instruction()?;
+    let operation = Operation::of(&inst)?;
+    let function = operation.function()?;
+    let inputs = inputs(&inst).count().min(6);
+    Some(Evaluated { operation, function, inputs })
+}
+
+/// A launch.
+#[derive(Debug)]
+pub(crate) struct Grid {
+    pub(crate) ready: Arc<Ready>,
+    /// The parameter block, in words so that it is aligned.
+    pub(crate) params: Vec<u128>,
+    /// Addresses of what the code names.
+    pub(crate) variables: Arc<[u64]>,
+    /// Where the launch is counted.
+    pub(crate) record: Arc<Record>,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) threads: u32,
+    pub(crate) shared_bytes: u64,
+    pub(crate) dynamic_shared_bytes: u32,
+    pub(crate) dynamic_shared_offset: u32,
+    pub(crate) cooperative: bool,
+    /// The state of grid-wide barriers, in a cooperative launch.
+    pub(crate) workspace: Option<Workspace>,
+    pub(crate) number: u32,
+    /// Bytes of the stack of one lane.
+    pub(crate) stack_bytes: usize,
+}
+
+/// Memory in which the blocks of a cooperative launch find each other.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    memory: Arc<Memory>,
+    address: u64,
+}
+
+impl Workspace {
+    const BYTES: u64 = 64;
+
+    pub(crate) fn new(memory: &Arc<Memory>) -> broadloom_device::Result<Workspace> {
+        let address = memory.allocate_zeroed(Self::BYTES, Owner::Workspace)?;
+        Ok(Workspace { memory: memory.clone(), address })
+    }
+}
+
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        // The launch is over: nothing touches it.
+        if let Ok(corpse) = self.memory.free(self.address) {
+            self.memory.bury(corpse, None);
+        }
+    }
+}
+
+impl Grid {
+    pub(crate) fn workspace_address(&self) -> u64 {
+        self.workspace.as_ref().map_or(0, |workspace| workspace.address)
+    }
+
+    /// Calls of the code that run beside each other in a block.
+    pub(crate) fn strands(&self) -> usize {
+        match self.ready.code.kind {
+            Kind::Block => 1,
+            Kind::Warps => self.threads.div_ceil(32) as usize,
+            Kind::Threads => self.threads as usize,
+        }
+    }
+
+    /// Lanes of one call.
+    pub(crate) fn lanes(&self) -> u32 {
+        match self.ready.code.kind {
+            Kind::Block | Kind::Warps => 32,
+            Kind::Threads => 1,
+        }
+    }
+
+    pub(crate) fn entry(&self) -> Entry {
+        self.ready.object.entry()
+    }
+
+    /// The index of a block by its number.
+    pub(crate) fn ctaid(&self, number: u64) -> [u32; 3] {
+        let [x, y, _] = self.grid.map(u64::from);
+        [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32]
+    }
+
+    /// The index of a thread by its number in the block.
+    pub(crate) fn tid(&self, number: u32) -> [u32; 3] {
+        let [x, y, _] = self.block;
+        [number % x, number / x % y, number / x / y]
+    }
+
+    /// What a kernel did wrong, with all that is known of the place.
+    pub(crate) fn fault(&self, failure: &Failure, ctaid: Option<[u32; 3]>) -> Fault {
+        let site = failure.site.as_ref();
+        Fault {
+            kind: failure.kind,
+            message: failure.message.clone(),
+            kernel: self.ready.name.clone(),
+            function: None,
+            block: ctaid,
+            thread: failure.thread.map(|thread| self.tid(thread)),
+            instruction: site.map(|site| site.instruction.clone()),
+            span: site.and_then(|site| site.span),
+            source: site.and_then(|site| site.source.clone()),
+            address: failure.address,
+        }
+    }
+}
+
+/// Why a block did not end.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    pub(crate) kind: FaultKind,
+    pub(crate) message: String,
+    /// The number of the thread in its block.
+    pub(crate) thread: Option<u32>,
+    pub(crate) site: Option<Site>,
+    pub(crate) address: Option<u64>,
+}
+
+impl Failure {
+    pub(crate) fn new(kind: FaultKind, message: impl Into<String>) -> Failure {
+        Failure { kind, message: message.into(), thread: None, site: None, address: None }
+    }
+}

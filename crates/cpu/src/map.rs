@@ -1,0 +1,166 @@
+//! Memory of the host by whole pages, between guards.
+//!
+//! A mapping is one run of pages that may be read and written; the pages right before and behind it may not be touched. Pages
+//! take memory when they are first written, and all of them give it back when the mapping is dropped.
+
+use std::io;
+use std::ptr::NonNull;
+
+/// Bytes of a huge page, for alignment of large mappings.
+pub(crate) const HUGE_PAGE: usize = 2 << 20;
+/// Bytes before and behind a mapping that may not be touched. Several pages, so that a stride past the end still meets them.
+const GUARD: usize = 64 << 10;
+/// `MADV_GUARD_INSTALL`: pages that fault, without a mapping of their own (Linux 6.13).
+const MADV_GUARD_INSTALL: libc::c_int = 102;
+
+/// Bytes of a page.
+pub(crate) fn page_bytes() -> usize {
+    // SAFETY: sysconf only reads.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).ok().filter(|bytes| bytes.is_power_of_two()).unwrap_or(4096)
+}
+
+/// Pages of memory that belong to whoever holds this.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    start: NonNull<u8>,
+    bytes: usize,
+    whole: NonNull<u8>,
+    whole_bytes: usize,
+}
+
+// SAFETY: a mapping is memory that no other value refers to; it belongs to no thread.
+unsafe impl Send for Mapping {}
+// SAFETY: a shared mapping gives out nothing but addresses.
+unsafe impl Sync for Mapping {}
+
+/// How pages are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pages {
+    /// Buffers: huge pages when there is room for some.
+    Data,
+    /// Stacks: small pages, a guard before them that costs no mapping where the host can.
+    Stack,
+    /// Code: where 32-bit addresses reach, if there is room; read and written until [`Mapping::protect`].
+    Code,
+}
+
+impl Mapping {
+    /// Pages for some bytes, all zero.
+    pub(crate) fn new(bytes: usize, pages: Pages) -> io::Result<Mapping> {
+        let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
+        let page = page_bytes();
+        let guard = GUARD.next_multiple_of(page);
+        let bytes = bytes.max(1).checked_next_multiple_of(page).ok_or_else(too_large)?;
+        let huge = pages == Pages::Data && bytes >= HUGE_PAGE;
+        let align = if huge { HUGE_PAGE } else { page };
+        let whole_bytes = bytes.checked_add(2 * guard + align - page).ok_or_else(too_large)?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let (protection, extra) = match pages {
+            Pages::Data => (libc::PROT_NONE, 0),
+            Pages::Stack => (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_STACK),
+            Pages::Code => (libc::PROT_NONE, LOW_ADDRESSES),
+        };
+        let map = |extra| {
+            // SAFETY: a new private mapping at an address of the kernel's choice touches no existing memory.
+            let start = unsafe { libc::mmap(std::ptr::null_mut(), whole_bytes, protection, flags | extra, -1, 0) };
+            if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast::<u8>()) }
+        };
+        let whole = map(extra).or_else(|| if extra == LOW_ADDRESSES { map(0) } else { None });
+        let whole = whole.ok_or_else(io::Error::last_os_error)?;
+        let offset = (whole.as_ptr() as usize + guard).next_multiple_of(align) - whole.as_ptr() as usize;
+        // SAFETY: `offset` is at most `guard + align - page`, and `whole_bytes` is `bytes + guard` more than that.
+        let start = unsafe { whole.add(offset) };
+        let mapping = Mapping { start, bytes, whole, whole_bytes };
+        match pages {
+            Pages::Data | Pages::Code => {
+                mapping.protect(0, bytes, libc::PROT_READ | libc::PROT_WRITE)?;
+                if huge {
+                    // SAFETY: the range is this mapping; advice changes no contents.
+                    unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
+                }
+            }
+            Pages::Stack => {
+                // SAFETY: the range is this mapping; advice changes no contents.
+                unsafe { libc::madvise(whole.as_ptr().cast(), whole_bytes, libc::MADV_NOHUGEPAGE) };
+                // SAFETY: the range is the part of this mapping before `start`, which nothing refers to.
+                let installed = unsafe { libc::madvise(whole.as_ptr().cast(), offset, MADV_GUARD_INSTALL) } == 0;
+                // SAFETY: as above.
+                if !installed && unsafe { libc::mprotect(whole.as_ptr().cast(), offset, libc::PROT_NONE) } != 0 {
+                    return Err(io::Error::last_os_error());
+                }
+            }
+        }
+        Ok(mapping)
+    }
+
+    /// The first byte.
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+
+    /// How many bytes there are.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether an address is in the guard before the first byte.
+    pub(crate) fn in_guard(&self, address: usize) -> bool {
+        (self.whole.as_ptr() as usize..self.start.as_ptr() as usize).contains(&address)
+    }
+
+    /// Says how a part may be used, by whole pages.
+    pub(crate) fn protect(&self, from: usize, bytes: usize, protection: libc::c_int) -> io::Result<()> {
+        let inside = from.is_multiple_of(page_bytes()) && from.checked_add(bytes).is_some_and(|end| end <= self.bytes);
+        if !inside {
+            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+        }
+        // SAFETY: the range is inside of this mapping, which belongs to this value alone.
+        match unsafe { libc::mprotect(self.start.as_ptr().add(from).cast(), bytes, protection) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `new` and nothing refers to it any more.
+        unsafe { libc::munmap(self.whole.as_ptr().cast(), self.whole_bytes) };
+    }
+}
+
+/// Asks for addresses below 2 GiB.
+#[cfg(target_arch = "x86_64")]
+const LOW_ADDRESSES: libc::c_int = libc::MAP_32BIT;
+#[cfg(not(target_arch = "x86_64"))]
+const LOW_ADDRESSES: libc::c_int = 0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_aligned_and_usable_to_the_last_byte() {
+        for (pages, bytes) in [(Pages::Data, 1), (Pages::Data, 5 << 20), (Pages::Stack, 100_000), (Pages::Code, 4096)] {
+            let mapping = Mapping::new(bytes, pages).unwrap();
+            assert!(mapping.bytes() >= bytes);
+            let align = if bytes >= HUGE_PAGE { HUGE_PAGE } else { page_bytes() };
+            assert_eq!(mapping.start() as usize % align, 0);
+            // SAFETY: the first and the last byte are inside of the mapping.
+            unsafe {
+                mapping.start().write(1);
+                mapping.start().add(mapping.bytes() - 1).write(2);
+                assert_eq!(mapping.start().read(), 1);
+            }
+            assert!(mapping.in_guard(mapping.start() as usize - 1));
+            assert!(!mapping.in_guard(mapping.start() as usize));
+        }
+    }
+
+    #[test]
+    fn more_than_there_is_is_an_error() {
+        assert!(Mapping::new(usize::MAX - 100, Pages::Data).is_err());
+        assert!(Mapping::new(usize::MAX / 2, Pages::Data).is_err());
+    }
+}

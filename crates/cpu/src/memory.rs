@@ -1,0 +1,471 @@
+//! Memory of the device: memory of the host, given out with a limit and taken back when no work can touch it any more.
+//!
+//! Large buffers are mappings of their own between guards, small ones come from slabs of one size each. All are aligned to 256 bytes.
+//! Freed mappings wait in a pool for the next buffer of their size; the pool is given up before anything is refused.
+//! **A registry knows every live allocation: a range that is not inside of one is an error. What is freed leaves the registry at once
+//! and its memory only when all work that was given before is done ([`Memory::free`], [`Memory::reap`]).**
+
+use crate::map::{Mapping, Pages, page_bytes};
+use broadloom_device::{Error, Result};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Every allocation is aligned so.
+const ALIGN: u64 = 256;
+/// Sizes of small allocations: 256 bytes shifted by the class.
+const CLASSES: usize = 9;
+/// Largest small allocation.
+const MAX_SMALL: u64 = ALIGN << (CLASSES - 1);
+/// Bytes of a slab.
+const SLAB: u64 = 1 << 20;
+/// Allocations that were freed and are still known, for messages.
+const REMEMBERED: usize = 64;
+
+/// What an allocation is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// A buffer of the host.
+    Buffer,
+    /// A global variable.
+    Global(String),
+    /// A constant variable.
+    Const(String),
+    /// Memory that a kernel got from `malloc`.
+    Heap,
+    /// The state of grid-wide barriers.
+    Workspace,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// An element of a slab, by its class.
+    Slab(usize),
+    /// A mapping of its own.
+    Own(Mapping),
+}
+
+#[derive(Debug)]
+struct Allocation {
+    bytes: u64,
+    owner: Owner,
+    place: Place,
+}
+
+impl Allocation {
+    /// Bytes that it takes of the limit.
+    fn taken(&self) -> u64 {
+        match &self.place {
+            Place::Slab(class) => ALIGN << class,
+            Place::Own(mapping) => mapping.bytes() as u64,
+        }
+    }
+}
+
+fn describe(start: u64, bytes: u64, owner: &Owner, dead: bool) -> String {
+    let what = match owner {
+        Owner::Buffer => "a buffer".to_owned(),
+        Owner::Global(name) => format!("the global variable `{name}`"),
+        Owner::Const(name) => format!("the constant variable `{name}`"),
+        Owner::Heap => "memory from malloc".to_owned(),
+        Owner::Workspace => "the workspace of grid-wide barriers".to_owned(),
+    };
+    let dead = if dead { ", freed before" } else { "" };
+    format!("{what} of {bytes} bytes at {start:#x}{dead}")
+}
+
+/// An allocation that waits for work to end.
+#[derive(Debug)]
+struct Dying {
+    /// Work with a lower number may still touch it.
+    before: u64,
+    start: u64,
+    allocation: Allocation,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    live: BTreeMap<u64, Allocation>,
+    dying: VecDeque<Dying>,
+    /// What was freed last: start, bytes and owner.
+    remembered: VecDeque<(u64, u64, Owner)>,
+    slabs: Vec<Mapping>,
+    free_small: [Vec<u64>; CLASSES],
+    /// Free mappings by size.
+    pool: BTreeMap<usize, Vec<Mapping>>,
+    pooled: u64,
+    used: u64,
+    heap_left: u64,
+}
+
+/// What an address is near to, for messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Near {
+    /// In or behind something that was freed.
+    Freed(String),
+    /// Outside of everything; a sentence.
+    Outside(String),
+}
+
+/// All memory but shared and local.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    limit: u64,
+    state: Mutex<State>,
+}
+
+impl Memory {
+    pub(crate) fn new(limit: u64, heap_bytes: u64) -> Memory {
+        Memory { limit, state: Mutex::new(State { heap_left: heap_bytes, ..State::default() }) }
+    }
+
+    /// The state. A panic while it was held leaves it usable: each change is whole before anything can fail.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Memory for some bytes, contents unspecified.
+    pub(crate) fn allocate(&self, bytes: u64, owner: Owner) -> Result<u64> {
+        self.state().allocate(bytes, owner, self.limit)
+    }
+
+    /// Memory of zeros.
+    pub(crate) fn allocate_zeroed(&self, bytes: u64, owner: Owner) -> Result<u64> {
+        let address = self.allocate(bytes, owner)?;
+        // SAFETY: the allocation is new, has `bytes` bytes, and nobody else knows its address.
+        unsafe { std::ptr::write_bytes(address as *mut u8, 0, bytes as usize) };
+        Ok(address)
+    }
+
+    /// Takes an allocation out of the registry. Its memory is kept until [`Memory::bury`] says what must be done first.
+    pub(crate) fn free(&self, address: u64) -> Result<Corpse> {
+        let mut state = self.state();
+        match state.live.get(&address) {
+            Some(found) if found.owner != Owner::Heap => {}
+            _ => return Err(Error::BadAddress { call: "free", address, bytes: 0 }),
+        }
+        match state.live.remove(&address) {
+            Some(allocation) => {
+                state.remember(address, &allocation);
+                Ok(Corpse { start: address, allocation })
+            }
+            None => Err(Error::BadAddress { call: "free", address, bytes: 0 }),
+        }
+    }
+
+    /// Gives the memory of a freed allocation back once all work below a number is done; at once when there is none.
+    pub(crate) fn bury(&self, corpse: Corpse, before: Option<u64>) {
+        let mut state = self.state();
+        match before {
+            None => state.release(corpse.start, corpse.allocation, self.limit),
+            Some(before) => state.dying.push_back(Dying { before, start: corpse.start, allocation: corpse.allocation }),
+        }
+    }
+
+    /// Gives back what waited for work that is done: `oldest` is the number of the oldest that is not.
+    pub(crate) fn reap(&self, oldest: Option<u64>) {
+        let mut state = self.state();
+        while let Some(first) = state.dying.front() {
+            if oldest.is_some_and(|oldest| oldest < first.before) {
+                break;
+            }
+            if let Some(dying) = state.dying.pop_front() {
+                state.release(dying.start, dying.allocation, self.limit);
+            }
+        }
+    }
+
+    /// Whether memory waits for work to end.
+    pub(crate) fn has_dying(&self) -> bool {
+        !self.state().dying.is_empty()
+    }
+
+    /// Checks that a range is inside of a live allocation and gives its first byte.
+    pub(crate) fn range(&self, call: &'static str, address: u64, bytes: u64) -> Result<*mut u8> {
+        if bytes == 0 {
+            return Ok(std::ptr::NonNull::dangling().as_ptr());
+        }
+        let state = self.state();
+        let found = state.live.range(..=address).next_back();
+        match found {
+            Some((start, allocation)) if address - start < allocation.bytes && allocation.bytes - (address - start) >= bytes => {
+                Ok(address as *mut u8)
+            }
+            _ => Err(Error::BadAddress { call, address, bytes }),
+        }
+    }
+
+    /// `malloc` of a kernel; zero when there is none.
+    pub(crate) fn heap_allocate(&self, bytes: u64) -> u64 {
+        let mut state = self.state();
+        if bytes == 0 || bytes > state.heap_left {
+            return 0;
+        }
+        let Ok(address) = state.allocate(bytes, Owner::Heap, self.limit) else { return 0 };
+        state.heap_left -= bytes;
+        address
+    }
+
+    /// `free` of a kernel; what was wrong with it.
+    pub(crate) fn heap_free(&self, address: u64) -> std::result::Result<(), String> {
+        if address == 0 {
+            return Ok(());
+        }
+        let mut state = self.state();
+        match state.live.range(..=address).next_back() {
+            Some((start, found)) if *start == address && found.owner == Owner::Heap => {}
+            Some((start, found)) if address - start < found.bytes.max(1) => {
+                return Err(match found.owner {
+                    Owner::Heap => format!("{address:#x} is inside of {}", describe(*start, found.bytes, &found.owner, false)),
+                    Owner::Buffer | Owner::Global(_) | Owner::Const(_) | Owner::Workspace => {
+                        format!("{address:#x} did not come from malloc")
+                    }
+                });
+            }
+            _ if state.remembered.iter().any(|(start, ..)| *start == address) => {
+                return Err(format!("{address:#x} was freed before"));
+            }
+            _ => return Err(format!("{address:#x} was never allocated")),
+        }
+        if let Some(allocation) = state.live.remove(&address) {
+            state.heap_left += allocation.bytes;
+            state.remember(address, &allocation);
+            state.release(address, allocation, self.limit);
+        }
+        Ok(())
+    }
+
+    /// What an address that faulted is near to.
+    pub(crate) fn near(&self, address: u64) -> Near {
+        const FAR: u64 = 1 << 20;
+        let state = self.state();
+        if address < 1 << 16 {
+            return Near::Outside(format!("{address:#x} is near the null pointer"));
+        }
+        let dead = state.remembered.iter().rev().find(|(start, bytes, _)| (*start..start + bytes).contains(&address));
+        if let Some((start, bytes, owner)) = dead {
+            return Near::Freed(format!("{address:#x} is in {}", describe(*start, *bytes, owner, true)));
+        }
+        if let Some((start, found)) = state.live.range(..=address).next_back()
+            && let Some(gap) = address.checked_sub(start + found.bytes)
+            && gap < FAR
+        {
+            let past = if gap == 0 { "right behind".to_owned() } else { format!("{gap} bytes behind") };
+            return Near::Outside(format!(
+                "{address:#x} is {past} the end of {}",
+                describe(*start, found.bytes, &found.owner, false)
+            ));
+        }
+        if let Some((start, found)) = state.live.range(address..).next().filter(|(start, _)| **start - address < FAR) {
+            let what = describe(*start, found.bytes, &found.owner, false);
+            return Near::Outside(format!("{address:#x} is {} bytes before {what}", start - address));
+        }
+        Near::Outside(format!("{address:#x} is not in any memory"))
+    }
+}
+
+/// An allocation that has left the registry.
+#[derive(Debug)]
+pub(crate) struct Corpse {
+    start: u64,
+    allocation: Allocation,
+}
+
+impl State {
+    fn allocate(&mut self, bytes: u64, owner: Owner, limit: u64) -> Result<u64> {
+        let available = limit.saturating_sub(self.used);
+        let refused = Error::OutOfMemory { requested: bytes, available };
+        if bytes <= MAX_SMALL {
+            let class = (bytes.max(1).div_ceil(ALIGN).next_power_of_two().trailing_zeros()) as usize;
+            let taken = ALIGN << class;
+            if taken > available {
+                return Err(refused);
+            }
+            if self.free_small[class].is_empty() {
+                let slab = Mapping::new(SLAB as usize, Pages::Data).map_err(|_| refused.clone())?;
+                let start = slab.start() as u64;
+                // Taken from the end: the first to be given out is the lowest.
+                self.free_small[class].extend((0..SLAB / taken).rev().map(|index| start + index * taken));
+                self.slabs.push(slab);
+            }
+            let Some(address) = self.free_small[class].pop() else { return Err(refused) };
+            self.used += taken;
+            self.live.insert(address, Allocation { bytes, owner, place: Place::Slab(class) });
+            return Ok(address);
+        }
+        let size =
+            usize::try_from(bytes).ok().and_then(|size| size.checked_next_multiple_of(page_bytes())).ok_or(refused.clone())?;
+        if size as u64 > available {
+            return Err(refused);
+        }
+        let mapping = match self.take_pooled(size) {
+            Some(mapping) => mapping,
+            None => {
+                self.shrink_pool(available - size as u64);
+                let mapping = Mapping::new(size, Pages::Data);
+                // The host may have no more room for mappings while the pool holds some.
+                let again = |_| {
+                    self.shrink_pool(0);
+                    Mapping::new(size, Pages::Data)
+                };
+                mapping.or_else(again).map_err(|_| refused)?
+            }
+        };
+        self.used += mapping.bytes() as u64;
+        let address = mapping.start() as u64;
+        self.live.insert(address, Allocation { bytes, owner, place: Place::Own(mapping) });
+        Ok(address)
+    }
+
+    /// A free mapping that is large enough and not much larger.
+    fn take_pooled(&mut self, size: usize) -> Option<Mapping> {
+        let found = self.pool.range(size..=size.saturating_add(size / 8)).next().map(|(size, _)| *size)?;
+        let list = self.pool.get_mut(&found)?;
+        let mapping = list.pop()?;
+        if list.is_empty() {
+            self.pool.remove(&found);
+        }
+        self.pooled -= mapping.bytes() as u64;
+        Some(mapping)
+    }
+
+    /// Gives pooled mappings back, the largest first, until so many bytes are left.
+    fn shrink_pool(&mut self, to: u64) {
+        while self.pooled > to {
+            let Some(mut last) = self.pool.last_entry() else { break };
+            if let Some(mapping) = last.get_mut().pop() {
+                self.pooled -= mapping.bytes() as u64;
+            }
+            if last.get().is_empty() {
+                last.remove();
+            }
+        }
+    }
+
+    fn remember(&mut self, start: u64, allocation: &Allocation) {
+        self.remembered.push_back((start, allocation.bytes, allocation.owner.clone()));
+        if self.remembered.len() > REMEMBERED {
+            self.remembered.pop_front();
+        }
+    }
+
+    fn release(&mut self, start: u64, allocation: Allocation, limit: u64) {
+        self.used -= allocation.taken();
+        match allocation.place {
+            Place::Slab(class) => self.free_small[class].push(start),
+            Place::Own(mapping) => {
+                self.pooled += mapping.bytes() as u64;
+                self.pool.entry(mapping.bytes()).or_default().push(mapping);
+                self.shrink_pool((limit / 4).min(limit.saturating_sub(self.used)));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn release(memory: &Memory, address: u64) {
+        let corpse = memory.free(address).unwrap();
+        memory.bury(corpse, None);
+    }
+
+    #[test]
+    fn allocations_are_aligned_apart_and_usable() {
+        let memory = Memory::new(1 << 30, 0);
+        let mut taken: Vec<(u64, u64)> = vec![];
+        for bytes in [0, 1, 255, 256, 257, 5000, 65_536, 65_537, 1 << 20, 5 << 20, 100] {
+            let start = memory.allocate(bytes, Owner::Buffer).unwrap();
+            assert_eq!(start % 256, 0);
+            for (other, length) in &taken {
+                assert!(start + bytes <= *other || other + length <= start, "{bytes} bytes at {start:#x} meet another");
+                assert_ne!(start, *other);
+            }
+            // SAFETY: the allocation has so many bytes.
+            unsafe { std::ptr::write_bytes(start as *mut u8, 7, bytes as usize) };
+            taken.push((start, bytes));
+        }
+        for (start, bytes) in taken {
+            assert!(memory.range("test", start, bytes).is_ok());
+            assert!(memory.range("test", start, bytes + 1).is_err());
+            assert!(memory.range("test", start + bytes / 2, bytes / 2).is_ok());
+            release(&memory, start);
+            assert!(memory.range("test", start, bytes.max(1)).is_err());
+            assert!(memory.free(start).is_err(), "freed twice");
+        }
+        assert_eq!(memory.state().used, 0);
+    }
+
+    #[test]
+    fn the_limit_is_kept_and_everything_stays_usable() {
+        let memory = Memory::new(10 << 20, 0);
+        let first = memory.allocate(6 << 20, Owner::Buffer).unwrap();
+        let refused = memory.allocate(6 << 20, Owner::Buffer).unwrap_err();
+        assert!(matches!(refused, Error::OutOfMemory { requested: 0x60_0000, available: 0x40_0000 }), "{refused:?}");
+        assert!(memory.allocate(u64::MAX, Owner::Buffer).is_err());
+        let second = memory.allocate(4 << 20, Owner::Buffer).unwrap();
+        assert!(memory.allocate(1, Owner::Buffer).is_err());
+        release(&memory, first);
+        // The pool gives way to a size that it does not have.
+        let third = memory.allocate(5 << 20, Owner::Buffer).unwrap();
+        release(&memory, second);
+        release(&memory, third);
+        assert!(memory.allocate(10 << 20, Owner::Buffer).is_ok());
+    }
+
+    #[test]
+    fn freed_mappings_are_used_again() {
+        let memory = Memory::new(1 << 30, 0);
+        let first = memory.allocate(3 << 20, Owner::Buffer).unwrap();
+        release(&memory, first);
+        assert_eq!(memory.allocate((3 << 20) - 100, Owner::Buffer).unwrap(), first);
+        let small = memory.allocate(300, Owner::Buffer).unwrap();
+        release(&memory, small);
+        assert_eq!(memory.allocate(400, Owner::Buffer).unwrap(), small);
+    }
+
+    #[test]
+    fn freed_memory_waits_for_work() {
+        let memory = Memory::new(1 << 30, 0);
+        let address = memory.allocate(1000, Owner::Buffer).unwrap();
+        let corpse = memory.free(address).unwrap();
+        memory.bury(corpse, Some(7));
+        assert_ne!(memory.allocate(1000, Owner::Buffer).unwrap(), address);
+        memory.reap(Some(6));
+        assert!(memory.has_dying());
+        memory.reap(Some(7));
+        assert!(!memory.has_dying());
+        assert_eq!(memory.allocate(1000, Owner::Buffer).unwrap(), address);
+    }
+
+    #[test]
+    fn the_heap_of_kernels_has_a_limit_and_a_memory() {
+        let memory = Memory::new(1 << 30, 1000);
+        let first = memory.heap_allocate(600);
+        assert_ne!(first, 0);
+        assert_eq!(memory.heap_allocate(600), 0);
+        assert_eq!(
+            memory.heap_free(first + 8).unwrap_err(),
+            format!("{:#x} is inside of memory from malloc of 600 bytes at {first:#x}", first + 8)
+        );
+        assert_eq!(memory.heap_free(0), Ok(()));
+        assert_eq!(memory.heap_free(first), Ok(()));
+        assert_eq!(memory.heap_free(first).unwrap_err(), format!("{first:#x} was freed before"));
+        let buffer = memory.allocate(100, Owner::Buffer).unwrap();
+        assert_eq!(memory.heap_free(buffer).unwrap_err(), format!("{buffer:#x} did not come from malloc"));
+        assert!(memory.free(memory.heap_allocate(600)).is_err(), "the host frees nothing of a kernel's");
+    }
+
+    #[test]
+    fn a_stray_address_is_described() {
+        let memory = Memory::new(1 << 30, 0);
+        let buffer = memory.allocate(1 << 20, Owner::Buffer).unwrap();
+        let end = buffer + (1 << 20);
+        let behind = format!("{end:#x} is right behind the end of a buffer of 1048576 bytes at {buffer:#x}");
+        assert_eq!(memory.near(end), Near::Outside(behind));
+        assert_eq!(memory.near(16), Near::Outside("0x10 is near the null pointer".into()));
+        release(&memory, buffer);
+        let dead = format!("{:#x} is in a buffer of 1048576 bytes at {buffer:#x}, freed before", buffer + 4);
+        assert_eq!(memory.near(buffer + 4), Near::Freed(dead));
+    }
+}

@@ -1,0 +1,175 @@
+//! How the device is set up, and what it says of its machine.
+
+use crate::compile;
+use crate::execute::Output;
+use broadloom_device::{Machine, MachineKind};
+use broadloom_ptx::IsaVersion;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Where compiled kernels are kept between runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CacheFolder {
+    /// `$BROADLOOM_CACHE`, or `broadloom` in `$XDG_CACHE_HOME` or `~/.cache`.
+    Default,
+    /// A folder of one's own.
+    At(PathBuf),
+    /// Nowhere.
+    Nowhere,
+}
+
+/// How the device is set up.
+#[derive(Clone)]
+pub struct Options {
+    /// Threads that run blocks. `BROADLOOM_THREADS`, or as many as the host runs at once.
+    pub threads: usize,
+    /// Bytes of memory in all. `BROADLOOM_MEMORY_LIMIT` (with `K`, `M` or `G` behind the number), or what the host has.
+    pub memory_bytes: u64,
+    /// Bytes that kernels may take with `malloc`.
+    pub heap_bytes: u64,
+    /// Bytes of stack and local memory that a thread may use.
+    pub stack_bytes: u64,
+    /// Where compiled kernels are kept.
+    pub cache: CacheFolder,
+    /// Most bytes that are kept there.
+    pub cache_bytes: u64,
+    /// How kernels are compiled.
+    pub compile: compile::Options,
+    /// Where the text of `printf` goes.
+    pub output: Output,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let threads = variable("BROADLOOM_THREADS").and_then(|text| text.trim().parse().ok()).filter(|threads| *threads > 0);
+        let limit = variable("BROADLOOM_MEMORY_LIMIT").and_then(|text| bytes(&text));
+        Options {
+            threads: threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
+            memory_bytes: limit.unwrap_or_else(host_memory),
+            heap_bytes: 64 << 20,
+            stack_bytes: 1 << 20,
+            cache: CacheFolder::Default,
+            cache_bytes: 1 << 30,
+            compile: compile::Options::default(),
+            output: Arc::new(|_| {}),
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("threads", &self.threads)
+            .field("memory_bytes", &self.memory_bytes)
+            .field("cache", &self.cache)
+            .field("compile", &self.compile)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Options {
+    /// Vectors of a kind: `host`, `avx512`, `avx2`, `sse4.2`; `None` when there is no such kind or the host does not have it.
+    #[must_use]
+    pub fn vectors(mut self, kind: &str) -> Option<Options> {
+        let host = compile::Machine::host();
+        self.compile.machine = match kind {
+            "host" => host.clone(),
+            "avx512" if host_has(&["avx512f", "avx512bw", "avx512vl", "avx512dq"]) => host.clone(),
+            "avx2" if host_has(&["avx2", "fma", "bmi2", "f16c"]) => compile::Machine::avx2(),
+            "sse4.2" if host_has(&["sse4.2", "popcnt"]) => compile::Machine::sse(),
+            _ => return None,
+        };
+        Some(self)
+    }
+}
+
+fn host_has(features: &[&str]) -> bool {
+    let host = &compile::Machine::host().features;
+    features.iter().all(|feature| host.split(',').any(|word| word.strip_prefix('+') == Some(feature)))
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// A number of bytes with an optional unit.
+fn bytes(text: &str) -> Option<u64> {
+    let text = text.trim().trim_end_matches(['B', 'b']).trim_end_matches(['i']);
+    let (number, shift) = match text.char_indices().last()? {
+        (at, 'k' | 'K') => (&text[..at], 10),
+        (at, 'm' | 'M') => (&text[..at], 20),
+        (at, 'g' | 'G') => (&text[..at], 30),
+        (at, 't' | 'T') => (&text[..at], 40),
+        _ => (text, 0),
+    };
+    number.trim().parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// Memory that this process may use: that of the host, or less where a container has less.
+fn host_memory() -> u64 {
+    // SAFETY: sysconf only reads.
+    let (pages, page) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    let host = u64::try_from(pages).unwrap_or(0).saturating_mul(u64::try_from(page).unwrap_or(0));
+    let container = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|text| text.trim().parse().ok());
+    match (host, container) {
+        (0, None) => 4 << 30,
+        (0, Some(container)) => container,
+        (host, container) => host.min(container.unwrap_or(u64::MAX)),
+    }
+}
+
+/// The machine as planners see it.
+pub(crate) fn machine(options: &Options) -> Machine {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model =
+        text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':').map(|(_, name)| name.trim().to_owned()));
+    let cache = (0..8).rev().find_map(|level| {
+        let path = format!("/sys/devices/system/cpu/cpu0/cache/index{level}/size");
+        std::fs::read_to_string(path).ok().and_then(|text| bytes(&text))
+    });
+    Machine {
+        kind: MachineKind::Cpu,
+        id: "cpu".into(),
+        name: model.unwrap_or_else(|| compile::Machine::host().cpu.clone()),
+        warp_size: 32,
+        multiprocessors: u32::try_from(options.threads).unwrap_or(u32::MAX),
+        max_threads_per_block: 1024,
+        max_block: [1024, 1024, 64],
+        max_grid: [i32::MAX as u32, 65535, 65535],
+        max_shared_bytes: 227 << 10,
+        registers: None,
+        memory_bytes: options.memory_bytes,
+        cache_bytes: cache,
+        bandwidth: None,
+        launch_cost: None,
+        isa: IsaVersion::new(9, 4),
+        sm: 90,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_have_units() {
+        assert_eq!(bytes("4096"), Some(4096));
+        assert_eq!(bytes(" 2G\n"), Some(2 << 30));
+        assert_eq!(bytes("512MiB"), Some(512 << 20));
+        assert_eq!(bytes("32K"), Some(32 << 10));
+        for bad in ["", "G", "-1", "1.5G", "99999999999999999999", "18446744073709551615K"] {
+            assert_eq!(bytes(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_machine_is_described() {
+        let machine = machine(&Options::default());
+        assert!(machine.multiprocessors >= 1);
+        assert!(machine.memory_bytes > 1 << 20);
+        assert!(!machine.name.is_empty());
+        assert!(Options::default().vectors("nonsense").is_none());
+        assert!(Options::default().vectors("host").is_some());
+    }
+}

@@ -1,0 +1,106 @@
+//! Reads memory that may not be there.
+//!
+//! One instruction does all reading, and the handler of signals knows its address: when it faults, the function returns that it did.
+
+use std::arch::global_asm;
+
+#[cfg(target_arch = "x86_64")]
+global_asm!(
+    ".pushsection .text.broadloom_probe, \"ax\", @progbits",
+    ".p2align 4",
+    "broadloom_probe:",
+    "xor eax, eax",
+    "2:",
+    "cmp rax, rdx",
+    "jae 3f",
+    "broadloom_probe_load:",
+    "movzx r8d, byte ptr [rsi + rax]",
+    "test ecx, ecx",
+    "jz 4f",
+    "test r8d, r8d",
+    "jz 3f",
+    "4:",
+    "mov byte ptr [rdi + rax], r8b",
+    "inc rax",
+    "jmp 2b",
+    "3:",
+    "ret",
+    "broadloom_probe_failed:",
+    "mov rax, -1",
+    "ret",
+    ".popsection",
+);
+
+#[cfg(target_arch = "aarch64")]
+global_asm!(
+    ".pushsection .text.broadloom_probe, \"ax\", @progbits",
+    ".p2align 4",
+    "broadloom_probe:",
+    "mov x4, x0",
+    "mov x0, xzr",
+    "2:",
+    "cmp x0, x2",
+    "b.hs 3f",
+    "broadloom_probe_load:",
+    "ldrb w5, [x1, x0]",
+    "cbz w3, 4f",
+    "cbz w5, 3f",
+    "4:",
+    "strb w5, [x4, x0]",
+    "add x0, x0, #1",
+    "b 2b",
+    "3:",
+    "ret",
+    "broadloom_probe_failed:",
+    "mov x0, #-1",
+    "ret",
+    ".popsection",
+);
+
+unsafe extern "C" {
+    /// Copies bytes, up to a zero when asked; how many, or -1 when one could not be read.
+    fn broadloom_probe(to: *mut u8, from: *const u8, most: usize, until_zero: u32) -> isize;
+    /// The instruction that reads.
+    fn broadloom_probe_load();
+    /// Where it goes on when that faults.
+    fn broadloom_probe_failed();
+}
+
+/// Where a thread goes on that faulted at an instruction, when it is the one that reads here.
+pub(crate) fn recovery(pc: usize) -> Option<usize> {
+    let load = broadloom_probe_load as unsafe extern "C" fn() as usize;
+    (pc == load).then_some(broadloom_probe_failed as unsafe extern "C" fn() as usize)
+}
+
+/// Copies bytes from an address of a kernel, up to the first zero when asked; `None` when not all of them are there.
+pub(crate) fn copy(address: u64, into: &mut [u8], until_zero: bool) -> Option<usize> {
+    // SAFETY: it writes at most `into.len()` bytes to `into`. Reading may fault, at one known instruction, from which the handler that
+    // workers install recovers. Memory that kernels write at the same time is read byte by byte, and any byte will do.
+    let count = unsafe { broadloom_probe(into.as_mut_ptr(), address as *const u8, into.len(), u32::from(until_zero)) };
+    usize::try_from(count).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faults::{Gate, guard};
+    use crate::map::{Mapping, Pages};
+
+    #[test]
+    fn what_is_there_is_read_and_what_is_not_is_told() {
+        let gate = Gate::new();
+        let _guard = guard(&gate);
+        let mapping = Mapping::new(4096, Pages::Data).unwrap();
+        let end = mapping.start() as u64 + mapping.bytes() as u64;
+        // SAFETY: the last bytes of the mapping.
+        unsafe { std::ptr::copy_nonoverlapping(b"hello".as_ptr(), (end - 5) as *mut u8, 5) };
+        let mut bytes = [9; 8];
+        assert_eq!(copy(end - 5, &mut bytes[..5], false), Some(5));
+        assert_eq!(&bytes, b"hello\x09\x09\x09");
+        assert_eq!(copy(end - 5, &mut bytes, true), None, "no zero before the end of memory");
+        assert_eq!(copy(end - 20, &mut bytes, true), Some(0));
+        for stray in [0, 8, end, end + 8, u64::MAX, 1 << 63] {
+            assert_eq!(copy(stray, &mut bytes, false), None, "{stray:#x}");
+        }
+    }
+}

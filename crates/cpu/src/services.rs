@@ -1,0 +1,286 @@
+//! What generated code asks of the runtime. Each service closes the gate when it is called and opens it when it returns.
+
+use crate::abi::{BarrierKind, Builtin, Clock, Exchange, Exchanged, Kind, Reason, Services, Warp};
+use crate::barrier::Arrival;
+use crate::builtin;
+use crate::execute::{Block, Strand, Wait, end, fail, hand_over, pause as pause_strand, stop};
+use crate::grid::Failure;
+use broadloom_device::FaultKind;
+use broadloom_eval::{Function, truncate};
+use std::sync::OnceLock;
+use std::time::Instant;
+
+/// All services.
+pub(crate) const SERVICES: Services = Services { barrier, pause, fault, evaluate, exchange, builtin: call_builtin, clock, exit };
+
+/// The timer starts here, so that it never reads as zero.
+const TIMER_START: u64 = 1_000_000_000;
+
+macro_rules! numbered {
+    ($name:ident: $ty:ident { $($variant:ident),* $(,)? }) => {
+        fn $name(number: u32) -> Option<$ty> {
+            $(if number == $ty::$variant as u32 { return Some($ty::$variant); })*
+            None
+        }
+    };
+}
+
+numbered!(barrier_kind: BarrierKind { Sync, Arrive, Count, All, Any });
+numbered!(exchange_kind: Exchange {
+    Wait, ShuffleUp, ShuffleDown, ShuffleXor, ShuffleIndex, VoteAll, VoteAny, VoteUniform, Ballot, MatchAny, MatchAll, Add, MinSigned,
+    MaxSigned, MinUnsigned, MaxUnsigned, And, Or, Xor, MinFloat, MaxFloat, Elect, Members,
+});
+numbered!(builtin_kind: Builtin { Printf, Malloc, Free, Assert });
+numbered!(reason_kind: Reason { Trap, BadCall, StackOverflow, Undefined, BadTarget, BadStack });
+
+/// Closes the gate.
+///
+/// # Safety
+///
+/// `warp` is what the runtime passed to generated code, which runs on this thread.
+#[inline(always)]
+unsafe fn enter(warp: *mut Warp) -> *mut Strand {
+    // SAFETY: `fit` made the strand the owner of its warp; strand, block and gate are alive while code runs.
+    unsafe {
+        let strand = (*warp).owner.cast::<Strand>();
+        (*(*(*strand).block).gate).close();
+        strand
+    }
+}
+
+/// Opens the gate again, or ends the strand when the launch was stopped meanwhile.
+///
+/// # Safety
+///
+/// As [`enter`], with nothing on the stack that must be dropped.
+#[inline(always)]
+unsafe fn leave(strand: *mut Strand) {
+    // SAFETY: as in `enter`.
+    unsafe {
+        let gate = &*(*(*strand).block).gate;
+        gate.open();
+        if gate.must_stop() {
+            stop(strand);
+        }
+    }
+}
+
+/// A failure of the first thread of a mask.
+///
+/// # Safety
+///
+/// As [`enter`].
+unsafe fn of_lane(strand: *mut Strand, mask: u32, kind: FaultKind, message: String) -> Failure {
+    // SAFETY: as in `enter`.
+    let first = unsafe { (*strand).warp.first };
+    let thread = Some(first + if mask == 0 { 0 } else { mask.trailing_zeros() });
+    Failure { thread, ..Failure::new(kind, message) }
+}
+
+unsafe extern "C" fn barrier(warp: *mut Warp, id: u32, threads: u32, kind: u32, mask: u32, predicates: u32) -> u32 {
+    // SAFETY: called by generated code with its warp; the block is touched only between switches.
+    unsafe {
+        let strand = enter(warp);
+        let block = (*strand).block;
+        let index = (*strand).number;
+        let kind = barrier_kind(kind).unwrap_or(BarrierKind::Sync);
+        let outcome = {
+            let block: &mut Block = &mut *block;
+            let exited = (*strand).warp.exited & block.lane_mask(index as usize) & !mask;
+            if exited & !(*strand).counted != 0 {
+                block.count_ended(index as usize, exited);
+            }
+            let all = (*block.grid).threads;
+            let waits = kind != BarrierKind::Arrive;
+            let arrival = Arrival {
+                strand: index,
+                threads: mask.count_ones(),
+                trues: (mask & predicates).count_ones(),
+                expected: (threads != 0).then_some(threads),
+                waits,
+            };
+            block.barriers.arrive(id, arrival, all).map(|()| {
+                if waits {
+                    (*strand).wait = Wait::Barrier(id as u8);
+                }
+                if let Some((strands, reduced)) = block.barriers.take(id as usize, block.alive, all) {
+                    for waiting in &strands {
+                        let waiting = &mut block.strands[*waiting as usize];
+                        (waiting.wait, waiting.reduced) = (Wait::Nothing, reduced);
+                    }
+                    block.barriers.recycle(id as usize, strands);
+                }
+            })
+        };
+        if let Err(message) = outcome {
+            let failure = of_lane(strand, mask, FaultKind::BadBarrier, message);
+            fail(strand, failure);
+        }
+        if (*strand).wait != Wait::Nothing {
+            hand_over(strand, (*block).kind != Kind::Threads);
+        }
+        let (trues, all) = (*strand).reduced;
+        leave(strand);
+        match kind {
+            BarrierKind::Sync | BarrierKind::Arrive => 0,
+            BarrierKind::Count => trues,
+            BarrierKind::All => u32::from(trues == all),
+            BarrierKind::Any => u32::from(trues > 0),
+        }
+    }
+}
+
+unsafe extern "C" fn pause(warp: *mut Warp) {
+    // SAFETY: called by generated code with its warp.
+    unsafe {
+        let strand = enter(warp);
+        pause_strand(strand);
+        leave(strand);
+    }
+}
+
+unsafe extern "C" fn fault(warp: *mut Warp, reason: u32, site: u32, mask: u32, address: u64) -> ! {
+    // SAFETY: called by generated code with its warp.
+    unsafe {
+        let strand = enter(warp);
+        let failure = {
+            let grid = &*(*(*strand).block).grid;
+            let site = grid.ready.code.sites.get(site as usize).cloned();
+            let (kind, message) = match reason_kind(reason) {
+                Some(Reason::Trap) | None => (FaultKind::Trap, "the kernel ran into a `trap`".to_owned()),
+                Some(Reason::BadCall) => (FaultKind::BadCall, format!("{address:#x} is not the address of a function")),
+                Some(Reason::StackOverflow) => {
+                    (FaultKind::StackOverflow, format!("a thread needs more than the {} bytes that it has", grid.stack_bytes))
+                }
+                Some(Reason::Undefined) => (FaultKind::BadCall, "the function is declared but defined nowhere".to_owned()),
+                Some(Reason::BadTarget) => (FaultKind::BadCall, format!("the index {address} is outside of the list of targets")),
+                Some(Reason::BadStack) => (FaultKind::BadCall, format!("{address:#x} is not a saved top of the stack")),
+            };
+            let address = matches!(reason_kind(reason), Some(Reason::BadCall | Reason::BadStack)).then_some(address);
+            Failure { site, address, ..of_lane(strand, mask, kind, message) }
+        };
+        fail(strand, failure)
+    }
+}
+
+unsafe extern "C" fn exit(warp: *mut Warp) -> ! {
+    // SAFETY: called by generated code with its warp; what is on its stack needs no dropping.
+    unsafe {
+        let strand = enter(warp);
+        end(strand)
+    }
+}
+
+unsafe extern "C" fn evaluate(warp: *mut Warp, operation: u32, mask: u32, inputs: *const u64, outputs: *mut u64) {
+    // SAFETY: called by generated code with its warp and arrays as `Services::evaluate` describes them.
+    unsafe {
+        let strand = enter(warp);
+        let grid = &*(*(*strand).block).grid;
+        let lanes = grid.lanes() as usize;
+        let Some(Some(evaluated)) = grid.ready.operations.get(operation as usize) else {
+            let rare = grid.ready.code.operations.get(operation as usize);
+            let message = format!("the runtime cannot evaluate {rare:?}");
+            let failure = of_lane(strand, mask, FaultKind::Unsupported, message);
+            fail(strand, failure)
+        };
+        let (op, count) = (&evaluated.operation, evaluated.inputs);
+        for lane in (0..lanes).filter(|lane| mask >> lane & 1 == 1) {
+            let mut values = [0; 6];
+            for (index, value) in values.iter_mut().enumerate().take(count) {
+                *value = *inputs.add(index * lanes + lane);
+            }
+            match evaluated.function {
+                Function::One(run) => *outputs.add(lane) = run(op, &values),
+                Function::Pair(run) => {
+                    let [first, second] = run(op, &values);
+                    *outputs.add(lane) = first;
+                    *outputs.add(lanes + lane) = second;
+                }
+                Function::Carry(run) => {
+                    let carry = op.reads_carry() && truncate(*inputs.add(count * lanes + lane), 1) != 0;
+                    let (value, carry) = run(op, &values, carry);
+                    *outputs.add(lane) = value;
+                    if op.writes_carry() {
+                        *outputs.add(lanes + lane) = u64::from(carry);
+                    }
+                }
+            }
+        }
+        leave(strand);
+    }
+}
+
+unsafe extern "C" fn exchange(warp: *mut Warp, kind: u32, exchanged: *mut Exchanged) {
+    // SAFETY: called by generated code with its warp and a place on its stack; the block is touched only between switches.
+    unsafe {
+        let strand = enter(warp);
+        let block = (*strand).block;
+        let index = (*strand).number as usize;
+        let kind = exchange_kind(kind).unwrap_or(Exchange::Wait);
+        if (*exchanged).convergent != 0 {
+            (*strand).bring(kind, exchanged, Wait::Convergence);
+        } else {
+            let members = (*exchanged).members;
+            if members >> (index % 32) & 1 == 0 {
+                let message = format!("lane {} is not in the mask {members:#010x} that it gives", index % 32);
+                let failure = of_lane(strand, 0, FaultKind::BadBarrier, message);
+                fail(strand, failure);
+            }
+            (*strand).bring(kind, exchanged, Wait::Lanes(members));
+            (*block).meet(index);
+        }
+        if (*strand).wait != Wait::Nothing {
+            hand_over(strand, false);
+        }
+        leave(strand);
+    }
+}
+
+unsafe extern "C" fn call_builtin(warp: *mut Warp, which: u32, mask: u32, arguments: *const u64, result: *mut u64) {
+    // SAFETY: called by generated code with its warp and arrays as `Services::builtin` describes them. A failure is moved into the
+    // block before the stack is left.
+    unsafe {
+        let strand = enter(warp);
+        let lanes = (*(*(*strand).block).grid).lanes() as usize;
+        for lane in (0..lanes).filter(|lane| mask >> lane & 1 == 1) {
+            let argument = |index: usize| *arguments.add(index * lanes + lane);
+            let outcome = match builtin_kind(which) {
+                Some(Builtin::Printf) => builtin::printf(strand, argument(0), argument(1)),
+                Some(Builtin::Malloc) => Ok(builtin::malloc(strand, argument(0))),
+                Some(Builtin::Free) => builtin::free(strand, argument(0)),
+                Some(Builtin::Assert) => builtin::assert([argument(0), argument(1), argument(2), argument(3)]),
+                None => Err(Failure::new(FaultKind::BadCall, "a function that the device does not have")),
+            };
+            match outcome {
+                Ok(value) => *result.add(lane) = value,
+                Err(mut failure) => {
+                    failure.thread = Some((*strand).warp.first + lane as u32);
+                    fail(strand, failure);
+                }
+            }
+        }
+        leave(strand);
+    }
+}
+
+extern "C" fn clock(which: u32) -> u64 {
+    if which == Clock::Ticks as u32 {
+        return ticks();
+    }
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_nanos() as u64 + TIMER_START
+}
+
+#[cfg(target_arch = "x86_64")]
+fn ticks() -> u64 {
+    // SAFETY: every x86-64 processor has it.
+    unsafe { std::arch::x86_64::_rdtsc() }
+}
+
+#[cfg(target_arch = "aarch64")]
+fn ticks() -> u64 {
+    let ticks: u64;
+    // SAFETY: the virtual counter may be read by everyone.
+    unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
+    ticks
+}

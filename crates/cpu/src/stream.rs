@@ -1,0 +1,480 @@
+//! Work in queues: streams, the workers that take from them, and those who wait.
+//!
+//! Work of a stream is done in order, one piece at a time; the first pieces of all streams are under way together. A piece consists of
+//! parts (blocks of a grid, stretches of a copy), which workers take by raising a counter, so a grid of any size costs the same. A
+//! failed launch leaves its error with the stream: launches behind it are not run until somebody was told.
+//!
+//! **Giving work never waits for work. Every piece has a number, rising with time: what is freed waits until no piece with a lower
+//! number is left.**
+
+use crate::grid::Grid;
+use broadloom_device::{Error, Result, Stream};
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Rounds that a waiting thread looks before it sleeps.
+const SPINS: u32 = 500;
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// A grid of blocks.
+    Launch(Box<Grid>),
+    /// Copies bytes within the device. The ranges have been checked; they may overlap when there is one part.
+    Copy { to: u64, from: u64, bytes: u64 },
+    /// Sets bytes.
+    Fill { address: u64, byte: u8, bytes: u64 },
+    /// Copies bytes of the host.
+    Write { address: u64, bytes: Vec<u8> },
+}
+
+/// Bytes of one part of a copy.
+pub(crate) const COPY_PART: u64 = 4 << 20;
+
+impl Work {
+    fn parts(&self) -> u64 {
+        match self {
+            Work::Launch(grid) => grid.grid.iter().map(|&n| u64::from(n)).product(),
+            Work::Copy { to, from, bytes } if to.abs_diff(*from) >= *bytes => bytes.div_ceil(COPY_PART),
+            Work::Copy { .. } => 1,
+            Work::Fill { bytes, .. } => bytes.div_ceil(COPY_PART),
+            Work::Write { bytes, .. } => (bytes.len() as u64).div_ceil(COPY_PART),
+        }
+    }
+}
+
+/// Why a piece of work must stop.
+pub(crate) mod stop {
+    /// Something of it failed.
+    pub(crate) const FAILED: u32 = 1;
+    /// Its time is over.
+    pub(crate) const LATE: u32 = 2;
+}
+
+/// A piece of work.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) number: u64,
+    stream: u32,
+    pub(crate) work: Work,
+    /// How many parts it has.
+    pub(crate) parts: u64,
+    /// The first part that nobody has taken.
+    next: AtomicU64,
+    /// One of [`stop`]'s, or 0.
+    pub(crate) stop: AtomicU32,
+    failure: Mutex<Option<Error>>,
+    pub(crate) limit: Option<Duration>,
+    started: OnceLock<Instant>,
+    done: Arc<AtomicBool>,
+}
+
+impl Job {
+    /// Takes some parts: the next ones, in order.
+    pub(crate) fn take(&self, most: u64) -> std::ops::Range<u64> {
+        if self.is_taken() {
+            return 0..0;
+        }
+        // Few workers, each raising it by few: it stays far from wrapping.
+        let first = self.next.fetch_add(most, Ordering::Relaxed).min(self.parts);
+        first..(first.saturating_add(most)).min(self.parts)
+    }
+
+    /// Parts that nobody has taken.
+    pub(crate) fn left(&self) -> u64 {
+        self.parts.saturating_sub(self.next.load(Ordering::Relaxed))
+    }
+
+    fn is_taken(&self) -> bool {
+        self.left() == 0 || self.must_stop()
+    }
+
+    /// Whether it failed or its time is over.
+    pub(crate) fn must_stop(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) != 0
+    }
+
+    /// Notes the first thing that went wrong.
+    pub(crate) fn fail(&self, error: Error) {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        // A time limit stays what it is.
+        let _ = self.stop.compare_exchange(0, stop::FAILED, Ordering::SeqCst, Ordering::SeqCst);
+    }
+
+    /// Whether something went wrong that nobody has noted.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+}
+
+/// What has been done, told to whoever keeps count.
+pub(crate) trait Finished: Send + Sync {
+    /// A piece of work is done; `time` from its first part to its last, `oldest` the lowest number of what is left.
+    fn finished(&self, job: &Job, time: Duration, oldest: Option<u64>);
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: VecDeque<Arc<Job>>,
+    /// Whether its first piece is under way.
+    running: bool,
+    error: Option<Error>,
+    /// Whether the piece given last is done.
+    last: Option<Arc<AtomicBool>>,
+}
+
+#[derive(Debug)]
+struct Active {
+    job: Arc<Job>,
+    workers: u32,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    queues: HashMap<u32, Queue>,
+    streams: u32,
+    active: Vec<Active>,
+    next_number: u64,
+    outstanding: BTreeSet<u64>,
+    sleeping: usize,
+    waiting: usize,
+    /// Per worker: its thread, and what it works on.
+    threads: Vec<Option<(libc::pthread_t, Option<Arc<Job>>)>>,
+    ends: bool,
+}
+
+/// All streams of a device.
+pub(crate) struct Streams {
+    state: Mutex<State>,
+    /// Workers without work sleep here.
+    work: Condvar,
+    /// Those who wait for work to be done.
+    done: Condvar,
+    /// Workers that look for work without sleeping.
+    looking: AtomicUsize,
+    /// Raised whenever there may be something to do.
+    signal: AtomicU64,
+}
+
+impl std::fmt::Debug for Streams {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Streams").finish_non_exhaustive()
+    }
+}
+
+impl Streams {
+    pub(crate) fn new(workers: usize) -> Streams {
+        let state = State { streams: 1, threads: vec![None; workers], ..State::default() };
+        Streams {
+            state: Mutex::new(state),
+            work: Condvar::new(),
+            done: Condvar::new(),
+            looking: AtomicUsize::new(0),
+            signal: AtomicU64::new(0),
+        }
+    }
+
+    /// The state. Nothing that can panic happens while it is held.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn create(&self) -> Stream {
+        let mut state = self.state();
+        state.streams += 1;
+        Stream(state.streams - 1)
+    }
+
+    pub(crate) fn check(&self, stream: Stream) -> Result<()> {
+        if stream.0 < self.state().streams { Ok(()) } else { Err(Error::UnknownStream(stream.0)) }
+    }
+
+    /// Whether all work of a stream is done.
+    pub(crate) fn is_idle(&self, stream: Stream) -> bool {
+        let state = self.state();
+        state.queues.get(&stream.0).is_none_or(|queue| !queue.running && queue.waiting.is_empty())
+    }
+
+    /// Gives work to a stream. `check` looks at what it touches, while nothing can be freed behind its back.
+    pub(crate) fn submit(
+        &self,
+        stream: Stream,
+        work: Work,
+        limit: Option<Duration>,
+        check: &dyn Fn() -> Result<()>,
+    ) -> Result<()> {
+        let parts = work.parts();
+        let mut state = self.state();
+        if stream.0 >= state.streams {
+            return Err(Error::UnknownStream(stream.0));
+        }
+        check()?;
+        if parts == 0 {
+            return Ok(());
+        }
+        let number = state.begin();
+        let job = Arc::new(Job {
+            number,
+            stream: stream.0,
+            work,
+            parts,
+            next: AtomicU64::new(0),
+            stop: AtomicU32::new(0),
+            failure: Mutex::new(None),
+            limit,
+            started: OnceLock::new(),
+            done: Arc::new(AtomicBool::new(false)),
+        });
+        let queue = state.queues.entry(stream.0).or_default();
+        queue.last = Some(job.done.clone());
+        queue.waiting.push_back(job);
+        if !queue.running {
+            state.advance(stream.0);
+            self.wake(state);
+        }
+        Ok(())
+    }
+
+    /// Lets one worker know that there is work, when none is looking anyway.
+    fn wake(&self, state: MutexGuard<'_, State>) {
+        self.signal.fetch_add(1, Ordering::SeqCst);
+        let sleeping = state.sleeping;
+        drop(state);
+        if sleeping > 0 && self.looking.load(Ordering::SeqCst) == 0 {
+            self.work.notify_one();
+        }
+    }
+
+    /// A number for something of the host that touches memory now.
+    pub(crate) fn begin(&self) -> u64 {
+        self.state().begin()
+    }
+
+    /// What [`Streams::begin`] began is done; the lowest number of what is left.
+    pub(crate) fn end(&self, number: u64) -> Option<u64> {
+        let mut state = self.state();
+        state.outstanding.remove(&number);
+        state.outstanding.first().copied()
+    }
+
+    /// The number below which all work given so far lies, when any is left.
+    pub(crate) fn horizon(&self) -> Option<u64> {
+        let state = self.state();
+        (!state.outstanding.is_empty()).then_some(state.next_number)
+    }
+
+    /// The lowest number of what is left.
+    pub(crate) fn oldest(&self) -> Option<u64> {
+        self.state().outstanding.first().copied()
+    }
+
+    /// Waits until all work that a stream was given is done, and takes its error.
+    pub(crate) fn wait(&self, stream: Stream) -> Result<()> {
+        self.check(stream)?;
+        let mut state = self.wait_for(stream.0);
+        match state.queues.get_mut(&stream.0).and_then(|queue| queue.error.take()) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until all work given so far is done, and takes the error of the first stream that has one; the others keep theirs.
+    pub(crate) fn wait_all(&self) -> Result<()> {
+        for stream in self.drain() {
+            self.wait(Stream(stream))?;
+        }
+        Ok(())
+    }
+
+    /// Waits until all work given so far is done; the streams that had some, in order.
+    pub(crate) fn drain(&self) -> Vec<u32> {
+        let mut streams: Vec<u32> = self.state().queues.keys().copied().collect();
+        streams.sort_unstable();
+        for stream in &streams {
+            drop(self.wait_for(*stream));
+        }
+        streams
+    }
+
+    fn wait_for(&self, stream: u32) -> MutexGuard<'_, State> {
+        let state = self.state();
+        let Some(last) = state.queues.get(&stream).and_then(|queue| queue.last.clone()) else { return state };
+        drop(state);
+        for _ in 0..SPINS {
+            if last.load(Ordering::Acquire) {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+        let mut state = self.state();
+        while !last.load(Ordering::Acquire) {
+            state.waiting += 1;
+            state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
+        }
+        state
+    }
+
+    /// Notes the thread of a worker.
+    pub(crate) fn enter(&self, worker: usize) {
+        // SAFETY: a thread may always ask for itself.
+        let thread = unsafe { libc::pthread_self() };
+        self.state().threads[worker] = Some((thread, None));
+    }
+
+    /// Forgets the thread of a worker.
+    pub(crate) fn exit(&self, worker: usize) {
+        self.state().threads[worker] = None;
+    }
+
+    /// Tells workers to end once there is no work left.
+    pub(crate) fn close(&self) {
+        self.state().ends = true;
+        self.signal.fetch_add(1, Ordering::SeqCst);
+        self.work.notify_all();
+    }
+
+    /// Waits for work and takes part in it; `None` when there will be none. `started` hears of what nobody worked on before.
+    pub(crate) fn join(&self, worker: usize, started: &dyn Fn(&Arc<Job>, Instant)) -> Option<Arc<Job>> {
+        let mut state = self.state();
+        let mut looked = false;
+        loop {
+            if let Some(job) = state.join(worker) {
+                // Others are woken one by one, by those who found enough for two.
+                let sleeping = state.sleeping > 0 && self.wants_company(&state, &job);
+                drop(state);
+                let first = job.started.get().is_none();
+                let now = *job.started.get_or_init(Instant::now);
+                if first {
+                    started(&job, now);
+                }
+                if sleeping && self.looking.load(Ordering::SeqCst) == 0 {
+                    self.work.notify_one();
+                }
+                return Some(job);
+            }
+            if state.ends && state.active.is_empty() {
+                return None;
+            }
+            if !looked {
+                let seen = self.signal.load(Ordering::SeqCst);
+                self.looking.fetch_add(1, Ordering::SeqCst);
+                drop(state);
+                for _ in 0..SPINS {
+                    if self.signal.load(Ordering::Relaxed) != seen {
+                        break;
+                    }
+                    std::hint::spin_loop();
+                }
+                self.looking.fetch_sub(1, Ordering::SeqCst);
+                // A change is looked at, and then looked for again.
+                looked = self.signal.load(Ordering::SeqCst) == seen;
+                state = self.state();
+                continue;
+            }
+            state.sleeping += 1;
+            state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.sleeping -= 1;
+            looked = false;
+        }
+    }
+
+    /// Whether another worker would find something to do that is worth waking it.
+    fn wants_company(&self, state: &State, joined: &Arc<Job>) -> bool {
+        state.active.iter().any(|active| {
+            let left = active.job.left().saturating_sub(u64::from(Arc::ptr_eq(&active.job, joined)));
+            let expected = match &active.job.work {
+                Work::Launch(grid) => grid.ready.block_time().map(|each| each.as_nanos() as u64),
+                Work::Copy { .. } | Work::Fill { .. } | Work::Write { .. } => None,
+            };
+            // Waking takes microseconds; what is done sooner is done alone.
+            left > 0 && expected.is_none_or(|each| each.saturating_mul(left) > 10_000)
+        })
+    }
+
+    /// A worker has found no more parts of a piece.
+    pub(crate) fn leave(&self, worker: usize, job: &Arc<Job>, finished: &dyn Finished) {
+        let mut state = self.state();
+        if let Some(Some((_, current))) = state.threads.get_mut(worker) {
+            *current = None;
+        }
+        let Some(index) = state.active.iter().position(|active| Arc::ptr_eq(&active.job, job)) else { return };
+        state.active[index].workers -= 1;
+        if state.active[index].workers > 0 || !job.is_taken() {
+            return;
+        }
+        state.active.swap_remove(index);
+        let error = job.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let (Some(error), Some(queue)) = (error, state.queues.get_mut(&job.stream)) {
+            queue.error.get_or_insert(error);
+        }
+        state.outstanding.remove(&job.number);
+        let oldest = state.outstanding.first().copied();
+        drop(state);
+        // Whoever keeps count is told before those who wait.
+        let time = job.started.get().map_or(Duration::ZERO, Instant::elapsed);
+        finished.finished(job, time, oldest);
+        let mut state = self.state();
+        job.done.store(true, Ordering::Release);
+        let more = state.advance(job.stream);
+        if state.waiting > 0 {
+            self.done.notify_all();
+        }
+        if more {
+            // This worker looks for work itself; another one is woken only when there is enough for two.
+            self.signal.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Makes all workers on a piece look at its stop flag.
+    pub(crate) fn interrupt(&self, job: &Arc<Job>) {
+        let state = self.state();
+        for (thread, current) in state.threads.iter().flatten() {
+            if current.as_ref().is_some_and(|current| Arc::ptr_eq(current, job)) {
+                // SAFETY: a worker leaves this list, under the lock that is held, before its thread ends.
+                unsafe { crate::faults::interrupt(*thread) };
+            }
+        }
+    }
+}
+
+impl State {
+    fn begin(&mut self) -> u64 {
+        let number = self.next_number;
+        self.next_number += 1;
+        self.outstanding.insert(number);
+        number
+    }
+
+    /// Starts the next piece of a stream; whether there is one.
+    fn advance(&mut self, stream: u32) -> bool {
+        let Some(queue) = self.queues.get_mut(&stream) else { return false };
+        queue.running = false;
+        while let Some(job) = queue.waiting.pop_front() {
+            if queue.error.is_some() && matches!(job.work, Work::Launch(_)) {
+                // What it would work on is not what it should be.
+                self.outstanding.remove(&job.number);
+                job.done.store(true, Ordering::Release);
+                continue;
+            }
+            queue.running = true;
+            self.active.push(Active { job, workers: 0 });
+            return true;
+        }
+        false
+    }
+
+    /// The piece that most needs another worker.
+    fn join(&mut self, worker: usize) -> Option<Arc<Job>> {
+        let open = self.active.iter_mut().filter(|active| !active.job.is_taken());
+        let active = open.min_by_key(|active| (active.workers, active.job.number))?;
+        active.workers += 1;
+        let job = active.job.clone();
+        if let Some(Some((_, current))) = self.threads.get_mut(worker) {
+            *current = Some(job.clone());
+        }
+        Some(job)
+    }
+}

@@ -1,0 +1,192 @@
+//! Variables of a module: placed in the device's memory and filled with their first contents. Those that functions declare have been
+//! moved to the top of the module before.
+
+use crate::abi::function_address;
+use crate::code::Named;
+use crate::memory::{Memory, Owner};
+use broadloom_device::{Error, GlobalVariable, Result};
+use broadloom_diag::{Code, Diagnostic, Diagnostics};
+use broadloom_eval::immediate;
+use broadloom_ptx::{Init, Linkage, Module, Space, Symbol, Var, Variable};
+use std::collections::HashMap;
+
+const UNRESOLVED: Code = Code("C0001");
+const NARROW: Code = Code("C0002");
+
+/// Where the variables of a module are.
+#[derive(Debug, Default)]
+pub(crate) struct Variables {
+    module: HashMap<Var, u64>,
+    by_name: HashMap<String, GlobalVariable>,
+}
+
+impl Variables {
+    /// Places all variables. Whatever fails, nothing stays taken.
+    pub(crate) fn load(module: &Module, memory: &Memory) -> Result<Variables> {
+        let mut variables = Variables::default();
+        let outcome = variables.place(module, memory);
+        if let Err(error) = outcome {
+            variables.unload(memory, || None);
+            return Err(error);
+        }
+        variables.fill(module);
+        Ok(variables)
+    }
+
+    /// Gives the memory back once all work below the horizon is done.
+    pub(crate) fn unload(&self, memory: &Memory, horizon: impl Fn() -> Option<u64>) {
+        for address in self.module.values() {
+            if let Ok(corpse) = memory.free(*address) {
+                memory.bury(corpse, horizon());
+            }
+        }
+    }
+
+    /// A variable of the module by name.
+    pub(crate) fn by_name(&self, name: &str) -> Option<GlobalVariable> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The address of something that code names; zero for what has none.
+    pub(crate) fn address(&self, named: Named) -> u64 {
+        match named {
+            Named::Variable(var) => self.module.get(&var).copied().unwrap_or(0),
+            // There are none: they are variables of the module.
+            Named::Local(..) => 0,
+            Named::Function(func) => function_address(func),
+        }
+    }
+
+    fn place(&mut self, module: &Module, memory: &Memory) -> Result<()> {
+        let mut missing = Diagnostics::new();
+        if module.address_size != 64 {
+            missing.push(
+                Diagnostic::error(NARROW, "a module with addresses of 32 bits does not run on the CPU".to_owned())
+                    .help("compile it for 64 bits, or run it in the interpreter"),
+            );
+        }
+        for (var, variable) in module.variables.iter() {
+            let owner = match variable.space {
+                Space::Const => Owner::Const(variable.name.clone()),
+                Space::Global | Space::Tex => Owner::Global(variable.name.clone()),
+                // Shared and local memory is laid out by the compiler.
+                Space::Shared | Space::Local | Space::Param | Space::Reg | Space::Generic => continue,
+            };
+            if variable.linkage == Linkage::Extern {
+                missing.push(
+                    Diagnostic::error(UNRESOLVED, format!("`{}` is declared here and defined nowhere", variable.name))
+                        .at(variable.span, "an external variable")
+                        .help("link the module that defines it into this one"),
+                );
+                continue;
+            }
+            let bytes = variable.bytes().unwrap_or(0);
+            let address = memory.allocate_zeroed(bytes, owner)?;
+            self.module.insert(var, address);
+            self.by_name.insert(variable.name.clone(), GlobalVariable { address, bytes });
+        }
+        if missing.has_errors() { Err(Error::Unsupported(missing)) } else { Ok(()) }
+    }
+
+    fn fill(&self, module: &Module) {
+        for (var, address) in &self.module {
+            let variable = &module.variables[*var];
+            let Some(init) = &variable.init else { continue };
+            let bytes = variable.bytes().unwrap_or(0) as usize;
+            // SAFETY: `place` allocated so many bytes there, all zero, and no kernel of the module has run yet.
+            let bytes = unsafe { std::slice::from_raw_parts_mut(*address as *mut u8, bytes) };
+            self.fill_part(bytes, variable, &variable.dims, init);
+        }
+    }
+
+    /// Writes an initialiser into the bytes of a variable or of one row of it; what is not said stays zero.
+    fn fill_part(&self, bytes: &mut [u8], variable: &Variable, dims: &[Option<u64>], init: &Init) {
+        let scalar = variable.ty.bytes() as usize;
+        let mut put = |value: u64| {
+            let count = scalar.min(bytes.len()).min(8);
+            bytes[..count].copy_from_slice(&value.to_le_bytes()[..count]);
+        };
+        match init {
+            Init::List(list) => {
+                let (stride, rest) = match dims {
+                    [] => (scalar, dims),
+                    [_, rest @ ..] => {
+                        let inner: u64 = rest.iter().map(|dim| dim.unwrap_or(1)).product();
+                        (scalar * usize::from(variable.vector) * inner as usize, rest)
+                    }
+                };
+                for (index, init) in list.iter().enumerate() {
+                    let start = index.saturating_mul(stride).min(bytes.len());
+                    let end = start.saturating_add(stride).min(bytes.len());
+                    if start < end {
+                        self.fill_part(&mut bytes[start..end], variable, rest, init);
+                    }
+                }
+            }
+            Init::Imm(imm) => put(immediate(*imm, variable.ty)),
+            // What a sampler does is no memory.
+            Init::Settings(_) => {}
+            Init::Address { symbol, offset, generic: _, mask } => {
+                let base = match symbol {
+                    Symbol::Func(func) => function_address(*func),
+                    Symbol::Var(var) | Symbol::Local(var) => self.module.get(var).copied().unwrap_or(0),
+                };
+                let value = base.wrapping_add_signed(*offset);
+                put(match mask {
+                    Some(mask) if *mask != 0 => (value & mask) >> mask.trailing_zeros(),
+                    _ => value,
+                });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::module;
+
+    fn bytes(variables: &Variables, name: &str) -> Vec<u8> {
+        let found = variables.by_name(name).unwrap();
+        // SAFETY: the variable is so large, and nothing writes it.
+        unsafe { std::slice::from_raw_parts(found.address as *const u8, found.bytes as usize) }.to_vec()
+    }
+
+    #[test]
+    fn variables_hold_what_the_text_says() {
+        let text = ".version 8.0 .target sm_80 .address_size 64
+            .global .align 4 .u32 one = 7;
+            .const .align 4 .f32 half = 0f3F000000;
+            .global .align 2 .u16 table[2][3] = {{1, 2, 3}, {4}};
+            .global .align 8 .u64 pointer = generic(table) + 4;
+            .visible .func f() { ret; }
+            .visible .func g() { ret; }
+            .global .align 8 .u64 code[2] = {f, g};
+            .global .align 1 .b8 nothing[100];";
+        let module = module(text);
+        let memory = Memory::new(1 << 30, 0);
+        let variables = Variables::load(&module, &memory).unwrap();
+        assert_eq!(bytes(&variables, "one"), [7, 0, 0, 0]);
+        assert_eq!(bytes(&variables, "half"), 0.5f32.to_le_bytes());
+        assert_eq!(bytes(&variables, "table"), [1, 0, 2, 0, 3, 0, 4, 0, 0, 0, 0, 0]);
+        let table = variables.by_name("table").unwrap().address;
+        assert_eq!(bytes(&variables, "pointer"), (table + 4).to_le_bytes());
+        let functions = ["f", "g"].map(|name| function_address(module.function(name).unwrap()).to_le_bytes());
+        assert_eq!(bytes(&variables, "code"), functions.concat());
+        assert_eq!(bytes(&variables, "nothing"), [0; 100]);
+        assert_eq!(variables.address(Named::Variable(module.variable("table").unwrap())), table);
+        variables.unload(&memory, || None);
+        assert!(memory.range("test", table, 1).is_err());
+    }
+
+    #[test]
+    fn what_is_defined_elsewhere_is_refused_and_takes_nothing() {
+        let text = ".version 8.0 .target sm_80 .address_size 64 .global .u32 mine; .extern .global .u32 theirs;";
+        let memory = Memory::new(1 << 30, 0);
+        let error = Variables::load(&module(text), &memory).unwrap_err();
+        assert!(matches!(error, Error::Unsupported(_)), "{error:?}");
+        assert!(memory.near(1 << 40).eq(&Near::Outside("0x10000000000 is not in any memory".into())));
+    }
+
+    use crate::memory::Near;
+}

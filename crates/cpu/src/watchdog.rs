@@ -1,0 +1,89 @@
+//! Time limits: a thread that sleeps until the next one ends.
+
+use crate::stream::{Job, stop};
+use crate::worker::Shared;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How often workers that did not stop are interrupted again.
+const AGAIN: Duration = Duration::from_millis(5);
+
+#[derive(Default)]
+struct State {
+    watched: Vec<(Instant, Weak<Job>)>,
+    thread: Option<JoinHandle<()>>,
+    ends: bool,
+}
+
+/// Stops work whose time is over. Its thread starts with the first limit.
+#[derive(Default)]
+pub(crate) struct Watchdog {
+    state: Arc<(Mutex<State>, Condvar)>,
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Watchdog {
+    /// Stops a piece of work at a time, unless it is done before.
+    pub(crate) fn watch(&self, shared: &Arc<Shared>, job: &Arc<Job>, until: Instant) {
+        let mut state = lock(&self.state.0);
+        state.watched.push((until, Arc::downgrade(job)));
+        if state.thread.is_none() {
+            let (place, weak) = (self.state.clone(), Arc::downgrade(shared));
+            let thread = std::thread::Builder::new().name("broadloom-time".into()).spawn(move || keep_time(&place, &weak));
+            state.thread = thread.ok();
+        }
+        self.state.1.notify_one();
+    }
+
+    /// Ends the thread.
+    pub(crate) fn close(&self) {
+        let thread = {
+            let mut state = lock(&self.state.0);
+            state.ends = true;
+            state.thread.take()
+        };
+        self.state.1.notify_one();
+        if let Some(thread) = thread
+            && thread.thread().id() != std::thread::current().id()
+        {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn keep_time(place: &(Mutex<State>, Condvar), shared: &Weak<Shared>) {
+    let mut state = lock(&place.0);
+    while !state.ends {
+        let now = Instant::now();
+        let late: Vec<Arc<Job>> =
+            state.watched.iter().filter(|(until, _)| *until <= now).filter_map(|(_, job)| job.upgrade()).collect();
+        state.watched.retain(|(until, job)| *until > now && job.strong_count() > 0);
+        if !late.is_empty() {
+            // A worker may have been between two looks at the flag and the signal: it is told again until the work is over.
+            let again = late.iter().map(|job| (now + AGAIN, Arc::downgrade(job)));
+            state.watched.extend(again);
+            drop(state);
+            if let Some(shared) = shared.upgrade() {
+                for job in late {
+                    let _ = job.stop.compare_exchange(0, stop::LATE, Ordering::SeqCst, Ordering::SeqCst);
+                    shared.streams.interrupt(&job);
+                }
+            }
+            state = lock(&place.0);
+            continue;
+        }
+        let next = state.watched.iter().map(|(until, _)| *until).min();
+        state = match next {
+            None => place.1.wait(state).unwrap_or_else(PoisonError::into_inner),
+            Some(next) => {
+                let wait = next.saturating_duration_since(now);
+                place.1.wait_timeout(state, wait).map_or_else(|poisoned| poisoned.into_inner().0, |(state, _)| state)
+            }
+        };
+    }
+}

@@ -1,0 +1,257 @@
+//! Worker threads: one per core, each taking parts of whatever work is under way.
+//!
+//! Blocks are taken in order, a few at a time: as many as take some ten microseconds, so that taking costs nothing and a long block
+//! holds up nothing. A block that pauses stays, and the worker starts another one when all it has only pause.
+
+use crate::execute::{Block, Surroundings, Turn};
+use crate::faults::{Gate, guard};
+use crate::fiber::default_floats;
+use crate::grid::{Failure, Grid};
+use crate::stream::{COPY_PART, Finished, Job, Streams, Work, stop};
+use crate::watchdog::Watchdog;
+use broadloom_device::{Error, FaultKind};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Blocks of a launch that a worker may have under way when they wait for each other; all of them in a cooperative launch.
+const MOST_RESIDENT: usize = 64;
+/// Pauses in a row before a worker starts another block.
+const PATIENCE: u32 = 4;
+/// What parts taken at once should last.
+const TAKEN_TIME: Duration = Duration::from_micros(10);
+/// Most parts taken at once.
+const MOST_TAKEN: u64 = 4096;
+/// Most strands whose stacks a worker keeps for the next launch.
+const KEPT_STRANDS: usize = 2048;
+
+/// What all workers share.
+pub(crate) struct Shared {
+    pub(crate) streams: Streams,
+    pub(crate) surroundings: Surroundings,
+    pub(crate) watchdog: Watchdog,
+    pub(crate) finished: Box<dyn Finished>,
+    pub(crate) workers: usize,
+}
+
+/// The main function of a worker.
+pub(crate) fn work(shared: &Arc<Shared>, index: usize) {
+    default_floats();
+    let gate = Gate::new();
+    let guard = guard(&gate);
+    shared.streams.enter(index);
+    let mut worker = Worker { shared, gate: &gate, spare: vec![] };
+    let started = |job: &Arc<Job>, now: Instant| {
+        if let Some(limit) = job.limit {
+            shared.watchdog.watch(shared, job, now + limit);
+        }
+    };
+    while let Some(job) = shared.streams.join(index, &started) {
+        worker.run(&job);
+        shared.streams.leave(index, &job, shared.finished.as_ref());
+        worker.tidy();
+    }
+    shared.streams.exit(index);
+    drop(worker);
+    drop(guard);
+}
+
+struct Worker<'a> {
+    shared: &'a Arc<Shared>,
+    gate: &'a Gate,
+    /// Room for blocks that is not in use.
+    spare: Vec<Box<Block>>,
+}
+
+/// Parts that a worker has taken, and how it takes more.
+struct Taken<'a> {
+    job: &'a Job,
+    range: Range<u64>,
+    chunk: u64,
+    since: Instant,
+    count: u64,
+    done: u64,
+    time: Duration,
+    workers: u64,
+}
+
+impl Taken<'_> {
+    fn new(job: &Job, workers: usize, expected: Option<Duration>) -> Taken<'_> {
+        let chunk = expected.map_or(1, |each| (TAKEN_TIME.as_nanos() / each.as_nanos().max(1)) as u64).clamp(1, MOST_TAKEN);
+        let (since, time) = (Instant::now(), Duration::ZERO);
+        Taken { job, range: 0..0, chunk, since, count: 0, done: 0, time, workers: workers as u64 }
+    }
+
+    /// The next part, taking more when those taken are used up.
+    fn next(&mut self) -> Option<u64> {
+        if let Some(part) = self.range.next() {
+            return Some(part);
+        }
+        self.measure();
+        // The last parts are shared evenly.
+        let fair = (self.job.left() / (2 * self.workers)).max(1);
+        self.range = self.job.take(self.chunk.min(fair));
+        self.count = self.range.end - self.range.start;
+        self.range.next()
+    }
+
+    /// Looks at how long the parts taken last took.
+    fn measure(&mut self) {
+        let now = Instant::now();
+        let time = now - self.since;
+        self.since = now;
+        if self.count == 0 {
+            return;
+        }
+        self.time += time;
+        self.done += self.count;
+        if time < TAKEN_TIME / 2 {
+            self.chunk = (self.chunk * 2).min(MOST_TAKEN);
+        } else if time > TAKEN_TIME * 2 {
+            self.chunk = (self.chunk / 2).max(1);
+        }
+        self.count = 0;
+    }
+}
+
+impl Worker<'_> {
+    fn run(&mut self, job: &Arc<Job>) {
+        match &job.work {
+            Work::Launch(grid) => self.launch(job, grid),
+            Work::Copy { to, from, bytes } => {
+                if job.parts == 1 {
+                    if !job.take(1).is_empty() {
+                        // SAFETY: the ranges were checked against live allocations, which stay while the job has a number.
+                        unsafe { std::ptr::copy(*from as *const u8, *to as *mut u8, *bytes as usize) };
+                    }
+                    return;
+                }
+                parts(job, *bytes, |at, count| {
+                    // SAFETY: as above; ranges that overlap have one part.
+                    unsafe { std::ptr::copy_nonoverlapping((from + at) as *const u8, (to + at) as *mut u8, count) };
+                });
+            }
+            Work::Fill { address, byte, bytes } => parts(job, *bytes, |at, count| {
+                // SAFETY: as above.
+                unsafe { std::ptr::write_bytes((address + at) as *mut u8, *byte, count) };
+            }),
+            Work::Write { address, bytes } => parts(job, bytes.len() as u64, |at, count| {
+                // SAFETY: as above; `parts` stays within the bytes.
+                unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr().add(at as usize), (address + at) as *mut u8, count) };
+            }),
+        }
+    }
+
+    fn launch(&mut self, job: &Arc<Job>, grid: &Grid) {
+        self.gate.watch(Some(&job.stop));
+        let mut taken = Taken::new(job, self.shared.workers, grid.ready.block_time());
+        let mut resident: VecDeque<Box<Block>> = VecDeque::new();
+        let mut fitted: Vec<Box<Block>> = vec![];
+        let most = if grid.cooperative { usize::MAX } else { MOST_RESIDENT };
+        let mut pauses = 0u32;
+        while !job.must_stop() {
+            let starts = resident.is_empty() || (pauses >= PATIENCE && resident.len() < most);
+            let mut block = match if starts { taken.next() } else { None } {
+                Some(number) => {
+                    pauses = 0;
+                    let Some(mut block) = self.room(job, grid, &mut fitted) else { break };
+                    // SAFETY: the block was fitted to this grid, which the job keeps alive; nothing of it runs.
+                    unsafe { block.start(number) };
+                    block
+                }
+                None => match resident.pop_front() {
+                    Some(block) => block,
+                    None => break,
+                },
+            };
+            // SAFETY: the block was started; its gate is that of this thread.
+            match unsafe { Block::turn(&raw mut *block) } {
+                Turn::Ended => {
+                    pauses = 0;
+                    fitted.push(block);
+                }
+                Turn::Paused => {
+                    resident.push_back(block);
+                    pauses = pauses.saturating_add(1);
+                    if pauses > 64 && (resident.len() >= most || job.left() == 0) && pauses.is_multiple_of(64) {
+                        // Whoever is waited for may need this core.
+                        std::thread::yield_now();
+                    }
+                }
+                Turn::Failed(failure) => {
+                    self.fail(job, grid, &failure, Some(block.ctaid));
+                    fitted.push(block);
+                }
+                Turn::Stopped => {
+                    self.stopped(job, grid, block.ctaid);
+                    fitted.push(block);
+                }
+            }
+        }
+        taken.measure();
+        if taken.done > 0 && !job.must_stop() {
+            grid.ready.note_time(taken.done, taken.time);
+        }
+        // A limit that ran out between two blocks.
+        if job.stop.load(Ordering::SeqCst) == stop::LATE && !job.has_failed() {
+            self.stopped(job, grid, grid.ctaid(0));
+        }
+        self.gate.watch(None);
+        self.spare.extend(fitted);
+        self.spare.extend(resident);
+    }
+
+    /// Room for a block of a grid.
+    fn room(&mut self, job: &Arc<Job>, grid: &Grid, fitted: &mut Vec<Box<Block>>) -> Option<Box<Block>> {
+        if let Some(block) = fitted.pop() {
+            return Some(block);
+        }
+        let mut block = self.spare.pop().unwrap_or_else(|| Block::new(self.gate, &self.shared.surroundings));
+        match block.fit(grid) {
+            Ok(()) => Some(block),
+            Err(error) => {
+                let reason = format!("its blocks need more memory than there is: {error}");
+                job.fail(Error::BadLaunch { kernel: grid.ready.name.clone(), reason });
+                self.shared.streams.interrupt(job);
+                None
+            }
+        }
+    }
+
+    fn fail(&self, job: &Arc<Job>, grid: &Grid, failure: &Failure, ctaid: Option<[u32; 3]>) {
+        job.fail(grid.fault(failure, ctaid).into());
+        self.shared.streams.interrupt(job);
+    }
+
+    /// Code was interrupted: by the time limit, or because another block failed.
+    fn stopped(&self, job: &Arc<Job>, grid: &Grid, ctaid: [u32; 3]) {
+        if job.stop.load(Ordering::SeqCst) == stop::LATE {
+            let limit = job.limit.unwrap_or_default();
+            let failure = Failure::new(FaultKind::TimeLimit, format!("it did not end within {limit:?}"));
+            job.fail(grid.fault(&failure, Some(ctaid)).into());
+        }
+    }
+
+    /// Keeps room for the next launch, but not without bound.
+    fn tidy(&mut self) {
+        let mut strands = 0;
+        self.spare.retain(|block| {
+            strands += block.strands.len();
+            strands <= KEPT_STRANDS
+        });
+    }
+}
+
+/// Does the parts of a copy that others leave.
+fn parts(job: &Job, bytes: u64, mut each: impl FnMut(u64, usize)) {
+    loop {
+        let range = job.take(1);
+        if range.is_empty() {
+            return;
+        }
+        let at = range.start * COPY_PART;
+        each(at, (bytes - at).min(COPY_PART) as usize);
+    }
+}

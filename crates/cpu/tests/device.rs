@@ -1,0 +1,219 @@
+//! The CPU as a device: real kernels through the interface that front ends use.
+
+use broadloom_cpu::{CacheFolder, Cpu, Options};
+use broadloom_device::{Argument, Backend, Device, Error, FaultKind, Launch, Stream};
+use broadloom_diag::Sources;
+use broadloom_ptx::Verified;
+use std::sync::{Arc, Mutex};
+
+fn module(text: &str) -> Arc<Verified> {
+    let mut sources = Sources::new();
+    let id = sources.add("test.ptx", format!(".version 8.0 .target sm_80 .address_size 64\n{text}"));
+    Arc::new(broadloom_ptx::verify(broadloom_ptx::parse(&sources, id).unwrap()).unwrap())
+}
+
+fn options() -> Options {
+    Options { threads: 2, cache: CacheFolder::Nowhere, memory_bytes: 1 << 30, ..Options::default() }
+}
+
+const ADD: &str = "
+.visible .entry add(.param .u64 a, .param .u64 b, .param .u64 c, .param .u32 n)
+{
+    .reg .pred %p<2>; .reg .b32 %r<6>; .reg .b64 %rd<8>; .reg .f32 %f<4>;
+    ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; ld.param.u64 %rd3, [c]; ld.param.u32 %r1, [n];
+    mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x;
+    mad.lo.s32 %r5, %r2, %r3, %r4;
+    setp.ge.u32 %p1, %r5, %r1;
+    @%p1 bra DONE;
+    mul.wide.u32 %rd4, %r5, 4;
+    add.s64 %rd5, %rd1, %rd4; add.s64 %rd6, %rd2, %rd4; add.s64 %rd7, %rd3, %rd4;
+    ld.global.f32 %f1, [%rd5]; ld.global.f32 %f2, [%rd6];
+    add.f32 %f3, %f1, %f2;
+    st.global.f32 [%rd7], %f3;
+DONE:
+    ret;
+}";
+
+#[test]
+fn vectors_are_added() {
+    let cpu = Cpu::new(options()).unwrap();
+    let device = Device::new(cpu.clone());
+    let n = 100_003usize;
+    let a = device.upload(&(0..n).map(|i| i as f32).collect::<Vec<_>>()).unwrap();
+    let b = device.upload(&(0..n).map(|i| 0.5 * i as f32).collect::<Vec<_>>()).unwrap();
+    let c = device.zeros::<f32>(n).unwrap();
+    let kernel = device.load(&module(ADD)).unwrap().kernel("add").unwrap();
+    for _ in 0..2 {
+        let arguments = [Argument::from(&a), Argument::from(&b), Argument::from(&c), Argument::from(n as u32)];
+        kernel.launch(&Launch::linear((n as u32).div_ceil(256), 256), &arguments).unwrap();
+    }
+    let sums = c.read().unwrap();
+    assert!(sums.iter().enumerate().all(|(i, sum)| *sum == 1.5 * i as f32));
+    let statistics = cpu.statistics();
+    assert_eq!(statistics.len(), 1);
+    assert_eq!((statistics[0].kernel.as_str(), statistics[0].launches, statistics[0].from_cache), ("add", 2, false));
+    assert!(statistics[0].compile_time.as_nanos() > 0 && statistics[0].run_time.as_nanos() > 0);
+}
+
+#[test]
+fn kernels_print_allocate_and_assert() {
+    let text = r#"
+.extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);
+.extern .func (.param .b64 r) malloc(.param .b64 n);
+.extern .func free(.param .b64 p);
+.extern .func __assertfail(.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 n, .param .b64 s);
+.global .align 1 .b8 format[12] = {116, 32, 37, 100, 32, 37, 46, 49, 102, 10, 0};
+.global .align 1 .b8 message[4] = {97, 61, 98, 0};
+.global .align 1 .b8 file[5] = {107, 46, 99, 117, 0};
+.visible .entry print()
+{
+    .local .align 8 .b8 args[16];
+    .reg .b32 %r<4>; .reg .b64 %rd<8>; .reg .f64 %fd<2>;
+    mov.u64 %rd1, args; cvta.local.u64 %rd2, %rd1;
+    mov.u32 %r1, %tid.x; st.local.u32 [args], %r1;
+    cvt.rn.f64.u32 %fd1, %r1; st.local.f64 [args+8], %fd1;
+    mov.u64 %rd3, format; cvta.global.u64 %rd4, %rd3;
+    { .param .b64 p0; .param .b64 p1; .param .b32 q;
+      st.param.b64 [p0], %rd4; st.param.b64 [p1], %rd2;
+      call.uni (q), vprintf, (p0, p1); ld.param.b32 %r2, [q]; }
+    ret;
+}
+.visible .entry heap(.param .u64 out)
+{
+    .reg .b64 %rd<8>; .reg .b32 %r<4>;
+    ld.param.u64 %rd1, [out];
+    mov.u64 %rd2, 64;
+    { .param .b64 p0; .param .b64 q; st.param.b64 [p0], %rd2; call.uni (q), malloc, (p0); ld.param.b64 %rd3, [q]; }
+    mov.u32 %r1, 77; st.u32 [%rd3+60], %r1; ld.u32 %r2, [%rd3+60];
+    st.global.u32 [%rd1], %r2;
+    { .param .b64 p0; st.param.b64 [p0], %rd3; call.uni free, (p0); }
+    { .param .b64 p0; st.param.b64 [p0], %rd3; call.uni free, (p0); }
+    ret;
+}
+.visible .entry assertion()
+{
+    .reg .b64 %rd<8>; .reg .b32 %r<4>;
+    mov.u64 %rd1, message; cvta.global.u64 %rd1, %rd1; mov.u64 %rd2, file; cvta.global.u64 %rd2, %rd2;
+    mov.u32 %r1, 42; mov.u64 %rd3, 1;
+    { .param .b64 p0; .param .b64 p1; .param .b32 p2; .param .b64 p3; .param .b64 p4;
+      st.param.b64 [p0], %rd1; st.param.b64 [p1], %rd2; st.param.b32 [p2], %r1; st.param.b64 [p3], %rd2; st.param.b64 [p4], %rd3;
+      call.uni __assertfail, (p0, p1, p2, p3, p4); }
+    ret;
+}"#;
+    let printed = Arc::new(Mutex::new(vec![]));
+    let sink = printed.clone();
+    let output: broadloom_cpu::Output =
+        Arc::new(move |text: &[u8]| sink.lock().unwrap().push(String::from_utf8_lossy(text).into_owned()));
+    let device = Device::new(Cpu::new(Options { output, ..options() }).unwrap());
+    let module = device.load(&module(text)).unwrap();
+    module.kernel("print").unwrap().launch(&Launch::linear(1, 3), &[]).unwrap();
+    device.synchronise().unwrap();
+    let mut lines = printed.lock().unwrap().clone();
+    lines.sort();
+    assert_eq!(lines, ["t 0 0.0\n", "t 1 1.0\n", "t 2 2.0\n"]);
+    let out = device.zeros::<u32>(1).unwrap();
+    module.kernel("heap").unwrap().launch(&Launch::linear(1, 1), &[Argument::from(&out)]).unwrap();
+    let error = device.synchronise().unwrap_err();
+    assert!(
+        matches!(&error, Error::Fault(fault) if fault.kind == FaultKind::BadFree && fault.message.ends_with("was freed before")),
+        "{error}"
+    );
+    assert_eq!(out.read().unwrap(), [77]);
+    module.kernel("assertion").unwrap().launch(&Launch::linear(2, 1), &[]).unwrap();
+    let error = device.synchronise().unwrap_err().to_string();
+    assert!(error.starts_with("kernel `assertion`: k.cu:42: k.cu: assertion `a=b` failed\n  in block ("), "{error}");
+}
+
+#[test]
+fn streams_keep_their_order_and_run_beside_each_other() {
+    // Each launch multiplies by 3 and adds its number: the result depends on the order.
+    let text = "
+.visible .entry step(.param .u64 p, .param .u32 n)
+{
+    .reg .b32 %r<4>; .reg .b64 %rd<3>;
+    ld.param.u64 %rd1, [p]; ld.param.u32 %r1, [n];
+    ld.global.u32 %r2, [%rd1]; mad.lo.u32 %r3, %r2, 3, %r1; st.global.u32 [%rd1], %r3;
+    ret;
+}
+.visible .entry wait(.param .u64 p)
+{
+    .reg .b32 %r<4>; .reg .b64 %rd<3>; .reg .pred %p<2>;
+    ld.param.u64 %rd1, [p];
+LOOP:
+    ld.acquire.gpu.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra LOOP;
+    ret;
+}";
+    let cpu = Cpu::new(options()).unwrap();
+    let device = Device::new(cpu.clone());
+    let module = device.load(&module(text)).unwrap();
+    let step = module.kernel("step").unwrap();
+    let streams: Vec<Stream> = (0..4).map(|_| cpu.create_stream().unwrap()).collect();
+    let cells: Vec<_> = streams.iter().map(|_| device.zeros::<u32>(1).unwrap()).collect();
+    device.synchronise().unwrap();
+    for n in 0..200u32 {
+        for (stream, cell) in streams.iter().zip(&cells) {
+            let launch = Launch { stream: *stream, ..Launch::linear(1, 1) };
+            step.launch(&launch, &[Argument::from(cell), Argument::from(n)]).unwrap();
+        }
+    }
+    let expected = (0..200u32).fold(0u32, |x, n| x.wrapping_mul(3).wrapping_add(n));
+    for (stream, cell) in streams.iter().zip(&cells) {
+        let mut bytes = [0; 4];
+        cpu.read(*stream, cell.address(), &mut bytes).unwrap();
+        assert_eq!(u32::from_le_bytes(bytes), expected);
+    }
+    // One stream waits for what another one does.
+    let flag = device.zeros::<u32>(1).unwrap();
+    device.synchronise().unwrap();
+    let waits = Launch { stream: streams[0], ..Launch::linear(1, 1) };
+    module.kernel("wait").unwrap().launch(&waits, &[Argument::from(&flag)]).unwrap();
+    let frees = Launch { stream: streams[1], ..Launch::linear(1, 1) };
+    step.launch(&frees, &[Argument::from(&flag), Argument::from(1u32)]).unwrap();
+    cpu.synchronise_stream(streams[0]).unwrap();
+    assert!(matches!(cpu.synchronise_stream(Stream(99)), Err(Error::UnknownStream(99))));
+}
+
+#[test]
+fn copies_and_fills_are_in_order_and_checked() {
+    let cpu = Cpu::new(options()).unwrap();
+    let stream = Stream::default();
+    let bytes = 20 << 20;
+    let (a, b) = (cpu.allocate(bytes).unwrap(), cpu.allocate(bytes).unwrap());
+    cpu.fill(stream, a, 7, bytes).unwrap();
+    cpu.copy(stream, b, a, bytes).unwrap();
+    cpu.fill(stream, a, 9, bytes).unwrap();
+    cpu.write(stream, b + 5, &[1, 2, 3]).unwrap();
+    // Overlapping, upwards by one.
+    cpu.copy(stream, b + 1, b, bytes - 1).unwrap();
+    let mut found = vec![0; bytes as usize];
+    cpu.read(stream, b, &mut found).unwrap();
+    let mut expected = vec![7; bytes as usize];
+    expected[6..9].copy_from_slice(&[1, 2, 3]);
+    assert!(found == expected);
+    cpu.read(stream, a, &mut found).unwrap();
+    assert!(found.iter().all(|byte| *byte == 9));
+    assert!(cpu.fill(stream, a, 0, bytes + 1).is_err());
+    assert!(cpu.copy(stream, a, b + 1, bytes).is_err());
+    assert!(cpu.write(stream, a + bytes, &[1]).is_err());
+    assert!(cpu.read(stream, 4096, &mut [0]).is_err());
+    // Memory that is freed while work on it is under way stays until the work is done.
+    cpu.fill(stream, a, 1, bytes).unwrap();
+    cpu.free(a).unwrap();
+    assert!(cpu.free(a).is_err());
+    cpu.synchronise().unwrap();
+    assert!(matches!(cpu.allocate(1 << 40), Err(Error::OutOfMemory { .. })));
+    cpu.free(b).unwrap();
+    assert!(cpu.allocate((1 << 30) - (1 << 20)).is_ok());
+}
+
+#[test]
+fn a_launch_that_cannot_be_is_refused() {
+    let text = "
+.visible .entry big() { .shared .align 4 .b8 room[40000]; .reg .b64 %rd<2>; mov.u64 %rd1, room; st.shared.u32 [room], 1; ret; }";
+    let device = Device::new(Cpu::new(options()).unwrap());
+    let kernel = device.load(&module(text)).unwrap().kernel("big").unwrap();
+    kernel.launch(&Launch::linear(1, 1), &[]).unwrap();
+    let error = kernel.launch(&Launch::linear(1, 1).shared(200_000), &[]).unwrap_err().to_string();
+    assert_eq!(error, "kernel `big`: it needs 240000 bytes of shared memory, a block has at most 232448");
+    device.synchronise().unwrap();
+}
