@@ -6,6 +6,7 @@ use crate::table::{Class, Effects, Form, FormId, Modifier, Opcode, Special};
 use crate::types::{Space, Type};
 use broadloom_diag::Span;
 use smallvec::SmallVec;
+use std::sync::LazyLock;
 
 /// One modifier per slot of the form, `None` where an optional one is absent.
 pub type Modifiers = SmallVec<[Option<Modifier>; 8]>;
@@ -165,15 +166,21 @@ impl InstData {
 impl Modifier {
     /// The state space that it names, if it is one.
     pub fn space(self) -> Option<Space> {
-        Some(match self.text() {
-            "const" => Space::Const,
-            "global" => Space::Global,
-            "local" => Space::Local,
-            "shared" | "shared::cta" | "shared::cluster" => Space::Shared,
-            "param" | "param::entry" | "param::func" => Space::Param,
-            _ => return None,
-        })
+        static SPACES: LazyLock<Vec<Option<Space>>> =
+            LazyLock::new(|| Modifier::ALL.iter().map(|modifier| space_of(modifier.text())).collect());
+        SPACES[self as usize]
     }
+}
+
+fn space_of(word: &str) -> Option<Space> {
+    Some(match word {
+        "const" => Space::Const,
+        "global" => Space::Global,
+        "local" => Space::Local,
+        "shared" | "shared::cta" | "shared::cluster" => Space::Shared,
+        "param" | "param::entry" | "param::func" => Space::Param,
+        _ => return None,
+    })
 }
 
 /// An immediate value.

@@ -17,94 +17,118 @@ impl InstData {
     /// The registers that it reads, guard first, in the order of the operands.
     pub fn reads(&self) -> Vec<Reg> {
         let mut found = vec![];
-        self.clone().change(Which::Read, &mut |reg| found.push(*reg));
+        self.each_read(|reg| found.push(reg));
         found
     }
 
     /// The registers that it writes, in the order of the operands.
     pub fn writes(&self) -> Vec<Reg> {
         let mut found = vec![];
-        self.clone().change(Which::Written, &mut |reg| found.push(*reg));
+        self.each_written(|reg| found.push(reg));
         found
+    }
+
+    /// Shows the registers that it reads, guard first, in the order of the operands.
+    pub fn each_read(&self, mut see: impl FnMut(Reg)) {
+        see::registers(self, Which::Read, &mut |reg| see(*reg));
+    }
+
+    /// Shows the registers that it writes, in the order of the operands.
+    pub fn each_written(&self, mut see: impl FnMut(Reg)) {
+        see::registers(self, Which::Written, &mut |reg| see(*reg));
     }
 
     /// Changes the registers that it reads, guard first.
     pub fn change_reads(&mut self, mut change: impl FnMut(&mut Reg)) {
-        self.change(Which::Read, &mut change);
+        change::registers(self, Which::Read, &mut change);
     }
 
     /// Changes the registers that it writes.
     pub fn change_writes(&mut self, mut change: impl FnMut(&mut Reg)) {
-        self.change(Which::Written, &mut change);
-    }
-
-    fn change(&mut self, which: Which, change: &mut dyn FnMut(&mut Reg)) {
-        if which == Which::Read
-            && let Some(guard) = &mut self.guard
-        {
-            change(&mut guard.reg);
-        }
-        let specs = self.form().map(|form| form.operands);
-        for (index, operand) in self.operands.iter_mut().enumerate() {
-            let written = specs.map(|specs| specs.get(index).is_some_and(|spec| spec.written));
-            change_operand(operand, written, which, change);
-        }
+        change::registers(self, Which::Written, &mut change);
     }
 }
 
-/// `written` is `None` when it is not known.
-fn change_operand(operand: &mut Operand, written: Option<bool>, which: Which, change: &mut dyn FnMut(&mut Reg)) {
-    let meant = written.is_none_or(|written| written == (which == Which::Written));
-    match operand {
-        Operand::Reg(reg) | Operand::Not(reg) | Operand::Part { reg, .. } => {
-            if meant {
-                change(reg);
+/// The same walk over operands that are looked at and over operands that are changed.
+macro_rules! walk {
+    ($name:ident, $iter:ident $(, $mutable:tt)?) => {
+        mod $name {
+            use super::{Address, Base, Call, Callee, InstData, Operand, Reg, Which};
+
+            type Visit<'v> = &'v mut dyn FnMut(&$($mutable)? Reg);
+
+            pub(super) fn registers(data: &$($mutable)? InstData, which: Which, visit: Visit<'_>) {
+                if which == Which::Read
+                    && let Some(guard) = &$($mutable)? data.guard
+                {
+                    visit(&$($mutable)? guard.reg);
+                }
+                let specs = data.form().map(|form| form.operands);
+                for (index, element) in data.operands.$iter().enumerate() {
+                    let written = specs.map(|specs| specs.get(index).is_some_and(|spec| spec.written));
+                    operand(element, written, which, visit);
+                }
+            }
+
+            /// `written` is `None` when it is not known.
+            fn operand(operand: &$($mutable)? Operand, written: Option<bool>, which: Which, visit: Visit<'_>) {
+                let meant = written.is_none_or(|written| written == (which == Which::Written));
+                match operand {
+                    Operand::Reg(reg) | Operand::Not(reg) | Operand::Part { reg, .. } => {
+                        if meant {
+                            visit(reg);
+                        }
+                    }
+                    Operand::Vector(elements) => {
+                        for element in elements.$iter() {
+                            self::operand(element, written, which, visit);
+                        }
+                    }
+                    Operand::Pair(pair) => {
+                        for element in pair.$iter() {
+                            self::operand(element, written, which, visit);
+                        }
+                    }
+                    Operand::Memory(memory) => address(memory, which, visit),
+                    Operand::Texture(texture) => {
+                        address(&$($mutable)? texture.base, which, visit);
+                        for element in texture.rest.$iter() {
+                            self::operand(element, Some(false), which, visit);
+                        }
+                    }
+                    Operand::Call(operands) => call(operands, which, visit),
+                    Operand::Imm(_) | Operand::Special(_) | Operand::Symbol(..) | Operand::Label(_) => {}
+                    Operand::Targets(_) | Operand::Sink | Operand::Absent => {}
+                }
+            }
+
+            fn address(address: &$($mutable)? Address, which: Which, visit: Visit<'_>) {
+                if which == Which::Read
+                    && let Base::Reg(reg) = &$($mutable)? address.base
+                {
+                    visit(reg);
+                }
+            }
+
+            fn call(call: &$($mutable)? Call, which: Which, visit: Visit<'_>) {
+                if which == Which::Read
+                    && let Callee::Indirect { reg, .. } = &$($mutable)? call.callee
+                {
+                    visit(reg);
+                }
+                for element in call.results.$iter() {
+                    operand(element, Some(true), which, visit);
+                }
+                for element in call.arguments.$iter() {
+                    operand(element, Some(false), which, visit);
+                }
             }
         }
-        Operand::Vector(elements) => {
-            for element in elements.iter_mut() {
-                change_operand(element, written, which, change);
-            }
-        }
-        Operand::Pair(pair) => {
-            for element in pair.iter_mut() {
-                change_operand(element, written, which, change);
-            }
-        }
-        Operand::Memory(address) => change_address(address, which, change),
-        Operand::Texture(texture) => {
-            change_address(&mut texture.base, which, change);
-            for element in &mut texture.rest {
-                change_operand(element, Some(false), which, change);
-            }
-        }
-        Operand::Call(call) => change_call(call, which, change),
-        Operand::Imm(_) | Operand::Special(_) | Operand::Symbol(..) | Operand::Label(_) => {}
-        Operand::Targets(_) | Operand::Sink | Operand::Absent => {}
-    }
+    };
 }
 
-fn change_address(address: &mut Address, which: Which, change: &mut dyn FnMut(&mut Reg)) {
-    if which == Which::Read
-        && let Base::Reg(reg) = &mut address.base
-    {
-        change(reg);
-    }
-}
-
-fn change_call(call: &mut Call, which: Which, change: &mut dyn FnMut(&mut Reg)) {
-    if which == Which::Read
-        && let Callee::Indirect { reg, .. } = &mut call.callee
-    {
-        change(reg);
-    }
-    for operand in &mut call.results {
-        change_operand(operand, Some(true), which, change);
-    }
-    for operand in &mut call.arguments {
-        change_operand(operand, Some(false), which, change);
-    }
-}
+walk!(see, iter);
+walk!(change, iter_mut, mut);
 
 #[cfg(test)]
 mod tests {

@@ -5,6 +5,7 @@
 //! here; nothing else in the workspace lists them.
 
 use crate::types::{IsaVersion, Type};
+use std::sync::LazyLock;
 
 include!(concat!(env!("OUT_DIR"), "/table.rs"));
 
@@ -316,7 +317,9 @@ pub struct SpecialRow {
 impl Modifier {
     /// The type that it spells, if it is one.
     pub fn ty(self) -> Option<Type> {
-        Type::from_name(self.text())
+        static TYPES: LazyLock<Vec<Option<Type>>> =
+            LazyLock::new(|| Modifier::ALL.iter().map(|modifier| Type::from_name(modifier.text())).collect());
+        TYPES[self as usize]
     }
 
     /// How many elements a vector modifier (`.v2`, `.v4`, `.v8`) asks for.

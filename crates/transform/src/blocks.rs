@@ -91,12 +91,27 @@ pub(crate) fn drop_params(function: &mut Function, dead: impl Fn(Reg) -> bool) {
     }
 }
 
+/// Whether a block does nothing but lead on.
+fn does_nothing(function: &Function, block: Block) -> bool {
+    match function.blocks[block].insts.as_slice() {
+        [] => true,
+        [only] => {
+            let data = &function.insts[*only];
+            data.is_terminator() && matches!(data.operands.first(), Some(Operand::Label(_)))
+        }
+        _ => false,
+    }
+}
+
 /// Leads edges past blocks that do nothing but lead on; says whether there were any.
 pub(crate) fn thread_empty(function: &mut Function) -> bool {
+    if !function.layout.iter().any(|block| does_nothing(function, *block)) {
+        return false;
+    }
     let mut reads: SecondaryMap<Reg, u32> = SecondaryMap::new();
     for block in &function.layout {
         for inst in &function.blocks[*block].insts {
-            function.insts[*inst].reads().into_iter().for_each(|reg| reads[reg] += 1);
+            function.insts[*inst].each_read(|reg| reads[reg] += 1);
         }
         function.blocks[*block].edges.iter().flat_map(|edge| &edge.args).for_each(|reg| reads[*reg] += 1);
     }
@@ -104,16 +119,9 @@ pub(crate) fn thread_empty(function: &mut Function) -> bool {
     let mut empty: SecondaryMap<Block, Option<Edge>> = SecondaryMap::new();
     for block in &function.layout {
         let data = &function.blocks[*block];
-        let does_nothing = match data.insts.as_slice() {
-            [] => true,
-            [only] => {
-                function.insts[*only].is_terminator() && matches!(function.insts[*only].operands.first(), Some(Operand::Label(_)))
-            }
-            _ => false,
-        };
         let [edge] = data.edges.as_slice() else { continue };
         let passes = |reg: &Reg| edge.args.iter().filter(|arg| *arg == reg).count() as u32;
-        if does_nothing
+        if does_nothing(function, *block)
             && edge.target != *block
             && data.pragmas.is_empty()
             && data.params.iter().all(|reg| reads[*reg] == passes(reg))
@@ -141,7 +149,10 @@ pub(crate) fn thread_empty(function: &mut Function) -> bool {
             }
         }
     }
-    changed && drop_unreachable(function)
+    if changed {
+        drop_unreachable(function);
+    }
+    changed
 }
 
 /// Appends a block to the one that alone leads to it, and to nothing else; its parameters become what was passed.

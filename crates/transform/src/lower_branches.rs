@@ -19,7 +19,7 @@ pub fn run(module: &Module, function: &mut Function) {
         let data = &mut function.insts[*last];
         indexed |= data.opcode() == Some(Opcode::BrxIdx);
         if data.opcode() == Some(Opcode::Bra) && data.guard.is_none() && data.has(Modifier::Uni) {
-            data.mnemonic = made("bra", data.operands.iter().cloned()).mnemonic;
+            data.mnemonic = made("bra", [Operand::Label(*block)]).mnemonic;
         }
     }
     if !indexed {

@@ -27,7 +27,7 @@ struct Link {
     takes_carry: bool,
     gives_carry: bool,
     /// The mnemonic of the product that comes first.
-    product: Option<String>,
+    product: Option<&'static str>,
     ty: Type,
 }
 
@@ -44,8 +44,15 @@ fn link(data: &InstData) -> Option<Link> {
         _ => return None,
     };
     let ty = data.types().next()?;
-    let half = if data.has(Modifier::Hi) { "hi" } else { "lo" };
-    let product = multiplies.then(|| format!("mul.{half}.{}", ty.name()));
+    let product = match (data.has(Modifier::Hi), ty.is_signed(), ty.bits()) {
+        _ if !multiplies => None,
+        (false, _, 32) => Some("mul.lo.u32"),
+        (false, _, _) => Some("mul.lo.u64"),
+        (true, false, 32) => Some("mul.hi.u32"),
+        (true, false, _) => Some("mul.hi.u64"),
+        (true, true, 32) => Some("mul.hi.s32"),
+        (true, true, _) => Some("mul.hi.s64"),
+    };
     Some(Link { sum, takes_carry, gives_carry, product, ty })
 }
 
@@ -91,7 +98,7 @@ impl Lowering<'_> {
         let of = |narrow: &'static str, long: &'static str| if wide { long } else { narrow };
         let (add, sub) = (of("add.u32", "add.u64"), of("sub.u32", "sub.u64"));
         let (below, not_below) = (of("setp.lo.u32", "setp.lo.u64"), of("setp.hs.u32", "setp.hs.u64"));
-        let (result, a, b) = match &link.product {
+        let (result, a, b) = match link.product {
             None => (operands[0].clone(), operands[1].clone(), operands[2].clone()),
             Some(multiply) => {
                 let product = self.temporary(word);
@@ -111,7 +118,7 @@ impl Lowering<'_> {
     }
 
     /// The flag of an instruction that takes none.
-    fn set(&mut self, compared: Option<(&str, [Operand; 2])>, total: Reg, guard: Option<Guard>) -> Reg {
+    fn set(&mut self, compared: Option<(&'static str, [Operand; 2])>, total: Reg, guard: Option<Guard>) -> Reg {
         if let Some((compare, [a, b])) = compared {
             self.writer.emit_guarded(guard, compare, [self.carry.into(), a, b]);
         }
@@ -120,7 +127,7 @@ impl Lowering<'_> {
 
     /// Adds the flag to a sum, or takes what it lacks from a difference. The sum of both steps is carried when one of them is;
     /// nothing is borrowed when neither does.
-    fn add_carry(&mut self, link: &Link, first: Option<(&str, [Operand; 2])>, before: Reg, guard: Option<Guard>) -> Reg {
+    fn add_carry(&mut self, link: &Link, first: Option<(&'static str, [Operand; 2])>, before: Reg, guard: Option<Guard>) -> Reg {
         let wide = link.ty.bits() == 64;
         let of = |narrow: &'static str, long: &'static str| if wide { long } else { narrow };
         let word = if wide { Type::B64 } else { Type::B32 };

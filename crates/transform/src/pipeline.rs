@@ -28,19 +28,27 @@ pub struct Stage {
     pub passes: &'static [Pass],
 }
 
-const LOWER_CARRY: Pass = Pass { name: lower_carry::NAME, run: |module, function, _| done(lower_carry::run(module, function)) };
-const LOWER_BRANCHES: Pass =
-    Pass { name: lower_branches::NAME, run: |module, function, _| done(lower_branches::run(module, function)) };
-const TO_SSA: Pass = Pass { name: to_ssa::NAME, run: |module, function, _| to_ssa::run(module, function) };
-const FOLD: Pass = Pass { name: fold::NAME, run: |module, function, facts| done(fold::run(module, function, facts)) };
-const SHARE: Pass = Pass { name: share::NAME, run: |module, function, _| done(share::run(module, function)) };
-const IF_CONVERT: Pass = Pass { name: if_convert::NAME, run: |module, function, _| done(if_convert::run(module, function)) };
-const REMOVE_DEAD: Pass = Pass { name: remove_dead::NAME, run: |module, function, _| done(remove_dead::run(module, function)) };
-const FROM_SSA: Pass = Pass { name: from_ssa::NAME, run: |module, function, _| done(from_ssa::run(module, function)) };
-
-fn done((): ()) -> Result<(), Diagnostics> {
-    Ok(())
+/// A pass that never refuses.
+macro_rules! always {
+    ($pass:ident($($facts:ident)?)) => {
+        Pass {
+            name: $pass::NAME,
+            run: |module, function, _facts| {
+                $pass::run(module, function $(, { let $facts = _facts; $facts })?);
+                Ok(())
+            },
+        }
+    };
 }
+
+const LOWER_CARRY: Pass = always!(lower_carry());
+const LOWER_BRANCHES: Pass = always!(lower_branches());
+const TO_SSA: Pass = Pass { name: to_ssa::NAME, run: |module, function, _| to_ssa::run(module, function) };
+const FOLD: Pass = always!(fold(facts));
+const SHARE: Pass = always!(share());
+const IF_CONVERT: Pass = always!(if_convert());
+const REMOVE_DEAD: Pass = always!(remove_dead());
+const FROM_SSA: Pass = always!(from_ssa());
 
 /// All passes, for whoever wants one by its name.
 pub const PASSES: &[Pass] = &[LOWER_CARRY, LOWER_BRANCHES, TO_SSA, FOLD, SHARE, IF_CONVERT, REMOVE_DEAD, FROM_SSA];

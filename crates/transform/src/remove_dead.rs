@@ -39,11 +39,9 @@ pub fn run(_module: &Module, function: &mut Function) {
         }
         for inst in &data.insts {
             let data = &function.insts[*inst];
-            for reg in data.writes() {
-                source[reg] = Source::Inst(*inst);
-            }
+            data.each_written(|reg| source[reg] = Source::Inst(*inst));
             if stays(function, data) {
-                work.extend(data.reads());
+                data.each_read(|reg| work.push(reg));
             }
         }
         for (index, edge) in data.edges.iter().enumerate() {
@@ -57,7 +55,7 @@ pub fn run(_module: &Module, function: &mut Function) {
         }
         match source[reg] {
             Source::Given => {}
-            Source::Inst(inst) => work.extend(function.insts[inst].reads()),
+            Source::Inst(inst) => function.insts[inst].each_read(|reg| work.push(reg)),
             Source::Param(block, index) => {
                 let edges = passed[block].iter().map(|(from, edge)| &function.blocks[*from].edges[*edge as usize]);
                 work.extend(edges.map(|edge| edge.args[index as usize]));
@@ -68,7 +66,9 @@ pub fn run(_module: &Module, function: &mut Function) {
         let mut kept = std::mem::take(&mut function.blocks[block].insts);
         kept.retain(|inst| {
             let data = &function.insts[*inst];
-            stays(function, data) || data.writes().into_iter().any(|reg| live[reg])
+            let mut read = false;
+            data.each_written(|reg| read |= live[reg]);
+            read || stays(function, data)
         });
         function.blocks[block].insts = kept;
     }

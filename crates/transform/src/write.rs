@@ -5,12 +5,31 @@
 
 use broadloom_diag::Span;
 use broadloom_eval::sign_extend;
-use broadloom_ptx::{Function, Guard, Imm, Inst, InstData, Loc, Operand, Reg, RegData, Type, TypeKind};
+use broadloom_ptx::{Function, Guard, Imm, Inst, InstData, Loc, Mnemonic, Operand, Reg, RegData, Type, TypeKind};
+use std::cell::RefCell;
+use std::collections::HashMap;
 
-/// The instruction of a mnemonic that passes spell themselves.
-pub(crate) fn made(mnemonic: &str, operands: impl IntoIterator<Item = Operand>) -> InstData {
+thread_local! {
+    /// What mnemonics mean, which takes a while to find: by the words and by which operands stand in braces.
+    static MEANINGS: RefCell<HashMap<(&'static str, u32), Mnemonic>> = RefCell::new(HashMap::new());
+}
+
+/// The instruction of a mnemonic that passes spell themselves. All operands of its form must be there, none joined by `|`.
+pub(crate) fn made<const N: usize>(mnemonic: &'static str, operands: [Operand; N]) -> InstData {
+    let braces = |(index, operand): (usize, &Operand)| u32::from(matches!(operand, Operand::Vector(_))) << index;
+    let shape = operands.iter().enumerate().map(braces).sum();
+    let meaning = MEANINGS.with_borrow(|meanings| meanings.get(&(mnemonic, shape)).cloned());
+    if let Some(meaning) = meaning {
+        let operands = operands.into_iter().collect();
+        return InstData { guard: None, mnemonic: meaning, operands, loc: None, span: Span::default() };
+    }
     match InstData::of(mnemonic, operands) {
-        Some(data) => data,
+        Some(data) => {
+            if data.operands.len() == N {
+                MEANINGS.with_borrow_mut(|meanings| meanings.insert((mnemonic, shape), data.mnemonic.clone()));
+            }
+            data
+        }
         None => unreachable!("the table has a `{mnemonic}` that passes write"),
     }
 }
@@ -86,12 +105,12 @@ impl<'f> Writer<'f> {
     }
 
     /// Writes the instruction of a mnemonic.
-    pub(crate) fn emit<const N: usize>(&mut self, mnemonic: &str, operands: [Operand; N]) {
+    pub(crate) fn emit<const N: usize>(&mut self, mnemonic: &'static str, operands: [Operand; N]) {
         self.push(made(mnemonic, operands));
     }
 
     /// The same behind a guard.
-    pub(crate) fn emit_guarded<const N: usize>(&mut self, guard: Option<Guard>, mnemonic: &str, operands: [Operand; N]) {
+    pub(crate) fn emit_guarded<const N: usize>(&mut self, guard: Option<Guard>, mnemonic: &'static str, operands: [Operand; N]) {
         self.push(InstData { guard, ..made(mnemonic, operands) });
     }
 
@@ -125,7 +144,7 @@ impl<'f> Writer<'f> {
     ) {
         let (held, other) = if guard.negated { (other, held) } else { (held, other) };
         let predicate = guard.reg;
-        let choose = |writer: &mut Self, selp: &str, to: Reg, held: Reg, other: Reg| {
+        let choose = |writer: &mut Self, selp: &'static str, to: Reg, held: Reg, other: Reg| {
             writer.emit(selp, [to.into(), held.into(), other.into(), predicate.into()]);
         };
         match word(self.function.regs[to].ty) {

@@ -45,11 +45,12 @@ const ROUNDS: usize = 4;
 pub fn run(_module: &Module, function: &mut Function, facts: &Facts) {
     let facts = if function.is_kernel { facts.with_directives(function) } else { *facts };
     for _ in 0..ROUNDS {
-        let folded = Folding::new(function, facts).round();
+        let around = Folding::new(function, facts).round();
         let unreachable = drop_unreachable(function);
         let threaded = thread_empty(function);
         let joined = join_runs(function);
-        if !(folded || unreachable || threaded || joined) {
+        // Within a round values come before their reads, but for those that go around a loop.
+        if !(around || unreachable || threaded || joined) {
             return;
         }
     }
@@ -85,6 +86,7 @@ impl<'f> Folding<'f> {
         }
     }
 
+    /// Folds once; says whether another time may find more.
     fn round(mut self) -> bool {
         let Some(cfg) = Cfg::new(self.function) else { return false };
         for block in cfg.order().iter().copied() {
@@ -101,7 +103,11 @@ impl<'f> Folding<'f> {
         let replaced = !substitution.is_empty();
         substitution.apply(function);
         drop_params(function, |reg| substitution.replaces(reg));
-        changed || replaced
+        let goes_around = |block: &Block| {
+            let behind = |edge: &broadloom_ptx::Edge| cfg.position(edge.target) <= cfg.position(*block) && !edge.args.is_empty();
+            function.blocks[*block].edges.iter().any(behind)
+        };
+        (changed || replaced) && cfg.order().iter().any(goes_around)
     }
 
     /// Parameters that are always given the same.
@@ -145,9 +151,8 @@ impl<'f> Folding<'f> {
         } else {
             self.unguarded(inst, kept);
         }
-        for reg in self.function.insts[inst].writes() {
-            self.definition[reg] = inst.into();
-        }
+        let Folding { function, definition, .. } = self;
+        function.insts[inst].each_written(|reg| definition[reg] = inst.into());
     }
 
     fn guarded(&mut self, inst: Inst, guard: Guard, kept: &mut Vec<Inst>) {
@@ -286,6 +291,10 @@ impl<'f> Folding<'f> {
     fn immediates(&mut self, inst: Inst) {
         let data = &mut self.function.insts[inst];
         let Some(form) = data.form() else { return };
+        let is_known = |operand: &Operand| matches!(operand, Operand::Reg(reg) if self.known.get(*reg).is_some());
+        if !data.operands.iter().any(is_known) {
+            return;
+        }
         let takes = match form.opcode.row().class {
             Class::Arith | Class::Float | Class::Compare | Class::Logic | Class::Shift | Class::Bits => true,
             Class::Move | Class::Memory | Class::Atomic => true,
@@ -300,11 +309,12 @@ impl<'f> Folding<'f> {
         let modifiers = modifiers.clone();
         for (spec, operand) in form.operands.iter().zip(&mut data.operands) {
             let Operand::Reg(reg) = operand else { continue };
+            let Some(value) = self.known.get(*reg) else { continue };
             // Hints for caches come in registers.
             if spec.written || spec.kind != OperandKind::Value || spec.name == "p" {
                 continue;
             }
-            let Some((value, ty)) = self.known.get(*reg).zip(spec.type_in(&modifiers)) else { continue };
+            let Some(ty) = spec.type_in(&modifiers) else { continue };
             let narrow = matches!(form.opcode, Opcode::Bfe | Opcode::Bfi) && ty == Type::U32;
             let fits = !narrow || matches!(spec.name, "a") || value <= 255;
             if let Some(imm) = immediate(value, ty).filter(|_| fits) {

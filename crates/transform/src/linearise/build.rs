@@ -136,17 +136,25 @@ impl Builder {
         inst
     }
 
-    /// Writes an instruction with one result of a type.
-    pub(super) fn compute<const N: usize>(&mut self, block: Block, ty: Type, mnemonic: &str, operands: [Operand; N]) -> Reg {
+    /// Writes an instruction with one result of a type, which takes the place of its first operand.
+    pub(super) fn compute<const N: usize>(
+        &mut self,
+        block: Block,
+        ty: Type,
+        mnemonic: &'static str,
+        mut operands: [Operand; N],
+    ) -> Reg {
         let result = self.reg(ty);
-        self.push(block, made(mnemonic, [Operand::Reg(result)].into_iter().chain(operands)));
+        operands[0] = Operand::Reg(result);
+        self.push(block, made(mnemonic, operands));
         result
     }
 
-    /// Writes an instruction with one result before everything else.
-    pub(super) fn first<const N: usize>(&mut self, ty: Type, mnemonic: &str, operands: [Operand; N]) -> Reg {
+    /// The same before everything else.
+    pub(super) fn first<const N: usize>(&mut self, ty: Type, mnemonic: &'static str, mut operands: [Operand; N]) -> Reg {
         let result = self.reg(ty);
-        let inst = self.function.insts.push(made(mnemonic, [Operand::Reg(result)].into_iter().chain(operands)));
+        operands[0] = Operand::Reg(result);
+        let inst = self.function.insts.push(made(mnemonic, operands));
         self.prologue.push(inst);
         result
     }

@@ -538,8 +538,8 @@ impl Emitter<'_> {
         }
         let predicate = if guard.negated { Operand::Not(guard.reg) } else { Operand::Reg(guard.reg) };
         let lanes = match mask {
-            None => self.builder.compute(self.at, Type::Pred, "not.pred", [Operand::Reg(guard.reg)]),
-            Some(mask) => self.builder.compute(self.at, Type::Pred, "and.pred", [Operand::Reg(mask), predicate]),
+            None => self.builder.compute(self.at, Type::Pred, "not.pred", [Operand::Sink, Operand::Reg(guard.reg)]),
+            Some(mask) => self.builder.compute(self.at, Type::Pred, "and.pred", [Operand::Sink, Operand::Reg(mask), predicate]),
         };
         self.combined.insert((self.at, mask, guard), lanes);
         lanes
@@ -547,14 +547,14 @@ impl Emitter<'_> {
 
     /// Whether any lane is in a mask, the same for all lanes.
     pub(super) fn any(&mut self, lanes: Reg) -> Reg {
-        self.builder.compute(self.at, Type::Pred, "vote.sync.any.pred", [Operand::Reg(lanes), all_lanes()])
+        self.builder.compute(self.at, Type::Pred, "vote.sync.any.pred", [Operand::Sink, Operand::Reg(lanes), all_lanes()])
     }
 
     fn either(&mut self, a: Reg, b: Reg) -> Reg {
         if a == b || a == self.builder.zero(Type::Pred) {
             return b;
         }
-        self.builder.compute(self.at, Type::Pred, "or.pred", [Operand::Reg(a), Operand::Reg(b)])
+        self.builder.compute(self.at, Type::Pred, "or.pred", [Operand::Sink, Operand::Reg(a), Operand::Reg(b)])
     }
 
     /// A mask as a predicate.
@@ -563,7 +563,7 @@ impl Emitter<'_> {
             return lanes;
         }
         let nobody = self.builder.zero(Type::Pred);
-        let everybody = self.builder.first(Type::Pred, "not.pred", [Operand::Reg(nobody)]);
+        let everybody = self.builder.first(Type::Pred, "not.pred", [Operand::Sink, Operand::Reg(nobody)]);
         self.everybody = Some(everybody);
         everybody
     }

@@ -126,10 +126,11 @@ impl Emitter<'_> {
     fn reduce_members(&mut self, data: &mut InstData, lanes: Reg) {
         let Some(index) = members(data) else { return };
         let named = data.operands[index].clone();
-        let present = self.builder.compute(self.at, Type::B32, "vote.sync.ballot.b32", [Operand::Reg(lanes), all_lanes()]);
+        let present =
+            self.builder.compute(self.at, Type::B32, "vote.sync.ballot.b32", [Operand::Sink, Operand::Reg(lanes), all_lanes()]);
         let rest = match named {
             Operand::Imm(imm) if imm.integer_bits().is_some_and(|bits| bits as u32 == u32::MAX) => present,
-            named => self.builder.compute(self.at, Type::B32, "and.b32", [Operand::Reg(present), named]),
+            named => self.builder.compute(self.at, Type::B32, "and.b32", [Operand::Sink, Operand::Reg(present), named]),
         };
         data.operands[index] = Operand::Reg(rest);
     }
@@ -148,7 +149,7 @@ impl Emitter<'_> {
         let Some(last) = data.operands.last().cloned() else { return };
         let (operation, lanes) =
             if data.has(Modifier::And) { ("or.pred", Operand::Not(lanes)) } else { ("and.pred", Operand::Reg(lanes)) };
-        let brought = self.builder.compute(self.at, Type::Pred, operation, [lanes, last]);
+        let brought = self.builder.compute(self.at, Type::Pred, operation, [Operand::Sink, lanes, last]);
         if let Some(last) = data.operands.last_mut() {
             *last = Operand::Reg(brought);
         }

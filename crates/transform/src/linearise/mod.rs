@@ -202,11 +202,11 @@ impl Emitter<'_> {
     fn exists(&mut self, [x, y, z]: [u32; 3]) -> Reg {
         let at = self.at;
         let [first, second, third] = [Special::TidX, Special::TidY, Special::TidZ]
-            .map(|special| self.builder.compute(at, Type::U32, "mov.u32", [Operand::Special(special)]));
+            .map(|special| self.builder.compute(at, Type::U32, "mov.u32", [Operand::Sink, Operand::Special(special)]));
         // No index is left out, although it be zero in threads that exist: in lanes behind them it need not be.
-        let plane = self.builder.compute(at, Type::U32, "mad.lo.u32", [third.into(), y.into(), second.into()]);
-        let number = self.builder.compute(at, Type::U32, "mad.lo.u32", [plane.into(), x.into(), first.into()]);
+        let plane = self.builder.compute(at, Type::U32, "mad.lo.u32", [Operand::Sink, third.into(), y.into(), second.into()]);
+        let number = self.builder.compute(at, Type::U32, "mad.lo.u32", [Operand::Sink, plane.into(), x.into(), first.into()]);
         let row = u64::from(x) * u64::from(y) * u64::from(z);
-        self.builder.compute(at, Type::Pred, "setp.lt.u32", [number.into(), row.into()])
+        self.builder.compute(at, Type::Pred, "setp.lt.u32", [Operand::Sink, number.into(), row.into()])
     }
 }
