@@ -135,6 +135,7 @@ pub(crate) fn handler(operation: &Operation) -> Handler {
         Opcode::MbarrierArrive => mbarrier(operation, Counting::Arrive),
         Opcode::MbarrierArriveDrop => mbarrier(operation, Counting::ArriveAndDrop),
         Opcode::MbarrierTestWait | Opcode::MbarrierTryWait => mbarrier(operation, Counting::Wait),
+        Opcode::MbarrierCheckLayout => Handler::Machine(Machine::Mbarrier(Counting::CheckLayout)),
         Opcode::BarrierClusterArrive => Handler::Machine(Machine::ClusterArrive),
         Opcode::BarrierClusterWait => Handler::Machine(Machine::ClusterWait),
         Opcode::Mapa => Handler::Machine(Machine::MapAddress),
@@ -187,8 +188,7 @@ pub(crate) fn handler(operation: &Operation) -> Handler {
         | Opcode::Tcgen05MmaWs
         | Opcode::Tcgen05MmaWsSp => Handler::Refused,
         // Asynchronous copies.
-        Opcode::MbarrierCheckLayout
-        | Opcode::CpAsync
+        Opcode::CpAsync
         | Opcode::CpAsyncCommitGroup
         | Opcode::CpAsyncWaitGroup
         | Opcode::CpAsyncWaitAll

@@ -100,6 +100,8 @@ pub(crate) enum Counting {
     ArriveAndDrop,
     /// `mbarrier.test_wait`, `mbarrier.try_wait`
     Wait,
+    /// `mbarrier.check_layout`
+    CheckLayout,
 }
 
 /// What lanes of a warp exchange.

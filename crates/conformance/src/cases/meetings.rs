@@ -22,7 +22,7 @@ pub(crate) fn barrier_phases(t: &mut Trial<'_>) -> Outcome {
     let (out, alive) = (t.output::<i32>(grid * block)?, t.output::<[i32; 4]>(grid)?);
     t.launch("barrier_leaving", grid as u32, block as u32, args![out, alive])?;
     let stays = |i: usize| {
-        let (mut own, mut other) = ((i % block) as i32, (i % block ^ 1) as i32);
+        let (mut own, mut other) = ((i % block) as i32, ((i % block) ^ 1) as i32);
         for k in 0..(i % block / 32) as i32 {
             (own, other) = (own + other + k, other + own + k);
         }

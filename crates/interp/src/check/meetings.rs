@@ -11,6 +11,7 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 struct Gathered {
     made: Option<Record>,
+    alive: bool,
     /// By arrivals of the current phase.
     current: Option<Known>,
     /// By all phases that are complete.
@@ -51,8 +52,14 @@ impl Meetings {
     }
 
     /// A meeting begins or ends its life.
-    pub(super) fn renew(&mut self, meeting: Meeting, made: Record) {
-        self.places.insert(meeting, Gathered { made: Some(made), ..Gathered::default() });
+    pub(super) fn renew(&mut self, meeting: Meeting, made: Record, alive: bool) {
+        self.places.insert(meeting, Gathered { made: Some(made), alive, ..Gathered::default() });
+    }
+
+    /// Whether some of these bytes of the shared memory of a block are those of an mbarrier that lives.
+    pub(super) fn touches_mbarrier(&self, block: u64, offset: u64, bytes: u64) -> bool {
+        let lives = |offset: u64| self.places.get(&Meeting::Mbarrier { block, offset }).is_some_and(|gathered| gathered.alive);
+        !self.places.is_empty() && (offset & !7..offset + bytes).step_by(8).any(lives)
     }
 
     /// Who began its life. Later accesses hide that one from the shadow of memory.

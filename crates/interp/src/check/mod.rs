@@ -10,6 +10,7 @@
 //!   strong accesses, release and acquire, or mbarriers and barriers of clusters (manual: "Memory Consistency Model"). As real programs count on it, a barrier
 //!   of the block also completes the acquire of a strong read before it, and what its threads fenced before it is released
 //!   by a strong write of any of them behind it.
+//! - **Mbarriers** used that are not alive, or against their rules; their memory touched by other instructions.
 //! - **Barriers**: an aligned barrier at which not all threads of the block (or not the same instruction) come together.
 //! - **Shuffles** from lanes that do not take part, **leaks** of the device heap.
 //!
@@ -28,6 +29,7 @@ pub(crate) use defined::DeviceBytes;
 pub use finding::{Finding, FindingKind, Location};
 
 use crate::cta::{Cta, Site};
+use crate::op::{Handler, Machine};
 use crate::program::Program;
 use crate::watch::{Access, Home, Kind, Meeting, Order, Scope, Watch};
 use blocks::Blocks;
@@ -345,6 +347,7 @@ impl Watch for Checker<'_> {
     }
 
     fn access(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
+        self.check_mbarriers(cta, site, access);
         self.check_defined(cta, site, access);
         self.check_race(cta, site, access);
         self.synchronise(cta, site, access);
@@ -514,7 +517,7 @@ impl Watch for Checker<'_> {
         let time = self.thread(cta, site.thread).time;
         let (block, thread) = (cta.number as u32, site.thread as u16);
         let record = Record { block, thread, strong: false, scope: Scope::Cta, time, func: site.func, inst: site.op.inst };
-        self.meetings.renew(meeting, record);
+        self.meetings.renew(meeting, record, site.op.opcode != Opcode::MbarrierInval);
     }
 
     fn visit(&mut self, cta: &Cta, site: Site<'_>, meeting: Meeting) {
@@ -575,6 +578,22 @@ impl Checker<'_> {
                 return;
             }
         }
+    }
+
+    /// The memory of an mbarrier belongs to its own instructions as long as it lives.
+    fn check_mbarriers(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
+        let block = match access.home {
+            Home::Shared => cta.number,
+            Home::Peer(number) => number,
+            Home::Device(_) | Home::Local | Home::Param => return,
+        };
+        let own = matches!(site.op.handler, Handler::Machine(Machine::Mbarrier(_) | Machine::StoreAsync | Machine::ReduceAsync));
+        if own || !self.meetings.touches_mbarrier(block, access.offset, access.bytes) {
+            return;
+        }
+        let does = if access.kind == Kind::Read { "read" } else { "written" };
+        let message = format!("memory of an mbarrier is {does} by an instruction that is none of its own");
+        self.report(cta, site, FindingKind::BadBarrier, None, message, None);
     }
 
     fn record_at(&self, cta: &Cta, thread: u32, func: Func, pc: usize) -> Record {

@@ -2,6 +2,7 @@
 //!
 //! Asynchronous operations are done at once: nothing says how long they may take.
 
+use super::access::Place;
 use super::{Engine, Next, Stop};
 use crate::cta::{Cta, Site, Wait};
 use crate::memory::{CLUSTER_STRIDE, SHARED_BASE};
@@ -144,6 +145,11 @@ impl<W: Watch> Engine<'_, W> {
         if !bytes.is_multiple_of(8) {
             let message = format!("{bytes} bytes are not a multiple of 8");
             self.complain(cta, site, FaultKind::Misaligned, op.space, Some(address), message)?;
+        }
+        if !matches!(self.place(op.space, false, address), Ok(Place::Shared(_))) {
+            let message = format!("{address:#x} is not in the shared memory of the block");
+            self.complain(cta, site, FaultKind::WrongSpace, op.space, Some(address), message)?;
+            return Ok(Next::Step);
         }
         for offset in (0..bytes & !7).step_by(8) {
             match self.approach(cta, site, address.wrapping_add(offset), 8, 8, Kind::Write)? {

@@ -54,6 +54,12 @@ impl<W: Watch> Engine<'_, W> {
                     self.write(cta, index, registers, place, before);
                 }
             }
+            Counting::CheckLayout => {
+                // There is one layout here, the older one.
+                let alive = self.mbarrier_at(cta, site, address, Kind::Read)?.is_some();
+                let same = alive && op.has(Modifier::LayoutV0);
+                self.write(cta, index, registers, &op.writes[0], u64::from(same));
+            }
             Counting::Wait => {
                 let complete = match self.mbarrier_at(cta, site, address, Kind::Read)? {
                     // Told; whoever waits goes on.

@@ -159,7 +159,7 @@ impl Body<'_, '_> {
         if class == Some(Class::Cluster) && variable.space != Space::Shared {
             let message = format!("`{}` of `{}`, which is in `{}`", self.name_of(known), variable.name, variable.space);
             let help = "only shared memory belongs to a block of a cluster";
-            self.push(known.inst, Diagnostic::error(codes::WRONG_SPACE, message).help(help), "another state space");
+            return self.push(known.inst, Diagnostic::error(codes::WRONG_SPACE, message).help(help), "another state space");
         }
         if class == Some(Class::Address) && known.data.space() != variable.space {
             let message = format!("`{}` of `{}`, which is in `{}`", self.name_of(known), variable.name, variable.space);
