@@ -4,7 +4,9 @@ use crate::Case;
 use crate::devices::DeviceEntry;
 use crate::launches::{perform_check, perform_run};
 use broadloom_diag::{SourceId, Sources};
-use broadloom_ptx::{Module, parse, print, verify};
+use broadloom_ptx::{Module, Printer, parse, print, verify};
+use broadloom_transform::Facts;
+use broadloom_transform::pipeline::{Failure, PASSES, Pass, Verification, pass, run_pass};
 use std::fmt;
 use std::path::Path;
 
@@ -19,11 +21,13 @@ pub enum Command {
     Run,
     /// Launch, watched; the faults that were found.
     Check,
+    /// Run passes; what they leave of each function.
+    Transform,
 }
 
 impl Command {
     /// All of them.
-    pub const ALL: [Command; 4] = [Command::Print, Command::Verify, Command::Run, Command::Check];
+    pub const ALL: [Command; 5] = [Command::Print, Command::Verify, Command::Run, Command::Check, Command::Transform];
 
     /// The word in a `// test:` line.
     pub const fn name(self) -> &'static str {
@@ -32,6 +36,7 @@ impl Command {
             Command::Verify => "verify",
             Command::Run => "run",
             Command::Check => "check",
+            Command::Transform => "transform",
         }
     }
 
@@ -43,7 +48,7 @@ impl Command {
     /// Whether it needs `// run:` lines.
     pub const fn launches(self) -> bool {
         match self {
-            Command::Print | Command::Verify => false,
+            Command::Print | Command::Verify | Command::Transform => false,
             Command::Run | Command::Check => true,
         }
     }
@@ -51,7 +56,7 @@ impl Command {
     /// Whether it is done on every device. Only the interpreter watches.
     pub const fn on_every_device(self) -> bool {
         match self {
-            Command::Print | Command::Verify | Command::Check => false,
+            Command::Print | Command::Verify | Command::Check | Command::Transform => false,
             Command::Run => true,
         }
     }
@@ -73,6 +78,7 @@ pub fn perform(command: Command, case: &Case, name: &str, folder: &Path, device:
         Command::Verify => Ok(perform_verify(&sources, id)),
         Command::Run => perform_run(&mut sources, id, case, folder, device),
         Command::Check => perform_check(&mut sources, id, case, folder),
+        Command::Transform => perform_transform(&sources, id, &case.settings.passes),
     }
 }
 
@@ -95,6 +101,42 @@ fn perform_print(sources: &mut Sources, id: SourceId) -> Result<String, String> 
 fn without_spans(mut module: Module) -> Module {
     module.strip_spans();
     module
+}
+
+/// The passes that a list such as `to_ssa, fold` names.
+pub(crate) fn passes(list: &str) -> Result<Vec<Pass>, String> {
+    let names = || PASSES.iter().map(|pass| pass.name).collect::<Vec<_>>().join(", ");
+    let words: Vec<&str> = list.split([',', ' ']).filter(|word| !word.is_empty()).collect();
+    if words.is_empty() {
+        return Err(format!("`transform` needs passes behind it: some of {}", names()));
+    }
+    words.into_iter().map(|word| pass(word).ok_or_else(|| format!("`{word}` is not a pass; there are {}", names()))).collect()
+}
+
+fn perform_transform(sources: &Sources, id: SourceId, list: &str) -> Result<String, String> {
+    let module = parse(sources, id).and_then(verify).map_err(|wrong| sources.render_all(&wrong))?;
+    let mut text = String::new();
+    for function in module.functions.values().filter(|function| function.has_body) {
+        let mut function = function.clone();
+        let mut refused = None;
+        for pass in passes(list)? {
+            match run_pass(pass, &module, &mut function, &Facts::default(), Verification::Always) {
+                Ok(()) => {}
+                Err(Failure::Refused(why)) => {
+                    refused = Some(why);
+                    break;
+                }
+                Err(Failure::Broken(broken)) => {
+                    return Err(format!("{broken}\n{}", Printer::new(&module).body(&function)));
+                }
+            }
+        }
+        text.push_str(&match refused {
+            Some(why) => sources.render_all(&why),
+            None => Printer::new(&module).body(&function),
+        });
+    }
+    Ok(text.trim_start().to_owned())
 }
 
 /// Of many diagnostics only the first are written down: the rest says nothing new.

@@ -5,6 +5,7 @@
 //! a line `// ...`, which is where each case's text goes.
 
 use crate::Command;
+use crate::command::passes;
 use crate::expand::{Replacement, expand};
 use crate::tolerance::Tolerance;
 use std::collections::BTreeMap;
@@ -19,6 +20,8 @@ pub struct Settings {
     pub runs: Vec<String>,
     /// `// let:` lines: texts too long or too odd to stand in a file.
     pub replacements: Vec<Replacement>,
+    /// What stands behind `// test: transform`: passes, in order.
+    pub passes: String,
     /// The `// tolerance:` line: how far floats may be from those expected.
     pub tolerance: Option<Tolerance>,
 }
@@ -176,12 +179,19 @@ impl Settings {
                 index += 1;
             }
             if let Some(word) = text.strip_prefix("test:") {
-                let Some(command) = Command::from_name(word.trim()) else {
+                let (word, rest) = word.trim().split_once(' ').unwrap_or((word.trim(), ""));
+                let Some(command) = Command::from_name(word) else {
                     let names = Command::ALL.map(Command::name).join(", ");
                     return Err(error(format!("`{}` is not a command; there are {names}", word.trim())));
                 };
                 if settings.commands.contains(&command) {
                     return Err(error(format!("`test: {command}` a second time")));
+                }
+                if command == Command::Transform {
+                    passes(rest).map_err(error)?;
+                    settings.passes = rest.to_owned();
+                } else if !rest.is_empty() {
+                    return Err(error(format!("`{command}` takes nothing behind it, not `{rest}`")));
                 }
                 settings.commands.push(command);
             } else if let Some(launch) = text.strip_prefix("run:") {
@@ -311,6 +321,9 @@ mod tests {
         for (text, line, part) in [
             ("// no command\n.version 8.0\n", 1, "no `// test:`"),
             ("// test: frobnicate\n", 1, "not a command"),
+            ("// test: print fold\n", 1, "takes nothing"),
+            ("// test: transform\n", 1, "needs passes"),
+            ("// test: transform to_ssa, frobnicate\n", 1, "`frobnicate` is not a pass"),
             ("// test: print\n// test: print\n", 2, "second time"),
             ("// test: print\nx\n// expect print:\nstray\n", 4, "only comments"),
             ("// test: print\nx\n// expect verify:\n// ok\n", 3, "without `test: verify`"),

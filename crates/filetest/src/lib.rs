@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! // Sums of two registers print as they were written.     prose, free
-//! // test: print                                           what to do: print, verify or run;      one line each
+//! // test: print                                           what to do: print, verify, run, …      one line each
 //! .version 8.0
 //! .target sm_90
 //! .address_size 64
