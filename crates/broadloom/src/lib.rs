@@ -37,4 +37,5 @@ pub use broadloom_diag as diag;
 pub use broadloom_interp as interp;
 pub use broadloom_launch as launch;
 pub use broadloom_ptx as ptx;
+pub use broadloom_transform as transform;
 pub use executor::{UnknownDevice, machines, open};

@@ -40,6 +40,8 @@ pub mod codes {
     pub const OUT_OF_MEMORY: Code = Code("C0009");
     /// A call to a device that failed for no fault of the person's.
     pub const DEVICE: Code = Code("C0010");
+    /// A mistake of Broadloom's own.
+    pub const INTERNAL: Code = Code("C0011");
 }
 
 /// Why a command stopped: diagnostics, the texts that they point into, and the exit code.

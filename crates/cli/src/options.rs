@@ -2,8 +2,10 @@
 
 use crate::terminal::Color;
 use broadloom::launch::parse_extent;
+use broadloom::transform::pipeline::{BACK, STAGES};
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -132,20 +134,50 @@ pub struct Check {
 #[command(after_help = "\
 Examples:
   broadloom explain examples/reduce.ptx               what is in it
-  broadloom explain examples/reduce.ptx --emit ptx    the module, printed back")]
+  broadloom explain examples/reduce.ptx --emit ptx    the module, printed back
+  broadloom explain examples/reduce.ptx --emit ssa    its functions when they have become SSA form")]
 pub struct Explain {
     /// A file of PTX; `-` is standard input
     pub file: PathBuf,
-    /// Print the module in this form instead
-    #[arg(long, value_enum, value_name = "FORM")]
+    /// Print the module in this form instead: as PTX, or as the passes leave it at a stage of their work
+    #[arg(long, value_parser = forms(), value_name = "FORM")]
     pub emit: Option<Emit>,
+    /// Threads of a block, which the passes may rely on
+    #[arg(long, value_name = "X[,Y[,Z]]", requires = "emit", value_parser = parse_block)]
+    pub block: Option<[u32; 3]>,
 }
 
 /// A form to print a module in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Emit {
-    /// PTX, as NVIDIA's tools take it
+    /// PTX, as NVIDIA's tools take it.
     Ptx,
+    /// What the passes leave behind so many stages.
+    Stage(usize),
+}
+
+/// The forms by name: PTX, then the stages of the passes in their order.
+fn forms() -> impl TypedValueParser<Value = Emit> {
+    let stages = || STAGES.iter().chain([&BACK]);
+    let ptx = PossibleValue::new("ptx").help("PTX, as NVIDIA's tools take it");
+    let values = stages().map(|stage| PossibleValue::new(stage.name).help(stage.summary));
+    let parser = PossibleValuesParser::new([ptx].into_iter().chain(values));
+    parser.map(move |name| match stages().position(|stage| stage.name == name) {
+        Some(index) => Emit::Stage(index),
+        None => Emit::Ptx,
+    })
+}
+
+fn parse_block(text: &str) -> Result<[u32; 3], String> {
+    let wrong = || format!("`{text}` is not up to three numbers above 0");
+    let numbers = text.split(',').map(|word| word.trim().parse().ok().filter(|number| *number > 0));
+    let numbers: Vec<u32> = numbers.collect::<Option<_>>().ok_or_else(wrong)?;
+    match numbers[..] {
+        [x] => Ok([x, 1, 1]),
+        [x, y] => Ok([x, y, 1]),
+        [x, y, z] => Ok([x, y, z]),
+        _ => Err(wrong()),
+    }
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {

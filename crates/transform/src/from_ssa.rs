@@ -47,6 +47,8 @@ impl Leaving<'_> {
     fn place_copies(&mut self) {
         // Copies at the start of a block, where one edge leads alone.
         let mut starts: Vec<(Block, Vec<Inst>)> = vec![];
+        // Blocks on edges that are jumped along, which stand out of the way.
+        let mut aside: Vec<Block> = vec![];
         for block in std::mem::take(&mut self.function.layout) {
             self.placed.push(block);
             for index in 0..self.function.blocks[block].edges.len() {
@@ -73,11 +75,17 @@ impl Leaving<'_> {
                 } else {
                     let between = BlockData { insts, edges: vec![Edge::to(target)], ..BlockData::default() };
                     let between = self.function.blocks.push(between);
-                    self.placed.push(between);
+                    let goes_on = index + 1 == self.function.blocks[block].edges.len();
+                    if goes_on {
+                        self.placed.push(between)
+                    } else {
+                        aside.push(between)
+                    }
                     retarget(self.function, block, index, between);
                 }
             }
         }
+        self.placed.append(&mut aside);
         for (block, mut insts) in starts {
             insts.append(&mut self.function.blocks[block].insts);
             self.function.blocks[block].insts = insts;

@@ -4,7 +4,7 @@
 //! function is verified, always in debug builds and on request in others, and a pass that breaks it is named.
 
 use crate::facts::Facts;
-use crate::{Broken, check, fold, from_ssa, if_convert, lower_branches, lower_carry, remove_dead, share, to_ssa};
+use crate::{Broken, check, fold, from_ssa, if_convert, lower_branches, lower_carry, remove_dead, share, to_ssa, unify_exits};
 use broadloom_diag::Diagnostics;
 use broadloom_ptx::{Func, Function, Module};
 
@@ -48,10 +48,11 @@ const FOLD: Pass = always!(fold(facts));
 const SHARE: Pass = always!(share());
 const IF_CONVERT: Pass = always!(if_convert());
 const REMOVE_DEAD: Pass = always!(remove_dead());
+const UNIFY_EXITS: Pass = always!(unify_exits());
 const FROM_SSA: Pass = always!(from_ssa());
 
 /// All passes, for whoever wants one by its name.
-pub const PASSES: &[Pass] = &[LOWER_CARRY, LOWER_BRANCHES, TO_SSA, FOLD, SHARE, IF_CONVERT, REMOVE_DEAD, FROM_SSA];
+pub const PASSES: &[Pass] = &[LOWER_CARRY, LOWER_BRANCHES, TO_SSA, FOLD, SHARE, IF_CONVERT, REMOVE_DEAD, UNIFY_EXITS, FROM_SSA];
 
 /// From PTX to the SSA form that code is made from.
 pub const STAGES: &[Stage] = &[

@@ -6,27 +6,36 @@
 use broadloom_diag::Span;
 use broadloom_eval::sign_extend;
 use broadloom_ptx::{Function, Guard, Imm, Inst, InstData, Loc, Mnemonic, Operand, Reg, RegData, Type, TypeKind};
+use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
 thread_local! {
-    /// What mnemonics mean, which takes a while to find: by the words and by which operands stand in braces.
-    static MEANINGS: RefCell<HashMap<(&'static str, u32), Mnemonic>> = RefCell::new(HashMap::new());
+    /// What mnemonics mean, which takes a while to find: by the words, then by which operands stand in braces.
+    static MEANINGS: RefCell<HashMap<Box<str>, Vec<Meaning>>> = RefCell::new(HashMap::new());
 }
 
+/// Which operands stand in braces, one bit each, and what that means.
+type Meaning = (u32, Mnemonic);
+
 /// The instruction of a mnemonic that passes spell themselves. All operands of its form must be there, none joined by `|`.
-pub(crate) fn made<const N: usize>(mnemonic: &'static str, operands: [Operand; N]) -> InstData {
+pub(crate) fn made(mnemonic: &str, operands: impl IntoIterator<Item = Operand>) -> InstData {
+    let operands: SmallVec<[Operand; 4]> = operands.into_iter().collect();
     let braces = |(index, operand): (usize, &Operand)| u32::from(matches!(operand, Operand::Vector(_))) << index;
     let shape = operands.iter().enumerate().map(braces).sum();
-    let meaning = MEANINGS.with_borrow(|meanings| meanings.get(&(mnemonic, shape)).cloned());
-    if let Some(meaning) = meaning {
-        let operands = operands.into_iter().collect();
-        return InstData { guard: None, mnemonic: meaning, operands, loc: None, span: Span::default() };
+    let meaning = MEANINGS.with_borrow(|meanings| {
+        let found = meanings.get(mnemonic)?.iter().find(|(other, _)| *other == shape);
+        found.map(|(_, meaning)| meaning.clone())
+    });
+    if let Some(mnemonic) = meaning {
+        return InstData { guard: None, mnemonic, operands, loc: None, span: Span::default() };
     }
+    let count = operands.len();
     match InstData::of(mnemonic, operands) {
         Some(data) => {
-            if data.operands.len() == N {
-                MEANINGS.with_borrow_mut(|meanings| meanings.insert((mnemonic, shape), data.mnemonic.clone()));
+            if data.operands.len() == count {
+                let meaning = (shape, data.mnemonic.clone());
+                MEANINGS.with_borrow_mut(|meanings| meanings.entry(mnemonic.into()).or_default().push(meaning));
             }
             data
         }
@@ -105,12 +114,12 @@ impl<'f> Writer<'f> {
     }
 
     /// Writes the instruction of a mnemonic.
-    pub(crate) fn emit<const N: usize>(&mut self, mnemonic: &'static str, operands: [Operand; N]) {
+    pub(crate) fn emit<const N: usize>(&mut self, mnemonic: &str, operands: [Operand; N]) {
         self.push(made(mnemonic, operands));
     }
 
     /// The same behind a guard.
-    pub(crate) fn emit_guarded<const N: usize>(&mut self, guard: Option<Guard>, mnemonic: &'static str, operands: [Operand; N]) {
+    pub(crate) fn emit_guarded<const N: usize>(&mut self, guard: Option<Guard>, mnemonic: &str, operands: [Operand; N]) {
         self.push(InstData { guard, ..made(mnemonic, operands) });
     }
 
@@ -144,7 +153,7 @@ impl<'f> Writer<'f> {
     ) {
         let (held, other) = if guard.negated { (other, held) } else { (held, other) };
         let predicate = guard.reg;
-        let choose = |writer: &mut Self, selp: &'static str, to: Reg, held: Reg, other: Reg| {
+        let choose = |writer: &mut Self, selp: &str, to: Reg, held: Reg, other: Reg| {
             writer.emit(selp, [to.into(), held.into(), other.into(), predicate.into()]);
         };
         match word(self.function.regs[to].ty) {

@@ -2,6 +2,7 @@
 
 mod inventory;
 mod report;
+mod stages;
 
 use crate::failure::{Exit, Failure, codes};
 use crate::input::Input;
@@ -18,6 +19,7 @@ pub fn run(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> 
     let (input, module) = Input::read(&options.file)?.verify()?;
     match options.emit {
         Some(Emit::Ptx) => terminal.write(&ptx::print(&module)),
+        Some(Emit::Stage(stage)) => stages::write(input, module, stage, options.block, terminal)?,
         None => {
             report::write(&input, &module, terminal);
             report::write_refused(&input, &refused(module), terminal);

@@ -37,6 +37,22 @@ fn prints_the_module_back_and_the_print_is_a_fixed_point() {
 }
 
 #[test]
+fn shows_every_stage_of_the_passes() {
+    let stage = |name: &str| broadloom(&["explain", "examples/reduce.ptx", "--emit", name]).exits(0);
+    for name in ["lowered", "ssa", "folded", "shared", "converted", "cleaned", "registers"] {
+        stage(name).says(&[".visible .entry reduce(", "bar.sync"]);
+    }
+    stage("ssa").says(&["block0:", "\t-> "]);
+    let again = broadloom_with_input(&["explain", "--emit", "ptx", "-"], stage("registers").out.as_bytes()).exits(0);
+    assert_eq!(again.out, stage("registers").out);
+    let any = broadloom(&["explain", "examples/reduce.ptx", "--emit", "cleaned"]).exits(0).says(&["%ntid.x"]);
+    let fixed = broadloom(&["explain", "examples/reduce.ptx", "--emit", "cleaned", "--block", "256"]).exits(0);
+    assert!(!fixed.out.contains("%ntid.x") && fixed.out.len() < any.out.len(), "{}", fixed.out);
+    broadloom(&["explain", "examples/reduce.ptx", "--emit", "cleaned", "--block", "0"]).exits(2).complains(&["above 0"]);
+    broadloom(&["explain", "--help"]).exits(0).says(&["folded", "every register written once"]);
+}
+
+#[test]
 fn a_closed_pipe_is_no_failure() {
     // Larger than any pipe holds, so that the writer must meet the closed end.
     let loud = shell("broadloom explain --emit ptx corpus/ptx/double_math.sm75.g.ptx; echo code $?").exits(0);
