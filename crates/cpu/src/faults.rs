@@ -166,7 +166,11 @@ fn install() {
                 let mut action: libc::sigaction = std::mem::zeroed();
                 action.sa_sigaction = on_signal as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize;
                 action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+                // One at a time: whoever is interrupted while it leaves generated code would leave it twice.
                 libc::sigemptyset(&mut action.sa_mask);
+                for other in FAULTS.into_iter().chain([interruption()]) {
+                    libc::sigaddset(&mut action.sa_mask, other);
+                }
                 let previous = (*PREVIOUS.0.get())[index].as_mut_ptr();
                 libc::sigaction(signal, std::ptr::null(), previous);
                 libc::sigaction(signal, &action, null_mut());

@@ -44,7 +44,26 @@ unsafe fn enter(warp: *mut Warp) -> *mut Strand {
     unsafe {
         let strand = (*warp).owner.cast::<Strand>();
         (*(*(*strand).block).gate).close();
+        let here = &raw const strand as usize;
+        if here < (*strand).floor {
+            overflow(strand);
+        }
         strand
+    }
+}
+
+/// Ends a strand whose calls have left too little stack for a service.
+///
+/// # Safety
+///
+/// As [`enter`].
+#[cold]
+unsafe fn overflow(strand: *mut Strand) -> ! {
+    // SAFETY: passed on; nothing on the stack must be dropped once the failure is moved.
+    unsafe {
+        let message = "nested calls need more stack than there is".to_owned();
+        let failure = of_lane(strand, 0, FaultKind::StackOverflow, message);
+        fail(strand, failure)
     }
 }
 

@@ -22,6 +22,8 @@ use std::ptr::null_mut;
 
 /// Bytes of stack beside what lanes are given: frames of services.
 const STACK_BASE: usize = 128 << 10;
+/// Bytes of stack that a service may need.
+const SERVICE_STACK: usize = 64 << 10;
 /// Times that lanes of a warp may meet before other warps have a turn.
 const MEETINGS: u32 = 1024;
 
@@ -50,6 +52,8 @@ pub(crate) struct Strand {
     pub(crate) warp: Warp,
     pub(crate) block: *mut Block,
     pub(crate) number: u32,
+    /// The lowest address of its stack at which services may still be called.
+    pub(crate) floor: usize,
     stack: Stack,
     context: Context,
     pub(crate) wait: Wait,
@@ -396,6 +400,7 @@ impl Strand {
             warp,
             block,
             number,
+            floor: stack.top() - stack.bytes() + SERVICE_STACK,
             stack,
             context: null_mut(),
             wait: Wait::Ended,
