@@ -3,21 +3,40 @@
 //! Every analysis is a value made from a function; it is right for that function until the function is changed. Each is
 //! tested against a naive definition on random graphs.
 
+mod arithmetic;
 pub mod bit_set;
 pub mod cfg;
+mod conditions;
+mod divergence;
 pub mod dominators;
+pub mod facts;
+mod inductions;
+mod integer;
 pub mod liveness;
 pub mod loops;
+pub mod obligations;
 pub mod post_dominators;
+pub mod range;
+pub mod ranges;
+mod rules;
+pub mod shape;
+pub mod shapes;
 pub mod ssa;
 #[cfg(test)]
 mod testing;
 mod tree;
 
+pub use arithmetic::Exact;
 pub use bit_set::BitSet;
 pub use cfg::Cfg;
 pub use dominators::Dominators;
+pub use facts::{Facts, KnownParams, WARP};
 pub use liveness::Liveness;
 pub use loops::{Loop, LoopData, Loops};
+pub use obligations::Obligation;
 pub use post_dominators::PostDominators;
+pub use range::Range;
+pub use ranges::{RangePlan, Ranges};
+pub use shape::{LANE_BITS, Shape};
+pub use shapes::{Assume, Shapes};
 pub use ssa::BlockParameters;

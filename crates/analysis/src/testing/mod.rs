@@ -1,5 +1,10 @@
 //! Random graphs and code for tests, the same in every run.
 
+pub(crate) mod checks;
+pub(crate) mod programs;
+pub(crate) mod ssa;
+pub(crate) mod threads;
+
 use crate::cfg::Cfg;
 use broadloom_diag::Sources;
 use broadloom_ptx::{Block, BlockData, BodyForm, Edge, Function, Guard, InstData, Module, Operand, Param, Reg, RegData, Type};

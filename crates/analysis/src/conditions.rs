@@ -1,0 +1,106 @@
+//! What must hold of integers when control takes an edge.
+
+use crate::integer::{Arg, Op, Reader, Relation, Words};
+use broadloom_ptx::{Block, Function, Inst, Opcode, Operand, Reg};
+use cranelift_entity::SecondaryMap;
+
+/// A comparison that holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Test {
+    pub(crate) relation: Relation,
+    pub(crate) signed: bool,
+    pub(crate) bits: u32,
+    pub(crate) a: Arg,
+    pub(crate) b: Arg,
+}
+
+/// How far back predicates made of predicates are followed.
+const DEPTH: u32 = 8;
+
+/// Finds what edges imply.
+pub(crate) struct Conditions<'a> {
+    function: &'a Function,
+    reader: &'a Reader<'a>,
+    definition: SecondaryMap<Reg, Option<Inst>>,
+}
+
+impl<'a> Conditions<'a> {
+    pub(crate) fn new(function: &'a Function, reader: &'a Reader<'a>) -> Self {
+        let mut definition = SecondaryMap::new();
+        for (inst, data) in function.instructions() {
+            for reg in data.writes() {
+                definition[reg] = Some(inst);
+            }
+        }
+        Conditions { function, reader, definition }
+    }
+
+    /// The instruction that writes a register.
+    pub(crate) fn definition(&self, reg: Reg) -> Option<Inst> {
+        self.definition[reg]
+    }
+
+    /// What holds on the edge at an index of a block's edges: the guard of a branch on the edge to its target, its complement
+    /// where control goes on behind a guarded branch, return or exit.
+    pub(crate) fn on_edge(&self, block: Block, index: usize) -> Vec<Test> {
+        let mut tests = vec![];
+        let data = &self.function.blocks[block];
+        let Some(last) = data.insts.last().map(|inst| &self.function.insts[*inst]) else { return tests };
+        let Some(guard) = last.guard.filter(|_| last.is_control()) else { return tests };
+        let goes_on = index + 1 == data.edges.len();
+        match last.opcode() {
+            Some(Opcode::Bra | Opcode::Ret | Opcode::Exit | Opcode::Trap) => {
+                self.implied(guard.reg, goes_on == guard.negated, DEPTH, &mut tests);
+            }
+            _ if goes_on => self.implied(guard.reg, guard.negated, DEPTH, &mut tests),
+            _ => {}
+        }
+        tests
+    }
+
+    /// What holds when a predicate has a value.
+    fn implied(&self, reg: Reg, value: bool, depth: u32, tests: &mut Vec<Test>) {
+        let Some(inst) = self.definition[reg].filter(|_| depth > 0) else { return };
+        let data = &self.function.insts[inst];
+        let operand = |index: usize| data.operands.get(index);
+        let also = |operand: Option<&Operand>, value: bool, tests: &mut Vec<Test>| match operand {
+            Some(Operand::Reg(reg)) => self.implied(*reg, value, depth - 1, tests),
+            Some(Operand::Not(reg)) => self.implied(*reg, !value, depth - 1, tests),
+            _ => {}
+        };
+        match data.opcode() {
+            // The result of a guarded instruction is only known where its guard holds; where it does not, nobody may look.
+            Some(Opcode::Setp) => {
+                let step = self.reader.step(inst);
+                let second = operand(1) == Some(&Operand::Reg(reg));
+                let joined = ["and", "or", "xor"].into_iter().find(|word| data.has_word(word));
+                let decided = match joined {
+                    None => true,
+                    Some("and") => value,
+                    Some("or") => !value,
+                    Some(_) => false,
+                };
+                if !decided {
+                    return;
+                }
+                if let Op::Compare(relation) = step.op {
+                    let relation = if value != second { relation } else { relation.negated() };
+                    let [a, b, _] = step.args;
+                    tests.push(Test { relation, signed: step.ty.is_signed(), bits: step.ty.bits(), a, b });
+                }
+                also(operand(4), value, tests);
+            }
+            Some(Opcode::And) if value => {
+                also(operand(1), true, tests);
+                also(operand(2), true, tests);
+            }
+            Some(Opcode::Or) if !value => {
+                also(operand(1), false, tests);
+                also(operand(2), false, tests);
+            }
+            Some(Opcode::Not) => also(operand(1), !value, tests),
+            Some(Opcode::Mov) => also(operand(1), value, tests),
+            _ => {}
+        }
+    }
+}

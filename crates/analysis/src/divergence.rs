@@ -1,0 +1,166 @@
+//! What a branch does to the lanes of a warp when they do not all take the same way.
+//!
+//! Lanes run together like this: **they go through the iterations of a loop together** (a lane that is done with an iteration waits at the
+//! header for the others that stay, a lane that has left waits until all have left) **and join where all ways from a branch
+//! meet**. Code made so that lanes wait elsewhere, or that runs as if they did, agrees with what is found here.
+//!
+//! From a branch that sends lanes apart, a label for each of its edges is passed on from block to block, in an order in which
+//! loops are contiguous and all ways go forward. A block at which two labels meet is a *join*: lanes come to it with values from
+//! different ways. It passes on a label of its own. Labels that come back to the header of a loop around the branch are those of
+//! lanes that go on; they can leave by any exit later, so all exits get that label. When a label goes back while another one leaves,
+//! lanes leave the loop in different iterations. When only one block is left to which labels go, all lanes are together again, unless some
+//! have ended.
+
+use crate::bit_set::BitSet;
+use crate::cfg::Cfg;
+use crate::loops::{Loop, Loops};
+use broadloom_ptx::{Block, Function, Opcode};
+use cranelift_entity::SecondaryMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What becomes of lanes that a branch sends apart.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Apart {
+    /// Blocks at which lanes meet that came different ways.
+    pub(crate) joins: BitSet<Block>,
+    /// Loops that lanes leave in different iterations.
+    pub(crate) loops: BTreeSet<Loop>,
+    /// Blocks that only a part of the lanes may run.
+    pub(crate) partial: BitSet<Block>,
+}
+
+/// The paths of lanes through a reducible graph.
+pub(crate) struct Paths<'a> {
+    cfg: &'a Cfg,
+    loops: &'a Loops,
+    order: Vec<Block>,
+    place: SecondaryMap<Block, u32>,
+    /// Blocks at whose end lanes may end.
+    ending: BitSet<Block>,
+}
+
+impl<'a> Paths<'a> {
+    pub(crate) fn new(function: &Function, cfg: &'a Cfg, loops: &'a Loops) -> Self {
+        let ends = |block: &Block| {
+            let last = function.blocks[*block].insts.last().map(|inst| &function.insts[*inst]);
+            let branches = matches!(last.and_then(|last| last.opcode()), Some(Opcode::Bra | Opcode::BrxIdx));
+            cfg.successors(*block).is_empty() || last.is_some_and(|last| last.is_control()) && !branches
+        };
+        let ending = cfg.order().iter().copied().filter(ends).collect();
+        Paths::with_ends(cfg, loops, ending)
+    }
+
+    fn with_ends(cfg: &'a Cfg, loops: &'a Loops, ending: BitSet<Block>) -> Self {
+        let order = loops.contiguous_order(cfg);
+        let mut place = SecondaryMap::new();
+        for (index, block) in order.iter().enumerate() {
+            place[*block] = index as u32;
+        }
+        Paths { cfg, loops, order, place, ending }
+    }
+
+    /// All blocks that control can reach from a block, itself only if it can come back.
+    pub(crate) fn reachable(&self, from: Block) -> BitSet<Block> {
+        let mut found = BitSet::new();
+        let mut work = vec![from];
+        while let Some(block) = work.pop() {
+            work.extend(self.cfg.successors(block).iter().copied().filter(|target| found.insert(*target)));
+        }
+        found
+    }
+
+    /// What becomes of lanes that take different edges out of a block.
+    pub(crate) fn apart(&self, from: Block) -> Apart {
+        let mut walk = Walk {
+            paths: self,
+            from,
+            found: Apart::default(),
+            label: SecondaryMap::new(),
+            waiting: BTreeSet::new(),
+            back: BTreeMap::new(),
+        };
+        for (index, target) in self.cfg.successors(from).iter().enumerate() {
+            walk.arrive(from, *target, (self.order.len() + index) as u32);
+        }
+        let mut level = self.loops.innermost(from);
+        let mut lost = false;
+        loop {
+            while let Some(id) = level.filter(|id| walk.has_left(*id)) {
+                if let Some(label) = walk.back.remove(&id) {
+                    if walk.waiting.is_empty() && walk.back.is_empty() && !lost {
+                        return walk.found;
+                    }
+                    if walk.others(label) {
+                        walk.found.loops.insert(id);
+                    }
+                    walk.found.partial.extend(self.loops[id].blocks.iter().copied());
+                    for (inside, outside) in &self.loops[id].exits {
+                        walk.arrive(*inside, *outside, label);
+                    }
+                }
+                level = self.loops[id].parent;
+            }
+            let Some(place) = walk.waiting.pop_first() else { return walk.found };
+            if walk.waiting.is_empty() && walk.back.is_empty() && !lost {
+                return walk.found;
+            }
+            let block = self.order[place as usize];
+            walk.found.partial.insert(block);
+            lost |= self.ending.contains(block);
+            if let Some(label) = walk.label[block] {
+                self.cfg.successors(block).iter().for_each(|target| walk.arrive(block, *target, label));
+            }
+        }
+    }
+}
+
+struct Walk<'a> {
+    paths: &'a Paths<'a>,
+    from: Block,
+    found: Apart,
+    label: SecondaryMap<Block, Option<u32>>,
+    /// Places of blocks that have a label and did not pass it on.
+    waiting: BTreeSet<u32>,
+    /// Labels that came back to the header of a loop around the branch.
+    back: BTreeMap<Loop, u32>,
+}
+
+impl Walk<'_> {
+    fn arrive(&mut self, from: Block, target: Block, label: u32) {
+        let loops = self.paths.loops;
+        let own = self.paths.place[target];
+        match loops.headed_by(target).filter(|id| loops.contains(*id, from)) {
+            Some(id) if loops.contains(id, self.from) => {
+                let held = self.back.entry(id).or_insert(label);
+                if *held != label {
+                    *held = own;
+                    self.found.joins.insert(target);
+                }
+            }
+            // An inner loop: its header has passed this label on already.
+            Some(_) => {}
+            None => {
+                let held = self.label[target].get_or_insert(label);
+                if *held != label {
+                    *held = own;
+                    self.found.joins.insert(target);
+                }
+                self.waiting.insert(own);
+            }
+        }
+    }
+
+    /// Whether no block of a loop waits.
+    fn has_left(&self, id: Loop) -> bool {
+        let loops = self.paths.loops;
+        let start = self.paths.place[loops[id].header];
+        let end = start + loops[id].blocks.len() as u32;
+        self.waiting.range(start..end).next().is_none()
+    }
+
+    /// Whether a label other than this one is on its way.
+    fn others(&self, label: u32) -> bool {
+        let waiting = self.waiting.iter().map(|place| self.label[self.paths.order[*place as usize]]);
+        waiting.flatten().chain(self.back.values().copied()).any(|other| other != label)
+    }
+}

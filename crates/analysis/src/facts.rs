@@ -1,0 +1,131 @@
+//! What is known of a launch when a function is analysed.
+
+use broadloom_ptx::{Function, Param, Special, Var};
+use std::collections::BTreeMap;
+
+/// Lanes of a warp.
+pub const WARP: u32 = 32;
+
+/// What is known of the launches that a function is analysed for. Everything that an analysis says from them holds for every
+/// launch of which they are true.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Threads per block.
+    pub block: [u32; 3],
+    /// Blocks of the grid, when they are known.
+    pub grid: Option<[u32; 3]>,
+    /// How many threads run together: 32, or 1 for one thread at a time.
+    pub lanes: u32,
+    /// The parameters that are known.
+    pub params: KnownParams,
+}
+
+impl Facts {
+    /// Whole warps of blocks of a shape, nothing else known.
+    pub fn new(block: [u32; 3]) -> Facts {
+        Facts { block, grid: None, lanes: WARP, params: KnownParams::default() }
+    }
+
+    /// The same with a known grid.
+    pub fn with_grid(self, grid: [u32; 3]) -> Facts {
+        Facts { grid: Some(grid), ..self }
+    }
+
+    /// The same with known parameters.
+    pub fn with_params(self, params: KnownParams) -> Facts {
+        Facts { params, ..self }
+    }
+
+    /// Threads of a block.
+    pub fn threads(&self) -> u64 {
+        self.block.iter().map(|count| u64::from(*count)).product()
+    }
+
+    /// The smallest and the largest value of a special register without a sign, for a grid; `None` when nothing is
+    /// known.
+    pub(crate) fn special(&self, special: Special, grid: Option<[u32; 3]>) -> Option<(u64, u64)> {
+        // Manual, "Special Registers": grids have up to 2^31 - 1 blocks in x, 65535 in y and z.
+        const LARGEST: [u64; 3] = [0x7fff_ffff, 0xffff, 0xffff];
+        let tid = |axis: usize| (0, u64::from(self.block[axis]).saturating_sub(1));
+        let ntid = |axis: usize| (u64::from(self.block[axis]), u64::from(self.block[axis]));
+        let blocks = |axis: usize| grid.map(|grid| u64::from(grid[axis]));
+        let ctaid = |axis: usize| (0, blocks(axis).unwrap_or(LARGEST[axis]).saturating_sub(1));
+        let nctaid = |axis: usize| (blocks(axis).unwrap_or(1), blocks(axis).unwrap_or(LARGEST[axis]));
+        Some(match special {
+            Special::TidX => tid(0),
+            Special::TidY => tid(1),
+            Special::TidZ => tid(2),
+            Special::NtidX => ntid(0),
+            Special::NtidY => ntid(1),
+            Special::NtidZ => ntid(2),
+            Special::CtaidX => ctaid(0),
+            Special::CtaidY => ctaid(1),
+            Special::CtaidZ => ctaid(2),
+            Special::NctaidX => nctaid(0),
+            Special::NctaidY => nctaid(1),
+            Special::NctaidZ => nctaid(2),
+            Special::Laneid => (0, u64::from(WARP) - 1),
+            _ => return None,
+        })
+    }
+}
+
+/// Bytes of a kernel's parameter block that are known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KnownParams {
+    /// Runs of known bytes by their offset; they do not overlap.
+    runs: BTreeMap<u64, Vec<u8>>,
+}
+
+impl KnownParams {
+    /// The whole block.
+    pub fn block(bytes: &[u8]) -> KnownParams {
+        KnownParams { runs: BTreeMap::from([(0, bytes.to_vec())]) }
+    }
+
+    /// Adds the known bits of a scalar: so many bytes at an offset of the block.
+    pub fn set(&mut self, offset: u64, bits: u64, bytes: usize) {
+        self.runs.insert(offset, bits.to_le_bytes()[..bytes.min(8)].to_vec());
+    }
+
+    /// The bits of so many bytes at an offset, when all of them are known.
+    pub fn get(&self, offset: u64, bytes: usize) -> Option<u64> {
+        let (start, run) = self.runs.range(..=offset).next_back()?;
+        let first = usize::try_from(offset - start).ok()?;
+        let known = run.get(first..first.checked_add(bytes)?)?;
+        let mut bits = [0; 8];
+        bits.get_mut(..bytes)?.copy_from_slice(known);
+        Some(u64::from_le_bytes(bits))
+    }
+}
+
+/// The place of each parameter of a kernel in its parameter block: one behind the other, each at its alignment.
+pub fn param_offsets(function: &Function) -> BTreeMap<Var, u64> {
+    let mut end = 0u64;
+    let mut offsets = BTreeMap::new();
+    for param in &function.params {
+        let Param::Memory(var) = param else { continue };
+        let variable = &function.variables[*var];
+        let offset = end.next_multiple_of(variable.alignment().max(1));
+        end = offset + variable.bytes().unwrap_or(0);
+        offsets.insert(*var, offset);
+    }
+    offsets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_bytes_are_found_again() {
+        let mut params = KnownParams::default();
+        params.set(8, 0x1122_3344, 4);
+        assert_eq!(params.get(8, 4), Some(0x1122_3344));
+        assert_eq!(params.get(9, 2), Some(0x2233));
+        assert_eq!(params.get(8, 8), None);
+        assert_eq!(params.get(0, 4), None);
+        assert_eq!(params.get(12, 1), None);
+        assert_eq!(KnownParams::block(&[1, 2, 3]).get(1, 2), Some(0x302));
+    }
+}

@@ -1,0 +1,52 @@
+//! What was assumed about lanes that do not wrap, to be proved for each launch.
+
+use crate::range::limits;
+use crate::ranges::Ranges;
+use broadloom_ptx::{Block, Inst, Reg};
+
+/// That the lanes of a register, which differ by known amounts, stay as far apart when it is read as a wider integer: that none of
+/// them wraps around while another does not.
+///
+/// Lanes hold `first + offset`, offsets between [`least`](Self::least) and [`most`](Self::most). The first value of a group must be
+/// what it was read as, too, even where its lane is not active: whoever computes with first values and offsets reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Obligation {
+    /// The instruction that reads the register as a wider integer.
+    pub inst: Inst,
+    /// Its block.
+    pub block: Block,
+    /// The register.
+    pub reg: Reg,
+    /// Whether it is read with a sign.
+    pub signed: bool,
+    /// The smallest difference between a lane and the first of its group, at most 0.
+    pub least: i64,
+    /// The largest one, at least 0.
+    pub most: i64,
+    /// Whether all lanes that the block has run the instruction that gives the register its value.
+    pub whole_at_definition: bool,
+    /// Whether all of them run the instruction that reads it.
+    pub whole_here: bool,
+}
+
+impl Obligation {
+    /// Whether it holds in some launches.
+    pub fn holds(&self, ranges: &Ranges<'_>) -> bool {
+        let anywhere = ranges.range(self.reg);
+        let here = ranges.range_in(self.reg, self.block);
+        let (least, most) = (i128::from(self.least), i128::from(self.most));
+        let bits = anywhere.bits();
+        // Two lanes that wrap apart would be further apart than the range is wide; the first lane is one of them.
+        let narrow = |bounds: (i128, i128)| bounds.1 - bounds.0 < (1i128 << bits) - (most - least);
+        if self.whole_at_definition && narrow(anywhere.bounds(self.signed)) {
+            return true;
+        }
+        let bounds = here.bounds(self.signed);
+        if self.whole_here && narrow(bounds) {
+            return true;
+        }
+        // The first lane need not be active: wherever an active one is, the first must fit the width.
+        let (smallest, largest) = limits(bits, self.signed);
+        bounds.0 - most >= smallest && bounds.1 - least <= largest
+    }
+}

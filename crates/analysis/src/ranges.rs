@@ -1,0 +1,456 @@
+//! Between which bounds the integers of a function are, in any thread of a launch.
+//!
+//! What a launch is known to be ([`Facts`]) bounds special registers and parameters; instructions carry that on
+//! ([`crate::range`]); branches narrow it in the blocks that they guard; loops are bounded by their counters, or else widened until
+//! nothing changes and narrowed again. A result of a guarded instruction has the bounds of the instruction, whatever the guard:
+//! where the guard does not hold it is unspecified, and whoever computes it for such a lane as well finds it within them too.
+//!
+//! A [`RangePlan`] holds what depends on the function alone. It is made once, and asked for the ranges of one launch after the
+//! other: that takes microseconds.
+
+use crate::arithmetic::{Exact, exact, resized, result};
+use crate::cfg::Cfg;
+use crate::conditions::{Conditions, Test};
+use crate::dominators::Dominators;
+use crate::facts::Facts;
+use crate::inductions::{Finder, Inductions};
+use crate::integer::{Arg, Op, Reader, Step};
+use crate::loops::Loops;
+use crate::obligations::Obligation;
+use crate::range::Range;
+use broadloom_ptx::{Block, BodyForm, Function, Inst, Param, Reg};
+use cranelift_entity::{EntityRef, SecondaryMap};
+
+/// Rounds without widening.
+const PATIENCE: usize = 2;
+/// Rounds after which nothing is said of anything that a parameter of a block decides.
+const ROUNDS: usize = 64;
+/// Rounds of narrowing.
+const NARROWING: usize = 2;
+
+/// What the ranges of a function are computed from, made ready.
+#[derive(Clone, Debug)]
+pub struct RangePlan {
+    /// Of each register; 0 for those that are no integers of up to 64 bits.
+    bits: Vec<u32>,
+    /// Registers whose instruction says nothing.
+    unknown: Vec<bool>,
+    /// Each behind the block that immediately dominates it.
+    blocks: Vec<Place>,
+    place: SecondaryMap<Block, Option<u32>>,
+    home: SecondaryMap<Reg, Option<Block>>,
+    moves: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Place {
+    /// The place of the block that immediately dominates it.
+    parent: Option<usize>,
+    depth: usize,
+    /// What holds at its head.
+    tests: Vec<Test>,
+    params: Vec<Merged>,
+    /// Whether control comes from a place that is not before this one.
+    is_entered_again: bool,
+    inductions: Option<Inductions>,
+    steps: Vec<Step>,
+    edges: Vec<Leaving>,
+}
+
+/// A parameter of a block and the moves that give it its value.
+#[derive(Clone, Debug)]
+struct Merged {
+    reg: Reg,
+    /// Those from outside the loop, when the block is its header; else all.
+    first: Vec<usize>,
+    again: Vec<usize>,
+}
+
+#[derive(Clone, Debug)]
+struct Leaving {
+    tests: Vec<Test>,
+    /// Numbers of moves, and what they move.
+    moves: Vec<(usize, Reg)>,
+}
+
+impl RangePlan {
+    /// The plan of a function in SSA form. Of a function in the form of registers, whose registers change, nothing is said.
+    pub fn new(function: &Function, cfg: &Cfg, dominators: &Dominators, loops: &Loops) -> RangePlan {
+        let bits: Vec<u32> = function.regs.values().map(|reg| if reg.ty.bits() <= 64 { reg.ty.bits() } else { 0 }).collect();
+        let mut plan = RangePlan {
+            unknown: bits.iter().map(|_| true).collect(),
+            bits,
+            blocks: vec![],
+            place: SecondaryMap::new(),
+            home: SecondaryMap::new(),
+            moves: 0,
+        };
+        if function.form == BodyForm::Registers {
+            return plan;
+        }
+        plan.find_homes(function, cfg);
+        let reader = Reader::new(function);
+        let conditions = Conditions::new(function, &reader);
+        let home = plan.home.clone();
+        let finder = Finder { function, cfg, dominators, loops, reader: &reader, conditions: &conditions, home: &home };
+        for block in dominators.preorder() {
+            plan.place[block] = Some(plan.blocks.len() as u32);
+            plan.add_block(block, &finder);
+        }
+        plan.connect(&finder);
+        for param in function.params.iter().chain(&function.results) {
+            match param {
+                Param::Reg(reg) => plan.unknown[reg.index()] = true,
+                Param::Memory(_) => {}
+            }
+        }
+        plan
+    }
+
+    /// The ranges of all registers in launches of which the facts are true.
+    pub fn ranges<'a>(&'a self, facts: &'a Facts) -> Ranges<'a> {
+        Ranges::new(self, facts, false)
+    }
+
+    /// The ranges in a small launch: what is not known is taken to be harmless. What does not hold even then is not worth assuming.
+    pub(crate) fn modest_ranges<'a>(&'a self, facts: &'a Facts) -> Ranges<'a> {
+        Ranges::new(self, facts, true)
+    }
+
+    /// The block in which a register gets its value.
+    pub(crate) fn home(&self, reg: Reg) -> Option<Block> {
+        self.home[reg]
+    }
+
+    fn find_homes(&mut self, function: &Function, cfg: &Cfg) {
+        for block in cfg.order() {
+            let data = &function.blocks[*block];
+            let written = data.insts.iter().flat_map(|inst| function.insts[*inst].writes());
+            for reg in written.chain(data.params.iter().copied()) {
+                self.home[reg] = Some(*block);
+            }
+        }
+    }
+
+    fn add_block(&mut self, block: Block, finder: &Finder<'_>) {
+        let data = &finder.function.blocks[block];
+        let mut steps = vec![];
+        for inst in &data.insts {
+            let step = finder.reader.step(*inst);
+            let says_nothing = matches!(step.op, Op::Other | Op::Compare(_));
+            match step.result.filter(|reg| !says_nothing && self.bits[reg.index()] > 0) {
+                Some(reg) if finder.function.insts[*inst].writes() == [reg] => {
+                    self.unknown[reg.index()] = false;
+                    steps.push(step);
+                }
+                _ => {}
+            }
+        }
+        let mut edges = vec![];
+        for (index, edge) in data.edges.iter().enumerate() {
+            let tests = finder.conditions.on_edge(block, index);
+            let moves = edge.args.iter().map(|arg| {
+                self.moves += 1;
+                (self.moves - 1, *arg)
+            });
+            edges.push(Leaving { tests, moves: moves.collect() });
+        }
+        let parent = finder.dominators.immediate(block).and_then(|parent| self.place[parent]).map(|parent| parent as usize);
+        let depth = parent.map_or(0, |parent| self.blocks[parent].depth + 1);
+        for param in &data.params {
+            self.unknown[param.index()] = self.bits[param.index()] == 0;
+        }
+        let inductions = finder.loops.headed_by(block).and_then(|id| finder.inductions(id));
+        let params = data.params.iter().map(|reg| Merged { reg: *reg, first: vec![], again: vec![] }).collect();
+        self.blocks.push(Place { parent, depth, tests: vec![], params, is_entered_again: false, inductions, steps, edges });
+    }
+
+    /// Lets each block know how control comes to it.
+    fn connect(&mut self, finder: &Finder<'_>) {
+        for from in finder.cfg.order() {
+            let Some(source) = self.place[*from].map(|place| place as usize) else { continue };
+            for (index, target) in finder.cfg.successors(*from).iter().enumerate() {
+                let Some(place) = self.place[*target].map(|place| place as usize) else { continue };
+                let leaving = self.blocks[source].edges[index].clone();
+                let inside = finder.loops.headed_by(*target).is_some_and(|id| finder.loops.contains(id, *from));
+                let entered = &mut self.blocks[place];
+                entered.is_entered_again |= source >= place;
+                for (param, (number, _)) in entered.params.iter_mut().zip(&leaving.moves) {
+                    if inside { param.again.push(*number) } else { param.first.push(*number) }
+                }
+                if finder.cfg.predecessors(*target).len() == 1 && *target != finder.cfg.entry() {
+                    entered.tests = leaving.tests;
+                }
+            }
+        }
+    }
+}
+
+/// The ranges of a function's registers in some launches.
+#[derive(Clone, Debug)]
+pub struct Ranges<'a> {
+    plan: &'a RangePlan,
+    facts: &'a Facts,
+    modest: bool,
+    ranges: Vec<Range>,
+}
+
+impl<'a> Ranges<'a> {
+    fn new(plan: &'a RangePlan, facts: &'a Facts, modest: bool) -> Ranges<'a> {
+        let start = |(index, bits): (usize, &u32)| match plan.unknown[index] {
+            true => Range::full((*bits).max(1)),
+            false => Range::empty((*bits).max(1)),
+        };
+        let ranges: Vec<Range> = plan.bits.iter().enumerate().map(start).collect();
+        let mut found = Ranges { plan, facts, modest, ranges };
+        found.ranges = Solver::new(&found).solve();
+        found
+    }
+
+    /// The integers that a register can hold, wherever it is read. Registers that control never reaches hold anything.
+    pub fn range(&self, reg: Reg) -> Range {
+        let range = self.ranges[reg.index()];
+        if range.is_empty() { Range::full(range.bits()) } else { range }
+    }
+
+    /// The integers that a register can hold where it is read in a block: branches on the way there narrow them.
+    pub fn range_in(&self, reg: Reg, block: Block) -> Range {
+        let mut range = self.range(reg);
+        let mut place = self.plan.place[block].map(|place| place as usize);
+        while let Some(at) = place {
+            for test in &self.plan.blocks[at].tests {
+                range = self.narrowed(reg, range, test);
+            }
+            place = self.plan.blocks[at].parent;
+        }
+        range
+    }
+
+    fn narrowed(&self, reg: Reg, range: Range, test: &Test) -> Range {
+        if range.bits() != test.bits {
+            return range;
+        }
+        let read = |arg: Arg| self.read(arg, test.bits, |reg| self.range(reg));
+        let mut narrow = range;
+        if test.a == Arg::Reg(reg) {
+            narrow = narrow.related(test.relation, test.signed, &read(test.b));
+        }
+        if test.b == Arg::Reg(reg) {
+            narrow = narrow.related(test.relation.swapped(), test.signed, &read(test.a));
+        }
+        if narrow.is_empty() { range } else { narrow }
+    }
+
+    /// Whether an addition, subtraction, multiplication or shift to the left never overflows; of other instructions nothing is said.
+    pub fn exact(&self, function: &Function, block: Block, inst: Inst) -> Exact {
+        if function.form == BodyForm::Registers {
+            return Exact::default();
+        }
+        let step = Reader::new(function).step(inst);
+        let args = arguments(&step, |arg, bits| self.read(arg, bits, |reg| self.range_in(reg, block)));
+        exact(&step, &args)
+    }
+
+    /// Whether what was assumed holds in these launches.
+    pub fn proves(&self, obligations: &[Obligation]) -> bool {
+        obligations.iter().all(|obligation| obligation.holds(self))
+    }
+
+    fn read(&self, arg: Arg, bits: u32, register: impl FnOnce(Reg) -> Range) -> Range {
+        match arg {
+            Arg::Reg(reg) => resized(&register(reg), bits, false),
+            Arg::Const(value) => Range::constant(bits, value),
+            Arg::Special(special) => match self.special(special) {
+                Some((low, high)) => Range::between(bits, low, high).intersection(&Range::full(bits)),
+                None => Range::full(bits),
+            },
+            Arg::Other => Range::full(bits),
+        }
+    }
+
+    fn special(&self, special: broadloom_ptx::Special) -> Option<(u64, u64)> {
+        self.facts.special(special, self.facts.grid.or(self.modest.then_some([4; 3])))
+    }
+
+    /// What stands in the parameter block.
+    fn parameter(&self, step: &Step, offset: u64) -> Range {
+        let bits = step.ty.bits();
+        match self.facts.params.get(offset, step.ty.bytes() as usize) {
+            Some(value) => Range::constant(bits, value),
+            None if self.modest => Range::between(bits, 1, 16),
+            None => Range::full(bits),
+        }
+    }
+}
+
+/// The ranges of a step's operands, as wide as it asks.
+fn arguments(step: &Step, read: impl Fn(Arg, u32) -> Range) -> [Range; 3] {
+    let bits = step.ty.bits();
+    let widths = match step.op {
+        Op::Shl | Op::Shr | Op::BitField => [bits, 32, 32],
+        Op::MadWide => [bits, bits, 2 * bits],
+        Op::Convert(from) => [from.bits(); 3],
+        _ => [bits; 3],
+    };
+    [0, 1, 2].map(|index| read(step.args[index], widths[index]))
+}
+
+/// How parameters of blocks take new values.
+#[derive(Clone, Copy, PartialEq)]
+enum Mode {
+    Grow,
+    Widen,
+    Narrow,
+}
+
+struct Solver<'a, 'b> {
+    asked: &'b Ranges<'a>,
+    /// Where registers are written.
+    ranges: Vec<Range>,
+    /// Where the walk is now: narrowed by what holds there.
+    current: Vec<Range>,
+    undo: Vec<(usize, Reg, Range)>,
+    moved: Vec<Range>,
+    changed: bool,
+}
+
+impl<'a, 'b> Solver<'a, 'b> {
+    fn new(asked: &'b Ranges<'a>) -> Self {
+        let ranges = asked.ranges.clone();
+        let moved = vec![Range::empty(1); asked.plan.moves];
+        Solver { asked, current: ranges.clone(), ranges, undo: vec![], moved, changed: true }
+    }
+
+    fn solve(mut self) -> Vec<Range> {
+        let mut rounds = 0;
+        while std::mem::replace(&mut self.changed, false) {
+            rounds += 1;
+            if rounds > ROUNDS {
+                return self.ranges.iter().map(|range| Range::full(range.bits())).collect();
+            }
+            self.round(if rounds <= PATIENCE { Mode::Grow } else { Mode::Widen });
+        }
+        if rounds > 1 {
+            (0..NARROWING).for_each(|_| self.round(Mode::Narrow));
+        }
+        self.ranges
+    }
+
+    fn round(&mut self, mode: Mode) {
+        for place in &self.asked.plan.blocks {
+            self.leave(place.depth);
+            for test in &place.tests {
+                self.hold(place.depth, test);
+            }
+            self.merge(place, mode);
+            for step in &place.steps {
+                self.step(step);
+            }
+            for edge in &place.edges {
+                for test in &edge.tests {
+                    self.hold(usize::MAX, test);
+                }
+                for (number, arg) in &edge.moves {
+                    self.moved[*number] = self.current[arg.index()];
+                }
+                self.leave(usize::MAX);
+            }
+        }
+        self.leave(0);
+    }
+
+    /// Forgets what holds at a depth of the dominator tree and below.
+    fn leave(&mut self, depth: usize) {
+        while let Some((_, reg, range)) = self.undo.pop_if(|(held, ..)| *held >= depth) {
+            self.current[reg.index()] = range;
+        }
+    }
+
+    fn hold(&mut self, depth: usize, test: &Test) {
+        let [a, b] = [test.a, test.b].map(|arg| self.asked.read(arg, test.bits, |reg| self.current[reg.index()]));
+        for (arg, narrow) in
+            [(test.a, a.related(test.relation, test.signed, &b)), (test.b, b.related(test.relation.swapped(), test.signed, &a))]
+        {
+            if let Arg::Reg(reg) = arg {
+                let old = self.current[reg.index()];
+                if old.bits() == test.bits && !narrow.is_empty() && narrow != old {
+                    self.undo.push((depth, reg, old));
+                    self.current[reg.index()] = narrow;
+                }
+            }
+        }
+    }
+
+    fn merge(&mut self, place: &Place, mode: Mode) {
+        let mut reach: Vec<Option<Range>> = vec![None; place.params.len()];
+        if let Some(inductions) = &place.inductions {
+            let start = |param: usize| {
+                let merged = &place.params[param];
+                union(merged.first.iter().map(|number| &self.moved[*number]), self.ranges[merged.reg.index()].bits())
+            };
+            let starts: Vec<Range> = inductions.all.iter().map(|induction| start(induction.param)).collect();
+            let read = |arg: Arg, bits: u32| self.asked.read(arg, bits, |reg| self.current[reg.index()]);
+            for (induction, reached) in inductions.all.iter().zip(inductions.reach(&starts, read)) {
+                reach[induction.param] = reached;
+            }
+        }
+        for (merged, reach) in place.params.iter().zip(reach) {
+            let index = merged.reg.index();
+            if self.asked.plan.unknown[index] {
+                continue;
+            }
+            let old = self.ranges[index];
+            let all = merged.first.iter().chain(&merged.again).map(|number| &self.moved[*number]);
+            let next = match (reach, mode) {
+                (Some(reach), Mode::Grow | Mode::Widen) => old.union(&reach),
+                (None, Mode::Grow) => old.union(&union(all, old.bits())),
+                (None, Mode::Widen) if place.is_entered_again => old.widened(&union(all, old.bits())),
+                (None, Mode::Widen) => old.union(&union(all, old.bits())),
+                (reach, Mode::Narrow) => {
+                    let mut next = union(all, old.bits()).intersection(&old);
+                    if let Some(reach) = reach {
+                        next = next.intersection(&reach);
+                    }
+                    if next.is_empty() { old } else { next }
+                }
+            };
+            self.changed |= next != old;
+            self.ranges[index] = next;
+            self.current[index] = next;
+        }
+    }
+
+    fn step(&mut self, step: &Step) {
+        let Some(reg) = step.result.filter(|reg| !self.asked.plan.unknown[reg.index()]) else { return };
+        let bits = self.ranges[reg.index()].bits();
+        let value = match step.op {
+            Op::Param(offset) => resized(&self.asked.parameter(step, offset), bits, step.ty.is_signed()),
+            Op::Load => resized(&Range::full(step.ty.bits()), bits, step.ty.is_signed()),
+            _ => {
+                let args = arguments(step, |arg, bits| self.asked.read(arg, bits, |reg| self.current[reg.index()]));
+                let needed = step.args.iter().zip(&args).take(operands(step.op));
+                if needed.into_iter().any(|(_, range)| range.is_empty()) {
+                    return;
+                }
+                result(step, &args, bits)
+            }
+        };
+        self.ranges[reg.index()] = value;
+        self.current[reg.index()] = value;
+    }
+}
+
+/// How many operands an operation has that are integers.
+fn operands(op: Op) -> usize {
+    match op {
+        Op::Copy | Op::Neg | Op::Not | Op::Abs | Op::Convert(_) | Op::Count => 1,
+        Op::Add | Op::Sub | Op::Mul | Op::MulWide | Op::Min | Op::Max | Op::Div | Op::Rem => 2,
+        Op::Shl | Op::Shr | Op::And | Op::Or | Op::Xor | Op::Select | Op::Compare(_) => 2,
+        Op::Mad | Op::MadWide | Op::BitField => 3,
+        Op::Param(_) | Op::Load | Op::Other => 0,
+    }
+}
+
+fn union<'r>(ranges: impl Iterator<Item = &'r Range>, bits: u32) -> Range {
+    ranges.fold(Range::empty(bits), |all, range| all.union(range))
+}
