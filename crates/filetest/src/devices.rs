@@ -1,5 +1,6 @@
 //! The devices that launches run on: the one place that lists them.
 
+use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_device::Device;
 use broadloom_interp::{Interp, Options};
 use std::fmt;
@@ -21,7 +22,13 @@ impl fmt::Debug for DeviceEntry {
 }
 
 /// All devices, the one whose results are written down as expectations first.
-pub const DEVICES: &[DeviceEntry] = &[DeviceEntry { name: "interp", make: make_interp }];
+pub const DEVICES: &[DeviceEntry] = &[
+    DeviceEntry { name: "interp", make: make_interp },
+    DeviceEntry { name: "cpu-avx512", make: |printed| make_cpu("avx512", true, printed) },
+    DeviceEntry { name: "cpu-avx2", make: |printed| make_cpu("avx2", true, printed) },
+    DeviceEntry { name: "cpu-sse4.2", make: |printed| make_cpu("sse4.2", true, printed) },
+    DeviceEntry { name: "cpu-threads", make: |printed| make_cpu("host", false, printed) },
+];
 
 impl DeviceEntry {
     /// A fresh device that prints into the text; or why there is none here.
@@ -55,4 +62,20 @@ fn make_interp(printed: &Printed) -> Result<Device, String> {
     let printed = printed.clone();
     let output = Arc::new(move |bytes: &[u8]| printed.add(bytes));
     Ok(Device::new(Interp::new(Options { output, ..Options::default() })))
+}
+
+/// The CPU with vectors of a kind, or one thread at a time. One worker is enough for tests, which run beside each other.
+fn make_cpu(vectors: &str, vectorise: bool, printed: &Printed) -> Result<Device, String> {
+    let printed = printed.clone();
+    let output = Arc::new(move |bytes: &[u8]| printed.add(bytes));
+    let options = broadloom_cpu::Options {
+        threads: 1,
+        memory_bytes: 8 << 30,
+        cache: CacheFolder::Nowhere,
+        output,
+        ..broadloom_cpu::Options::default()
+    };
+    let mut options = options.vectors(vectors).ok_or_else(|| format!("this machine has no {vectors}"))?;
+    options.compile.vectorise = vectorise;
+    Cpu::new(options).map(Device::new).map_err(|error| error.to_string())
 }

@@ -27,6 +27,7 @@ mod devices;
 mod discover;
 mod expand;
 mod file;
+mod latitude;
 mod launches;
 mod tolerance;
 mod trials;

@@ -16,6 +16,8 @@ impl Emitter<'_> {
         let is_float = |ty: Type| matches!(ty, Type::F16 | Type::F32 | Type::F64);
         let is_int = |ty: Type| ty.is_integer() && ty.bits() >= 8;
         let source = match from == Type::F32 && op.has(Modifier::Ftz) {
+            // Flushing loses the payload of a NaN.
+            true if op.ty == Type::F64 => self.canonical(self.flushed(inputs[0])),
             true => self.flushed(inputs[0]),
             false => inputs[0],
         };

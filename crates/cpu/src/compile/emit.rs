@@ -14,6 +14,7 @@ use super::special::Specials;
 use crate::abi::{self, Kind};
 use crate::code::{Accesses, Rare, Site};
 use broadloom_analysis::{Cfg, Dominators, Loops};
+use broadloom_eval::Operation;
 use broadloom_ptx::{Block, Func, Function, Inst, InstData, Module, Opcode, Operand, Reg, Type};
 use cranelift_entity::SecondaryMap;
 use std::collections::{BTreeMap, HashSet};
@@ -214,6 +215,7 @@ fn find_noisy(function: &Function) -> SecondaryMap<Reg, bool> {
                 let data = &function.insts[*inst];
                 let makes = match data.opcode() {
                     Some(Opcode::Mov | Opcode::Selp | Opcode::Slct) => data.reads().iter().any(|reg| noisy[*reg]),
+                    Some(Opcode::Cvt) if super::float::is_copy(data) => data.reads().iter().any(|reg| noisy[*reg]),
                     _ => super::float::may_be_noisy(data),
                 };
                 if makes {
@@ -465,10 +467,7 @@ impl<'e> Emitter<'e> {
 
     fn instruction(&mut self, inst: &InstData) -> Emitted<()> {
         let opcode = inst.opcode().ok_or_else(|| Untranslated("an opaque instruction".into()))?;
-        let effects = inst.effects();
-        // Moves are about operands, the others about where memory is.
-        let machine = matches!(opcode, Opcode::Mov | Opcode::Cvta | Opcode::CvtaTo | Opcode::Isspacep);
-        if effects.is_pure() && !machine {
+        if Operation::of(inst).is_some_and(|operation| operation.function().is_some()) {
             return self.pure(inst);
         }
         self.machine(opcode, inst)
@@ -484,7 +483,10 @@ impl<'e> Emitter<'e> {
         let written: Vec<(Operand, Type)> = self.written(inst);
         let inputs = self.inputs(inst, scalar)?;
         match self.lower_pure(inst, &inputs)? {
-            Some(values) => {
+            Some(mut values) => {
+                if super::float::may_flush_late(inst) {
+                    values = self.flush_before_rounding(inst, &written, values, scalar)?;
+                }
                 for ((operand, ty), value) in written.iter().zip(values) {
                     self.assign(operand, *ty, value)?;
                 }

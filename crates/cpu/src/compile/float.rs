@@ -3,17 +3,34 @@
 //! Rounding to nearest is what hosts do; all other roundings are evaluated lane by lane. Nothing is reassociated or contracted.
 //! Halves are computed in `f32`, or `fma` in `f64`, which are so much wider that rounding twice rounds as once.
 
-use super::emit::Emitter;
+use super::emit::{Emitted, Emitter};
 use super::llvm::{IntPred, RealPred, Val};
 use super::pure::Lowered;
 use broadloom_eval::Operation;
-use broadloom_ptx::{InstData, Modifier, Opcode, Type};
+use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Type};
 
 /// Whether an instruction may give a NaN of `f32` that is not the canonical one.
 pub(crate) fn may_be_noisy(inst: &InstData) -> bool {
     inst.types().next() == Some(Type::F32)
         && inst.effects().is_pure()
-        && !matches!(inst.opcode(), Some(Opcode::Mov | Opcode::Setp | Opcode::Set | Opcode::Copysign | Opcode::Testp))
+        && match inst.opcode() {
+            Some(Opcode::Mov | Opcode::Setp | Opcode::Set | Opcode::Copysign | Opcode::Testp) => false,
+            // From `f64` and `bf16`, NaNs keep what of their payload fits.
+            Some(Opcode::Cvt) => !matches!(inst.types().nth(1), Some(Type::F64 | Type::Bf16)) && !is_copy(inst),
+            Some(_) => true,
+            None => false,
+        }
+}
+
+/// Whether an instruction flushes results that the host may round up to the least normal number first.
+pub(crate) fn may_flush_late(inst: &InstData) -> bool {
+    let rounds = matches!(inst.opcode(), Some(Opcode::Mul | Opcode::Fma | Opcode::Mad | Opcode::Div | Opcode::Rcp));
+    rounds && inst.has(Modifier::Ftz) && inst.types().next() == Some(Type::F32)
+}
+
+/// Whether a conversion has no effect.
+pub(crate) fn is_copy(inst: &InstData) -> bool {
+    inst.opcode() == Some(Opcode::Cvt) && inst.modifiers().all(|modifier| modifier == Modifier::F32)
 }
 
 /// Whether an instruction rounds otherwise than to nearest.
@@ -57,17 +74,58 @@ impl Emitter<'_> {
     }
 
     pub(crate) fn float_arith(&self, op: &Operation, inputs: &[Val]) -> Lowered {
-        if rounds_specially(op) || op.source_ty != op.ty || op.third_ty != op.ty || op.has(Modifier::Relu) {
+        let plain = op.source_ty == op.ty && op.third_ty == op.ty && !op.has(Modifier::Relu) && !op.has(Modifier::Oob);
+        if rounds_specially(op) || !plain {
             return None;
         }
         match op.ty {
             Type::F32 | Type::F64 => {
                 let inputs = self.operands(op, inputs);
-                Some(self.finish(op, self.arith(op.opcode, &inputs)))
+                let value = self.arith(op.opcode, &inputs);
+                let approximate = op.opcode == Opcode::Div && op.has(Modifier::Approx);
+                Some(self.finish(op, if approximate { self.divided_by_little(&inputs, value) } else { value }))
             }
             Type::F16 if !op.has(Modifier::Ftz) && !op.has(Modifier::Sat) => Some(self.half_arith(op.opcode, inputs)),
             _ => None,
         }
+    }
+
+    /// What is below the least normal number before it is rounded is flushed, though rounding would bring it there. The host cannot
+    /// tell, so where the least normal number comes out, the instruction is evaluated once more, exactly.
+    pub(crate) fn flush_before_rounding(
+        &mut self,
+        inst: &InstData,
+        written: &[(Operand, Type)],
+        values: Vec<Val>,
+        scalar: bool,
+    ) -> Emitted<Vec<Val>> {
+        let ir = self.ir;
+        let value = values[0];
+        let ty = ir.type_of(value);
+        let magnitude = ir.intrinsic("llvm.fabs", &[ty], &[value]);
+        let least = ir.fcmp(RealPred::LLVMRealOEQ, magnitude, ir.real(ty, f64::from(f32::MIN_POSITIVE)));
+        let (start, exactly, after) = (ir.here(), ir.block("exactly"), ir.block("on"));
+        ir.branch_if(self.any(least), exactly, after);
+        ir.go_on_in(exactly);
+        let again = self.evaluated(inst, written, scalar)?;
+        let end = ir.here();
+        ir.branch(after);
+        ir.go_on_in(after);
+        let phi = ir.phi(ty);
+        ir.incoming(phi, value, start);
+        ir.incoming(phi, again[0], end);
+        Ok(vec![phi])
+    }
+
+    /// `div.approx` gives zero for divisors above 2^126, whose reciprocals are subnormal.
+    fn divided_by_little(&self, inputs: &[Val], value: Val) -> Val {
+        let ir = self.ir;
+        let ty = ir.type_of(inputs[1]);
+        let magnitude = ir.intrinsic("llvm.fabs", &[ty], &[inputs[1]]);
+        let above = ir.fcmp(RealPred::LLVMRealOGT, magnitude, ir.real(ty, f64::from(1u32 << 31).powi(4) * 4.0));
+        let finite = ir.fcmp(RealPred::LLVMRealOLT, magnitude, ir.real(ty, f64::INFINITY));
+        let zero = ir.intrinsic("llvm.copysign", &[ty], &[ir.real(ty, 0.0), inputs[1]]);
+        ir.select(ir.and(above, finite), ir.fmul(inputs[0], zero), value)
     }
 
     fn arith(&self, opcode: Opcode, inputs: &[Val]) -> Val {

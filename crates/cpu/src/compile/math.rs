@@ -162,7 +162,12 @@ impl Emitter<'_> {
         let far = ir.fcmp(RealPred::LLVMRealOGT, magnitude, ir.real(ty, 1.0e5));
         let bounded = ir.select(far, ir.real(ty, if cosine { 1.0 } else { 0.0 }), value);
         let endless = ir.fcmp(RealPred::LLVMRealUEQ, magnitude, ir.real(ty, f64::INFINITY));
-        ir.select(endless, ir.real(ty, f64::NAN), bounded)
+        let value = ir.select(endless, ir.real(ty, f64::NAN), bounded);
+        if cosine {
+            return value;
+        }
+        let zero = ir.fcmp(RealPred::LLVMRealOEQ, x, ir.real(ty, 0.0));
+        ir.select(zero, x, value)
     }
 
     fn tanh(&self, x: Val) -> Val {
@@ -176,6 +181,7 @@ impl Emitter<'_> {
         let far = ir.fsub(one, ir.fdiv(ir.real(ty, 2.0), ir.fadd(power, one)));
         let far = ir.intrinsic("llvm.copysign", &[ty], &[far, x]);
         let small = ir.fcmp(RealPred::LLVMRealOLT, magnitude, ir.real(ty, 0.625));
-        ir.select(small, near, far)
+        // The sign of zero is lost on the way.
+        ir.intrinsic("llvm.copysign", &[ty], &[ir.select(small, near, far), x])
     }
 }

@@ -430,12 +430,7 @@ impl Emitter<'_> {
 
     /// The values that a store writes, in all lanes.
     fn stored(&self, parts: &Parts) -> Emitted<Vec<Val>> {
-        parts.elements.iter().map(|element| Ok(self.as_register(self.fetch(element, parts.ty, false)?, parts.ty))).collect()
-    }
-
-    /// A value in the type in which a register holds it: halves as bits.
-    fn as_register(&self, value: Val, ty: Type) -> Val {
-        self.ir.bitcast(value, self.register_type(ty))
+        parts.elements.iter().map(|element| self.fetch(element, bits_type(parts.ty), false)).collect()
     }
 
     /// The last active lane wins, as if they had stored one after the other.
@@ -462,13 +457,13 @@ impl Emitter<'_> {
             after
         });
         for (index, element) in parts.elements.iter().enumerate() {
-            let value = self.fetch(element, parts.ty, scalar)?;
+            // As bits, so that NaNs are seen as they are to be.
+            let value = self.fetch(element, bits_type(parts.ty), scalar)?;
             let value = match (ir.lanes(value), last) {
                 (None, _) => value,
                 (Some(lanes), None) => ir.extract_at(value, lanes - 1),
                 (Some(_), Some(last)) => ir.extract(value, last),
             };
-            let value = self.as_register(value, parts.ty);
             ir.store(value, ir.offset_by(pointer, index as u64 * parts.bytes), parts.bytes as u32);
         }
         if let Some(after) = after {

@@ -59,6 +59,11 @@ impl Emitter<'_> {
             Opcode::Bfi => one(self.bfi(&op, inputs)),
             Opcode::Prmt => one(self.prmt(&op, inputs)),
 
+            Opcode::Cvt if op.ty == Type::F64 && op.source_ty == Type::F32 => {
+                // A wider format shows what kind of NaN it is.
+                let seen = inputs.iter().map(|value| self.canonical_if_noisy(inst, *value)).collect::<Vec<_>>();
+                one(self.cvt(&op, &seen))
+            }
             Opcode::Cvt => one(self.cvt(&op, inputs)),
 
             Opcode::Clmad
@@ -101,6 +106,14 @@ impl Emitter<'_> {
 
     /// A rare instruction: its inputs go to the runtime lane by lane, and its results come back.
     pub(crate) fn evaluate(&mut self, inst: &InstData, written: &[(Operand, Type)], scalar: bool) -> Emitted<()> {
+        for ((operand, ty), value) in written.iter().zip(self.evaluated(inst, written, scalar)?) {
+            self.assign(operand, *ty, value)?;
+        }
+        Ok(())
+    }
+
+    /// What the runtime gives for an instruction, one value for each that is written.
+    pub(crate) fn evaluated(&mut self, inst: &InstData, written: &[(Operand, Type)], scalar: bool) -> Emitted<Vec<Val>> {
         let ir = self.ir;
         let (i32, i64) = (ir.int(32), ir.int(64));
         let inputs = self.inputs(inst, scalar)?;
@@ -117,15 +130,15 @@ impl Emitter<'_> {
         // One lane is enough where all are equal.
         let mask = ir.constant(i32, if scalar { 1 } else { 0xffff_ffff });
         self.serve(Service::Evaluate, ir.void(), &[self.warp, ir.constant(i32, number), mask, from, to]);
+        let mut values = vec![];
         for (index, (operand, ty)) in written.iter().enumerate() {
             let place = ir.offset_by(to, index as u64 * 8 * u64::from(lanes));
             let value = if scalar { ir.load(i64, place, 8) } else { ir.load(ir.lanes_of(i64, self.lanes), place, 8) };
             let bits = if *ty == Type::Pred { 1 } else { self.result_bits(operand, *ty) };
             let value = ir.resize(value, ir.int(bits), false);
-            let value = if ir.bits(self.value_type(*ty)) == bits { ir.bitcast(value, self.value_type(*ty)) } else { value };
-            self.assign(operand, *ty, value)?;
+            values.push(if ir.bits(self.value_type(*ty)) == bits { ir.bitcast(value, self.value_type(*ty)) } else { value });
         }
-        Ok(())
+        Ok(values)
     }
 
     /// Bits of a result that the runtime gives: those of the type, or of the whole register when a part of it is written.
@@ -134,6 +147,11 @@ impl Emitter<'_> {
             Operand::Part { reg, .. } => self.function.regs[*reg].ty.bits(),
             _ => ty.bits(),
         }
+    }
+
+    /// The only input of an instruction, made canonical when it may be another NaN.
+    fn canonical_if_noisy(&self, inst: &InstData, value: Val) -> Val {
+        if inst.reads().iter().any(|reg| self.is_noisy(*reg)) { self.canonical(value) } else { value }
     }
 
     /// A function of the runtime.
