@@ -44,6 +44,19 @@ impl Kernel {
         Shapes::new(&self.function, &self.cfg, &self.loops, &self.plan, facts, assume)
     }
 
+    /// The last register that a name of the text became.
+    pub(crate) fn reg(&self, name: &str) -> Reg {
+        let is = |reg: &Reg| self.function.regs[*reg].name.rsplit_once('_').is_some_and(|(stem, _)| stem == name);
+        self.function.regs.keys().rfind(is).unwrap_or_else(|| panic!("{name}"))
+    }
+
+    /// The instruction that a mnemonic begins, and its block.
+    pub(crate) fn inst(&self, mnemonic: &str) -> (Block, Inst) {
+        let all = self.function.layout.iter().flat_map(|b| self.function.blocks[*b].insts.iter().map(move |inst| (*b, *inst)));
+        let mut found = all.filter(|(_, inst)| self.function.insts[*inst].mnemonic_text().starts_with(mnemonic));
+        found.next().unwrap_or_else(|| panic!("{mnemonic}"))
+    }
+
     /// The warps of a block: the traces of their lanes; `None` when they run too long.
     fn warps(&self, launch: &Launch, ctaid: [u32; 3]) -> Option<Vec<Vec<Trace>>> {
         let threads: u32 = launch.block.iter().product();
