@@ -48,6 +48,8 @@ pub struct Warp {
     /// Local memory of the first lane; that of lane `l` is `l` times the kernel's local bytes behind it. Aligned to 64 bytes, its
     /// contents are what the last one left.
     pub local: *mut u8,
+    /// Bytes of the local window, of all lanes together; on the slow path that is the thread's stack.
+    pub local_bytes: u64,
     /// Addresses of the module's variables that the kernel names, in the kernel's order.
     pub variables: *const u64,
     /// What the runtime knows of this warp; generated code passes it on.
@@ -84,6 +86,7 @@ pub mod offset {
         PARAMS params;
         SHARED shared;
         LOCAL local;
+        LOCAL_BYTES local_bytes;
         VARIABLES variables;
         CTAID ctaid;
         NCTAID nctaid;
@@ -164,8 +167,8 @@ pub enum Exchange {
     Members,
 }
 
-/// What a thread brings to an exchange, and what it gets. The place in memory is part of where the thread stands: code that exchanges
-/// from the same instruction, reached by the same calls, passes the same place of its stack.
+/// What a thread brings to an exchange, and what it gets. Code on the slow path keeps frame pointers, so that the runtime can tell by
+/// which calls a thread came to the exchange.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Exchanged {

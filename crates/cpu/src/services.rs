@@ -7,6 +7,7 @@ use crate::execute::{Block, Strand, Wait, end, fail, hand_over, pause as pause_s
 use crate::grid::Failure;
 use broadloom_device::FaultKind;
 use broadloom_eval::{Function, truncate};
+use std::arch::naked_asm;
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -229,7 +230,21 @@ unsafe extern "C" fn evaluate(warp: *mut Warp, operation: u32, mask: u32, inputs
     }
 }
 
+/// Passes the frame pointer of the caller on.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
 unsafe extern "C" fn exchange(warp: *mut Warp, kind: u32, exchanged: *mut Exchanged) {
+    naked_asm!("mov rcx, rbp", "jmp {}", sym exchange_in)
+}
+
+/// Passes the frame pointer of the caller on.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+unsafe extern "C" fn exchange(warp: *mut Warp, kind: u32, exchanged: *mut Exchanged) {
+    naked_asm!("mov x3, x29", "b {}", sym exchange_in)
+}
+
+unsafe extern "C" fn exchange_in(warp: *mut Warp, kind: u32, exchanged: *mut Exchanged, frame: usize) {
     // SAFETY: called by generated code with its warp and a place on its stack; the block is touched only between switches.
     unsafe {
         let strand = enter(warp);
@@ -237,6 +252,7 @@ unsafe extern "C" fn exchange(warp: *mut Warp, kind: u32, exchanged: *mut Exchan
         let index = (*strand).number as usize;
         let kind = exchange_kind(kind).unwrap_or(Exchange::Wait);
         if (*exchanged).convergent != 0 {
+            (*strand).note_calls(frame);
             (*strand).bring(kind, exchanged, Wait::Convergence);
         } else {
             let members = (*exchanged).members;

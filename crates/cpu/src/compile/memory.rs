@@ -640,8 +640,7 @@ impl Emitter<'_> {
                 }
                 Space::Local => {
                     let start = ir.ptrtoint(self.pointer_field(offset::LOCAL), i64);
-                    let lanes = u64::from(self.lanes.unwrap_or(1));
-                    inside(start, ir.constant(i64, self.layout.local_bytes * lanes))
+                    inside(start, self.field(i64, offset::LOCAL_BYTES))
                 }
                 _ => {
                     let start = ir.ptrtoint(self.pointer_field(offset::PARAMS), i64);

@@ -163,6 +163,10 @@ fn translate<'c>(
         ir.attribute("prefer-vector-width", "512");
         ir.attribute("probe-stack", "inline-asm");
         ir.attribute("no-builtins", "");
+        if kind == Kind::Threads {
+            // The runtime tells threads apart by the calls they are in.
+            ir.attribute("frame-pointer", "all");
+        }
         ir.known_attribute("nounwind");
         let layout = Layout::new(module, &unit.function, &mut table, &mut shared);
         if kind != Kind::Threads {

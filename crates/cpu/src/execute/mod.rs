@@ -66,6 +66,8 @@ pub(crate) struct Strand {
     /// What it brings to an exchange.
     exchanges: Option<Exchange>,
     exchanged: *mut Exchanged,
+    /// By which calls it came to the exchange.
+    calls: u64,
 }
 
 /// What workers share with the code that they run.
@@ -170,8 +172,15 @@ impl Block {
                 services,
                 params: grid.params.as_ptr().cast(),
                 shared,
-                // An address inside of the mapping, which has room for all strands.
-                local: local.wrapping_add(index * local_each),
+                local: match grid.ready.code.kind {
+                    // An address inside of the mapping, which has room for all strands.
+                    Kind::Block | Kind::Warps => local.wrapping_add(index * local_each),
+                    Kind::Threads => (strand.stack.top() - strand.stack.bytes()) as *mut u8,
+                },
+                local_bytes: match grid.ready.code.kind {
+                    Kind::Block | Kind::Warps => local_each as u64,
+                    Kind::Threads => strand.stack.bytes() as u64,
+                },
                 variables: grid.variables.as_ptr(),
                 owner,
                 workspace: grid.workspace_address(),
@@ -298,7 +307,7 @@ impl Block {
             let place = |strand: &Strand| {
                 // SAFETY: a strand that waits at an exchange has its operands on its stack.
                 let site = unsafe { (*strand.exchanged).site };
-                (strand.exchanges, site, strand.stack.top() - strand.exchanged as usize)
+                (strand.exchanges, site, strand.calls)
             };
             let here = place(&self.strands[first]);
             let members = self.lanes(warp).filter(|index| self.strands[*index].wait == Wait::Convergence);
@@ -385,6 +394,7 @@ impl Strand {
             params: std::ptr::null(),
             shared: null_mut(),
             local: null_mut(),
+            local_bytes: 0,
             variables: std::ptr::null(),
             owner: null_mut(),
             workspace: 0,
@@ -409,12 +419,29 @@ impl Strand {
             reduced: (0, 0),
             exchanges: None,
             exchanged: null_mut(),
+            calls: 0,
         }
     }
 
     /// Notes what it brings to an exchange. The place must stay where it is until the strand goes on.
     pub(crate) fn bring(&mut self, kind: Exchange, exchanged: *mut Exchanged, wait: Wait) {
         (self.exchanges, self.exchanged, self.wait) = (Some(kind), exchanged, wait);
+    }
+
+    /// Notes by which calls it came to an exchange: a number of the return addresses on its stack, found by frame pointers. The same
+    /// instruction reached by another call is another place: the callers have diverged.
+    pub(crate) fn note_calls(&mut self, frame: usize) {
+        let (mut frame, mut calls) = (frame, 0u64);
+        let top = self.stack.top();
+        let mut lowest = top - self.stack.bytes();
+        while frame.is_multiple_of(8) && frame >= lowest && frame.saturating_add(16) <= top {
+            // SAFETY: both words lie on the stack of this strand, which runs and changes nothing meanwhile.
+            let (next, from) = unsafe { (*(frame as *const usize), *((frame + 8) as *const usize)) };
+            calls = (calls.rotate_left(5) ^ from as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            // Callers are above.
+            (frame, lowest) = (next, frame + 16);
+        }
+        self.calls = calls;
     }
 }
 
