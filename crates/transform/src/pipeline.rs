@@ -4,7 +4,10 @@
 //! function is verified, always in debug builds and on request in others, and a pass that breaks it is named.
 
 use crate::facts::Facts;
-use crate::{Broken, check, fold, from_ssa, if_convert, lower_branches, lower_carry, remove_dead, share, to_ssa, unify_exits};
+use crate::{
+    Broken, check, fold, from_ssa, if_convert, inline_calls, lower_branches, lower_carry, promote_locals, remove_dead, share,
+    to_ssa, unify_exits,
+};
 use broadloom_diag::Diagnostics;
 use broadloom_ptx::{Func, Function, Module};
 
@@ -41,6 +44,8 @@ macro_rules! always {
     };
 }
 
+const INLINE_CALLS: Pass = always!(inline_calls());
+const PROMOTE_LOCALS: Pass = always!(promote_locals());
 const LOWER_CARRY: Pass = always!(lower_carry());
 const LOWER_BRANCHES: Pass = always!(lower_branches());
 const TO_SSA: Pass = Pass { name: to_ssa::NAME, run: |module, function, _| to_ssa::run(module, function) };
@@ -52,7 +57,19 @@ const UNIFY_EXITS: Pass = always!(unify_exits());
 const FROM_SSA: Pass = always!(from_ssa());
 
 /// All passes, for whoever wants one by its name.
-pub const PASSES: &[Pass] = &[LOWER_CARRY, LOWER_BRANCHES, TO_SSA, FOLD, SHARE, IF_CONVERT, REMOVE_DEAD, UNIFY_EXITS, FROM_SSA];
+pub const PASSES: &[Pass] = &[
+    INLINE_CALLS,
+    PROMOTE_LOCALS,
+    LOWER_CARRY,
+    LOWER_BRANCHES,
+    TO_SSA,
+    FOLD,
+    SHARE,
+    IF_CONVERT,
+    REMOVE_DEAD,
+    UNIFY_EXITS,
+    FROM_SSA,
+];
 
 /// From PTX to the SSA form that code is made from.
 pub const STAGES: &[Stage] = &[

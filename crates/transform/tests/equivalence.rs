@@ -10,14 +10,16 @@ use broadloom_fuzzgen::{Config, run, survey};
 use broadloom_interp::{Interp, Options};
 use broadloom_ptx::{Func, Function, Module, Printer, Verified, parse, print, verify};
 use broadloom_transform::pipeline::{BACK, Pass, STAGES, Verification, run_pass};
-use broadloom_transform::{Facts, check, linearise, unify_exits};
+use broadloom_transform::{Facts, check, hoist_statics, inline_calls, linearise, promote_locals, unify_exits};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Takes a function through passes and back to registers; what is wrong as text.
 type Passes = fn(&Module, &mut Function) -> std::result::Result<(), String>;
 
-const PASSES: &[(&str, Passes)] = &[("ssa", ssa), ("pipeline", pipeline), ("linear", linear)];
+/// Each with whether its text can be read again: where calls are inlined, a function may call one that stands behind it.
+const PASSES: &[(&str, Passes, bool)] =
+    &[("ssa", ssa, true), ("pipeline", pipeline, true), ("inlined", inlined, false), ("linear", linear, false)];
 
 /// Through SSA form and back.
 fn ssa(module: &Module, function: &mut Function) -> std::result::Result<(), String> {
@@ -30,8 +32,17 @@ fn pipeline(module: &Module, function: &mut Function) -> std::result::Result<(),
     run_all(STAGES.iter().chain([&BACK]).flat_map(|stage| stage.passes), module, function)
 }
 
+/// Calls inlined, and variables in registers.
+fn inlined(module: &Module, function: &mut Function) -> std::result::Result<(), String> {
+    inline_calls::run(module, function);
+    check(inline_calls::NAME, module, function).map_err(|broken| broken.to_string())?;
+    promote_locals::run(module, function);
+    check(promote_locals::NAME, module, function).map_err(|broken| broken.to_string())
+}
+
 /// Through everything and back, kernels in step, with every branch taken to be divergent; what cannot run in step stays as it is.
 fn linear(module: &Module, function: &mut Function) -> std::result::Result<(), String> {
+    inlined(module, function)?;
     run_all(STAGES.iter().flat_map(|stage| stage.passes), module, function)?;
     if function.is_kernel {
         unify_exits::run(module, function);
@@ -56,15 +67,20 @@ fn run_all<'p>(
     Ok(())
 }
 
-/// A module through passes, printed and read again.
-fn transformed(module: &Module, passes: Passes) -> std::result::Result<Verified, String> {
-    let mut changed = module.clone();
+/// A module through passes, printed and read again if `text` is set.
+fn transformed(module: &Module, passes: Passes, text: bool) -> std::result::Result<Verified, String> {
+    let mut hoisted = module.clone();
+    hoist_statics::run(&mut hoisted);
+    let mut changed = hoisted.clone();
     for func in module.functions.keys() {
-        let mut function = module.functions[func].clone();
-        passes(module, &mut function)?;
+        let mut function = hoisted.functions[func].clone();
+        passes(&hoisted, &mut function)?;
         changed.functions[func] = function;
     }
     let changed = verify(changed).map_err(|errors| format!("does not verify: {errors:?}"))?;
+    if !text {
+        return Ok(changed);
+    }
     let text = print(&changed);
     let mut sources = Sources::new();
     let id = sources.add("printed", text.as_str());
@@ -80,6 +96,7 @@ fn transformed(module: &Module, passes: Passes) -> std::result::Result<Verified,
 struct Behind {
     interp: Interp,
     passes: Passes,
+    text: bool,
 }
 
 impl Backend for Behind {
@@ -105,7 +122,7 @@ impl Backend for Behind {
         self.interp.fill(stream, address, byte, bytes)
     }
     fn load(&self, module: &Arc<Verified>) -> Result<Arc<dyn LoadedModule>> {
-        let changed = transformed(module, self.passes).unwrap_or_else(|why| panic!("{why}"));
+        let changed = transformed(module, self.passes, self.text).unwrap_or_else(|why| panic!("{why}"));
         // Functions are the same ones in the same order, so their ids are too.
         let names = |module: &Module| module.functions.values().map(|function| function.name.clone()).collect::<Vec<_>>();
         assert_eq!(names(&changed), names(module));
@@ -134,18 +151,18 @@ impl LoadedModule for Loaded {
     }
 }
 
-fn subject(passes: Passes) -> Subject {
+fn subject(passes: Passes, text: bool) -> Subject {
     let printed = Arc::new(Mutex::new(String::new()));
     let sink = printed.clone();
     let output = Arc::new(move |text: &[u8]| {
         sink.lock().unwrap_or_else(PoisonError::into_inner).push_str(&String::from_utf8_lossy(text));
     });
     let interp = Interp::new(Options { output, ..Options::default() });
-    Subject { device: Device::new(Behind { interp, passes }), printed }
+    Subject { device: Device::new(Behind { interp, passes, text }), printed }
 }
 
-fn corpus(case: &Case, variant: &str, passes: Passes) -> std::result::Result<(), Failed> {
-    Ok(case.run(&subject(passes), variant)?)
+fn corpus(case: &Case, variant: &str, passes: Passes, text: bool) -> std::result::Result<(), Failed> {
+    Ok(case.run(&subject(passes, text), variant)?)
 }
 
 fn setting(name: &str, default: u64) -> u64 {
@@ -153,9 +170,9 @@ fn setting(name: &str, default: u64) -> u64 {
 }
 
 /// Random kernels from one seed on, plain and through the passes.
-fn fuzz(first: u64, count: u64, passes: Passes) -> std::result::Result<(), Failed> {
+fn fuzz(first: u64, count: u64, passes: Passes, text: bool) -> std::result::Result<(), Failed> {
     let plain = Device::new(Interp::new(Options::default()));
-    let behind = subject(passes).device;
+    let behind = subject(passes, text).device;
     let config = Config { portable: false, ..Config::default() };
     survey(first..first + count, &config, |kernel, module| {
         let expected = run(&plain, kernel, module).map_err(|error| format!("{error}\n{}", kernel.text))?;
@@ -169,15 +186,18 @@ fn main() {
     let arguments = Arguments::from_args();
     let mut trials = vec![];
     let (first, kernels) = (setting("BROADLOOM_FUZZ_SEED", 0), setting("BROADLOOM_FUZZ_KERNELS", 200));
-    for (name, passes) in PASSES.iter().copied() {
+    for (name, passes, text) in PASSES.iter().copied() {
         for case in SUITE {
             for variant in VARIANTS {
-                trials.push(Trial::test(format!("{name}::{}::{variant}", case.kernel), move || corpus(case, variant, passes)));
+                trials.push(Trial::test(format!("{name}::{}::{variant}", case.kernel), move || {
+                    corpus(case, variant, passes, text)
+                }));
             }
         }
         for start in (0..kernels).step_by(25) {
             let count = 25.min(kernels - start);
-            trials.push(Trial::test(format!("{name}::fuzz::{}", first + start), move || fuzz(first + start, count, passes)));
+            trials
+                .push(Trial::test(format!("{name}::fuzz::{}", first + start), move || fuzz(first + start, count, passes, text)));
         }
     }
     libtest_mimic::run(&arguments, trials).exit();

@@ -1,0 +1,464 @@
+//! `inline_calls`: functions that a function calls become part of it.
+//!
+//! **In**: register form, of a module whose static variables stand outside of functions (`hoist_statics`). **Out**: register form. Keeps
+//! everything that is computed, and each line of the source at its instruction; loses that there were functions, and what `.param` variables
+//! of the calls were: they are variables in `.local` now, for `promote_locals` to find.
+//!
+//! A call stays as it is
+//! - through a pointer, and of a function without a body here, such as `vprintf` and `malloc`;
+//! - of a function that may come to call itself;
+//! - where the function would get more than [`MOST_INSTRUCTIONS`], or calls would be nested deeper than [`DEEPEST`];
+//! - of a function with static variables, with instructions of which nothing is known, or that reaches its `.param` variables
+//!   through registers;
+//! - where a `.param` variable is passed that is a parameter of the caller, or that a call uses too which stays.
+//!
+//! A guarded call becomes a branch around the code.
+
+use crate::compact::compact;
+use crate::names::Names;
+use crate::write::{Writer, copy, made};
+use broadloom_ptx::{
+    Address, Base, Block, BlockData, Call, Callee, Func, Function, Guard, Inlined, Inst, InstData, Item, Loc, Mnemonic, Module,
+    Opcode, Operand, Param, Proto, Reg, RegData, Space, Symbol, TargetList, Targets, Type, Var, Variable,
+};
+use cranelift_entity::SecondaryMap;
+use std::collections::{HashMap, HashSet, VecDeque};
+
+/// The name of the pass.
+pub const NAME: &str = "inline_calls";
+
+/// The most instructions that a function may get.
+pub const MOST_INSTRUCTIONS: usize = 20_000;
+
+/// How deep calls may be nested.
+pub const DEEPEST: u32 = 64;
+
+/// Inlines what a function calls.
+pub fn run(module: &Module, function: &mut Function) {
+    let calls = function.instructions().any(|(_, data)| call_of(data).is_some());
+    if !calls {
+        return;
+    }
+    let mut inliner = Inliner {
+        module,
+        names: Names::all(module, function),
+        numbers: [0; 3],
+        size: function.instructions().count(),
+        passed: HashMap::new(),
+        local: HashSet::new(),
+        fit: HashMap::new(),
+        function,
+    };
+    inliner.count_passed();
+    inliner.run();
+    inliner.move_to_local();
+    compact(function);
+}
+
+fn call_of(data: &InstData) -> Option<&Call> {
+    data.operands.iter().find_map(|operand| if let Operand::Call(call) = operand { Some(&**call) } else { None })
+}
+
+struct Inliner<'m> {
+    module: &'m Module,
+    function: &'m mut Function,
+    names: Names,
+    /// How far names of registers, variables and labels were tried.
+    numbers: [u32; 3],
+    size: usize,
+    /// The calls that each variable is passed to or from.
+    passed: HashMap<Var, Vec<Inst>>,
+    /// Variables that are no `.param` variables any more: all calls that they are passed to have to go.
+    local: HashSet<Var>,
+    /// Whether the code of a function can stand elsewhere.
+    fit: HashMap<Func, bool>,
+}
+
+/// What things of a function are called where it is inlined.
+struct Places {
+    regs: SecondaryMap<Reg, Option<Reg>>,
+    vars: HashMap<Var, Var>,
+    blocks: HashMap<Block, Block>,
+    locs: HashMap<Loc, Loc>,
+    protos: HashMap<Proto, Proto>,
+    targets: HashMap<Targets, Targets>,
+}
+
+impl Inliner<'_> {
+    fn run(&mut self) {
+        let mut waiting: VecDeque<(Block, u32)> = self.function.layout.iter().map(|block| (*block, 0)).collect();
+        let mut placed = vec![];
+        while let Some((block, depth)) = waiting.pop_front() {
+            placed.push(block);
+            let insts = self.function.blocks[block].insts.clone();
+            let found = insts.iter().enumerate().find_map(|(index, inst)| self.callee(*inst, depth).map(|func| (index, func)));
+            if let Some((index, func)) = found {
+                let (inside, behind) = self.inline(block, index, func);
+                waiting.push_front((behind, depth));
+                inside.into_iter().rev().for_each(|block| waiting.push_front((block, depth + 1)));
+            }
+        }
+        self.function.layout = placed;
+    }
+
+    /// The function that a call is to be replaced by.
+    fn callee(&mut self, inst: Inst, depth: u32) -> Option<Func> {
+        let func = self.replaceable(inst)?;
+        let group = self.group(inst);
+        let funcs: Vec<Func> = group.iter().map(|inst| self.replaceable(*inst)).collect::<Option<_>>()?;
+        let begun = self.passed_by(inst).iter().any(|var| self.local.contains(var));
+        let size: usize = funcs.iter().map(|func| self.module.functions[*func].instructions().count()).sum();
+        (begun || (depth < DEEPEST && self.size + size <= MOST_INSTRUCTIONS)).then_some(func)
+    }
+
+    /// The function that could take the place of a call, seen alone.
+    fn replaceable(&mut self, inst: Inst) -> Option<Func> {
+        let call = call_of(&self.function.insts[inst])?;
+        let Callee::Direct(func) = call.callee else { return None };
+        let func = defined(self.module, func)?;
+        let callee = &self.module.functions[func];
+        let alike = call.results.len() == callee.results.len() && call.arguments.len() == callee.params.len();
+        let own = |var: Var| self.function.params.iter().chain(&self.function.results).any(|param| *param == Param::Memory(var));
+        let free = !self.passed_by(inst).into_iter().any(own);
+        (alike && free && self.is_fit(func)).then_some(func)
+    }
+
+    fn passed_by(&self, inst: Inst) -> Vec<Var> {
+        let call = call_of(&self.function.insts[inst]);
+        call.into_iter().flat_map(|call| call.results.iter().chain(&call.arguments)).filter_map(variable).collect()
+    }
+
+    /// A call, and all that share variables with it: they go together.
+    fn group(&self, inst: Inst) -> HashSet<Inst> {
+        let mut group = HashSet::new();
+        let mut work = vec![inst];
+        while let Some(inst) = work.pop() {
+            if group.insert(inst) {
+                let sharing = self.passed_by(inst).into_iter().filter_map(|var| self.passed.get(&var));
+                work.extend(sharing.flatten());
+            }
+        }
+        group
+    }
+
+    fn is_fit(&mut self, func: Func) -> bool {
+        let module = self.module;
+        *self.fit.entry(func).or_insert_with(|| is_fit(module, func))
+    }
+
+    fn count_passed(&mut self) {
+        let insts: Vec<Inst> = self.function.instructions().map(|(inst, _)| inst).collect();
+        insts.into_iter().for_each(|inst| self.count_passed_by(inst));
+    }
+
+    fn count_passed_by(&mut self, inst: Inst) {
+        for var in self.passed_by(inst) {
+            self.passed.entry(var).or_default().push(inst);
+        }
+    }
+
+    fn label(&mut self) -> String {
+        self.names.next("$inlined_", &mut self.numbers[2])
+    }
+
+    fn block(&mut self) -> Block {
+        let label = Some(self.label());
+        self.function.blocks.push(BlockData { label, ..BlockData::default() })
+    }
+
+    /// Puts the code of a function in the place of a call: the blocks of it, and the block behind it.
+    fn inline(&mut self, block: Block, index: usize, func: Func) -> (Vec<Block>, Block) {
+        let callee = &self.module.functions[func];
+        let behind = self.block();
+        let mut insts = std::mem::take(&mut self.function.blocks[block].insts);
+        let rest = insts.split_off(index + 1);
+        let call_inst = insts.pop();
+        self.function.blocks[behind].insts = rest;
+        self.function.blocks[block].insts = insts;
+        let Some(call_inst) = call_inst else { return (vec![], behind) };
+        let guard = self.function.insts[call_inst].guard;
+        let Some(call) = call_of(&self.function.insts[call_inst]).cloned() else { return (vec![], behind) };
+        let mut places = self.places(callee, &call);
+        let landing = self.block();
+        let mut writer = Writer::new(self.function);
+        writer.at(call_inst);
+        if let Some(guard) = guard {
+            writer.emit_guarded(Some(Guard { negated: !guard.negated, ..guard }), "bra", [Operand::Label(behind)]);
+        }
+        let around = writer.take();
+        for (param, argument) in callee.params.iter().zip(&call.arguments) {
+            bring(&mut writer, callee, &places, *param, argument);
+        }
+        let bringing = writer.take();
+        for (param, result) in callee.results.iter().zip(&call.results) {
+            fetch(&mut writer, callee, &places, *param, result);
+        }
+        let fetching = writer.take();
+        self.function.blocks[block].insts.extend(around);
+        self.function.blocks[landing].insts = fetching;
+        let mut inside = vec![];
+        if guard.is_some() {
+            let start = self.block();
+            inside.push(start);
+            self.function.blocks[start].insts = bringing;
+        } else {
+            self.function.blocks[block].insts.extend(bringing);
+        }
+        for old in &callee.layout {
+            let new = places.blocks[old];
+            for inst in &callee.blocks[*old].insts {
+                self.copy(&callee.insts[*inst], new, landing, &mut places);
+            }
+            inside.push(new);
+        }
+        inside.push(landing);
+        self.size += callee.instructions().count();
+        (inside, behind)
+    }
+
+    /// Room for everything of a function.
+    fn places(&mut self, callee: &Function, call: &Call) -> Places {
+        let mut places = Places {
+            regs: SecondaryMap::new(),
+            vars: HashMap::new(),
+            blocks: HashMap::new(),
+            locs: HashMap::new(),
+            protos: HashMap::new(),
+            targets: HashMap::new(),
+        };
+        let formals = callee.results.iter().zip(&call.results).chain(callee.params.iter().zip(&call.arguments));
+        for (formal, actual) in formals {
+            if let (Param::Memory(var), Some(passed)) = (formal, variable(actual)) {
+                places.vars.insert(*var, passed);
+                self.local.insert(passed);
+            }
+        }
+        for (var, data) in callee.variables.iter() {
+            if places.vars.contains_key(&var) {
+                continue;
+            }
+            let name = self.names.next("inlined_", &mut self.numbers[1]);
+            let is_formal = callee.params.iter().chain(&callee.results).any(|param| *param == Param::Memory(var));
+            let space = if is_formal { Space::Local } else { data.space };
+            places.vars.insert(var, self.function.variables.push(Variable { name, space, pointer: None, ..data.clone() }));
+        }
+        for (reg, data) in callee.regs.iter() {
+            let name = self.names.next("%inlined", &mut self.numbers[0]);
+            places.regs[reg] = Some(self.function.regs.push(RegData { name, ty: data.ty }));
+        }
+        for block in &callee.layout {
+            let new = self.block();
+            self.function.blocks[new].pragmas = callee.blocks[*block].pragmas.clone();
+            places.blocks.insert(*block, new);
+        }
+        for (loc, data) in callee.locs.iter() {
+            let mut data = data.clone();
+            // A line is inlined at one that stands before it.
+            data.inlined = data.inlined.and_then(|inlined| Some(Inlined { at: *places.locs.get(&inlined.at)?, ..inlined }));
+            places.locs.insert(loc, self.function.locs.push(data));
+        }
+        for (proto, data) in callee.protos.iter() {
+            let mut data = data.clone();
+            data.name = self.names.take(&data.name);
+            places.protos.insert(proto, self.function.protos.push(data));
+        }
+        for (targets, data) in callee.targets.iter() {
+            let name = self.names.take(&data.name);
+            let blocks = data.blocks.iter().map(|block| places.blocks[block]).collect();
+            places.targets.insert(targets, self.function.targets.push(TargetList { name, blocks }));
+        }
+        places
+    }
+
+    /// Copies an instruction into a block; `ret` goes to the landing.
+    fn copy(&mut self, data: &InstData, block: Block, landing: Block, places: &mut Places) {
+        let mut data = data.clone();
+        let rename = |reg: &mut Reg| *reg = places.regs[*reg].unwrap_or(*reg);
+        data.change_reads(rename);
+        data.change_writes(rename);
+        data.loc = data.loc.and_then(|loc| places.locs.get(&loc).copied());
+        if data.opcode() == Some(Opcode::Ret) {
+            let InstData { mnemonic, operands, .. } = made("bra", [Operand::Label(landing)]);
+            (data.mnemonic, data.operands) = (mnemonic, operands);
+        } else {
+            data.operands.iter_mut().for_each(|operand| places.rename(operand));
+        }
+        let inst = self.function.insts.push(data);
+        self.function.blocks[block].insts.push(inst);
+        self.count_passed_by(inst);
+    }
+
+    /// Accesses to variables that are passed to nobody any more are accesses to local memory.
+    fn move_to_local(&mut self) {
+        for var in &self.local {
+            self.function.variables[*var].space = Space::Local;
+        }
+        let locals: HashSet<Var> =
+            self.function.variables.iter().filter(|(_, data)| data.space == Space::Local).map(|(var, _)| var).collect();
+        for data in self.function.insts.values_mut() {
+            let names_local = data.operands.iter().any(|operand| match operand {
+                Operand::Memory(Address { base: Base::Symbol(Symbol::Local(var)), .. }) => locals.contains(var),
+                Operand::Symbol(Symbol::Local(var), _) => locals.contains(var),
+                _ => false,
+            });
+            if names_local && data.space() == Space::Param {
+                let words: Vec<String> = data
+                    .mnemonic_text()
+                    .split('.')
+                    .map(|word| if word.starts_with("param") { "local" } else { word }.to_owned())
+                    .collect();
+                if let Some(InstData { mnemonic, .. }) = InstData::of(&words.join("."), data.operands.iter().cloned()) {
+                    data.mnemonic = mnemonic;
+                }
+            }
+        }
+    }
+}
+
+impl Places {
+    fn rename(&self, operand: &mut Operand) {
+        let symbol = |symbol: &mut Symbol| {
+            if let Symbol::Local(var) = symbol {
+                *var = self.vars.get(var).copied().unwrap_or(*var);
+            }
+        };
+        let address = |address: &mut Address| {
+            if let Base::Symbol(name) = &mut address.base {
+                symbol(name);
+            }
+        };
+        match operand {
+            Operand::Symbol(name, _) => symbol(name),
+            Operand::Memory(place) => address(place),
+            Operand::Texture(texture) => {
+                address(&mut texture.base);
+                texture.rest.iter_mut().for_each(|operand| self.rename(operand));
+            }
+            Operand::Vector(list) => list.iter_mut().for_each(|operand| self.rename(operand)),
+            Operand::Pair(pair) => pair.iter_mut().for_each(|operand| self.rename(operand)),
+            Operand::Label(block) => *block = self.blocks[block],
+            Operand::Targets(targets) => *targets = self.targets[targets],
+            Operand::Call(call) => {
+                if let Callee::Indirect { proto: Some(proto), .. } = &mut call.callee {
+                    *proto = self.protos[proto];
+                }
+                call.results.iter_mut().chain(&mut call.arguments).for_each(|operand| self.rename(operand));
+            }
+            Operand::Reg(_) | Operand::Not(_) | Operand::Part { .. } | Operand::Imm(_) | Operand::Special(_) => {}
+            Operand::Sink | Operand::Absent => {}
+        }
+    }
+}
+
+/// The variable that is passed to or from a call.
+fn variable(operand: &Operand) -> Option<Var> {
+    match operand {
+        Operand::Symbol(Symbol::Local(var), 0) => Some(*var),
+        _ => None,
+    }
+}
+
+/// Gives a parameter its value, unless it is the very variable that is passed.
+fn bring(writer: &mut Writer<'_>, callee: &Function, places: &Places, param: Param, argument: &Operand) {
+    match (param, variable(argument)) {
+        (Param::Memory(_), Some(_)) => {}
+        (Param::Memory(var), None) => {
+            let place = Operand::Memory(Address { base: Base::Symbol(Symbol::Local(places.vars[&var])), offset: 0 });
+            let mnemonic = format!("st.local.{}", callee.variables[var].ty.name());
+            if let Some(data) = InstData::of(&mnemonic, [place, argument.clone()]) {
+                writer.push(data);
+            }
+        }
+        (Param::Reg(reg), Some(var)) => {
+            let Some(to) = places.regs[reg] else { return };
+            load(writer, to, var, callee.regs[reg].ty);
+        }
+        (Param::Reg(reg), None) => {
+            let Some(to) = places.regs[reg] else { return };
+            match argument {
+                Operand::Reg(from) => writer.copy(to, *from),
+                other => {
+                    let set = format!("mov.{}", callee.regs[reg].ty.name());
+                    if let Some(data) = InstData::of(&set, [to.into(), other.clone()]) {
+                        writer.push(data);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Takes a result, unless it is in the very variable that it is wanted in.
+fn fetch(writer: &mut Writer<'_>, callee: &Function, places: &Places, param: Param, result: &Operand) {
+    match (param, result) {
+        (Param::Reg(reg), Operand::Reg(to)) => {
+            if let Some(from) = places.regs[reg] {
+                let ty = writer.function.regs[*to].ty;
+                writer.push(copy(ty, *to, from));
+            }
+        }
+        (Param::Reg(reg), Operand::Symbol(Symbol::Local(var), _)) => {
+            let place = Operand::Memory(Address { base: Base::Symbol(Symbol::Local(*var)), offset: 0 });
+            let mnemonic = format!("st.local.{}", callee.regs[reg].ty.name());
+            if let (Some(from), true) = (places.regs[reg], callee.regs[reg].ty != Type::Pred)
+                && let Some(data) = InstData::of(&mnemonic, [place, from.into()])
+            {
+                writer.push(data);
+            }
+        }
+        (Param::Memory(var), Operand::Reg(to)) => load(writer, *to, places.vars[&var], callee.variables[var].ty),
+        (Param::Memory(_) | Param::Reg(_), _) => {}
+    }
+}
+
+fn load(writer: &mut Writer<'_>, to: Reg, var: Var, ty: Type) {
+    let place = Operand::Memory(Address { base: Base::Symbol(Symbol::Local(var)), offset: 0 });
+    if let Some(data) = InstData::of(&format!("ld.local.{}", ty.name()), [to.into(), place]) {
+        writer.push(data);
+    }
+}
+
+/// The function with a body that a name means.
+fn defined(module: &Module, func: Func) -> Option<Func> {
+    let meant = module.items.iter().find_map(|item| match item {
+        Item::Alias(alias) if alias.alias == func => Some(alias.aliasee),
+        _ => None,
+    });
+    let func = meant.unwrap_or(func);
+    module.functions[func].has_body.then_some(func)
+}
+
+/// Whether the code of a function can stand in others.
+fn is_fit(module: &Module, func: Func) -> bool {
+    let function = &module.functions[func];
+    let private = |variable: &Variable| match variable.space {
+        Space::Local | Space::Param | Space::Reg => true,
+        Space::Global | Space::Const | Space::Shared | Space::Tex | Space::Generic => false,
+    };
+    let plain = |data: &InstData| {
+        let through_register = data.space() == Space::Param
+            && data.operands.iter().any(|operand| matches!(operand, Operand::Memory(Address { base: Base::Reg(_), .. })));
+        matches!(data.mnemonic, Mnemonic::Known { .. }) && !through_register
+    };
+    function.variables.values().all(private)
+        && function.instructions().all(|(_, data)| plain(data))
+        && !reaches(module, func, func, &mut HashSet::new())
+}
+
+/// Whether a function may come to call another.
+fn reaches(module: &Module, from: Func, to: Func, seen: &mut HashSet<Func>) -> bool {
+    let mut work = vec![from];
+    while let Some(func) = work.pop() {
+        for call in module.functions[func].instructions().filter_map(|(_, data)| call_of(data)) {
+            let Callee::Direct(callee) = call.callee else { continue };
+            let Some(callee) = defined(module, callee) else { continue };
+            if callee == to {
+                return true;
+            }
+            if seen.insert(callee) {
+                work.push(callee);
+            }
+        }
+    }
+    false
+}

@@ -1,0 +1,442 @@
+//! `promote_locals`: variables in `.local` memory become registers.
+//!
+//! **In**: register form. **Out**: register form. Keeps what every load gives; loses the memory. Compilers put variables into memory when they do
+//! not optimise, and inlined calls pass their arguments there.
+//!
+//! A variable can go if nobody can tell where it is: each register that holds its address is written once, as the address plus a
+//! constant (`mov`, `add` of a number, `cvta.local`, `cvta.to.local`), and is read for that, or as the address of a plain load or store
+//! of the right space, alone. Of such a variable the pieces that are accessed become registers, each for itself, if accesses to a piece always
+//! mean the same bytes; other pieces stay in memory. Bytes and halves of words are held in 16 bits, bytes extended with zeros.
+//!
+//! Atomic accesses, and accesses outside of the variable, keep it where it is. So does an index that is not a constant: it may mean any piece.
+
+use crate::compact::compact;
+use crate::names::Names;
+use broadloom_ptx::{
+    Address, Base, Function, Imm, Inst, InstData, Modifier, Module, Opcode, Operand, Param, Reg, RegData, Space, Symbol, Type,
+    Var,
+};
+use cranelift_entity::{PrimaryMap, SecondaryMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// The name of the pass.
+pub const NAME: &str = "promote_locals";
+
+/// Promotes what it can.
+pub fn run(module: &Module, function: &mut Function) {
+    let locals: HashSet<Var> =
+        function.variables.iter().filter(|(_, variable)| variable.space == Space::Local).map(|(var, _)| var).collect();
+    if locals.is_empty() {
+        return;
+    }
+    let addresses = Addresses::new(function, &locals);
+    let uses = Uses::new(function, &addresses, locals);
+    let pieces = uses.pieces(module, function);
+    rewrite(function, &addresses, &uses, &pieces);
+    compact(function);
+    drop_variables(function);
+}
+
+/// A place in a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    var: Var,
+    offset: i64,
+    /// Whether the address is a generic one.
+    generic: bool,
+}
+
+/// Which registers hold addresses of local variables.
+struct Addresses {
+    places: SecondaryMap<Reg, Option<Place>>,
+    /// The instructions that compute them.
+    computed_by: HashMap<Inst, Place>,
+}
+
+impl Addresses {
+    fn new(function: &Function, locals: &HashSet<Var>) -> Addresses {
+        let mut writes: SecondaryMap<Reg, u32> = SecondaryMap::new();
+        for (_, data) in function.instructions() {
+            data.each_written(|reg| writes[reg] += 1);
+        }
+        let params = function.params.iter().chain(&function.results);
+        params.for_each(|param| {
+            if let Param::Reg(reg) = param {
+                writes[*reg] += 1
+            }
+        });
+        let mut found = Addresses { places: SecondaryMap::new(), computed_by: HashMap::new() };
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (inst, data) in function.instructions() {
+                let Some(Operand::Reg(to)) = data.operands.first() else { continue };
+                let once = writes[*to] == 1 && data.guard.is_none() && found.places[*to].is_none();
+                if let Some(place) = found.computed(data, locals).filter(|_| once) {
+                    found.places[*to] = Some(place);
+                    found.computed_by.insert(inst, place);
+                    changed = true;
+                }
+            }
+        }
+        found
+    }
+
+    /// The place whose address an instruction computes from one that is known.
+    fn computed(&self, data: &InstData, locals: &HashSet<Var>) -> Option<Place> {
+        let number = |operand: &Operand| if let Operand::Imm(imm) = operand { imm.integer_bits() } else { None };
+        let source = self.operand(data.operands.get(1)?, locals);
+        // Addresses narrower than a pointer may wrap elsewhere.
+        let wide = data.types().next().is_some_and(|ty| ty.bits() == 64);
+        match data.opcode()? {
+            Opcode::Mov => source.filter(|_| wide),
+            Opcode::Cvta if data.has(Modifier::Local) => {
+                source.filter(|place| wide && !place.generic).map(|place| Place { generic: true, ..place })
+            }
+            Opcode::CvtaTo if data.has(Modifier::Local) => {
+                source.filter(|place| wide && place.generic).map(|place| Place { generic: false, ..place })
+            }
+            Opcode::Add if wide => {
+                let (place, added) = match (source, self.operand(data.operands.get(2)?, locals)) {
+                    (Some(place), None) => (place, number(&data.operands[2])?),
+                    (None, Some(place)) => (place, number(&data.operands[1])?),
+                    (Some(_), Some(_)) | (None, None) => return None,
+                };
+                Some(Place { offset: place.offset.wrapping_add(added as i64), ..place })
+            }
+            _ => None,
+        }
+    }
+
+    fn operand(&self, operand: &Operand, locals: &HashSet<Var>) -> Option<Place> {
+        match operand {
+            Operand::Reg(reg) => self.places[*reg],
+            Operand::Symbol(Symbol::Local(var), offset) if locals.contains(var) => {
+                Some(Place { var: *var, offset: *offset, generic: false })
+            }
+            _ => None,
+        }
+    }
+
+    fn address(&self, address: Address, locals: &HashSet<Var>) -> Option<Place> {
+        let place = match address.base {
+            Base::Reg(reg) => self.places[reg]?,
+            Base::Symbol(Symbol::Local(var)) if locals.contains(&var) => Place { var, offset: 0, generic: false },
+            Base::Symbol(_) | Base::Absolute => return None,
+        };
+        Some(Place { offset: place.offset.wrapping_add(address.offset), ..place })
+    }
+}
+
+/// A load or store.
+#[derive(Clone, Copy, Debug)]
+struct Access {
+    place: Place,
+    /// Bytes of an element.
+    bytes: u32,
+    /// How many elements.
+    count: u32,
+}
+
+/// What is done with local variables.
+struct Uses {
+    /// Variables that nobody knows the address of.
+    hidden: HashSet<Var>,
+    accesses: HashMap<Inst, Access>,
+}
+
+impl Uses {
+    fn new(function: &Function, addresses: &Addresses, locals: HashSet<Var>) -> Uses {
+        let mut known = HashSet::new();
+        let mut accesses = HashMap::new();
+        for (inst, data) in function.instructions() {
+            if addresses.computed_by.contains_key(&inst) {
+                continue;
+            }
+            let access = access(data, addresses, &locals).filter(|access| is_inside(function, access));
+            // The address of an access is no use of the register behind it; all others are.
+            data.operands.iter().for_each(|operand| match operand {
+                Operand::Memory(_) if access.is_some() => {}
+                other => mentioned(other, addresses, &locals, &mut known),
+            });
+            if let Some(access) = access {
+                accesses.insert(inst, access);
+            }
+        }
+        Uses { hidden: locals.difference(&known).copied().collect(), accesses }
+    }
+
+    /// The registers for pieces of variables, by their first byte.
+    fn pieces(&self, module: &Module, function: &mut Function) -> HashMap<(Var, i64), Reg> {
+        let mut ranges: HashMap<Var, BTreeMap<(i64, u32), bool>> = HashMap::new();
+        for (inst, access) in self.accesses.iter().filter(|(_, access)| self.hidden.contains(&access.place.var)) {
+            let whole = registers_fit(function, &function.insts[*inst]);
+            for (var, start) in access.pieces() {
+                *ranges.entry(var).or_default().entry((start, access.bytes)).or_insert(true) &= whole;
+            }
+        }
+        let mut alone: BTreeMap<(Var, i64), Type> = BTreeMap::new();
+        for (var, ranges) in &ranges {
+            alone.extend(apart(ranges).into_iter().map(|(start, ty)| ((*var, start), ty)));
+        }
+        // What is accessed together goes or stays together.
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for access in self.accesses.values() {
+                if !access.pieces().all(|piece| alone.contains_key(&piece)) {
+                    access.pieces().for_each(|piece| changed |= alone.remove(&piece).is_some());
+                }
+            }
+        }
+        let mut names = Names::all(module, function);
+        let mut number = 0;
+        let mut hold = |ty: Type| function.regs.push(RegData { name: names.next("%held", &mut number), ty });
+        alone.into_iter().map(|(piece, ty)| (piece, hold(ty))).collect()
+    }
+}
+
+/// The ranges of bytes that no other overlaps and that registers can hold. They come in order of their first byte.
+fn apart(ranges: &BTreeMap<(i64, u32), bool>) -> Vec<(i64, Type)> {
+    let mut reach = i64::MIN;
+    let mut found: Vec<(i64, u32, bool)> = vec![];
+    for ((start, bytes), whole) in ranges {
+        let apart = *start >= reach;
+        if let Some(last) = found.last_mut().filter(|_| !apart) {
+            last.2 = false;
+        }
+        found.push((*start, *bytes, apart && *whole));
+        reach = reach.max(start + i64::from(*bytes));
+    }
+    found.into_iter().filter(|(_, _, alone)| *alone).filter_map(|(start, bytes, _)| Some((start, held_in(bytes)?))).collect()
+}
+
+impl Access {
+    /// The pieces that it accesses, by their first byte.
+    fn pieces(self) -> impl Iterator<Item = (Var, i64)> {
+        (0..self.count).map(move |element| (self.place.var, self.place.offset + i64::from(element * self.bytes)))
+    }
+}
+
+/// The type of a register for a piece.
+fn held_in(bytes: u32) -> Option<Type> {
+    Some(match bytes {
+        1 | 2 => Type::B16,
+        4 => Type::B32,
+        8 => Type::B64,
+        _ => return None,
+    })
+}
+
+/// The access to a local variable that an instruction is.
+fn access(data: &InstData, addresses: &Addresses, locals: &HashSet<Var>) -> Option<Access> {
+    // With a third operand it has a policy for caches.
+    if !matches!(data.opcode(), Some(Opcode::Ld | Opcode::St)) || data.operands.len() != 2 {
+        return None;
+    }
+    let address =
+        data.operands.iter().find_map(|operand| if let Operand::Memory(address) = operand { Some(*address) } else { None })?;
+    let place = addresses.address(address, locals)?;
+    let right = match data.space() {
+        Space::Local => !place.generic,
+        Space::Generic => place.generic,
+        Space::Reg | Space::Const | Space::Global | Space::Shared | Space::Param | Space::Tex => false,
+    };
+    let count = data.modifiers().find_map(Modifier::vector_length).unwrap_or(1);
+    let bytes = data.types().next()?.bytes();
+    right.then_some(Access { place, bytes, count: u32::from(count) })
+}
+
+fn is_inside(function: &Function, access: &Access) -> bool {
+    let size = function.variables[access.place.var].bytes().unwrap_or(0);
+    let end = access.place.offset.checked_add(i64::from(access.bytes * access.count));
+    access.place.offset >= 0 && end.is_some_and(|end| end as u64 <= size)
+}
+
+/// Notes the variables whose address an operand gives away.
+fn mentioned(operand: &Operand, addresses: &Addresses, locals: &HashSet<Var>, known: &mut HashSet<Var>) {
+    match operand {
+        Operand::Reg(reg) | Operand::Not(reg) | Operand::Part { reg, .. } => {
+            known.extend(addresses.places[*reg].map(|place| place.var))
+        }
+        Operand::Symbol(Symbol::Local(var), _) => {
+            known.insert(*var);
+        }
+        Operand::Memory(address) => known.extend(addresses.address(*address, locals).map(|place| place.var)),
+        Operand::Texture(texture) => {
+            known.extend(addresses.address(texture.base, locals).map(|place| place.var));
+            texture.rest.iter().for_each(|operand| mentioned(operand, addresses, locals, known));
+        }
+        Operand::Vector(list) => list.iter().for_each(|operand| mentioned(operand, addresses, locals, known)),
+        Operand::Pair(pair) => pair.iter().for_each(|operand| mentioned(operand, addresses, locals, known)),
+        Operand::Call(call) => {
+            if let broadloom_ptx::Callee::Indirect { reg, .. } = call.callee {
+                known.extend(addresses.places[reg].map(|place| place.var));
+            }
+            call.results.iter().chain(&call.arguments).for_each(|operand| mentioned(operand, addresses, locals, known));
+        }
+        Operand::Symbol(Symbol::Var(_) | Symbol::Func(_), _) | Operand::Imm(_) | Operand::Special(_) => {}
+        Operand::Label(_) | Operand::Targets(_) | Operand::Sink | Operand::Absent => {}
+    }
+}
+
+/// Whether the registers that are loaded or stored can be converted from and to what holds a piece: none is a byte wide, and those
+/// that are wider than what is accessed hold integers.
+fn registers_fit(function: &Function, data: &InstData) -> bool {
+    let Some(ty) = data.types().next() else { return false };
+    let mut fit = true;
+    let mut see = |reg: Reg| {
+        let register = function.regs[reg].ty;
+        let wider = register.bits() > ty.bits();
+        fit &= register.bits() >= 16 && register != Type::Pred && (!wider || (!ty.is_float() && !register.is_float()));
+    };
+    for element in elements(data) {
+        if let Operand::Reg(reg) = element {
+            see(*reg);
+        }
+    }
+    fit
+}
+
+/// The values that a load or store takes or gives.
+fn elements(data: &InstData) -> Vec<&Operand> {
+    let values = data.operands.iter().filter(|operand| !matches!(operand, Operand::Memory(_)));
+    values.flat_map(|operand| if let Operand::Vector(list) = operand { list.iter().collect() } else { vec![operand] }).collect()
+}
+
+/// Puts registers in the place of memory.
+fn rewrite(function: &mut Function, addresses: &Addresses, uses: &Uses, pieces: &HashMap<(Var, i64), Reg>) {
+    let in_memory: HashSet<Var> =
+        uses.accesses.values().filter(|access| !is_promoted(access, pieces)).map(|access| access.place.var).collect();
+    for block in function.layout.clone() {
+        let insts = std::mem::take(&mut function.blocks[block].insts);
+        let mut written = Vec::with_capacity(insts.len());
+        for inst in insts {
+            let address_of = addresses.computed_by.get(&inst).map(|place| place.var);
+            if address_of.is_some_and(|var| uses.hidden.contains(&var) && !in_memory.contains(&var)) {
+                continue;
+            }
+            match uses.accesses.get(&inst).filter(|access| is_promoted(access, pieces)) {
+                Some(access) => {
+                    let data = function.insts[inst].clone();
+                    for (piece, value) in access.pieces().zip(elements(&data)) {
+                        let held = pieces[&piece];
+                        if let Some(moved) = moved(function, &data, held, value) {
+                            written.push(function.insts.push(InstData {
+                                guard: data.guard,
+                                loc: data.loc,
+                                span: data.span,
+                                ..moved
+                            }));
+                        }
+                    }
+                }
+                None => written.push(inst),
+            }
+        }
+        function.blocks[block].insts = written;
+    }
+}
+
+/// Whether all of an access is in registers.
+fn is_promoted(access: &Access, pieces: &HashMap<(Var, i64), Reg>) -> bool {
+    access.pieces().all(|piece| pieces.contains_key(&piece))
+}
+
+/// What a load or store of one element becomes; nothing where the value is thrown away.
+fn moved(function: &Function, data: &InstData, held: Reg, value: &Operand) -> Option<InstData> {
+    let ty = data.types().next()?;
+    let loads = data.opcode() == Some(Opcode::Ld);
+    let plain = match ty.bits() {
+        8 | 16 => "mov.b16",
+        32 => "mov.b32",
+        _ => "mov.b64",
+    };
+    let byte = ty.bits() == 8;
+    match (loads, value) {
+        (true, Operand::Reg(to)) => {
+            let bits = function.regs[*to].ty.bits();
+            let held_bits = ty.bits().max(16);
+            let signed = ty.is_signed() && (byte || bits > held_bits);
+            let mnemonic = match (signed, bits > held_bits) {
+                (true, _) => format!("cvt.s{bits}.s{}", ty.bits()),
+                (false, true) => format!("cvt.u{bits}.u{held_bits}"),
+                (false, false) => plain.to_owned(),
+            };
+            InstData::of(&mnemonic, [Operand::Reg(*to), Operand::Reg(held)])
+        }
+        (false, Operand::Reg(from)) => {
+            let bits = function.regs[*from].ty.bits();
+            let mnemonic = match (byte, bits > ty.bits()) {
+                (true, _) => "cvt.u16.u8".to_owned(),
+                (false, true) => format!("cvt.u{}.u{bits}", ty.bits()),
+                (false, false) => plain.to_owned(),
+            };
+            InstData::of(&mnemonic, [Operand::Reg(held), Operand::Reg(*from)])
+        }
+        (false, Operand::Imm(imm)) if byte => {
+            let value = imm.integer_bits()? & 0xff;
+            InstData::of("mov.b16", [Operand::Reg(held), Operand::Imm(Imm::from_u64(value))])
+        }
+        (false, other) => InstData::of(plain, [Operand::Reg(held), other.clone()]),
+        (true, _) => None,
+    }
+}
+
+/// Forgets local variables that nobody names any more.
+fn drop_variables(function: &mut Function) {
+    let mut named: HashSet<Var> = HashSet::new();
+    let params = function.params.iter().chain(&function.results);
+    named.extend(params.filter_map(|param| if let Param::Memory(var) = param { Some(*var) } else { None }));
+    for (_, data) in function.instructions() {
+        let mut see = |var: &mut Var| {
+            named.insert(*var);
+        };
+        data.operands.iter().for_each(|operand| each_variable(&mut operand.clone(), &mut see));
+    }
+    let mut kept = PrimaryMap::new();
+    let mut places: HashMap<Var, Var> = HashMap::new();
+    for (var, variable) in function.variables.iter() {
+        if variable.space != Space::Local || named.contains(&var) {
+            places.insert(var, kept.push(variable.clone()));
+        }
+    }
+    function.variables = kept;
+    for param in function.params.iter_mut().chain(&mut function.results) {
+        if let Param::Memory(var) = param {
+            *var = places[var];
+        }
+    }
+    let insts: Vec<Inst> = function.instructions().map(|(inst, _)| inst).collect();
+    for inst in insts {
+        let operands = &mut function.insts[inst].operands;
+        operands.iter_mut().for_each(|operand| each_variable(operand, &mut |var| *var = places[var]));
+    }
+}
+
+/// Shows the variables of the function that an operand names.
+fn each_variable(operand: &mut Operand, see: &mut dyn FnMut(&mut Var)) {
+    let mut symbol = |symbol: &mut Symbol| {
+        if let Symbol::Local(var) = symbol {
+            see(var);
+        }
+    };
+    let mut address = |address: &mut Address| {
+        if let Base::Symbol(name) = &mut address.base {
+            symbol(name);
+        }
+    };
+    match operand {
+        Operand::Memory(place) => address(place),
+        Operand::Symbol(name, _) => symbol(name),
+        Operand::Texture(texture) => {
+            address(&mut texture.base);
+            texture.rest.iter_mut().for_each(|operand| each_variable(operand, see));
+        }
+        Operand::Vector(list) => list.iter_mut().for_each(|operand| each_variable(operand, see)),
+        Operand::Pair(pair) => pair.iter_mut().for_each(|operand| each_variable(operand, see)),
+        Operand::Call(call) => call.results.iter_mut().chain(&mut call.arguments).for_each(|operand| each_variable(operand, see)),
+        Operand::Reg(_) | Operand::Not(_) | Operand::Part { .. } | Operand::Imm(_) | Operand::Special(_) => {}
+        Operand::Label(_) | Operand::Targets(_) | Operand::Sink | Operand::Absent => {}
+    }
+}
