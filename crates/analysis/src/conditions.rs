@@ -12,10 +12,19 @@ pub(crate) struct Test {
     pub(crate) bits: u32,
     pub(crate) a: Arg,
     pub(crate) b: Arg,
+    /// Whether it is only known that it holds in some lane of the warp, by a vote.
+    pub(crate) in_some_lane: bool,
 }
 
 /// How far back predicates made of predicates are followed.
 const DEPTH: u32 = 8;
+
+/// What is known of a predicate on the way back.
+#[derive(Clone, Copy)]
+struct Known {
+    depth: u32,
+    in_some_lane: bool,
+}
 
 /// Finds what edges imply.
 pub(crate) struct Conditions<'a> {
@@ -50,22 +59,25 @@ impl<'a> Conditions<'a> {
         let goes_on = index + 1 == data.edges.len();
         match last.opcode() {
             Some(Opcode::Bra | Opcode::Ret | Opcode::Exit | Opcode::Trap) => {
-                self.implied(guard.reg, goes_on == guard.negated, DEPTH, &mut tests);
+                self.implied(guard.reg, goes_on == guard.negated, Known { depth: DEPTH, in_some_lane: false }, &mut tests);
             }
-            _ if goes_on => self.implied(guard.reg, guard.negated, DEPTH, &mut tests),
+            _ if goes_on => {
+                self.implied(guard.reg, guard.negated, Known { depth: DEPTH, in_some_lane: false }, &mut tests);
+            }
             _ => {}
         }
         tests
     }
 
     /// What holds when a predicate has a value.
-    fn implied(&self, reg: Reg, value: bool, depth: u32, tests: &mut Vec<Test>) {
-        let Some(inst) = self.definition[reg].filter(|_| depth > 0) else { return };
+    fn implied(&self, reg: Reg, value: bool, known: Known, tests: &mut Vec<Test>) {
+        let Some(inst) = self.definition[reg].filter(|_| known.depth > 0) else { return };
         let data = &self.function.insts[inst];
         let operand = |index: usize| data.operands.get(index);
-        let also = |operand: Option<&Operand>, value: bool, tests: &mut Vec<Test>| match operand {
-            Some(Operand::Reg(reg)) => self.implied(*reg, value, depth - 1, tests),
-            Some(Operand::Not(reg)) => self.implied(*reg, !value, depth - 1, tests),
+        let mut known = Known { depth: known.depth - 1, ..known };
+        let also = |operand: Option<&Operand>, value: bool, known: Known, tests: &mut Vec<Test>| match operand {
+            Some(Operand::Reg(reg)) => self.implied(*reg, value, known, tests),
+            Some(Operand::Not(reg)) => self.implied(*reg, !value, known, tests),
             _ => {}
         };
         match data.opcode() {
@@ -86,20 +98,26 @@ impl<'a> Conditions<'a> {
                 if let Op::Compare(relation) = step.op {
                     let relation = if value != second { relation } else { relation.negated() };
                     let [a, b, _] = step.args;
-                    tests.push(Test { relation, signed: step.ty.is_signed(), bits: step.ty.bits(), a, b });
+                    let (signed, bits) = (step.ty.is_signed(), step.ty.bits());
+                    tests.push(Test { relation, signed, bits, a, b, in_some_lane: known.in_some_lane });
                 }
-                also(operand(4), value, tests);
+                also(operand(4), value, known, tests);
             }
             Some(Opcode::And) if value => {
-                also(operand(1), true, tests);
-                also(operand(2), true, tests);
+                also(operand(1), true, known, tests);
+                also(operand(2), true, known, tests);
             }
             Some(Opcode::Or) if !value => {
-                also(operand(1), false, tests);
-                also(operand(2), false, tests);
+                also(operand(1), false, known, tests);
+                also(operand(2), false, known, tests);
             }
-            Some(Opcode::Not) => also(operand(1), !value, tests),
-            Some(Opcode::Mov) => also(operand(1), value, tests),
+            // Some lane brought a true predicate. (That none did says it of this lane too.)
+            Some(Opcode::Vote | Opcode::VoteSync) if data.has_word("any") => {
+                known.in_some_lane |= value;
+                also(operand(1), value, known, tests);
+            }
+            Some(Opcode::Not) => also(operand(1), !value, known, tests),
+            Some(Opcode::Mov) => also(operand(1), value, known, tests),
             _ => {}
         }
     }

@@ -7,6 +7,9 @@
 //! The limit holds only if the counter that is compared does not wrap on its way, which is checked: the largest value that
 //! passes, plus a step, must fit. With `!=` the counter must come to the bound exactly: the step is a power of two, counter
 //! and bound are multiples of it, and the counter starts on the right side.
+//!
+//! When lanes go back together as long as the comparison holds for one of them, by a vote, the counters of the others go on too. They
+//! all end at the same time; none may wrap until the comparison fails for all.
 
 use crate::cfg::Cfg;
 use crate::conditions::{Conditions, Test};
@@ -38,6 +41,8 @@ struct Limit {
     relation: Relation,
     signed: bool,
     bound: Arg,
+    /// Whether it holds for some lane of the warp only.
+    in_some_lane: bool,
 }
 
 /// The inductions of a loop and what limits them.
@@ -137,7 +142,8 @@ impl Finder<'_> {
             (None, Some(next)) => (next, test.relation.swapped(), test.a),
             _ => return None,
         };
-        self.is_invariant(id, bound).then_some(Limit { counter, next, relation, signed: test.signed, bound })
+        let Test { signed, in_some_lane, .. } = *test;
+        self.is_invariant(id, bound).then_some(Limit { counter, next, relation, signed, bound, in_some_lane })
     }
 }
 
@@ -186,16 +192,20 @@ fn times_back(limit: &Limit, start: &Range, step: (i128, i128), bound: &Range) -
             let (low, high) = start.bounds(limit.signed);
             let passes = bound.bounds(limit.signed).1 - i128::from(limit.relation == Relation::Lt);
             let wraps = passes + step.1 > most || limit.next && high + step.1 > most;
-            (!wraps).then(|| if passes < low { 0 } else { (passes - low) / step.0 + once })
+            let times = if passes < low { 0 } else { (passes - low) / step.0 + once };
+            let other_wraps = limit.in_some_lane && high + (times + 1).saturating_mul(step.1) > most;
+            (!wraps && !other_wraps).then_some(times)
         }
         Relation::Gt | Relation::Ge if step.1 <= -1 => {
             let (least, _) = limits(bits, limit.signed);
             let (low, high) = start.bounds(limit.signed);
             let passes = bound.bounds(limit.signed).0 + i128::from(limit.relation == Relation::Gt);
             let wraps = passes + step.0 < least || limit.next && low + step.0 < least;
-            (!wraps).then(|| if high < passes { 0 } else { (high - passes) / -step.1 + once })
+            let times = if high < passes { 0 } else { (high - passes) / -step.1 + once };
+            let other_wraps = limit.in_some_lane && low + (times + 1).saturating_mul(step.0) < least;
+            (!wraps && !other_wraps).then_some(times)
         }
-        Relation::Ne if step.0 == step.1 && step.0 != 0 => {
+        Relation::Ne if step.0 == step.1 && step.0 != 0 && !limit.in_some_lane => {
             let stride = step.0.unsigned_abs();
             let multiple = stride.trailing_zeros();
             if !stride.is_power_of_two() || start.zeros() < multiple || bound.zeros() < multiple {

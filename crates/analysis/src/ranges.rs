@@ -148,7 +148,8 @@ impl RangePlan {
         }
         let mut edges = vec![];
         for (index, edge) in data.edges.iter().enumerate() {
-            let tests = finder.conditions.on_edge(block, index);
+            let mut tests = finder.conditions.on_edge(block, index);
+            tests.retain(|test| !test.in_some_lane);
             let moves = edge.args.iter().map(|arg| {
                 self.moves += 1;
                 (self.moves - 1, *arg)

@@ -475,6 +475,32 @@ mod tests {
     }
 
     #[test]
+    fn lanes_that_vote_on_going_on_are_bounded_too() {
+        let kernel = Kernel::new(
+            ".entry k(.param .u32 n, .param .u32 m, .param .u64 base) {
+             .reg .pred p, q, r, l; .reg .b32 nn, c, b, t, i, j, g, s, v; .reg .b64 a, o, x;
+             ld.param.u32 nn, [n]; ld.param.u64 a, [base];
+             mov.u32 b, %ntid.x; mov.u32 c, %ctaid.x; mov.u32 t, %tid.x; mad.lo.s32 i, c, b, t; setp.lt.s32 l, i, nn;
+             mov.u32 g, %nctaid.x; mul.lo.s32 s, b, g;
+             LOOP: mul.lo.s32 j, i, 3; mul.wide.s32 o, j, 4; add.s64 x, a, o; @l st.global.u32 [x], j;
+             add.s32 i, i, s; setp.lt.s32 p, i, nn; and.pred l, l, p; vote.sync.any.pred r, l, 0xffffffff; @r bra LOOP;
+             ret; }",
+        );
+        let found = kernel.shapes(&Facts::new([256, 1, 1]), Assume::NoWrap);
+        let (block, store) = kernel.inst("st.global");
+        let address = found.address(&kernel.function, block, store).unwrap();
+        assert_eq!((address.group(), address.stride(), found.obligations().len()), (5, 12, 1));
+        assert_eq!(found.divergent_branches().count(), 0);
+        let proves = |grid: u32, n: u32| {
+            let facts = Facts::new([256, 1, 1]).with_grid([grid, 1, 1]).with_params(params(n, 0, 4096));
+            kernel.plan.ranges(&facts).proves(found.obligations())
+        };
+        assert!(proves(1, 1) && proves(1000, 1 << 20) && proves(4, 0));
+        // Three times the counter, or the counter of a lane that only goes on with the others, would wrap.
+        assert!(!proves(1000, 0x7000_0000) && !proves(1 << 22, 0x6000_0000) && !proves(1 << 23, 5));
+    }
+
+    #[test]
     fn what_memory_holds_is_not_assumed_to_be_small() {
         let kernel = Kernel::new(
             ".entry k(.param .u32 n, .param .u32 m, .param .u64 base) { .reg .b32 s, t, j, v; .reg .b64 a, o, x;
