@@ -36,9 +36,13 @@ impl Liveness {
             written.extend(data.params.iter().copied());
             for inst in &data.insts {
                 let data = &function.insts[*inst];
-                used.extend(data.reads().into_iter().filter(|reg| !written.contains(*reg)));
+                data.each_read(|reg| {
+                    if !written.contains(reg) {
+                        used.insert(reg);
+                    }
+                });
                 if ends_life(function, data) {
-                    written.extend(data.writes());
+                    data.each_written(|reg| _ = written.insert(reg));
                 }
             }
             used.union_with_difference(&at_end, &written);
@@ -95,11 +99,9 @@ impl Liveness {
 /// Turns what is live behind an instruction into what is live before it.
 fn step_back(function: &Function, data: &InstData, live: &mut BitSet<Reg>) {
     if ends_life(function, data) {
-        for reg in data.writes() {
-            live.remove(reg);
-        }
+        data.each_written(|reg| _ = live.remove(reg));
     }
-    live.extend(data.reads());
+    data.each_read(|reg| _ = live.insert(reg));
 }
 
 /// Whether nothing of the old values of what it writes is left.

@@ -25,11 +25,11 @@ impl BlockParameters {
         let mut writers: SecondaryMap<Reg, Vec<Block>> = SecondaryMap::new();
         for block in cfg.order() {
             for inst in &function.blocks[*block].insts {
-                for reg in function.insts[*inst].writes() {
+                function.insts[*inst].each_written(|reg| {
                     if writers[reg].last() != Some(block) {
                         writers[reg].push(*block);
                     }
-                }
+                });
             }
         }
         let frontiers = dominators.frontiers(cfg);

@@ -1,12 +1,12 @@
 //! What comes out of the passes computes what went in: every file of the corpus and a few hundred random kernels, through the
-//! passes and back to text, run by the interpreter.
+//! passes and back to text, run by the interpreter; and every pure instruction with inputs that are known in part.
 //!
 //! `BROADLOOM_FUZZ_KERNELS=n` makes n kernels, from the seed `BROADLOOM_FUZZ_SEED` on.
 
 use broadloom_conformance::{Case, SUITE, Subject, VARIANTS};
 use broadloom_device::{Backend, Device, GlobalVariable, Launch, LoadedModule, Machine, Result, Stream};
 use broadloom_diag::Sources;
-use broadloom_fuzzgen::{Config, run, survey};
+use broadloom_fuzzgen::{Config, Kernel, Random, module, run, survey, sweep};
 use broadloom_interp::{Interp, Options};
 use broadloom_ptx::{Func, Function, Module, Printer, Verified, parse, print, verify};
 use broadloom_transform::pipeline::{BACK, Pass, STAGES, Verification, run_pass};
@@ -15,25 +15,37 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Takes a function through passes and back to registers; what is wrong as text.
-type Passes = fn(&Module, &mut Function) -> std::result::Result<(), String>;
+type Passes = fn(&Module, &mut Function, &Facts) -> std::result::Result<(), String>;
 
-/// Each with whether its text can be read again: where calls are inlined, a function may call one that stands behind it.
-const PASSES: &[(&str, Passes, bool)] =
-    &[("ssa", ssa, true), ("pipeline", pipeline, true), ("inlined", inlined, false), ("linear", linear, false)];
+/// Passes with a name, and whether the text that comes out can be read again: where calls are inlined, a function may call one that
+/// stands behind it.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    name: &'static str,
+    passes: Passes,
+    text: bool,
+}
+
+const WAYS: &[Way] = &[
+    Way { name: "ssa", passes: ssa, text: true },
+    Way { name: "pipeline", passes: pipeline, text: true },
+    Way { name: "inlined", passes: inlined, text: false },
+    Way { name: "linear", passes: linear, text: false },
+];
 
 /// Through SSA form and back.
-fn ssa(module: &Module, function: &mut Function) -> std::result::Result<(), String> {
+fn ssa(module: &Module, function: &mut Function, facts: &Facts) -> std::result::Result<(), String> {
     let passes = STAGES.iter().take(2).chain([&BACK]).flat_map(|stage| stage.passes);
-    run_all(passes, module, function)
+    run_all(passes, module, function, facts)
 }
 
 /// Through everything and back.
-fn pipeline(module: &Module, function: &mut Function) -> std::result::Result<(), String> {
-    run_all(STAGES.iter().chain([&BACK]).flat_map(|stage| stage.passes), module, function)
+fn pipeline(module: &Module, function: &mut Function, facts: &Facts) -> std::result::Result<(), String> {
+    run_all(STAGES.iter().chain([&BACK]).flat_map(|stage| stage.passes), module, function, facts)
 }
 
 /// Calls inlined, and variables in registers.
-fn inlined(module: &Module, function: &mut Function) -> std::result::Result<(), String> {
+fn inlined(module: &Module, function: &mut Function, _: &Facts) -> std::result::Result<(), String> {
     inline_calls::run(module, function);
     check(inline_calls::NAME, module, function).map_err(|broken| broken.to_string())?;
     promote_locals::run(module, function);
@@ -41,9 +53,9 @@ fn inlined(module: &Module, function: &mut Function) -> std::result::Result<(), 
 }
 
 /// Through everything and back, kernels in step, with every branch taken to be divergent; what cannot run in step stays as it is.
-fn linear(module: &Module, function: &mut Function) -> std::result::Result<(), String> {
-    inlined(module, function)?;
-    run_all(STAGES.iter().flat_map(|stage| stage.passes), module, function)?;
+fn linear(module: &Module, function: &mut Function, facts: &Facts) -> std::result::Result<(), String> {
+    inlined(module, function, facts)?;
+    run_all(STAGES.iter().flat_map(|stage| stage.passes), module, function, facts)?;
     if function.is_kernel {
         unify_exits::run(module, function);
         check(unify_exits::NAME, module, function).map_err(|broken| broken.to_string())?;
@@ -52,33 +64,34 @@ fn linear(module: &Module, function: &mut Function) -> std::result::Result<(), S
         check(linearise::NAME, module, function).map_err(|broken| broken.to_string())?;
     }
     let last = STAGES.last().into_iter().chain([&BACK]);
-    run_all(last.flat_map(|stage| stage.passes), module, function)
+    run_all(last.flat_map(|stage| stage.passes), module, function, facts)
 }
 
 fn run_all<'p>(
     passes: impl Iterator<Item = &'p Pass>,
     module: &Module,
     function: &mut Function,
+    facts: &Facts,
 ) -> std::result::Result<(), String> {
     for pass in passes {
-        run_pass(*pass, module, function, &Facts::default(), Verification::Always)
+        run_pass(*pass, module, function, facts, Verification::Always)
             .map_err(|failure| format!("{failure}\n{}", Printer::new(module).body(function)))?;
     }
     Ok(())
 }
 
-/// A module through passes, printed and read again if `text` is set.
-fn transformed(module: &Module, passes: Passes, text: bool) -> std::result::Result<Verified, String> {
+/// A module through passes, printed and read again where that can be.
+fn transformed(module: &Module, way: Way, facts: &Facts) -> std::result::Result<Verified, String> {
     let mut hoisted = module.clone();
     hoist_statics::run(&mut hoisted);
     let mut changed = hoisted.clone();
     for func in module.functions.keys() {
         let mut function = hoisted.functions[func].clone();
-        passes(&hoisted, &mut function)?;
+        (way.passes)(&hoisted, &mut function, facts)?;
         changed.functions[func] = function;
     }
     let changed = verify(changed).map_err(|errors| format!("does not verify: {errors:?}"))?;
-    if !text {
+    if !way.text {
         return Ok(changed);
     }
     let text = print(&changed);
@@ -95,8 +108,8 @@ fn transformed(module: &Module, passes: Passes, text: bool) -> std::result::Resu
 #[derive(Debug)]
 struct Behind {
     interp: Interp,
-    passes: Passes,
-    text: bool,
+    way: Way,
+    facts: Facts,
 }
 
 impl Backend for Behind {
@@ -122,7 +135,7 @@ impl Backend for Behind {
         self.interp.fill(stream, address, byte, bytes)
     }
     fn load(&self, module: &Arc<Verified>) -> Result<Arc<dyn LoadedModule>> {
-        let changed = transformed(module, self.passes, self.text).unwrap_or_else(|why| panic!("{why}"));
+        let changed = transformed(module, self.way, &self.facts).unwrap_or_else(|why| panic!("{why}"));
         // Functions are the same ones in the same order, so their ids are too.
         let names = |module: &Module| module.functions.values().map(|function| function.name.clone()).collect::<Vec<_>>();
         assert_eq!(names(&changed), names(module));
@@ -151,53 +164,86 @@ impl LoadedModule for Loaded {
     }
 }
 
-fn subject(passes: Passes, text: bool) -> Subject {
+fn subject(way: Way, facts: Facts) -> Subject {
     let printed = Arc::new(Mutex::new(String::new()));
     let sink = printed.clone();
     let output = Arc::new(move |text: &[u8]| {
         sink.lock().unwrap_or_else(PoisonError::into_inner).push_str(&String::from_utf8_lossy(text));
     });
     let interp = Interp::new(Options { output, ..Options::default() });
-    Subject { device: Device::new(Behind { interp, passes, text }), printed }
+    Subject { device: Device::new(Behind { interp, way, facts }), printed }
 }
 
-fn corpus(case: &Case, variant: &str, passes: Passes, text: bool) -> std::result::Result<(), Failed> {
-    Ok(case.run(&subject(passes, text), variant)?)
+fn corpus(case: &Case, variant: &str, way: Way) -> std::result::Result<(), Failed> {
+    Ok(case.run(&subject(way, Facts::default()), variant)?)
 }
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// Random kernels from one seed on, plain and through the passes.
-fn fuzz(first: u64, count: u64, passes: Passes, text: bool) -> std::result::Result<(), Failed> {
+/// Runs a kernel plain and through the passes, which know its launch or not; says whether it does anything.
+fn compare(kernel: &Kernel, module: &Arc<Verified>, way: Way, facts: Facts) -> std::result::Result<bool, String> {
     let plain = Device::new(Interp::new(Options::default()));
-    let behind = subject(passes, text).device;
+    let expected = run(&plain, kernel, module).map_err(|error| format!("{error}\n{}", kernel.text))?;
+    let behind = subject(way, facts).device;
+    let found = run(&behind, kernel, module).map_err(|error| format!("{error}\n{}", kernel.text))?;
+    if found.output == expected.output { Ok(found.useful) } else { Err(format!("another result\n{}", kernel.text)) }
+}
+
+/// Random kernels from one seed on; every other one with its launch known.
+fn fuzz(first: u64, count: u64, way: Way) -> std::result::Result<(), Failed> {
     let config = Config { portable: false, ..Config::default() };
     survey(first..first + count, &config, |kernel, module| {
-        let expected = run(&plain, kernel, module).map_err(|error| format!("{error}\n{}", kernel.text))?;
-        let found = run(&behind, kernel, module).map_err(|error| format!("{error}\n{}", kernel.text))?;
-        if found.output == expected.output { Ok(found.useful) } else { Err(format!("another result\n{}", kernel.text)) }
+        let sizes = |count: u32| (kernel.seed % 2 == 0).then_some([count, 1, 1]);
+        compare(kernel, module, way, Facts { block: sizes(kernel.threads), grid: sizes(kernel.blocks) })
     })?;
     Ok(())
+}
+
+/// Every pure instruction, some of its inputs known and chosen to make it simpler.
+fn known(seed: u64, way: Way) -> std::result::Result<(), Failed> {
+    let config = Config { portable: false, ..Config::default() };
+    for sweep in sweep(seed, &config, 4) {
+        let mut kernel = sweep.kernel;
+        let mut random = Random::new(seed);
+        kernel.text = kernel.text.lines().map(|line| with_number(line, &mut random) + "\n").collect();
+        let module = module(&kernel)?;
+        compare(&kernel, &module, way, Facts::default())?;
+    }
+    Ok(())
+}
+
+/// A line that loads an input, or one that gives it a number instead.
+fn with_number(line: &str, random: &mut Random) -> String {
+    let load = line.trim().strip_prefix("ld.global.").and_then(|rest| rest.split_once(' '));
+    let Some((ty, (name, _))) = load.and_then(|(ty, rest)| Some((ty, rest.split_once(',')?))) else { return line.to_owned() };
+    let bits: u32 = ty[1..].parse().unwrap_or(32);
+    let ones = u64::MAX >> (64 - bits);
+    let corners = [0, 1, ones, ones / 2 + 1, 31, u64::from(bits)];
+    match random.below(corners.len() * 2) {
+        index if index < corners.len() => format!("\tmov.b{bits} {name}, {:#x};", corners[index]),
+        _ => line.to_owned(),
+    }
 }
 
 fn main() {
     let arguments = Arguments::from_args();
     let mut trials = vec![];
     let (first, kernels) = (setting("BROADLOOM_FUZZ_SEED", 0), setting("BROADLOOM_FUZZ_KERNELS", 200));
-    for (name, passes, text) in PASSES.iter().copied() {
+    for way in WAYS.iter().copied() {
+        let name = way.name;
         for case in SUITE {
             for variant in VARIANTS {
-                trials.push(Trial::test(format!("{name}::{}::{variant}", case.kernel), move || {
-                    corpus(case, variant, passes, text)
-                }));
+                trials.push(Trial::test(format!("{name}::{}::{variant}", case.kernel), move || corpus(case, variant, way)));
             }
+        }
+        for seed in first..first + 6 {
+            trials.push(Trial::test(format!("{name}::known::{seed}"), move || known(seed, way)));
         }
         for start in (0..kernels).step_by(25) {
             let count = 25.min(kernels - start);
-            trials
-                .push(Trial::test(format!("{name}::fuzz::{}", first + start), move || fuzz(first + start, count, passes, text)));
+            trials.push(Trial::test(format!("{name}::fuzz::{}", first + start), move || fuzz(first + start, count, way)));
         }
     }
     libtest_mimic::run(&arguments, trials).exit();
