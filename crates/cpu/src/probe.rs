@@ -7,6 +7,9 @@ use std::arch::global_asm;
 #[cfg(target_arch = "x86_64")]
 global_asm!(
     ".pushsection .text.broadloom_probe, \"ax\", @progbits",
+    // Seen by all of this library and by nothing else.
+    ".globl broadloom_probe, broadloom_probe_load, broadloom_probe_failed",
+    ".hidden broadloom_probe, broadloom_probe_load, broadloom_probe_failed",
     ".p2align 4",
     "broadloom_probe:",
     "xor eax, eax",
@@ -34,6 +37,9 @@ global_asm!(
 #[cfg(target_arch = "aarch64")]
 global_asm!(
     ".pushsection .text.broadloom_probe, \"ax\", @progbits",
+    // Seen by all of this library and by nothing else.
+    ".globl broadloom_probe, broadloom_probe_load, broadloom_probe_failed",
+    ".hidden broadloom_probe, broadloom_probe_load, broadloom_probe_failed",
     ".p2align 4",
     "broadloom_probe:",
     "mov x4, x0",

@@ -2,8 +2,10 @@
 
 use crate::abi::{BarrierKind, Kind};
 use crate::device::Cpu;
-use crate::testing::{code, device, launch};
+use crate::grid::Ready;
+use crate::testing::{code, device, launch, launch_ready};
 use broadloom_device::{Backend, Error, Fault, FaultKind, Launch, Result, Stream};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 fn buffer(cpu: &Cpu, words: usize) -> u64 {
@@ -384,4 +386,32 @@ fn launches_behind_a_failed_one_wait_until_it_was_told() {
     assert_eq!(read(&cpu, out, 1).unwrap(), [0]);
     launch(&cpu, &code(Kind::Block, COUNT), &Launch::linear(1, 32), &[out]).unwrap();
     assert_eq!(read(&cpu, out, 1).unwrap(), [1]);
+}
+
+#[test]
+fn launching_takes_microseconds_of_the_caller() {
+    let cpu = device(2);
+    let ready = Arc::new(Ready::new("kernel", code(Kind::Block, "define void @kernel(ptr %w) { ret void }")).unwrap());
+    let once = |blocks: u32| {
+        let start = Instant::now();
+        launch_ready(&cpu, &ready, &Launch::linear(blocks, 32), &[]).unwrap();
+        start.elapsed()
+    };
+    for (blocks, wait) in [(1, false), (1, true), (64, true)] {
+        let mut times = vec![];
+        for _ in 0..500 {
+            times.push(once(blocks));
+            if wait {
+                cpu.synchronise().unwrap();
+            }
+        }
+        cpu.synchronise().unwrap();
+        times.sort();
+        // Some two microseconds in a quiet process; the bound is for a busy machine and unoptimised code.
+        assert!(
+            times[times.len() / 2] < Duration::from_micros(100),
+            "{:?} for a launch of {blocks} blocks",
+            times[times.len() / 2]
+        );
+    }
 }
