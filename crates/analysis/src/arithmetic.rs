@@ -73,6 +73,14 @@ pub(crate) fn result(step: &Step, args: &[Range; 3], bits: u32) -> Range {
         let bounds = |signed: bool| computed(step, args, signed).unwrap_or((i128::MIN, i128::MAX));
         Range::made(bits, bounds(true), bounds(false), zeros)
     };
+    if let (Op::And | Op::Or | Op::Xor, Some(a), Some(b)) = (step.op, a.value(), b.value()) {
+        let value = match step.op {
+            Op::And => a & b,
+            Op::Or => a | b,
+            _ => a ^ b,
+        };
+        return Range::constant(bits, value);
+    }
     match step.op {
         Op::Copy => *a,
         Op::Add | Op::Sub => made(a.zeros().min(b.zeros())),
