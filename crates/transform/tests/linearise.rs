@@ -4,6 +4,7 @@
 //! reducible graph. Conditions are uniform among the lanes that come to them (the register is called `%u…`) or not (`%d…`).
 //! Threads record what they do in memory of their own.
 
+use broadloom_analysis::Facts;
 use broadloom_device::{Argument, Device, Launch};
 use broadloom_diag::Sources;
 use broadloom_interp::{Interp, Options};
@@ -232,8 +233,19 @@ fn is_uniform(function: &Function, block: Block) -> bool {
     last.and_then(|last| last.guard).is_some_and(|guard| function.regs[guard.reg].name.starts_with("%u"))
 }
 
-/// A module whose kernel is linearised; the kernel in SSA form too.
-fn linear(module: &Module, all: bool, block: [u32; 3]) -> Result<(Verified, Function), String> {
+/// Who says what is divergent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Divergence {
+    /// The names of the conditions.
+    Named,
+    /// Everything is.
+    All,
+    /// The analysis.
+    Shapes,
+}
+
+/// A module whose kernel is linearised.
+fn linear(module: &Module, divergence: Divergence, block: [u32; 3]) -> Result<Verified, String> {
     let func = module.kernels().next().ok_or("no kernel")?.0;
     let mut function = module.functions[func].clone();
     lower_carry::run(module, &mut function);
@@ -242,17 +254,20 @@ fn linear(module: &Module, all: bool, block: [u32; 3]) -> Result<(Verified, Func
     unify_exits::run(module, &mut function);
     check(unify_exits::NAME, module, &function).map_err(|broken| broken.to_string())?;
     let before = function.clone();
-    linearise::run(module, &mut function, &|at| all || !is_uniform(&before, at), Some(block)).map_err(|reason| reason.text)?;
+    match divergence {
+        Divergence::Named => linearise::run(module, &mut function, &|at| !is_uniform(&before, at), Some(block)),
+        Divergence::All => linearise::run(module, &mut function, &|_| true, Some(block)),
+        Divergence::Shapes => linearise::run_for(module, &mut function, &Facts::new(block)),
+    }
+    .map_err(|reason| reason.text)?;
     let mut shown = module.clone();
     shown.functions[func] = function.clone();
     check(linearise::NAME, module, &function).map_err(|broken| format!("{broken}\n{}", print(&shown)))?;
-    shown.functions[func] = function.clone();
-    let ssa = function.clone();
     from_ssa::run(module, &mut function);
     check(from_ssa::NAME, module, &function).map_err(|broken| broken.to_string())?;
     let mut changed = module.clone();
     changed.functions[func] = function;
-    Ok((verify(changed).map_err(|errors| format!("{errors:?}"))?, ssa))
+    verify(changed).map_err(|errors| format!("{errors:?}"))
 }
 
 fn run(module: Verified, block: [u32; 3]) -> Result<Vec<u32>, String> {
@@ -284,22 +299,22 @@ fn random_control_flow_computes_the_same() {
         let block = BLOCKS[(seed % 5) as usize];
         let plain = verify(module.clone()).unwrap_or_else(|errors| panic!("seed {seed}: {errors:?}\n{text}"));
         let expected = run(plain, block).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
-        for all in [false, true] {
-            let (linear, _) = match linear(&module, all, block) {
+        for divergence in [Divergence::Named, Divergence::All, Divergence::Shapes] {
+            let linear = match linear(&module, divergence, block) {
                 Ok(linear) => linear,
                 Err(reason) if reason.contains("lanes") => {
                     refused += 1;
                     continue;
                 }
-                Err(error) => panic!("seed {seed} {block:?} all {all}: {error}\n{text}"),
+                Err(error) => panic!("seed {seed} {block:?} {divergence:?}: {error}\n{text}"),
             };
             taken += 1;
             let shown = print(&linear);
-            let found =
-                run(linear, block).unwrap_or_else(|error| panic!("seed {seed} {block:?} all {all}: {error}\n{text}\n{shown}"));
+            let found = run(linear, block)
+                .unwrap_or_else(|error| panic!("seed {seed} {block:?} {divergence:?}: {error}\n{text}\n{shown}"));
             if found != expected {
                 let at = found.iter().zip(&expected).position(|(a, b)| a != b).unwrap_or(0);
-                panic!("seed {seed} {block:?} all {all}: thread {} word {}\n{text}\n{shown}", at / WORDS, at % WORDS);
+                panic!("seed {seed} {block:?} {divergence:?}: thread {} word {}\n{text}\n{shown}", at / WORDS, at % WORDS);
             }
         }
     }

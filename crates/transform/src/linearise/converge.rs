@@ -11,7 +11,7 @@
 
 use super::Reason;
 use super::guard::{is_collective, members};
-use broadloom_analysis::Cfg;
+use broadloom_analysis::{Cfg, PostDominators};
 use broadloom_ptx::{Block, Class, Effects, Function, Inst, InstData, Modifier, Opcode, Operand, Reg};
 use cranelift_entity::SecondaryMap;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -75,47 +75,31 @@ fn apart(function: &Function, cfg: &Cfg, is_divergent: &dyn Fn(Block) -> bool) -
             work.extend(cfg.predecessors(block));
         }
     }
-    let nodes: Vec<Block> = cfg.order().iter().copied().filter(|block| relevant.contains(block)).collect();
-    let index: HashMap<Block, usize> = nodes.iter().enumerate().map(|(index, block)| (*block, index)).collect();
-    let targets = |block: &Block| cfg.successors(*block).iter().filter_map(|to| index.get(to).copied()).collect::<Vec<usize>>();
-    let successors: Vec<Vec<usize>> = nodes.iter().map(targets).collect();
-    let joins = post_dominators(&successors);
     let mut found = BTreeSet::new();
-    for (head, block) in nodes.iter().enumerate() {
-        if function.blocks[*block].edges.len() < 2 || !is_divergent(*block) {
+    if !relevant.contains(&cfg.entry()) {
+        return found;
+    }
+    let mut successors: SecondaryMap<Block, Vec<Block>> = SecondaryMap::new();
+    for block in cfg.order().iter().filter(|block| relevant.contains(*block)) {
+        successors[*block] = cfg.successors(*block).iter().copied().filter(|to| relevant.contains(to)).collect();
+    }
+    let graph = Cfg::from_successors(cfg.entry(), successors);
+    let joins = PostDominators::new(&graph);
+    for head in graph.order() {
+        if function.blocks[*head].edges.len() < 2 || !is_divergent(*head) {
             continue;
         }
-        let mut work = successors[head].clone();
-        while let Some(node) = work.pop() {
-            if Some(node) != joins[head] && found.insert(nodes[node]) {
-                work.extend(&successors[node]);
+        let join = joins.immediate(*head);
+        let mut seen: HashSet<Block> = HashSet::new();
+        let mut work = graph.successors(*head).to_vec();
+        while let Some(block) = work.pop() {
+            if Some(block) != join && seen.insert(block) {
+                found.insert(block);
+                work.extend(graph.successors(block));
             }
         }
     }
     found
-}
-
-/// The nearest node through which every way from a node comes to where it ends: a node from which no way leads on. By sets, from the
-/// definition: there are few nodes.
-fn post_dominators(successors: &[Vec<usize>]) -> Vec<Option<usize>> {
-    let count = successors.len();
-    let all: BTreeSet<usize> = (0..count).collect();
-    let mut sets: Vec<BTreeSet<usize>> = vec![all; count];
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for node in (0..count).rev() {
-            let mut common = successors[node].iter().map(|to| sets[*to].clone()).reduce(|a, b| &a & &b).unwrap_or_default();
-            common.insert(node);
-            changed |= common != sets[node];
-            sets[node] = common;
-        }
-    }
-    let nearest = |node: usize| {
-        let mut others = sets[node].iter().copied().filter(|other| *other != node);
-        others.find(|other| sets[node].iter().all(|third| *third == node || sets[*other].contains(third)))
-    };
-    (0..count).map(nearest).collect()
 }
 
 /// Who computes which register.

@@ -101,14 +101,14 @@ impl Level {
 
     /// The nodes that are reached from behind a node before another.
     pub(super) fn between(&self, from: Node, to: Option<Node>) -> BTreeSet<Node> {
-        let mut found = BTreeSet::new();
+        let mut found = vec![false; self.kinds.len()];
         let mut work = self.successors[from].clone();
         while let Some(node) = work.pop() {
-            if Some(node) != to && found.insert(node) {
+            if Some(node) != to && !std::mem::replace(&mut found[node], true) {
                 work.extend(&self.successors[node]);
             }
         }
-        found
+        found.into_iter().enumerate().filter(|(_, found)| *found).map(|(node, _)| node).collect()
     }
 }
 

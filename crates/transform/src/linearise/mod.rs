@@ -14,7 +14,7 @@
 //!
 //! What is refused, each with a [`Reason`]: loops with several entries; barriers to which not all lanes of a warp come, and warp
 //! operations that name lanes which may be elsewhere; loops in which a lane may wait for what another lane does behind the loop;
-//! `brx.idx`; results in registers, and `exit` in a function that is called.
+//! divergent branches nested more than a hundred deep; `brx.idx`; results in registers, and `exit` in a function that is called.
 //!
 //! Not taken: partial linearisation in one order of all blocks (Moll and Hack), which keeps more uniform branches between
 //! overlapping divergent regions, but gives each block a mask of its own where a region needs one.
@@ -33,7 +33,7 @@ mod tidy;
 
 use crate::compact::compact;
 use crate::unify_exits;
-use broadloom_analysis::{Cfg, Dominators};
+use broadloom_analysis::{Assume, Cfg, Dominators, Facts, Loops, RangePlan, Shapes};
 use broadloom_ptx::{Block, Function, Inst, Module, Opcode, Operand, Param, Reg, Special, Type};
 use build::Builder;
 use cranelift_entity::SecondaryMap;
@@ -72,6 +72,17 @@ impl std::fmt::Display for Reason {
     }
 }
 
+/// Makes every branch of a function uniform, for launches of which the facts are true: [`Shapes`] say what is divergent.
+pub fn run_for(module: &Module, function: &mut Function, facts: &Facts) -> Result<(), Reason> {
+    unify_exits::run(module, function);
+    let Some(cfg) = Cfg::new(function) else { return Ok(()) };
+    let dominators = Dominators::new(&cfg);
+    let loops = Loops::new(&cfg, &dominators);
+    let ranges = RangePlan::new(function, &cfg, &dominators, &loops);
+    let shapes = Shapes::new(function, &cfg, &loops, &ranges, facts, Assume::Nothing);
+    run(module, function, &|block| shapes.is_divergent_branch(block), Some(facts.block))
+}
+
 /// Makes every branch of a function uniform.
 ///
 /// `is_divergent` says of a block that ends in a branch whether lanes may disagree there; the function should have one exit
@@ -92,7 +103,7 @@ pub fn run(
     if let Some(reason) = barriers_are_convergent(function, &cfg, is_divergent).reasons.into_iter().next() {
         return Err(reason);
     }
-    let plans = plan::plan(function, &levels, is_divergent);
+    let plans = plan::plan(function, &levels, is_divergent)?;
     spin::refuse_spinning(module, function, &cfg, &dominators, &levels, &plans)?;
     let homes = homes(function, &cfg, &levels);
     let steady = Steady::new(function, &cfg, &levels, &plans, &homes);

@@ -14,9 +14,13 @@
 //!
 //! A loop is *divergent* when a head decides who goes round again or leaves: lanes leave it one by one.
 
+use super::Reason;
 use super::levels::{Kind, Level, Levels, Node};
 use broadloom_ptx::{Block, Function};
 use std::collections::BTreeSet;
+
+/// How deep divergent branches may be nested: code is made by functions that call themselves.
+pub(super) const DEEPEST: usize = 100;
 
 /// What is done with a region.
 #[derive(Clone, Debug, Default)]
@@ -67,7 +71,7 @@ pub(super) struct LevelPlan {
 }
 
 /// Plans all levels.
-pub(super) fn plan(function: &Function, levels: &Levels, is_divergent: &dyn Fn(Block) -> bool) -> Vec<LevelPlan> {
+pub(super) fn plan(function: &Function, levels: &Levels, is_divergent: &dyn Fn(Block) -> bool) -> Result<Vec<LevelPlan>, Reason> {
     let mut plans: Vec<LevelPlan> = vec![LevelPlan::default(); levels.levels.len()];
     // Inner loops first: whether a loop is a head depends on what is inside of it.
     for index in (0..levels.levels.len()).rev() {
@@ -77,34 +81,41 @@ pub(super) fn plan(function: &Function, levels: &Levels, is_divergent: &dyn Fn(B
             Kind::Loop(inner) => plans[inner].divergent && level.successors[node].len() > 1,
             Kind::Back | Kind::Exit(_) | Kind::End => false,
         };
-        let plan = Planner { level, splits: &splits }.region(&level.members(), 0);
+        let mut planner = Planner { level, heads: BTreeSet::new(), depth: 0 };
+        planner.heads = planner.find_heads(&splits);
+        let plan = planner.region(&level.members(), 0)?;
         let divergent = plan.steps.iter().filter_map(|step| step.masked.as_ref()).any(|masked| !masked.sinks.is_empty());
         plans[index] = LevelPlan { plan, divergent };
     }
-    plans
+    Ok(plans)
 }
 
 struct Planner<'l> {
     level: &'l Level,
-    splits: &'l dyn Fn(Node) -> bool,
+    /// Those of the whole level. A region inside of it has those of them that are in it: what makes a node a head is behind it.
+    heads: BTreeSet<Node>,
+    /// How many parts lie around.
+    depth: usize,
 }
 
 impl Planner<'_> {
-    fn region(&self, members: &BTreeSet<Node>, entry: Node) -> Plan {
-        let heads = self.heads(members);
+    fn region(&mut self, members: &BTreeSet<Node>, entry: Node) -> Result<Plan, Reason> {
+        if self.depth > DEEPEST {
+            return Err(Reason::new("divergent branches are nested too deeply", None));
+        }
         let mut behind_heads = BTreeSet::new();
         let mut plan = Plan::default();
         for node in members.iter().copied().filter(|node| *node >= entry) {
             if behind_heads.contains(&node) {
                 continue;
             }
-            let masked = heads.contains(&node).then(|| self.masked(node));
+            let masked = if self.heads.contains(&node) { Some(self.masked(node)?) } else { None };
             if masked.is_some() {
                 behind_heads.extend(self.behind(node));
             }
             plan.steps.push(Step { node, masked });
         }
-        plan
+        Ok(plan)
     }
 
     /// What stands behind a node before its join.
@@ -112,8 +123,8 @@ impl Planner<'_> {
         self.level.between(node, self.level.post_dominator(node))
     }
 
-    fn heads(&self, members: &BTreeSet<Node>) -> BTreeSet<Node> {
-        let mut heads: BTreeSet<Node> = members.iter().copied().filter(|node| (self.splits)(*node)).collect();
+    fn find_heads(&self, splits: &dyn Fn(Node) -> bool) -> BTreeSet<Node> {
+        let mut heads: BTreeSet<Node> = self.level.members().into_iter().filter(|node| splits(*node)).collect();
         let mut work: Vec<Node> = heads.iter().copied().collect();
         while let Some(head) = work.pop() {
             let behind = self.behind(head);
@@ -132,7 +143,7 @@ impl Planner<'_> {
         heads
     }
 
-    fn masked(&self, head: Node) -> Masked {
+    fn masked(&mut self, head: Node) -> Result<Masked, Reason> {
         let behind = self.behind(head);
         let (sinks, nodes): (Vec<Node>, Vec<Node>) = behind.iter().partition(|node| self.level.is_sink(**node));
         let inside: BTreeSet<Node> = nodes.iter().copied().collect();
@@ -142,15 +153,15 @@ impl Planner<'_> {
             if taken.contains(&node) {
                 continue;
             }
-            let part = self.part(node, &inside);
+            let part = self.part(node, &inside)?;
             taken.extend(&part.members);
             parts.push(part);
         }
-        Masked { join: self.level.post_dominator(head), parts, sinks }
+        Ok(Masked { join: self.level.post_dominator(head), parts, sinks })
     }
 
     /// The largest part that starts at a node.
-    fn part(&self, entry: Node, inside: &BTreeSet<Node>) -> Part {
+    fn part(&mut self, entry: Node, inside: &BTreeSet<Node>) -> Result<Part, Reason> {
         let mut members = BTreeSet::from([entry]);
         let mut closed = false;
         let mut stop = None;
@@ -182,7 +193,9 @@ impl Planner<'_> {
             members.insert(next);
             at = next;
         }
-        let inner = closed.then(|| self.region(&members, entry));
-        Part { entry, inner, stop, members }
+        self.depth += 1;
+        let inner = if closed { Some(self.region(&members, entry)?) } else { None };
+        self.depth -= 1;
+        Ok(Part { entry, inner, stop, members })
     }
 }

@@ -150,3 +150,15 @@ fn a_lock_is_refused_and_a_retry_is_not() {
     let queue = "HEAD: atom.global.add.u32 %r2, [%l0], 1; setp.lt.u32 %d1, %r2, %r0; @%d1 bra HEAD; ret;";
     linear(queue).unwrap();
 }
+
+#[test]
+fn branches_are_nested_as_deep_as_it_may_be() {
+    let leave = |count: usize| {
+        let exits: String =
+            (0..count).map(|index| format!("setp.eq.u32 %d1, %r1, {index}; @%d1 exit; st.global.u32 [%l1], %r0;")).collect();
+        linear(&format!("{exits} ret;"))
+    };
+    let text = leave(super::plan::DEEPEST).unwrap();
+    assert_eq!(count(&text, "vote"), super::plan::DEEPEST);
+    assert_eq!(leave(400).unwrap_err(), "divergent branches are nested too deeply");
+}
