@@ -62,6 +62,12 @@ pub trait LoadedModule: Debug + Send + Sync {
     /// The address of a global or constant variable.
     fn variable(&self, name: &str) -> Option<GlobalVariable>;
 
+    /// Makes a kernel ready for launches of this shape, so that the first of them finds it compiled. An executor that has nothing
+    /// left to do after loading does nothing.
+    fn prepare(&self, _kernel: Func, _launch: &Launch) -> Result<()> {
+        Ok(())
+    }
+
     /// Runs a kernel. `params` is the parameter block, laid out by [`crate::param_layout`].
     fn launch(&self, kernel: Func, launch: &Launch, params: &[u8]) -> Result<()>;
 }

@@ -189,6 +189,12 @@ impl Kernel {
         &self.params
     }
 
+    /// Makes it ready for launches of this shape ahead of the first: what has to be compiled is compiled now.
+    pub fn prepare(&self, launch: &Launch) -> Result<()> {
+        self.check_launch(launch)?;
+        self.module.loaded.prepare(self.func, launch)
+    }
+
     /// Launches it. Arguments are checked for number and size.
     pub fn launch(&self, launch: &Launch, arguments: &[Argument]) -> Result<()> {
         self.check_launch(launch)?;
