@@ -42,6 +42,8 @@ pub mod codes {
     pub const DEVICE: Code = Code("C0010");
     /// A mistake of Broadloom's own.
     pub const INTERNAL: Code = Code("C0011");
+    /// A benchmark that does not exist.
+    pub const WHICH_BENCHMARK: Code = Code("C0012");
 }
 
 /// Why a command stopped: diagnostics, the texts that they point into, and the exit code.

@@ -9,6 +9,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the crate that prints")]
 #![allow(unreachable_pub, reason = "nobody is outside of a program; `pub` means beyond the module")]
 
+mod bench;
 mod check;
 mod devices;
 mod explain;
@@ -38,6 +39,7 @@ fn perform(command: &Command, terminal: &mut Terminal) -> Result<Exit, Failure> 
     match command {
         Command::Run(options) => run::run(options, terminal),
         Command::Check(options) => check::run(options, terminal),
+        Command::Bench(options) => bench::run(options, terminal),
         Command::Devices => Ok(devices::run(terminal)),
         Command::Explain(options) => explain::run(options, terminal),
     }

@@ -70,6 +70,8 @@ pub enum Command {
     Check(Check),
     /// Say what is in a module: kernels, parameters, memory, instructions
     Explain(Explain),
+    /// Measure how fast kernels run here, against the same jobs in C++
+    Bench(Bench),
     /// List the devices that are here, and what they can do
     Devices,
 }
@@ -178,6 +180,58 @@ fn parse_block(text: &str) -> Result<[u32; 3], String> {
         [x, y, z] => Ok([x, y, z]),
         _ => Err(wrong()),
     }
+}
+
+/// Options of `bench`.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{}\n{BENCH_EXAMPLES}", benchmarks()))]
+pub struct Bench {
+    /// Groups or benchmarks, all when there are none; `GROUP/BENCHMARK` where two groups have the name
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    /// The device [default: the first that `broadloom devices` lists]
+    #[arg(long, short, value_name = "NAME")]
+    pub device: Option<String>,
+    /// Tiny sizes, once each: whether it works, not how fast
+    #[arg(long)]
+    pub quick: bool,
+    /// Without the C++ programs to compare with
+    #[arg(long)]
+    pub no_peers: bool,
+    /// Write the figures to this file, as JSON; `-` is standard output, without the table
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Start no processes of this command, and leave out what needs one
+    #[arg(long, hide = true)]
+    pub in_process: bool,
+}
+
+const BENCH_EXAMPLES: &str = "\
+Examples:
+  broadloom bench kernels                    kernels from CUDA C++ against C++ with OpenMP
+  broadloom bench nbody mandelbrot --json figures.json
+  broadloom bench --quick --device interp kernels
+
+Exit code 1 when a result was wrong.";
+
+/// The groups and what is in them, for the help.
+fn benchmarks() -> String {
+    let mut text = "Benchmarks:\n".to_owned();
+    for (group, names) in broadloom_bench::groups() {
+        let mut line = format!("  {group:<9}");
+        for name in names {
+            if line.len() + name.len() > 100 {
+                text += line.trim_end();
+                text.push('\n');
+                line = " ".repeat(11);
+            }
+            line += name;
+            line.push(' ');
+        }
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {

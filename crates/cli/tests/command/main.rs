@@ -1,6 +1,7 @@
 //! The command as a person meets it: what it writes, where, and the exit code.
 
 mod bad_input;
+mod bench;
 mod check;
 mod explain;
 mod harness;

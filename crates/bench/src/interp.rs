@@ -1,64 +1,57 @@
-//! How fast the interpreter is.
+//! The group `interp`: how fast the interpreter is.
 //!
 //! Each kernel is launched several times on one core, plainly and watched; the fastest launch counts. The unit is the
 //! thread-instruction: one instruction of one thread. Time is time on the core where the system tells it, so that others who use
-//! the machine count little. The output is a table in Markdown.
+//! the machine count little. A kernel in which the checker finds a fault is no benchmark.
 
-#![allow(clippy::print_stdout, reason = "the table is what this program is for")]
-
+use crate::error::Failure;
+use crate::report::{Rate, Row};
 use broadloom::device::Device;
 use broadloom::diag::Sources;
 use broadloom::interp::{Interp, Options};
-use broadloom::launch::{LaunchSpec, Prepared, prepare, split_words};
+use broadloom::launch::{LaunchError, LaunchSpec, Prepared, prepare, split_words};
 use broadloom::ptx;
-use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A kernel and how it is launched.
-struct Benchmark {
-    name: &'static str,
-    what: &'static str,
+pub(crate) struct Benchmark {
+    pub(crate) name: &'static str,
     text: &'static str,
     launch: &'static str,
 }
 
-const BENCHMARKS: &[Benchmark] = &[
+/// All of them, in the order in which they run.
+pub(crate) const ALL: &[Benchmark] = &[
     Benchmark {
         name: "integers",
-        what: "integer arithmetic in registers",
         text: include_str!("../kernels/integers.ptx"),
         launch: "--grid 16 --block 256 --arg u32[4096]:zero --arg u32:500",
     },
     Benchmark {
         name: "floats",
-        what: "floating point in registers",
         text: include_str!("../kernels/floats.ptx"),
         launch: "--grid 16 --block 256 --arg f32[4096]:zero --arg u32:500",
     },
     Benchmark {
         name: "saxpy",
-        what: "global memory, one element per thread",
         text: include_str!("../../../examples/saxpy.ptx"),
         launch: "--grid 2048 --block 256 --arg f32:2 --arg f32[524288]:random --arg f32[524288]:random(1) --arg u32:524288",
     },
     Benchmark {
         name: "reduce",
-        what: "shared memory and barriers",
         text: include_str!("../../../examples/reduce.ptx"),
         launch: "--grid 512 --block 256 --arg f32[131072]:random --arg f32[1]:zero --arg i32:131072",
     },
     Benchmark {
         name: "mandelbrot",
-        what: "divergent loops",
         text: include_str!("../../../corpus/ptx/mandelbrot.sm75.ptx"),
         launch: "--kernel mandelbrot --grid 16,16 --block 16,16 --arg u16[65536]:zero --arg u32:256 --arg u32:256 \
                  --arg f32:-2 --arg f32:-1.25 --arg f32:0.01 --arg u32:256",
     },
     Benchmark {
         name: "shuffles",
-        what: "warp shuffles and barriers",
         text: include_str!("../../../corpus/ptx/reduce_shuffle.sm75.ptx"),
         launch: "--grid 512 --block 256 --arg f32[131072]:random --arg f32[512]:zero --arg u32:131072",
     },
@@ -79,38 +72,42 @@ impl Measured {
     }
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    println!("| kernel | what it does most | thread-instructions | ms | million per second | watched |");
-    println!("| --- | --- | ---: | ---: | ---: | ---: |");
-    for benchmark in BENCHMARKS {
-        let plain = measure(benchmark, false)?;
-        let watched = measure(benchmark, true)?;
-        println!(
-            "| {} | {} | {} | {:.1} | {:.1} | {:.1} |",
-            benchmark.name,
-            benchmark.what,
-            plain.instructions,
-            plain.time.as_secs_f64() * 1e3,
-            plain.millions_per_second(),
-            watched.millions_per_second()
-        );
-    }
-    Ok(())
+/// Measures one of them.
+pub(crate) fn run(benchmark: &Benchmark, quick: bool) -> Result<Row, Failure> {
+    let least = if quick { Duration::ZERO } else { LEAST };
+    let plain = measure(benchmark, false, least)?;
+    let watched = measure(benchmark, true, least)?;
+    Ok(Row {
+        group: "interp",
+        name: benchmark.name.to_owned(),
+        size: format!("{} instr.", plain.instructions),
+        device: "interp".to_owned(),
+        ms: plain.time.as_secs_f64() * 1e3,
+        rate: Some(Rate::Instructions { plain: plain.millions_per_second(), watched: watched.millions_per_second() }),
+        limit_share: None,
+        launches: 1,
+        compile_ms: None,
+        peer: None,
+        peer_ms: None,
+    })
 }
 
-fn measure(benchmark: &Benchmark, check: bool) -> Result<Measured, Box<dyn Error>> {
+fn measure(benchmark: &Benchmark, check: bool, least: Duration) -> Result<Measured, Failure> {
     let interp = Interp::new(Options { check, ..Options::default() });
     let prepared = ready(benchmark, &interp)?;
     let mut fastest = Duration::MAX;
     let start = Instant::now();
-    while start.elapsed() < LEAST {
+    loop {
         let clock = Clock::start();
         prepared.launch()?;
         fastest = fastest.min(clock.elapsed());
+        if start.elapsed() >= least {
+            break;
+        }
     }
     let statistics = interp.statistics();
     if let Some(finding) = interp.findings().first() {
-        return Err(format!("{}: {finding}", benchmark.name).into());
+        return Err(Failure::Wrong(finding.to_string()));
     }
     Ok(Measured { instructions: statistics.instructions / statistics.launches, time: fastest })
 }
@@ -140,12 +137,16 @@ fn core_time() -> Option<Duration> {
     text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 
-fn ready(benchmark: &Benchmark, interp: &Interp) -> Result<Prepared, Box<dyn Error>> {
+fn ready(benchmark: &Benchmark, interp: &Interp) -> Result<Prepared, Failure> {
     let mut sources = Sources::new();
     let id = sources.add(benchmark.name, benchmark.text);
-    let module = ptx::parse(&sources, id).and_then(ptx::verify).map_err(|wrong| sources.render_all(&wrong))?;
+    let module = ptx::parse(&sources, id).and_then(ptx::verify);
+    let module = module.map_err(|wrong| Failure::Module(sources.render_all(&wrong)))?;
     let module = Device::new(interp.clone()).load(&Arc::new(module))?;
-    let words = split_words(benchmark.launch).ok_or("a quote is not closed")?;
-    let spec = LaunchSpec::parse(&mut sources, &words).map_err(|wrong| sources.render_all(&wrong))?;
-    Ok(prepare(&module, &spec, Path::new(""))?)
+    let words = split_words(benchmark.launch).unwrap_or_default();
+    let spec = LaunchSpec::parse(&mut sources, &words).map_err(|wrong| Failure::Module(sources.render_all(&wrong)))?;
+    prepare(&module, &spec, Path::new("")).map_err(|error| match error {
+        LaunchError::Wrong(wrong) => Failure::Module(sources.render_all(&wrong)),
+        LaunchError::Device(error) => Failure::Device(error),
+    })
 }

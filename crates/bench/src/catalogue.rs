@@ -1,0 +1,111 @@
+//! What benchmarks there are, by group and name.
+
+use crate::error::Error;
+use crate::{compile, interp, kernels};
+
+/// A benchmark of any group.
+#[derive(Clone, Copy)]
+pub(crate) enum Entry {
+    /// A kernel against its peer.
+    Kernel(&'static kernels::Benchmark),
+    /// What compilation takes.
+    Compile,
+    /// The interpreter's speed.
+    Interp(&'static interp::Benchmark),
+}
+
+impl Entry {
+    pub(crate) fn group(self) -> &'static str {
+        match self {
+            Entry::Kernel(_) => "kernels",
+            Entry::Compile => compile::GROUP,
+            Entry::Interp(_) => "interp",
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Entry::Kernel(benchmark) => benchmark.name,
+            Entry::Compile => compile::NAME,
+            Entry::Interp(benchmark) => benchmark.name,
+        }
+    }
+
+    fn is_called(self, name: &str) -> bool {
+        let full = name.split_once('/').is_some_and(|(group, name)| group == self.group() && name == self.name());
+        name == self.group() || name == self.name() || full
+    }
+}
+
+/// All benchmarks, in the order in which they run.
+pub(crate) fn entries() -> impl Iterator<Item = Entry> {
+    let kernels = kernels::ALL.iter().map(Entry::Kernel);
+    kernels.chain([Entry::Compile]).chain(interp::ALL.iter().map(Entry::Interp))
+}
+
+/// The groups, and the benchmarks of each.
+pub fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
+    let mut groups: Vec<(&str, Vec<&str>)> = vec![];
+    for entry in entries() {
+        match groups.last_mut().filter(|(group, _)| *group == entry.group()) {
+            Some((_, names)) => names.push(entry.name()),
+            None => groups.push((entry.group(), vec![entry.name()])),
+        }
+    }
+    groups
+}
+
+/// What was asked for.
+pub(crate) struct Selection {
+    /// The benchmarks, in their own order.
+    pub(crate) entries: Vec<Entry>,
+    /// Whether the figures at the end of the group `kernels` belong to it.
+    pub(crate) with_figures: bool,
+}
+
+/// Chooses by names of groups, of benchmarks, or `GROUP/BENCHMARK`; no names choose all.
+pub(crate) fn select(names: &[String]) -> Result<Selection, Error> {
+    for name in names {
+        if !entries().any(|entry| entry.is_called(name)) {
+            let groups = groups();
+            let available =
+                groups.iter().map(|(group, _)| *group).chain(groups.iter().flat_map(|(_, names)| names.iter().copied()));
+            let mut available: Vec<String> = available.map(str::to_owned).collect();
+            let mut seen = std::collections::BTreeSet::new();
+            available.retain(|name| seen.insert(name.clone()));
+            return Err(Error::UnknownName { name: name.clone(), available });
+        }
+    }
+    let chosen = |entry: &Entry| names.is_empty() || names.iter().any(|name| entry.is_called(name));
+    let with_figures = names.is_empty() || names.iter().any(|name| name == "kernels");
+    Ok(Selection { entries: entries().filter(chosen).collect(), with_figures })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(names: &[&str]) -> Vec<String> {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        select(&names).unwrap().entries.iter().map(|entry| format!("{}/{}", entry.group(), entry.name())).collect()
+    }
+
+    #[test]
+    fn names_choose_groups_and_benchmarks() {
+        assert_eq!(chosen(&[]).len(), entries().count());
+        assert_eq!(chosen(&["kernels"]).len(), kernels::ALL.len());
+        assert_eq!(chosen(&["scan", "life"]), ["kernels/scan", "kernels/life"]);
+        assert_eq!(chosen(&["saxpy"]), ["kernels/saxpy", "interp/saxpy"]);
+        assert_eq!(chosen(&["interp/saxpy"]), ["interp/saxpy"]);
+    }
+
+    #[test]
+    fn unknown_names_are_told_with_what_there_is() {
+        for name in ["scna", "kernels/shuffles", "kernels/", "", "/"] {
+            let Err(Error::UnknownName { name: told, available }) = select(&[name.to_owned()]) else { panic!("{name} exists") };
+            assert_eq!(told, name);
+            assert!(available.contains(&"scan".to_owned()) && available.contains(&"interp".to_owned()));
+            assert_eq!(available.iter().filter(|name| *name == "saxpy").count(), 1);
+        }
+    }
+}

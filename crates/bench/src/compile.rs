@@ -1,0 +1,109 @@
+//! The group `compile`: how long a device takes to make the kernels of the corpus ready.
+//!
+//! What is measured is the module's loading, its share for each kernel, and the kernel's preparation; reading and verifying PTX is
+//! not. Compiled code may be kept on disk, so a figure needs a process of its own with an empty cache, and a second process
+//! that finds the cache full gives the figures for that.
+
+use crate::error::Failure;
+use crate::report::Row;
+use broadloom::device::{self, Device, Launch};
+use broadloom::diag::Sources;
+use broadloom::ptx::{self, Function};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub(crate) const GROUP: &str = "compile";
+pub(crate) const NAME: &str = "corpus";
+
+/// The corpus, seen from the root of the repository.
+const FOLDER: &str = "corpus/ptx";
+
+/// A kernel and how long it took.
+struct Compiled {
+    name: String,
+    time: Duration,
+}
+
+/// Measures in this process, with whatever cache it has. The rows are the median and the worst.
+pub(crate) fn run(device: &Device) -> Result<Vec<Row>, Failure> {
+    let (mut compiled, mut refused) = (vec![], 0);
+    for path in modules(Path::new(FOLDER))? {
+        match module(device, &path) {
+            Ok(kernels) => compiled.extend(kernels),
+            Err(Failure::Device(device::Error::Unsupported(_))) => refused += 1,
+            Err(failure) => return Err(failure),
+        }
+    }
+    compiled.sort_by_key(|kernel| kernel.time);
+    let (Some(middle), Some(worst)) = (compiled.get(compiled.len() / 2), compiled.last()) else {
+        return Err(Failure::Outside("no kernel of the corpus was accepted".to_owned()));
+    };
+    let mut size = format!("{} kernels", compiled.len());
+    if refused > 0 {
+        size += &format!(", {refused} modules refused");
+    }
+    let row = |name: &str, size: String, time: Duration| row(device.machine().id.clone(), name, size, time.as_secs_f64() * 1e3);
+    Ok(vec![row("corpus_median", size, middle.time), row("corpus_worst", worst.name.clone(), worst.time)])
+}
+
+/// A row of the group.
+pub(crate) fn row(device: String, name: &str, size: String, ms: f64) -> Row {
+    Row {
+        group: GROUP,
+        name: name.to_owned(),
+        size,
+        device,
+        ms,
+        rate: None,
+        limit_share: None,
+        launches: 0,
+        compile_ms: Some(ms),
+        peer: None,
+        peer_ms: None,
+    }
+}
+
+/// The optimised modules of the corpus; those for a debugger are not what anybody runs fast.
+fn modules(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let entries = std::fs::read_dir(folder).map_err(|error| {
+        Failure::Outside(format!("{} cannot be read: {error}; run this in the root of the repository", folder.display()))
+    })?;
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let is_wanted = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.ends_with(".ptx") && !name.ends_with(".g.ptx")
+    };
+    let mut paths: Vec<PathBuf> = paths.filter(is_wanted).collect();
+    paths.sort();
+    Ok(paths)
+}
+
+fn module(device: &Device, path: &Path) -> Result<Vec<Compiled>, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| Failure::Outside(format!("{}: {error}", path.display())))?;
+    let mut sources = Sources::new();
+    let id = sources.add(path.display().to_string(), text);
+    let module = ptx::parse(&sources, id).and_then(ptx::verify);
+    let module = Arc::new(module.map_err(|wrong| Failure::Module(sources.render_all(&wrong)))?);
+    let kernels: Vec<(String, Launch)> =
+        module.kernels().map(|(_, function)| (function.name.clone(), Launch::new([1, 1, 1], shape(function)))).collect();
+    let start = Instant::now();
+    let loaded = device.load(&module)?;
+    let share = start.elapsed() / kernels.len().max(1) as u32;
+    let mut compiled = vec![];
+    for (name, launch) in kernels {
+        let start = Instant::now();
+        loaded.kernel(&name)?.prepare(&launch)?;
+        compiled.push(Compiled { name, time: start.elapsed() + share });
+    }
+    Ok(compiled)
+}
+
+/// The block that a kernel asks for, or the usual one.
+fn shape(function: &Function) -> [u32; 3] {
+    let given = function.directive("reqntid").or_else(|| function.directive("maxntid"));
+    match given {
+        Some(given) => [0, 1, 2].map(|axis| given.get(axis).copied().unwrap_or(1)),
+        None => [256, 1, 1],
+    }
+}

@@ -1,0 +1,93 @@
+//! Figures of the device as a whole: what an empty launch costs its caller, and what a second thread brings.
+
+use crate::error::Failure;
+use crate::measure::median;
+use crate::report::{Figure, Row};
+use crate::{compile, load};
+use broadloom::device::{Device, Launch};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// Benchmarks that compute and hardly move anything.
+const COMPUTING: [&str; 3] = ["black_scholes", "nbody", "mandelbrot"];
+
+/// Time of the caller for a launch of a kernel that does nothing, in microseconds: the median over batches of 100.
+pub(crate) fn empty_launch(device: &Device) -> Result<Figure, Failure> {
+    let kernel = load(device, "empty", include_str!("../kernels/empty.ptx"))?.kernel("empty")?;
+    let launch = Launch::linear(1, 32);
+    let mut times = vec![];
+    for _ in 0..50 {
+        let start = Instant::now();
+        for _ in 0..100 {
+            kernel.launch(&launch, &[])?;
+        }
+        times.push(start.elapsed() / 100);
+        device.synchronise()?;
+    }
+    let value = median(times).unwrap_or_default().as_secs_f64() * 1e6;
+    Ok(Figure { key: "empty_launch_us".to_owned(), value, text: format!("an empty launch takes {value:.2} µs of the caller") })
+}
+
+/// How much faster the benchmarks that compute are with all threads than with one. `rows` has them with all.
+pub(crate) fn scaling(command: &Path, rows: &[Row], quick: bool) -> Result<Vec<Figure>, Failure> {
+    let rows: Vec<&Row> = rows.iter().filter(|row| row.group == "kernels" && COMPUTING.contains(&row.name.as_str())).collect();
+    let names: Vec<String> = rows.iter().map(|row| format!("kernels/{}", row.name)).collect();
+    let (Some(first), false) = (rows.first(), names.is_empty()) else { return Ok(vec![]) };
+    let single = child(command, &names, &first.device, quick, ("BROADLOOM_THREADS", "1".as_ref()))?;
+    let figure = |row: &&Row| {
+        let alone = single.iter().find(|(name, _, _)| *name == row.name)?.2;
+        let value = alone / row.ms;
+        let text = format!("{}: {value:.2} times as fast with all threads as with one ({alone:.1} ms)", row.name);
+        Some(Figure { key: format!("scaling_{}", row.name), value, text })
+    };
+    Ok(rows.iter().filter_map(figure).collect())
+}
+
+/// The group `compile` in processes of its own: with an empty cache, and then with what the first has left there.
+pub(crate) fn compile_apart(command: &Path, device: &str) -> Result<Vec<Row>, Failure> {
+    let folder = std::env::temp_dir().join(format!("broadloom-bench-{}", std::process::id()));
+    let outcome = std::fs::create_dir_all(&folder)
+        .map_err(|error| Failure::Outside(format!("{} cannot be made: {error}", folder.display())))
+        .and_then(|()| {
+            let names = [format!("{}/{}", compile::GROUP, compile::NAME)];
+            let measure = || child(command, &names, device, false, ("BROADLOOM_CACHE", &folder));
+            Ok((measure()?, measure()?))
+        });
+    let _ = std::fs::remove_dir_all(&folder);
+    let (cold, warm) = outcome?;
+    let rows = |list: Vec<(String, String, f64)>, prefix: &str| {
+        let row =
+            |(name, size, ms): (String, String, f64)| compile::row(device.to_owned(), &name.replace("corpus", prefix), size, ms);
+        list.into_iter().map(row).collect::<Vec<_>>()
+    };
+    Ok([rows(cold, "corpus"), rows(warm, "cached")].concat())
+}
+
+/// Runs benchmarks in a process of their own, with a variable set; gives name, size and milliseconds of each.
+fn child(
+    command: &Path,
+    names: &[String],
+    device: &str,
+    quick: bool,
+    (variable, value): (&str, &Path),
+) -> Result<Vec<(String, String, f64)>, Failure> {
+    let mut call = Command::new(command);
+    call.arg("bench").args(names).args(["--device", device, "--no-peers", "--in-process", "--json", "-"]);
+    if quick {
+        call.arg("--quick");
+    }
+    let output = call.env(variable, value).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| Failure::Outside(format!("{} cannot be run: {error}", command.display())))?;
+    let complaint = || {
+        let text = String::from_utf8_lossy(&output.stderr);
+        Failure::Outside(format!("with {variable} set, it failed: {}", text.trim()))
+    };
+    if !output.status.success() {
+        return Err(complaint());
+    }
+    let report: Value = serde_json::from_slice(&output.stdout).map_err(|_| complaint())?;
+    let row = |row: &Value| Some((row["name"].as_str()?.to_owned(), row["size"].as_str()?.to_owned(), row["ms"].as_f64()?));
+    Ok(report["results"].as_array().into_iter().flatten().filter_map(row).collect())
+}

@@ -1,0 +1,219 @@
+//! A benchmark made ready on a device: the launches of one repetition, what they move and compute, and the judge of their result.
+
+use crate::error::Failure;
+use broadloom::device::{Argument, Element, Kernel, Launch, Module, Result};
+use std::any::Any;
+
+/// What decides the size of a benchmark.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scale {
+    /// Sizes that the interpreter finishes in no time.
+    pub(crate) quick: bool,
+    /// The host's last-level cache. Arrays that are to live in memory take twice as much, all together.
+    pub(crate) cache_bytes: u64,
+}
+
+impl Scale {
+    /// Elements of arrays that live in memory, `bytes` for each element: a multiple of `multiple`.
+    pub(crate) fn elements(self, bytes: u64, multiple: usize, quick: usize) -> usize {
+        let total = (2 * self.cache_bytes).clamp(128 << 20, 1 << 30);
+        if self.quick { quick } else { ((total / bytes) as usize).next_multiple_of(multiple) }
+    }
+
+    /// The side of square arrays that live in memory.
+    pub(crate) fn side(self, bytes: u64, multiple: usize, quick: usize) -> usize {
+        let points = self.elements(bytes, 1, quick * quick) as f64;
+        if self.quick { quick } else { (points.sqrt() as usize).next_multiple_of(multiple) }
+    }
+
+    /// A size that does not depend on the cache.
+    pub(crate) fn fixed(self, full: usize, quick: usize) -> usize {
+        if self.quick { quick } else { full }
+    }
+}
+
+/// What a figure counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Bytes moved.
+    Bytes,
+    /// Operations on floating-point numbers.
+    Operations,
+}
+
+/// What one repetition does: inputs read once and outputs written once, and nominal operations.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Work {
+    pub(crate) unit: Unit,
+    pub(crate) bytes: f64,
+    pub(crate) operations: f64,
+    /// Whether the bytes come out of memory, rather than out of a cache.
+    pub(crate) in_memory: bool,
+    /// Whether next to nothing is written.
+    pub(crate) reads_only: bool,
+}
+
+impl Work {
+    /// Counted in bytes out of memory.
+    pub(crate) fn memory(bytes: usize, operations: usize) -> Work {
+        let (bytes, operations) = (bytes as f64, operations as f64);
+        Work { unit: Unit::Bytes, bytes, operations, in_memory: true, reads_only: false }
+    }
+
+    /// The same, with nothing to write.
+    pub(crate) fn reading(bytes: usize, operations: usize) -> Work {
+        Work { reads_only: true, ..Work::memory(bytes, operations) }
+    }
+
+    /// Counted in operations; what is moved stays in caches.
+    pub(crate) fn arithmetic(bytes: usize, operations: f64) -> Work {
+        Work { unit: Unit::Operations, operations, in_memory: false, ..Work::memory(bytes, 0) }
+    }
+}
+
+/// What the judge found out about a right result.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Verdict {
+    /// What a peer must have too.
+    pub(crate) checksum: f64,
+    /// Operations, where they depend on the data.
+    pub(crate) operations: Option<f64>,
+}
+
+impl From<f64> for Verdict {
+    fn from(checksum: f64) -> Self {
+        Verdict { checksum, operations: None }
+    }
+}
+
+/// One launch of a repetition.
+struct Step {
+    kernel: Kernel,
+    launch: Launch,
+    arguments: Vec<Argument>,
+}
+
+type Judge = Box<dyn Fn(u64) -> std::result::Result<Verdict, Failure>>;
+
+/// A benchmark made ready on a device.
+pub(crate) struct Job {
+    pub(crate) work: Work,
+    steps: Vec<Step>,
+    judge: Judge,
+    /// Buffers that launches use and the judge does not hold: a launch knows only their addresses.
+    kept: Vec<Box<dyn Any>>,
+}
+
+impl Job {
+    /// With no launches yet. The judge is told how many repetitions there were.
+    pub(crate) fn new<V: Into<Verdict>>(work: Work, judge: impl Fn(u64) -> std::result::Result<V, Failure> + 'static) -> Self {
+        Job { work, steps: vec![], judge: Box::new(move |repetitions| judge(repetitions).map(Into::into)), kept: vec![] }
+    }
+
+    /// With buffers that live as long as it.
+    pub(crate) fn keep(mut self, buffers: impl Any) -> Self {
+        self.kept.push(Box::new(buffers));
+        self
+    }
+
+    /// With one more launch in each repetition.
+    pub(crate) fn step(mut self, module: &Module, kernel: &str, launch: Launch, arguments: &[Argument]) -> Result<Self> {
+        self.steps.push(Step { kernel: module.kernel(kernel)?, launch, arguments: arguments.to_vec() });
+        Ok(self)
+    }
+
+    /// Launches of a repetition.
+    pub(crate) fn launches(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Makes the kernels ready for their launches.
+    pub(crate) fn prepare(&self) -> Result<()> {
+        self.steps.iter().try_for_each(|step| step.kernel.prepare(&step.launch))
+    }
+
+    /// Gives the device one repetition to do.
+    pub(crate) fn launch(&self) -> Result<()> {
+        self.steps.iter().try_for_each(|step| step.kernel.launch(&step.launch, &step.arguments))
+    }
+
+    /// Compares the result of so many repetitions with the reference.
+    pub(crate) fn judge(&self, repetitions: u64) -> std::result::Result<Verdict, Failure> {
+        (self.judge)(repetitions)
+    }
+}
+
+/// Blocks of a linear launch with a thread for each element.
+pub(crate) fn one_each(count: usize, threads: u32) -> Launch {
+    Launch::linear(count.div_ceil(threads as usize) as u32, threads)
+}
+
+/// Blocks of 32 × 8 threads over a square.
+pub(crate) fn square(side: usize) -> Launch {
+    Launch::new([side.div_ceil(32) as u32, side.div_ceil(8) as u32, 1], [32, 8, 1])
+}
+
+/// Fails at the first element that is further from the reference than `relative` of it and `absolute` together.
+pub(crate) fn close(got: &[f32], want: impl Fn(usize) -> f64, relative: f64, absolute: f64) -> std::result::Result<(), Failure> {
+    close_at(got, 0..got.len(), want, relative, absolute)
+}
+
+/// The same for some of the elements.
+pub(crate) fn close_at(
+    got: &[f32],
+    places: impl Iterator<Item = usize>,
+    want: impl Fn(usize) -> f64,
+    relative: f64,
+    absolute: f64,
+) -> std::result::Result<(), Failure> {
+    for index in places {
+        let (got, want) = (f64::from(got[index]), want(index));
+        // Written so that NaN is far away.
+        let near = (got - want).abs() <= relative * want.abs() + absolute;
+        if !near {
+            return Err(Failure::Wrong(format!(
+                "element {index} is {got}, the reference says {want} (allowed: {relative:e} of it plus {absolute:e})"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Fails at the first element that is not the reference's.
+pub(crate) fn equal<T: Element + PartialEq + std::fmt::Display>(
+    got: &[T],
+    want: impl Fn(usize) -> T,
+) -> std::result::Result<(), Failure> {
+    for (index, &got) in got.iter().enumerate() {
+        let want = want(index);
+        if got != want {
+            return Err(Failure::Wrong(format!("element {index} is {got}, the reference says {want}")));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_follow_the_cache() {
+        let scale = Scale { quick: false, cache_bytes: 300 << 20 };
+        assert!(scale.elements(12, 1 << 20, 7) * 12 >= 600 << 20);
+        assert_eq!(scale.elements(12, 1 << 20, 7) % (1 << 20), 0);
+        assert!(scale.side(8, 512, 7).pow(2) * 8 >= 600 << 20);
+        let small = Scale { quick: false, cache_bytes: 1 << 20 };
+        assert!(small.elements(1, 1, 7) >= 128 << 20);
+        let quick = Scale { quick: true, ..small };
+        assert_eq!((quick.elements(12, 64, 7), quick.side(8, 64, 7), quick.fixed(100, 3)), (7, 7, 3));
+    }
+
+    #[test]
+    fn what_is_far_is_wrong() {
+        assert!(close(&[1.0, 2.0], |i| 1.0 + i as f64, 1e-6, 0.0).is_ok());
+        assert!(close(&[1.0, 2.1], |i| 1.0 + i as f64, 1e-6, 0.0).is_err());
+        assert!(close(&[f32::NAN], |_| 1.0, 1e-6, 1.0).is_err());
+        assert!(equal(&[1u32, 2], |i| i as u32 + 1).is_ok() && equal(&[1u32, 3], |i| i as u32 + 1).is_err());
+    }
+}

@@ -1,0 +1,269 @@
+//! The benchmarks behind `broadloom bench`.
+//!
+//! - `kernels`: kernels as people write them in CUDA C++, each against the same job in C++ with OpenMP;
+//! - `compile`: what a device takes to make the kernels of the corpus ready;
+//! - `interp`: thread-instructions per second of the interpreter.
+//!
+//! Invariants: ours and the peer's times come from the same run, by turns. A result that is not the reference's, or a checksum that is
+//! not the peer's, is a failure and gives no figure. What was not measured is absent, never invented. Nothing here prints: rows are
+//! told as they come.
+
+mod catalogue;
+mod compile;
+mod error;
+mod figures;
+mod inputs;
+mod interp;
+mod job;
+mod kernels;
+mod limits;
+mod measure;
+mod peer;
+mod report;
+
+pub use catalogue::groups;
+pub use error::{Error, Failure};
+pub use limits::Limits;
+pub use report::{Figure, Rate, Report, Row};
+
+use broadloom::device::{Device, MachineKind, Module};
+use broadloom::diag::Sources;
+use broadloom::{machines, open, ptx};
+use catalogue::{Entry, Selection};
+use job::{Scale, Unit};
+use measure::Effort;
+use peer::{Compiler, Peer};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What to measure, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Groups, benchmarks, or `GROUP/BENCHMARK`; none is all.
+    pub names: Vec<String>,
+    /// The device; the first of this machine when it is not named.
+    pub device: Option<String>,
+    /// Tiny sizes, once: whether it works, not how fast.
+    pub quick: bool,
+    /// Without peers.
+    pub no_peers: bool,
+    /// Where compiled peers are kept, when not where caches are.
+    pub peer_folder: Option<PathBuf>,
+    /// The `broadloom` command, for figures that need a process of their own; without it there are none.
+    pub command: Option<PathBuf>,
+}
+
+/// What is told while it happens.
+#[derive(Clone, Debug)]
+pub enum Event<'a> {
+    /// A benchmark is done.
+    Row(&'a Row),
+    /// A figure of the device is there.
+    Figure(&'a Figure),
+    /// Something that a reader of the figures should know.
+    Remark(String),
+    /// A benchmark gave no figure: its name, and why.
+    Failed(&'a str, String),
+}
+
+/// Runs benchmarks one after the other.
+pub fn run(options: &Options, tell: &mut dyn FnMut(Event<'_>)) -> Result<Report, Error> {
+    let selection = catalogue::select(&options.names)?;
+    let name = options.device.clone().or_else(|| machines().first().map(|machine| machine.id.clone())).unwrap_or_default();
+    let device = open(&name)?;
+    let is_slow = device.machine().kind == MachineKind::Interp;
+    let quick = options.quick || is_slow;
+    if is_slow && !options.quick && selection.entries.iter().any(|entry| matches!(entry, Entry::Kernel(_))) {
+        tell(Event::Remark("the interpreter is given sizes that it can finish, once each".to_owned()));
+    }
+    let report =
+        Report { machine: device.machine().clone(), limits: Limits::default(), rows: vec![], figures: vec![], failures: vec![] };
+    let scale = Scale { quick, cache_bytes: cache_bytes() };
+    let mut run = Run { options, device, scale, compiler: None, report, tell };
+    run.all(&selection);
+    Ok(run.report)
+}
+
+/// The last-level cache of the host, or a guess that is larger than most where it does not tell.
+fn cache_bytes() -> u64 {
+    let size = |index: u32| {
+        let text = std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size")).ok()?;
+        let text = text.trim();
+        let (number, shift) = match text.strip_suffix('K') {
+            Some(number) => (number, 10),
+            None => text.strip_suffix('M').map_or((text, 0), |number| (number, 20)),
+        };
+        number.parse::<u64>().ok().map(|number| number << shift)
+    };
+    (0..8).filter_map(size).max().unwrap_or(64 << 20)
+}
+
+/// A kernel's text, made ready on a device.
+fn load(device: &Device, name: &str, text: &str) -> Result<Module, Failure> {
+    let mut sources = Sources::new();
+    let id = sources.add(format!("{name}.ptx"), text);
+    let module = ptx::parse(&sources, id).and_then(ptx::verify);
+    let module = module.map_err(|wrong| Failure::Module(sources.render_all(&wrong)))?;
+    Ok(device.load(&Arc::new(module))?)
+}
+
+/// A run of benchmarks.
+struct Run<'a> {
+    options: &'a Options,
+    device: Device,
+    scale: Scale,
+    compiler: Option<Compiler>,
+    report: Report,
+    tell: &'a mut dyn FnMut(Event<'_>),
+}
+
+impl Run<'_> {
+    fn all(&mut self, selection: &Selection) {
+        if selection.entries.iter().any(|entry| matches!(entry, Entry::Kernel(_))) {
+            self.look_around();
+        }
+        for &entry in &selection.entries {
+            let outcome = match entry {
+                Entry::Kernel(benchmark) => self.kernel(benchmark).map(|row| vec![row]),
+                Entry::Interp(benchmark) => interp::run(benchmark, self.options.quick).map(|row| vec![row]),
+                Entry::Compile => match &self.options.command {
+                    Some(command) => figures::compile_apart(command, &self.report.machine.id),
+                    None => compile::run(&self.device),
+                },
+            };
+            match outcome {
+                Ok(rows) => {
+                    rows.iter().for_each(|row| (self.tell)(Event::Row(row)));
+                    self.report.rows.extend(rows);
+                }
+                Err(failure) => self.failed(entry.name(), &failure),
+            }
+        }
+        if selection.with_figures {
+            self.figures();
+        }
+    }
+
+    fn failed(&mut self, name: &str, failure: &Failure) {
+        let reason = failure.to_string();
+        (self.tell)(Event::Failed(name, reason.clone()));
+        self.report.failures.push((name.to_owned(), reason));
+    }
+
+    /// The compiler for peers and the limits of the host.
+    fn look_around(&mut self) {
+        if !self.options.no_peers {
+            match Compiler::find(self.options.peer_folder.as_deref()) {
+                Ok(compiler) => {
+                    (self.tell)(Event::Remark(format!("peer: {} ({})", compiler.describe(), compiler.version)));
+                    self.compiler = Some(compiler);
+                }
+                Err(reason) => (self.tell)(Event::Remark(format!("no peer: {reason}"))),
+            }
+        }
+        let machine = &self.report.machine;
+        self.report.limits = match machine.kind {
+            // A quick run is no measurement.
+            _ if self.scale.quick => Limits::default(),
+            MachineKind::Cpu | MachineKind::Interp => Limits::measure(self.scale, self.compiler.as_ref()),
+            MachineKind::Cuda => Limits { read: machine.bandwidth, triad: machine.bandwidth, operations: None },
+        };
+        let Limits { read, triad, operations } = self.report.limits;
+        if let (Some(read), Some(triad)) = (read, triad) {
+            let operations = operations.map_or(String::new(), |rate| format!(", {:.0} GFLOP/s", rate / 1e9));
+            let text = format!("limit: {:.1} GB/s read, {:.1} GB/s read and written{operations}", read / 1e9, triad / 1e9);
+            (self.tell)(Event::Remark(text));
+        }
+    }
+
+    fn kernel(&mut self, benchmark: &'static kernels::Benchmark) -> Result<Row, Failure> {
+        let size = (benchmark.size)(self.scale);
+        // The peer makes its inputs while the kernel is compiled.
+        let program = self.compiler.as_ref().map(|compiler| compiler.compile(benchmark.name, benchmark.peer));
+        let peer = program.map(|program| program.and_then(|program| Peer::start(&program, size)));
+        let (mut peer, mut without_peer) = match peer {
+            Some(Ok(peer)) => (Some(peer), None),
+            Some(Err(reason)) => (None, Some(reason)),
+            None => (None, None),
+        };
+        let (module, compile_ms) = self.compiled(benchmark)?;
+        let job = (benchmark.ready)(&module, size)?;
+        let effort = if self.scale.quick { Effort::QUICK } else { Effort::FULL };
+        let times = measure::by_turns(&self.device, &job, peer.as_mut(), effort)?;
+        let verdict = job.judge(times.repetitions)?;
+        without_peer = without_peer.or(times.without_peer);
+        if let (Some(peer), None) = (&mut peer, &without_peer) {
+            match peer.checksum() {
+                Ok(theirs) if is_near(verdict.checksum, theirs, benchmark.tolerance) => {}
+                Ok(theirs) => {
+                    let (ours, tolerance) = (verdict.checksum, benchmark.tolerance);
+                    let text = format!("the checksum is {ours}, the peer's {theirs} (allowed: {tolerance:e} of it)");
+                    return Err(Failure::Wrong(text));
+                }
+                Err(reason) => without_peer = Some(reason),
+            }
+        }
+        if let Some(reason) = &without_peer {
+            (self.tell)(Event::Remark(format!("{}: no peer: {reason}", benchmark.name)));
+        }
+        let work = job::Work { operations: verdict.operations.unwrap_or(job.work.operations), ..job.work };
+        let seconds = times.ours.as_secs_f64().max(1e-9);
+        let rate = match work.unit {
+            Unit::Bytes => Rate::Gbps(work.bytes / seconds / 1e9),
+            Unit::Operations => Rate::Gflops(work.operations / seconds / 1e9),
+        };
+        let peer_time = times.peer.filter(|_| without_peer.is_none());
+        Ok(Row {
+            group: "kernels",
+            name: benchmark.name.to_owned(),
+            size: (benchmark.shown)(size),
+            device: self.report.machine.id.clone(),
+            ms: seconds * 1e3,
+            rate: Some(rate),
+            limit_share: self.report.limits.least_seconds(&work).map(|least| least / seconds),
+            launches: job.launches() as u64,
+            compile_ms: Some(compile_ms),
+            peer: peer_time.and(self.compiler.as_ref()).map(Compiler::describe),
+            peer_ms: peer_time.map(|time| time.as_secs_f64() * 1e3),
+        })
+    }
+
+    /// The module, with its kernels ready for the blocks that they will be launched with, and the milliseconds that took.
+    fn compiled(&self, benchmark: &kernels::Benchmark) -> Result<(Module, f64), Failure> {
+        let mut sources = Sources::new();
+        let id = sources.add(format!("{}.ptx", benchmark.name), benchmark.ptx);
+        let module = ptx::parse(&sources, id).and_then(ptx::verify);
+        let module = Arc::new(module.map_err(|wrong| Failure::Module(sources.render_all(&wrong)))?);
+        let start = Instant::now();
+        let module = self.device.load(&module)?;
+        let loading = start.elapsed();
+        // Whatever is left to the first launch happens on a tiny one, which costs next to nothing itself.
+        let tiny = (benchmark.ready)(&module, (benchmark.size)(Scale { quick: true, ..self.scale }))?;
+        let start = Instant::now();
+        tiny.prepare()?;
+        let first = start.elapsed() + measure::repetition(&self.device, &tiny)?;
+        let again = measure::repetition(&self.device, &tiny)?;
+        Ok((module, (loading + first.saturating_sub(again)).as_secs_f64() * 1e3))
+    }
+
+    fn figures(&mut self) {
+        let mut found = vec![];
+        match figures::empty_launch(&self.device) {
+            Ok(figure) => found.push(figure),
+            Err(failure) => self.failed("empty_launch", &failure),
+        }
+        if let (Some(command), MachineKind::Cpu) = (&self.options.command, self.report.machine.kind) {
+            match figures::scaling(command, &self.report.rows, self.scale.quick) {
+                Ok(figures) => found.extend(figures),
+                Err(failure) => self.failed("scaling", &failure),
+            }
+        }
+        found.iter().for_each(|figure| (self.tell)(Event::Figure(figure)));
+        self.report.figures.extend(found);
+    }
+}
+
+fn is_near(ours: f64, theirs: f64, tolerance: f64) -> bool {
+    (ours - theirs).abs() <= tolerance * theirs.abs()
+}

@@ -1,0 +1,152 @@
+//! Peers: the same jobs in C++ with OpenMP, compiled here and now, each a process of its own that runs when it is told to.
+//!
+//! Compiled peers are kept in a folder, named by all that went into them. A peer that cannot be compiled or run is no failure of
+//! ours: the reason is told, and there is no ratio.
+
+use std::env;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+const HEADER: &str = include_str!("../peers/peer.h");
+const FLAGS: [&str; 4] = ["-O3", "-march=native", "-ffast-math", "-fopenmp"];
+
+/// Compiles peers.
+#[derive(Debug)]
+pub(crate) struct Compiler {
+    command: String,
+    /// The first line of what it says of itself.
+    pub(crate) version: String,
+    folder: PathBuf,
+}
+
+impl Compiler {
+    /// `$CXX`, `g++` or `c++`, whatever is there first. Peers are kept in `folder`, or where caches are kept.
+    pub(crate) fn find(folder: Option<&Path>) -> Result<Compiler, String> {
+        let named = env::var("CXX").ok().filter(|name| !name.trim().is_empty());
+        let candidates = named.into_iter().chain(["g++".to_owned(), "c++".to_owned()]);
+        let found = candidates.filter_map(|command| Some((version(&command)?, command))).next();
+        let (version, command) = found.ok_or("no C++ compiler")?;
+        let folder = folder.map_or_else(cache_folder, Path::to_owned);
+        Ok(Compiler { command, version, folder })
+    }
+
+    /// What ratios are against.
+    pub(crate) fn describe(&self) -> String {
+        format!("C++/OpenMP, {} {}", self.command, FLAGS.join(" "))
+    }
+
+    /// Compiles a peer, unless it is there.
+    pub(crate) fn compile(&self, name: &str, source: &str) -> Result<PathBuf, String> {
+        let mut hash = blake3::Hasher::new();
+        // `-march=native` means another thing on another host.
+        let host = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let host = host.lines().find(|line| line.starts_with("flags") || line.starts_with("Features")).unwrap_or_default();
+        for part in [source, HEADER, &self.version, &FLAGS.join(" "), host] {
+            hash.update(part.as_bytes()).update(&[0]);
+        }
+        let stem = format!("{name}-{}", &hash.finalize().to_hex()[..16]);
+        let program = self.folder.join(&stem);
+        if program.is_file() {
+            return Ok(program);
+        }
+        // Others may compile the same peer now: each works in a folder of its own, and the last to be done wins.
+        let work = self.folder.join(format!("{stem}.{}", std::process::id()));
+        let outcome = self.compile_in(&work, name, source).and_then(|built| {
+            fs::rename(&built, &program).map_err(|error| format!("{} cannot be written: {error}", program.display()))
+        });
+        let _ = fs::remove_dir_all(&work);
+        outcome.map(|()| program)
+    }
+
+    fn compile_in(&self, work: &Path, name: &str, source: &str) -> Result<PathBuf, String> {
+        let write = |path: &Path, text: &str| {
+            fs::write(path, text).map_err(|error| format!("{} cannot be written: {error}", path.display()))
+        };
+        fs::create_dir_all(work).map_err(|error| format!("{} cannot be made: {error}", work.display()))?;
+        let (file, built) = (work.join(format!("{name}.cpp")), work.join(name));
+        write(&file, source)?;
+        write(&work.join("peer.h"), HEADER)?;
+        let output = Command::new(&self.command).args(FLAGS).arg(&file).arg("-o").arg(&built).output();
+        let output = output.map_err(|error| format!("{} cannot be run: {error}", self.command))?;
+        if output.status.success() {
+            Ok(built)
+        } else {
+            Err(format!("the peer does not compile: {}", first_error(&output.stderr)))
+        }
+    }
+}
+
+fn version(command: &str) -> Option<String> {
+    let output = Command::new(command).arg("--version").output().ok().filter(|output| output.status.success())?;
+    String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned)
+}
+
+fn first_error(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let line = text.lines().find(|line| line.contains("error")).or_else(|| text.lines().next());
+    line.unwrap_or("it does not say why").trim().to_owned()
+}
+
+fn cache_folder() -> PathBuf {
+    let folder = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let caches = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
+    caches.unwrap_or_else(env::temp_dir).join("broadloom").join("peers")
+}
+
+/// A peer at work.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Peer {
+    /// Starts a peer; it makes its inputs while we do other things.
+    pub(crate) fn start(program: &Path, size: usize) -> Result<Peer, String> {
+        let cannot = |error| format!("{} cannot be run: {error}", program.display());
+        let mut command = Command::new(program);
+        command.arg(size.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().map_err(cannot)?;
+        let input = child.stdin.take();
+        let output = child.stdout.take().ok_or("the peer has no output")?;
+        Ok(Peer { child, input, output: BufReader::new(output) })
+    }
+
+    fn ask<T: std::str::FromStr>(&mut self, what: &str) -> Result<T, String> {
+        let input = self.input.as_mut().ok_or("the peer has no input")?;
+        let ended = || "the peer ended early".to_owned();
+        writeln!(input, "{what}").and_then(|()| input.flush()).map_err(|_| ended())?;
+        let mut line = String::new();
+        self.output.read_line(&mut line).map_err(|_| ended())?;
+        line.trim().parse().map_err(|_| if line.is_empty() { ended() } else { format!("the peer says `{}`", line.trim()) })
+    }
+
+    /// One repetition.
+    pub(crate) fn run(&mut self) -> Result<Duration, String> {
+        self.ask("run").map(Duration::from_nanos)
+    }
+
+    /// The checksum of its results.
+    pub(crate) fn checksum(&mut self) -> Result<f64, String> {
+        self.ask("sum")
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // The end of its input ends a peer; one that hangs is ended.
+        drop(self.input.take());
+        for _ in 0..200 {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,157 @@
+//! What came out: rows for people, JSON for programs.
+
+use crate::limits::Limits;
+use broadloom::device::Machine;
+use serde_json::{Map, Value, json};
+
+/// A figure per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rate {
+    /// 10⁹ bytes per second.
+    Gbps(f64),
+    /// 10⁹ operations on floats per second.
+    Gflops(f64),
+    /// 10⁶ thread-instructions per second, plain and watched by the checker.
+    Instructions {
+        /// Not watched.
+        plain: f64,
+        /// Watched.
+        watched: f64,
+    },
+}
+
+/// What was measured of one benchmark.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The group.
+    pub group: &'static str,
+    /// The benchmark.
+    pub name: String,
+    /// The size, for people.
+    pub size: String,
+    /// The device.
+    pub device: String,
+    /// Milliseconds of a repetition.
+    pub ms: f64,
+    /// The same as a rate.
+    pub rate: Option<Rate>,
+    /// What part of the machine's limit that is; 1 is all of it.
+    pub limit_share: Option<f64>,
+    /// Launches of a repetition.
+    pub launches: u64,
+    /// Milliseconds until the kernels were ready.
+    pub compile_ms: Option<f64>,
+    /// What it is compared with.
+    pub peer: Option<String>,
+    /// Milliseconds of a repetition of the peer.
+    pub peer_ms: Option<f64>,
+}
+
+impl Row {
+    /// Our time over the peer's.
+    pub fn peer_ratio(&self) -> Option<f64> {
+        self.peer_ms.filter(|&ms| ms > 0.0).map(|ms| self.ms / ms)
+    }
+
+    /// The columns of [`Row`]'s lines.
+    pub const HEADER: &'static str =
+        "benchmark          size             device         ms       rate          of limit  compile ms   peer ms   ratio";
+
+    /// One line for people.
+    pub fn line(&self) -> String {
+        let number = |value: Option<f64>, digits: usize| value.map_or("-".to_owned(), |value| format!("{value:.digits$}"));
+        let rate = match self.rate {
+            Some(Rate::Gbps(rate)) => format!("{rate:.2} GB/s"),
+            Some(Rate::Gflops(rate)) => format!("{rate:.2} GFLOP/s"),
+            Some(Rate::Instructions { plain, watched }) => format!("{plain:.1} M/s, {watched:.1} watched"),
+            None => "-".to_owned(),
+        };
+        let share = self.limit_share.map_or("-".to_owned(), |share| format!("{:.0} %", 100.0 * share));
+        format!(
+            "{:<18} {:<16} {:<8} {:>10.3}  {:>15}  {:>8}  {:>10}  {:>8}  {:>6}",
+            self.name,
+            self.size,
+            self.device,
+            self.ms,
+            rate,
+            share,
+            number(self.compile_ms, 1),
+            number(self.peer_ms, 3),
+            number(self.peer_ratio(), 2)
+        )
+        .trim_end()
+        .to_owned()
+    }
+
+    fn to_json(&self) -> Value {
+        let mut object = Map::new();
+        let mut put = |key: &str, value: Value| drop(object.insert(key.to_owned(), value));
+        put("group", json!(self.group));
+        put("name", json!(self.name));
+        put("size", json!(self.size));
+        put("device", json!(self.device));
+        put("ms", json!(self.ms));
+        match self.rate {
+            Some(Rate::Gflops(rate)) => put("gflops", json!(rate)),
+            Some(Rate::Gbps(rate)) => put("gbps", json!(rate)),
+            Some(Rate::Instructions { .. }) | None => put("gbps", Value::Null),
+        }
+        put("limit_share", json!(self.limit_share));
+        put("launches", json!(self.launches));
+        put("compile_ms", json!(self.compile_ms));
+        put("peer", json!(self.peer));
+        put("peer_ms", json!(self.peer_ms));
+        put("peer_ratio", json!(self.peer_ratio()));
+        Value::Object(object)
+    }
+}
+
+/// A figure that is no benchmark: of the device as a whole.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Its name in JSON, with its unit.
+    pub key: String,
+    /// Its value.
+    pub value: f64,
+    /// What it says, for people.
+    pub text: String,
+}
+
+/// What came out of a run.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The device.
+    pub machine: Machine,
+    /// What the host can do at most.
+    pub limits: Limits,
+    /// What was measured.
+    pub rows: Vec<Row>,
+    /// Further figures.
+    pub figures: Vec<Figure>,
+    /// Benchmarks without a figure, and why: name and reason.
+    pub failures: Vec<(String, String)>,
+}
+
+impl Report {
+    /// Geometric mean of the ratios against peers, and the row with the worst.
+    pub fn against_peers(&self) -> Option<(f64, &Row)> {
+        let rated = || self.rows.iter().filter_map(|row| Some((row.peer_ratio()?, row)));
+        let logarithms: Vec<f64> = rated().map(|(ratio, _)| ratio.ln()).collect();
+        let worst = rated().max_by(|a, b| a.0.total_cmp(&b.0))?.1;
+        Some(((logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp(), worst))
+    }
+
+    /// `{"machine": {…}, "results": [{…}, …]}`.
+    pub fn to_json(&self) -> Value {
+        let mut machine = Map::new();
+        machine.insert("device".into(), json!(self.machine.id));
+        machine.insert("name".into(), json!(self.machine.name));
+        machine.insert("cores".into(), json!(self.machine.multiprocessors));
+        machine.insert("cache_bytes".into(), json!(self.machine.cache_bytes));
+        machine.insert("read_gbps".into(), json!(self.limits.read.map(|rate| rate / 1e9)));
+        machine.insert("triad_gbps".into(), json!(self.limits.triad.map(|rate| rate / 1e9)));
+        machine.insert("peak_gflops".into(), json!(self.limits.operations.map(|rate| rate / 1e9)));
+        machine.extend(self.figures.iter().map(|figure| (figure.key.clone(), json!(figure.value))));
+        json!({ "machine": machine, "results": self.rows.iter().map(Row::to_json).collect::<Vec<_>>() })
+    }
+}

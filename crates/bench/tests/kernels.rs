@@ -1,0 +1,83 @@
+//! Every kernel of the group, tiny, on the interpreter: the kernel, its reference and its peer agree, and the report is what it says.
+
+use broadloom_bench::{Event, Options, Report, groups, run};
+use std::path::Path;
+
+fn measured(names: &[&str], no_peers: bool) -> (Report, Vec<String>) {
+    let options = Options {
+        names: names.iter().map(|&name| name.to_owned()).collect(),
+        device: Some("interp".to_owned()),
+        quick: true,
+        no_peers,
+        peer_folder: Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("peers")),
+        command: None,
+    };
+    let mut remarks = vec![];
+    let report = run(&options, &mut |event| {
+        if let Event::Remark(text) = event {
+            remarks.push(text);
+        }
+    });
+    (report.unwrap(), remarks)
+}
+
+#[test]
+fn every_kernel_agrees_with_its_reference_and_its_peer() {
+    let (report, remarks) = measured(&["kernels"], false);
+    assert!(report.failures.is_empty(), "{:#?}", report.failures);
+    let names: Vec<&str> = report.rows.iter().map(|row| row.name.as_str()).collect();
+    let all = groups().into_iter().find(|(group, _)| *group == "kernels").unwrap().1;
+    assert_eq!(names, all);
+    assert_eq!(all.len(), 15);
+    assert!(report.figures.iter().any(|figure| figure.key == "empty_launch_us" && figure.value > 0.0));
+    // A host without a C++ compiler has no peers, and says so.
+    if remarks.iter().any(|remark| remark == "no peer: no C++ compiler") {
+        assert!(report.against_peers().is_none());
+        return;
+    }
+    assert!(remarks.iter().all(|remark| !remark.contains("no peer")), "{remarks:#?}");
+    for row in &report.rows {
+        assert!(row.peer_ratio().is_some_and(|ratio| ratio > 0.0), "{row:?}");
+    }
+    assert!(report.against_peers().is_some());
+}
+
+#[test]
+fn the_json_has_the_fields_that_it_promises() {
+    let (report, _) = measured(&["kernels/reduction", "kernels/matrix_product"], true);
+    let json = report.to_json();
+    let mut keys: Vec<&String> = json.as_object().unwrap().keys().collect();
+    keys.sort();
+    assert_eq!(keys, ["machine", "results"]);
+    for key in ["device", "name", "cores"] {
+        assert!(!json["machine"][key].is_null(), "{key} in {json:#}");
+    }
+    let results = json["results"].as_array().unwrap();
+    assert_eq!(results.len(), 2);
+    for (row, rate) in results.iter().zip(["gbps", "gflops"]) {
+        let mut keys: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
+        keys.sort_unstable();
+        let mut promised = [
+            "group",
+            "name",
+            "size",
+            "device",
+            "ms",
+            rate,
+            "limit_share",
+            "launches",
+            "compile_ms",
+            "peer",
+            "peer_ms",
+            "peer_ratio",
+        ];
+        promised.sort_unstable();
+        assert_eq!(keys, promised);
+        assert_eq!((row["group"].as_str(), row["device"].as_str()), (Some("kernels"), Some("interp")));
+        assert!(row["ms"].as_f64().unwrap() > 0.0 && row[rate].as_f64().unwrap() > 0.0);
+        assert!(row["peer"].is_null() && row["peer_ms"].is_null() && row["peer_ratio"].is_null());
+        // A quick run is no measurement: no share of a limit that nobody measured.
+        assert!(row["limit_share"].is_null());
+    }
+    assert_eq!((results[0]["launches"].as_u64(), results[1]["launches"].as_u64()), (Some(2), Some(1)));
+}

@@ -1,0 +1,49 @@
+//! `broadloom bench`: names, the table, the JSON.
+
+use crate::harness::{broadloom, empty_folder};
+
+#[test]
+fn an_unknown_benchmark_names_what_there_is() {
+    broadloom(&["bench", "mandelbort"]).exits(2).complains(&[
+        "error[C0012]: there is no benchmark and no group `mandelbort`",
+        "there is `mandelbrot`",
+        "kernels, compile, interp",
+        "histogram",
+    ]);
+    broadloom(&["bench", "kernels/shuffles"]).exits(2).complains(&["`kernels/shuffles`"]);
+    broadloom(&["bench", "kernels", ""]).exits(2).complains(&["no group ``"]);
+}
+
+#[test]
+fn an_unknown_device_is_the_machines_lack() {
+    broadloom(&["bench", "vector_add", "--device", "abacus"]).exits(3).complains(&["error[C0007]", "`abacus`", "interp"]);
+}
+
+#[test]
+fn the_table_has_a_row_per_benchmark() {
+    let outcome = broadloom(&["bench", "--quick", "--device", "interp", "--no-peers", "kernels/vector_add", "scan"]).exits(0);
+    let outcome = outcome.says(&["benchmark", "vector_add", "1000", "GB/s", "scan", "8192"]);
+    assert_eq!(outcome.out.lines().count(), 3, "{}", outcome.out);
+}
+
+#[test]
+fn the_json_is_for_programs() {
+    let call = ["bench", "--quick", "--device", "interp", "--no-peers", "kernels/nbody", "kernels/saxpy"];
+    let file = empty_folder("bench_json").join("figures.json");
+    let path = file.to_str().unwrap();
+    broadloom(&[&call[..], &["--json", path]].concat()).exits(0).says(&["saxpy", "nbody"]);
+    let written: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let shown: serde_json::Value =
+        serde_json::from_str(&broadloom(&[&call[..], &["--json", "-"]].concat()).exits(0).out).unwrap();
+    for report in [written, shown] {
+        assert_eq!(report["machine"]["device"], "interp");
+        let names: Vec<&str> = report["results"].as_array().unwrap().iter().filter_map(|row| row["name"].as_str()).collect();
+        assert_eq!(names, ["saxpy", "nbody"]);
+    }
+    broadloom(&[&call[..], &["--json", "no/such/folder.json"]].concat()).exits(3).complains(&["error[C0004]"]);
+}
+
+#[test]
+fn help_lists_the_benchmarks() {
+    broadloom(&["bench", "--help"]).exits(0).says(&["kernels", "bitonic_sort", "interp", "Examples:"]);
+}
