@@ -471,6 +471,11 @@ fn builtin(name: &str) -> Option<Builtin> {
     })
 }
 
+/// Whether a call is one that the runtime does.
+pub(crate) fn is_builtin(name: &str) -> bool {
+    builtin(name).is_some()
+}
+
 /// Whether an instruction is a hint that lanes are waiting for memory to change.
 pub(crate) fn polls(inst: &InstData) -> bool {
     match inst.opcode() {

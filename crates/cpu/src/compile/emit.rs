@@ -8,12 +8,12 @@
 //! `f32` results that are NaN are made canonical only where their bits can be seen, when they are stored or used as bits: until
 //! then nothing can tell one NaN from another. Registers that may hold another NaN are called noisy.
 
-use super::lanes::Shapes;
+use super::lanes::{Shapes, offsets};
 use super::llvm::{Ir, Label, Ty, Val};
 use super::special::Specials;
 use crate::abi::{self, Kind};
 use crate::code::{Accesses, Rare, Site};
-use broadloom_analysis::{Cfg, Dominators, Loops};
+use broadloom_analysis::{Cfg, Dominators, LANE_BITS, Loops};
 use broadloom_eval::Operation;
 use broadloom_ptx::{Block, Func, Function, Inst, InstData, Module, Opcode, Operand, Reg, Type};
 use cranelift_entity::SecondaryMap;
@@ -384,12 +384,13 @@ impl<'e> Emitter<'e> {
         }
         let shape = self.shapes.shape(reg);
         let ty = self.function.regs[reg].ty;
-        shape.is_uniform() || (shape.is_affine() && is_plain_integer(ty))
+        shape.is_uniform() || (shape.known() == LANE_BITS && is_plain_integer(ty))
     }
 
-    /// The distance between lanes of a register that is kept as a scalar.
-    pub(crate) fn stride(&self, reg: Reg) -> i64 {
-        if self.lanes.is_none() { 0 } else { self.shapes.shape(reg).stride }
+    /// By how much each lane of a register that is kept as a scalar exceeds the first; `None` when all are equal.
+    pub(crate) fn offsets(&self, reg: Reg) -> Option<Vec<i64>> {
+        let shape = self.shapes.shape(reg);
+        if self.lanes.is_none() || shape.is_uniform() { None } else { offsets(&shape) }
     }
 
     /// The type of a register in one lane.
@@ -425,8 +426,16 @@ impl<'e> Emitter<'e> {
         if self.ir.lanes(value).is_some() {
             return Ok(value);
         }
-        let stride = self.stride(reg);
-        Ok(self.spread(value, stride, lanes))
+        Ok(match self.offsets(reg) {
+            None => self.ir.splat(value, lanes),
+            Some(offsets) => self.ir.add(self.ir.splat(value, lanes), self.numbers(self.ir.type_of(value), &offsets)),
+        })
+    }
+
+    /// Constants of an integer type.
+    pub(crate) fn numbers(&self, element: Ty, numbers: &[i64]) -> Val {
+        let values: Vec<Val> = numbers.iter().map(|number| self.ir.constant(element, *number as u64)).collect();
+        self.ir.constants(&values)
     }
 
     /// A scalar in all lanes, each so much more than the one before.

@@ -1,32 +1,31 @@
 //! How values lie across the lanes of a warp, as the emitter asks for it.
 
+use broadloom_analysis::{LANE_BITS, Shape};
 use broadloom_ptx::Reg;
 
-/// How the value of a register lies across the lanes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
-    /// Within aligned groups of so many lanes, as a power of two,
-    pub(crate) group: u8,
-    /// each lane has so much more than the one before.
-    pub(crate) stride: i64,
+/// The shapes of all registers of a function; with one lane everything is the same in all of them.
+pub(crate) enum Shapes {
+    /// One lane.
+    One,
+    /// A warp.
+    Warp(broadloom_analysis::Shapes),
 }
-
-impl Shape {
-    pub(crate) fn is_uniform(self) -> bool {
-        self.group >= 5 && self.stride == 0
-    }
-
-    pub(crate) fn is_affine(self) -> bool {
-        self.group >= 5
-    }
-}
-
-/// The shapes of all registers of a function.
-#[derive(Debug, Default)]
-pub(crate) struct Shapes;
 
 impl Shapes {
-    pub(crate) fn shape(&self, _reg: Reg) -> Shape {
-        Shape { group: 5, stride: 0 }
+    /// The shape of a register wherever it is read.
+    pub(crate) fn shape(&self, reg: Reg) -> Shape {
+        match self {
+            Shapes::One => Shape::uniform(64),
+            Shapes::Warp(shapes) => shapes.shape(reg),
+        }
     }
+}
+
+/// By how much each lane's value exceeds that of the first, with its sign; `None` when it is not known for all lanes.
+pub(crate) fn offsets(shape: &Shape) -> Option<Vec<i64>> {
+    if shape.known() < LANE_BITS {
+        return None;
+    }
+    let shift = 64 - shape.bits().clamp(1, 64);
+    (0..32).map(|lane| shape.offset(lane).map(|offset| ((offset << shift) as i64) >> shift)).collect()
 }

@@ -16,8 +16,8 @@ use broadloom_ptx::{Address, Base, InstData, Modifier, Opcode, Operand, Reg, Spa
 pub(crate) enum Reach {
     /// All lanes go to one place, or there is one lane.
     Uniform(Val),
-    /// Each lane goes so many bytes behind the one before.
-    Affine(Val, i64),
+    /// Each lane goes so many bytes behind the first.
+    Known(Val, Vec<i64>),
     /// Within groups of lanes (of this size), each lane goes so many bytes behind the one before.
     Grouped(Val, u32, i64),
     /// Anywhere.
@@ -91,8 +91,13 @@ impl Emitter<'_> {
                 Ok(self.affine(ir.as_pointer(from_window(complete(value))), frame_stride))
             }
             Base::Reg(reg) if self.is_kept_as_scalar(reg) => {
-                let value = complete(self.lane0(reg)?);
-                Ok(self.affine(ir.as_pointer(from_window(value)), self.stride(reg) + frame_stride))
+                let pointer = ir.as_pointer(from_window(complete(self.lane0(reg)?)));
+                Ok(match (self.offsets(reg), frame_stride) {
+                    (None, stride) => self.affine(pointer, stride),
+                    (Some(offsets), stride) => {
+                        Reach::Known(pointer, (0..).zip(offsets).map(|(lane, offset)| offset + lane * stride).collect())
+                    }
+                })
             }
             Base::Reg(reg) => {
                 let shape = self.shapes.shape(reg);
@@ -123,9 +128,9 @@ impl Emitter<'_> {
                     0 => pointers,
                     stride => ir.offset(pointers, ir.steps(i64, lanes, stride as u64)),
                 };
-                let group = 1u32 << shape.group;
+                let group = 1u32 << shape.group();
                 Ok(if group > 1 && frame_stride == 0 {
-                    Reach::Grouped(pointers, group, shape.stride)
+                    Reach::Grouped(pointers, group, shape.stride())
                 } else {
                     Reach::Any(pointers)
                 })
@@ -134,7 +139,10 @@ impl Emitter<'_> {
     }
 
     fn affine(&self, pointer: Val, stride: i64) -> Reach {
-        if stride == 0 || self.lanes.is_none() { Reach::Uniform(pointer) } else { Reach::Affine(pointer, stride) }
+        match self.lanes {
+            Some(lanes) if stride != 0 => Reach::Known(pointer, (0..i64::from(lanes)).map(|lane| lane * stride).collect()),
+            _ => Reach::Uniform(pointer),
+        }
     }
 
     /// Whether an address in the parameter space is one of the function's own variables: an argument of a call.
@@ -168,7 +176,7 @@ impl Emitter<'_> {
         match reach {
             Reach::Uniform(pointer) if self.lanes.is_none() => *pointer,
             Reach::Uniform(pointer) => ir.splat(*pointer, lanes),
-            Reach::Affine(pointer, stride) => ir.offset(*pointer, ir.steps(ir.int(64), lanes, *stride as u64)),
+            Reach::Known(pointer, offsets) => ir.offset(*pointer, self.numbers(ir.int(64), offsets)),
             Reach::Grouped(pointers, ..) | Reach::Any(pointers) => *pointers,
         }
     }
@@ -178,7 +186,7 @@ impl Emitter<'_> {
         let i64 = self.ir.int(64);
         match reach {
             Reach::Uniform(pointer) => self.ir.ptrtoint(*pointer, i64),
-            Reach::Affine(..) | Reach::Grouped(..) | Reach::Any(_) => self.ir.ptrtoint(self.pointers(reach), i64),
+            Reach::Known(..) | Reach::Grouped(..) | Reach::Any(_) => self.ir.ptrtoint(self.pointers(reach), i64),
         }
     }
 
@@ -201,27 +209,40 @@ impl Emitter<'_> {
         let space = self.space_of(inst, &address);
         let invariant =
             !ordered && (matches!(space, Space::Const) || inst.has(Modifier::Nc) || self.is_kernel_param(space, &address));
+        let ir = self.ir;
         let values = match &reach {
             Reach::Uniform(pointer) => {
                 self.loads.uniform += 1;
                 self.load_one(&parts, *pointer, guard, invariant)
             }
-            Reach::Affine(pointer, stride) if *stride == parts.total() as i64 => {
-                self.loads.contiguous += 1;
-                let lanes = self.lanes.unwrap_or(1);
-                self.load_row(&parts, *pointer, lanes, guard, invariant)
-            }
+            Reach::Known(pointer, offsets) => match pieces(offsets, parts.total()) {
+                Pieces::Row => {
+                    self.loads.contiguous += 1;
+                    let lanes = self.lanes.unwrap_or(1);
+                    self.load_row(&parts, *pointer, lanes, guard, invariant)
+                }
+                Pieces::Rows(group) => {
+                    self.loads.strided += 1;
+                    let pointer_of = |start: u32| ir.offset_by(*pointer, offsets[start as usize] as u64);
+                    self.load_groups(&parts, &pointer_of, group, guard, invariant)
+                }
+                Pieces::Same(group) => {
+                    self.loads.strided += 1;
+                    let pointer_of = |start: u32| ir.offset_by(*pointer, offsets[start as usize] as u64);
+                    self.load_broadcast(&parts, &pointer_of, group, guard, invariant)
+                }
+                Pieces::Apart => {
+                    self.loads.strided += 1;
+                    self.gather(&parts, self.pointers(&reach), guard)
+                }
+            },
             Reach::Grouped(pointers, group, stride) if *stride == parts.total() as i64 && *group >= 4 => {
                 self.loads.strided += 1;
-                self.load_groups(&parts, *pointers, *group, guard, invariant)
+                self.load_groups(&parts, &|start| ir.extract_at(*pointers, start), *group, guard, invariant)
             }
             Reach::Grouped(pointers, group, 0) if *group >= 4 => {
                 self.loads.strided += 1;
-                self.load_broadcast(&parts, *pointers, *group, guard, invariant)
-            }
-            Reach::Affine(..) => {
-                self.loads.strided += 1;
-                self.gather(&parts, self.pointers(&reach), guard)
+                self.load_broadcast(&parts, &|start| ir.extract_at(*pointers, start), *group, guard, invariant)
             }
             Reach::Grouped(pointers, ..) | Reach::Any(pointers) => {
                 self.loads.scattered += 1;
@@ -329,11 +350,18 @@ impl Emitter<'_> {
         self.ir.pick(value, &(start..start + lanes).collect::<Vec<u32>>())
     }
 
-    fn load_groups(&self, parts: &Parts, pointers: Val, group: u32, guard: Option<Val>, invariant: bool) -> Vec<Val> {
+    fn load_groups(
+        &self,
+        parts: &Parts,
+        pointer_of: &dyn Fn(u32) -> Val,
+        group: u32,
+        guard: Option<Val>,
+        invariant: bool,
+    ) -> Vec<Val> {
         let lanes = self.lanes.unwrap_or(1);
         let mut pieces: Vec<Vec<Val>> = vec![vec![]; parts.elements.len()];
         for start in (0..lanes).step_by(group as usize) {
-            let pointer = self.ir.extract_at(pointers, start);
+            let pointer = pointer_of(start);
             let guard = guard.map(|guard| self.slice(self.whole_guard(guard, lanes), start, group));
             for (index, value) in self.load_row(parts, pointer, group, guard, invariant).into_iter().enumerate() {
                 pieces[index].push(value);
@@ -343,12 +371,19 @@ impl Emitter<'_> {
     }
 
     /// Groups of lanes that each go to one place.
-    fn load_broadcast(&self, parts: &Parts, pointers: Val, group: u32, guard: Option<Val>, invariant: bool) -> Vec<Val> {
+    fn load_broadcast(
+        &self,
+        parts: &Parts,
+        pointer_of: &dyn Fn(u32) -> Val,
+        group: u32,
+        guard: Option<Val>,
+        invariant: bool,
+    ) -> Vec<Val> {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
         let mut pieces: Vec<Vec<Val>> = vec![vec![]; parts.elements.len()];
         for start in (0..lanes).step_by(group as usize) {
-            let pointer = ir.extract_at(pointers, start);
+            let pointer = pointer_of(start);
             let guard = guard.map(|guard| {
                 let piece = self.slice(self.whole_guard(guard, lanes), start, group);
                 ir.intrinsic("llvm.vector.reduce.or", &[ir.type_of(piece)], &[piece])
@@ -396,26 +431,27 @@ impl Emitter<'_> {
                 self.stores.uniform += 1;
                 self.store_one(&parts, *pointer, guard)?;
             }
-            Reach::Affine(pointer, stride) if *stride == parts.total() as i64 => {
-                self.stores.contiguous += 1;
-                let lanes = self.lanes.unwrap_or(1);
-                let values = self.stored(&parts)?;
-                self.store_row(&parts, *pointer, lanes, &values, guard);
-            }
+            Reach::Known(pointer, offsets) => match pieces(offsets, parts.total()) {
+                Pieces::Row => {
+                    self.stores.contiguous += 1;
+                    let lanes = self.lanes.unwrap_or(1);
+                    let values = self.stored(&parts)?;
+                    self.store_row(&parts, *pointer, lanes, &values, guard);
+                }
+                Pieces::Rows(group) => {
+                    self.stores.strided += 1;
+                    let ir = self.ir;
+                    self.store_groups(&parts, &|start| ir.offset_by(*pointer, offsets[start as usize] as u64), group, guard)?;
+                }
+                Pieces::Same(_) | Pieces::Apart => {
+                    self.stores.strided += 1;
+                    self.scatter(&parts, self.pointers(&reach), guard)?;
+                }
+            },
             Reach::Grouped(pointers, group, stride) if *stride == parts.total() as i64 && *group >= 4 => {
                 self.stores.strided += 1;
-                let lanes = self.lanes.unwrap_or(1);
-                let values = self.stored(&parts)?;
-                for start in (0..lanes).step_by(*group as usize) {
-                    let pointer = self.ir.extract_at(*pointers, start);
-                    let guard = guard.map(|guard| self.slice(self.whole_guard(guard, lanes), start, *group));
-                    let values: Vec<Val> = values.iter().map(|value| self.slice(*value, start, *group)).collect();
-                    self.store_row(&parts, pointer, *group, &values, guard);
-                }
-            }
-            Reach::Affine(..) => {
-                self.stores.strided += 1;
-                self.scatter(&parts, self.pointers(&reach), guard)?;
+                let ir = self.ir;
+                self.store_groups(&parts, &|start| ir.extract_at(*pointers, start), *group, guard)?;
             }
             Reach::Grouped(pointers, ..) | Reach::Any(pointers) => {
                 self.stores.scattered += 1;
@@ -486,6 +522,17 @@ impl Emitter<'_> {
                 ir.intrinsic("llvm.masked.store", &[ir.type_of(all), ir.pointer()], &[all, pointer, align, mask]);
             }
         }
+    }
+
+    fn store_groups(&self, parts: &Parts, pointer_of: &dyn Fn(u32) -> Val, group: u32, guard: Option<Val>) -> Emitted<()> {
+        let lanes = self.lanes.unwrap_or(1);
+        let values = self.stored(parts)?;
+        for start in (0..lanes).step_by(group as usize) {
+            let guard = guard.map(|guard| self.slice(self.whole_guard(guard, lanes), start, group));
+            let values: Vec<Val> = values.iter().map(|value| self.slice(*value, start, group)).collect();
+            self.store_row(parts, pointer_of(start), group, &values, guard);
+        }
+        Ok(())
     }
 
     /// Elements of lanes put side by side.
@@ -690,6 +737,37 @@ impl Emitter<'_> {
             _ => Type::B64,
         }
     }
+}
+
+/// What known places of lanes are best reached by.
+enum Pieces {
+    /// One vector access.
+    Row,
+    /// A vector access for each group of so many lanes.
+    Rows(u32),
+    /// One access for each group of so many lanes.
+    Same(u32),
+    /// Lane by lane.
+    Apart,
+}
+
+fn pieces(offsets: &[i64], bytes: u64) -> Pieces {
+    let bytes = bytes as i64;
+    let in_groups = |group: usize, step: i64| {
+        offsets.chunks(group).all(|lanes| lanes.iter().zip(0..).all(|(offset, lane)| *offset == lanes[0] + lane * step))
+    };
+    if in_groups(offsets.len(), bytes) {
+        return Pieces::Row;
+    }
+    for group in [16, 8, 4] {
+        if in_groups(group, bytes) {
+            return Pieces::Rows(group as u32);
+        }
+        if in_groups(group, 0) {
+            return Pieces::Same(group as u32);
+        }
+    }
+    Pieces::Apart
 }
 
 /// Bits as wide as a type.

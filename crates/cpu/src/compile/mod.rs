@@ -25,6 +25,7 @@ mod special;
 mod warp;
 
 pub use machine::Machine;
+pub use prepare::Prover;
 
 use crate::abi::{Kind, Services};
 use crate::code::{Code, Named};

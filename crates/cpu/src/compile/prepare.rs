@@ -1,12 +1,22 @@
 //! What happens to a kernel before it becomes LLVM code: calls inlined, SSA form, divergent branches made masks.
+//!
+//! Addresses are often computed in 32 bits and then widened, and lanes that lie side by side before stay so only if none of them
+//! wraps around. What is taken for granted about that is proved for each launch by a [`Prover`], on the kernel as it is before
+//! its branches become masks, because there they still say how large an index can be. What the emitter then takes for granted
+//! of the linearised kernel must be among it: instructions carry a number through the passes between.
 
 use super::Options;
 use super::lanes::Shapes;
 use crate::abi::Kind;
-use broadloom_analysis::Cfg;
-use broadloom_ptx::{Callee, Effects, Func, Function, InstData, Module, Opcode, Operand};
+use broadloom_analysis::{
+    Assume, Cfg, Dominators, Facts as LaunchFacts, KnownParams, Loops, Obligation, RangePlan, Shapes as WarpShapes,
+};
+use broadloom_diag::Span;
+use broadloom_ptx::{Callee, Effects, Func, Function, Inst, InstData, Module, Opcode, Operand};
 use broadloom_transform::facts::Facts;
 use broadloom_transform::pipeline::{self, Verification};
+use broadloom_transform::{check, linearise, remove_dead, unify_exits};
+use std::collections::HashMap;
 
 /// A kernel made ready for translation, and the functions that it calls.
 pub(crate) struct Prepared {
@@ -24,19 +34,186 @@ pub(crate) struct Unit {
     pub(crate) shapes: Shapes,
 }
 
+/// Proves for a launch what its code takes for granted.
+#[derive(Debug)]
+pub struct Prover {
+    plan: RangePlan,
+    block: [u32; 3],
+    obligations: Vec<Obligation>,
+}
+
+impl Prover {
+    /// For a kernel in blocks of a shape; `None` when nothing is taken for granted.
+    pub fn new(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Option<Prover> {
+        if !options.vectorise {
+            return None;
+        }
+        let before = Before::new(module, kernel, block, true).ok()?;
+        let Before { plan, shapes, .. } = before;
+        let obligations = shapes.obligations().to_vec();
+        (!obligations.is_empty()).then_some(Prover { plan, block, obligations })
+    }
+
+    /// Whether all of it holds for a grid and a block of parameters.
+    pub fn proves(&self, grid: [u32; 3], params: &[u8]) -> bool {
+        let facts = LaunchFacts::new(self.block).with_grid(grid).with_params(KnownParams::block(params));
+        self.plan.ranges(&facts).proves(&self.obligations)
+    }
+}
+
+/// A kernel in SSA form, branches and all, with what is known of it.
+struct Before {
+    function: Function,
+    plan: RangePlan,
+    shapes: WarpShapes,
+}
+
+impl Before {
+    fn new(module: &Module, kernel: Func, block: [u32; 3], assume: bool) -> Result<Before, String> {
+        let mut function = in_ssa_form(module, kernel, block)?;
+        unify_exits::run(module, &mut function);
+        let (cfg, loops, plan) = flow(&function)?;
+        let assume = if assume { Assume::NoWrap } else { Assume::Nothing };
+        let shapes = WarpShapes::new(&function, &cfg, &loops, &plan, &LaunchFacts::new(block), assume);
+        Ok(Before { function, plan, shapes })
+    }
+}
+
+fn flow(function: &Function) -> Result<(Cfg, Loops, RangePlan), String> {
+    let cfg = Cfg::new(function).ok_or("a kernel without a body")?;
+    let dominators = Dominators::new(&cfg);
+    let loops = Loops::new(&cfg, &dominators);
+    let plan = RangePlan::new(function, &cfg, &dominators, &loops);
+    Ok((cfg, loops, plan))
+}
+
+fn in_ssa_form(module: &Module, func: Func, block: [u32; 3]) -> Result<Function, String> {
+    let facts = Facts { block: Some(block), grid: None };
+    pipeline::run_pipeline(module, func, pipeline::STAGES, &facts, Verification::InDebug, |_, _| {})
+        .map_err(|failure| failure.to_string())
+}
+
 pub(crate) fn prepare(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Prepared, String> {
-    let reason = "vectors are not asked for";
-    slow(module, kernel, block, options, reason.to_owned())
+    if !options.vectorise {
+        return slow(module, kernel, block, "vectors are not asked for".to_owned());
+    }
+    match fast(module, kernel, block, options)? {
+        Ok(prepared) => Ok(prepared),
+        Err(reason) => slow(module, kernel, block, reason),
+    }
+}
+
+/// Whole warps in step, or why not.
+fn fast(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Result<Prepared, String>, String> {
+    let Before { mut function, shapes, .. } = Before::new(module, kernel, block, options.assume_no_wrap)?;
+    if let Some(reason) = needs_threads(module, &function) {
+        return Ok(Err(reason));
+    }
+    let spans = number(&mut function);
+    let before = function.clone();
+    if let Err(reason) = linearise::run(module, &mut function, &|block| shapes.is_divergent_branch(block), Some(block)) {
+        return Ok(Err(reason.to_string()));
+    }
+    remove_dead::run(module, &mut function);
+    if cfg!(debug_assertions) {
+        check(linearise::NAME, module, &function).map_err(|broken| broken.to_string())?;
+    }
+    let (cfg, loops, plan) = flow(&function)?;
+    let facts = LaunchFacts::new(block);
+    let mut known = WarpShapes::new(
+        &function,
+        &cfg,
+        &loops,
+        &plan,
+        &facts,
+        if options.assume_no_wrap { Assume::NoWrap } else { Assume::Nothing },
+    );
+    if !is_covered(&function, &known, &before, &shapes) {
+        known = WarpShapes::new(&function, &cfg, &loops, &plan, &facts, Assume::Nothing);
+    }
+    if let Some(block) = cfg.order().iter().find(|block| known.is_divergent_branch(**block)) {
+        return Err(format!("a branch of {block} is still divergent"));
+    }
+    give_back(&mut function, &spans);
+    let kind = if waits(&function, &cfg) { Kind::Warps } else { Kind::Block };
+    let kernel = Unit { func: kernel, function, shapes: Shapes::Warp(known) };
+    Ok(Ok(Prepared { kernel, others: vec![], kind, not_vectorised: None }))
+}
+
+/// Whether all that is assumed of the linearised function was found out of, or assumed of, the one before.
+fn is_covered(function: &Function, known: &WarpShapes, before: &Function, shapes: &WarpShapes) -> bool {
+    known.obligations().iter().all(|obligation| {
+        let data = &function.insts[obligation.inst];
+        let Some(origin) = origin(data).filter(|origin| before.insts.is_valid(*origin)) else { return false };
+        let (new, old) = (data.writes(), before.insts[origin].writes());
+        new.len() == old.len()
+            && new
+                .iter()
+                .zip(old)
+                .all(|(new, old)| known.shape(*new).known() <= shapes.shape(old).known().max(seen(shapes, before, old)))
+    })
+}
+
+/// How much is known of a register where it gets its value.
+fn seen(shapes: &WarpShapes, function: &Function, reg: broadloom_ptx::Reg) -> u32 {
+    let home = function
+        .layout
+        .iter()
+        .find(|block| function.blocks[**block].insts.iter().any(|inst| function.insts[*inst].writes().contains(&reg)));
+    home.map_or(0, |block| shapes.shape_in(reg, *block).known())
+}
+
+/// Numbers are spans that end before they start, which those of texts never do.
+const MARK: u32 = 1;
+
+/// Gives every instruction its number in place of its span; the spans.
+fn number(function: &mut Function) -> HashMap<Inst, Span> {
+    let mut spans = HashMap::new();
+    for (inst, data) in function.insts.iter_mut() {
+        let span = Span { start: inst.as_u32() + MARK, end: 0, ..Span::default() };
+        spans.insert(inst, std::mem::replace(&mut data.span, span));
+    }
+    spans
+}
+
+/// The instruction that one was made from.
+fn origin(data: &InstData) -> Option<Inst> {
+    (data.span.end == 0 && data.span.start >= MARK).then(|| Inst::from_u32(data.span.start - MARK))
+}
+
+fn give_back(function: &mut Function, spans: &HashMap<Inst, Span>) {
+    for data in function.insts.values_mut() {
+        if let Some(origin) = origin(data) {
+            data.span = spans.get(&origin).copied().unwrap_or_default();
+        }
+    }
+}
+
+/// Why the instructions of a kernel cannot be vector code, whatever its branches are.
+fn needs_threads(module: &Module, function: &Function) -> Option<String> {
+    function.instructions().find_map(|(_, inst)| match inst.opcode() {
+        Some(Opcode::Alloca) => Some("it takes memory with `alloca`".to_owned()),
+        Some(Opcode::Call) => inst.operands.iter().find_map(|operand| match operand {
+            Operand::Call(call) => match call.callee {
+                Callee::Direct(func) if module.functions[func].has_body => {
+                    Some(format!("it calls `{}`", module.functions[func].name))
+                }
+                Callee::Direct(func) if !super::control::is_builtin(&module.functions[func].name) => {
+                    Some(format!("it calls `{}`, which is defined nowhere", module.functions[func].name))
+                }
+                Callee::Direct(_) => None,
+                Callee::Indirect { .. } => Some("it calls through a pointer".to_owned()),
+            },
+            _ => None,
+        }),
+        _ => None,
+    })
 }
 
 /// Every thread for itself.
-fn slow(module: &Module, kernel: Func, block: [u32; 3], options: &Options, reason: String) -> Result<Prepared, String> {
-    let _ = options;
-    let facts = Facts { block: Some(block), grid: None };
+fn slow(module: &Module, kernel: Func, block: [u32; 3], reason: String) -> Result<Prepared, String> {
     let unit = |func: Func| -> Result<Unit, String> {
-        let function = pipeline::run_pipeline(module, func, pipeline::STAGES, &facts, Verification::InDebug, |_, _| {})
-            .map_err(|failure| failure.to_string())?;
-        Ok(Unit { func, function, shapes: Shapes })
+        Ok(Unit { func, function: in_ssa_form(module, func, block)?, shapes: Shapes::One })
     };
     let main = unit(kernel)?;
     let mut others = vec![];
@@ -83,7 +260,7 @@ fn resolve(module: &Module, func: Func) -> Func {
 }
 
 /// Whether warps of a kernel wait for each other.
-#[allow(dead_code)]
+
 pub(crate) fn waits(function: &Function, cfg: &Cfg) -> bool {
     let waiting = |inst: &InstData| inst.effects().has(Effects::BARRIER) || inst.opcode() == Some(Opcode::Nanosleep);
     function.instructions().any(|(_, inst)| waiting(inst)) || !super::emit::waiting_loops(function, cfg).is_empty()
