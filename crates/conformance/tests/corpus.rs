@@ -14,7 +14,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 /// Runs one variant of a case on a fresh device.
 type Run = fn(&Case, &str) -> Result<(), Failed>;
 
-const DEVICES: &[(&str, Run)] = &[("interp", interp), ("check", check)];
+const DEVICES: &[(&str, Run)] = &[("interp", interp), ("check", check), ("cpu", cpu), ("cpu-threads", cpu_threads)];
 
 /// Kernels whose cases make them fail on purpose: the failure itself is a finding.
 const FAULTY: [&str; 2] = ["device_assert", "device_trap"];
@@ -45,6 +45,32 @@ fn interpreter(check: bool) -> (Interp, Subject) {
 
 fn interp(case: &Case, variant: &str) -> Result<(), Failed> {
     Ok(case.run(&interpreter(false).1, variant)?)
+}
+
+/// The CPU, as vectors or one thread at a time.
+fn processor(vectorise: bool) -> Result<Subject, Failed> {
+    let printed = Arc::new(Mutex::new(String::new()));
+    let sink = printed.clone();
+    let output = Arc::new(move |text: &[u8]| {
+        sink.lock().unwrap_or_else(PoisonError::into_inner).push_str(&String::from_utf8_lossy(text));
+    });
+    let mut options = broadloom_cpu::Options {
+        threads: 2,
+        memory_bytes: 8 << 30,
+        cache: broadloom_cpu::CacheFolder::Nowhere,
+        output,
+        ..broadloom_cpu::Options::default()
+    };
+    options.compile.vectorise = vectorise;
+    Ok(Subject { device: Device::new(broadloom_cpu::Cpu::new(options)?), printed })
+}
+
+fn cpu(case: &Case, variant: &str) -> Result<(), Failed> {
+    Ok(case.run(&processor(true)?, variant)?)
+}
+
+fn cpu_threads(case: &Case, variant: &str) -> Result<(), Failed> {
+    Ok(case.run(&processor(false)?, variant)?)
 }
 
 fn check(case: &Case, variant: &str) -> Result<(), Failed> {

@@ -61,6 +61,8 @@ pub(crate) struct Emitter<'e> {
     pub(crate) stores: Accesses,
     /// What the function was passed: arguments and room for results. `None` in a kernel.
     pub(crate) passed: Option<(Val, Val)>,
+    /// The lanes that are threads of the block; `None` when all are.
+    pub(crate) exists: Option<Val>,
     /// Local memory on the stack; `None` where the runtime provides it.
     pub(crate) frame: Option<Val>,
     /// Functions that can be called.
@@ -143,6 +145,7 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
         stores: output.stores,
         exchanges: output.exchanges,
         passed,
+        exists: None,
         frame: None,
         callees: input.callees,
         labels: SecondaryMap::new(),
@@ -165,6 +168,12 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
     if input.kind == Kind::Threads && input.layout.local_bytes > 0 {
         let bytes = ir.vector(ir.int(8), input.layout.local_bytes as u32);
         emitter.frame = Some(ir.stack(bytes, 64));
+    }
+    let threads: u32 = input.block.iter().product();
+    if let Some(lanes) = lanes.filter(|lanes| !threads.is_multiple_of(*lanes)) {
+        let count = ir.constant(ir.vector(i32, lanes), u64::from(threads));
+        let numbers = emitter.spread(first, 1, lanes);
+        emitter.exists = Some(ir.icmp(super::llvm::IntPred::LLVMIntULT, numbers, count));
     }
     emitter.prepare_specials();
     emitter.take_parameters();

@@ -213,6 +213,8 @@ impl Emitter<'_> {
         let values = match &reach {
             Reach::Uniform(pointer) => {
                 self.loads.uniform += 1;
+                // The first lane of a warp always exists.
+                let guard = self.own_guard(inst)?;
                 self.load_one(&parts, *pointer, guard, invariant)
             }
             Reach::Known(pointer, offsets) => match pieces(offsets, parts.total()) {

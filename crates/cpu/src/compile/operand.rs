@@ -135,11 +135,24 @@ impl Emitter<'_> {
         ir.bitcast(bits, wanted)
     }
 
-    /// The guard of an instruction in all lanes, or in lane 0 when it is uniform; `None` without one.
-    pub(crate) fn guard(&self, inst: &InstData) -> Emitted<Option<Val>> {
+    /// The guard that an instruction has itself: in all lanes, or in lane 0 when it is uniform; `None` without one.
+    pub(crate) fn own_guard(&self, inst: &InstData) -> Emitted<Option<Val>> {
         let Some(Guard { reg, negated }) = inst.guard else { return Ok(None) };
         let value = if self.is_kept_as_scalar(reg) { self.lane0(reg)? } else { self.all_lanes(reg)? };
         Ok(Some(if negated { self.ir.not(value) } else { value }))
+    }
+
+    /// The lanes that run an instruction: those whose guard holds, among those that exist; `None` when all do.
+    pub(crate) fn guard(&self, inst: &InstData) -> Emitted<Option<Val>> {
+        let own = self.own_guard(inst)?;
+        Ok(match (own, self.exists) {
+            (own, None) => own,
+            (None, exists) => exists,
+            (Some(own), Some(exists)) => match (self.ir.lanes(own), self.lanes) {
+                (None, Some(lanes)) => Some(self.ir.and(self.ir.splat(own, lanes), exists)),
+                _ => Some(self.ir.and(own, exists)),
+            },
+        })
     }
 
     /// Which lanes run an instruction, as a predicate for each.

@@ -12,7 +12,7 @@ use broadloom_analysis::{
     Assume, Cfg, Dominators, Facts as LaunchFacts, KnownParams, Loops, Obligation, RangePlan, Shapes as WarpShapes,
 };
 use broadloom_diag::Span;
-use broadloom_ptx::{Callee, Effects, Func, Function, Inst, InstData, Module, Opcode, Operand};
+use broadloom_ptx::{Block, Callee, Effects, Func, Function, Inst, InstData, Module, Opcode, Operand};
 use broadloom_transform::facts::Facts;
 use broadloom_transform::pipeline::{self, Verification};
 use broadloom_transform::{check, linearise, remove_dead, unify_exits};
@@ -111,7 +111,7 @@ fn fast(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Re
     }
     let spans = number(&mut function);
     let before = function.clone();
-    if let Err(reason) = linearise::run(module, &mut function, &|block| shapes.is_divergent_branch(block), Some(block)) {
+    if let Err(reason) = linearise::run(module, &mut function, &|block| shapes.is_divergent_branch(block), None) {
         return Ok(Err(reason.to_string()));
     }
     remove_dead::run(module, &mut function);
@@ -131,7 +131,9 @@ fn fast(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Re
     if !is_covered(&function, &known, &before, &shapes) {
         known = WarpShapes::new(&function, &cfg, &loops, &plan, &facts, Assume::Nothing);
     }
-    if let Some(block) = cfg.order().iter().find(|block| known.is_divergent_branch(**block)) {
+    // Who runs into a `trap` leaves nobody behind.
+    let parts = |block: &Block| known.is_divergent_branch(*block) && cfg.successors(*block).len() > 1;
+    if let Some(block) = cfg.order().iter().find(|block| parts(block)) {
         return Err(format!("a branch of {block} is still divergent"));
     }
     give_back(&mut function, &spans);

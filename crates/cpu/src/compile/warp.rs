@@ -80,7 +80,7 @@ impl Emitter<'_> {
         let source = ir.select(in_range, source, lane);
         let moved = self.permute(value, source);
         // Who reads from a lane that does not take part keeps its own value.
-        let moved = match inst.guard {
+        let moved = match self.guard(inst)? {
             None => moved,
             Some(_) => {
                 let active = self.active(inst)?;
@@ -371,7 +371,7 @@ impl Emitter<'_> {
         }
         let arguments = [self.warp, id, threads, ir.constant(i32, kind as u64), mask, predicates];
         let arrive = |emitter: &Self| emitter.serve(Service::Barrier, i32, &arguments);
-        let value = match (inst.guard, self.lanes) {
+        let value = match (self.own_guard(inst)?, self.lanes) {
             (Some(_), None) => {
                 let value = self.each_lane(active, Type::B32, true, |emitter, _| arrive(emitter));
                 value.unwrap_or(ir.constant(i32, 0))
