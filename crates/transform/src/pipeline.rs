@@ -73,6 +73,7 @@ pub const PASSES: &[Pass] = &[
 
 /// From PTX to the SSA form that code is made from.
 pub const STAGES: &[Stage] = &[
+    Stage { name: "inlined", summary: "few calls, little local memory", passes: &[INLINE_CALLS, PROMOTE_LOCALS] },
     Stage { name: "lowered", summary: "no carry flag, no branch but to one label", passes: &[LOWER_CARRY, LOWER_BRANCHES] },
     Stage { name: "ssa", summary: "every register written once", passes: &[TO_SSA] },
     Stage { name: "folded", summary: "what is known is computed, what is dead is gone", passes: &[FOLD, REMOVE_DEAD] },

@@ -29,7 +29,7 @@ pub use prepare::Prover;
 
 use crate::abi::{Kind, Services};
 use crate::code::{Code, Named};
-use broadloom_ptx::{Func, Module, Symbol};
+use broadloom_ptx::{Func, Item, Module, Symbol};
 use emit::{Input, Output};
 use inkwell::context::Context;
 use inkwell::module::Module as LlvmModule;
@@ -149,8 +149,15 @@ fn translate<'c>(
     let llvm = context.create_module("kernel");
     let ir = Ir::new(context.raw(), llvm.as_mut_ptr());
     let entry = ir.declare("kernel", 1, true);
-    let callees: BTreeMap<Func, llvm::Val> =
+    let mut callees: BTreeMap<Func, llvm::Val> =
         others.iter().map(|other| (other.func, ir.declare(&format!("f{}", other.func.as_u32()), 3, false))).collect();
+    for item in &module.items {
+        if let Item::Alias(alias) = item
+            && let Some(function) = callees.get(&alias.aliasee).copied()
+        {
+            callees.insert(alias.alias, function);
+        }
+    }
     let mut table: Vec<Symbol> = vec![];
     let mut output = Output::default();
     let mut local_bytes = 0;

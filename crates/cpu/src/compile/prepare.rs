@@ -218,37 +218,34 @@ fn slow(module: &Module, kernel: Func, block: [u32; 3], reason: String) -> Resul
         Ok(Unit { func, function: in_ssa_form(module, func, block)?, shapes: Shapes::One })
     };
     let main = unit(kernel)?;
-    let mut others = vec![];
-    for func in reachable(module, kernel) {
-        others.push(unit(func)?);
+    let mut others: Vec<Unit> = vec![];
+    let mut work = callees(module, &main.function);
+    while let Some(func) = work.pop() {
+        if !others.iter().any(|other| other.func == func) {
+            let other = unit(func)?;
+            work.extend(callees(module, &other.function));
+            others.push(other);
+        }
     }
+    others.sort_by_key(|other| other.func);
     Ok(Prepared { kernel: main, others, kind: Kind::Threads, not_vectorised: Some(reason) })
 }
 
-/// Functions with a body that a kernel can call, directly or through a pointer.
-fn reachable(module: &Module, kernel: Func) -> Vec<Func> {
+/// Functions with a body that a function can call, directly or through a pointer.
+fn callees(module: &Module, function: &Function) -> Vec<Func> {
     let mut found = vec![];
-    let mut work = vec![kernel];
-    while let Some(func) = work.pop() {
-        let mut add = |callee: Func| {
-            if module.functions[callee].has_body && !module.functions[callee].is_kernel && !found.contains(&callee) {
-                found.push(callee);
-                work.push(callee);
-            }
-        };
-        for (_, inst) in module.functions[func].instructions() {
-            for operand in &inst.operands {
-                if let Operand::Call(call) = operand {
-                    match call.callee {
-                        Callee::Direct(callee) => add(resolve(module, callee)),
-                        // A pointer may lead to any function.
-                        Callee::Indirect { .. } => module.functions.keys().for_each(&mut add),
-                    }
+    for (_, inst) in function.instructions() {
+        for operand in &inst.operands {
+            if let Operand::Call(call) = operand {
+                match call.callee {
+                    Callee::Direct(callee) => found.push(resolve(module, callee)),
+                    // A pointer may lead to any function.
+                    Callee::Indirect { .. } => found.extend(module.functions.keys()),
                 }
             }
         }
     }
-    found.sort();
+    found.retain(|func| module.functions[*func].has_body && !module.functions[*func].is_kernel);
     found
 }
 
