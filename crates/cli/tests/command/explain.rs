@@ -39,7 +39,7 @@ fn prints_the_module_back_and_the_print_is_a_fixed_point() {
 #[test]
 fn shows_every_stage_of_the_passes() {
     let stage = |name: &str| broadloom(&["explain", "examples/reduce.ptx", "--emit", name]).exits(0);
-    for name in ["lowered", "ssa", "folded", "shared", "converted", "cleaned", "registers"] {
+    for name in ["inlined", "lowered", "ssa", "folded", "shared", "converted", "cleaned", "registers"] {
         stage(name).says(&[".visible .entry reduce(", "bar.sync"]);
     }
     stage("ssa").says(&["block0:", "\t-> "]);
