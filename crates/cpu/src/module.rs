@@ -192,6 +192,10 @@ impl LoadedModule for Loaded {
         self.variables.by_name(name)
     }
 
+    fn prepare(&self, kernel: Func, launch: &Launch) -> Result<()> {
+        self.compiled(kernel, launch.block).map(drop)
+    }
+
     fn launch(&self, kernel: Func, launch: &Launch, params: &[u8]) -> Result<()> {
         self.inner.shared.streams.check(launch.stream)?;
         let assume_no_wrap = self.keeps_promises(kernel, launch, params);
