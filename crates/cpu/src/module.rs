@@ -193,7 +193,7 @@ impl LoadedModule for Loaded {
     }
 
     fn prepare(&self, kernel: Func, launch: &Launch) -> Result<()> {
-        self.compiled(kernel, launch.block).map(drop)
+        self.compiled(kernel, launch.block, true).map(drop)
     }
 
     fn launch(&self, kernel: Func, launch: &Launch, params: &[u8]) -> Result<()> {
