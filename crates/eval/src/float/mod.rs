@@ -135,6 +135,7 @@ impl Mode {
     }
 
     /// An operand as the instruction sees it.
+    #[inline(always)]
     pub(crate) fn operand(self, format: Format, bits: u64) -> u64 {
         if self.ftz { format.flushed(bits) } else { bits }
     }
@@ -147,6 +148,7 @@ impl Mode {
     }
 
     /// The bits of a result after `.sat` and `.relu`.
+    #[inline]
     pub(crate) fn clamp(self, format: Format, bits: u64) -> u64 {
         if self.sat {
             return if format.is_nan(bits) || format.is_negative(bits) { 0 } else { bits.min(format.one()) };

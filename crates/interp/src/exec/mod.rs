@@ -187,8 +187,24 @@ impl<W: Watch> Engine<'_, W> {
         inputs
     }
 
-    /// The value of an operand.
+    /// The value of an operand. Registers and constants are nearly all there are, so they are found in place.
+    #[inline(always)]
     fn read(&mut self, cta: &Cta, site: Site<'_>, registers: usize, arg: &Arg) -> u64 {
+        match arg {
+            Arg::Imm(value) => *value,
+            Arg::Reg { slot, .. } => {
+                let slot = registers + *slot as usize;
+                if W::ON {
+                    self.watch.read_register(cta, site, slot);
+                }
+                cta.threads[site.thread].registers[slot]
+            }
+            other => self.read_other(cta, site, registers, other),
+        }
+    }
+
+    #[inline(never)]
+    fn read_other(&mut self, cta: &Cta, site: Site<'_>, registers: usize, arg: &Arg) -> u64 {
         let thread = &cta.threads[site.thread];
         match arg {
             Arg::Imm(value) => *value,
