@@ -80,10 +80,12 @@ impl Emitter<'_> {
         let over = ir.icmp(IntPred::LLVMIntUGT, inputs[1], most);
         let amount = ir.select(over, most, inputs[1]);
         let amount = ir.resize(amount, ty, false);
-        Some(match (op.opcode, op.ty.is_signed()) {
-            (Opcode::Shr, true) => ir.ashr(inputs[0], amount),
-            (Opcode::Shr, false) => ir.select(over, ir.constant(ty, 0), ir.lshr(inputs[0], amount)),
-            _ => ir.select(over, ir.constant(ty, 0), ir.shl(inputs[0], amount)),
+        Some(if op.opcode == Opcode::Shl {
+            ir.select(over, ir.constant(ty, 0), ir.shl(inputs[0], amount))
+        } else if op.ty.is_signed() {
+            ir.ashr(inputs[0], amount)
+        } else {
+            ir.select(over, ir.constant(ty, 0), ir.lshr(inputs[0], amount))
         })
     }
 
@@ -103,17 +105,19 @@ impl Emitter<'_> {
         Some(ir.select(over, if left { low } else { high }, value))
     }
 
-    pub(crate) fn count_bits(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn popc(&self, inputs: &[Val]) -> Lowered {
         let ir = self.ir;
-        let ty = ir.type_of(inputs[0]);
-        Some(match op.opcode {
-            Opcode::Popc => ir.resize(ir.intrinsic("llvm.ctpop", &[ty], &[inputs[0]]), ir.int(32), false),
-            Opcode::Clz => {
-                let defined = ir.constant(ir.int(1), 0);
-                ir.resize(ir.intrinsic("llvm.ctlz", &[ty], &[inputs[0], defined]), ir.int(32), false)
-            }
-            _ => ir.intrinsic("llvm.bitreverse", &[ty], &[inputs[0]]),
-        })
+        Some(ir.resize(ir.intrinsic("llvm.ctpop", &[ir.type_of(inputs[0])], &[inputs[0]]), ir.int(32), false))
+    }
+
+    pub(crate) fn clz(&self, inputs: &[Val]) -> Lowered {
+        let ir = self.ir;
+        let defined = ir.constant(ir.int(1), 0);
+        Some(ir.resize(ir.intrinsic("llvm.ctlz", &[ir.type_of(inputs[0])], &[inputs[0], defined]), ir.int(32), false))
+    }
+
+    pub(crate) fn brev(&self, inputs: &[Val]) -> Lowered {
+        Some(self.ir.intrinsic("llvm.bitreverse", &[self.ir.type_of(inputs[0])], &[inputs[0]]))
     }
 
     /// The place of the highest bit that is not the sign, or how far it is from the top.

@@ -21,16 +21,14 @@ impl Emitter<'_> {
             Opcode::Isspacep => self.is_space(inst),
             Opcode::Call => self.call(inst),
             Opcode::Bar | Opcode::Barrier => self.barrier(inst),
-            Opcode::Shfl
-            | Opcode::ShflSync
-            | Opcode::Vote
-            | Opcode::VoteSync
-            | Opcode::MatchAnySync
-            | Opcode::MatchAllSync
-            | Opcode::ReduxSync
-            | Opcode::ElectSync
-            | Opcode::Activemask
-            | Opcode::BarWarpSync => self.warp_operation(inst),
+            Opcode::Shfl | Opcode::ShflSync => self.warp_operation(inst, Self::shuffle),
+            Opcode::Vote | Opcode::VoteSync => self.warp_operation(inst, Self::vote),
+            Opcode::MatchAnySync => self.warp_operation(inst, Self::match_any),
+            Opcode::MatchAllSync => self.warp_operation(inst, Self::match_all),
+            Opcode::ReduxSync => self.warp_operation(inst, Self::redux),
+            Opcode::ElectSync => self.warp_operation(inst, Self::elect),
+            Opcode::Activemask => self.warp_operation(inst, Self::active_mask),
+            Opcode::BarWarpSync => self.warp_operation(inst, Self::warp_barrier),
             Opcode::Membar | Opcode::Fence => {
                 self.ir.fence();
                 Ok(())
@@ -60,7 +58,172 @@ impl Emitter<'_> {
             }
             Opcode::Stacksave | Opcode::Stackrestore => self.stack_top(inst),
             Opcode::Alloca => self.allocate_on_stack(inst),
-            other => Err(Untranslated(format!("`{}`", other.name()))),
+            // These have no code: the class is not general, and a module that has one is refused before it comes here.
+            Opcode::MbarrierInit
+            | Opcode::MbarrierInval
+            | Opcode::MbarrierExpectTx
+            | Opcode::MbarrierCompleteTx
+            | Opcode::MbarrierArrive
+            | Opcode::MbarrierArriveDrop
+            | Opcode::MbarrierTestWait
+            | Opcode::MbarrierTryWait
+            | Opcode::MbarrierPendingCount
+            | Opcode::MbarrierCheckLayout
+            | Opcode::CpAsync
+            | Opcode::CpAsyncCommitGroup
+            | Opcode::CpAsyncWaitGroup
+            | Opcode::CpAsyncWaitAll
+            | Opcode::CpAsyncMbarrierArrive
+            | Opcode::CpAsyncBulk
+            | Opcode::CpReduceAsyncBulk
+            | Opcode::CpAsyncBulkPrefetch
+            | Opcode::CpAsyncBulkCommitGroup
+            | Opcode::CpAsyncBulkWaitGroup
+            | Opcode::CpAsyncBulkTensor
+            | Opcode::CpReduceAsyncBulkTensor
+            | Opcode::CpAsyncBulkPrefetchTensor
+            | Opcode::ApplypriorityAsyncBulk
+            | Opcode::ApplypriorityAsyncBulkTensor
+            | Opcode::TensormapReplace
+            | Opcode::TensormapCpFenceproxy
+            | Opcode::BarrierClusterArrive
+            | Opcode::BarrierClusterWait
+            | Opcode::Mapa
+            | Opcode::Getctarank
+            | Opcode::StAsync
+            | Opcode::StBulk
+            | Opcode::RedAsync
+            | Opcode::ClusterlaunchcontrolTryCancel
+            | Opcode::ClusterlaunchcontrolQueryCancel
+            | Opcode::MultimemLdReduce
+            | Opcode::MultimemSt
+            | Opcode::MultimemRed
+            | Opcode::MultimemStAsync
+            | Opcode::MultimemRedAsync
+            | Opcode::MultimemCpAsyncBulk
+            | Opcode::MultimemCpReduceAsyncBulk
+            | Opcode::Mma
+            | Opcode::Ldmatrix
+            | Opcode::Stmatrix
+            | Opcode::Movmatrix
+            | Opcode::Tcgen05Alloc
+            | Opcode::Tcgen05Dealloc
+            | Opcode::Tcgen05RelinquishAllocPermit
+            | Opcode::Tcgen05Ld
+            | Opcode::Tcgen05LdRed
+            | Opcode::Tcgen05St
+            | Opcode::Tcgen05WaitLd
+            | Opcode::Tcgen05WaitSt
+            | Opcode::Tcgen05Cp
+            | Opcode::Tcgen05Shift
+            | Opcode::Tcgen05FenceBeforeThreadSync
+            | Opcode::Tcgen05FenceAfterThreadSync
+            | Opcode::Tcgen05Commit
+            | Opcode::Tcgen05Mma
+            | Opcode::Tcgen05MmaSp
+            | Opcode::Tcgen05MmaWs
+            | Opcode::Tcgen05MmaWsSp
+            | Opcode::WgmmaMmaAsync
+            | Opcode::WgmmaMmaAsyncSp
+            | Opcode::WgmmaFence
+            | Opcode::WgmmaCommitGroup
+            | Opcode::WgmmaWaitGroup
+            | Opcode::WmmaLoad
+            | Opcode::WmmaStore
+            | Opcode::WmmaMma
+            | Opcode::Suld
+            | Opcode::Sust
+            | Opcode::Sured
+            | Opcode::Suq
+            | Opcode::Tex
+            | Opcode::Tld4
+            | Opcode::Txq
+            | Opcode::Istypep => Err(Untranslated(format!("`{}`", opcode.name()))),
+            // These end a block.
+            Opcode::Bra | Opcode::BrxIdx | Opcode::Ret | Opcode::Exit | Opcode::Trap => {
+                Err(Untranslated(format!("`{}` inside of a block", opcode.name())))
+            }
+            // These are functions of their inputs; a form of them that `eval` has not is unknown.
+            Opcode::Add
+            | Opcode::Sub
+            | Opcode::Mul
+            | Opcode::Mad
+            | Opcode::Div
+            | Opcode::Abs
+            | Opcode::Neg
+            | Opcode::Min
+            | Opcode::Max
+            | Opcode::Fma
+            | Opcode::Rcp
+            | Opcode::Sqrt
+            | Opcode::Rsqrt
+            | Opcode::Sin
+            | Opcode::Cos
+            | Opcode::Lg2
+            | Opcode::Ex2
+            | Opcode::Tanh
+            | Opcode::Testp
+            | Opcode::Copysign
+            | Opcode::Rem
+            | Opcode::Sad
+            | Opcode::Mul24
+            | Opcode::Mad24
+            | Opcode::Dp4a
+            | Opcode::Dp2a
+            | Opcode::Clmad
+            | Opcode::AddCc
+            | Opcode::Addc
+            | Opcode::SubCc
+            | Opcode::Subc
+            | Opcode::Madc
+            | Opcode::Setp
+            | Opcode::Set
+            | Opcode::Selp
+            | Opcode::Slct
+            | Opcode::Cvt
+            | Opcode::CvtPack
+            | Opcode::And
+            | Opcode::Or
+            | Opcode::Xor
+            | Opcode::Not
+            | Opcode::Cnot
+            | Opcode::Lop3
+            | Opcode::Shl
+            | Opcode::Shr
+            | Opcode::Shf
+            | Opcode::Popc
+            | Opcode::Clz
+            | Opcode::Bfind
+            | Opcode::Fns
+            | Opcode::Brev
+            | Opcode::Bfe
+            | Opcode::Bfi
+            | Opcode::Szext
+            | Opcode::Bmsk
+            | Opcode::Prmt
+            | Opcode::Vadd
+            | Opcode::Vsub
+            | Opcode::Vabsdiff
+            | Opcode::Vmin
+            | Opcode::Vmax
+            | Opcode::Vshl
+            | Opcode::Vshr
+            | Opcode::Vmad
+            | Opcode::Vset
+            | Opcode::Vadd2
+            | Opcode::Vsub2
+            | Opcode::Vavrg2
+            | Opcode::Vabsdiff2
+            | Opcode::Vmin2
+            | Opcode::Vmax2
+            | Opcode::Vset2
+            | Opcode::Vadd4
+            | Opcode::Vsub4
+            | Opcode::Vavrg4
+            | Opcode::Vabsdiff4
+            | Opcode::Vmin4
+            | Opcode::Vmax4
+            | Opcode::Vset4 => Err(Untranslated(format!("`{}`", inst.mnemonic_text()))),
         }
     }
 
@@ -478,11 +641,9 @@ pub(crate) fn is_builtin(name: &str) -> bool {
 
 /// Whether an instruction is a hint that lanes are waiting for memory to change.
 pub(crate) fn polls(inst: &InstData) -> bool {
-    match inst.opcode() {
-        Some(Opcode::Atom) => inst.has(Modifier::Cas) || inst.has(Modifier::Exch),
-        Some(Opcode::Ld) => {
-            [Modifier::Volatile, Modifier::Relaxed, Modifier::Acquire, Modifier::Mmio].iter().any(|modifier| inst.has(*modifier))
-        }
-        _ => false,
-    }
+    let is = |opcode: Opcode, modifiers: &[Modifier]| {
+        inst.opcode() == Some(opcode) && modifiers.iter().any(|modifier| inst.has(*modifier))
+    };
+    is(Opcode::Atom, &[Modifier::Cas, Modifier::Exch])
+        || is(Opcode::Ld, &[Modifier::Volatile, Modifier::Relaxed, Modifier::Acquire, Modifier::Mmio])
 }

@@ -222,10 +222,11 @@ fn find_noisy(function: &Function) -> SecondaryMap<Reg, bool> {
         for block in &function.layout {
             for inst in &function.blocks[*block].insts {
                 let data = &function.insts[*inst];
-                let makes = match data.opcode() {
-                    Some(Opcode::Mov | Opcode::Selp | Opcode::Slct) => data.reads().iter().any(|reg| noisy[*reg]),
-                    Some(Opcode::Cvt) if super::float::is_copy(data) => data.reads().iter().any(|reg| noisy[*reg]),
-                    _ => super::float::may_be_noisy(data),
+                let hands_on = matches!(data.opcode(), Some(Opcode::Mov | Opcode::Selp | Opcode::Slct))
+                    || data.opcode() == Some(Opcode::Cvt) && super::float::is_copy(data);
+                let makes = match hands_on {
+                    true => data.reads().iter().any(|reg| noisy[*reg]),
+                    false => super::float::may_be_noisy(data),
                 };
                 if makes {
                     data.writes().into_iter().for_each(|reg| mark(&mut noisy, reg));
@@ -320,11 +321,16 @@ impl<'e> Emitter<'e> {
                 Some(if guard.negated { self.ir.not(value) } else { value })
             }
         };
-        match (opcode, condition) {
-            (Opcode::Bra, None) => self.go_on(block, 0),
-            (Opcode::Bra, Some(condition)) => self.two_ways(block, condition),
-            (Opcode::Ret | Opcode::Exit, None) => self.finish_thread(opcode),
-            (Opcode::Ret | Opcode::Exit, Some(condition)) => {
+        let ends = matches!(opcode, Opcode::Ret | Opcode::Exit);
+        match condition {
+            _ if opcode == Opcode::Trap => {
+                self.trap(inst)?;
+                if inst.guard.is_some() { self.go_on(block, 0) } else { self.end_here() }
+            }
+            None if opcode == Opcode::Bra => self.go_on(block, 0),
+            Some(condition) if opcode == Opcode::Bra => self.two_ways(block, condition),
+            None if ends => self.finish_thread(opcode),
+            Some(condition) if ends => {
                 let (end, on) = (self.ir.block("end"), self.ir.block("on"));
                 self.ir.branch_if(condition, end, on);
                 self.ir.go_on_in(end);
@@ -332,11 +338,7 @@ impl<'e> Emitter<'e> {
                 self.ir.go_on_in(on);
                 self.go_on(block, 0)
             }
-            (Opcode::Trap, _) => {
-                self.trap(inst)?;
-                if inst.guard.is_some() { self.go_on(block, 0) } else { self.end_here() }
-            }
-            _ => Err(Untranslated(format!("`{}` ends a block", inst.mnemonic_text()))),
+            None | Some(_) => Err(Untranslated(format!("`{}` ends a block", inst.mnemonic_text()))),
         }
     }
 

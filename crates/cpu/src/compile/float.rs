@@ -130,12 +130,16 @@ impl Emitter<'_> {
 
     fn arith(&self, opcode: Opcode, inputs: &[Val]) -> Val {
         let ir = self.ir;
-        match opcode {
-            Opcode::Add => ir.fadd(inputs[0], inputs[1]),
-            Opcode::Sub => ir.fsub(inputs[0], inputs[1]),
-            Opcode::Mul => ir.fmul(inputs[0], inputs[1]),
-            Opcode::Div => ir.fdiv(inputs[0], inputs[1]),
-            _ => self.fma(inputs[0], inputs[1], inputs[2]),
+        if opcode == Opcode::Add {
+            ir.fadd(inputs[0], inputs[1])
+        } else if opcode == Opcode::Sub {
+            ir.fsub(inputs[0], inputs[1])
+        } else if opcode == Opcode::Mul {
+            ir.fmul(inputs[0], inputs[1])
+        } else if opcode == Opcode::Div {
+            ir.fdiv(inputs[0], inputs[1])
+        } else {
+            self.fma(inputs[0], inputs[1], inputs[2])
         }
     }
 
@@ -146,12 +150,13 @@ impl Emitter<'_> {
     /// Halves in a wider format, made canonical when NaN.
     fn half_arith(&self, opcode: Opcode, inputs: &[Val]) -> Val {
         let ir = self.ir;
-        let wide = if matches!(opcode, Opcode::Fma | Opcode::Mad) { ir.double() } else { ir.float() };
+        let fused = matches!(opcode, Opcode::Fma | Opcode::Mad);
+        let wide = if fused { ir.double() } else { ir.float() };
         let inputs: Vec<Val> = inputs.iter().map(|value| ir.fpext(*value, wide)).collect();
         // The product of two halves is exact in `f64`, and so is its sum with a third where that decides the rounding.
-        let value = match opcode {
-            Opcode::Fma | Opcode::Mad => ir.fadd(ir.fmul(inputs[0], inputs[1]), inputs[2]),
-            other => self.arith(other, &inputs),
+        let value = match fused {
+            true => ir.fadd(ir.fmul(inputs[0], inputs[1]), inputs[2]),
+            false => self.arith(opcode, &inputs),
         };
         self.half_from(value)
     }
@@ -177,10 +182,12 @@ impl Emitter<'_> {
         let ty = ir.type_of(inputs[0]);
         let one = ir.real(ty, 1.0);
         let sqrt = |value: Val| ir.intrinsic("llvm.sqrt", &[ty], &[value]);
-        let value = match op.opcode {
-            Opcode::Rcp => ir.fdiv(one, inputs[0]),
-            Opcode::Sqrt => sqrt(inputs[0]),
-            _ => self.fast_rsqrt(inputs[0]).unwrap_or_else(|| ir.fdiv(one, sqrt(inputs[0]))),
+        let value = if op.opcode == Opcode::Rcp {
+            ir.fdiv(one, inputs[0])
+        } else if op.opcode == Opcode::Sqrt {
+            sqrt(inputs[0])
+        } else {
+            self.fast_rsqrt(inputs[0]).unwrap_or_else(|| ir.fdiv(one, sqrt(inputs[0])))
         };
         Some(self.finish(op, value))
     }
@@ -216,10 +223,8 @@ impl Emitter<'_> {
         match op.ty {
             Type::F32 | Type::F64 => {
                 let value = self.operands(op, inputs)[0];
-                Some(match op.opcode {
-                    Opcode::Neg => ir.fneg(value),
-                    _ => ir.intrinsic("llvm.fabs", &[ir.type_of(value)], &[value]),
-                })
+                let negates = op.opcode == Opcode::Neg;
+                Some(if negates { ir.fneg(value) } else { ir.intrinsic("llvm.fabs", &[ir.type_of(value)], &[value]) })
             }
             _ => None,
         }

@@ -7,7 +7,7 @@ use super::emit::Emitter;
 use super::llvm::{IntPred, RealPred, Ty, Val};
 use super::pure::Lowered;
 use broadloom_eval::Operation;
-use broadloom_ptx::{Modifier, Opcode, Type};
+use broadloom_ptx::{Modifier, Type};
 
 /// 2^x on [-0.5, 0.5], highest power first.
 const EX2: [f64; 7] = [
@@ -48,19 +48,13 @@ const TANH: [f64; 5] =
 
 impl Emitter<'_> {
     /// `ex2`, `lg2`, `sin`, `cos` and `tanh` of `f32`.
-    pub(crate) fn approximate(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn approximate(&self, op: &Operation, inputs: &[Val], function: impl Fn(&Self, Val) -> Val) -> Lowered {
         if op.ty != Type::F32 {
             return None;
         }
         let flush = op.has(Modifier::Ftz);
         let x = if flush { self.flushed(inputs[0]) } else { inputs[0] };
-        let value = match op.opcode {
-            Opcode::Ex2 => self.ex2(x),
-            Opcode::Lg2 => self.lg2(x),
-            Opcode::Sin => self.sine(x, false),
-            Opcode::Cos => self.sine(x, true),
-            _ => self.tanh(x),
-        };
+        let value = function(self, x);
         Some(if flush { self.flushed(value) } else { value })
     }
 
@@ -87,7 +81,7 @@ impl Emitter<'_> {
         ir.bitcast(ir.shl(biased, ir.constant(ty, 23)), ir.float())
     }
 
-    fn ex2(&self, x: Val) -> Val {
+    pub(crate) fn ex2(&self, x: Val) -> Val {
         let ir = self.ir;
         let ty = ir.type_of(x);
         // Beyond these bounds the result is 0 or infinity anyway, and the two halves of the exponent stay in range.
@@ -110,7 +104,7 @@ impl Emitter<'_> {
         ir.select(gone, ir.real(ty, 0.0), value)
     }
 
-    fn lg2(&self, x: Val) -> Val {
+    pub(crate) fn lg2(&self, x: Val) -> Val {
         let ir = self.ir;
         let ty = ir.type_of(x);
         let int = self.ints(ty);
@@ -139,7 +133,7 @@ impl Emitter<'_> {
         ir.select(undefined, ir.real(ty, f64::NAN), value)
     }
 
-    fn sine(&self, x: Val, cosine: bool) -> Val {
+    pub(crate) fn sine(&self, x: Val, cosine: bool) -> Val {
         let ir = self.ir;
         let ty = ir.type_of(x);
         let int = self.ints(ty);
@@ -170,7 +164,7 @@ impl Emitter<'_> {
         ir.select(zero, x, value)
     }
 
-    fn tanh(&self, x: Val) -> Val {
+    pub(crate) fn tanh(&self, x: Val) -> Val {
         let ir = self.ir;
         let ty = ir.type_of(x);
         let magnitude = ir.intrinsic("llvm.fabs", &[ty], &[x]);

@@ -193,22 +193,24 @@ fn give_back(function: &mut Function, spans: &HashMap<Inst, Span>) {
 
 /// Why the instructions of a kernel cannot be vector code, whatever its branches are.
 fn needs_threads(module: &Module, function: &Function) -> Option<String> {
-    function.instructions().find_map(|(_, inst)| match inst.opcode() {
-        Some(Opcode::Alloca) => Some("it takes memory with `alloca`".to_owned()),
-        Some(Opcode::Call) => inst.operands.iter().find_map(|operand| match operand {
-            Operand::Call(call) => match call.callee {
-                Callee::Direct(func) if module.functions[func].has_body => {
-                    Some(format!("it calls `{}`", module.functions[func].name))
-                }
-                Callee::Direct(func) if !super::control::is_builtin(&module.functions[func].name) => {
-                    Some(format!("it calls `{}`, which is defined nowhere", module.functions[func].name))
-                }
-                Callee::Direct(_) => None,
-                Callee::Indirect { .. } => Some("it calls through a pointer".to_owned()),
-            },
+    function.instructions().find_map(|(_, inst)| {
+        if inst.opcode() == Some(Opcode::Alloca) {
+            return Some("it takes memory with `alloca`".to_owned());
+        }
+        let call = inst.operands.iter().find_map(|operand| match operand {
+            Operand::Call(call) => Some(call),
             _ => None,
-        }),
-        _ => None,
+        })?;
+        match call.callee {
+            Callee::Direct(func) if module.functions[func].has_body => {
+                Some(format!("it calls `{}`", module.functions[func].name))
+            }
+            Callee::Direct(func) if !super::control::is_builtin(&module.functions[func].name) => {
+                Some(format!("it calls `{}`, which is defined nowhere", module.functions[func].name))
+            }
+            Callee::Direct(_) => None,
+            Callee::Indirect { .. } => Some("it calls through a pointer".to_owned()),
+        }
     })
 }
 

@@ -38,7 +38,11 @@ impl Emitter<'_> {
             Opcode::Min | Opcode::Max => one(self.float_min_max(&op, inputs)),
             Opcode::Copysign => one(self.copysign(&op, inputs)),
             Opcode::Testp => one(self.testp(&op, inputs)),
-            Opcode::Sin | Opcode::Cos | Opcode::Lg2 | Opcode::Ex2 | Opcode::Tanh => one(self.approximate(&op, inputs)),
+            Opcode::Sin => one(self.approximate(&op, inputs, |emitter, x| emitter.sine(x, false))),
+            Opcode::Cos => one(self.approximate(&op, inputs, |emitter, x| emitter.sine(x, true))),
+            Opcode::Lg2 => one(self.approximate(&op, inputs, Self::lg2)),
+            Opcode::Ex2 => one(self.approximate(&op, inputs, Self::ex2)),
+            Opcode::Tanh => one(self.approximate(&op, inputs, Self::tanh)),
 
             Opcode::Setp => Ok(self.setp(&op, inputs)),
             Opcode::Set => one(self.set(&op, inputs)),
@@ -53,7 +57,9 @@ impl Emitter<'_> {
             Opcode::Lop3 => Ok(self.lop3(&op, inputs)),
             Opcode::Shl | Opcode::Shr => one(self.shift(&op, inputs)),
             Opcode::Shf => one(self.funnel(&op, inputs)),
-            Opcode::Popc | Opcode::Clz | Opcode::Brev => one(self.count_bits(&op, inputs)),
+            Opcode::Popc => one(self.popc(inputs)),
+            Opcode::Clz => one(self.clz(inputs)),
+            Opcode::Brev => one(self.brev(inputs)),
             Opcode::Bfind => one(self.bfind(&op, inputs)),
             Opcode::Bfe => one(self.bfe(&op, inputs)),
             Opcode::Bfi => one(self.bfi(&op, inputs)),
@@ -100,7 +106,133 @@ impl Emitter<'_> {
             | Opcode::Vmin4
             | Opcode::Vmax4
             | Opcode::Vset4 => Ok(None),
-            _ => Ok(None),
+            // These are more than a function of their inputs: `machine` has them, or refuses them.
+            Opcode::Cvta
+            | Opcode::CvtaTo
+            | Opcode::Isspacep
+            | Opcode::MbarrierInit
+            | Opcode::MbarrierInval
+            | Opcode::MbarrierExpectTx
+            | Opcode::MbarrierCompleteTx
+            | Opcode::MbarrierArrive
+            | Opcode::MbarrierArriveDrop
+            | Opcode::MbarrierTestWait
+            | Opcode::MbarrierTryWait
+            | Opcode::MbarrierPendingCount
+            | Opcode::MbarrierCheckLayout
+            | Opcode::CpAsync
+            | Opcode::CpAsyncCommitGroup
+            | Opcode::CpAsyncWaitGroup
+            | Opcode::CpAsyncWaitAll
+            | Opcode::CpAsyncMbarrierArrive
+            | Opcode::CpAsyncBulk
+            | Opcode::CpReduceAsyncBulk
+            | Opcode::CpAsyncBulkPrefetch
+            | Opcode::CpAsyncBulkCommitGroup
+            | Opcode::CpAsyncBulkWaitGroup
+            | Opcode::CpAsyncBulkTensor
+            | Opcode::CpReduceAsyncBulkTensor
+            | Opcode::CpAsyncBulkPrefetchTensor
+            | Opcode::ApplypriorityAsyncBulk
+            | Opcode::ApplypriorityAsyncBulkTensor
+            | Opcode::TensormapReplace
+            | Opcode::TensormapCpFenceproxy
+            | Opcode::Atom
+            | Opcode::Red
+            | Opcode::Bar
+            | Opcode::Barrier
+            | Opcode::BarWarpSync
+            | Opcode::BarrierClusterArrive
+            | Opcode::BarrierClusterWait
+            | Opcode::Mapa
+            | Opcode::Getctarank
+            | Opcode::StAsync
+            | Opcode::StBulk
+            | Opcode::RedAsync
+            | Opcode::ClusterlaunchcontrolTryCancel
+            | Opcode::ClusterlaunchcontrolQueryCancel
+            | Opcode::MultimemLdReduce
+            | Opcode::MultimemSt
+            | Opcode::MultimemRed
+            | Opcode::MultimemStAsync
+            | Opcode::MultimemRedAsync
+            | Opcode::MultimemCpAsyncBulk
+            | Opcode::MultimemCpReduceAsyncBulk
+            | Opcode::Bra
+            | Opcode::BrxIdx
+            | Opcode::Call
+            | Opcode::Ret
+            | Opcode::Exit
+            | Opcode::Trap
+            | Opcode::Brkpt
+            | Opcode::Membar
+            | Opcode::MembarProxy
+            | Opcode::Fence
+            | Opcode::FenceProxy
+            | Opcode::Mma
+            | Opcode::Ldmatrix
+            | Opcode::Stmatrix
+            | Opcode::Movmatrix
+            | Opcode::Tcgen05Alloc
+            | Opcode::Tcgen05Dealloc
+            | Opcode::Tcgen05RelinquishAllocPermit
+            | Opcode::Tcgen05Ld
+            | Opcode::Tcgen05LdRed
+            | Opcode::Tcgen05St
+            | Opcode::Tcgen05WaitLd
+            | Opcode::Tcgen05WaitSt
+            | Opcode::Tcgen05Cp
+            | Opcode::Tcgen05Shift
+            | Opcode::Tcgen05FenceBeforeThreadSync
+            | Opcode::Tcgen05FenceAfterThreadSync
+            | Opcode::Tcgen05Commit
+            | Opcode::Tcgen05Mma
+            | Opcode::Tcgen05MmaSp
+            | Opcode::Tcgen05MmaWs
+            | Opcode::Tcgen05MmaWsSp
+            | Opcode::WgmmaMmaAsync
+            | Opcode::WgmmaMmaAsyncSp
+            | Opcode::WgmmaFence
+            | Opcode::WgmmaCommitGroup
+            | Opcode::WgmmaWaitGroup
+            | Opcode::WmmaLoad
+            | Opcode::WmmaStore
+            | Opcode::WmmaMma
+            | Opcode::Ld
+            | Opcode::Ldu
+            | Opcode::Nanosleep
+            | Opcode::Pmevent
+            | Opcode::Setmaxnreg
+            | Opcode::Griddepcontrol
+            | Opcode::Stacksave
+            | Opcode::Stackrestore
+            | Opcode::Alloca
+            | Opcode::Mov
+            | Opcode::St
+            | Opcode::Prefetch
+            | Opcode::Prefetchu
+            | Opcode::Applypriority
+            | Opcode::Discard
+            | Opcode::CreatepolicyRange
+            | Opcode::CreatepolicyFractional
+            | Opcode::CreatepolicyCvt
+            | Opcode::Suld
+            | Opcode::Sust
+            | Opcode::Sured
+            | Opcode::Suq
+            | Opcode::Tex
+            | Opcode::Tld4
+            | Opcode::Txq
+            | Opcode::Istypep
+            | Opcode::ShflSync
+            | Opcode::Shfl
+            | Opcode::VoteSync
+            | Opcode::Vote
+            | Opcode::MatchAnySync
+            | Opcode::MatchAllSync
+            | Opcode::Activemask
+            | Opcode::ReduxSync
+            | Opcode::ElectSync => Ok(None),
         }
     }
 

@@ -23,27 +23,21 @@ impl Emitter<'_> {
         }
     }
 
-    pub(crate) fn warp_operation(&mut self, inst: &InstData) -> Emitted<()> {
-        if self.lanes.is_none() {
-            return self.exchange(inst);
-        }
-        match inst.opcode() {
-            Some(Opcode::Shfl | Opcode::ShflSync) => self.shuffle(inst),
-            Some(Opcode::Vote | Opcode::VoteSync) => self.vote(inst),
-            Some(Opcode::MatchAnySync) => self.match_any(inst),
-            Some(Opcode::MatchAllSync) => self.match_all(inst),
-            Some(Opcode::ReduxSync) => self.redux(inst),
-            Some(Opcode::ElectSync) => self.elect(inst),
-            Some(Opcode::Activemask) => {
-                let mask = self.as_mask(self.active(inst)?);
-                let result = self.operand(inst, 0)?.clone();
-                self.assign(&result, Type::B32, mask)
-            }
-            _ => {
-                self.ir.compiler_fence();
-                Ok(())
-            }
-        }
+    /// An instruction of a warp: what it does to vectors, or the meeting of lanes that are threads.
+    pub(crate) fn warp_operation(&mut self, inst: &InstData, in_step: fn(&mut Self, &InstData) -> Emitted<()>) -> Emitted<()> {
+        if self.lanes.is_none() { self.exchange(inst) } else { in_step(self, inst) }
+    }
+
+    pub(crate) fn active_mask(&mut self, inst: &InstData) -> Emitted<()> {
+        let mask = self.as_mask(self.active(inst)?);
+        let result = self.operand(inst, 0)?.clone();
+        self.assign(&result, Type::B32, mask)
+    }
+
+    /// `bar.warp.sync`: lanes in step are together already.
+    pub(crate) fn warp_barrier(&mut self, _inst: &InstData) -> Emitted<()> {
+        self.ir.compiler_fence();
+        Ok(())
     }
 
     fn whole(&self, value: Val, lanes: u32) -> Val {
@@ -51,7 +45,7 @@ impl Emitter<'_> {
     }
 
     /// The lane that each lane reads from, after the manual's own pseudocode.
-    fn shuffle(&mut self, inst: &InstData) -> Emitted<()> {
+    pub(crate) fn shuffle(&mut self, inst: &InstData) -> Emitted<()> {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
         let value = self.input(inst, 0)?;
@@ -173,7 +167,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn vote(&mut self, inst: &InstData) -> Emitted<()> {
+    pub(crate) fn vote(&mut self, inst: &InstData) -> Emitted<()> {
         let ir = self.ir;
         let predicate = self.input(inst, 0)?;
         let active = self.active(inst)?;
@@ -198,7 +192,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn match_any(&mut self, inst: &InstData) -> Emitted<()> {
+    pub(crate) fn match_any(&mut self, inst: &InstData) -> Emitted<()> {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
         let value = self.input(inst, 0)?;
@@ -221,7 +215,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn match_all(&mut self, inst: &InstData) -> Emitted<()> {
+    pub(crate) fn match_all(&mut self, inst: &InstData) -> Emitted<()> {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
         let i32 = ir.int(32);
@@ -240,7 +234,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn redux(&mut self, inst: &InstData) -> Emitted<()> {
+    pub(crate) fn redux(&mut self, inst: &InstData) -> Emitted<()> {
         let ir = self.ir;
         let ty = inst.types().next().unwrap_or(Type::B32);
         let value = self.input(inst, 0)?;
@@ -321,7 +315,7 @@ impl Emitter<'_> {
         ir.select(gives_nan, nan, best)
     }
 
-    fn elect(&mut self, inst: &InstData) -> Emitted<()> {
+    pub(crate) fn elect(&mut self, inst: &InstData) -> Emitted<()> {
         let ir = self.ir;
         let i32 = ir.int(32);
         let lanes = self.lanes.unwrap_or(1);
@@ -458,31 +452,51 @@ impl Emitter<'_> {
 
 fn exchange_kind(opcode: Opcode, inst: &InstData, ty: Type) -> Exchange {
     let has = |modifier: Modifier| inst.has(modifier);
-    match opcode {
-        Opcode::Shfl | Opcode::ShflSync if has(Modifier::Up) => Exchange::ShuffleUp,
-        Opcode::Shfl | Opcode::ShflSync if has(Modifier::Down) => Exchange::ShuffleDown,
-        Opcode::Shfl | Opcode::ShflSync if has(Modifier::Bfly) => Exchange::ShuffleXor,
-        Opcode::Shfl | Opcode::ShflSync => Exchange::ShuffleIndex,
-        Opcode::Vote | Opcode::VoteSync if has(Modifier::Ballot) => Exchange::Ballot,
-        Opcode::Vote | Opcode::VoteSync if has(Modifier::All) => Exchange::VoteAll,
-        Opcode::Vote | Opcode::VoteSync if has(Modifier::Any) => Exchange::VoteAny,
-        Opcode::Vote | Opcode::VoteSync => Exchange::VoteUniform,
-        Opcode::MatchAnySync => Exchange::MatchAny,
-        Opcode::MatchAllSync => Exchange::MatchAll,
-        Opcode::ReduxSync if ty == Type::F32 && has(Modifier::Min) => Exchange::MinFloat,
-        Opcode::ReduxSync if ty == Type::F32 => Exchange::MaxFloat,
-        Opcode::ReduxSync if has(Modifier::Add) => Exchange::Add,
-        Opcode::ReduxSync if has(Modifier::And) => Exchange::And,
-        Opcode::ReduxSync if has(Modifier::Or) => Exchange::Or,
-        Opcode::ReduxSync if has(Modifier::Xor) => Exchange::Xor,
-        Opcode::ReduxSync => match (has(Modifier::Min), ty.is_signed()) {
-            (true, true) => Exchange::MinSigned,
-            (true, false) => Exchange::MinUnsigned,
-            (false, true) => Exchange::MaxSigned,
-            (false, false) => Exchange::MaxUnsigned,
+    if matches!(opcode, Opcode::Shfl | Opcode::ShflSync) {
+        return match (has(Modifier::Up), has(Modifier::Down), has(Modifier::Bfly)) {
+            (true, _, _) => Exchange::ShuffleUp,
+            (_, true, _) => Exchange::ShuffleDown,
+            (_, _, true) => Exchange::ShuffleXor,
+            (false, false, false) => Exchange::ShuffleIndex,
+        };
+    }
+    if matches!(opcode, Opcode::Vote | Opcode::VoteSync) {
+        return match (has(Modifier::Ballot), has(Modifier::All), has(Modifier::Any)) {
+            (true, _, _) => Exchange::Ballot,
+            (_, true, _) => Exchange::VoteAll,
+            (_, _, true) => Exchange::VoteAny,
+            (false, false, false) => Exchange::VoteUniform,
+        };
+    }
+    if opcode == Opcode::ReduxSync {
+        return reduction(inst, ty);
+    }
+    let others = [
+        (Opcode::MatchAnySync, Exchange::MatchAny),
+        (Opcode::MatchAllSync, Exchange::MatchAll),
+        (Opcode::ElectSync, Exchange::Elect),
+        (Opcode::Activemask, Exchange::Members),
+    ];
+    others.iter().find(|(other, _)| *other == opcode).map_or(Exchange::Wait, |(_, kind)| *kind)
+}
+
+/// What `redux` makes of the values of all lanes.
+fn reduction(inst: &InstData, ty: Type) -> Exchange {
+    let plain = [
+        (Modifier::Add, Exchange::Add),
+        (Modifier::And, Exchange::And),
+        (Modifier::Or, Exchange::Or),
+        (Modifier::Xor, Exchange::Xor),
+    ];
+    match (inst.has(Modifier::Min), ty) {
+        (true, Type::F32) => Exchange::MinFloat,
+        (false, Type::F32) => Exchange::MaxFloat,
+        (is_min, _) => match plain.iter().find(|(modifier, _)| inst.has(*modifier)) {
+            Some((_, kind)) => *kind,
+            None if is_min && ty.is_signed() => Exchange::MinSigned,
+            None if is_min => Exchange::MinUnsigned,
+            None if ty.is_signed() => Exchange::MaxSigned,
+            None => Exchange::MaxUnsigned,
         },
-        Opcode::ElectSync => Exchange::Elect,
-        Opcode::Activemask => Exchange::Members,
-        _ => Exchange::Wait,
     }
 }
