@@ -22,7 +22,7 @@ pub(crate) enum Spilled {
     /// The same in all lanes.
     Same(Val),
     /// On the stack.
-    Stack { place: Val, element: Ty, whole: Val },
+    Stack { place: Val, element: Ty },
 }
 
 /// What an atomic does with the old value.
@@ -88,7 +88,7 @@ impl Emitter<'_> {
             return Ok(());
         }
         let values: Vec<Val> =
-            operands.iter().map(|operand| self.fetch(operand, bits_type(ty), self.lanes.is_none())).collect::<Emitted<_>>()?;
+            operands.iter().map(|operand| self.fetch(operand, bits_type(ty), self.is_same_everywhere(operand))).collect::<Emitted<_>>()?;
         let values: Vec<Spilled> = values.into_iter().map(|value| self.spill(value)).collect();
         let pointers = self.spill(self.addresses(&reach));
         let active = self.active(inst)?;
@@ -111,6 +111,15 @@ impl Emitter<'_> {
                 self.assign(&result, bits_type(ty), nothing)
             }
             (None, _) => Ok(()),
+        }
+    }
+
+    /// Whether an operand is equal in all lanes.
+    fn is_same_everywhere(&self, operand: &Operand) -> bool {
+        match operand {
+            Operand::Reg(reg) => self.lanes.is_none() || self.shapes.shape(*reg).is_uniform(),
+            Operand::Imm(_) => true,
+            _ => self.lanes.is_none(),
         }
     }
 
@@ -157,7 +166,7 @@ impl Emitter<'_> {
                 let ty = ir.type_of(value);
                 let place = ir.stack(ty, 64);
                 ir.store(value, place, 64);
-                Spilled::Stack { place, element: ir.element(ty), whole: value }
+                Spilled::Stack { place, element: ir.element(ty) }
             }
         }
     }
@@ -167,12 +176,16 @@ impl Emitter<'_> {
         let ir = self.ir;
         match (value, lane) {
             (Spilled::Same(value), _) => value,
-            (Spilled::Stack { place, element, .. }, Lane::Number(lane)) => {
+            (Spilled::Stack { place, element }, Lane::Number(lane)) => {
                 let bytes = u64::from(ir.bits(element).div_ceil(8));
                 let offset = ir.mul(ir.zext(lane, ir.int(64)), ir.constant(ir.int(64), bytes));
                 ir.load(element, ir.offset(place, offset), bytes as u32)
             }
-            (Spilled::Stack { whole, .. }, Lane::Fixed(lane)) => ir.extract_at(whole, lane),
+            (Spilled::Stack { place, element }, Lane::Fixed(lane)) => {
+                // From memory on purpose: hosts take single lanes out of vectors slowly.
+                let bytes = u64::from(ir.bits(element).div_ceil(8));
+                ir.load_as_is(element, ir.offset_by(place, u64::from(lane) * bytes), bytes as u32)
+            }
         }
     }
 

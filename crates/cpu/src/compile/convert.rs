@@ -58,13 +58,39 @@ impl Emitter<'_> {
         }
         let rounded = if op.has(Modifier::Rzi) { value } else { self.integral(op, value) };
         let int = ir.like(ir.type_of(value), ir.int(to.bits()));
-        let name = if to.is_signed() { "llvm.fptosi.sat" } else { "llvm.fptoui.sat" };
-        let result = ir.intrinsic(name, &[int, ir.type_of(value)], &[rounded]);
+        let result = self.saturated_integer(rounded, to);
         if from == Type::F64 || to.bits() == 64 {
             let unordered = ir.fcmp(RealPred::LLVMRealUNO, value, value);
             return Some(ir.select(unordered, ir.constant(int, 1 << (to.bits() - 1)), result));
         }
         Some(result)
+    }
+
+    /// The nearest integer of a type, rounded toward zero; NaN becomes zero. LLVM's own takes vectors apart.
+    fn saturated_integer(&self, value: Val, to: Type) -> Val {
+        let ir = self.ir;
+        let ty = ir.type_of(value);
+        let int = ir.like(ty, ir.int(to.bits()));
+        if ir.lanes(value).is_none() {
+            let name = if to.is_signed() { "llvm.fptosi.sat" } else { "llvm.fptoui.sat" };
+            return ir.intrinsic(name, &[int, ty], &[value]);
+        }
+        let bits = to.bits();
+        let (least, beyond) = match to.is_signed() {
+            true => (-(2f64.powi(bits as i32 - 1)), 2f64.powi(bits as i32 - 1)),
+            false => (0.0, 2f64.powi(bits as i32)),
+        };
+        let above = ir.fcmp(RealPred::LLVMRealOGE, value, ir.real(ty, beyond));
+        let inside = ir.and(ir.fcmp(RealPred::LLVMRealOGE, value, ir.real(ty, least)), ir.not(above));
+        let safe = ir.select(inside, value, ir.real(ty, 0.0));
+        let whole = if to.is_signed() { ir.fptosi(safe, int) } else { ir.fptoui(safe, int) };
+        let most = if to.is_signed() { (1 << (bits - 1)) - 1 } else { u64::MAX };
+        let whole = ir.select(above, ir.constant(int, most), whole);
+        if !to.is_signed() {
+            return whole;
+        }
+        let below = ir.fcmp(RealPred::LLVMRealOLT, value, ir.real(ty, least));
+        ir.select(below, ir.constant(int, 1 << (bits - 1)), whole)
     }
 
     fn from_integer(&self, op: &Operation, value: Val) -> Lowered {

@@ -469,6 +469,14 @@ impl Ir {
         }
     }
 
+    /// A load that is done where it stands.
+    pub(crate) fn load_as_is(&self, ty: Ty, pointer: Val, align: u32) -> Val {
+        let value = self.load(ty, pointer, align);
+        // SAFETY: the value is a load of this context.
+        unsafe { LLVMSetVolatile(value.0, 1) };
+        value
+    }
+
     /// A load of memory that nobody writes while the kernel runs.
     pub(crate) fn load_invariant(&self, ty: Ty, pointer: Val, align: u32) -> Val {
         let value = self.load(ty, pointer, align);

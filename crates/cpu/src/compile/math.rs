@@ -73,6 +73,15 @@ impl Emitter<'_> {
         self.ir.like(like, self.ir.int(32))
     }
 
+    /// A whole number as an integer; what does not fit becomes something that the caller throws away.
+    fn small_integer(&self, whole: Val) -> Val {
+        let ir = self.ir;
+        let ty = ir.type_of(whole);
+        let magnitude = ir.intrinsic("llvm.fabs", &[ty], &[whole]);
+        let fits = ir.fcmp(RealPred::LLVMRealOLT, magnitude, ir.real(ty, f64::from(1u32 << 30)));
+        ir.fptosi(ir.select(fits, whole, ir.real(ty, 0.0)), ir.int(32))
+    }
+
     /// 2 to the power of an integer between -126 and 127.
     fn power_of_two(&self, exponent: Val) -> Val {
         let ir = self.ir;
@@ -94,7 +103,7 @@ impl Emitter<'_> {
         let whole = ir.intrinsic("llvm.rint", &[ty], &[bounded]);
         let rest = ir.fsub(bounded, whole);
         let power = self.polynomial(rest, &EX2);
-        let exponent = ir.intrinsic("llvm.fptosi.sat", &[self.ints(ty), ty], &[whole]);
+        let exponent = self.small_integer(whole);
         let int = ir.type_of(exponent);
         let half = ir.ashr(exponent, ir.constant(int, 1));
         let other = ir.sub(exponent, half);
@@ -145,7 +154,7 @@ impl Emitter<'_> {
         let sin = self.fma(ir.fmul(rest, square), self.polynomial(square, &SIN), rest);
         let flat = self.fma(square, ir.real(ty, -0.5), ir.real(ty, 1.0));
         let cos = self.fma(ir.fmul(square, square), self.polynomial(square, &COS), flat);
-        let quadrant = ir.intrinsic("llvm.fptosi.sat", &[int, ty], &[whole]);
+        let quadrant = self.small_integer(whole);
         let quadrant = if cosine { ir.add(quadrant, ir.constant(int, 1)) } else { quadrant };
         let odd = ir.icmp(IntPred::LLVMIntNE, ir.and(quadrant, ir.constant(int, 1)), ir.constant(int, 0));
         let value = ir.select(odd, cos, sin);

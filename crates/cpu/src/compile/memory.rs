@@ -233,7 +233,11 @@ impl Emitter<'_> {
                     let pointer_of = |start: u32| ir.offset_by(*pointer, offsets[start as usize] as u64);
                     self.load_broadcast(&parts, &pointer_of, group, guard, invariant)
                 }
-                Pieces::Apart => {
+                Pieces::Span { start, elements, picks } if parts.elements.len() == 1 && (guard.is_none() || are_apart(&picks)) => {
+                    self.loads.strided += 1;
+                    vec![self.load_spread(&parts, ir.offset_by(*pointer, start as u64), elements, &picks, guard)]
+                }
+                Pieces::Span { .. } | Pieces::Apart => {
                     self.loads.strided += 1;
                     self.gather(&parts, self.pointers(&reach), guard)
                 }
@@ -445,7 +449,13 @@ impl Emitter<'_> {
                     let ir = self.ir;
                     self.store_groups(&parts, &|start| ir.offset_by(*pointer, offsets[start as usize] as u64), group, guard)?;
                 }
-                Pieces::Same(_) | Pieces::Apart => {
+                Pieces::Span { start, elements, picks } if parts.elements.len() == 1 && (guard.is_none() || are_apart(&picks)) => {
+                    self.stores.strided += 1;
+                    let values = self.stored(&parts)?;
+                    let place = self.ir.offset_by(*pointer, start as u64);
+                    self.store_spread(&parts, place, elements, &picks, values[0], guard);
+                }
+                Pieces::Span { .. } | Pieces::Same(_) | Pieces::Apart => {
                     self.stores.strided += 1;
                     self.scatter(&parts, self.pointers(&reach), guard)?;
                 }
@@ -535,6 +545,58 @@ impl Emitter<'_> {
             self.store_row(parts, pointer_of(start), group, &values, guard);
         }
         Ok(())
+    }
+
+    /// Which lane each element of a span belongs to, the last one where there are several, and which elements are touched.
+    fn spread_over(&self, elements: u32, picks: &[u32], guard: Option<Val>) -> (Vec<u32>, Option<Val>) {
+        let ir = self.ir;
+        let mut sources: Vec<Option<u32>> = vec![None; elements as usize];
+        for (lane, pick) in (0..).zip(picks) {
+            sources[*pick as usize] = Some(lane);
+        }
+        let lanes: Vec<u32> = sources.iter().map(|source| source.unwrap_or(0)).collect();
+        let i1 = ir.int(1);
+        let taken: Vec<Val> = sources.iter().map(|source| ir.constant(i1, u64::from(source.is_some()))).collect();
+        let all = sources.iter().all(Option::is_some);
+        let mask = match guard {
+            Some(guard) => {
+                let guard = self.whole_guard(guard, picks.len() as u32);
+                Some(ir.and(ir.pick(guard, &lanes), ir.constants(&taken)))
+            }
+            None if all => None,
+            None => Some(ir.constants(&taken)),
+        };
+        (lanes, mask)
+    }
+
+    /// Lanes that lie apart, read at once with what lies between them.
+    fn load_spread(&self, parts: &Parts, place: Val, elements: u32, picks: &[u32], guard: Option<Val>) -> Val {
+        let ir = self.ir;
+        let ty = ir.vector(self.register_type(parts.ty), elements);
+        let all = match guard {
+            None => ir.load(ty, place, parts.bytes as u32),
+            Some(_) => {
+                let (_, mask) = self.spread_over(elements, picks, guard);
+                let mask = mask.unwrap_or_else(|| ir.constant(ir.vector(ir.int(1), elements), 1));
+                let align = ir.constant(ir.int(32), parts.bytes);
+                ir.intrinsic("llvm.masked.load", &[ty, ir.pointer()], &[place, align, mask, ir.zero(ty)])
+            }
+        };
+        ir.pick(all, picks)
+    }
+
+    /// Lanes that lie apart, each where it belongs, and nothing between them. Of lanes at one place the last wins.
+    fn store_spread(&self, parts: &Parts, place: Val, elements: u32, picks: &[u32], value: Val, guard: Option<Val>) {
+        let ir = self.ir;
+        let (lanes, mask) = self.spread_over(elements, picks, guard);
+        let spread = ir.pick(value, &lanes);
+        match mask {
+            None => ir.store(spread, place, parts.bytes as u32),
+            Some(mask) => {
+                let align = ir.constant(ir.int(32), parts.bytes);
+                ir.intrinsic("llvm.masked.store", &[ir.type_of(spread), ir.pointer()], &[spread, place, align, mask]);
+            }
+        }
     }
 
     /// Elements of lanes put side by side.
@@ -741,6 +803,13 @@ impl Emitter<'_> {
     }
 }
 
+/// Whether no two lanes have the same element.
+fn are_apart(picks: &[u32]) -> bool {
+    let mut sorted = picks.to_vec();
+    sorted.sort_unstable();
+    sorted.windows(2).all(|pair| pair[0] != pair[1])
+}
+
 /// What known places of lanes are best reached by.
 enum Pieces {
     /// One vector access.
@@ -749,9 +818,19 @@ enum Pieces {
     Rows(u32),
     /// One access for each group of so many lanes.
     Same(u32),
+    /// One vector access over all of them: from the lowest place, in elements, each lane's element counted from there.
+    Span {
+        start: i64,
+        elements: u32,
+        picks: Vec<u32>,
+    },
     /// Lane by lane.
     Apart,
 }
+
+/// Most elements of a vector access over lanes that lie apart: as many as span less than a page, so that what lies between two
+/// places can be read if both can.
+const MOST_SPANNED: i64 = 128;
 
 fn pieces(offsets: &[i64], bytes: u64) -> Pieces {
     let bytes = bytes as i64;
@@ -761,13 +840,20 @@ fn pieces(offsets: &[i64], bytes: u64) -> Pieces {
     if in_groups(offsets.len(), bytes) {
         return Pieces::Row;
     }
+    let (start, end) = (offsets.iter().copied().min().unwrap_or(0), offsets.iter().copied().max().unwrap_or(0));
+    let elements = (end - start) / bytes + 1;
+    let near = elements <= MOST_SPANNED && bytes <= 8 && offsets.iter().all(|offset| (offset - start) % bytes == 0);
     for group in [16, 8, 4] {
-        if in_groups(group, bytes) {
+        if in_groups(group, bytes) && !(near && group < 16) {
             return Pieces::Rows(group as u32);
         }
-        if in_groups(group, 0) {
+        if in_groups(group, 0) && !near {
             return Pieces::Same(group as u32);
         }
+    }
+    if near {
+        let picks = offsets.iter().map(|offset| ((offset - start) / bytes) as u32).collect();
+        return Pieces::Span { start, elements: elements as u32, picks };
     }
     Pieces::Apart
 }
