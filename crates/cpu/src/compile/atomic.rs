@@ -87,8 +87,10 @@ impl Emitter<'_> {
             }
             return Ok(());
         }
-        let values: Vec<Val> =
-            operands.iter().map(|operand| self.fetch(operand, bits_type(ty), self.is_same_everywhere(operand))).collect::<Emitted<_>>()?;
+        let values: Vec<Val> = operands
+            .iter()
+            .map(|operand| self.fetch(operand, bits_type(ty), self.is_same_everywhere(operand)))
+            .collect::<Emitted<_>>()?;
         let values: Vec<Spilled> = values.into_iter().map(|value| self.spill(value)).collect();
         let pointers = self.spill(self.addresses(&reach));
         let active = self.active(inst)?;

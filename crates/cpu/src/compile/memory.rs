@@ -233,7 +233,9 @@ impl Emitter<'_> {
                     let pointer_of = |start: u32| ir.offset_by(*pointer, offsets[start as usize] as u64);
                     self.load_broadcast(&parts, &pointer_of, group, guard, invariant)
                 }
-                Pieces::Span { start, elements, picks } if parts.elements.len() == 1 && (guard.is_none() || are_apart(&picks)) => {
+                Pieces::Span { start, elements, picks }
+                    if parts.elements.len() == 1 && (guard.is_none() || are_apart(&picks)) =>
+                {
                     self.loads.strided += 1;
                     vec![self.load_spread(&parts, ir.offset_by(*pointer, start as u64), elements, &picks, guard)]
                 }
@@ -449,7 +451,9 @@ impl Emitter<'_> {
                     let ir = self.ir;
                     self.store_groups(&parts, &|start| ir.offset_by(*pointer, offsets[start as usize] as u64), group, guard)?;
                 }
-                Pieces::Span { start, elements, picks } if parts.elements.len() == 1 && (guard.is_none() || are_apart(&picks)) => {
+                Pieces::Span { start, elements, picks }
+                    if parts.elements.len() == 1 && (guard.is_none() || are_apart(&picks)) =>
+                {
                     self.stores.strided += 1;
                     let values = self.stored(&parts)?;
                     let place = self.ir.offset_by(*pointer, start as u64);
@@ -819,11 +823,7 @@ enum Pieces {
     /// One access for each group of so many lanes.
     Same(u32),
     /// One vector access over all of them: from the lowest place, in elements, each lane's element counted from there.
-    Span {
-        start: i64,
-        elements: u32,
-        picks: Vec<u32>,
-    },
+    Span { start: i64, elements: u32, picks: Vec<u32> },
     /// Lane by lane.
     Apart,
 }
