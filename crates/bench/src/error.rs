@@ -1,6 +1,6 @@
 //! Why benchmarks could not be run at all. What goes wrong with a single one is told in the report, and the others go on.
 
-use broadloom::{UnknownDevice, device};
+use broadloom::{OpenError, UnknownDevice, device};
 
 /// Why nothing could be measured.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +19,15 @@ pub enum Error {
     /// A call to the device failed.
     #[error(transparent)]
     Device(#[from] device::Error),
+}
+
+impl From<OpenError> for Error {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Unknown(unknown) => Error::UnknownDevice(unknown),
+            OpenError::Device(error) => Error::Device(error),
+        }
+    }
 }
 
 /// Why one benchmark gave no figure.

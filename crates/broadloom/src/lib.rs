@@ -1,6 +1,7 @@
 //! Broadloom as a library: what a program adds to its `Cargo.toml`.
 //!
-//! Re-exports the parts that users meet, under one name, and opens devices by theirs.
+//! Re-exports the parts that users meet, under one name, and opens devices by theirs: `cpu`, vector code on every core of the host,
+//! and `interp`, which executes one thread at a time and judges the others.
 //!
 //! ```
 //! use broadloom::{device::Launch, diag::Sources, open, ptx};
@@ -22,7 +23,7 @@
 //!     }");
 //! let module = ptx::parse(&sources, id).and_then(ptx::verify).unwrap();
 //!
-//! let device = open("interp")?;
+//! let device = open("cpu")?;
 //! let kernel = device.load(&Arc::new(module))?.kernel("twice")?;
 //! let data = device.upload(&[1u32, 2, 3, 4])?;
 //! kernel.launch(&Launch::linear(1, 4), &[(&data).into()])?;
@@ -32,10 +33,11 @@
 
 mod executor;
 
+pub use broadloom_cpu as cpu;
 pub use broadloom_device as device;
 pub use broadloom_diag as diag;
 pub use broadloom_interp as interp;
 pub use broadloom_launch as launch;
 pub use broadloom_ptx as ptx;
 pub use broadloom_transform as transform;
-pub use executor::{UnknownDevice, machines, open};
+pub use executor::{OpenError, UnknownDevice, machines, open};

@@ -4,19 +4,27 @@
 //! `run`. The exit code says whether there were findings.
 
 use crate::failure::{Exit, Failure, codes};
-use crate::launching::{Launched, deliver, failure, launch, party, with_source_line};
+use crate::launching::{Executor, Launched, deliver, failure, launch, no_device, party, with_source_line};
 use crate::options::Check;
 use crate::terminal::Terminal;
 use broadloom::device::Error;
 use broadloom::diag::{Code, Diagnostic, Sources};
 use broadloom::interp::check::{Finding, Location};
+use broadloom::interp::{self, Interp};
+use broadloom::machines;
 use serde_json::json;
 use std::path::Path;
 
 /// Runs a kernel and reports what it does wrong.
 pub fn run(options: &Check, terminal: &mut Terminal) -> Result<Exit, Failure> {
-    let launched = launch("check", &options.launch, true, terminal)?;
-    let findings = launched.interp.findings();
+    let (mut watching, device) = (None, options.launch.device.as_deref());
+    let open = |terminal: &Terminal| {
+        let interp = watcher(device, terminal)?;
+        watching = Some(interp.clone());
+        Ok(Executor::Interp(interp))
+    };
+    let launched = launch("check", &options.launch, open, terminal)?;
+    let findings = watching.map(|interp| interp.findings()).unwrap_or_default();
     if let Some(path) = &options.json {
         write_json(path, &launched, &findings, terminal)?;
     }
@@ -37,6 +45,20 @@ pub fn run(options: &Check, terminal: &mut Terminal) -> Result<Exit, Failure> {
     };
     terminal.remark(&format!("kernel `{}`: {what}", launched.kernel));
     Ok(if findings.is_empty() { Exit::Done } else { Exit::Failed })
+}
+
+/// The interpreter, watching: no other device can.
+fn watcher(device: Option<&str>, terminal: &Terminal) -> Result<Interp, Failure> {
+    match device {
+        None | Some("interp") => {}
+        Some(name) if machines().iter().any(|machine| machine.id == name) => {
+            let message = format!("the device `{name}` does not watch what kernels do");
+            let help = "leave `--device` away: `check` runs on `interp`";
+            return Err(Failure::usage(Diagnostic::error(codes::NO_DEVICE, message).help(help)));
+        }
+        Some(name) => return Err(no_device(name)),
+    }
+    Ok(Interp::new(interp::Options { check: true, output: terminal.sink(), ..interp::Options::default() }))
 }
 
 /// A finding as a diagnostic at the places of those who took part.

@@ -26,12 +26,25 @@ fn describe(machine: &Machine, terminal: &mut Terminal) {
         MachineKind::Cuda => "an NVIDIA GPU",
     };
     line("kind", what.to_owned());
+    if machine.kind == MachineKind::Cpu {
+        let threads = machine.multiprocessors;
+        line("cores", format!("{threads} thread{} that run blocks", if threads == 1 { "" } else { "s" }));
+        line("vectors", vectors());
+    }
     line("takes", format!("PTX up to {}, targets up to sm_{}", machine.isa, machine.sm));
     line("warp", format!("{} threads", machine.warp_size));
     line("block", format!("at most {} threads, at most {x} × {y} × {z}", machine.max_threads_per_block));
     line("shared memory", format!("{} KiB per block", machine.max_shared_bytes >> 10));
     line("memory", format!("{:.1} GiB", machine.memory_bytes as f64 / (1u64 << 30) as f64));
+    if let Some(bytes) = machine.cache_bytes {
+        line("cache", format!("{:.1} MiB", bytes as f64 / (1u64 << 20) as f64));
+    }
     if let Some(bandwidth) = machine.bandwidth {
         line("bandwidth", format!("{:.0} GB/s", bandwidth / 1e9));
     }
+}
+
+fn vectors() -> String {
+    let features = broadloom::cpu::Options::default().vector_features();
+    if features.is_empty() { "none that are known".to_owned() } else { features.join(", ") }
 }

@@ -44,6 +44,8 @@ pub mod codes {
     pub const INTERNAL: Code = Code("C0011");
     /// A benchmark that does not exist.
     pub const WHICH_BENCHMARK: Code = Code("C0012");
+    /// A folder of compiled kernels that cannot be read or emptied.
+    pub const CACHE: Code = Code("C0013");
 }
 
 /// Why a command stopped: diagnostics, the texts that they point into, and the exit code.

@@ -5,6 +5,7 @@ use crate::input::Input;
 use crate::kernel;
 use crate::options::LaunchOptions;
 use crate::terminal::Terminal;
+use broadloom::cpu::{self, Cpu};
 use broadloom::device::{Device, Error, Fault, FaultKind, Launch};
 use broadloom::diag::{Code, Diagnostic, Diagnostics, Sources};
 use broadloom::interp::{self, Interp};
@@ -14,13 +15,31 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// What a kernel was run by.
+#[derive(Debug)]
+pub enum Executor {
+    /// The cores of this machine.
+    Cpu(Cpu),
+    /// The interpreter.
+    Interp(Interp),
+}
+
+impl Executor {
+    fn device(&self) -> Device {
+        match self {
+            Executor::Cpu(cpu) => Device::new(cpu.clone()),
+            Executor::Interp(interp) => Device::new(interp.clone()),
+        }
+    }
+}
+
 /// A launch that has been made.
 #[derive(Debug)]
 pub struct Launched {
     /// The texts that diagnostics point into.
     pub sources: Sources,
-    /// The executor.
-    pub interp: Interp,
+    /// What ran it.
+    pub executor: Executor,
     /// The kernel.
     pub kernel: String,
     /// How it was launched.
@@ -35,9 +54,14 @@ pub struct Launched {
 ///
 /// `verb` is the command, for the examples in messages. An error of the launch itself is the caller's to judge; all others are
 /// failures.
-pub fn launch(verb: &str, options: &LaunchOptions, check: bool, terminal: &mut Terminal) -> Result<Launched, Failure> {
+pub fn launch(
+    verb: &str,
+    options: &LaunchOptions,
+    open: impl FnOnce(&Terminal) -> Result<Executor, Failure>,
+    terminal: &mut Terminal,
+) -> Result<Launched, Failure> {
     let (mut input, module) = Input::read(&options.file)?.verify()?;
-    let interp = open(&options.device, check, terminal)?;
+    let executor = open(terminal)?;
     let kernel = kernel::choose(&module, options.kernel.as_deref()).map_err(|diagnostic| Failure::usage(*diagnostic))?;
     let spec = LaunchSpec {
         kernel: Some(kernel.name.clone()),
@@ -53,7 +77,7 @@ pub fn launch(verb: &str, options: &LaunchOptions, check: bool, terminal: &mut T
         return Err(Failure { exit: Exit::Usage, diagnostics: diagnostic.into(), sources: input.sources });
     }
     let name = kernel.name.clone();
-    let prepared = match ready(&interp, module, &spec) {
+    let prepared = match ready(&executor.device(), module, &spec) {
         Ok(prepared) => prepared,
         Err(LaunchError::Wrong(diagnostics)) => return Err(Failure { exit: Exit::Usage, diagnostics, sources: input.sources }),
         Err(LaunchError::Device(error)) => return Err(failure(error, input.sources)),
@@ -63,23 +87,33 @@ pub fn launch(verb: &str, options: &LaunchOptions, check: bool, terminal: &mut T
     let outcome = prepared.launch();
     let time = start.elapsed();
     let outcome = outcome.and_then(|()| prepared.outputs());
-    Ok(Launched { sources: input.sources, interp, kernel: name, launch: spec.launch, time, outcome })
+    Ok(Launched { sources: input.sources, executor, kernel: name, launch: spec.launch, time, outcome })
 }
 
-fn ready(interp: &Interp, module: broadloom::ptx::Verified, spec: &LaunchSpec) -> Result<Prepared, LaunchError> {
-    let module = Device::new(interp.clone()).load(&Arc::new(module))?;
+fn ready(device: &Device, module: broadloom::ptx::Verified, spec: &LaunchSpec) -> Result<Prepared, LaunchError> {
+    let module = device.load(&Arc::new(module))?;
     prepare(&module, spec, Path::new(""))
 }
 
-fn open(name: &str, check: bool, terminal: &Terminal) -> Result<Interp, Failure> {
-    let machines = machines();
-    if !machines.iter().any(|machine| machine.id == name) {
-        let names: Vec<String> = machines.iter().map(|machine| format!("`{}`", machine.id)).collect();
-        let diagnostic = Diagnostic::error(codes::NO_DEVICE, format!("there is no device `{name}` here"))
-            .help(format!("what is here is {}; `broadloom devices` says more", names.join(", ")));
-        return Err(Failure::new(Exit::Machine, diagnostic));
+/// Opens a device by its name, or the default one; kernels print to standard output.
+pub fn open(name: Option<&str>, terminal: &Terminal) -> Result<Executor, Failure> {
+    let output = terminal.sink();
+    match name {
+        None | Some("cpu") => {
+            let cpu = Cpu::new(cpu::Options { output, ..cpu::Options::default() });
+            cpu.map(Executor::Cpu).map_err(|error| failure(error, Sources::new()))
+        }
+        Some("interp") => Ok(Executor::Interp(Interp::new(interp::Options { output, ..interp::Options::default() }))),
+        Some(name) => Err(no_device(name)),
     }
-    Ok(Interp::new(interp::Options { check, output: terminal.sink(), ..interp::Options::default() }))
+}
+
+/// What to say of a device that is not here.
+pub fn no_device(name: &str) -> Failure {
+    let names: Vec<String> = machines().iter().map(|machine| format!("`{}`", machine.id)).collect();
+    let diagnostic = Diagnostic::error(codes::NO_DEVICE, format!("there is no device `{name}` here"))
+        .help(format!("what is here is {}; `broadloom devices` says more", names.join(", ")));
+    Failure::new(Exit::Machine, diagnostic)
 }
 
 /// A block that was not given is what the kernel requires, or one thread.
@@ -129,7 +163,8 @@ fn describe(fault: &Fault) -> Diagnostic {
     let mut diagnostic = Diagnostic::error(code(fault.kind), format!("kernel `{}`: {}", fault.kernel, fault.message));
     let who = match (fault.block, fault.thread) {
         (Some(block), Some(thread)) => Some(party(block, thread)),
-        _ => None,
+        (Some(block), None) => Some(format!("block {}", place(block))),
+        (None, _) => None,
     };
     match (fault.span.filter(|span| !span.is_synthetic()), who) {
         (Some(span), who) => diagnostic = diagnostic.at(span, who.unwrap_or_default()),
@@ -153,8 +188,11 @@ fn describe(fault: &Fault) -> Diagnostic {
 
 /// `block (1, 0, 0), thread (5, 0, 0)`, shorter where all is in one dimension.
 pub fn party(block: [u32; 3], thread: [u32; 3]) -> String {
-    let place = |[x, y, z]: [u32; 3]| if y == 0 && z == 0 { x.to_string() } else { format!("({x}, {y}, {z})") };
     format!("block {}, thread {}", place(block), place(thread))
+}
+
+fn place([x, y, z]: [u32; 3]) -> String {
+    if y == 0 && z == 0 { x.to_string() } else { format!("({x}, {y}, {z})") }
 }
 
 /// A place in the high-level source, with the line itself where the file is at hand.

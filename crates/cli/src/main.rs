@@ -10,6 +10,7 @@
 #![allow(unreachable_pub, reason = "nobody is outside of a program; `pub` means beyond the module")]
 
 mod bench;
+mod cache;
 mod check;
 mod devices;
 mod explain;
@@ -20,6 +21,7 @@ mod launching;
 mod options;
 mod pointers;
 mod run;
+mod statistics;
 mod terminal;
 
 use clap::Parser;
@@ -40,6 +42,7 @@ fn perform(command: &Command, terminal: &mut Terminal) -> Result<Exit, Failure> 
         Command::Run(options) => run::run(options, terminal),
         Command::Check(options) => check::run(options, terminal),
         Command::Bench(options) => bench::run(options, terminal),
+        Command::Cache(options) => cache::run(options, terminal),
         Command::Devices => Ok(devices::run(terminal)),
         Command::Explain(options) => explain::run(options, terminal),
     }

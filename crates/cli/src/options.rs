@@ -1,11 +1,12 @@
 //! The command line.
 
 use crate::terminal::Color;
+use broadloom::cpu::compile::Stage;
 use broadloom::launch::parse_extent;
 use broadloom::transform::pipeline::{BACK, STAGES};
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -74,6 +75,8 @@ pub enum Command {
     Bench(Bench),
     /// List the devices that are here, and what they can do
     Devices,
+    /// Look at, or empty, the folder in which compiled kernels are kept between runs
+    Cache(Cache),
 }
 
 /// A launch: which kernel of which file, over which grid, with which arguments.
@@ -102,9 +105,9 @@ pub struct LaunchOptions {
     /// Give up after so many seconds
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub time_limit: Option<Duration>,
-    /// The device; `broadloom devices` lists them
-    #[arg(long, short, value_name = "NAME", default_value = "interp")]
-    pub device: String,
+    /// The device; `broadloom devices` lists them, the default first
+    #[arg(long, short, value_name = "NAME")]
+    pub device: Option<String>,
 }
 
 /// Options of `run`.
@@ -114,7 +117,7 @@ pub struct Run {
     /// The launch
     #[command(flatten)]
     pub launch: LaunchOptions,
-    /// Say how much was executed, and how fast
+    /// Say what was compiled and executed, how, and how long it took
     #[arg(long)]
     pub stats: bool,
 }
@@ -131,19 +134,43 @@ pub struct Check {
     pub json: Option<PathBuf>,
 }
 
+/// Options of `cache`.
+#[derive(Debug, Args)]
+#[command(after_help = "The folder is $BROADLOOM_CACHE, or `broadloom` in $XDG_CACHE_HOME or ~/.cache.")]
+pub struct Cache {
+    /// What to do with it
+    #[arg(value_enum, default_value_t = CacheAction::Stats)]
+    pub action: CacheAction,
+}
+
+/// What to do with the folder of compiled kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CacheAction {
+    /// Say where it is and how much is in it
+    Stats,
+    /// Remove what is in it
+    Clear,
+}
+
 /// Options of `explain`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   broadloom explain examples/reduce.ptx               what is in it
   broadloom explain examples/reduce.ptx --emit ptx    the module, printed back
-  broadloom explain examples/reduce.ptx --emit ssa    its functions when they have become SSA form")]
+  broadloom explain examples/reduce.ptx --emit ssa    its functions when they have become SSA form
+  broadloom explain examples/reduce.ptx --emit asm --block 256    machine code of a kernel for blocks of 256 threads
+
+`linearised`, `llvm`, `llvm-opt` and `asm` show what the CPU runs: one kernel, for one shape of block.")]
 pub struct Explain {
     /// A file of PTX; `-` is standard input
     pub file: PathBuf,
     /// Print the module in this form instead: as PTX, or as the passes leave it at a stage of their work
     #[arg(long, value_parser = forms(), value_name = "FORM")]
     pub emit: Option<Emit>,
+    /// The kernel, where a form shows one; not needed when there is only one
+    #[arg(long, short, value_name = "NAME", requires = "emit")]
+    pub kernel: Option<String>,
     /// Threads of a block, which the passes may rely on
     #[arg(long, value_name = "X[,Y[,Z]]", requires = "emit", value_parser = parse_block)]
     pub block: Option<[u32; 3]>,
@@ -156,17 +183,32 @@ pub enum Emit {
     Ptx,
     /// What the passes leave behind so many stages.
     Stage(usize),
+    /// What the CPU runs.
+    Cpu(Stage),
 }
+
+/// The stages of compilation for the CPU, by name.
+const CPU_STAGES: [(&str, Stage, &str); 4] = [
+    ("linearised", Stage::Linearised, "a kernel whose branches are all uniform, as the CPU takes it"),
+    ("llvm", Stage::Llvm, "its vector code, as it is given to LLVM"),
+    ("llvm-opt", Stage::Optimised, "the same behind LLVM's passes"),
+    ("asm", Stage::Assembly, "the machine code of this host"),
+];
 
 /// The forms by name: PTX, then the stages of the passes in their order.
 fn forms() -> impl TypedValueParser<Value = Emit> {
     let stages = || STAGES.iter().chain([&BACK]);
     let ptx = PossibleValue::new("ptx").help("PTX, as NVIDIA's tools take it");
     let values = stages().map(|stage| PossibleValue::new(stage.name).help(stage.summary));
-    let parser = PossibleValuesParser::new([ptx].into_iter().chain(values));
-    parser.map(move |name| match stages().position(|stage| stage.name == name) {
-        Some(index) => Emit::Stage(index),
-        None => Emit::Ptx,
+    let compiled = CPU_STAGES.map(|(name, _, summary)| PossibleValue::new(name).help(summary));
+    let parser = PossibleValuesParser::new([ptx].into_iter().chain(values).chain(compiled));
+    parser.map(move |name| {
+        let compiled = CPU_STAGES.iter().find(|(stage, _, _)| *stage == name);
+        match (stages().position(|stage| stage.name == name), compiled) {
+            (Some(index), _) => Emit::Stage(index),
+            (None, Some((_, stage, _))) => Emit::Cpu(*stage),
+            (None, None) => Emit::Ptx,
+        }
     })
 }
 

@@ -101,7 +101,10 @@ impl Loaded {
         let started = Instant::now();
         let options = compile::Options { assume_no_wrap, ..self.inner.options.compile.clone() };
         let name = &self.module.functions[kernel].name;
-        self.refuse(kernel)?;
+        let refused = refused(&self.module, kernel);
+        if refused.has_errors() {
+            return Err(Error::Unsupported(refused));
+        }
         let key = self.inner.cache.key(&self.module, kernel, block, &options);
         let internal = |reason: String| {
             let error = CompileError { kernel: name.clone(), reason };
@@ -139,26 +142,6 @@ impl Loaded {
         Ok(Compiled { ready, addresses, record })
     }
 
-    /// Refuses a kernel that reaches instructions which this device does not run, each with its place.
-    fn refuse(&self, kernel: Func) -> Result<()> {
-        let mut refused = Diagnostics::new();
-        for func in crate::cache::reachable(&self.module, kernel) {
-            for (_, data) in self.module.functions[func].instructions() {
-                let class = data.class();
-                if class.is_some_and(|class| class.is_general()) {
-                    continue;
-                }
-                let why = match class {
-                    Some(class) => format!("an instruction of the class `{class:?}`").to_lowercase(),
-                    None => "not an instruction that Broadloom knows".to_owned(),
-                };
-                let message = format!("the CPU does not run `{}`", data.mnemonic_text());
-                refused.push(Diagnostic::error(REFUSED, message).at(data.span, why));
-            }
-        }
-        if refused.has_errors() { Err(Error::Unsupported(refused)) } else { Ok(()) }
-    }
-
     fn bad_launch(&self, kernel: Func, reason: String) -> Error {
         Error::BadLaunch { kernel: self.module.functions[kernel].name.clone(), reason }
     }
@@ -179,6 +162,26 @@ impl Loaded {
             }
         }
     }
+}
+
+/// Instructions which this device does not run and a kernel reaches, each with its place.
+pub fn refused(module: &Module, kernel: Func) -> Diagnostics {
+    let mut refused = Diagnostics::new();
+    for func in crate::cache::reachable(module, kernel) {
+        for (_, data) in module.functions[func].instructions() {
+            let class = data.class();
+            if class.is_some_and(|class| class.is_general()) {
+                continue;
+            }
+            let why = match class {
+                Some(class) => format!("an instruction of the class `{class:?}`").to_lowercase(),
+                None => "not an instruction that Broadloom knows".to_owned(),
+            };
+            let message = format!("the CPU does not run `{}`", data.mnemonic_text());
+            refused.push(Diagnostic::error(REFUSED, message).at(data.span, why));
+        }
+    }
+    refused
 }
 
 impl Drop for Loaded {

@@ -119,6 +119,23 @@ fn host_memory() -> u64 {
     }
 }
 
+/// Features of the host that matter to vector code, widest first.
+const VECTOR_FEATURES: [&str; 9] = ["avx512f", "avx512bw", "avx512dq", "avx512vl", "avx2", "fma", "f16c", "sse4.2", "neon"];
+
+impl Options {
+    /// The machine as planners see it, without opening it.
+    pub fn machine(&self) -> Machine {
+        machine(self)
+    }
+
+    /// Features of the machine that code is made for, as far as they matter to vectors.
+    pub fn vector_features(&self) -> Vec<&'static str> {
+        let target = &self.compile.machine;
+        let has = |feature: &str| target.features.split(',').any(|word| word.strip_prefix('+') == Some(feature));
+        VECTOR_FEATURES.into_iter().filter(|feature| has(feature)).collect()
+    }
+}
+
 /// The machine as planners see it.
 pub(crate) fn machine(options: &Options) -> Machine {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

@@ -1,5 +1,6 @@
 //! `broadloom explain`: what is in a module.
 
+mod compiled;
 mod inventory;
 mod report;
 mod stages;
@@ -20,6 +21,7 @@ pub fn run(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> 
     match options.emit {
         Some(Emit::Ptx) => terminal.write(&ptx::print(&module)),
         Some(Emit::Stage(stage)) => stages::write(input, module, stage, options.block, terminal)?,
+        Some(Emit::Cpu(stage)) => compiled::write(input, &module, stage, options, terminal)?,
         None => {
             report::write(&input, &module, terminal);
             report::write_refused(&input, &refused(module), terminal);

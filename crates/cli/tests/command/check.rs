@@ -58,3 +58,11 @@ fn a_call_with_mistakes_is_not_a_finding() {
     broadloom(&RACE[..4]).exits(2).complains(&["takes 3 arguments, not 0", "broadloom check examples/race.ptx"]);
     broadloom(&[&RACE[..], &["--json", "no/such/folder/f.json"]].concat()).exits(3).complains(&["cannot be written"]);
 }
+
+#[test]
+fn only_the_interpreter_watches() {
+    let on = |device: &'static str| broadloom(&[&RACE[..], &["--device", device]].concat());
+    on("interp").exits(1).complains(&["error[race]"]);
+    on("cpu").exits(2).complains(&["the device `cpu` does not watch", "`check` runs on `interp`"]);
+    on("abacus").exits(3).complains(&["no device `abacus`"]);
+}

@@ -53,6 +53,28 @@ fn shows_every_stage_of_the_passes() {
 }
 
 #[test]
+fn shows_what_the_cpu_runs() {
+    let stage = |name: &str| broadloom(&["explain", "examples/reduce.ptx", "--emit", name, "--block", "256"]).exits(0);
+    stage("linearised").says(&[".visible .entry reduce(", "vote.sync.any.pred", "bar.sync"]);
+    stage("llvm").says(&["define", "@kernel(", "<32 x float>"]);
+    stage("llvm-opt").says(&["define", "@kernel("]);
+    stage("asm").says(&["kernel:\n", ".text"]);
+    broadloom(&["explain", "examples/reduce.ptx", "--emit", "asm"]).exits(2).complains(&["one shape of block", "--block 256"]);
+    broadloom(&["explain", "examples/reduce.ptx", "--emit", "llvm", "--block", "32", "--kernel", "x"])
+        .exits(2)
+        .complains(&["no kernel `x`"]);
+}
+
+#[test]
+fn what_the_cpu_does_not_run_is_no_mistake_of_ours() {
+    let text =
+        ".version 7.0\n.target sm_70\n.address_size 64\n.entry k() {\n  .reg .b32 %r;\n  frobnicate.b32 %r, %r;\n  ret;\n}\n";
+    broadloom_with_input(&["explain", "-", "--emit", "llvm", "--block", "32"], text.as_bytes())
+        .exits(3)
+        .complains(&["the CPU does not run `frobnicate.b32`", "<stdin>:6:3"]);
+}
+
+#[test]
 fn a_closed_pipe_is_no_failure() {
     // Larger than any pipe holds, so that the writer must meet the closed end.
     let loud = shell("broadloom explain --emit ptx corpus/ptx/double_math.sm75.g.ptx; echo code $?").exits(0);

@@ -48,6 +48,11 @@ impl Outcome {
     }
 }
 
+/// Where the command keeps compiled kernels, unless a call says otherwise.
+fn cache() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled")
+}
+
 /// Calls the command.
 pub(crate) fn broadloom(arguments: &[&str]) -> Outcome {
     broadloom_with_input(arguments, b"")
@@ -59,6 +64,7 @@ pub(crate) fn broadloom_with_input(arguments: &[&str], input: &[u8]) -> Outcome 
         .args(arguments)
         .current_dir(root())
         .env_remove("NO_COLOR")
+        .env("BROADLOOM_CACHE", cache())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -85,6 +91,7 @@ pub(crate) fn shell(line: &str) -> Outcome {
         .args(["-c", &format!("exec 2>&1; {line}")])
         .current_dir(root())
         .env("PATH", path)
+        .env("BROADLOOM_CACHE", cache())
         .stdin(Stdio::null())
         .output()
         .unwrap();

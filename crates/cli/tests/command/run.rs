@@ -1,6 +1,6 @@
 //! `broadloom run`.
 
-use crate::harness::{broadloom, broadloom_with_input, empty_folder};
+use crate::harness::{broadloom, broadloom_with_input, empty_folder, shell};
 
 const SAXPY: [&str; 6] = ["run", "examples/saxpy.ptx", "--grid", "2", "--block", "4"];
 
@@ -68,9 +68,94 @@ fn kernels_print_to_standard_output() {
 #[test]
 fn says_how_much_was_done() {
     let mut words = saxpy(&["f32:10", "f32[6]:iota", "f32[6]:iota", "u32:6"]);
-    words.push("--stats".to_owned());
+    words.extend(["--stats", "--device", "interp"].map(str::to_owned));
     // 6 threads run 18 instructions each; 2 leave after 7 and return.
-    call(&words).exits(0).complains(&["kernel saxpy: 2 blocks of 4 threads, 124 instructions in", "million per second"]);
+    let parts = ["kernel saxpy: 2 blocks of 4 threads, 1 launch, 124 instructions in", "million per second"];
+    call(&words).exits(0).complains(&parts);
+}
+
+#[test]
+fn says_what_became_of_a_kernel() {
+    let mut words = saxpy(&["f32:10", "f32[6]:iota", "f32[6]:iota", "u32:6"]);
+    words.extend(["--stats", "--device", "cpu"].map(str::to_owned));
+    let parts = [
+        "kernel saxpy: 2 blocks of 4 threads, 1 launch in",
+        "  code        ",
+        "  vectorised  yes, the warps of a block one after the other\n",
+        "  loads       2 contiguous, 4 uniform\n",
+        "  stores      1 contiguous\n",
+    ];
+    call(&words).exits(0).complains(&parts);
+    // Compiled by the call before at the latest.
+    call(&words).exits(0).complains(&["bytes, from the cache in"]);
+
+    let waits = ["run", "examples/reduce.ptx", "--block", "64", "--stats"];
+    let arguments = ["--arg", "f32[64]:iota", "--arg", "f32[1]:zero=", "--arg", "i32:64"];
+    broadloom(&[&waits[..], &arguments].concat())
+        .exits(0)
+        .says(&["0: 2016.0"])
+        .complains(&["yes, the warps of a block by turns: they wait for each other"]);
+}
+
+/// Calls itself until a number is 0, which nothing can inline.
+const RECURSIVE: &str = "
+    .version 7.0 .target sm_70 .address_size 64
+    .func (.reg .u32 %sum) down(.reg .u32 %n) {
+        .reg .u32 %m; .reg .pred %p;
+        mov.u32 %sum, 0;
+        setp.eq.u32 %p, %n, 0;
+        @%p ret;
+        sub.u32 %m, %n, 1;
+        call (%sum), down, (%m);
+        add.u32 %sum, %sum, %n;
+        ret;
+    }
+    .visible .entry sums(.param .u64 out) {
+        .reg .u32 %i, %s; .reg .u64 %p, %o;
+        ld.param.u64 %p, [out];
+        mov.u32 %i, %tid.x;
+        call (%s), down, (%i);
+        mul.wide.u32 %o, %i, 4;
+        add.u64 %p, %p, %o;
+        st.global.u32 [%p], %s;
+        ret;
+    }";
+
+#[test]
+fn says_why_a_kernel_is_not_vectorised() {
+    let words = ["run", "-", "--block", "8", "--arg", "u32[8]:zero=", "--stats"];
+    broadloom_with_input(&words, RECURSIVE.as_bytes())
+        .exits(0)
+        .says(&["0: 0 1 3 6 10 15 21 28"])
+        .complains(&["vectorised  no, one thread at a time: it calls `down`"]);
+    let words = ["explain", "-", "--emit", "asm", "--block", "8"];
+    broadloom_with_input(&words, RECURSIVE.as_bytes())
+        .exits(0)
+        .complains(&["kernel `sums` does not run as vectors but one thread at a time: it calls `down`"]);
+}
+
+#[test]
+fn all_devices_agree_and_the_cpu_is_the_default() {
+    let run = |device: &[&str]| {
+        let words = ["run", "examples/mandelbrot.ptx", "--block", "60", "--arg", "i32:20", "--arg", "i32:50"];
+        broadloom(&[&words[..], device].concat()).exits(0).out
+    };
+    let expected = run(&["--device", "interp"]);
+    assert_eq!(run(&["--device", "cpu"]), expected);
+    assert_eq!(run(&[]), expected);
+}
+
+#[test]
+fn compiled_kernels_are_counted_and_removed() {
+    let folder = empty_folder("cache");
+    let call = |words: &str| shell(&format!("BROADLOOM_CACHE={} broadloom {words}", folder.display())).exits(0).out;
+    assert!(call("cache").contains(": 0 compiled kernels"));
+    call("run examples/saxpy.ptx --block 2 --arg f32:1 --arg f32[2]:1,2 --arg f32[2]:zero --arg u32:2");
+    std::fs::write(folder.join("notes.txt"), "mine").unwrap();
+    assert!(call("cache stats").contains(": 1 compiled kernel, "));
+    assert!(call("cache clear").contains(" removed"));
+    assert!(call("cache stats").contains(": 0 compiled kernels"));
+    assert!(folder.join("notes.txt").exists());
 }
 
 #[test]
@@ -140,26 +225,30 @@ fn launches_that_cannot_be_are_wrong_calls() {
 #[test]
 fn a_required_block_is_the_default() {
     let text = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k() .reqntid 32, 2 { ret; }";
-    broadloom_with_input(&["run", "-", "--stats"], text.as_bytes()).exits(0).complains(&["1 blocks of 64 threads"]);
+    broadloom_with_input(&["run", "-", "--stats"], text.as_bytes()).exits(0).complains(&["1 block of 64 threads"]);
     broadloom_with_input(&["run", "-", "--block", "3"], text.as_bytes()).exits(2).complains(&["compiled for blocks of"]);
 }
 
 #[test]
 fn a_device_that_is_not_here_is_the_machines_fault() {
-    broadloom(&["run", "examples/saxpy.ptx", "--device", "abacus"]).exits(3).complains(&["no device `abacus`", "`interp`"]);
+    broadloom(&["run", "examples/saxpy.ptx", "--device", "abacus"])
+        .exits(3)
+        .complains(&["no device `abacus`", "`cpu`, `interp`"]);
 }
 
 #[test]
 fn a_kernel_that_never_ends_is_given_up() {
     let text = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k() { again: bra again; }";
-    broadloom_with_input(&["run", "-", "--time-limit", "0.2"], text.as_bytes())
-        .exits(1)
-        .complains(&["error[time-limit]", "kernel `k`"]);
+    for device in ["cpu", "interp"] {
+        broadloom_with_input(&["run", "-", "--time-limit", "0.2", "--device", device], text.as_bytes())
+            .exits(1)
+            .complains(&["error[time-limit]", "kernel `k`"]);
+    }
 }
 
 #[test]
 fn a_fault_shows_its_place_in_both_sources() {
-    let words = ["--block", "32", "--arg", "i32[32]:iota", "--arg", "i32[32]:zero", "--arg", "i32:100000"];
+    let words = ["--block", "32", "--arg", "i32[32]:iota", "--arg", "i32[32]:zero", "--arg", "i32:100000", "--device", "interp"];
     broadloom(&[&["run", "examples/off_by_one.ptx", "--grid", "3000"], &words[..]].concat()).exits(1).complains(&[
         "error[out-of-bounds]: kernel `differences`",
         "--> examples/off_by_one.ptx:",
@@ -169,8 +258,23 @@ fn a_fault_shows_its_place_in_both_sources() {
 }
 
 #[test]
+fn a_stray_access_on_the_cpu_names_kernel_address_and_block() {
+    let text = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry stray(.param .u64 at) {
+        .reg .b64 %p;
+        ld.param.u64 %p, [at];
+        st.global.u32 [%p], 7;
+        ret;
+    }";
+    broadloom_with_input(&["run", "-", "--block", "32", "--arg", "u64:0x1230", "--device", "cpu"], text.as_bytes())
+        .exits(1)
+        .complains(&["error[out-of-bounds]: kernel `stray`", "0x1230", "block 0", "`broadloom check`"]);
+}
+
+#[test]
 fn devices_are_listed() {
     broadloom(&["devices"]).exits(0).says(&["interp: PTX reference interpreter", "warp", "32 threads"]);
+    let listed = broadloom(&["devices"]).exits(0).says(&["  cores ", "  vectors ", "  memory "]);
+    assert!(listed.out.starts_with("cpu: "), "{}", listed.out);
 }
 
 #[test]

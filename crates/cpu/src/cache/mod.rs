@@ -5,7 +5,10 @@
 //! not whole is as good as not there. The folder is bounded: the files that were not used for the longest time go first. **Nothing that
 //! happens to the folder is an error: without it, kernels are compiled again.**
 
+mod contents;
 mod entry;
+
+pub use contents::Contents;
 
 use crate::code::Code;
 use crate::compile;
@@ -74,12 +77,7 @@ pub(crate) struct Cache {
 
 impl Cache {
     pub(crate) fn new(folder: &CacheFolder, most_bytes: u64) -> Cache {
-        let folder = match folder {
-            CacheFolder::Nowhere => None,
-            CacheFolder::At(folder) => Some(folder.clone()),
-            CacheFolder::Default => default_folder(),
-        };
-        Cache { folder, most_bytes, memory: Mutex::new(InMemory::default()), stored: AtomicU64::new(0) }
+        Cache { folder: folder.path(), most_bytes, memory: Mutex::new(InMemory::default()), stored: AtomicU64::new(0) }
     }
 
     fn memory(&self) -> MutexGuard<'_, InMemory> {

@@ -29,7 +29,7 @@ pub use prepare::Prover;
 
 use crate::abi::{Kind, Services};
 use crate::code::{Code, Named};
-use broadloom_ptx::{Func, Item, Module, Symbol};
+use broadloom_ptx::{Func, Item, Module, Printer, Symbol};
 use emit::{Input, Output};
 use inkwell::context::Context;
 use inkwell::module::Module as LlvmModule;
@@ -71,6 +71,8 @@ pub struct CompileError {
 /// A stage of compilation, as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
+    /// The kernel in SSA form with uniform branches; one that is not vectorised as each of its threads runs it.
+    Linearised,
     /// LLVM code before its passes.
     Llvm,
     /// LLVM code behind its passes.
@@ -119,18 +121,29 @@ pub fn compile(module: &Module, kernel: Func, block: [u32; 3], options: &Options
     Ok(code)
 }
 
+/// Why a kernel does not run as vectors; `None` when it does.
+pub fn not_vectorised(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Option<String>, CompileError> {
+    let broken = |reason: String| CompileError { kernel: module.functions[kernel].name.clone(), reason };
+    Ok(prepare::prepare(module, kernel, block, options).map_err(broken)?.not_vectorised)
+}
+
 /// A stage of a kernel's compilation as text.
 pub fn show(module: &Module, kernel: Func, block: [u32; 3], options: &Options, stage: Stage) -> Result<String, CompileError> {
     let context = Context::create();
     let name = &module.functions[kernel].name;
     let broken = |reason: String| CompileError { kernel: name.clone(), reason };
+    if stage == Stage::Linearised {
+        let prepared = prepare::prepare(module, kernel, block, options).map_err(broken)?;
+        let units = std::iter::once(&prepared.kernel).chain(&prepared.others);
+        return Ok(units.map(|unit| Printer::new(module).body(&unit.function)).collect());
+    }
     let (llvm, _) = translate(&context, module, kernel, block, options).map_err(broken)?;
     if stage == Stage::Llvm {
         return Ok(llvm.print_to_string().to_string());
     }
     machine::optimise(&llvm, &options.machine, options.optimise).map_err(broken)?;
     match stage {
-        Stage::Llvm | Stage::Optimised => Ok(llvm.print_to_string().to_string()),
+        Stage::Linearised | Stage::Llvm | Stage::Optimised => Ok(llvm.print_to_string().to_string()),
         Stage::Assembly => {
             let text = machine::emit(&llvm, &options.machine, options.optimise, true).map_err(broken)?;
             Ok(String::from_utf8_lossy(&text).trim_end_matches('\0').to_owned())

@@ -1,0 +1,47 @@
+//! What the CPU runs of a kernel: the stages of its compilation as text.
+
+use crate::failure::{Exit, Failure, codes};
+use crate::input::Input;
+use crate::kernel;
+use crate::options::Explain;
+use crate::terminal::Terminal;
+use broadloom::cpu::{
+    self,
+    compile::{self, CompileError, Stage, not_vectorised, show},
+};
+use broadloom::diag::Diagnostic;
+use broadloom::ptx::Module;
+use broadloom::transform::hoist_statics;
+
+/// Writes a stage of a kernel's compilation; why it does not run as vectors goes to standard error.
+pub fn write(input: Input, module: &Module, stage: Stage, options: &Explain, terminal: &mut Terminal) -> Result<(), Failure> {
+    let chosen = kernel::choose(module, options.kernel.as_deref()).map_err(|diagnostic| Failure::usage(*diagnostic))?;
+    let required = chosen.directive("reqntid").unwrap_or_default();
+    let mut block = [1; 3];
+    block.iter_mut().zip(required).for_each(|(place, count)| *place = *count);
+    let block = match (options.block, required) {
+        (Some(block), _) => block,
+        (None, [_, ..]) => block,
+        (None, []) => {
+            let message = format!("code of kernel `{}` is for one shape of block: which?", chosen.name);
+            return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help("add `--block 256`, say")));
+        }
+    };
+    let name = chosen.name.clone();
+    let mut module = module.clone();
+    hoist_statics::run(&mut module);
+    let Some((func, _)) = module.kernels().find(|(_, function)| function.name == name) else { return Ok(()) };
+    let refused = cpu::refused(&module, func);
+    if refused.has_errors() {
+        return Err(Failure { exit: Exit::Machine, diagnostics: refused, sources: input.sources });
+    }
+    // What most launches run: those whose index arithmetic is proved not to wrap around.
+    let settings = compile::Options { assume_no_wrap: true, ..compile::Options::default() };
+    let broken = |error: CompileError| Failure::new(Exit::Machine, Diagnostic::error(codes::INTERNAL, error.to_string()));
+    if let Some(reason) = not_vectorised(&module, func, block, &settings).map_err(broken)? {
+        terminal.remark(&format!("kernel `{name}` does not run as vectors but one thread at a time: {reason}"));
+    }
+    let text = show(&module, func, block, &settings, stage).map_err(broken)?;
+    terminal.write(&format!("{}\n", text.trim_matches('\n')));
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! What a launch took, and what became of its kernel: `broadloom run --stats`.
+
+use crate::launching::{Executor, Launched};
+use crate::terminal::Terminal;
+use broadloom::cpu::KernelStatistics;
+use broadloom::cpu::abi::Kind;
+use broadloom::cpu::code::Accesses;
+
+/// Tells on standard error what the executor knows.
+pub fn tell(launched: &Launched, terminal: &mut Terminal) {
+    match &launched.executor {
+        Executor::Cpu(cpu) => cpu.statistics().iter().for_each(|kernel| of_cpu(launched, kernel, terminal)),
+        Executor::Interp(interp) => {
+            let seconds = launched.time.as_secs_f64();
+            let instructions = interp.statistics().instructions;
+            let rate = instructions as f64 / seconds.max(1e-9) / 1e6;
+            let milliseconds = seconds * 1e3;
+            let text = format!("{instructions} instructions in {milliseconds:.3} ms, {rate:.1} million per second");
+            terminal.remark(&format!("{}, {}, {text}", head(launched, &launched.kernel), launches(interp.statistics().launches)));
+        }
+    }
+}
+
+fn head(launched: &Launched, kernel: &str) -> String {
+    let counted = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let (blocks, threads) = (launched.launch.blocks(), launched.launch.threads_per_block());
+    format!("kernel {kernel}: {} of {}", counted(blocks, "block"), counted(threads, "thread"))
+}
+
+fn launches(count: u64) -> String {
+    format!("{count} launch{}", if count == 1 { "" } else { "es" })
+}
+
+fn of_cpu(launched: &Launched, kernel: &KernelStatistics, terminal: &mut Terminal) {
+    let milliseconds = kernel.run_time.as_secs_f64() * 1e3;
+    terminal.remark(&format!("{}, {} in {milliseconds:.3} ms", head(launched, &kernel.kernel), launches(kernel.launches)));
+    let mut line = |name: &str, text: String| terminal.remark(&format!("  {name:<12}{text}"));
+    let how = if kernel.from_cache { "from the cache" } else { "compiled" };
+    line("code", format!("{} bytes, {how} in {:.3} ms", kernel.code_bytes, kernel.compile_time.as_secs_f64() * 1e3));
+    let vectorised = match (&kernel.not_vectorised, kernel.kind) {
+        (Some(reason), _) => format!("no, one thread at a time: {reason}"),
+        (None, Kind::Block) => "yes, the warps of a block one after the other".to_owned(),
+        (None, Kind::Warps) => "yes, the warps of a block by turns: they wait for each other".to_owned(),
+        (None, Kind::Threads) => "no, one thread at a time".to_owned(),
+    };
+    line("vectorised", vectorised);
+    // One thread at a time has no shapes of accesses to speak of.
+    if kernel.kind != Kind::Threads {
+        line("loads", accesses(kernel.loads, "gather"));
+        line("stores", accesses(kernel.stores, "scatter"));
+    }
+}
+
+/// How accesses of a kind were translated, those that there are.
+fn accesses(accesses: Accesses, scattered: &str) -> String {
+    let Accesses { uniform, contiguous, strided, scattered: count } = accesses;
+    let scattered = if count == 1 { scattered.to_owned() } else { format!("{scattered}s") };
+    let kinds = [(contiguous, "contiguous"), (uniform, "uniform"), (strided, "strided"), (count, scattered.as_str())];
+    let parts: Vec<String> =
+        kinds.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
+    if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
+}
