@@ -58,18 +58,8 @@ impl Emitter<'_> {
             }
             Opcode::Stacksave | Opcode::Stackrestore => self.stack_top(inst),
             Opcode::Alloca => self.allocate_on_stack(inst),
-            // These have no code: the class is not general, and a module that has one is refused before it comes here.
-            Opcode::MbarrierInit
-            | Opcode::MbarrierInval
-            | Opcode::MbarrierExpectTx
-            | Opcode::MbarrierCompleteTx
-            | Opcode::MbarrierArrive
-            | Opcode::MbarrierArriveDrop
-            | Opcode::MbarrierTestWait
-            | Opcode::MbarrierTryWait
-            | Opcode::MbarrierPendingCount
-            | Opcode::MbarrierCheckLayout
-            | Opcode::CpAsync
+            // A kernel that reaches one of these is refused before it comes here.
+            Opcode::CpAsync
             | Opcode::CpAsyncCommitGroup
             | Opcode::CpAsyncWaitGroup
             | Opcode::CpAsyncWaitAll
@@ -86,15 +76,6 @@ impl Emitter<'_> {
             | Opcode::ApplypriorityAsyncBulkTensor
             | Opcode::TensormapReplace
             | Opcode::TensormapCpFenceproxy
-            | Opcode::BarrierClusterArrive
-            | Opcode::BarrierClusterWait
-            | Opcode::Mapa
-            | Opcode::Getctarank
-            | Opcode::StAsync
-            | Opcode::StBulk
-            | Opcode::RedAsync
-            | Opcode::ClusterlaunchcontrolTryCancel
-            | Opcode::ClusterlaunchcontrolQueryCancel
             | Opcode::MultimemLdReduce
             | Opcode::MultimemSt
             | Opcode::MultimemRed
@@ -139,6 +120,26 @@ impl Emitter<'_> {
             | Opcode::Tld4
             | Opcode::Txq
             | Opcode::Istypep => Err(Untranslated(format!("`{}`", opcode.name()))),
+            // Barriers in memory and clusters have no code: the interpreter runs them.
+            Opcode::MbarrierInit
+            | Opcode::MbarrierInval
+            | Opcode::MbarrierExpectTx
+            | Opcode::MbarrierCompleteTx
+            | Opcode::MbarrierArrive
+            | Opcode::MbarrierArriveDrop
+            | Opcode::MbarrierTestWait
+            | Opcode::MbarrierTryWait
+            | Opcode::MbarrierPendingCount
+            | Opcode::MbarrierCheckLayout
+            | Opcode::BarrierClusterArrive
+            | Opcode::BarrierClusterWait
+            | Opcode::Mapa
+            | Opcode::Getctarank
+            | Opcode::StAsync
+            | Opcode::StBulk
+            | Opcode::RedAsync
+            | Opcode::ClusterlaunchcontrolTryCancel
+            | Opcode::ClusterlaunchcontrolQueryCancel => Err(Untranslated(format!("`{}`", opcode.name()))),
             // These end a block.
             Opcode::Bra | Opcode::BrxIdx | Opcode::Ret | Opcode::Exit | Opcode::Trap => {
                 Err(Untranslated(format!("`{}` inside of a block", opcode.name())))
