@@ -76,6 +76,8 @@ impl Emitter<'_> {
             | Opcode::ApplypriorityAsyncBulkTensor
             | Opcode::TensormapReplace
             | Opcode::TensormapCpFenceproxy
+            | Opcode::ClusterlaunchcontrolTryCancel
+            | Opcode::ClusterlaunchcontrolQueryCancel
             | Opcode::MultimemLdReduce
             | Opcode::MultimemSt
             | Opcode::MultimemRed
@@ -137,9 +139,7 @@ impl Emitter<'_> {
             | Opcode::Getctarank
             | Opcode::StAsync
             | Opcode::StBulk
-            | Opcode::RedAsync
-            | Opcode::ClusterlaunchcontrolTryCancel
-            | Opcode::ClusterlaunchcontrolQueryCancel => Err(Untranslated(format!("`{}`", opcode.name()))),
+            | Opcode::RedAsync => Err(Untranslated(format!("`{}`", opcode.name()))),
             // These end a block.
             Opcode::Bra | Opcode::BrxIdx | Opcode::Ret | Opcode::Exit | Opcode::Trap => {
                 Err(Untranslated(format!("`{}` inside of a block", opcode.name())))
