@@ -6,10 +6,11 @@
 //! everything is a scalar.
 //!
 //! `f32` results that are NaN are made canonical only where their bits can be seen, when they are stored or used as bits: until
-//! then nothing can tell one NaN from another. Registers that may hold another NaN are called noisy.
+//! then nothing can tell one NaN from another. Registers that may hold another NaN are called noisy (`nans.rs`).
 
 use super::lanes::{Shapes, offsets};
 use super::llvm::{Ir, Label, Ty, Val};
+use super::nans::{Nans, is_choice};
 use super::special::Specials;
 use crate::abi::{self, Kind};
 use crate::code::{Accesses, Rare, Site};
@@ -52,7 +53,7 @@ pub(crate) struct Emitter<'e> {
     pub(crate) first: Val,
     pub(crate) specials: Specials,
     values: SecondaryMap<Reg, Option<Val>>,
-    noisy: SecondaryMap<Reg, bool>,
+    nans: Nans,
     /// Where control goes when the warp is done.
     pub(crate) done: Label,
     pub(crate) rare: Vec<Rare>,
@@ -122,7 +123,7 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
             first
         }
     };
-    let noisy = find_noisy(input.function);
+    let nans = Nans::new(input.function);
     let mut emitter = Emitter {
         ir,
         module: input.module,
@@ -137,7 +138,7 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
         first,
         specials: Specials::default(),
         values: SecondaryMap::new(),
-        noisy,
+        nans,
         done,
         rare: output.rare,
         sites: output.sites,
@@ -210,40 +211,6 @@ pub(crate) fn waiting_loops(function: &Function, cfg: &Cfg) -> HashSet<Block> {
     heads
 }
 
-/// Registers that may hold a NaN that is not the canonical one.
-fn find_noisy(function: &Function) -> SecondaryMap<Reg, bool> {
-    let mut noisy: SecondaryMap<Reg, bool> = SecondaryMap::new();
-    let mut changed = true;
-    while changed {
-        changed = false;
-        let mut mark = |noisy: &mut SecondaryMap<Reg, bool>, reg: Reg| {
-            changed |= !std::mem::replace(&mut noisy[reg], true);
-        };
-        for block in &function.layout {
-            for inst in &function.blocks[*block].insts {
-                let data = &function.insts[*inst];
-                let hands_on = matches!(data.opcode(), Some(Opcode::Mov | Opcode::Selp | Opcode::Slct))
-                    || data.opcode() == Some(Opcode::Cvt) && super::float::is_copy(data);
-                let makes = match hands_on {
-                    true => data.reads().iter().any(|reg| noisy[*reg]),
-                    false => super::float::may_be_noisy(data),
-                };
-                if makes {
-                    data.writes().into_iter().for_each(|reg| mark(&mut noisy, reg));
-                }
-            }
-            for edge in &function.blocks[*block].edges {
-                for (arg, param) in edge.args.iter().zip(&function.blocks[edge.target].params) {
-                    if noisy[*arg] {
-                        mark(&mut noisy, *param);
-                    }
-                }
-            }
-        }
-    }
-    noisy
-}
-
 impl<'e> Emitter<'e> {
     fn body(&mut self) -> Emitted<()> {
         let function = self.function;
@@ -305,6 +272,7 @@ impl<'e> Emitter<'e> {
         let function = self.function;
         for (arg, param) in args.iter().zip(&function.blocks[target].params) {
             let value = if self.is_kept_as_scalar(*param) { self.lane0(*arg)? } else { self.all_lanes(*arg)? };
+            let value = if self.is_noisy(*arg) && !self.is_noisy(*param) { self.canonical_bits(value) } else { value };
             let phi = self.values[*param].ok_or_else(|| Untranslated("a parameter without a place".into()))?;
             self.ir.incoming(phi, value, self.ir.here());
         }
@@ -470,7 +438,7 @@ impl<'e> Emitter<'e> {
     }
 
     pub(crate) fn is_noisy(&self, reg: Reg) -> bool {
-        self.noisy[reg]
+        self.nans.is_noisy(reg)
     }
 
     /// Gives a register its value: a scalar, or one per lane, in the register's own type.
@@ -501,7 +469,12 @@ impl<'e> Emitter<'e> {
         }
         let scalar = results.iter().all(|reg| self.is_kept_as_scalar(*reg));
         let written: Vec<(Operand, Type)> = self.written(inst);
-        let inputs = self.inputs(inst, scalar)?;
+        let mut inputs = self.inputs(inst, scalar)?;
+        if is_choice(inst) && !results.iter().any(|reg| self.is_noisy(*reg)) {
+            for (value, (operand, ty)) in inputs.iter_mut().zip(broadloom_eval::inputs(inst)) {
+                *value = self.without_noise(operand, ty, *value);
+            }
+        }
         match self.lower_pure(inst, &inputs)? {
             Some(mut values) => {
                 if super::float::may_flush_late(inst) {

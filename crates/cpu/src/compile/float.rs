@@ -230,9 +230,8 @@ impl Emitter<'_> {
         }
     }
 
-    pub(crate) fn copysign(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+    pub(crate) fn copysign(&self, inputs: &[Val]) -> Lowered {
         let ir = self.ir;
-        let _ = op;
         Some(ir.intrinsic("llvm.copysign", &[ir.type_of(inputs[0])], &[inputs[1], inputs[0]]))
     }
 

@@ -662,7 +662,10 @@ impl Emitter<'_> {
                 self.unpack(ty, value, to)
             }
             (to, from) => {
-                let value = self.fetch(from, ty, scalar)?;
+                let mut value = self.fetch(from, ty, scalar)?;
+                if !inst.writes().iter().any(|reg| self.is_noisy(*reg)) {
+                    value = self.without_noise(from, ty, value);
+                }
                 self.assign(to, ty, value)
             }
         }

@@ -18,6 +18,7 @@ mod llvm;
 mod machine;
 mod math;
 mod memory;
+mod nans;
 mod operand;
 mod prepare;
 mod pure;

@@ -108,6 +108,24 @@ impl Emitter<'_> {
         ir.select(unordered, nan, value)
     }
 
+    /// The value of a register of 32 bits with NaNs of `f32` made canonical.
+    pub(crate) fn canonical_bits(&self, value: Val) -> Val {
+        let ir = self.ir;
+        let ty = ir.element(ir.type_of(value));
+        if ir.bits(ty) != 32 {
+            return value;
+        }
+        ir.bitcast(self.canonical(ir.bitcast(value, ir.float())), ty)
+    }
+
+    /// An input of type `f32` that goes where NaNs keep their bits.
+    pub(crate) fn without_noise(&self, operand: &Operand, ty: Type, value: Val) -> Val {
+        match operand {
+            Operand::Reg(reg) if ty == Type::F32 && self.is_noisy(*reg) => self.canonical(value),
+            _ => value,
+        }
+    }
+
     /// Puts a result of a type into an operand.
     pub(crate) fn assign(&mut self, operand: &Operand, ty: Type, value: Val) -> Emitted<()> {
         match operand {

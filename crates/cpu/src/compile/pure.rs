@@ -36,7 +36,13 @@ impl Emitter<'_> {
             Opcode::Rcp | Opcode::Sqrt | Opcode::Rsqrt => one(self.root(&op, inputs)),
             Opcode::Abs | Opcode::Neg => one(self.float_sign(&op, inputs)),
             Opcode::Min | Opcode::Max => one(self.float_min_max(&op, inputs)),
-            Opcode::Copysign => one(self.copysign(&op, inputs)),
+            Opcode::Copysign => {
+                let seen: Vec<Val> = broadloom_eval::inputs(inst)
+                    .zip(inputs)
+                    .map(|((operand, ty), value)| self.without_noise(operand, ty, *value))
+                    .collect();
+                one(self.copysign(&seen))
+            }
             Opcode::Testp => one(self.testp(&op, inputs)),
             Opcode::Sin => one(self.approximate(&op, inputs, |emitter, x| emitter.sine(x, false))),
             Opcode::Cos => one(self.approximate(&op, inputs, |emitter, x| emitter.sine(x, true))),

@@ -1,0 +1,153 @@
+//! Which registers may hold a NaN of `f32` that is not the one that the manual wants.
+//!
+//! Arithmetic gives the canonical NaN, hosts give others. Until a NaN's bits are seen nothing can tell, so it is made canonical
+//! only where it is stored or used as bits; a register that may hold another until then is called noisy. Where it meets a value
+//! that was only moved, whose NaNs keep their bits, it must be made canonical before: behind that place nobody knows which is which.
+//! Such a place is a copy or a choice, or the parameter of a block.
+
+use broadloom_eval::{immediate, inputs};
+use broadloom_ptx::{Function, InstData, Opcode, Operand, Reg, Type};
+use cranelift_entity::SecondaryMap;
+
+/// What is known of the NaNs of a function's registers.
+pub(crate) struct Nans {
+    noisy: SecondaryMap<Reg, bool>,
+}
+
+impl Nans {
+    pub(crate) fn new(function: &Function) -> Nans {
+        let moved = find_moved(function);
+        let seen = find_seen(function);
+        let mut noisy: SecondaryMap<Reg, bool> = SecondaryMap::new();
+        // Where bits are never seen, a mixture does no harm.
+        spread(
+            function,
+            &mut noisy,
+            |noisy, reg| !moved[reg] || !seen[reg] || noisy,
+            |inst, noisy| {
+                if is_choice(inst) {
+                    sources(inst).any(|(reg, ty)| ty == Type::F32 && noisy[reg])
+                } else {
+                    super::float::may_be_noisy(inst)
+                }
+            },
+        );
+        Nans { noisy }
+    }
+
+    /// Whether a register may hold another NaN than the canonical one where it should be that.
+    pub(crate) fn is_noisy(&self, reg: Reg) -> bool {
+        self.noisy[reg]
+    }
+}
+
+/// Whether an instruction gives one of its inputs as it is.
+pub(crate) fn is_choice(inst: &InstData) -> bool {
+    matches!(inst.opcode(), Some(Opcode::Mov | Opcode::Selp | Opcode::Slct)) || super::float::is_copy(inst)
+}
+
+/// Registers that an instruction reads, with the types in which it does.
+fn sources(inst: &InstData) -> impl Iterator<Item = (Reg, Type)> {
+    inputs(inst).filter_map(|(operand, ty)| match operand {
+        Operand::Reg(reg) | Operand::Part { reg, .. } => Some((*reg, ty)),
+        _ => None,
+    })
+}
+
+/// Marks registers until nothing changes: those that an instruction writes where `makes` says so, and parameters of blocks that are
+/// given one that is marked; all but those that `may` does not let.
+fn spread(
+    function: &Function,
+    marks: &mut SecondaryMap<Reg, bool>,
+    may: impl Fn(bool, Reg) -> bool,
+    makes: impl Fn(&InstData, &SecondaryMap<Reg, bool>) -> bool,
+) {
+    let mut changed = true;
+    while changed {
+        changed = false;
+        let mut mark = |marks: &mut SecondaryMap<Reg, bool>, reg: Reg, is_merged: bool| {
+            if !marks[reg] && may(!is_merged, reg) {
+                marks[reg] = true;
+                changed = true;
+            }
+        };
+        for block in &function.layout {
+            for inst in &function.blocks[*block].insts {
+                let inst = &function.insts[*inst];
+                if makes(inst, marks) {
+                    inst.writes().into_iter().for_each(|reg| mark(marks, reg, is_choice(inst)));
+                }
+            }
+            for edge in &function.blocks[*block].edges {
+                for (arg, param) in edge.args.iter().zip(&function.blocks[edge.target].params) {
+                    if marks[*arg] {
+                        mark(marks, *param, true);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Registers that may hold a NaN whose bits came from elsewhere.
+fn find_moved(function: &Function) -> SecondaryMap<Reg, bool> {
+    let mut moved: SecondaryMap<Reg, bool> = SecondaryMap::new();
+    for param in &function.params {
+        if let broadloom_ptx::Param::Reg(reg) = param {
+            moved[*reg] = true;
+        }
+    }
+    spread(
+        function,
+        &mut moved,
+        |_, _| true,
+        |inst, moved| {
+            if !is_choice(inst) {
+                return !super::float::may_be_noisy(inst);
+            }
+            inputs(inst).any(|(operand, ty)| match operand {
+                Operand::Reg(reg) | Operand::Part { reg, .. } => moved[*reg],
+                Operand::Imm(imm) => f32::from_bits(immediate(*imm, ty) as u32).is_nan(),
+                _ => true,
+            })
+        },
+    );
+    moved
+}
+
+/// Registers whose bits may be seen, there or where they are moved to.
+fn find_seen(function: &Function) -> SecondaryMap<Reg, bool> {
+    let mut seen: SecondaryMap<Reg, bool> = SecondaryMap::new();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        let mut mark = |seen: &mut SecondaryMap<Reg, bool>, reg: Reg| {
+            changed |= !std::mem::replace(&mut seen[reg], true);
+        };
+        for block in function.layout.iter().rev() {
+            for edge in &function.blocks[*block].edges {
+                for (arg, param) in edge.args.iter().zip(&function.blocks[edge.target].params) {
+                    if seen[*param] {
+                        mark(&mut seen, *arg);
+                    }
+                }
+            }
+            for inst in function.blocks[*block].insts.iter().rev() {
+                let inst = &function.insts[*inst];
+                let sees = if is_choice(inst) { inst.writes().iter().any(|reg| seen[*reg]) } else { sees(inst) };
+                if sees {
+                    inst.reads().into_iter().for_each(|reg| mark(&mut seen, reg));
+                } else {
+                    let as_bits: Vec<Reg> = sources(inst).filter(|(_, ty)| *ty != Type::F32).map(|(reg, _)| reg).collect();
+                    as_bits.into_iter().for_each(|reg| mark(&mut seen, reg));
+                }
+            }
+        }
+    }
+    seen
+}
+
+/// Whether what an instruction does depends on which NaN it is given.
+fn sees(inst: &InstData) -> bool {
+    !inst.effects().is_pure() || matches!(inst.opcode(), Some(Opcode::Copysign | Opcode::Cvt))
+}
