@@ -38,7 +38,7 @@ KERNELS ?= 20000
 SEED ?= $(shell date +%Y%m%d0000)
 soak: cargo linker llvm ## broken text for the parser (SECONDS=n), random kernels (KERNELS=n SEED=s)
 	BROADLOOM_FUZZ_SECONDS=$(SECONDS) BROADLOOM_FUZZ_FROM=$(SEED) BROADLOOM_FUZZ_KERNELS=$(KERNELS) BROADLOOM_FUZZ_SEED=$(SEED) \
-	    cargo test --release --locked --package broadloom-filetest --package broadloom-fuzzgen --test fuzz --test kernels
+	    cargo test --release --locked --package broadloom-filetest --package broadloom-fuzzgen --test fuzz --test kernels --test cpu
 
 fmt: cargo rustfmt ## format all Rust files
 	cargo fmt --all

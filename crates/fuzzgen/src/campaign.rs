@@ -41,7 +41,7 @@ pub fn run(device: &Device, kernel: &Kernel, module: &Arc<Verified>) -> Result<O
     let loaded = device.load(module)?;
     let input = device.upload(&kernel.input)?;
     let output = device.zeros::<u8>(kernel.output_bytes)?;
-    let launch = Launch::linear(kernel.blocks, kernel.threads).time_limit(Duration::from_secs(60));
+    let launch = Launch::new(kernel.grid, kernel.block).time_limit(Duration::from_secs(60));
     loaded.kernel("fuzz")?.launch(&launch, &[Argument::from(&input), Argument::from(&output)])?;
     let output = output.read()?;
     let useful = is_useful(kernel, module, &output);
@@ -49,7 +49,7 @@ pub fn run(device: &Device, kernel: &Kernel, module: &Arc<Verified>) -> Result<O
 }
 
 fn is_useful(kernel: &Kernel, module: &Verified, output: &[u8]) -> bool {
-    let threads = kernel.threads as usize * kernel.blocks as usize;
+    let threads = kernel.threads();
     let kinds: std::collections::BTreeSet<_> =
         module.kernels().flat_map(|(_, f)| f.instructions().filter_map(|(_, i)| i.opcode())).collect();
     let dump = (output.len() - threads.min(output.len())) / threads.max(1);

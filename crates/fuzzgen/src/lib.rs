@@ -5,8 +5,8 @@
 //! has; loops, divergence, barriers, shuffles, atomics, calls, shared and local memory come from templates that keep the
 //! promises above:
 //!
-//! - loops count down from a small number; branches are forward, or back edges of such loops;
-//! - barriers, shuffles and votes stand only where all threads of the block come by together;
+//! - loops count down from a small number, and some end earlier; branches are forward, or back edges of such loops;
+//! - barriers stand only where all threads of the block come by together, shuffles and votes where those of their mask do;
 //! - a thread writes its own part of shared or global memory, and reads another's only between two barriers;
 //! - accumulators that several threads share take commutative integer operations whose result nobody reads;
 //! - every register is set before the first statement.
@@ -24,6 +24,7 @@ mod pools;
 mod random;
 mod statements;
 mod sweep;
+mod together;
 
 pub use campaign::{Outcome, Report, module, run, survey};
 pub use random::Random;
@@ -53,11 +54,24 @@ pub struct Config {
     /// in memory, conversions to `tf32`, to halves with `.ftz` and to doubles with `.sat`, shifts of 16 bits, bit fields of 64 bits (machines do not cut positions to 8 bits), `fns`, scalar video instructions (the assembler's
     /// sequences for them leave the manual), and guards on instructions that the assembler turns into several.
     pub portable: bool,
+    /// Whether it can be seen which NaN an instruction on `f64` gave, of which the manual says nothing. Where it cannot, such a
+    /// result is made canonical, and no doubles are summed in memory.
+    pub nan_payloads: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Config { statements: 24, depth: 3, threads: 96, blocks: 3, sm: 90, isa: (8, 5), approximate: false, portable: true }
+        Config {
+            statements: 24,
+            depth: 3,
+            threads: 96,
+            blocks: 3,
+            sm: 90,
+            isa: (8, 5),
+            approximate: false,
+            portable: true,
+            nan_payloads: false,
+        }
     }
 }
 
@@ -69,13 +83,25 @@ pub struct Kernel {
     /// What it was made from.
     pub seed: u64,
     /// Blocks.
-    pub blocks: u32,
+    pub grid: [u32; 3],
     /// Threads per block.
-    pub threads: u32,
+    pub block: [u32; 3],
     /// Contents of the input.
     pub input: Vec<u32>,
     /// Bytes of the output.
     pub output_bytes: usize,
+}
+
+impl Kernel {
+    /// Threads of the launch.
+    pub fn threads(&self) -> usize {
+        self.grid.iter().chain(&self.block).map(|n| *n as usize).product()
+    }
+
+    /// What a byte of the output of a kernel from [`generate`] is.
+    pub fn place(&self, byte: usize) -> String {
+        statements::place(self.threads(), byte)
+    }
 }
 
 /// The kernel of a seed.

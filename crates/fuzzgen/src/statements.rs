@@ -6,26 +6,46 @@ use crate::random::Random;
 use crate::{Config, Kernel};
 use broadloom_ptx::table::{Length, OperandKind};
 use broadloom_ptx::{FormId, Modifier, Opcode, Type};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Bytes of global memory that each thread has for itself.
 const OWN_BYTES: usize = 64;
 /// Bytes of the accumulators that all threads share.
 const SHARED_SUMS: usize = 64;
+/// Words of shared memory that all threads of a block count in.
+pub(crate) const BINS: usize = 8;
 /// Words of input per thread.
 const INPUT_WORDS: usize = 16;
 
+/// Who comes by a place, if anyone does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Together {
+    /// Some threads.
+    No,
+    /// All threads of the warp.
+    Warp,
+    /// All threads of the block.
+    Block,
+}
+
 /// Writes one kernel.
 pub(crate) struct Writer<'c> {
-    config: &'c Config,
-    random: Random,
+    pub(crate) config: &'c Config,
+    pub(crate) random: Random,
     seed: u64,
     forms: Vec<FormId>,
     atomics: Vec<FormId>,
     body: String,
     labels: usize,
-    threads: u32,
+    pub(crate) threads: u32,
     blocks: u32,
+    block: [u32; 3],
+    grid: [u32; 3],
+    /// Whether functions are called through pointers.
+    pointers: bool,
+    /// Whether parts of a warp do things together.
+    parts: bool,
     /// Loop counters of the loops around the current place.
     loops: usize,
     most_loops: usize,
@@ -45,7 +65,7 @@ impl<'c> Writer<'c> {
                 .all(|m| !m.text().contains("cluster") && !m.text().contains("L2::"));
             let plain = form.operands.iter().all(|spec| matches!(spec.kind, OperandKind::Value | OperandKind::Memory));
             let doubles = form.slots.iter().any(|slot| slot.choices.contains(&Modifier::F64));
-            is_there(form, config) && scalar && private && plain && !(config.portable && doubles)
+            is_there(form, config) && scalar && private && plain && !(doubles && (config.portable || !config.nan_payloads))
         });
         // Whole warps, or one that is not.
         let threads = if random.one_in(3) {
@@ -53,11 +73,18 @@ impl<'c> Writer<'c> {
         } else {
             32 * (1 + random.below(config.threads as usize / 32) as u32)
         };
+        let threads = threads.min(config.threads);
+        let blocks = 1 + random.below(config.blocks as usize) as u32;
+        let (block, grid) = (shape(threads, &mut random), shape(blocks, &mut random));
         Writer {
             forms: drawable(config),
             atomics: atomics.collect(),
-            threads: threads.min(config.threads),
-            blocks: 1 + random.below(config.blocks as usize) as u32,
+            threads,
+            blocks,
+            block,
+            grid,
+            pointers: random.one_in(12),
+            parts: random.one_in(12),
             config,
             random,
             seed,
@@ -68,34 +95,41 @@ impl<'c> Writer<'c> {
         }
     }
 
-    fn line(&mut self, text: &str) {
+    pub(crate) fn line(&mut self, text: &str) {
         self.body.push('\t');
         self.body.push_str(text);
         self.body.push_str(";\n");
     }
 
-    fn label(&mut self) -> String {
+    pub(crate) fn label(&mut self) -> String {
         self.labels += 1;
         format!("$L{}", self.labels)
     }
 
-    fn reg(&mut self, ty: Type) -> String {
+    pub(crate) fn place_label(&mut self, label: &str) {
+        let _ = writeln!(self.body, "{label}:");
+    }
+
+    pub(crate) fn reg(&mut self, ty: Type) -> String {
         pool_of(ty, false).map_or_else(String::new, |pool| pool.pick(&mut self.random))
     }
 
     pub(crate) fn kernel(mut self) -> Kernel {
-        self.prologue();
         for _ in 0..self.config.statements {
-            self.statement(self.config.depth, true);
+            self.statement(self.config.depth, Together::Block);
         }
-        self.epilogue();
+        let middle = std::mem::take(&mut self.body);
+        let used = used_registers(&middle);
+        self.prologue(&used);
+        self.body.push_str(&middle);
+        self.epilogue(&used);
         let words = self.threads as usize * self.blocks as usize * INPUT_WORDS;
         let input = (0..words).map(|_| self.random.corner32()).collect();
         Kernel {
             text: self.module(),
             seed: self.seed,
-            blocks: self.blocks,
-            threads: self.threads,
+            grid: self.grid,
+            block: self.block,
             input,
             output_bytes: SHARED_SUMS + self.threads as usize * self.blocks as usize * (OWN_BYTES + Self::dump_bytes()),
         }
@@ -119,16 +153,21 @@ impl<'c> Writer<'c> {
             let _ = writeln!(text, "\t.reg {} {}<{}>;", pool.ty, pool.prefix, pool.count);
         }
         let _ = writeln!(text, "\t.reg .b64 %in, %out, %own, %sums, %local, %address, %generic;");
-        let _ = writeln!(text, "\t.reg .b32 %thread, %slot, %other, %lane, %mask, %n<{}>, %x<4>;", self.most_loops + 1);
+        let _ = writeln!(
+            text,
+            "\t.reg .b32 %me, %home, %thread, %slot, %other, %lane, %mask, %some, %n<{}>, %x<4>;",
+            self.most_loops + 1
+        );
         let _ = writeln!(text, "\t.reg .pred %c, %q;");
         let _ = writeln!(text, "\t.shared .align 16 .b8 exchange[{}];", self.threads as usize * 16);
+        let _ = writeln!(text, "\t.shared .align 4 .b32 bins[{BINS}];");
         let _ = writeln!(text, "\t.local .align 16 .b8 scratch[64];");
         text.push_str(&self.body);
         text.push_str("\tret;\n}\n");
         text
     }
 
-    fn prologue(&mut self) {
+    fn prologue(&mut self, used: &BTreeSet<String>) {
         let threads = self.threads;
         for line in [
             "ld.param.u64 %in, [input]".to_owned(),
@@ -136,10 +175,15 @@ impl<'c> Writer<'c> {
             "cvta.to.global.u64 %in, %in".to_owned(),
             "cvta.to.global.u64 %out, %out".to_owned(),
             "mov.u64 %sums, %out".to_owned(),
-            "mov.u32 %x0, %tid.x".to_owned(),
-            "mov.u32 %x1, %ctaid.x".to_owned(),
-            "mov.u32 %x2, %ntid.x".to_owned(),
-            "mad.lo.u32 %thread, %x1, %x2, %x0".to_owned(),
+        ] {
+            self.line(&line);
+        }
+        self.linear("%me", "tid", self.block);
+        self.linear("%home", "ctaid", self.grid);
+        for line in [
+            "mov.u32 %x0, %me".to_owned(),
+            "mov.u32 %x1, %home".to_owned(),
+            format!("mad.lo.u32 %thread, %home, {threads}, %me"),
             format!("mad.wide.u32 %in, %thread, {}, %in", INPUT_WORDS * 4),
             format!("mad.wide.u32 %own, %thread, {OWN_BYTES}, %out"),
             format!("add.u64 %own, %own, {SHARED_SUMS}"),
@@ -160,6 +204,11 @@ impl<'c> Writer<'c> {
             self.line(&line);
         }
         self.warp_mask();
+        self.line("setp.eq.u32 %c, %me, 0");
+        for number in 0..BINS {
+            self.line(&format!("@%c st.shared.u32 [bins+{}], {number}", number * 4));
+        }
+        self.line("bar.sync 0");
         for offset in (0..64).step_by(16) {
             self.line(&format!("st.local.v4.u32 [%local+{offset}], {{%thread, %lane, %x0, %x1}}"));
         }
@@ -167,6 +216,9 @@ impl<'c> Writer<'c> {
             for index in 0..pool.count {
                 let word = self.random.below(INPUT_WORDS / 2) * 8;
                 let name = format!("{}{index}", pool.prefix);
+                if !used.contains(&name) {
+                    continue;
+                }
                 match pool.ty {
                     Type::Pred => {
                         self.line(&format!("ld.global.u32 %x0, [%in+{word}]"));
@@ -182,22 +234,35 @@ impl<'c> Writer<'c> {
         }
     }
 
+    /// A number in the order of the grid or the block, first dimension first.
+    fn linear(&mut self, to: &str, special: &str, shape: [u32; 3]) {
+        self.line(&format!("mov.u32 {to}, %{special}.x"));
+        if shape[1..] != [1, 1] {
+            self.line(&format!("mov.u32 %x0, %{special}.y"));
+            self.line(&format!("mov.u32 %x1, %{special}.z"));
+            self.line(&format!("mov.u32 %x2, %n{special}.y"));
+            self.line("mad.lo.u32 %x0, %x1, %x2, %x0");
+            self.line(&format!("mov.u32 %x2, %n{special}.x"));
+            self.line(&format!("mad.lo.u32 {to}, %x0, %x2, {to}"));
+        }
+    }
+
     /// The lanes of the thread's warp that exist.
     fn warp_mask(&mut self) {
         let (whole, rest) = (self.threads / 32 * 32, self.threads % 32);
         let partial: u32 = if rest == 0 { u32::MAX } else { (1 << rest) - 1 };
-        self.line("mov.u32 %x0, %tid.x");
-        self.line(&format!("setp.ge.u32 %c, %x0, {whole}"));
+        self.line(&format!("setp.ge.u32 %c, %me, {whole}"));
         self.line(&format!("selp.b32 %mask, {}, -1, %c", partial as i32));
     }
 
     /// Everything computed goes to memory.
-    fn epilogue(&mut self) {
+    fn epilogue(&mut self, used: &BTreeSet<String>) {
         let mut offset = 0;
         for pool in POOLS {
             for index in 0..pool.count {
                 let name = format!("{}{index}", pool.prefix);
                 match pool.ty {
+                    _ if !used.contains(&name) => {}
                     Type::Pred => {
                         self.line(&format!("selp.u32 %x0, 1, 0, {name}"));
                         self.line(&format!("st.global.u32 [%out+{offset}], %x0"));
@@ -209,23 +274,32 @@ impl<'c> Writer<'c> {
         }
     }
 
-    /// One statement. `together` says that all threads of the block come by.
-    fn statement(&mut self, depth: usize, together: bool) {
-        match self.random.below(if together { 26 } else { 18 }) {
+    /// One statement, where threads come by together or not.
+    pub(crate) fn statement(&mut self, depth: usize, together: Together) {
+        let kinds = match together {
+            Together::No => 22,
+            Together::Warp => 27,
+            Together::Block => 32,
+        };
+        match self.random.below(kinds) {
             0..=10 => self.pure(),
-            11 if depth > 0 => self.branch(depth, together),
-            12 if depth > 0 => self.count_down(depth, together),
-            13 => self.own_memory(),
-            14 => self.atomic(),
-            15 => self.local_memory(),
-            16 => self.call(),
-            17 if depth > 0 => self.switch(depth),
-            18 | 19 => self.exchange(),
-            20 | 21 => self.shuffle(),
-            22 => self.vote(),
-            23 => self.barrier_reduction(),
-            24 => self.redux(),
-            25 => self.carry_chain(),
+            11 | 12 if depth > 0 => self.branch(depth, together),
+            13 | 14 if depth > 0 => self.count_down(depth, together),
+            15 => self.own_memory(),
+            16 => self.atomic(),
+            17 => self.local_memory(),
+            18 => self.call(),
+            19 if depth > 0 => self.switch(depth),
+            20 => self.carry_chain(),
+            21 if depth > 0 => self.leap(depth),
+            22 | 23 => self.shuffle("%mask", true),
+            24 => self.vote("%mask"),
+            25 => self.redux("%mask"),
+            26 if self.parts => self.part_of_warp(depth),
+            27 | 28 => self.exchange(),
+            29 => self.barrier_reduction(),
+            30 => self.count_in_bins(),
+            31 => self.gather(),
             _ => self.pure(),
         }
     }
@@ -250,71 +324,114 @@ impl<'c> Writer<'c> {
                     _ => text,
                 };
                 self.line(&text);
-                if self.config.portable {
-                    taken.iter().for_each(|name| self.canonical_nan(name));
-                }
+                taken.iter().for_each(|name| self.canonical_nan(name));
                 return;
             }
         }
     }
 
-    /// Makes a NaN in a float register the one NaN.
+    /// Makes a NaN in a float register the one NaN, where another must not be seen.
     fn canonical_nan(&mut self, name: &str) {
         let (ty, nan) = match &name[..2] {
-            "%f" => ("f32", "0f7FFFFFFF"),
-            "%g" => ("f64", "0d7FFFFFFFFFFFFFFF"),
+            "%f" if self.config.portable => ("f32", "0f7FFFFFFF"),
+            "%g" if self.config.portable || !self.config.nan_payloads => ("f64", "0d7FFFFFFFFFFFFFFF"),
             _ => return,
         };
         self.line(&format!("setp.nan.{ty} %q, {name}, {name}"));
         self.line(&format!("@%q mov.{ty} {name}, {nan}"));
     }
 
-    fn branch(&mut self, depth: usize, together: bool) {
+    /// Takes one of two ways, sometimes all threads of the block or of the warp the same.
+    fn branch(&mut self, depth: usize, together: Together) {
         let (otherwise, end) = (self.label(), self.label());
-        // A condition that is the same for all threads keeps them together.
-        let uniform = together && self.random.one_in(3);
-        let condition = if uniform {
-            let limit = self.random.below(self.blocks as usize + 1);
-            self.line("mov.u32 %x0, %ctaid.x");
-            self.line(&format!("setp.lt.u32 %c, %x0, {limit}"));
-            "%c".to_owned()
-        } else {
-            self.reg(Type::Pred)
+        let (condition, inside) = match (together, self.random.below(4)) {
+            (Together::Block, 0) => {
+                let limit = self.random.below(self.blocks as usize + 1);
+                self.line(&format!("setp.lt.u32 %c, %home, {limit}"));
+                ("%c".to_owned(), Together::Block)
+            }
+            (Together::Block | Together::Warp, 1) => {
+                let mode = *self.random.pick(&["any", "all"]);
+                let value = self.reg(Type::Pred);
+                self.line(&format!("vote.sync.{mode}.pred %c, {value}, %mask"));
+                ("%c".to_owned(), Together::Warp)
+            }
+            _ => (self.reg(Type::Pred), Together::No),
         };
-        self.line(&format!("@{condition} bra {otherwise}"));
+        let bang = if self.random.one_in(2) { "!" } else { "" };
+        self.line(&format!("@{bang}{condition} bra {otherwise}"));
         for _ in 0..1 + self.random.below(3) {
-            self.statement(depth - 1, uniform);
+            self.statement(depth - 1, inside);
         }
-        self.line(&format!("bra{} {end}", if uniform { ".uni" } else { "" }));
+        self.line(&format!("bra{} {end}", if inside == Together::Block { ".uni" } else { "" }));
         let _ = writeln!(self.body, "{otherwise}:");
         for _ in 0..self.random.below(3) {
-            self.statement(depth - 1, uniform);
+            self.statement(depth - 1, inside);
         }
         let _ = writeln!(self.body, "{end}:");
     }
 
-    fn count_down(&mut self, depth: usize, together: bool) {
-        let start = self.label();
+    /// A loop that counts down. Threads that count the same stay together, unless one leaves early.
+    fn count_down(&mut self, depth: usize, together: Together) {
+        let (start, next, end) = (self.label(), self.label(), self.label());
         let counter = format!("%n{}", self.loops);
         self.loops += 1;
         self.most_loops = self.most_loops.max(self.loops);
-        // Threads that count the same stay together.
-        let uniform = together && self.random.one_in(2);
-        if uniform {
-            let count = 1 + self.random.below(4);
-            self.line(&format!("mov.u32 {counter}, {count}"));
-        } else {
-            let register = self.reg(Type::B32);
-            self.line(&format!("and.b32 {counter}, {register}, 3"));
-        }
+        let inside = match (together, self.random.below(4)) {
+            (Together::Block, 0) => {
+                let count = 1 + self.random.below(4);
+                self.line(&format!("mov.u32 {counter}, {count}"));
+                Together::Block
+            }
+            (Together::Block | Together::Warp, 1) => {
+                let register = self.reg(Type::B32);
+                self.line(&format!("shfl.sync.idx.b32 {counter}, {register}, 0, 31, %mask"));
+                self.line(&format!("and.b32 {counter}, {counter}, 3"));
+                Together::Warp
+            }
+            _ => {
+                let register = self.reg(Type::B32);
+                self.line(&format!("and.b32 {counter}, {register}, 3"));
+                Together::No
+            }
+        };
+        let tested_first = self.random.one_in(3);
         let _ = writeln!(self.body, "{start}:");
-        for _ in 0..1 + self.random.below(3) {
-            self.statement(depth - 1, uniform);
+        if tested_first {
+            self.line(&format!("setp.le.s32 %c, {counter}, 0"));
+            self.line(&format!("@%c bra {end}"));
         }
+        for _ in 0..1 + self.random.below(3) {
+            self.statement(depth - 1, inside);
+            // Each thread for itself goes on to the next round, or out.
+            if inside == Together::No && self.random.one_in(3) {
+                let (value, target) = (self.reg(Type::Pred), if self.random.one_in(2) { &next } else { &end });
+                self.line(&format!("@{value} bra {target}"));
+            }
+        }
+        let _ = writeln!(self.body, "{next}:");
         self.line(&format!("sub.s32 {counter}, {counter}, 1"));
-        self.line(&format!("setp.gt.s32 %c, {counter}, 0"));
-        self.line(&format!("@%c bra {start}"));
+        if tested_first {
+            self.line(&format!("bra {start}"));
+        } else {
+            self.line(&format!("setp.gt.s32 %c, {counter}, 0"));
+            self.line(&format!("@%c bra {start}"));
+        }
+        let _ = writeln!(self.body, "{end}:");
         self.loops -= 1;
+    }
+
+    /// Jumps forward over each other: flow that no `if` and `else` make.
+    fn leap(&mut self, depth: usize) {
+        let (first, second) = (self.label(), self.label());
+        let (one, two) = (self.reg(Type::Pred), self.reg(Type::Pred));
+        self.line(&format!("@{one} bra {first}"));
+        self.statement(depth - 1, Together::No);
+        self.line(&format!("@{two} bra {second}"));
+        self.statement(depth - 1, Together::No);
+        let _ = writeln!(self.body, "{first}:");
+        self.statement(depth - 1, Together::No);
+        let _ = writeln!(self.body, "{second}:");
     }
 
     /// A jump through a table.
@@ -327,7 +444,7 @@ impl<'c> Writer<'c> {
         self.line(&format!("brx.idx %x0, {table}"));
         for label in &labels {
             let _ = writeln!(self.body, "{label}:");
-            self.statement(depth - 1, false);
+            self.statement(depth - 1, Together::No);
             self.line(&format!("bra {end}"));
         }
         let _ = writeln!(self.body, "{end}:");
@@ -463,7 +580,7 @@ impl<'c> Writer<'c> {
         self.body.push_str("\t{\n\t.param .b32 p0;\n\t.param .b64 p1;\n\t.param .b32 r0;\n");
         self.line(&format!("st.param.b32 [p0], {left}"));
         self.line(&format!("st.param.b64 [p1], {right}"));
-        if self.random.one_in(3) {
+        if self.pointers && self.random.one_in(2) {
             self.body.push_str("proto: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b64 _);\n");
             self.line("mov.u64 %address, mix");
             self.line("call (r0), %address, (p0, p1), proto");
@@ -472,82 +589,6 @@ impl<'c> Writer<'c> {
         }
         self.line(&format!("ld.param.b32 {result}, [r0]"));
         self.body.push_str("\t}\n");
-    }
-
-    /// Each thread leaves a value, all wait, each takes its neighbour's.
-    fn exchange(&mut self) {
-        let ty = *self.random.pick(&[Type::B32, Type::B64, Type::F32]);
-        let (value, result) = (self.reg(ty), self.reg(ty));
-        let barrier = match self.random.below(3) {
-            0 => "bar.sync 0".to_owned(),
-            1 => "barrier.sync 1".to_owned(),
-            _ if self.threads.is_multiple_of(32) => format!("bar.sync 2, {}", self.threads),
-            _ => "bar.sync 0".to_owned(),
-        };
-        self.line(&barrier);
-        self.line(&format!("st.shared{ty} [%slot], {value}"));
-        self.line(&barrier);
-        self.line(&format!("ld.shared{ty} {result}, [%other]"));
-        self.line(&barrier);
-    }
-
-    fn shuffle(&mut self) {
-        let mode = *self.random.pick(&["up", "down", "bfly", "idx"]);
-        let (result, value) = (self.reg(Type::B32), self.reg(Type::B32));
-        let with_predicate = if self.random.one_in(2) { format!("|{}", self.reg(Type::Pred)) } else { String::new() };
-        // Only whole warps: a lane that does not exist has no value.
-        let (amount, clamp) = if self.threads.is_multiple_of(32) {
-            let amount =
-                if mode == "idx" && self.random.one_in(2) { "%lane".to_owned() } else { self.random.below(32).to_string() };
-            let segments = *self.random.pick(&[0, 0x1000, 0x1800, 0x1c00, 0x1e00]);
-            (amount, if mode == "up" { segments } else { segments | 31 })
-        } else {
-            ("0".to_owned(), if mode == "up" { 0 } else { 31 })
-        };
-        let mode = if self.threads.is_multiple_of(32) { mode } else { "bfly" };
-        self.line(&format!("shfl.sync.{mode}.b32 {result}{with_predicate}, {value}, {amount}, {clamp}, %mask"));
-    }
-
-    fn vote(&mut self) {
-        let (value, word) = (self.reg(Type::Pred), self.reg(Type::B32));
-        match self.random.below(4) {
-            0 => self.line(&format!("vote.sync.ballot.b32 {word}, {value}, %mask")),
-            1 => {
-                let mode = *self.random.pick(&["all", "any", "uni"]);
-                let result = self.reg(Type::Pred);
-                self.line(&format!("vote.sync.{mode}.pred {result}, !{value}, %mask"));
-            }
-            2 => {
-                let input = self.reg(Type::B32);
-                self.line(&format!("match.any.sync.b32 {word}, {input}, %mask"));
-            }
-            _ => {
-                let input = self.reg(Type::B64);
-                self.line(&format!("match.all.sync.b64 {word}|{value}, {input}, %mask"));
-            }
-        }
-        self.line("bar.warp.sync %mask");
-    }
-
-    fn barrier_reduction(&mut self) {
-        let value = self.reg(Type::Pred);
-        if self.random.one_in(2) {
-            let word = self.reg(Type::B32);
-            self.line(&format!("bar.red.popc.u32 {word}, 3, {value}"));
-        } else {
-            let mode = *self.random.pick(&["and", "or"]);
-            let result = self.reg(Type::Pred);
-            self.line(&format!("barrier.red.{mode}.pred {result}, 4, !{value}"));
-        }
-    }
-
-    fn redux(&mut self) {
-        if self.config.sm < 80 {
-            return self.vote();
-        }
-        let operation = *self.random.pick(&["add.u32", "add.s32", "min.s32", "max.u32", "and.b32", "or.b32", "xor.b32"]);
-        let (result, value) = (self.reg(Type::B32), self.reg(Type::B32));
-        self.line(&format!("redux.sync.{operation} {result}, {value}, %mask"));
     }
 
     /// 128-bit sums and differences over the carry flag.
@@ -560,4 +601,36 @@ impl<'c> Writer<'c> {
         self.line(&format!("{second} {high}, {b}, {a}{third}"));
         self.line(&format!("mov.u64 {low}, %address"));
     }
+}
+
+/// The registers that stand in a text.
+fn used_registers(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !(c == '%' || c.is_ascii_alphanumeric()));
+    words.filter(|word| word.starts_with('%')).map(str::to_owned).collect()
+}
+
+/// Dimensions of so many: most often one.
+fn shape(count: u32, random: &mut Random) -> [u32; 3] {
+    if !random.one_in(3) {
+        return [count, 1, 1];
+    }
+    let mut divisor = |of: u32| {
+        let all: Vec<u32> = (1..=of.min(64)).filter(|n| of.is_multiple_of(*n)).collect();
+        *random.pick(&all)
+    };
+    let depth = divisor(count);
+    let height = divisor(count / depth);
+    [count / depth / height, height, depth]
+}
+
+/// What a byte of the output is, for so many threads.
+pub(crate) fn place(threads: usize, byte: usize) -> String {
+    let Some(own) = byte.checked_sub(SHARED_SUMS) else { return format!("byte {byte} of the sums") };
+    let Some(dump) = own.checked_sub(threads * OWN_BYTES) else {
+        return format!("byte {} of the memory of thread {}", own % OWN_BYTES, own / OWN_BYTES);
+    };
+    let bytes = Writer::dump_bytes();
+    let mut registers = POOLS.iter().flat_map(|pool| (0..pool.count).map(move |index| format!("{}{index}", pool.prefix)));
+    let name = registers.nth(dump % bytes / 8).unwrap_or_default();
+    format!("register {name} of thread {}", dump / bytes)
 }

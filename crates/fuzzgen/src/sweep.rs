@@ -120,8 +120,8 @@ fn one(seed: u64, config: &Config, instructions: &[(String, Vec<&'static Pool>)]
     let kernel = Kernel {
         text,
         seed,
-        blocks: 1,
-        threads: THREADS as u32,
+        grid: [1, 1, 1],
+        block: [THREADS as u32, 1, 1],
         input: (0..THREADS * INPUT_WORDS).map(|_| random.corner32()).collect(),
         output_bytes: THREADS * stride,
     };
