@@ -78,8 +78,9 @@ impl<'a> Rules<'a> {
         if let (Some(Opcode::Cvta | Opcode::CvtaTo), [_, Operand::Reg(from)], [reg]) =
             (data.opcode(), &data.operands[..], &written[..])
             && data.space() != Space::Local
+            && !(data.space() == Space::Shared && self.function.directive("reqnctapercluster").is_some())
         {
-            // Another window is a constant away, of which nothing is known.
+            // Another window is a constant away, of which nothing is known; shared memory of a cluster lies in several.
             let zeros = if data.space() == Space::Global { 64 } else { 0 };
             return Some(vec![(site.shape)(*from)?.truncated(self.bits(*reg)).with_zeros_at_most(zeros)]);
         }
@@ -121,7 +122,15 @@ impl<'a> Rules<'a> {
             Class::Warp => self.exchanged(site, data, opcode),
             Class::Control | Class::Fence | Class::Misc | Class::Atomic => Some(0),
             Class::Texture | Class::Surface | Class::Matrix | Class::Async | Class::Cluster => Some(0),
-            Class::Mbarrier | Class::Multimem => Some(0),
+            Class::Mbarrier => match opcode {
+                // Lanes that ask in step for the same phase of the same mbarrier have the same answer.
+                Opcode::MbarrierTestWait | Opcode::MbarrierTryWait => {
+                    self.least(site, data.reads().into_iter().skip(usize::from(data.guard.is_some())))
+                }
+                Opcode::MbarrierPendingCount => self.operands(site, data),
+                _ => Some(0),
+            },
+            Class::Multimem => Some(0),
         }
     }
 

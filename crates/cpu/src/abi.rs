@@ -9,6 +9,10 @@
 //! address in the shared window is an offset from [`Warp::shared`], one in the local window an offset from the lane's part of
 //! [`Warp::local`]. The address of a function is a number, see [`function_address`]: code compares it, and never jumps to it.
 //!
+//! In a cluster of several blocks, shared memory of the block with rank `r` lies `r` times [`WINDOW`] behind that of the first. An
+//! address of another block's shared memory is, in the shared window, `FAR + r` times [`WINDOW`] and the offset there, which
+//! instructions for `.shared::cluster` alone know how to follow: behind a block's own window nothing is mapped for so long.
+//!
 //! Code is called with the default floating-point environment: rounding to nearest, denormals kept, exceptions masked. Its stack
 //! ends at a guard page; frames larger than a page must probe it, so that running out of stack is found there.
 
@@ -23,6 +27,11 @@ pub const FUNCTION_STRIDE: u64 = 16;
 pub fn function_address(func: Func) -> u64 {
     FUNCTION_BASE + FUNCTION_STRIDE * u64::from(func.as_u32())
 }
+
+/// The distance between the shared memory of the blocks of a cluster; a block has less.
+pub const WINDOW: u64 = 1 << 20;
+/// Windows in front of those of other blocks in the shared window; no cluster has more blocks.
+pub const FAR: u64 = 16;
 
 /// How a kernel is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -189,6 +198,44 @@ pub struct Exchanged {
     pub value: u64,
 }
 
+/// What threads do at an mbarrier or at the barrier of their cluster, and other things of shared memory that need a look at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Meeting {
+    /// `mbarrier.init`, with the count.
+    Init,
+    /// `mbarrier.inval`.
+    Invalidate,
+    /// `mbarrier.expect_tx`, with the bytes.
+    ExpectBytes,
+    /// `mbarrier.complete_tx`, with the bytes; what asynchronous stores do behind their access.
+    CompleteBytes,
+    /// `mbarrier.arrive`, with the count; gives the state.
+    Arrive,
+    /// `mbarrier.arrive.expect_tx`, with the bytes.
+    ArriveExpecting,
+    /// `mbarrier.arrive.noComplete`, with the count.
+    ArriveBefore,
+    /// `mbarrier.arrive_drop`, with the count.
+    Drop,
+    /// `mbarrier.arrive_drop.expect_tx`, with the bytes.
+    DropExpecting,
+    /// `mbarrier.arrive_drop.noComplete`, with the count.
+    DropBefore,
+    /// `mbarrier.test_wait` and `mbarrier.try_wait`, with a state; gives whether its phase is complete.
+    Ask,
+    /// The same, with a parity.
+    AskParity,
+    /// `mbarrier.check_layout`; gives that there is one.
+    Look,
+    /// `barrier.cluster.arrive`.
+    ArriveAtCluster,
+    /// `barrier.cluster.wait`.
+    WaitForCluster,
+    /// `st.bulk`, with the bytes.
+    Zero,
+}
+
 /// Functions of the runtime. `mask` has a bit for each lane that takes part.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -214,6 +261,10 @@ pub struct Services {
     pub clock: extern "C" fn(u32) -> u64,
     /// `exit(warp)`: on the slow path, ends the thread from within a called function; does not return.
     pub exit: unsafe extern "C" fn(*mut Warp) -> !,
+    /// `meet(warp, what, site, mask, inputs, outputs)`: the numbers of [`Meeting`], sites those of [`crate::code::Code::sites`].
+    /// Inputs are `[operand][lane]`: an address of the host, and what [`Meeting`] says; outputs `[lane]`, 64 bits each. There are 32
+    /// lanes, on the slow path one.
+    pub meet: unsafe extern "C" fn(*mut Warp, u32, u32, u32, *const u64, *mut u64),
 }
 
 /// Clocks of the machine.
@@ -256,4 +307,6 @@ pub enum Reason {
     BadTarget,
     /// `stackrestore` of something that is not a saved top of the stack.
     BadStack,
+    /// `mapa` to a rank that the cluster does not have; the address is the rank.
+    BadRank,
 }

@@ -1,6 +1,7 @@
 //! What is run: a kernel made ready, and one launch of it.
 
 use crate::abi::Kind;
+use crate::cluster::Shape;
 use crate::code::{Code, Rare, Site};
 use crate::memory::{Memory, Owner};
 use crate::object::{Entry, Object, ObjectError};
@@ -75,6 +76,7 @@ pub(crate) struct Grid {
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) threads: u32,
+    pub(crate) cluster: Shape,
     pub(crate) shared_bytes: u64,
     pub(crate) dynamic_shared_bytes: u32,
     pub(crate) dynamic_shared_offset: u32,
@@ -157,7 +159,7 @@ impl Grid {
             message: failure.message.clone(),
             kernel: self.ready.name.clone(),
             function: None,
-            block: ctaid,
+            block: failure.ctaid.or(ctaid),
             thread: failure.thread.map(|thread| self.tid(thread)),
             instruction: site.map(|site| site.instruction.clone()),
             span: site.and_then(|site| site.span),
@@ -174,12 +176,14 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// The number of the thread in its block.
     pub(crate) thread: Option<u32>,
+    /// The block, when it is not the one that ran last.
+    pub(crate) ctaid: Option<[u32; 3]>,
     pub(crate) site: Option<Site>,
     pub(crate) address: Option<u64>,
 }
 
 impl Failure {
     pub(crate) fn new(kind: FaultKind, message: impl Into<String>) -> Failure {
-        Failure { kind, message: message.into(), thread: None, site: None, address: None }
+        Failure { kind, message: message.into(), thread: None, ctaid: None, site: None, address: None }
     }
 }

@@ -4,6 +4,7 @@
 //! launch; others who launch it meanwhile wait for the same code.
 
 use crate::abi::Kind;
+use crate::cluster::Shape;
 use crate::compile::{self, CompileError, Prover, compile};
 use crate::device::Inner;
 use crate::grid::{Grid, Ready, Workspace};
@@ -12,7 +13,7 @@ use crate::stream::Work;
 use crate::variables::Variables;
 use broadloom_device::{Error, GlobalVariable, Launch, LoadedModule, Result};
 use broadloom_diag::{Code as DiagnosticCode, Diagnostic, Diagnostics};
-use broadloom_ptx::{Func, Module, Verified};
+use broadloom_ptx::{Class, Func, InstData, Modifier, Module, Opcode, Verified};
 use broadloom_transform::hoist_statics;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -142,6 +143,14 @@ impl Loaded {
         Ok(Compiled { ready, addresses, record })
     }
 
+    /// The clusters of a launch.
+    fn cluster(&self, kernel: Func, launch: &Launch) -> Result<Shape> {
+        let function = &self.module.functions[kernel];
+        let cluster = Shape::of(function);
+        cluster.check(function, launch.grid).map_err(|reason| self.bad_launch(kernel, reason))?;
+        Ok(cluster)
+    }
+
     fn bad_launch(&self, kernel: Func, reason: String) -> Error {
         Error::BadLaunch { kernel: self.module.functions[kernel].name.clone(), reason }
     }
@@ -170,7 +179,7 @@ pub fn refused(module: &Module, kernel: Func) -> Diagnostics {
     for func in crate::cache::reachable(module, kernel) {
         for (_, data) in module.functions[func].instructions() {
             let class = data.class();
-            if class.is_some_and(|class| class.is_general()) {
+            if class.is_some_and(|class| class.is_general()) && !is_beyond(data) {
                 continue;
             }
             let why = match class {
@@ -182,6 +191,15 @@ pub fn refused(module: &Module, kernel: Func) -> Diagnostics {
         }
     }
     refused
+}
+
+/// Of mbarriers what there is since ISA 9.3 (a second layout, phases of two types, arrivals at several at once) is not run; whether
+/// an mbarrier has the second layout can be asked.
+fn is_beyond(data: &InstData) -> bool {
+    let beyond = [Modifier::LayoutV1, Modifier::PhaseTypePrimary, Modifier::PhaseTypeConditional, Modifier::MulticastCluster32b];
+    data.class() == Some(Class::Mbarrier)
+        && data.opcode() != Some(Opcode::MbarrierCheckLayout)
+        && beyond.iter().any(|modifier| data.has(*modifier))
 }
 
 impl Drop for Loaded {
@@ -196,11 +214,13 @@ impl LoadedModule for Loaded {
     }
 
     fn prepare(&self, kernel: Func, launch: &Launch) -> Result<()> {
+        self.cluster(kernel, launch)?;
         self.compiled(kernel, launch.block, true).map(drop)
     }
 
     fn launch(&self, kernel: Func, launch: &Launch, params: &[u8]) -> Result<()> {
         self.inner.shared.streams.check(launch.stream)?;
+        let cluster = self.cluster(kernel, launch)?;
         let assume_no_wrap = self.keeps_promises(kernel, launch, params);
         let Compiled { ready, addresses, record } = self.compiled(kernel, launch.block, assume_no_wrap)?;
         let (shared_bytes, dynamic_shared_offset) = self.shared(kernel, launch, &ready)?;
@@ -238,6 +258,7 @@ impl LoadedModule for Loaded {
             grid: launch.grid,
             block: launch.block,
             threads,
+            cluster,
             shared_bytes,
             dynamic_shared_bytes: launch.shared_bytes,
             dynamic_shared_offset,

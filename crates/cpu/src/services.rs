@@ -1,10 +1,11 @@
 //! What generated code asks of the runtime. Each service closes the gate when it is called and opens it when it returns.
 
-use crate::abi::{BarrierKind, Builtin, Clock, Exchange, Exchanged, Kind, Reason, Services, Warp};
+use crate::abi::{BarrierKind, Builtin, Clock, Exchange, Exchanged, Kind, Meeting, Reason, Services, Warp};
 use crate::barrier::Arrival;
 use crate::builtin;
 use crate::execute::{Block, Strand, Wait, end, fail, hand_over, pause as pause_strand, stop};
 use crate::grid::Failure;
+use crate::meet::meet;
 use broadloom_device::FaultKind;
 use broadloom_eval::{Function, truncate};
 use std::arch::naked_asm;
@@ -12,14 +13,15 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 /// All services.
-pub(crate) const SERVICES: Services = Services { barrier, pause, fault, evaluate, exchange, builtin: call_builtin, clock, exit };
+pub(crate) const SERVICES: Services =
+    Services { barrier, pause, fault, evaluate, exchange, builtin: call_builtin, clock, exit, meet };
 
 /// The timer starts here, so that it never reads as zero.
 const TIMER_START: u64 = 1_000_000_000;
 
 macro_rules! numbered {
     ($name:ident: $ty:ident { $($variant:ident),* $(,)? }) => {
-        fn $name(number: u32) -> Option<$ty> {
+        pub(crate) fn $name(number: u32) -> Option<$ty> {
             $(if number == $ty::$variant as u32 { return Some($ty::$variant); })*
             None
         }
@@ -31,8 +33,12 @@ numbered!(exchange_kind: Exchange {
     Wait, ShuffleUp, ShuffleDown, ShuffleXor, ShuffleIndex, VoteAll, VoteAny, VoteUniform, Ballot, MatchAny, MatchAll, Add, MinSigned,
     MaxSigned, MinUnsigned, MaxUnsigned, And, Or, Xor, MinFloat, MaxFloat, Elect, Members,
 });
+numbered!(meeting_kind: Meeting {
+    Init, Invalidate, ExpectBytes, CompleteBytes, Arrive, ArriveExpecting, ArriveBefore, Drop, DropExpecting, DropBefore, Ask, AskParity,
+    Look, ArriveAtCluster, WaitForCluster, Zero,
+});
 numbered!(builtin_kind: Builtin { Printf, Malloc, Free, Assert });
-numbered!(reason_kind: Reason { Trap, BadCall, StackOverflow, Undefined, BadTarget, BadStack });
+numbered!(reason_kind: Reason { Trap, BadCall, StackOverflow, Undefined, BadTarget, BadStack, BadRank });
 
 /// Closes the gate.
 ///
@@ -40,7 +46,7 @@ numbered!(reason_kind: Reason { Trap, BadCall, StackOverflow, Undefined, BadTarg
 ///
 /// `warp` is what the runtime passed to generated code, which runs on this thread.
 #[inline(always)]
-unsafe fn enter(warp: *mut Warp) -> *mut Strand {
+pub(crate) unsafe fn enter(warp: *mut Warp) -> *mut Strand {
     // SAFETY: `fit` made the strand the owner of its warp; strand, block and gate are alive while code runs.
     unsafe {
         let strand = (*warp).owner.cast::<Strand>();
@@ -74,7 +80,7 @@ unsafe fn overflow(strand: *mut Strand) -> ! {
 ///
 /// As [`enter`], with nothing on the stack that must be dropped.
 #[inline(always)]
-unsafe fn leave(strand: *mut Strand) {
+pub(crate) unsafe fn leave(strand: *mut Strand) {
     // SAFETY: as in `enter`.
     unsafe {
         let gate = &*(*(*strand).block).gate;
@@ -90,7 +96,7 @@ unsafe fn leave(strand: *mut Strand) {
 /// # Safety
 ///
 /// As [`enter`].
-unsafe fn of_lane(strand: *mut Strand, mask: u32, kind: FaultKind, message: String) -> Failure {
+pub(crate) unsafe fn of_lane(strand: *mut Strand, mask: u32, kind: FaultKind, message: String) -> Failure {
     // SAFETY: as in `enter`.
     let first = unsafe { (*strand).warp.first };
     let thread = Some(first + if mask == 0 { 0 } else { mask.trailing_zeros() });
@@ -111,6 +117,9 @@ unsafe extern "C" fn barrier(warp: *mut Warp, id: u32, threads: u32, kind: u32, 
                 block.count_ended(index as usize, exited);
             }
             let all = (*block.grid).threads;
+            block.events += 1;
+            let rank = block.rank(index as usize);
+            let cta = &mut block.ctas[rank];
             let waits = kind != BarrierKind::Arrive;
             let arrival = Arrival {
                 strand: index,
@@ -119,16 +128,16 @@ unsafe extern "C" fn barrier(warp: *mut Warp, id: u32, threads: u32, kind: u32, 
                 expected: (threads != 0).then_some(threads),
                 waits,
             };
-            block.barriers.arrive(id, arrival, all).map(|()| {
+            cta.barriers.arrive(id, arrival, all).map(|()| {
                 if waits {
                     (*strand).wait = Wait::Barrier(id as u8);
                 }
-                if let Some((strands, reduced)) = block.barriers.take(id as usize, block.alive, all) {
+                if let Some((strands, reduced)) = cta.barriers.take(id as usize, cta.alive, all) {
                     for waiting in &strands {
                         let waiting = &mut block.strands[*waiting as usize];
                         (waiting.wait, waiting.reduced) = (Wait::Nothing, reduced);
                     }
-                    block.barriers.recycle(id as usize, strands);
+                    cta.barriers.recycle(id as usize, strands);
                 }
             })
         };
@@ -154,6 +163,7 @@ unsafe extern "C" fn pause(warp: *mut Warp) {
     // SAFETY: called by generated code with its warp.
     unsafe {
         let strand = enter(warp);
+        (*(*strand).block).events += 1;
         pause_strand(strand);
         leave(strand);
     }
@@ -175,6 +185,9 @@ unsafe extern "C" fn fault(warp: *mut Warp, reason: u32, site: u32, mask: u32, a
                 Some(Reason::Undefined) => (FaultKind::BadCall, "the function is declared but defined nowhere".to_owned()),
                 Some(Reason::BadTarget) => (FaultKind::BadCall, format!("the index {address} is outside of the list of targets")),
                 Some(Reason::BadStack) => (FaultKind::BadCall, format!("{address:#x} is not a saved top of the stack")),
+                Some(Reason::BadRank) => {
+                    (FaultKind::OutOfBounds, format!("rank {address} in a cluster of {} blocks", grid.cluster.blocks()))
+                }
             };
             let address = matches!(reason_kind(reason), Some(Reason::BadCall | Reason::BadStack)).then_some(address);
             Failure { site, address, ..of_lane(strand, mask, kind, message) }
@@ -256,8 +269,9 @@ unsafe extern "C" fn exchange_in(warp: *mut Warp, kind: u32, exchanged: *mut Exc
             (*strand).bring(kind, exchanged, Wait::Convergence);
         } else {
             let members = (*exchanged).members;
-            if members >> (index % 32) & 1 == 0 {
-                let message = format!("lane {} is not in the mask {members:#010x} that it gives", index % 32);
+            let lane = (*block).lane(index);
+            if members >> lane & 1 == 0 {
+                let message = format!("lane {lane} is not in the mask {members:#010x} that it gives");
                 let failure = of_lane(strand, 0, FaultKind::BadBarrier, message);
                 fail(strand, failure);
             }

@@ -36,7 +36,7 @@ pub(crate) const COPY_PART: u64 = 4 << 20;
 impl Work {
     fn parts(&self) -> u64 {
         match self {
-            Work::Launch(grid) => grid.grid.iter().map(|&n| u64::from(n)).product(),
+            Work::Launch(grid) => grid.grid.iter().map(|&n| u64::from(n)).product::<u64>() / grid.cluster.blocks().max(1),
             Work::Copy { to, from, bytes } if to.abs_diff(*from) >= *bytes => bytes.div_ceil(COPY_PART),
             Work::Copy { .. } => 1,
             Work::Fill { bytes, .. } => bytes.div_ceil(COPY_PART),

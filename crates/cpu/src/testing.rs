@@ -134,6 +134,7 @@ pub(crate) fn launch_ready(cpu: &Cpu, ready: &Arc<Ready>, launch: &Launch, param
         grid: launch.grid,
         block: launch.block,
         threads: launch.threads_per_block() as u32,
+        cluster: crate::cluster::Shape::default(),
         shared_bytes: ready.code.shared_bytes,
         dynamic_shared_bytes: 0,
         dynamic_shared_offset: 0,

@@ -158,7 +158,11 @@ impl Worker<'_> {
                     pauses = 0;
                     let Some(mut block) = self.room(job, grid, &mut fitted) else { break };
                     // SAFETY: the block was fitted to this grid, which the job keeps alive; nothing of it runs.
-                    unsafe { block.start(number) };
+                    if let Err(error) = unsafe { block.start(number) } {
+                        self.lacks_memory(job, grid, &error);
+                        fitted.push(block);
+                        break;
+                    }
                     block
                 }
                 None => match resident.pop_front() {
@@ -181,11 +185,11 @@ impl Worker<'_> {
                     }
                 }
                 Turn::Failed(failure) => {
-                    self.fail(job, grid, &failure, Some(block.ctaid));
+                    self.fail(job, grid, &failure, Some(block.ctaid()));
                     fitted.push(block);
                 }
                 Turn::Stopped => {
-                    self.stopped(job, grid, block.ctaid);
+                    self.stopped(job, grid, block.ctaid());
                     fitted.push(block);
                 }
             }
@@ -212,12 +216,16 @@ impl Worker<'_> {
         match block.fit(grid) {
             Ok(()) => Some(block),
             Err(error) => {
-                let reason = format!("its blocks need more memory than there is: {error}");
-                job.fail(Error::BadLaunch { kernel: grid.ready.name.clone(), reason });
-                self.shared.streams.interrupt(job);
+                self.lacks_memory(job, grid, &error);
                 None
             }
         }
+    }
+
+    fn lacks_memory(&self, job: &Arc<Job>, grid: &Grid, error: &std::io::Error) {
+        let reason = format!("its blocks need more memory than there is: {error}");
+        job.fail(Error::BadLaunch { kernel: grid.ready.name.clone(), reason });
+        self.shared.streams.interrupt(job);
     }
 
     fn fail(&self, job: &Arc<Job>, grid: &Grid, failure: &Failure, ctaid: Option<[u32; 3]>) {

@@ -1,7 +1,8 @@
 //! What another device than the judge may say otherwise.
 //!
 //! The manual leaves open which NaN of `f64` comes out when several go in, and nobody but the interpreter knows the thread and the
-//! instruction of every fault. So NaNs of 64 bits count as equal, and of a launch that fails it is only expected that it fails.
+//! instruction of every fault. So NaNs of 64 bits count as equal, and of a launch that fails it is only expected that it fails. A
+//! refused instruction is the same one, refused in the device's own name.
 
 /// Whether two texts of launches say the same, as far as devices must agree.
 pub(crate) fn same(expected: &str, found: &str) -> bool {
@@ -15,13 +16,22 @@ pub(crate) fn same(expected: &str, found: &str) -> bool {
                     // What follows describes the failure, up to the next launch.
                     while expected.next_if(|line| !line.starts_with("# ")).is_some() {}
                     while found.next_if(|line| !line.starts_with("# ")).is_some() {}
-                } else if !same_line(expected_line, found_line) {
+                } else if !same_refusal(expected_line, found_line) && !same_line(expected_line, found_line) {
                     return false;
                 }
             }
             _ => return false,
         }
     }
+}
+
+/// Whether two devices refuse the same instruction.
+fn same_refusal(expected: &str, found: &str) -> bool {
+    let instruction = |line: &str| -> Option<String> {
+        let (_, rest) = line.strip_prefix("error[")?.split_once("]: the ")?;
+        rest.split_once(" does not run ").map(|(_, instruction)| instruction.to_owned())
+    };
+    instruction(expected).is_some_and(|expected| instruction(found) == Some(expected))
 }
 
 fn same_line(expected: &str, found: &str) -> bool {
@@ -55,6 +65,10 @@ mod tests {
         assert!(!same(" 0: 0x7fffffff\n", " 0: 0x7fc00000\n"), "those of 32 bits are canonical");
         assert!(same("error: kernel `k`: a\n  in block\n# next\n1\n", "error: kernel `k`: b\n# next\n1\n"));
         assert!(!same("error: kernel `k`: a\n", "out: 1\n"));
+        let refused = |who: &str, what: &str| format!("error[{who}]: the {who} does not run `{what}`\n  --> k.ptx:1:2\n");
+        assert!(same(&refused("A", "tex"), &refused("B", "tex")));
+        assert!(!same(&refused("A", "tex"), &refused("B", "suld")));
+        assert!(!same(&refused("A", "tex"), "out: 1\n"));
         assert!(!same("error: kernel `k`: a\n# next\n1\n", "error: kernel `k`: b\n# next\n2\n"));
     }
 }

@@ -1,13 +1,17 @@
 //! What passes may do with an instruction, beyond what its row in the table says.
 //!
-//! The table calls an instruction pure when it does nothing but compute its results. Three things stand beside that: the carry
+//! The table calls an instruction pure when it does nothing but compute its results. Some things stand beside that: the carry
 //! flag, which is no operand; special registers that give another value each time; and loads, whose result nobody may ask for.
+//! `mapa` ends the kernel where a cluster has no block of the rank, so it runs for those who ask alone.
 
 use broadloom_ptx::{Class, InstData, Modifier, Opcode, Operand, Special};
 
 /// Whether it can run where its results are not needed: it does nothing but compute them, whatever its operands hold.
 pub fn is_speculable(data: &InstData) -> bool {
-    data.effects().is_pure() && data.class() != Some(Class::Carry) && !data.has(Modifier::Cc)
+    data.effects().is_pure()
+        && data.class() != Some(Class::Carry)
+        && !data.has(Modifier::Cc)
+        && data.opcode() != Some(Opcode::Mapa)
 }
 
 /// Whether the same operands always give the same results, so that it may be moved, repeated, or done once for several.

@@ -56,6 +56,20 @@ impl Emitter<'_> {
                 }
                 Ok(())
             }
+            Opcode::MbarrierInit
+            | Opcode::MbarrierInval
+            | Opcode::MbarrierExpectTx
+            | Opcode::MbarrierCompleteTx
+            | Opcode::MbarrierArrive
+            | Opcode::MbarrierArriveDrop
+            | Opcode::MbarrierTestWait
+            | Opcode::MbarrierTryWait
+            | Opcode::MbarrierCheckLayout => self.mbarrier(opcode, inst),
+            Opcode::BarrierClusterArrive | Opcode::BarrierClusterWait => self.cluster_barrier(opcode, inst),
+            Opcode::Mapa => self.map_address(inst),
+            Opcode::Getctarank => self.rank_of_address(inst),
+            Opcode::StAsync | Opcode::RedAsync => self.access_async(opcode, inst),
+            Opcode::StBulk => self.store_bulk(inst),
             Opcode::Stacksave | Opcode::Stackrestore => self.stack_top(inst),
             Opcode::Alloca => self.allocate_on_stack(inst),
             // A kernel that reaches one of these is refused before it comes here.
@@ -122,24 +136,6 @@ impl Emitter<'_> {
             | Opcode::Tld4
             | Opcode::Txq
             | Opcode::Istypep => Err(Untranslated(format!("`{}`", opcode.name()))),
-            // Barriers in memory and clusters have no code: the interpreter runs them.
-            Opcode::MbarrierInit
-            | Opcode::MbarrierInval
-            | Opcode::MbarrierExpectTx
-            | Opcode::MbarrierCompleteTx
-            | Opcode::MbarrierArrive
-            | Opcode::MbarrierArriveDrop
-            | Opcode::MbarrierTestWait
-            | Opcode::MbarrierTryWait
-            | Opcode::MbarrierPendingCount
-            | Opcode::MbarrierCheckLayout
-            | Opcode::BarrierClusterArrive
-            | Opcode::BarrierClusterWait
-            | Opcode::Mapa
-            | Opcode::Getctarank
-            | Opcode::StAsync
-            | Opcode::StBulk
-            | Opcode::RedAsync => Err(Untranslated(format!("`{}`", opcode.name()))),
             // These end a block.
             Opcode::Bra | Opcode::BrxIdx | Opcode::Ret | Opcode::Exit | Opcode::Trap => {
                 Err(Untranslated(format!("`{}` inside of a block", opcode.name())))
@@ -172,6 +168,7 @@ impl Emitter<'_> {
             | Opcode::Dp4a
             | Opcode::Dp2a
             | Opcode::Clmad
+            | Opcode::MbarrierPendingCount
             | Opcode::AddCc
             | Opcode::Addc
             | Opcode::SubCc
@@ -257,7 +254,7 @@ impl Emitter<'_> {
     }
 
     /// Notes an instruction that can fault; its number.
-    fn site(&mut self, inst: &InstData) -> u64 {
+    pub(crate) fn site(&mut self, inst: &InstData) -> u64 {
         let function = self.function;
         let text = function.instructions().find(|(_, data)| std::ptr::eq(*data, inst));
         let instruction = match text {
@@ -274,7 +271,7 @@ impl Emitter<'_> {
     }
 
     /// Ends the launch where lanes are active.
-    fn fault(&mut self, inst: &InstData, reason: Reason, active: Val, address: Val) {
+    pub(crate) fn fault(&mut self, inst: &InstData, reason: Reason, active: Val, address: Val) {
         let ir = self.ir;
         let i32 = ir.int(32);
         let site = self.site(inst);

@@ -68,6 +68,8 @@ pub(crate) struct Emitter<'e> {
     pub(crate) frame: Option<Val>,
     /// Functions that can be called.
     pub(crate) callees: &'e BTreeMap<Func, Val>,
+    /// The cluster that the block belongs to.
+    pub(crate) cluster: crate::cluster::Shape,
     /// How many instructions lanes of the slow path meet at.
     pub(crate) exchanges: u32,
     labels: SecondaryMap<Block, Option<Label>>,
@@ -86,6 +88,7 @@ pub(crate) struct Input<'e> {
     pub(crate) kind: Kind,
     pub(crate) layout: &'e super::layout::Layout,
     pub(crate) callees: &'e BTreeMap<Func, Val>,
+    pub(crate) cluster: crate::cluster::Shape,
 }
 
 /// What an emitter has found out on the way.
@@ -149,6 +152,7 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
         exists: None,
         frame: None,
         callees: input.callees,
+        cluster: input.cluster,
         labels: SecondaryMap::new(),
         definitions: SecondaryMap::new(),
         used: SecondaryMap::new(),

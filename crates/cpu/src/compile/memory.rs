@@ -64,6 +64,13 @@ impl Emitter<'_> {
         let ir = self.ir;
         let i64 = ir.int(64);
         let space = self.space_of(inst, address);
+        if space == Space::Shared
+            && inst.has(Modifier::SharedCluster)
+            && self.cluster.has_others()
+            && let Base::Reg(reg) = address.base
+        {
+            return self.reach_cluster(reg, address.offset);
+        }
         let window = match space {
             Space::Shared => Some(ir.ptrtoint(self.pointer_field(offset::SHARED), i64)),
             Space::Local => Some(ir.ptrtoint(self.pointer_field(offset::LOCAL), i64)),
@@ -716,6 +723,11 @@ impl Emitter<'_> {
             None => base,
         };
         let i64 = ir.int(64);
+        if inst.space() == Space::Shared && self.cluster.has_others() {
+            let value = if to { self.find_in_shared(value) } else { self.follow_shared(value) };
+            let value = ir.resize(value, ir.int(ty.bits()), false);
+            return self.assign(result, ty, value);
+        }
         let base = match inst.space() {
             Space::Shared => Some(spread(ir.ptrtoint(self.pointer_field(offset::SHARED), i64))),
             Space::Local => {
@@ -748,8 +760,13 @@ impl Emitter<'_> {
             let (start, bytes) = (self.as_wide(start, ty), self.as_wide(bytes, ty));
             ir.icmp(IntPred::LLVMIntULT, ir.sub(address, start), bytes)
         };
+        let whole_cluster = inst.space() != Space::Shared || inst.has(Modifier::SharedCluster);
         let window = |space: Space| -> Val {
             match space {
+                Space::Shared if whole_cluster && self.cluster.has_others() => {
+                    let (start, bytes) = self.cluster_windows();
+                    inside(start, bytes)
+                }
                 Space::Shared => {
                     let start = ir.ptrtoint(self.pointer_field(offset::SHARED), i64);
                     let fixed = ir.zext(self.field(ir.int(32), offset::DYNAMIC_SHARED_OFFSET), i64);
@@ -778,7 +795,8 @@ impl Emitter<'_> {
         self.assign(result, Type::Pred, value)
     }
 
-    fn as_wide(&self, value: Val, like: Ty) -> Val {
+    /// A value in as many lanes as a type has.
+    pub(crate) fn as_wide(&self, value: Val, like: Ty) -> Val {
         match (self.ir.lanes(value), self.ir.lanes_in(like)) {
             (None, Some(lanes)) => self.ir.splat(value, lanes),
             _ => value,

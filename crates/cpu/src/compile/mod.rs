@@ -6,6 +6,7 @@
 
 mod atomic;
 mod bits;
+mod cluster;
 mod compare;
 mod control;
 mod convert;
@@ -93,6 +94,7 @@ pub(crate) enum Service {
     Builtin,
     Clock,
     Exit,
+    Meet,
 }
 
 impl Service {
@@ -106,6 +108,7 @@ impl Service {
             Service::Builtin => offset_of!(Services, builtin),
             Service::Clock => offset_of!(Services, clock),
             Service::Exit => offset_of!(Services, exit),
+            Service::Meet => offset_of!(Services, meet),
         }) as u64
     }
 }
@@ -172,6 +175,7 @@ fn translate<'c>(
             callees.insert(alias.alias, function);
         }
     }
+    let cluster = crate::cluster::Shape::of(&module.functions[kernel]);
     let mut table: Vec<Symbol> = vec![];
     let mut output = Output::default();
     let mut local_bytes = 0;
@@ -204,6 +208,7 @@ fn translate<'c>(
             kind,
             layout: &layout,
             callees: &callees,
+            cluster,
         };
         output = emit::emit(input, output).map_err(|error| error.0)?;
     }

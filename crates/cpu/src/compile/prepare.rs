@@ -261,8 +261,9 @@ fn resolve(module: &Module, func: Func) -> Func {
 }
 
 /// Whether warps of a kernel wait for each other.
-
 pub(crate) fn waits(function: &Function, cfg: &Cfg) -> bool {
-    let waiting = |inst: &InstData| inst.effects().has(Effects::BARRIER) || inst.opcode() == Some(Opcode::Nanosleep);
+    let waiting = |inst: &InstData| {
+        inst.effects().has(Effects::BARRIER) || matches!(inst.opcode(), Some(Opcode::Nanosleep | Opcode::MbarrierTestWait))
+    };
     function.instructions().any(|(_, inst)| waiting(inst)) || !super::emit::waiting_loops(function, cfg).is_empty()
 }

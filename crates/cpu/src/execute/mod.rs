@@ -4,21 +4,25 @@
 //! ([`Turn::Ended`]), until all that could run would rather let others run first ([`Turn::Paused`]), or until something goes wrong.
 //! A strand that must wait hands the core to the next one of its block directly; the scheduler is asked when there is none.
 //!
+//! The blocks of a cluster are one [`Block`] here: their strands stand behind each other, in the order of their ranks.
+//!
 //! **Everything of a block happens on one thread. No reference to a block is held where a switch can happen: strands, services and
 //! the scheduler meet in the block through a raw pointer, one of them at a time.**
 
-use crate::abi::{Exchange, Exchanged, Kind, Services, Warp};
+use crate::abi::{Exchange, Exchanged, FAR, Kind, Services, WINDOW, Warp};
 use crate::barrier::Barriers;
+use crate::cluster;
 use crate::exchange::{self, Lane};
 use crate::faults::{Caught, Gate};
 use crate::fiber::{Context, Stack, switch};
 use crate::grid::{Failure, Grid};
-use crate::map::{Mapping, Pages};
+use crate::map::{Mapping, Pages, page_bytes};
 use crate::memory::Memory;
 use broadloom_device::FaultKind;
 use std::ffi::c_void;
 use std::io;
 use std::ptr::null_mut;
+use std::time::{Duration, Instant};
 
 /// Bytes of stack beside what lanes are given: frames of services.
 const STACK_BASE: usize = 128 << 10;
@@ -26,6 +30,9 @@ const STACK_BASE: usize = 128 << 10;
 const SERVICE_STACK: usize = 64 << 10;
 /// Times that lanes of a warp may meet before other warps have a turn.
 const MEETINGS: u32 = 1024;
+/// Turns in a row, and time, in which all do nothing but ask mbarriers in vain, after which they would ask forever.
+const VAIN_TURNS: u32 = 1 << 12;
+const VAIN_TIME: Duration = Duration::from_millis(100);
 
 /// Receives what kernels print.
 pub type Output = std::sync::Arc<dyn Fn(&[u8]) + Send + Sync>;
@@ -41,6 +48,8 @@ pub(crate) enum Wait {
     Lanes(u32),
     /// Lanes that come to the same instruction, whoever they are.
     Convergence,
+    /// The barrier of the cluster.
+    Cluster,
     /// It has ended.
     Ended,
 }
@@ -59,6 +68,10 @@ pub(crate) struct Strand {
     pub(crate) wait: Wait,
     /// Whether it has let others run in this round.
     paused: bool,
+    /// Whether it lets others run because an mbarrier's phase is not complete.
+    pub(crate) asks: bool,
+    /// The phase of the cluster's barrier in which lanes of it arrived that have not waited since, and which lanes.
+    pub(crate) arrived: Option<(u64, u32)>,
     /// Lanes whose end has been counted.
     pub(crate) counted: u32,
     /// What a barrier gave: threads with a true predicate, threads in all.
@@ -87,7 +100,18 @@ impl std::fmt::Debug for OutputSink {
     }
 }
 
-/// A block under way, or room for one.
+/// A block of a cluster, most often the only one.
+#[derive(Debug)]
+pub(crate) struct Cta {
+    pub(crate) ctaid: [u32; 3],
+    pub(crate) barriers: Barriers,
+    /// Threads that have not ended.
+    pub(crate) alive: u32,
+    /// Its shared memory.
+    pub(crate) shared: *mut u8,
+}
+
+/// A block under way with the others of its cluster, or room for some.
 #[derive(Debug)]
 pub(crate) struct Block {
     pub(crate) gate: *const Gate,
@@ -95,22 +119,37 @@ pub(crate) struct Block {
     pub(crate) grid: *const Grid,
     /// How its code is run.
     pub(crate) kind: Kind,
-    pub(crate) ctaid: [u32; 3],
+    /// The blocks of the cluster, by rank.
+    pub(crate) ctas: Vec<Cta>,
+    /// Strands of each of them.
+    each: usize,
     pub(crate) strands: Vec<Box<Strand>>,
     /// Strands that belong to the grid; the others are kept for larger ones.
     pub(crate) count: usize,
     shared: Option<Mapping>,
+    /// Shared memory of the blocks of a cluster.
+    windows: Option<Windows>,
     local: Option<Mapping>,
-    pub(crate) barriers: Barriers,
-    /// Threads that have not ended.
-    pub(crate) alive: u32,
+    pub(crate) cluster: cluster::Barrier,
     ended: usize,
     /// The strand that runs, or ran last.
     pub(crate) current: usize,
     /// Whether control came back because somebody paused.
     yielded: bool,
+    /// Counts what strands do beyond asking mbarriers in vain.
+    pub(crate) events: u64,
+    vain: Vain,
     /// What a service found wrong.
     pub(crate) failure: Option<Failure>,
+}
+
+/// Turns of a block that came to nothing.
+#[derive(Clone, Copy, Debug)]
+struct Vain {
+    turns: u32,
+    /// What had happened before the last one.
+    events: u64,
+    since: Instant,
 }
 
 /// How a block stands after its turn.
@@ -131,28 +170,47 @@ impl Block {
             surroundings,
             grid: std::ptr::null(),
             kind: Kind::Block,
-            ctaid: [0; 3],
+            ctas: vec![],
+            each: 1,
             strands: vec![],
             count: 0,
             shared: None,
+            windows: None,
             local: None,
-            barriers: Barriers::default(),
-            alive: 0,
+            cluster: cluster::Barrier::default(),
             ended: 0,
             current: 0,
             yielded: false,
+            events: 0,
+            vain: Vain { turns: 0, events: 0, since: Instant::now() },
             failure: None,
         })
     }
 
     /// Makes room for the blocks of a grid. The grid must live until the last turn of the last block.
     pub(crate) fn fit(&mut self, grid: &Grid) -> io::Result<()> {
-        let (count, lanes) = (grid.strands(), grid.lanes());
+        let (each, lanes) = (grid.strands(), grid.lanes());
+        let blocks = grid.cluster.blocks() as usize;
+        let count = each.saturating_mul(blocks);
         let stack_bytes = grid.stack_bytes.saturating_mul(lanes as usize).saturating_add(STACK_BASE);
         let local_bytes = usize::try_from(grid.ready.code.local_bytes).unwrap_or(usize::MAX);
         let local_each =
             local_bytes.saturating_mul(lanes as usize).checked_next_multiple_of(64).ok_or(io::ErrorKind::OutOfMemory)?;
-        let shared = room(&mut self.shared, grid.shared_bytes as usize)?;
+        self.ctas.truncate(blocks);
+        while self.ctas.len() < blocks {
+            self.ctas.push(Cta { ctaid: [0; 3], barriers: Barriers::default(), alive: 0, shared: null_mut() });
+        }
+        if blocks == 1 {
+            self.ctas[0].shared = room(&mut self.shared, grid.shared_bytes as usize)?;
+        } else {
+            let windows = match self.windows.take() {
+                Some(windows) => windows,
+                None => Windows::new()?,
+            };
+            let windows = self.windows.insert(windows);
+            windows.fit(blocks, grid.shared_bytes as usize)?;
+            self.ctas.iter_mut().enumerate().for_each(|(rank, cta)| cta.shared = windows.start(rank));
+        }
         let local = room(&mut self.local, local_each.saturating_mul(count))?;
         let block = std::ptr::from_mut(self);
         if self.strands.first().is_some_and(|first| first.stack.bytes() < stack_bytes) {
@@ -163,7 +221,7 @@ impl Block {
             self.strands.push(Box::new(Strand::new(block, self.strands.len() as u32, stack)));
         }
         (self.grid, self.kind) = (grid, grid.ready.code.kind);
-        self.count = count;
+        (self.count, self.each) = (count, each);
         // SAFETY: the surroundings outlive the worker, which owns this block.
         let services = unsafe { &raw const (*self.surroundings).services };
         for (index, strand) in self.strands[..count].iter_mut().enumerate() {
@@ -171,7 +229,7 @@ impl Block {
             strand.warp = Warp {
                 services,
                 params: grid.params.as_ptr().cast(),
-                shared,
+                shared: self.ctas[index / each].shared,
                 local: match grid.ready.code.kind {
                     // An address inside of the mapping, which has room for all strands.
                     Kind::Block | Kind::Warps => local.wrapping_add(index * local_each),
@@ -186,7 +244,7 @@ impl Block {
                 workspace: grid.workspace_address(),
                 ctaid: [0; 3],
                 nctaid: grid.grid,
-                first: index as u32 * lanes,
+                first: (index % each) as u32 * lanes,
                 dynamic_shared_bytes: grid.dynamic_shared_bytes,
                 dynamic_shared_offset: grid.dynamic_shared_offset,
                 grid: grid.number,
@@ -196,33 +254,40 @@ impl Block {
         Ok(())
     }
 
-    /// Puts all strands before the first instruction of a block.
+    /// Puts all strands before the first instruction of a block, or of the blocks of a cluster, by its number.
     ///
     /// # Safety
     ///
     /// `fit` was called, for a grid that is alive; the block before has ended or is abandoned.
-    pub(crate) unsafe fn start(&mut self, number: u64) {
+    pub(crate) unsafe fn start(&mut self, number: u64) -> io::Result<()> {
         // SAFETY: the grid is alive, as the caller promises.
         let grid = unsafe { &*self.grid };
-        self.ctaid = grid.ctaid(number);
-        self.alive = grid.threads;
         (self.ended, self.current, self.failure) = (0, 0, None);
-        self.barriers.reset();
-        if grid.shared_bytes > 0
-            && let Some(shared) = &self.shared
-        {
-            // SAFETY: `fit` made the mapping at least so large; no strand runs.
-            unsafe { std::ptr::write_bytes(shared.start(), 0, grid.shared_bytes as usize) };
+        (self.events, self.vain.turns) = (0, 0);
+        self.cluster = cluster::Barrier::new(grid.threads.saturating_mul(self.ctas.len() as u32));
+        if let Some(windows) = &mut self.windows {
+            windows.open()?;
         }
-        let lanes = grid.lanes();
+        for (rank, cta) in (0..).zip(&mut self.ctas) {
+            cta.ctaid = grid.cluster.ctaid(grid.grid, number, rank);
+            cta.alive = grid.threads;
+            cta.barriers.reset();
+            if grid.shared_bytes > 0 {
+                // SAFETY: `fit` made the memory at least so large; no strand runs.
+                unsafe { std::ptr::write_bytes(cta.shared, 0, grid.shared_bytes as usize) };
+            }
+        }
+        let (lanes, each) = (grid.lanes(), self.each);
         for (index, strand) in self.strands[..self.count].iter_mut().enumerate() {
             let argument = std::ptr::from_mut::<Strand>(strand).cast();
             strand.context = strand.stack.prepare(run_strand, argument);
-            strand.warp.ctaid = self.ctaid;
-            strand.warp.first = index as u32 * lanes;
+            strand.warp.ctaid = self.ctas[index / each].ctaid;
+            strand.warp.first = (index % each) as u32 * lanes;
             strand.warp.exited = 0;
             (strand.wait, strand.paused, strand.counted) = (Wait::Nothing, false, 0);
+            (strand.asks, strand.arrived) = (false, None);
         }
+        Ok(())
     }
 
     /// Runs a block until it ends, pauses or fails.
@@ -233,35 +298,118 @@ impl Block {
     pub(crate) unsafe fn turn(block: *mut Block) -> Turn {
         // SAFETY: no strand runs.
         let kind = unsafe { (*block).kind };
-        match kind {
+        let turn = match kind {
             // SAFETY: passed on.
             Kind::Block | Kind::Warps => unsafe { turn_of_warps(block) },
             // SAFETY: passed on.
             Kind::Threads => unsafe { turn_of_threads(block) },
+        };
+        match turn {
+            // SAFETY: no strand runs.
+            Turn::Paused => unsafe { (*block).paused() },
+            Turn::Ended | Turn::Failed(_) | Turn::Stopped => turn,
         }
+    }
+
+    /// Looks whether those who paused can have anything to wait for.
+    fn paused(&mut self) -> Turn {
+        let strands = &self.strands[..self.count];
+        let asks = |strand: &Strand| strand.wait != Wait::Nothing || strand.asks;
+        if self.vain.events != self.events || !strands.iter().all(|strand| asks(strand)) {
+            (self.vain.turns, self.vain.events) = (0, self.events);
+            return Turn::Paused;
+        }
+        if self.vain.turns == 0 {
+            self.vain.since = Instant::now();
+        }
+        self.vain.turns = self.vain.turns.saturating_add(1);
+        if self.vain.turns > VAIN_TURNS && self.vain.since.elapsed() > VAIN_TIME {
+            return Turn::Failed(self.deadlock());
+        }
+        Turn::Paused
+    }
+
+    /// The block of the cluster that a strand belongs to: its rank.
+    pub(crate) fn rank(&self, index: usize) -> usize {
+        index / self.each
+    }
+
+    /// Where the strand stands that runs, or ran last.
+    pub(crate) fn ctaid(&self) -> [u32; 3] {
+        self.ctas.get(self.rank(self.current)).map_or([0; 3], |cta| cta.ctaid)
+    }
+
+    /// Warps of all blocks, on the slow path.
+    fn warps(&self) -> usize {
+        self.ctas.len() * self.each.div_ceil(32)
+    }
+
+    /// The warp of a strand, on the slow path.
+    fn warp_of(&self, index: usize) -> usize {
+        self.rank(index) * self.each.div_ceil(32) + index % self.each / 32
+    }
+
+    /// The number of a strand in its warp, on the slow path.
+    pub(crate) fn lane(&self, index: usize) -> usize {
+        index % self.each % 32
     }
 
     /// The numbers of the strands of a warp, on the slow path.
     fn lanes(&self, warp: usize) -> std::ops::Range<usize> {
-        warp * 32..(warp * 32 + 32).min(self.count)
+        let (rank, warp) = (warp / self.each.div_ceil(32), warp % self.each.div_ceil(32));
+        let start = rank * self.each;
+        start + warp * 32..start + (warp * 32 + 32).min(self.each)
     }
 
     /// Counts lanes of a strand that have ended.
     pub(crate) fn count_ended(&mut self, index: usize, lanes: u32) {
+        let rank = self.rank(index);
         let strand = &mut self.strands[index];
         let fresh = lanes & !strand.counted;
         strand.counted |= lanes;
-        if fresh != 0 {
-            self.alive -= fresh.count_ones().min(self.alive);
-            self.complete_barriers();
+        if fresh == 0 {
+            return;
+        }
+        self.events += 1;
+        if let Some((phase, lanes)) = strand.arrived
+            && phase == self.cluster.phase
+        {
+            self.cluster.arrived -= (lanes & fresh).count_ones().min(self.cluster.arrived);
+        }
+        self.leave_cluster(rank, fresh.count_ones());
+        self.complete_barriers(rank);
+    }
+
+    /// Counts threads of a block that have ended.
+    fn leave_cluster(&mut self, rank: usize, threads: u32) {
+        let cta = &mut self.ctas[rank];
+        let left = threads.min(cta.alive);
+        cta.alive -= left;
+        self.cluster.alive -= left.min(self.cluster.alive);
+        if cta.alive == 0
+            && self.cluster.alive > 0
+            && let Some(windows) = &mut self.windows
+        {
+            windows.close(rank);
+        }
+        self.complete_cluster();
+    }
+
+    /// Lets go of the barrier of the cluster when it is complete.
+    pub(crate) fn complete_cluster(&mut self) {
+        if self.cluster.complete() {
+            for strand in self.strands[..self.count].iter_mut().filter(|strand| strand.wait == Wait::Cluster) {
+                (strand.wait, strand.arrived) = (Wait::Nothing, None);
+            }
         }
     }
 
-    /// Lets go of all barriers that are complete.
-    pub(crate) fn complete_barriers(&mut self) {
+    /// Lets go of all barriers of a block that are complete.
+    pub(crate) fn complete_barriers(&mut self, rank: usize) {
         // SAFETY: the grid is alive while its blocks run.
         let threads = unsafe { (*self.grid).threads };
-        for (strands, reduced) in self.barriers.take_complete(self.alive, threads) {
+        let cta = &mut self.ctas[rank];
+        for (strands, reduced) in cta.barriers.take_complete(cta.alive, threads) {
             for index in strands {
                 let strand = &mut self.strands[index as usize];
                 (strand.wait, strand.reduced) = (Wait::Nothing, reduced);
@@ -276,7 +424,7 @@ impl Block {
             Kind::Block | Kind::Warps => {
                 // SAFETY: the grid is alive while its blocks run.
                 let threads = unsafe { (*self.grid).threads };
-                let lanes = threads.saturating_sub(index as u32 * 32).min(32);
+                let lanes = threads.saturating_sub((index % self.each) as u32 * 32).min(32);
                 u32::try_from((1u64 << lanes) - 1).unwrap_or(u32::MAX)
             }
         }
@@ -286,7 +434,7 @@ impl Block {
     pub(crate) fn meet(&mut self, first: usize) {
         let Wait::Lanes(mask) = self.strands[first].wait else { return };
         let kind = self.strands[first].exchanges;
-        let members = self.lanes(first / 32).filter(|index| mask >> (index % 32) & 1 == 1);
+        let members = self.lanes(self.warp_of(first)).filter(|index| mask >> self.lane(*index) & 1 == 1);
         let members: Vec<usize> = members.filter(|index| self.strands[*index].wait != Wait::Ended).collect();
         let ready = |index: &usize| {
             let strand = &self.strands[*index];
@@ -324,7 +472,7 @@ impl Block {
         let lanes: Vec<Lane> = members
             .iter()
             // SAFETY: a strand that waits at an exchange has its operands on its stack.
-            .map(|index| Lane { number: *index as u32 % 32, brings: unsafe { *self.strands[*index].exchanged } })
+            .map(|index| Lane { number: self.lane(*index) as u32, brings: unsafe { *self.strands[*index].exchanged } })
             .collect();
         for (index, lane) in members.iter().zip(&lanes) {
             let (value, flag) = exchange::result(kind, &lanes, lane);
@@ -340,8 +488,8 @@ impl Block {
 
     /// Lets groups go on that waited for a lane that has ended.
     fn meet_without(&mut self, ended: usize) {
-        for index in self.lanes(ended / 32) {
-            if matches!(self.strands[index].wait, Wait::Lanes(mask) if mask >> (ended % 32) & 1 == 1) {
+        for index in self.lanes(self.warp_of(ended)) {
+            if matches!(self.strands[index].wait, Wait::Lanes(mask) if mask >> self.lane(ended) & 1 == 1) {
                 self.meet(index);
             }
         }
@@ -353,24 +501,90 @@ impl Block {
         let describe = |strand: &Strand| match strand.wait {
             Wait::Barrier(number) => format!("barrier {number}"),
             Wait::Lanes(mask) => format!("the lanes of the mask {mask:#010x}"),
+            Wait::Cluster => "the barrier of its cluster".to_owned(),
+            Wait::Nothing if strand.asks => "a phase of an mbarrier".to_owned(),
             Wait::Convergence | Wait::Nothing | Wait::Ended => "other lanes of its warp".to_owned(),
         };
-        let waiting: Vec<&Strand> =
-            self.strands[..self.count].iter().map(|strand| &**strand).filter(|strand| strand.wait != Wait::Ended).collect();
-        let Some(first) = waiting.first() else { return Failure::new(FaultKind::Deadlock, "no thread of the block can go on") };
+        let stuck = self.strands[..self.count].iter().position(|strand| strand.wait != Wait::Ended);
+        let Some(stuck) = stuck else { return Failure::new(FaultKind::Deadlock, "no thread of the block can go on") };
+        let rank = self.rank(stuck);
+        let waiting: Vec<&Strand> = self.strands[stuck..(rank + 1) * self.each]
+            .iter()
+            .map(|strand| &**strand)
+            .filter(|strand| strand.wait != Wait::Ended)
+            .collect();
+        let (first, alive) = (&self.strands[stuck], self.ctas[rank].alive);
         let mut message = format!(
-            "no thread of the block can go on: {} of {} have ended, {} wait; the first one waits for {}",
-            grid.threads - self.alive,
+            "no thread of the block can go on: {} of {} have ended, {alive} wait; the first one waits for {}",
+            grid.threads - alive,
             grid.threads,
-            self.alive,
             describe(first)
         );
         if let Some(other) = waiting.iter().find(|other| other.wait != first.wait) {
             let [x, y, z] = grid.tid(other.warp.first);
             message.push_str(&format!(", thread ({x}, {y}, {z}) for {}", describe(other)));
         }
-        let thread = Some(first.warp.first);
-        Failure { thread, ..Failure::new(FaultKind::Deadlock, message) }
+        let (thread, ctaid) = (Some(first.warp.first), Some(self.ctas[rank].ctaid));
+        Failure { thread, ctaid, ..Failure::new(FaultKind::Deadlock, message) }
+    }
+}
+
+/// Shared memory of the blocks of a cluster: see [`WINDOW`].
+#[derive(Debug)]
+struct Windows {
+    mapping: Mapping,
+    blocks: usize,
+    /// Bytes of each block, by whole pages.
+    bytes: usize,
+    /// A bit for each block whose memory may not be touched any more.
+    closed: u32,
+}
+
+impl Windows {
+    /// Room for any cluster; nothing of it may be touched.
+    fn new() -> io::Result<Windows> {
+        // Behind the last block as much as an address of another block's memory can lead past it.
+        let mapping = Mapping::new((3 * FAR * WINDOW) as usize, Pages::Data)?;
+        mapping.protect(0, mapping.bytes(), libc::PROT_NONE)?;
+        Ok(Windows { mapping, blocks: 0, bytes: 0, closed: 0 })
+    }
+
+    fn fit(&mut self, blocks: usize, bytes: usize) -> io::Result<()> {
+        let bytes = bytes.next_multiple_of(page_bytes());
+        if blocks > FAR as usize || bytes >= WINDOW as usize {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        if (blocks, bytes) != (self.blocks, self.bytes) || self.closed != 0 {
+            self.blocks = 0;
+            self.mapping.protect(0, self.mapping.bytes(), libc::PROT_NONE)?;
+            for rank in 0..blocks {
+                self.mapping.protect(rank * WINDOW as usize, bytes, libc::PROT_READ | libc::PROT_WRITE)?;
+            }
+            (self.blocks, self.bytes, self.closed) = (blocks, bytes, 0);
+        }
+        Ok(())
+    }
+
+    fn start(&self, rank: usize) -> *mut u8 {
+        // An address inside of the mapping.
+        self.mapping.start().wrapping_add(rank * WINDOW as usize)
+    }
+
+    /// The block has ended, and its shared memory with it.
+    fn close(&mut self, rank: usize) {
+        // Where the host cannot, a stray access goes unseen.
+        if self.mapping.protect(rank * WINDOW as usize, self.bytes, libc::PROT_NONE).is_ok() {
+            self.closed |= 1 << rank;
+        }
+    }
+
+    /// All blocks start.
+    fn open(&mut self) -> io::Result<()> {
+        for rank in (0..self.blocks).filter(|rank| self.closed >> rank & 1 == 1) {
+            self.mapping.protect(rank * WINDOW as usize, self.bytes, libc::PROT_READ | libc::PROT_WRITE)?;
+        }
+        self.closed = 0;
+        Ok(())
     }
 }
 
@@ -415,6 +629,8 @@ impl Strand {
             context: null_mut(),
             wait: Wait::Ended,
             paused: false,
+            asks: false,
+            arrived: None,
             counted: 0,
             reduced: (0, 0),
             exchanges: None,
@@ -477,7 +693,11 @@ pub(crate) unsafe fn end(strand: *mut Strand) -> ! {
         (*block).ended += 1;
         let kind = (*block).kind;
         match kind {
-            Kind::Block => (*block).alive = 0,
+            Kind::Block => {
+                let rank = (*block).rank(index);
+                let alive = (&(*block).ctas)[rank].alive;
+                (*block).leave_cluster(rank, alive);
+            }
             Kind::Warps | Kind::Threads => {
                 let lanes = (*block).lane_mask(index);
                 (*block).count_ended(index, lanes);
@@ -643,7 +863,7 @@ unsafe fn turn_of_warps(block: *mut Block) -> Turn {
 /// As [`Block::turn`].
 unsafe fn turn_of_threads(block: *mut Block) -> Turn {
     // SAFETY: no strand runs.
-    let warps = unsafe { (*block).count.div_ceil(32) };
+    let warps = unsafe { (*block).warps() };
     loop {
         let (mut progress, mut paused) = (false, false);
         for warp in 0..warps {

@@ -67,7 +67,17 @@ fn gathers(data: &InstData) -> bool {
 
 /// The blocks to which lanes may come apart from others that have yet to come.
 fn apart(function: &Function, cfg: &Cfg, is_divergent: &dyn Fn(Block) -> bool) -> BTreeSet<Block> {
-    let holds = |block: &Block| function.blocks[*block].insts.iter().any(|inst| gathers(&function.insts[*inst]));
+    apart_from(function, cfg, is_divergent, &gathers)
+}
+
+/// The blocks to which lanes may come apart from others that have something of a kind before them.
+pub(super) fn apart_from(
+    function: &Function,
+    cfg: &Cfg,
+    is_divergent: &dyn Fn(Block) -> bool,
+    counts: &dyn Fn(&InstData) -> bool,
+) -> BTreeSet<Block> {
+    let holds = |block: &Block| function.blocks[*block].insts.iter().any(|inst| counts(&function.insts[*inst]));
     let mut relevant: HashSet<Block> = HashSet::new();
     let mut work: Vec<Block> = cfg.order().iter().copied().filter(holds).collect();
     while let Some(block) = work.pop() {

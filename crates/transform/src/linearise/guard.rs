@@ -38,7 +38,7 @@ pub(super) fn manner(data: &InstData) -> Manner {
         Manner::Together
     } else if members(data).is_some() {
         Manner::Members
-    } else if effects == Effects::default() {
+    } else if effects == Effects::default() && data.class() != Some(Class::Cluster) {
         // Carry chains: pure, but their order matters, which is kept.
         Manner::Everywhere
     } else {
@@ -50,7 +50,8 @@ pub(super) fn manner(data: &InstData) -> Manner {
 pub(super) fn is_collective(data: &InstData) -> bool {
     let effects = data.effects();
     let aligned = effects.has(Effects::WARP) && data.class() != Some(Class::Warp) && data.opcode() != Some(Opcode::BarWarpSync);
-    effects.has(Effects::BARRIER) || aligned
+    // An mbarrier is asked by each lane for itself.
+    effects.has(Effects::BARRIER) && data.class() != Some(Class::Mbarrier) || aligned
 }
 
 /// The position of the operand that names the lanes of a warp operation.

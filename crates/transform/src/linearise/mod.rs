@@ -103,6 +103,7 @@ pub fn run(
     if let Some(reason) = barriers_are_convergent(function, &cfg, is_divergent).reasons.into_iter().next() {
         return Err(reason);
     }
+    spin::refuse_asking_apart(function, &cfg, &levels, is_divergent)?;
     let plans = plan::plan(function, &levels, is_divergent)?;
     spin::refuse_spinning(module, function, &cfg, &dominators, &levels, &plans)?;
     let homes = homes(function, &cfg, &levels);

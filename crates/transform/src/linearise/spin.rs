@@ -5,15 +5,20 @@
 //! access to memory that others change, at a place that is the same in each round:
 //! - a volatile, relaxed or acquire load;
 //! - an atomic exchange, or one that may leave what it finds (`and`, `or`, `xor`, `min`, `max`, `add` of zero);
-//! - `cas`, if what it compares with is the same in each round.
+//! - `cas`, if what it compares with is the same in each round;
+//! - a question for the phase of an mbarrier.
 //!
 //! A `cas` that compares with what was read in the loop tries again what another lane has spoilt by succeeding: somebody always gets on.
 //! The same holds for a lock that is given back in the loop.
+//!
+//! Lanes that ask for the same phase of the same mbarrier get the same answer and leave together. But they must not leave others
+//! behind, who might be those that complete the phase: see [`refuse_asking_apart`].
 //!
 //! What went through memory of the thread is not followed: it may come from any such access of the loop, and a function that is called
 //! may hold one.
 
 use super::Reason;
+use super::converge::apart_from;
 use super::levels::Levels;
 use super::plan::LevelPlan;
 use crate::purity::{is_plain_load, is_speculable};
@@ -50,12 +55,43 @@ pub(super) fn refuse_spinning(
     Ok(())
 }
 
+/// Refuses a function in which some lanes of a warp may ask an mbarrier in a loop while others have yet to do what they wait for.
+pub(super) fn refuse_asking_apart(
+    function: &Function,
+    cfg: &Cfg,
+    levels: &Levels,
+    is_divergent: &dyn Fn(Block) -> bool,
+) -> Result<(), Reason> {
+    let in_loops = cfg.order().iter().filter(|block| levels.innermost(**block) != 0);
+    let asking: Vec<(Block, Inst)> = in_loops
+        .flat_map(|block| function.blocks[*block].insts.iter().map(|inst| (*block, *inst)))
+        .filter(|(_, inst)| asks(&function.insts[*inst]))
+        .collect();
+    if asking.is_empty() {
+        return Ok(());
+    }
+    let acts = |data: &InstData| !is_speculable(data) && !is_plain_load(data) && !data.is_control();
+    let apart = apart_from(function, cfg, is_divergent, &acts);
+    match asking.iter().find(|(block, _)| apart.contains(block)) {
+        Some((_, inst)) => {
+            let text = format!("lanes may come apart to `{}` in a loop", function.insts[*inst].mnemonic_text());
+            Err(Reason::new(text, Some(*inst)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether an instruction asks for a phase of an mbarrier.
+fn asks(data: &InstData) -> bool {
+    matches!(data.opcode(), Some(Opcode::MbarrierTestWait | Opcode::MbarrierTryWait))
+}
+
 /// Whether what an instruction gives depends on what other threads do now.
 fn waits(data: &InstData) -> bool {
     match data.opcode() {
         Some(Opcode::Ld) => !is_plain_load(data),
         Some(Opcode::Atom) => true,
-        _ => false,
+        _ => asks(data),
     }
 }
 
@@ -244,7 +280,7 @@ impl<'f> Loop<'f> {
 
     /// Whether an access may find the same again and again until somebody else changes it.
     fn may_wait(&self, data: &InstData) -> bool {
-        if data.opcode() == Some(Opcode::Ld) {
+        if data.opcode() == Some(Opcode::Ld) || asks(data) {
             return true;
         }
         let operand_is_same = |index: usize| match data.operands.get(index) {
@@ -262,6 +298,9 @@ impl<'f> Loop<'f> {
 
     /// Whether another instruction of the loop writes to the same place: who gets the lock gives it back in the same round.
     fn is_given_back(&self, taken: Inst) -> bool {
+        if asks(&self.function.insts[taken]) {
+            return false;
+        }
         let place = self.address(&self.function.insts[taken]);
         self.insts().any(|inst| {
             let data = &self.function.insts[inst];

@@ -1,0 +1,124 @@
+//! Clusters of blocks (manual: "Cluster of Cooperative Thread Arrays").
+//!
+//! A kernel says how large its clusters are; every other block is a cluster of its own. The blocks of a cluster run on one thread, so
+//! what they do to each other's shared memory needs no locks.
+
+use crate::abi::FAR;
+use broadloom_ptx::Function;
+
+/// How many blocks the clusters of a kernel have in each direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) size: [u32; 3],
+    /// Whether the kernel says so itself.
+    pub(crate) explicit: bool,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Shape { size: [1; 3], explicit: false }
+    }
+}
+
+impl Shape {
+    /// That of a kernel, if it can be: see [`Shape::check`].
+    pub(crate) fn of(kernel: &Function) -> Shape {
+        match kernel.directive("reqnctapercluster") {
+            Some(numbers) => {
+                Shape { size: std::array::from_fn(|index| numbers.get(index).copied().unwrap_or(1)), explicit: true }
+            }
+            None => Shape::default(),
+        }
+    }
+
+    /// Blocks in all.
+    pub(crate) fn blocks(&self) -> u64 {
+        self.size.iter().fold(1, |product, &n| product.saturating_mul(u64::from(n)))
+    }
+
+    /// Whether other blocks belong to the cluster of a block.
+    pub(crate) fn has_others(&self) -> bool {
+        self.blocks() > 1
+    }
+
+    /// What is wrong with a launch of a kernel in such clusters.
+    pub(crate) fn check(&self, kernel: &Function, grid: [u32; 3]) -> Result<(), String> {
+        if !self.explicit && kernel.directive("explicitcluster").is_some() {
+            return Err("it asks for clusters (`.explicitcluster`) without a size, and a launch names none".into());
+        }
+        let (blocks, size) = (self.blocks(), self.size);
+        if blocks == 0 || blocks > FAR {
+            return Err(format!("it asks for clusters of {blocks} blocks, and a cluster has 1 to {FAR}"));
+        }
+        if !grid.iter().zip(size).all(|(blocks, size)| blocks.is_multiple_of(size)) {
+            return Err(format!("its clusters of {size:?} blocks do not divide the grid of {grid:?}"));
+        }
+        Ok(())
+    }
+
+    /// The index of the block with a rank in a cluster of a grid, by the cluster's number.
+    pub(crate) fn ctaid(&self, grid: [u32; 3], cluster: u64, rank: u64) -> [u32; 3] {
+        let [sx, sy, sz] = self.size.map(|size| u64::from(size.max(1)));
+        let [cx, cy] = [u64::from(grid[0]) / sx, u64::from(grid[1]) / sy].map(|count| count.max(1));
+        let first = [cluster % cx * sx, cluster / cx % cy * sy, cluster / (cx * cy) * sz];
+        [first[0] + rank % sx, first[1] + rank / sx % sy, first[2] + rank / (sx * sy)].map(|at| at as u32)
+    }
+}
+
+/// The barrier of a cluster.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Barrier {
+    /// Threads of all blocks that have not ended.
+    pub(crate) alive: u32,
+    /// How often it was complete.
+    pub(crate) phase: u64,
+    /// Those of the threads alive that have arrived since.
+    pub(crate) arrived: u32,
+}
+
+impl Barrier {
+    pub(crate) fn new(alive: u32) -> Barrier {
+        Barrier { alive, ..Barrier::default() }
+    }
+
+    /// Begins the next phase when every thread that has not ended has arrived; whether it did.
+    pub(crate) fn complete(&mut self) -> bool {
+        let complete = self.arrived > 0 && self.arrived >= self.alive;
+        if complete {
+            self.phase += 1;
+            self.arrived = 0;
+        }
+        complete
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_of_a_cluster_lie_beside_each_other() {
+        let shape = Shape { size: [2, 2, 1], explicit: true };
+        let grid = [4, 2, 3];
+        assert_eq!(shape.ctaid(grid, 0, 3), [1, 1, 0]);
+        assert_eq!(shape.ctaid(grid, 1, 0), [2, 0, 0]);
+        assert_eq!(shape.ctaid(grid, 2, 1), [1, 0, 1]);
+        let mut seen: Vec<[u32; 3]> =
+            (0..6).flat_map(|cluster| (0..4).map(move |rank| shape.ctaid(grid, cluster, rank))).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), 24);
+        assert_eq!(Shape::default().ctaid(grid, 13, 0), [1, 1, 1]);
+    }
+
+    #[test]
+    fn who_has_ended_is_not_waited_for() {
+        let mut barrier = Barrier::new(3);
+        assert!(!barrier.complete());
+        barrier.arrived = 2;
+        assert!(!barrier.complete());
+        barrier.alive = 2;
+        assert!(barrier.complete());
+        assert_eq!((barrier.phase, barrier.arrived), (1, 0));
+    }
+}
