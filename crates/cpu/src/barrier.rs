@@ -46,6 +46,12 @@ impl Barriers {
         self.used = 0;
     }
 
+    /// Whether nobody has come to any.
+    #[inline(always)]
+    pub(crate) fn are_unused(&self) -> bool {
+        self.used == 0
+    }
+
     /// Threads come to a barrier of a block of so many; what is wrong with it.
     pub(crate) fn arrive(&mut self, number: u32, arrival: Arrival, block: u32) -> Result<(), String> {
         let Some(barrier) = self.all.get_mut(number as usize) else {

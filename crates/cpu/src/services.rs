@@ -109,9 +109,20 @@ unsafe extern "C" fn barrier(warp: *mut Warp, id: u32, threads: u32, kind: u32, 
         let strand = enter(warp);
         let block = (*strand).block;
         let index = (*strand).number;
+        let simple = id == 0 && threads == 0 && kind == BarrierKind::Sync as u32 && mask == u32::MAX;
+        if simple && (&*block).gathers() {
+            if !(&mut *block).gather(index as usize) {
+                hand_over(strand, true);
+            }
+            leave(strand);
+            return 0;
+        }
         let kind = barrier_kind(kind).unwrap_or(BarrierKind::Sync);
         let outcome = {
             let block: &mut Block = &mut *block;
+            if block.gathered > 0 {
+                block.disperse();
+            }
             let exited = (*strand).warp.exited & block.lane_mask(index as usize) & !mask;
             if exited & !(*strand).counted != 0 {
                 block.count_ended(index as usize, exited);

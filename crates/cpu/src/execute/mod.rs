@@ -10,7 +10,7 @@
 //! the scheduler meet in the block through a raw pointer, one of them at a time.**
 
 use crate::abi::{Exchange, Exchanged, FAR, Kind, Services, WINDOW, Warp};
-use crate::barrier::Barriers;
+use crate::barrier::{Arrival, Barriers};
 use crate::cluster;
 use crate::exchange::{self, Lane};
 use crate::faults::{Caught, Gate};
@@ -44,6 +44,8 @@ pub(crate) enum Wait {
     Nothing,
     /// A barrier of the block.
     Barrier(u8),
+    /// The barrier for all, together with whole warps of which none has ended: see [`Block::gathered`].
+    All,
     /// The other lanes of a mask.
     Lanes(u32),
     /// Lanes that come to the same instruction, whoever they are.
@@ -131,6 +133,9 @@ pub(crate) struct Block {
     windows: Option<Windows>,
     local: Option<Mapping>,
     pub(crate) cluster: cluster::Barrier,
+    /// Strands that wait at barrier 0 for all threads of the only block, as most kernels do: as long as whole warps come to it and none
+    /// has ended, they are only counted. Whatever else happens makes ordinary arrivals of them first.
+    pub(crate) gathered: usize,
     ended: usize,
     /// The strand that runs, or ran last.
     pub(crate) current: usize,
@@ -178,6 +183,7 @@ impl Block {
             windows: None,
             local: None,
             cluster: cluster::Barrier::default(),
+            gathered: 0,
             ended: 0,
             current: 0,
             yielded: false,
@@ -262,7 +268,7 @@ impl Block {
     pub(crate) unsafe fn start(&mut self, number: u64) -> io::Result<()> {
         // SAFETY: the grid is alive, as the caller promises.
         let grid = unsafe { &*self.grid };
-        (self.ended, self.current, self.failure) = (0, 0, None);
+        (self.ended, self.current, self.failure, self.gathered) = (0, 0, None, 0);
         (self.events, self.vain.turns) = (0, 0);
         self.cluster = cluster::Barrier::new(grid.threads.saturating_mul(self.ctas.len() as u32));
         if let Some(windows) = &mut self.windows {
@@ -361,8 +367,56 @@ impl Block {
         start + warp * 32..start + (warp * 32 + 32).min(self.each)
     }
 
+    /// Whether whole warps that come to barrier 0 are only counted: in a cluster of one block of which no thread has ended, while
+    /// nobody is at any other barrier.
+    #[inline(always)]
+    pub(crate) fn gathers(&self) -> bool {
+        // SAFETY: the grid is alive while its blocks run.
+        let threads = unsafe { (*self.grid).threads };
+        match self.ctas.as_slice() {
+            [cta] => self.kind == Kind::Warps && cta.alive == threads && cta.barriers.are_unused(),
+            _ => false,
+        }
+    }
+
+    /// Comes to barrier 0 with a whole warp, all others waiting likewise or still to come; whether the barrier is complete.
+    #[inline(always)]
+    pub(crate) fn gather(&mut self, index: usize) -> bool {
+        self.gathered += 1;
+        if self.gathered < self.count {
+            self.strands[index].wait = Wait::All;
+            return false;
+        }
+        self.gathered = 0;
+        self.events += 1;
+        for strand in &mut self.strands[..self.count] {
+            strand.wait = Wait::Nothing;
+        }
+        true
+    }
+
+    /// Makes ordinary arrivals of the strands that are only counted.
+    #[cold]
+    pub(crate) fn disperse(&mut self) {
+        // SAFETY: the grid is alive while its blocks run.
+        let threads = unsafe { (*self.grid).threads };
+        self.gathered = 0;
+        for index in 0..self.count {
+            if self.strands[index].wait == Wait::All {
+                let lanes = self.lane_mask(index).count_ones();
+                let arrival = Arrival { strand: index as u32, threads: lanes, trues: 0, expected: None, waits: true };
+                self.strands[index].wait = Wait::Barrier(0);
+                // Nothing is wrong with it: the barrier exists and all came alike.
+                let _ = self.ctas[0].barriers.arrive(0, arrival, threads);
+            }
+        }
+    }
+
     /// Counts lanes of a strand that have ended.
     pub(crate) fn count_ended(&mut self, index: usize, lanes: u32) {
+        if self.gathered > 0 {
+            self.disperse();
+        }
         let rank = self.rank(index);
         let strand = &mut self.strands[index];
         let fresh = lanes & !strand.counted;
@@ -500,6 +554,7 @@ impl Block {
         let grid = unsafe { &*self.grid };
         let describe = |strand: &Strand| match strand.wait {
             Wait::Barrier(number) => format!("barrier {number}"),
+            Wait::All => "barrier 0".to_owned(),
             Wait::Lanes(mask) => format!("the lanes of the mask {mask:#010x}"),
             Wait::Cluster => "the barrier of its cluster".to_owned(),
             Wait::Nothing if strand.asks => "a phase of an mbarrier".to_owned(),
