@@ -36,6 +36,11 @@ struct Compiled {
 /// A place for a kernel that is compiled once.
 type Slot = Arc<OnceLock<Result<Compiled>>>;
 
+/// Kernels by shape of block, and whether they take for granted what is promised.
+type Kernels = HashMap<(Func, [u32; 3], bool), Slot>;
+/// What kernels take for granted, by shape of block.
+type Promises = HashMap<(Func, [u32; 3]), Arc<Promise>>;
+
 /// A loaded module.
 #[derive(Debug)]
 pub(crate) struct Loaded {
@@ -43,8 +48,8 @@ pub(crate) struct Loaded {
     /// With all static variables at its top.
     module: Module,
     variables: Variables,
-    kernels: Mutex<HashMap<(Func, [u32; 3], bool), Slot>>,
-    promises: Mutex<HashMap<(Func, [u32; 3]), Arc<Promise>>>,
+    kernels: Mutex<Kernels>,
+    promises: Mutex<Promises>,
 }
 
 /// What the fast code of a kernel takes for granted of its launches, and whether it held for the last one.

@@ -26,7 +26,7 @@ impl Emitter<'_> {
                 Some(self.ir.resize(source, self.ir.int(to.bits()), from.is_signed()))
             }
             (false, true) if is_int(to) => self.to_integer(op, source),
-            (true, false) if is_int(from) && !rounds_specially(op) => self.from_integer(op, source),
+            (true, false) if is_int(from) && !rounds_specially(op) => self.of_integer(op, source),
             (true, true) => self.to_float(op, source),
             _ => None,
         }
@@ -93,7 +93,7 @@ impl Emitter<'_> {
         ir.select(below, ir.constant(int, 1 << (bits - 1)), whole)
     }
 
-    fn from_integer(&self, op: &Operation, value: Val) -> Lowered {
+    fn of_integer(&self, op: &Operation, value: Val) -> Lowered {
         let ir = self.ir;
         if op.ty == Type::F16 {
             return None;

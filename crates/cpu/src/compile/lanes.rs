@@ -8,7 +8,7 @@ pub(crate) enum Shapes {
     /// One lane.
     One,
     /// A warp.
-    Warp(broadloom_analysis::Shapes),
+    Warp(Box<broadloom_analysis::Shapes>),
 }
 
 impl Shapes {

@@ -195,7 +195,7 @@ impl Emitter<'_> {
     }
 
     /// Bits of an integer as predicates of all lanes.
-    pub(crate) fn from_mask(&self, mask: Val) -> Val {
+    pub(crate) fn as_predicates(&self, mask: Val) -> Val {
         let ir = self.ir;
         match self.lanes {
             Some(lanes) => ir.bitcast_whole(mask, ir.vector(ir.int(1), lanes)),

@@ -138,7 +138,7 @@ fn fast(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Re
     }
     give_back(&mut function, &spans);
     let kind = if waits(&function, &cfg) { Kind::Warps } else { Kind::Block };
-    let kernel = Unit { func: kernel, function, shapes: Shapes::Warp(known) };
+    let kernel = Unit { func: kernel, function, shapes: Shapes::Warp(Box::new(known)) };
     Ok(Ok(Prepared { kernel, others: vec![], kind, not_vectorised: None }))
 }
 

@@ -259,7 +259,8 @@ impl Emitter<'_> {
         let number = self.rare.len() as u64;
         self.rare.push(Rare::of(inst));
         let row = |count: usize| ir.vector(i64, lanes * count.max(1) as u32);
-        let (from, to) = (ir.stack(row(inputs.len()), 64), ir.stack(row(written.len()), 64));
+        // The runtime gives both results of an instruction that can have two, whether or not both are asked for.
+        let (from, to) = (ir.stack(row(inputs.len()), 64), ir.stack(row(written.len().max(2)), 64));
         for (index, value) in inputs.iter().enumerate() {
             let bits = ir.bitcast(*value, ir.int(ir.bits(ir.type_of(*value))));
             let wide = ir.resize(bits, i64, false);

@@ -244,7 +244,7 @@ impl Emitter<'_> {
             Some(members) if ir.lanes(members).is_some() => {
                 let members = self.spill(members);
                 let totals = self.each_lane(active, Type::B32, true, |emitter, lane| {
-                    let group = ir.and(active, emitter.from_mask(emitter.lane_of(members, lane)));
+                    let group = ir.and(active, emitter.as_predicates(emitter.lane_of(members, lane)));
                     let total = emitter.reduced(inst, ty, value, group);
                     ir.bitcast(total, ir.int(32))
                 });
