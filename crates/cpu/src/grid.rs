@@ -178,7 +178,7 @@ pub(crate) struct Failure {
     pub(crate) thread: Option<u32>,
     /// The block, when it is not the one that ran last.
     pub(crate) ctaid: Option<[u32; 3]>,
-    pub(crate) site: Option<Site>,
+    pub(crate) site: Option<Box<Site>>,
     pub(crate) address: Option<u64>,
 }
 

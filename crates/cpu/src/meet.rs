@@ -46,7 +46,7 @@ pub(crate) unsafe extern "C" fn meet(warp: *mut Warp, what: u32, site: u32, mask
             let failure = {
                 let grid = &*(*block).grid;
                 let site = grid.ready.code.sites.get(site as usize).cloned();
-                Failure { site, address, ..of_lane(strand, 1 << lane, kind, message) }
+                Failure { site: site.map(Box::new), address, ..of_lane(strand, 1 << lane, kind, message) }
             };
             fail(strand, failure);
         }

@@ -201,7 +201,7 @@ unsafe extern "C" fn fault(warp: *mut Warp, reason: u32, site: u32, mask: u32, a
                 }
             };
             let address = matches!(reason_kind(reason), Some(Reason::BadCall | Reason::BadStack)).then_some(address);
-            Failure { site, address, ..of_lane(strand, mask, kind, message) }
+            Failure { site: site.map(Box::new), address, ..of_lane(strand, mask, kind, message) }
         };
         fail(strand, failure)
     }
