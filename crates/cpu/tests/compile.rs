@@ -52,17 +52,17 @@ fn compile_all(options: &Options, every: usize) {
 
 #[test]
 fn as_vectors_for_this_machine() {
-    compile_all(&Options::default(), 10);
+    compile_all(&Options::default(), 60);
 }
 
 #[test]
 fn one_thread_at_a_time() {
-    compile_all(&Options { vectorise: false, ..Options::default() }, 20);
+    compile_all(&Options { vectorise: false, ..Options::default() }, 90);
 }
 
 #[test]
 fn for_other_machines() {
     for machine in [Machine::avx2(), Machine::sse(), Machine::aarch64()] {
-        compile_all(&Options { machine, ..Options::default() }, 40);
+        compile_all(&Options { machine, ..Options::default() }, 180);
     }
 }

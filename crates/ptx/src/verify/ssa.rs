@@ -1,13 +1,13 @@
 //! What SSA form promises: edges that agree with the code, one definition for each register, and each use behind it.
 //!
-//! Dominance is found here by sets, the plain definition: a block is dominated by itself and by what dominates all blocks
-//! that lead to it. Passes use a faster way, which this does not share.
+//! Dominance is found here by sets of blocks, the plain definition: a block is dominated by itself and by what dominates all
+//! blocks that lead to it. Passes use another way, which this does not share.
 
 use super::{Body, codes};
 use crate::module::{Block, BodyForm, Inst, Param, Reg};
 use crate::types::Type;
-use cranelift_entity::SecondaryMap;
-use std::collections::HashSet;
+use cranelift_entity::{EntityRef, SecondaryMap};
+use std::collections::{HashSet, VecDeque};
 
 /// Where a register gets its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -124,29 +124,58 @@ impl Body<'_, '_> {
     }
 
     /// The blocks that dominate each block; `None` where control never comes.
-    fn dominators(&self, entry: Block) -> SecondaryMap<Block, Option<HashSet<Block>>> {
-        let mut dominators: SecondaryMap<Block, Option<HashSet<Block>>> = SecondaryMap::new();
-        dominators[entry] = Some(HashSet::from([entry]));
-        let mut work = vec![entry];
-        while let Some(block) = work.pop() {
+    fn dominators(&self, entry: Block) -> SecondaryMap<Block, Option<BlockSet>> {
+        let mut dominators: SecondaryMap<Block, Option<BlockSet>> = SecondaryMap::new();
+        let words = self.function.blocks.len().div_ceil(64);
+        let mut first = BlockSet(vec![0; words]);
+        first.insert(entry);
+        dominators[entry] = Some(first);
+        let mut work = VecDeque::from([entry]);
+        while let Some(block) = work.pop_front() {
             let Some(mine) = dominators[block].clone() else { continue };
             for edge in &self.function.blocks[block].edges {
                 let target = edge.target;
-                let next = match &dominators[target] {
-                    None => mine.iter().copied().chain([target]).collect(),
-                    Some(old) => {
-                        let kept: HashSet<Block> = old.iter().copied().filter(|b| *b == target || mine.contains(b)).collect();
-                        if kept.len() == old.len() {
-                            continue;
-                        }
-                        kept
+                let changed = match &mut dominators[target] {
+                    Some(old) => old.keep(&mine, target),
+                    none => {
+                        let mut set = mine.clone();
+                        set.insert(target);
+                        *none = Some(set);
+                        true
                     }
                 };
-                dominators[target] = Some(next);
-                work.push(target);
+                if changed {
+                    work.push_back(target);
+                }
             }
         }
         dominators
+    }
+}
+
+/// A set of blocks, one bit each.
+#[derive(Clone, Debug)]
+struct BlockSet(Vec<u64>);
+
+impl BlockSet {
+    fn contains(&self, block: &Block) -> bool {
+        self.0[block.index() / 64] >> (block.index() % 64) & 1 == 1
+    }
+
+    fn insert(&mut self, block: Block) {
+        self.0[block.index() / 64] |= 1 << (block.index() % 64);
+    }
+
+    /// Keeps what is in the other set too, and one block; whether anything was lost.
+    fn keep(&mut self, other: &BlockSet, block: Block) -> bool {
+        let mut lost = false;
+        for (index, (word, kept)) in self.0.iter_mut().zip(&other.0).enumerate() {
+            let own = if index == block.index() / 64 { 1 << (block.index() % 64) } else { 0 };
+            let next = *word & (kept | own);
+            lost |= next != *word;
+            *word = next;
+        }
+        lost
     }
 }
 
