@@ -9,8 +9,10 @@
 //! **Everything of a block happens on one thread. No reference to a block is held where a switch can happen: strands, services and
 //! the scheduler meet in the block through a raw pointer, one of them at a time.**
 
+mod gather;
+
 use crate::abi::{Exchange, Exchanged, FAR, Kind, Services, WINDOW, Warp};
-use crate::barrier::{Arrival, Barriers};
+use crate::barrier::Barriers;
 use crate::cluster;
 use crate::exchange::{self, Lane};
 use crate::faults::{Caught, Gate};
@@ -365,51 +367,6 @@ impl Block {
         let (rank, warp) = (warp / self.each.div_ceil(32), warp % self.each.div_ceil(32));
         let start = rank * self.each;
         start + warp * 32..start + (warp * 32 + 32).min(self.each)
-    }
-
-    /// Whether whole warps that come to barrier 0 are only counted: in a cluster of one block of which no thread has ended, while
-    /// nobody is at any other barrier.
-    #[inline(always)]
-    pub(crate) fn gathers(&self) -> bool {
-        // SAFETY: the grid is alive while its blocks run.
-        let threads = unsafe { (*self.grid).threads };
-        match self.ctas.as_slice() {
-            [cta] => self.kind == Kind::Warps && cta.alive == threads && cta.barriers.are_unused(),
-            _ => false,
-        }
-    }
-
-    /// Comes to barrier 0 with a whole warp, all others waiting likewise or still to come; whether the barrier is complete.
-    #[inline(always)]
-    pub(crate) fn gather(&mut self, index: usize) -> bool {
-        self.gathered += 1;
-        if self.gathered < self.count {
-            self.strands[index].wait = Wait::All;
-            return false;
-        }
-        self.gathered = 0;
-        self.events += 1;
-        for strand in &mut self.strands[..self.count] {
-            strand.wait = Wait::Nothing;
-        }
-        true
-    }
-
-    /// Makes ordinary arrivals of the strands that are only counted.
-    #[cold]
-    pub(crate) fn disperse(&mut self) {
-        // SAFETY: the grid is alive while its blocks run.
-        let threads = unsafe { (*self.grid).threads };
-        self.gathered = 0;
-        for index in 0..self.count {
-            if self.strands[index].wait == Wait::All {
-                let lanes = self.lane_mask(index).count_ones();
-                let arrival = Arrival { strand: index as u32, threads: lanes, trues: 0, expected: None, waits: true };
-                self.strands[index].wait = Wait::Barrier(0);
-                // Nothing is wrong with it: the barrier exists and all came alike.
-                let _ = self.ctas[0].barriers.arrive(0, arrival, threads);
-            }
-        }
     }
 
     /// Counts lanes of a strand that have ended.
