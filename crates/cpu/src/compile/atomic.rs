@@ -7,6 +7,7 @@
 use super::emit::{Emitted, Emitter, Untranslated};
 use super::llvm::{IntPred, Ordering, RealPred, Rmw, Ty, Val};
 use super::memory::Reach;
+use super::operand::bits_type;
 use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Space, Type, TypeKind};
 
 /// A lane by its number: known now, or when the code runs.
@@ -451,9 +452,4 @@ impl Emitter<'_> {
     fn host_has_wide_atomics(&self) -> bool {
         self.host.wide_atomics
     }
-}
-
-/// Bits as wide as a type.
-fn bits_type(ty: Type) -> Type {
-    Type::bits_of(ty.bits()).unwrap_or(Type::B64)
 }

@@ -9,6 +9,7 @@
 use super::emit::{Emitted, Emitter, Untranslated};
 use super::layout::Place;
 use super::llvm::{IntPred, Ty, Val};
+use super::operand::bits_type;
 use crate::abi::offset;
 use broadloom_ptx::{Address, Base, InstData, Modifier, Opcode, Operand, Reg, Space, Type};
 
@@ -877,9 +878,4 @@ fn pieces(offsets: &[i64], bytes: u64) -> Pieces {
         return Pieces::Span { start, elements: elements as u32, picks };
     }
     Pieces::Apart
-}
-
-/// Bits as wide as a type.
-fn bits_type(ty: Type) -> Type {
-    Type::bits_of(ty.bits()).unwrap_or(Type::B64)
 }

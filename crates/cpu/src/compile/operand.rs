@@ -272,3 +272,8 @@ impl Emitter<'_> {
         }
     }
 }
+
+/// Bits as wide as a type.
+pub(crate) fn bits_type(ty: Type) -> Type {
+    Type::bits_of(ty.bits()).unwrap_or(Type::B64)
+}

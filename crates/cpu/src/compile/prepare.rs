@@ -109,6 +109,9 @@ fn fast(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Re
     if let Some(reason) = needs_threads(module, &function) {
         return Ok(Err(reason));
     }
+    if let Some(reason) = parts_a_barrier(&function, &shapes) {
+        return Ok(Err(reason));
+    }
     let spans = number(&mut function);
     let before = function.clone();
     if let Err(reason) = linearise::run(module, &mut function, &|block| shapes.is_divergent_branch(block), None) {
@@ -211,6 +214,15 @@ fn needs_threads(module: &Module, function: &Function) -> Option<String> {
             Callee::Direct(_) => None,
             Callee::Indirect { .. } => Some("it calls through a pointer".to_owned()),
         }
+    })
+}
+
+/// Lanes that a guard keeps from a barrier have not ended and may come to another one, which a warp in step cannot wait at.
+fn parts_a_barrier(function: &Function, shapes: &WarpShapes) -> Option<String> {
+    function.instructions().find_map(|(_, inst)| {
+        let guard = inst.guard?;
+        let barrier = inst.effects().has(Effects::BARRIER);
+        (barrier && !shapes.is_uniform(guard.reg)).then(|| format!("lanes may come apart to `{}`", inst.mnemonic_text()))
     })
 }
 
