@@ -5,8 +5,8 @@
 
 use crate::facts::Facts;
 use crate::{
-    Broken, check, fold, from_ssa, if_convert, inline_calls, lower_branches, lower_carry, promote_locals, remove_dead, share,
-    to_ssa, unify_exits,
+    Broken, check, fold, from_ssa, if_convert, inline_calls, linearise, lower_branches, lower_carry, promote_locals, remove_dead,
+    share, to_ssa, unify_exits,
 };
 use broadloom_diag::Diagnostics;
 use broadloom_ptx::{Func, Function, Module};
@@ -16,7 +16,7 @@ use broadloom_ptx::{Func, Function, Module};
 pub struct Pass {
     /// The name, which is that of its file.
     pub name: &'static str,
-    /// Runs it. Only instructions that nothing is known of can make it refuse.
+    /// Runs it. It refuses instructions that nothing is known of, and `linearise` what cannot run in step.
     pub run: fn(&Module, &mut Function, &Facts) -> Result<(), Diagnostics>,
 }
 
@@ -54,6 +54,7 @@ const SHARE: Pass = always!(share());
 const IF_CONVERT: Pass = always!(if_convert());
 const REMOVE_DEAD: Pass = always!(remove_dead());
 const UNIFY_EXITS: Pass = always!(unify_exits());
+const LINEARISE: Pass = Pass { name: linearise::NAME, run: linearise::run_with };
 const FROM_SSA: Pass = always!(from_ssa());
 
 /// All passes, for whoever wants one by its name.
@@ -68,6 +69,7 @@ pub const PASSES: &[Pass] = &[
     IF_CONVERT,
     REMOVE_DEAD,
     UNIFY_EXITS,
+    LINEARISE,
     FROM_SSA,
 ];
 
@@ -93,7 +95,7 @@ pub fn pass(name: &str) -> Option<Pass> {
 /// Why a pipeline did not come to its end.
 #[derive(Clone, Debug)]
 pub enum Failure {
-    /// Instructions that nothing is known of, each with its place.
+    /// What a pass cannot take, each with its place.
     Refused(Diagnostics),
     /// A pass left something broken: a mistake of ours.
     Broken(Broken),

@@ -34,6 +34,7 @@ mod tidy;
 use crate::compact::compact;
 use crate::unify_exits;
 use broadloom_analysis::{Assume, Cfg, Dominators, Facts, Loops, RangePlan, Shapes};
+use broadloom_diag::{Code, Diagnostic, Diagnostics};
 use broadloom_ptx::{Block, Function, Inst, Module, Opcode, Operand, Param, Reg, Special, Type};
 use build::Builder;
 use cranelift_entity::SecondaryMap;
@@ -70,6 +71,21 @@ impl std::fmt::Display for Reason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.text)
     }
+}
+
+/// Code that cannot run in step.
+pub const APART: Code = Code("T0002");
+
+/// The pass for whoever knows a block shape, or nothing: the function's own directives are asked then, and without any the block is one
+/// warp.
+pub(crate) fn run_with(module: &Module, function: &mut Function, facts: &crate::Facts) -> Result<(), Diagnostics> {
+    let block = facts.with_directives(function).block.unwrap_or([LANES as u32, 1, 1]);
+    let before = function.clone();
+    run_for(module, function, &Facts::new(block)).map_err(|reason| {
+        let message = format!("the lanes of a warp cannot go through `{}` together", before.name);
+        let span = reason.inst.filter(|inst| before.insts.is_valid(*inst)).map_or(before.span, |inst| before.insts[inst].span);
+        Diagnostics::from(Diagnostic::error(APART, message).at(span, reason.text))
+    })
 }
 
 /// Makes every branch of a function uniform, for launches of which the facts are true: [`Shapes`] say what is divergent.
