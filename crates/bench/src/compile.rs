@@ -86,7 +86,7 @@ fn module(device: &Device, path: &Path) -> Result<Vec<Compiled>, Failure> {
     let module = ptx::parse(&sources, id).and_then(ptx::verify);
     let module = Arc::new(module.map_err(|wrong| Failure::Module(sources.render_all(&wrong)))?);
     let kernels: Vec<(String, Launch)> =
-        module.kernels().map(|(_, function)| (function.name.clone(), Launch::new([1, 1, 1], shape(function)))).collect();
+        module.kernels().map(|(_, function)| (function.name.clone(), launch(function))).collect();
     let start = Instant::now();
     let loaded = device.load(&module)?;
     let share = start.elapsed() / kernels.len().max(1) as u32;
@@ -99,11 +99,10 @@ fn module(device: &Device, path: &Path) -> Result<Vec<Compiled>, Failure> {
     Ok(compiled)
 }
 
-/// The block that a kernel asks for, or the usual one.
-fn shape(function: &Function) -> [u32; 3] {
-    let given = function.directive("reqntid").or_else(|| function.directive("maxntid"));
-    match given {
-        Some(given) => [0, 1, 2].map(|axis| given.get(axis).copied().unwrap_or(1)),
-        None => [256, 1, 1],
-    }
+/// One cluster of blocks of the shape that a kernel asks for, or of the usual one.
+fn launch(function: &Function) -> Launch {
+    let axes = |given: &[u32]| [0, 1, 2].map(|axis| given.get(axis).copied().unwrap_or(1));
+    let block = function.directive("reqntid").or_else(|| function.directive("maxntid"));
+    let cluster = function.directive("reqnctapercluster");
+    Launch::new(cluster.map_or([1; 3], axes), block.map_or([256, 1, 1], axes))
 }
