@@ -5,7 +5,7 @@ use broadloom_ptx::{Block, Function, Inst, Opcode, Operand, Reg};
 use cranelift_entity::SecondaryMap;
 
 /// A comparison that holds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Test {
     pub(crate) relation: Relation,
     pub(crate) signed: bool,

@@ -21,35 +21,35 @@ use broadloom_ptx::{Block, Function, Reg};
 use cranelift_entity::SecondaryMap;
 
 /// A parameter of a header that changes by a step each time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Induction {
     /// Which of the header's parameters.
     pub(crate) param: usize,
-    step: Arg,
+    pub(crate) step: Arg,
     /// Whether the step is taken away.
-    falls: bool,
-    bits: u32,
+    pub(crate) falls: bool,
+    pub(crate) bits: u32,
 }
 
 /// A comparison that holds whenever control goes back.
-#[derive(Clone, Copy, Debug)]
-struct Limit {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Limit {
     /// Which of the inductions is compared.
-    counter: usize,
+    pub(crate) counter: usize,
     /// Whether its next value is compared, not the one it has.
-    next: bool,
-    relation: Relation,
-    signed: bool,
-    bound: Arg,
+    pub(crate) next: bool,
+    pub(crate) relation: Relation,
+    pub(crate) signed: bool,
+    pub(crate) bound: Arg,
     /// Whether it holds for some lane of the warp only.
-    in_some_lane: bool,
+    pub(crate) in_some_lane: bool,
 }
 
 /// The inductions of a loop and what limits them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Inductions {
     pub(crate) all: Vec<Induction>,
-    limits: Vec<Limit>,
+    pub(crate) limits: Vec<Limit>,
 }
 
 /// What is needed to find them.
@@ -148,6 +148,18 @@ impl Finder<'_> {
 }
 
 impl Inductions {
+    /// What steps and limits read.
+    pub(crate) fn args(&self) -> impl Iterator<Item = Arg> + '_ {
+        self.all.iter().map(|induction| induction.step).chain(self.limits.iter().map(|limit| limit.bound))
+    }
+
+    /// The same with other parameters and arguments; `None` when a parameter is gone.
+    pub(crate) fn renamed(&self, param: impl Fn(usize) -> Option<usize>, arg: impl Fn(Arg) -> Arg) -> Option<Inductions> {
+        let all = self.all.iter().map(|old| Some(Induction { param: param(old.param)?, step: arg(old.step), ..*old }));
+        let limits = self.limits.iter().map(|old| Limit { bound: arg(old.bound), ..*old });
+        Some(Inductions { all: all.collect::<Option<_>>()?, limits: limits.collect() })
+    }
+
     /// Where the inductions can be, from where they start; `None` where nothing is known. `read` gives the range of what does not
     /// change in the loop, in a width.
     pub(crate) fn reach(&self, starts: &[Range], read: impl Fn(Arg, u32) -> Range) -> Vec<Option<Range>> {

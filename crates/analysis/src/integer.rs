@@ -96,7 +96,7 @@ pub(crate) enum Op {
 }
 
 /// An instruction, its first result and its operands.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Step {
     pub(crate) op: Op,
     /// The type of the instruction.

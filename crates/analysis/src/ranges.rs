@@ -29,48 +29,50 @@ const ROUNDS: usize = 64;
 const NARROWING: usize = 2;
 
 /// What the ranges of a function are computed from, made ready.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RangePlan {
     /// Of each register; 0 for those that are no integers of up to 64 bits.
-    bits: Vec<u32>,
+    pub(crate) bits: Vec<u32>,
     /// Registers whose instruction says nothing.
-    unknown: Vec<bool>,
+    pub(crate) unknown: Vec<bool>,
     /// Each behind the block that immediately dominates it.
-    blocks: Vec<Place>,
-    place: SecondaryMap<Block, Option<u32>>,
-    home: SecondaryMap<Reg, Option<Block>>,
-    moves: usize,
+    pub(crate) blocks: Vec<Place>,
+    pub(crate) place: SecondaryMap<Block, Option<u32>>,
+    pub(crate) home: SecondaryMap<Reg, Option<Block>>,
+    pub(crate) moves: usize,
 }
 
-#[derive(Clone, Debug)]
-struct Place {
+/// A block in a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Place {
     /// The place of the block that immediately dominates it.
-    parent: Option<usize>,
-    depth: usize,
+    pub(crate) parent: Option<usize>,
+    pub(crate) depth: usize,
     /// What holds at its head.
-    tests: Vec<Test>,
-    params: Vec<Merged>,
+    pub(crate) tests: Vec<Test>,
+    pub(crate) params: Vec<Merged>,
     /// Whether control comes from a place that is not before this one.
-    is_entered_again: bool,
-    inductions: Option<Inductions>,
-    steps: Vec<Step>,
-    edges: Vec<Leaving>,
+    pub(crate) is_entered_again: bool,
+    pub(crate) inductions: Option<Inductions>,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) edges: Vec<Leaving>,
 }
 
 /// A parameter of a block and the moves that give it its value.
-#[derive(Clone, Debug)]
-struct Merged {
-    reg: Reg,
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Merged {
+    pub(crate) reg: Reg,
     /// Those from outside the loop, when the block is its header; else all.
-    first: Vec<usize>,
-    again: Vec<usize>,
+    pub(crate) first: Vec<usize>,
+    pub(crate) again: Vec<usize>,
 }
 
-#[derive(Clone, Debug)]
-struct Leaving {
-    tests: Vec<Test>,
+/// A way out of a block.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Leaving {
+    pub(crate) tests: Vec<Test>,
     /// Numbers of moves, and what they move.
-    moves: Vec<(usize, Reg)>,
+    pub(crate) moves: Vec<(usize, Reg)>,
 }
 
 impl RangePlan {

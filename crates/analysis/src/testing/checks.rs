@@ -3,7 +3,7 @@
 use super::ssa::kernel;
 use super::threads::{Launch, Thread, Trace, Visit};
 use crate::shape::{LANE_BITS, Shape};
-use crate::{Assume, Cfg, Dominators, Facts, KnownParams, Loops, RangePlan, Ranges, Shapes};
+use crate::{Assume, Cfg, Dominators, Facts, KnownParams, Loops, Proof, RangePlan, Ranges, Shapes};
 use broadloom_ptx::{Block, Function, Inst, Opcode, Reg};
 use cranelift_entity::SecondaryMap;
 use std::collections::BTreeSet;
@@ -76,7 +76,11 @@ impl Kernel {
         let mut sets = vec![self.shapes(&full, Assume::Nothing), self.shapes(&partly, Assume::Nothing)];
         let ranges = [self.plan.ranges(&full), self.plan.ranges(&partly)];
         let assumed = self.shapes(&partly, Assume::NoWrap);
-        if ranges[0].proves(assumed.obligations()) {
+        // What is kept of the plan says what the plan says.
+        let kept = Proof::new(&self.plan, assumed.obligations()).map(|proof| proof.encode());
+        let holds = kept.is_none_or(|bytes| Proof::decode(&bytes).unwrap().holds(&full));
+        assert_eq!(holds, ranges[0].proves(assumed.obligations()), "{launch:?}");
+        if holds {
             sets.push(assumed);
         }
         for ctaid in ctaids {

@@ -1,0 +1,207 @@
+//! What a launch has to be asked, by itself: obligations, and of the plan only what they depend on.
+//!
+//! Of a function of thousands of instructions a few dozen decide where its accesses go. A register is *needed* when an obligation is about
+//! it, or when something that gives or narrows a needed one reads it. Steps, moves and tests that concern no needed register are left
+//! out; the ranges of needed registers are what they were, and a proof is small enough to be kept with compiled code ([`Proof::encode`]).
+
+mod bytes;
+
+use crate::facts::Facts;
+use crate::integer::{Arg, Step};
+use crate::obligations::Obligation;
+use crate::ranges::{Leaving, Merged, Place, RangePlan};
+use broadloom_ptx::{Block, Reg};
+use cranelift_entity::{EntityRef, SecondaryMap};
+
+/// What must hold of a launch for something assumed of all its threads to be true.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Proof {
+    plan: RangePlan,
+    /// Blocks are numbered by their places in the plan.
+    obligations: Vec<Obligation>,
+}
+
+impl Proof {
+    /// What the obligations of a function need of its plan; `None` when there are none.
+    pub fn new(plan: &RangePlan, obligations: &[Obligation]) -> Option<Proof> {
+        (!obligations.is_empty()).then(|| Needed::new(plan, obligations).proof(obligations))
+    }
+
+    /// Whether it holds for launches of which the facts are true.
+    pub fn holds(&self, facts: &Facts) -> bool {
+        self.plan.ranges(facts).proves(&self.obligations)
+    }
+}
+
+/// The needed registers of a plan.
+struct Needed<'a> {
+    plan: &'a RangePlan,
+    /// What each move moves.
+    moved: Vec<Reg>,
+    needed: Vec<bool>,
+    grows: bool,
+}
+
+impl<'a> Needed<'a> {
+    fn new(plan: &'a RangePlan, obligations: &[Obligation]) -> Self {
+        let mut moved = vec![Reg::from_u32(0); plan.moves];
+        for (number, reg) in plan.blocks.iter().flat_map(|place| &place.edges).flat_map(|edge| &edge.moves) {
+            moved[*number] = *reg;
+        }
+        let mut found = Needed { plan, moved, needed: vec![false; plan.bits.len()], grows: true };
+        obligations.iter().for_each(|obligation| found.need(obligation.reg));
+        // Most of what is needed is found on the way back through the function; loops ask for another round.
+        while std::mem::replace(&mut found.grows, false) {
+            plan.blocks.iter().rev().for_each(|place| found.place(place));
+        }
+        found
+    }
+
+    fn need(&mut self, reg: Reg) {
+        self.grows |= !std::mem::replace(&mut self.needed[reg.index()], true);
+    }
+
+    fn need_arg(&mut self, arg: Arg) {
+        match arg {
+            Arg::Reg(reg) => self.need(reg),
+            Arg::Const(_) | Arg::Special(_) | Arg::Other => {}
+        }
+    }
+
+    fn is_needed(&self, reg: Reg) -> bool {
+        self.needed[reg.index()]
+    }
+
+    fn is_needed_arg(&self, arg: Arg) -> bool {
+        matches!(arg, Arg::Reg(reg) if self.is_needed(reg))
+    }
+
+    fn place(&mut self, place: &Place) {
+        for test in place.edges.iter().flat_map(|edge| &edge.tests).chain(&place.tests) {
+            if self.is_needed_arg(test.a) || self.is_needed_arg(test.b) {
+                self.need_arg(test.a);
+                self.need_arg(test.b);
+            }
+        }
+        for step in place.steps.iter().rev() {
+            if step.result.is_some_and(|reg| self.is_needed(reg)) {
+                step.args.iter().for_each(|arg| self.need_arg(*arg));
+            }
+        }
+        // Inductions bound each other.
+        if let Some(inductions) = &place.inductions
+            && place.params.iter().any(|param| self.is_needed(param.reg))
+        {
+            inductions.all.iter().for_each(|induction| self.need(place.params[induction.param].reg));
+            inductions.args().for_each(|arg| self.need_arg(arg));
+        }
+        for param in &place.params {
+            if self.is_needed(param.reg) {
+                param.first.iter().chain(&param.again).for_each(|number| self.need(self.moved[*number]));
+            }
+        }
+    }
+
+    /// The plan without all the rest.
+    fn proof(self, obligations: &[Obligation]) -> Proof {
+        let mut names: Vec<Option<Reg>> = vec![None; self.needed.len()];
+        let (mut bits, mut unknown) = (vec![], vec![]);
+        for (index, _) in self.needed.iter().enumerate().filter(|(_, needed)| **needed) {
+            names[index] = Some(Reg::from_u32(bits.len() as u32));
+            bits.push(self.plan.bits[index]);
+            unknown.push(self.plan.unknown[index]);
+        }
+        let mut kept = Kept { needed: &self, names, numbers: vec![None; self.plan.moves], moves: 0 };
+        let blocks: Vec<Place> = self.plan.blocks.iter().map(|place| kept.params(place)).collect();
+        let blocks: Vec<Place> = self.plan.blocks.iter().zip(blocks).map(|(old, place)| kept.rest(old, place)).collect();
+        let obligation = |old: &Obligation| Obligation {
+            block: Block::from_u32(self.plan.place[old.block].unwrap_or(blocks.len() as u32)),
+            reg: kept.name(old.reg),
+            ..*old
+        };
+        let obligations = obligations.iter().map(obligation).collect();
+        let moves = kept.moves;
+        Proof { plan: RangePlan::of_places(bits, unknown, blocks, moves), obligations }
+    }
+}
+
+/// What is kept, under new names.
+struct Kept<'a, 'p> {
+    needed: &'a Needed<'p>,
+    names: Vec<Option<Reg>>,
+    /// Of moves.
+    numbers: Vec<Option<usize>>,
+    moves: usize,
+}
+
+impl Kept<'_, '_> {
+    fn name(&self, reg: Reg) -> Reg {
+        // Only needed registers are asked for, and those have names.
+        self.names[reg.index()].unwrap_or(Reg::from_u32(0))
+    }
+
+    fn arg(&self, arg: Arg) -> Arg {
+        match arg {
+            Arg::Reg(reg) => Arg::Reg(self.name(reg)),
+            Arg::Const(_) | Arg::Special(_) | Arg::Other => arg,
+        }
+    }
+
+    fn number(&mut self, old: usize) -> usize {
+        *self.numbers[old].get_or_insert_with(|| {
+            self.moves += 1;
+            self.moves - 1
+        })
+    }
+
+    /// A place with its needed parameters, which say which moves are needed.
+    fn params(&mut self, old: &Place) -> Place {
+        let mut at = vec![None; old.params.len()];
+        let mut params = vec![];
+        for (index, param) in old.params.iter().enumerate().filter(|(_, param)| self.needed.is_needed(param.reg)) {
+            at[index] = Some(params.len());
+            params.push(Merged {
+                reg: self.name(param.reg),
+                first: param.first.iter().map(|number| self.number(*number)).collect(),
+                again: param.again.iter().map(|number| self.number(*number)).collect(),
+            });
+        }
+        let inductions = old.inductions.as_ref().filter(|_| !params.is_empty());
+        let inductions = inductions.and_then(|inductions| inductions.renamed(|param| at[param], |arg| self.arg(arg)));
+        Place { params, inductions, tests: vec![], steps: vec![], edges: vec![], ..*old }
+    }
+
+    fn rest(&self, old: &Place, place: Place) -> Place {
+        let tests = |tests: &[crate::conditions::Test]| -> Vec<_> {
+            let wanted = tests.iter().filter(|test| self.needed.is_needed_arg(test.a) || self.needed.is_needed_arg(test.b));
+            wanted.map(|test| crate::conditions::Test { a: self.arg(test.a), b: self.arg(test.b), ..*test }).collect()
+        };
+        let edge = |edge: &Leaving| {
+            let moves = edge.moves.iter().filter_map(|(number, reg)| Some((self.numbers[*number]?, self.name(*reg))));
+            Leaving { tests: tests(&edge.tests), moves: moves.collect() }
+        };
+        let steps = old.steps.iter().filter(|step| step.result.is_some_and(|reg| self.needed.is_needed(reg)));
+        let step = |step: &Step| Step {
+            result: step.result.map(|reg| self.name(reg)),
+            args: step.args.map(|arg| self.arg(arg)),
+            ..*step
+        };
+        Place {
+            tests: tests(&old.tests),
+            steps: steps.map(step).collect(),
+            edges: old.edges.iter().map(edge).filter(|edge| !edge.moves.is_empty()).collect(),
+            ..place
+        }
+    }
+}
+
+impl RangePlan {
+    /// A plan of places; blocks are numbered by them.
+    pub(crate) fn of_places(bits: Vec<u32>, unknown: Vec<bool>, blocks: Vec<Place>, moves: usize) -> RangePlan {
+        let mut place = SecondaryMap::new();
+        for index in 0..blocks.len() as u32 {
+            place[Block::from_u32(index)] = Some(index);
+        }
+        RangePlan { bits, unknown, blocks, place, home: SecondaryMap::new(), moves }
+    }
+}
