@@ -18,6 +18,7 @@ use broadloom_analysis::{Cfg, Dominators, LANE_BITS, Loops};
 use broadloom_eval::Operation;
 use broadloom_ptx::{Block, Func, Function, Inst, InstData, Module, Opcode, Operand, Reg, Type};
 use cranelift_entity::SecondaryMap;
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashSet};
 
 /// What the host offers beyond what LLVM finds out by itself.
@@ -66,6 +67,8 @@ pub(crate) struct Emitter<'e> {
     pub(crate) exists: Option<Val>,
     /// Local memory on the stack; `None` where the runtime provides it.
     pub(crate) frame: Option<Val>,
+    /// Where lanes that are masked off store, once one does.
+    pub(crate) sink: Cell<Option<Val>>,
     /// Functions that can be called.
     pub(crate) callees: &'e BTreeMap<Func, Val>,
     /// The cluster that the block belongs to.
@@ -151,6 +154,7 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
         passed,
         exists: None,
         frame: None,
+        sink: Cell::new(None),
         callees: input.callees,
         cluster: input.cluster,
         labels: SecondaryMap::new(),

@@ -26,11 +26,12 @@ pub(crate) enum Reach {
 }
 
 /// The parts of a vector access.
-struct Parts {
+pub(super) struct Parts {
     /// What goes where, one register or value per element.
-    elements: Vec<Operand>,
-    ty: Type,
-    bytes: u64,
+    pub(super) elements: Vec<Operand>,
+    pub(super) ty: Type,
+    /// Of one element.
+    pub(super) bytes: u64,
 }
 
 impl Parts {
@@ -307,7 +308,7 @@ impl Emitter<'_> {
         self.ir.pick(mask, &picks)
     }
 
-    fn whole_guard(&self, guard: Val, lanes: u32) -> Val {
+    pub(super) fn whole_guard(&self, guard: Val, lanes: u32) -> Val {
         if self.ir.lanes(guard).is_some() { guard } else { self.ir.splat(guard, lanes) }
     }
 
@@ -411,27 +412,6 @@ impl Emitter<'_> {
         pieces.into_iter().map(|pieces| self.joined(pieces)).collect()
     }
 
-    fn gather(&self, parts: &Parts, pointers: Val, guard: Option<Val>) -> Vec<Val> {
-        let ir = self.ir;
-        let lanes = self.lanes.unwrap_or(1);
-        let mask = match guard {
-            Some(guard) => self.whole_guard(guard, lanes),
-            None => ir.constant(ir.vector(ir.int(1), lanes), 1),
-        };
-        let ty = ir.vector(self.register_type(parts.ty), lanes);
-        let align = ir.constant(ir.int(32), parts.bytes);
-        let mut values = vec![];
-        for index in 0..parts.elements.len() as u64 {
-            let places = self.behind(pointers, index * parts.bytes);
-            values.push(ir.intrinsic("llvm.masked.gather", &[ty, ir.type_of(places)], &[places, align, mask, ir.zero(ty)]));
-        }
-        values
-    }
-
-    fn behind(&self, pointers: Val, bytes: u64) -> Val {
-        if bytes == 0 { pointers } else { self.ir.offset(pointers, self.ir.constant(self.ir.int(64), bytes)) }
-    }
-
     pub(crate) fn store(&mut self, inst: &InstData) -> Emitted<()> {
         let source = inst.operands.get(1).ok_or_else(|| Untranslated("a store without a value".into()))?;
         let parts = Parts::of(inst, source);
@@ -489,7 +469,7 @@ impl Emitter<'_> {
     }
 
     /// The values that a store writes, in all lanes.
-    fn stored(&self, parts: &Parts) -> Emitted<Vec<Val>> {
+    pub(super) fn stored(&self, parts: &Parts) -> Emitted<Vec<Val>> {
         parts.elements.iter().map(|element| self.fetch(element, bits_type(parts.ty), false)).collect()
     }
 
@@ -631,21 +611,6 @@ impl Emitter<'_> {
             all.push(self.ir.poison(self.ir.type_of(values[0])));
         }
         all
-    }
-
-    fn scatter(&self, parts: &Parts, pointers: Val, guard: Option<Val>) -> Emitted<()> {
-        let ir = self.ir;
-        let lanes = self.lanes.unwrap_or(1);
-        let mask = match guard {
-            Some(guard) => self.whole_guard(guard, lanes),
-            None => ir.constant(ir.vector(ir.int(1), lanes), 1),
-        };
-        let align = ir.constant(ir.int(32), parts.bytes);
-        for (index, value) in self.stored(parts)?.into_iter().enumerate() {
-            let places = self.behind(pointers, index as u64 * parts.bytes);
-            ir.intrinsic("llvm.masked.scatter", &[ir.type_of(value), ir.type_of(places)], &[value, places, align, mask]);
-        }
-        Ok(())
     }
 
     /// `mov`: copies, packs and unpacks.

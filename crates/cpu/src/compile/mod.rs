@@ -23,6 +23,7 @@ mod nans;
 mod operand;
 mod prepare;
 mod pure;
+mod scattered;
 mod special;
 mod warp;
 
