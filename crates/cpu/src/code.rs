@@ -1,6 +1,7 @@
 //! A kernel compiled for a block shape: what the compiler gives, the cache keeps and the runtime runs.
 
 use crate::abi::Kind;
+use broadloom_analysis::Proof;
 use broadloom_diag::Span;
 use broadloom_ptx::{Func, InstData, Operand, Reg, Selector, Var};
 
@@ -40,6 +41,9 @@ pub struct Code {
     pub loads: Accesses,
     /// How stores were translated.
     pub stores: Accesses,
+    /// What code that takes for granted that index arithmetic does not wrap needs of its launches; `None` when that is nothing, and then
+    /// there is no other code.
+    pub proof: Option<Proof>,
 }
 
 /// What has an address that only a loaded module knows.

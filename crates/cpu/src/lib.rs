@@ -65,6 +65,7 @@ mod object;
 mod options;
 mod probe;
 mod services;
+mod shaped;
 mod statistics;
 mod stream;
 #[cfg(test)]

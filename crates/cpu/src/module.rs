@@ -5,10 +5,9 @@
 
 use crate::abi::Kind;
 use crate::cluster::Shape;
-use crate::compile::{self, CompileError, Prover, compile};
 use crate::device::Inner;
 use crate::grid::{Grid, Ready, Workspace};
-use crate::statistics::{KernelStatistics, Record};
+use crate::shaped::{Compiled, Shaped};
 use crate::stream::Work;
 use crate::variables::Variables;
 use broadloom_device::{Error, GlobalVariable, Launch, LoadedModule, Result};
@@ -17,29 +16,14 @@ use broadloom_ptx::{Class, Func, InstData, Modifier, Module, Opcode, Verified};
 use broadloom_transform::hoist_statics;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError};
 
-const INTERNAL: DiagnosticCode = DiagnosticCode("C0003");
 const REFUSED: DiagnosticCode = DiagnosticCode("C0004");
 /// Most strands of a cooperative launch: each has a stack.
 const MOST_TOGETHER: u64 = 1 << 17;
 
-/// A kernel for one shape of block.
-#[derive(Clone, Debug)]
-struct Compiled {
-    ready: Arc<Ready>,
-    addresses: Arc<[u64]>,
-    record: Arc<Record>,
-}
-
-/// A place for a kernel that is compiled once.
-type Slot = Arc<OnceLock<Result<Compiled>>>;
-
-/// Kernels by shape of block, and whether they take for granted what is promised.
-type Kernels = HashMap<(Func, [u32; 3], bool), Slot>;
-/// What kernels take for granted, by shape of block.
-type Promises = HashMap<(Func, [u32; 3]), Arc<Promise>>;
+/// Kernels by shape of block.
+type Kernels = HashMap<(Func, [u32; 3]), Arc<Shaped>>;
 
 /// A loaded module.
 #[derive(Debug)]
@@ -49,32 +33,6 @@ pub(crate) struct Loaded {
     module: Module,
     variables: Variables,
     kernels: Mutex<Kernels>,
-    promises: Mutex<Promises>,
-}
-
-/// What the fast code of a kernel takes for granted of its launches, and whether it held for the last one.
-#[derive(Debug, Default)]
-struct Promise {
-    prover: OnceLock<Option<Prover>>,
-    last: Mutex<Option<(Launched, bool)>>,
-}
-
-/// What a launch is judged by: its grid and its parameters.
-type Launched = ([u32; 3], Vec<u8>);
-
-impl Promise {
-    fn holds(&self, prove: impl FnOnce() -> Option<Prover>, grid: [u32; 3], params: &[u8]) -> bool {
-        let Some(prover) = self.prover.get_or_init(prove) else { return true };
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*last {
-            Some(((old_grid, old_params), holds)) if *old_grid == grid && old_params == params => *holds,
-            _ => {
-                let holds = prover.proves(grid, params);
-                *last = Some(((grid, params.to_vec()), holds));
-                holds
-            }
-        }
-    }
 }
 
 impl Loaded {
@@ -82,70 +40,25 @@ impl Loaded {
         let mut module: Module = (***module).clone();
         hoist_statics::run(&mut module);
         let variables = Variables::load(&module, &inner.memory)?;
-        Ok(Loaded { inner: inner.clone(), module, variables, kernels: Mutex::new(HashMap::new()), promises: Mutex::default() })
+        Ok(Loaded { inner: inner.clone(), module, variables, kernels: Mutex::default() })
     }
 
-    /// Whether a launch keeps what the fast code of its kernel takes for granted.
-    fn keeps_promises(&self, kernel: Func, launch: &Launch, params: &[u8]) -> bool {
-        let promise = {
-            let mut promises = self.promises.lock().unwrap_or_else(PoisonError::into_inner);
-            promises.entry((kernel, launch.block)).or_default().clone()
-        };
-        let prove = || Prover::new(&self.module, kernel, launch.block, &self.inner.options.compile);
-        promise.holds(prove, launch.grid, params)
+    pub(crate) fn module(&self) -> &Module {
+        &self.module
     }
 
-    fn compiled(&self, kernel: Func, block: [u32; 3], assume_no_wrap: bool) -> Result<Compiled> {
-        let slot = {
-            let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
-            kernels.entry((kernel, block, assume_no_wrap)).or_default().clone()
-        };
-        slot.get_or_init(|| self.make(kernel, block, assume_no_wrap)).clone()
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
     }
 
-    fn make(&self, kernel: Func, block: [u32; 3], assume_no_wrap: bool) -> Result<Compiled> {
-        let started = Instant::now();
-        let options = compile::Options { assume_no_wrap, ..self.inner.options.compile.clone() };
-        let name = &self.module.functions[kernel].name;
-        let refused = refused(&self.module, kernel);
-        if refused.has_errors() {
-            return Err(Error::Unsupported(refused));
-        }
-        let key = self.inner.cache.key(&self.module, kernel, block, &options);
-        let internal = |reason: String| {
-            let error = CompileError { kernel: name.clone(), reason };
-            let mut diagnostics = Diagnostics::new();
-            diagnostics
-                .push(Diagnostic::error(INTERNAL, error.to_string()).at(self.module.functions[kernel].span, "this kernel"));
-            Error::Unsupported(diagnostics)
-        };
-        let (ready, from_cache) = match self.inner.cache.find(&key, name, &self.module.functions[kernel]) {
-            Some(ready) => (ready, true),
-            None => {
-                let code = compile(&self.module, kernel, block, &options);
-                let code = code.map_err(|error| internal(error.reason))?;
-                self.inner.cache.store(&key, &code);
-                let ready = Arc::new(Ready::new(name, code).map_err(|error| internal(error.to_string()))?);
-                self.inner.cache.keep(&key, &ready);
-                (ready, false)
-            }
-        };
-        let code = &ready.code;
-        let record = self.inner.note_kernel(KernelStatistics {
-            kernel: name.clone(),
-            block,
-            kind: code.kind,
-            not_vectorised: code.not_vectorised.clone(),
-            loads: code.loads,
-            stores: code.stores,
-            compile_time: started.elapsed(),
-            from_cache,
-            code_bytes: ready.object.bytes(),
-            launches: 0,
-            run_time: std::time::Duration::ZERO,
-        });
-        let addresses = code.variables.iter().map(|named| self.variables.address(*named)).collect();
-        Ok(Compiled { ready, addresses, record })
+    /// Addresses of what code names.
+    pub(crate) fn addresses(&self, ready: &Ready) -> Arc<[u64]> {
+        ready.code.variables.iter().map(|named| self.variables.address(*named)).collect()
+    }
+
+    fn shaped(&self, kernel: Func, block: [u32; 3]) -> Arc<Shaped> {
+        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        kernels.entry((kernel, block)).or_insert_with(|| Arc::new(Shaped::new(kernel, block))).clone()
     }
 
     /// The clusters of a launch.
@@ -220,14 +133,13 @@ impl LoadedModule for Loaded {
 
     fn prepare(&self, kernel: Func, launch: &Launch) -> Result<()> {
         self.cluster(kernel, launch)?;
-        self.compiled(kernel, launch.block, true).map(drop)
+        self.shaped(kernel, launch.block).code(self, true).map(drop)
     }
 
     fn launch(&self, kernel: Func, launch: &Launch, params: &[u8]) -> Result<()> {
         self.inner.shared.streams.check(launch.stream)?;
         let cluster = self.cluster(kernel, launch)?;
-        let assume_no_wrap = self.keeps_promises(kernel, launch, params);
-        let Compiled { ready, addresses, record } = self.compiled(kernel, launch.block, assume_no_wrap)?;
+        let Compiled { ready, addresses, record } = self.shaped(kernel, launch.block).code_for(self, launch.grid, params)?;
         let (shared_bytes, dynamic_shared_offset) = self.shared(kernel, launch, &ready)?;
         let stack = self.inner.options.stack_bytes;
         if ready.code.local_bytes > stack {

@@ -114,6 +114,7 @@ pub(crate) fn code(kind: Kind, text: &str) -> Code {
         not_vectorised: None,
         loads: Accesses::default(),
         stores: Accesses::default(),
+        proof: None,
     }
 }
 

@@ -6,6 +6,7 @@
 use super::FORMAT;
 use crate::abi::Kind;
 use crate::code::{Accesses, Code, Named, Rare, RareOperand, Site};
+use broadloom_analysis::Proof;
 use broadloom_diag::{SourceId, Span};
 use broadloom_ptx::{Func, Selector, Var};
 
@@ -42,6 +43,7 @@ pub(super) fn encode(code: &Code) -> Vec<u8> {
         let Accesses { uniform, contiguous, strided, scattered } = *accesses;
         body.numbers(&[uniform, contiguous, strided, scattered].map(u64::from));
     }
+    body.option(code.proof.as_ref(), |body, proof| body.bytes(&proof.encode()));
     body.bytes(&code.object);
     let mut entry = MAGIC.to_vec();
     entry.extend(FORMAT.to_le_bytes());
@@ -85,6 +87,7 @@ pub(super) fn decode(entry: &[u8], source: SourceId) -> Option<Code> {
     let mut accesses =
         || Some(Accesses { uniform: body.small()?, contiguous: body.small()?, strided: body.small()?, scattered: body.small()? });
     let (loads, stores) = (accesses()?, accesses()?);
+    let proof = body.option(|body| Proof::decode(body.bytes()?))?;
     let object = body.bytes()?.to_vec();
     body.0.is_empty().then_some(Code {
         object,
@@ -97,6 +100,7 @@ pub(super) fn decode(entry: &[u8], source: SourceId) -> Option<Code> {
         not_vectorised,
         loads,
         stores,
+        proof,
     })
 }
 

@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 /// Changes when entries or keys do.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// Most bytes of code that are kept in memory for modules that are loaded again.
 const MEMORY_BYTES: usize = 256 << 20;
 /// The folder is looked over after so many new files.
@@ -84,15 +84,17 @@ impl Cache {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The key of a kernel for a shape of block.
-    pub(crate) fn key(&self, module: &Module, kernel: Func, block: [u32; 3], options: &compile::Options) -> Key {
+    /// The keys of a kernel for a shape of block: of code that takes nothing for granted, and of code that takes for granted that index
+    /// arithmetic does not wrap, whatever the options say of that.
+    pub(crate) fn keys(&self, module: &Module, kernel: Func, block: [u32; 3], options: &compile::Options) -> [Key; 2] {
+        let compile::Options { machine, optimise, vectorise, assume_no_wrap: _ } = options;
         let mut hasher = blake3::Hasher::new();
         let mut put = |text: &str| {
             hasher.update(&(text.len() as u64).to_le_bytes());
             hasher.update(text.as_bytes());
         };
         put(&format!("{FORMAT} {} {}", env!("CARGO_PKG_VERSION"), build()));
-        put(&format!("{:?} {block:?} {options:?}", inkwell::support::get_llvm_version()));
+        put(&format!("{:?} {block:?} {machine:?} {optimise} {vectorise}", inkwell::support::get_llvm_version()));
         put(&format!("{} {:?} {}", module.version, module.target, module.address_size));
         // Addresses are found by the numbers of variables and functions, so those belong to it. First contents of variables do not: code
         // reads them from memory.
@@ -119,7 +121,7 @@ impl Cache {
             let spans: Vec<u8> = spans.flat_map(u32::to_le_bytes).collect();
             hasher_update(&mut put, &spans);
         }
-        Key(*hasher.finalize().as_bytes())
+        [0, 1].map(|fast| Key(*hasher.clone().update(&[fast]).finalize().as_bytes()))
     }
 
     /// A kernel that was compiled before.

@@ -110,7 +110,7 @@ fn the_key_holds_all_that_code_depends_on() {
     let options = compile::Options::default();
     let key = |text: &str, kernel: &str, block: [u32; 3], options: &compile::Options| {
         let module = module(text);
-        cache.key(&module, module.function(kernel).unwrap(), block, options)
+        cache.keys(&module, module.function(kernel).unwrap(), block, options)
     };
     let base = key(TEXT, "k", [32, 1, 1], &options);
     assert_eq!(base, key(TEXT, "k", [32, 1, 1], &options));
@@ -133,7 +133,8 @@ fn kernels_are_found_again_and_broken_files_are_not() {
     let kernel = module.function("k").unwrap();
     let function = &module.functions[kernel];
     let options = compile::Options::default();
-    let key = folder.cache(1 << 20).key(&module, kernel, [32, 1, 1], &options);
+    let [key, fast] = folder.cache(1 << 20).keys(&module, kernel, [32, 1, 1], &options);
+    assert_ne!(key, fast);
     assert!(folder.cache(1 << 20).find(&key, "k", function).is_none());
     folder.cache(1 << 20).store(&key, &everything());
     let started = std::time::Instant::now();

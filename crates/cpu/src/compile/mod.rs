@@ -28,10 +28,12 @@ mod special;
 mod warp;
 
 pub use machine::Machine;
-pub use prepare::Prover;
+#[cfg(test)]
+pub(crate) use prepare::PIPELINES;
 
 use crate::abi::{Kind, Services};
 use crate::code::{Code, Named};
+use broadloom_analysis::Proof;
 use broadloom_ptx::{Func, Item, Module, Printer, Symbol};
 use emit::{Input, Output};
 use inkwell::context::Context;
@@ -114,22 +116,48 @@ impl Service {
     }
 }
 
+/// A kernel for blocks of a shape behind our own passes, ready to be translated.
+#[derive(Debug)]
+pub struct Draft(Prepared);
+
+impl Draft {
+    /// Runs the passes. The module's static variables stand at its top: see [`broadloom_transform::hoist_statics`].
+    pub fn new(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Draft, CompileError> {
+        let broken = |reason: String| CompileError { kernel: module.functions[kernel].name.clone(), reason };
+        prepare::prepare(module, kernel, block, options).map(Draft).map_err(broken)
+    }
+
+    /// What the code will take for granted of its launches.
+    pub fn proof(&self) -> Option<&Proof> {
+        self.0.proof.as_ref()
+    }
+
+    /// Why the kernel will not run as vectors; `None` when it will.
+    pub fn not_vectorised(&self) -> Option<&str> {
+        self.0.not_vectorised.as_deref()
+    }
+
+    /// The code, made with what the passes were run with.
+    pub fn compile(self, module: &Module, block: [u32; 3], options: &Options) -> Result<Code, CompileError> {
+        let context = Context::create();
+        let name = &module.functions[self.0.kernel.func].name;
+        let broken = |reason: String| CompileError { kernel: name.clone(), reason };
+        let (llvm, mut code) = translate(&context, module, self.0, block, options).map_err(broken)?;
+        machine::optimise(&llvm, &options.machine, options.optimise).map_err(broken)?;
+        code.object = machine::emit(&llvm, &options.machine, options.optimise, false).map_err(broken)?;
+        Ok(code)
+    }
+}
+
 /// Compiles a kernel for blocks of a shape. The module's static variables stand at its top: see
 /// [`broadloom_transform::hoist_statics`].
 pub fn compile(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Code, CompileError> {
-    let context = Context::create();
-    let name = &module.functions[kernel].name;
-    let broken = |reason: String| CompileError { kernel: name.clone(), reason };
-    let (llvm, mut code) = translate(&context, module, kernel, block, options).map_err(broken)?;
-    machine::optimise(&llvm, &options.machine, options.optimise).map_err(broken)?;
-    code.object = machine::emit(&llvm, &options.machine, options.optimise, false).map_err(broken)?;
-    Ok(code)
+    Draft::new(module, kernel, block, options)?.compile(module, block, options)
 }
 
 /// Why a kernel does not run as vectors; `None` when it does.
 pub fn not_vectorised(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Option<String>, CompileError> {
-    let broken = |reason: String| CompileError { kernel: module.functions[kernel].name.clone(), reason };
-    Ok(prepare::prepare(module, kernel, block, options).map_err(broken)?.not_vectorised)
+    Ok(Draft::new(module, kernel, block, options)?.0.not_vectorised)
 }
 
 /// A stage of a kernel's compilation as text.
@@ -137,12 +165,12 @@ pub fn show(module: &Module, kernel: Func, block: [u32; 3], options: &Options, s
     let context = Context::create();
     let name = &module.functions[kernel].name;
     let broken = |reason: String| CompileError { kernel: name.clone(), reason };
+    let Draft(prepared) = Draft::new(module, kernel, block, options)?;
     if stage == Stage::Linearised {
-        let prepared = prepare::prepare(module, kernel, block, options).map_err(broken)?;
         let units = std::iter::once(&prepared.kernel).chain(&prepared.others);
         return Ok(units.map(|unit| Printer::new(module).body(&unit.function)).collect());
     }
-    let (llvm, _) = translate(&context, module, kernel, block, options).map_err(broken)?;
+    let (llvm, _) = translate(&context, module, prepared, block, options).map_err(broken)?;
     if stage == Stage::Llvm {
         return Ok(llvm.print_to_string().to_string());
     }
@@ -159,11 +187,12 @@ pub fn show(module: &Module, kernel: Func, block: [u32; 3], options: &Options, s
 fn translate<'c>(
     context: &'c Context,
     module: &Module,
-    kernel: Func,
+    prepared: Prepared,
     block: [u32; 3],
     options: &Options,
 ) -> Result<(LlvmModule<'c>, Code), String> {
-    let Prepared { kernel: main, others, kind, not_vectorised } = prepare::prepare(module, kernel, block, options)?;
+    let Prepared { kernel: main, others, kind, not_vectorised, proof } = prepared;
+    let kernel = main.func;
     let llvm = context.create_module("kernel");
     let ir = Ir::new(context.raw(), llvm.as_mut_ptr());
     let entry = ir.declare("kernel", 1, true);
@@ -229,6 +258,7 @@ fn translate<'c>(
         not_vectorised,
         loads: output.loads,
         stores: output.stores,
+        proof,
     };
     drop(ir);
     Ok((llvm, code))

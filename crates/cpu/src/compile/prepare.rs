@@ -1,82 +1,46 @@
 //! What happens to a kernel before it becomes LLVM code: calls inlined, SSA form, divergent branches made masks.
 //!
 //! Addresses are often computed in 32 bits and then widened, and lanes that lie side by side before stay so only if none of them
-//! wraps around. What is taken for granted about that is proved for each launch by a [`Prover`], on the kernel as it is before
+//! wraps around. What is taken for granted about that is proved for each launch by a [`Proof`], on the kernel as it is before
 //! its branches become masks, because there they still say how large an index can be. What the emitter then takes for granted
 //! of the linearised kernel must be among it: instructions carry a number through the passes between.
 
 use super::Options;
 use super::lanes::Shapes;
 use crate::abi::Kind;
-use broadloom_analysis::{
-    Assume, Cfg, Dominators, Facts as LaunchFacts, KnownParams, Loops, Obligation, RangePlan, Shapes as WarpShapes,
-};
+use broadloom_analysis::{Assume, Cfg, Dominators, Facts as LaunchFacts, Loops, Proof, RangePlan, Shapes as WarpShapes};
 use broadloom_diag::Span;
-use broadloom_ptx::{Block, Callee, Effects, Func, Function, Inst, InstData, Module, Opcode, Operand};
+use broadloom_ptx::{Block, Callee, Effects, Func, Function, Inst, InstData, Module, Opcode, Operand, Reg};
 use broadloom_transform::facts::Facts;
 use broadloom_transform::pipeline::{self, Verification};
 use broadloom_transform::{check, linearise, remove_dead, unify_exits};
+use cranelift_entity::SecondaryMap;
 use std::collections::HashMap;
 
 /// A kernel made ready for translation, and the functions that it calls.
+#[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) kernel: Unit,
     pub(crate) others: Vec<Unit>,
     pub(crate) kind: Kind,
     /// Why it does not run as vectors.
     pub(crate) not_vectorised: Option<String>,
+    /// What is taken for granted.
+    pub(crate) proof: Option<Proof>,
 }
 
 /// A function in SSA form with what is known of it.
+#[derive(Debug)]
 pub(crate) struct Unit {
     pub(crate) func: Func,
     pub(crate) function: Function,
     pub(crate) shapes: Shapes,
 }
 
-/// Proves for a launch what its code takes for granted.
-#[derive(Debug)]
-pub struct Prover {
-    plan: RangePlan,
-    block: [u32; 3],
-    obligations: Vec<Obligation>,
-}
-
-impl Prover {
-    /// For a kernel in blocks of a shape; `None` when nothing is taken for granted.
-    pub fn new(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Option<Prover> {
-        if !options.vectorise {
-            return None;
-        }
-        let before = Before::new(module, kernel, block, true).ok()?;
-        let Before { plan, shapes, .. } = before;
-        let obligations = shapes.obligations().to_vec();
-        (!obligations.is_empty()).then_some(Prover { plan, block, obligations })
-    }
-
-    /// Whether all of it holds for a grid and a block of parameters.
-    pub fn proves(&self, grid: [u32; 3], params: &[u8]) -> bool {
-        let facts = LaunchFacts::new(self.block).with_grid(grid).with_params(KnownParams::block(params));
-        self.plan.ranges(&facts).proves(&self.obligations)
-    }
-}
-
-/// A kernel in SSA form, branches and all, with what is known of it.
-struct Before {
-    function: Function,
-    plan: RangePlan,
-    shapes: WarpShapes,
-}
-
-impl Before {
-    fn new(module: &Module, kernel: Func, block: [u32; 3], assume: bool) -> Result<Before, String> {
-        let mut function = in_ssa_form(module, kernel, block)?;
-        unify_exits::run(module, &mut function);
-        let (cfg, loops, plan) = flow(&function)?;
-        let assume = if assume { Assume::NoWrap } else { Assume::Nothing };
-        let shapes = WarpShapes::new(&function, &cfg, &loops, &plan, &LaunchFacts::new(block), assume);
-        Ok(Before { function, plan, shapes })
-    }
+#[cfg(test)]
+thread_local! {
+    /// How often this thread has run the passes over a function.
+    pub(crate) static PIPELINES: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
 fn flow(function: &Function) -> Result<(Cfg, Loops, RangePlan), String> {
@@ -88,30 +52,44 @@ fn flow(function: &Function) -> Result<(Cfg, Loops, RangePlan), String> {
 }
 
 fn in_ssa_form(module: &Module, func: Func, block: [u32; 3]) -> Result<Function, String> {
+    #[cfg(test)]
+    PIPELINES.set(PIPELINES.get() + 1);
     let facts = Facts { block: Some(block), grid: None };
     pipeline::run_pipeline(module, func, pipeline::STAGES, &facts, Verification::InDebug, |_, _| {})
         .map_err(|failure| failure.to_string())
 }
 
 pub(crate) fn prepare(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Prepared, String> {
-    if !options.vectorise {
-        return slow(module, kernel, block, "vectors are not asked for".to_owned());
-    }
-    match fast(module, kernel, block, options)? {
-        Ok(prepared) => Ok(prepared),
-        Err(reason) => slow(module, kernel, block, reason),
-    }
+    let function = in_ssa_form(module, kernel, block)?;
+    let reason = match options.vectorise {
+        true => match fast(module, kernel, function.clone(), block, options)? {
+            Ok(prepared) => return Ok(prepared),
+            Err(reason) => reason,
+        },
+        false => "vectors are not asked for".to_owned(),
+    };
+    slow(module, kernel, function, block, reason)
 }
 
 /// Whole warps in step, or why not.
-fn fast(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Result<Prepared, String>, String> {
-    let Before { mut function, shapes, .. } = Before::new(module, kernel, block, options.assume_no_wrap)?;
+fn fast(
+    module: &Module,
+    kernel: Func,
+    mut function: Function,
+    block: [u32; 3],
+    options: &Options,
+) -> Result<Result<Prepared, String>, String> {
+    let assume = if options.assume_no_wrap { Assume::NoWrap } else { Assume::Nothing };
+    unify_exits::run(module, &mut function);
+    let (cfg, loops, plan) = flow(&function)?;
+    let shapes = WarpShapes::new(&function, &cfg, &loops, &plan, &LaunchFacts::new(block), assume);
     if let Some(reason) = needs_threads(module, &function) {
         return Ok(Err(reason));
     }
     if let Some(reason) = parts_a_barrier(&function, &shapes) {
         return Ok(Err(reason));
     }
+    let proof = Proof::new(&plan, shapes.obligations());
     let spans = number(&mut function);
     let before = function.clone();
     if let Err(reason) = linearise::run(module, &mut function, &|block| shapes.is_divergent_branch(block), None) {
@@ -123,14 +101,7 @@ fn fast(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Re
     }
     let (cfg, loops, plan) = flow(&function)?;
     let facts = LaunchFacts::new(block);
-    let mut known = WarpShapes::new(
-        &function,
-        &cfg,
-        &loops,
-        &plan,
-        &facts,
-        if options.assume_no_wrap { Assume::NoWrap } else { Assume::Nothing },
-    );
+    let mut known = WarpShapes::new(&function, &cfg, &loops, &plan, &facts, assume);
     if !is_covered(&function, &known, &before, &shapes) {
         known = WarpShapes::new(&function, &cfg, &loops, &plan, &facts, Assume::Nothing);
     }
@@ -142,30 +113,37 @@ fn fast(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Re
     give_back(&mut function, &spans);
     let kind = if waits(&function, &cfg) { Kind::Warps } else { Kind::Block };
     let kernel = Unit { func: kernel, function, shapes: Shapes::Warp(Box::new(known)) };
-    Ok(Ok(Prepared { kernel, others: vec![], kind, not_vectorised: None }))
+    Ok(Ok(Prepared { kernel, others: vec![], kind, not_vectorised: None, proof }))
 }
 
 /// Whether all that is assumed of the linearised function was found out of, or assumed of, the one before.
 fn is_covered(function: &Function, known: &WarpShapes, before: &Function, shapes: &WarpShapes) -> bool {
+    if known.obligations().is_empty() {
+        return true;
+    }
+    let homes = homes(before);
+    // How much is known of a register, wherever that is most: where it gets its value, or everywhere.
+    let most = |reg: Reg| {
+        let at_home = homes[reg].map_or(0, |home| shapes.shape_in(reg, home).known());
+        shapes.shape(reg).known().max(at_home)
+    };
     known.obligations().iter().all(|obligation| {
         let data = &function.insts[obligation.inst];
         let Some(origin) = origin(data).filter(|origin| before.insts.is_valid(*origin)) else { return false };
         let (new, old) = (data.writes(), before.insts[origin].writes());
-        new.len() == old.len()
-            && new
-                .iter()
-                .zip(old)
-                .all(|(new, old)| known.shape(*new).known() <= shapes.shape(old).known().max(seen(shapes, before, old)))
+        new.len() == old.len() && new.iter().zip(old).all(|(new, old)| known.shape(*new).known() <= most(old))
     })
 }
 
-/// How much is known of a register where it gets its value.
-fn seen(shapes: &WarpShapes, function: &Function, reg: broadloom_ptx::Reg) -> u32 {
-    let home = function
-        .layout
-        .iter()
-        .find(|block| function.blocks[**block].insts.iter().any(|inst| function.insts[*inst].writes().contains(&reg)));
-    home.map_or(0, |block| shapes.shape_in(reg, *block).known())
+/// The block in which each register gets its value.
+fn homes(function: &Function) -> SecondaryMap<Reg, Option<Block>> {
+    let mut homes = SecondaryMap::new();
+    for block in &function.layout {
+        for inst in &function.blocks[*block].insts {
+            function.insts[*inst].writes().into_iter().for_each(|reg| homes[reg] = Some(*block));
+        }
+    }
+    homes
 }
 
 /// Numbers are spans that end before they start, which those of texts never do.
@@ -227,11 +205,11 @@ fn parts_a_barrier(function: &Function, shapes: &WarpShapes) -> Option<String> {
 }
 
 /// Every thread for itself.
-fn slow(module: &Module, kernel: Func, block: [u32; 3], reason: String) -> Result<Prepared, String> {
+fn slow(module: &Module, kernel: Func, function: Function, block: [u32; 3], reason: String) -> Result<Prepared, String> {
     let unit = |func: Func| -> Result<Unit, String> {
         Ok(Unit { func, function: in_ssa_form(module, func, block)?, shapes: Shapes::One })
     };
-    let main = unit(kernel)?;
+    let main = Unit { func: kernel, function, shapes: Shapes::One };
     let mut others: Vec<Unit> = vec![];
     let mut work = callees(module, &main.function);
     while let Some(func) = work.pop() {
@@ -242,7 +220,7 @@ fn slow(module: &Module, kernel: Func, block: [u32; 3], reason: String) -> Resul
         }
     }
     others.sort_by_key(|other| other.func);
-    Ok(Prepared { kernel: main, others, kind: Kind::Threads, not_vectorised: Some(reason) })
+    Ok(Prepared { kernel: main, others, kind: Kind::Threads, not_vectorised: Some(reason), proof: None })
 }
 
 /// Functions with a body that a function can call, directly or through a pointer.

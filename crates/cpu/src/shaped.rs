@@ -1,0 +1,251 @@
+//! A kernel of a module for one shape of block: where its code comes from, and which code a launch gets.
+//!
+//! There are up to two: fast code takes for granted that index arithmetic does not wrap around, and other code does not. Whether it is granted is
+//! proved for each launch. The proof comes out of the same passes as the code, and is kept with it in the cache: a kernel that is found
+//! there needs no pass at all.
+
+use crate::cache::Key;
+use crate::compile::{self, CompileError, Draft};
+use crate::grid::Ready;
+use crate::module::{Loaded, refused};
+use crate::statistics::{KernelStatistics, Record};
+use broadloom_analysis::{Facts, KnownParams, Proof};
+use broadloom_device::{Error, Result};
+use broadloom_diag::{Code as DiagnosticCode, Diagnostic, Diagnostics};
+use broadloom_ptx::Func;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+const INTERNAL: DiagnosticCode = DiagnosticCode("C0003");
+
+/// Code that a launch can run.
+#[derive(Clone, Debug)]
+pub(crate) struct Compiled {
+    pub(crate) ready: Arc<Ready>,
+    pub(crate) addresses: Arc<[u64]>,
+    pub(crate) record: Arc<Record>,
+}
+
+/// What a launch is judged by: its grid and its parameters.
+type Launched = ([u32; 3], Vec<u8>);
+
+/// A kernel for one shape of block.
+#[derive(Debug)]
+pub(crate) struct Shaped {
+    kernel: Func,
+    block: [u32; 3],
+    start: OnceLock<Result<Start>>,
+    /// Code that takes nothing for granted, and code that does.
+    codes: [OnceLock<Result<Compiled>>; 2],
+    /// The last launch, and whether it could run fast code.
+    last: Mutex<Option<(Launched, bool)>>,
+}
+
+/// What is known before there is code.
+#[derive(Debug)]
+struct Start {
+    keys: [Key; 2],
+    /// What fast code takes for granted; `None` when that is nothing.
+    proof: Option<Proof>,
+    /// How far it came on the way to that.
+    made: Mutex<Option<Made>>,
+    took: Duration,
+}
+
+#[derive(Debug)]
+enum Made {
+    /// Code out of the cache, and whether it is the fast one.
+    Found(Arc<Ready>, bool),
+    /// Fast code that is still to be translated.
+    Draft(Box<Draft>),
+}
+
+impl Shaped {
+    pub(crate) fn new(kernel: Func, block: [u32; 3]) -> Shaped {
+        Shaped { kernel, block, start: OnceLock::new(), codes: Default::default(), last: Mutex::default() }
+    }
+
+    /// The code for a launch. Of others who ask for the same meanwhile, all wait.
+    pub(crate) fn code_for(&self, module: &Loaded, grid: [u32; 3], params: &[u8]) -> Result<Compiled> {
+        let fast = self.may_run_fast_code(module, grid, params)?;
+        self.code(module, fast)
+    }
+
+    /// Fast code, or code that takes nothing for granted.
+    pub(crate) fn code(&self, module: &Loaded, fast: bool) -> Result<Compiled> {
+        self.codes[usize::from(fast)].get_or_init(|| self.make(module, fast)).clone()
+    }
+
+    fn may_run_fast_code(&self, module: &Loaded, grid: [u32; 3], params: &[u8]) -> Result<bool> {
+        let Some(proof) = &self.start(module)?.proof else { return Ok(true) };
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(((old_grid, old_params), holds)) = &*last
+            && *old_grid == grid
+            && old_params == params
+        {
+            return Ok(*holds);
+        }
+        let holds = proof.holds(&Facts::new(self.block).with_grid(grid).with_params(KnownParams::block(params)));
+        *last = Some(((grid, params.to_vec()), holds));
+        Ok(holds)
+    }
+
+    fn start(&self, module: &Loaded) -> Result<&Start> {
+        self.start.get_or_init(|| self.begin(module)).as_ref().map_err(Clone::clone)
+    }
+
+    /// Finds out what fast code takes for granted: from the cache, else by the passes that it is made with.
+    fn begin(&self, module: &Loaded) -> Result<Start> {
+        let started = Instant::now();
+        let (text, cache) = (module.module(), &module.inner().cache);
+        let refused = refused(text, self.kernel);
+        if refused.has_errors() {
+            return Err(Error::Unsupported(refused));
+        }
+        let function = &text.functions[self.kernel];
+        let keys = cache.keys(text, self.kernel, self.block, &module.inner().options.compile);
+        let found = [true, false].into_iter().find_map(|fast| {
+            let ready = cache.find(&keys[usize::from(fast)], &function.name, function)?;
+            Some((ready.code.proof.clone(), Made::Found(ready, fast)))
+        });
+        let (proof, made) = match found {
+            Some(found) => found,
+            None => {
+                let draft = self.draft(module, true)?;
+                (draft.proof().cloned(), Made::Draft(Box::new(draft)))
+            }
+        };
+        Ok(Start { keys, proof, made: Mutex::new(Some(made)), took: started.elapsed() })
+    }
+
+    fn options(&self, module: &Loaded, fast: bool) -> compile::Options {
+        compile::Options { assume_no_wrap: fast, ..module.inner().options.compile.clone() }
+    }
+
+    fn draft(&self, module: &Loaded, fast: bool) -> Result<Draft> {
+        Draft::new(module.module(), self.kernel, self.block, &self.options(module, fast))
+            .map_err(|error| self.told(module, &error))
+    }
+
+    /// A mistake of ours, told as what was launched.
+    fn told(&self, module: &Loaded, error: &CompileError) -> Error {
+        let span = module.module().functions[self.kernel].span;
+        let mut diagnostics = Diagnostics::new();
+        diagnostics.push(Diagnostic::error(INTERNAL, error.to_string()).at(span, "this kernel"));
+        Error::Unsupported(diagnostics)
+    }
+
+    fn make(&self, module: &Loaded, fast: bool) -> Result<Compiled> {
+        let start = self.start(module)?;
+        let started = Instant::now();
+        let (ready, from_cache, before) = self.ready(module, start, fast)?;
+        let code = &ready.code;
+        let record = module.inner().note_kernel(KernelStatistics {
+            kernel: ready.name.clone(),
+            block: self.block,
+            kind: code.kind,
+            not_vectorised: code.not_vectorised.clone(),
+            loads: code.loads,
+            stores: code.stores,
+            compile_time: before + started.elapsed(),
+            from_cache,
+            code_bytes: ready.object.bytes(),
+            launches: 0,
+            run_time: Duration::ZERO,
+        });
+        Ok(Compiled { addresses: module.addresses(&ready), ready, record })
+    }
+
+    /// The code, whether it came from the cache, and the time that the start of it took.
+    fn ready(&self, module: &Loaded, start: &Start, fast: bool) -> Result<(Arc<Ready>, bool, Duration)> {
+        let cache = &module.inner().cache;
+        let key = &start.keys[usize::from(fast)];
+        let function = &module.module().functions[self.kernel];
+        let mut before = start.took;
+        let draft = match start.made.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // Code that takes nothing for granted is the same code.
+            Some(Made::Found(ready, found)) if found == fast || start.proof.is_none() => return Ok((ready, true, before)),
+            Some(Made::Draft(draft)) if fast => *draft,
+            Some(_) | None => {
+                before = Duration::ZERO;
+                if let Some(ready) = cache.find(key, &function.name, function) {
+                    return Ok((ready, true, before));
+                }
+                self.draft(module, fast)?
+            }
+        };
+        let mut code =
+            draft.compile(module.module(), self.block, &self.options(module, fast)).map_err(|error| self.told(module, &error))?;
+        // Whoever finds this code must know whether there is a faster one.
+        code.proof = start.proof.clone();
+        cache.store(key, &code);
+        let broken = |reason: String| self.told(module, &CompileError { kernel: function.name.clone(), reason });
+        let ready = Arc::new(Ready::new(&function.name, code).map_err(|error| broken(error.to_string()))?);
+        cache.keep(key, &ready);
+        Ok((ready, false, before))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::compile::PIPELINES;
+    use crate::device::Cpu;
+    use crate::options::CacheFolder;
+    use crate::testing::{device_with, module};
+    use broadloom_device::{Device, Launch};
+    use std::path::PathBuf;
+
+    /// Every thread writes what `%tid.x + n` is as an integer of 64 bits: lanes come apart where the sum wraps around.
+    const TEXT: &str = ".version 8.0 .target sm_80 .address_size 64
+        .visible .entry k(.param .u64 out, .param .u32 n) {
+            .reg .b32 %r<4>; .reg .b64 %d<5>;
+            ld.param.u64 %d0, [out]; ld.param.u32 %r0, [n]; mov.u32 %r1, %tid.x;
+            add.s32 %r2, %r0, %r1; cvt.s64.s32 %d1, %r2;
+            mul.wide.u32 %d2, %r1, 8; add.s64 %d3, %d0, %d2; st.global.s64 [%d3], %d1; ret;
+        }";
+
+    fn folder(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("broadloom-shaped-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        path
+    }
+
+    /// Launches in a process that has just begun, as far as caches go; how often passes ran, and whether each code came from the cache.
+    fn launched(folder: &std::path::Path, numbers: &[u32]) -> (u32, Vec<bool>) {
+        let cpu: Cpu = device_with(1, |options| options.cache = CacheFolder::At(folder.to_owned()));
+        let device = Device::new(cpu.clone());
+        let out = device.zeros::<i64>(32).unwrap();
+        let kernel = device.load(&module(TEXT)).unwrap().kernel("k").unwrap();
+        PIPELINES.set(0);
+        for n in numbers {
+            kernel.launch(&Launch::linear(1, 32), &[(&out).into(), (*n).into()]).unwrap();
+            let expected: Vec<i64> = (0..32u32).map(|lane| i64::from(n.wrapping_add(lane) as i32)).collect();
+            assert_eq!(out.read().unwrap(), expected);
+        }
+        (PIPELINES.get(), cpu.statistics().iter().map(|kernel| kernel.from_cache).collect())
+    }
+
+    #[test]
+    fn a_kernel_from_the_cache_needs_no_pass_and_still_proves() {
+        let folder = folder("proof");
+        let (fits, wraps) = (7, 0x7fff_fff0);
+        // Passes run once for code and proof together.
+        assert_eq!(launched(&folder, &[fits, fits, fits + 1]), (1, vec![false]));
+        assert_eq!(launched(&folder, &[fits]), (0, vec![true]));
+        // A launch that does not keep what is taken for granted is noticed without them too, and its code is another.
+        assert_eq!(launched(&folder, &[fits, wraps]), (1, vec![true, false]));
+        assert_eq!(launched(&folder, &[wraps, fits, wraps]), (0, vec![true, true]));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn the_proof_is_found_with_either_code() {
+        let folder = folder("either");
+        let wraps = 0x7fff_fff0;
+        // Once to see that it wraps, once for code that may.
+        assert_eq!(launched(&folder, &[wraps]), (2, vec![false]));
+        assert_eq!(launched(&folder, &[wraps]), (0, vec![true]));
+        assert_eq!(launched(&folder, &[7, wraps]), (1, vec![false, true]));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
