@@ -1,6 +1,7 @@
 //! Devices by name.
 
 use broadloom_cpu::Cpu;
+use broadloom_cuda::Cuda;
 use broadloom_device::{Device, Error, Machine};
 use broadloom_interp::Interp;
 
@@ -25,9 +26,21 @@ pub enum OpenError {
     Device(#[from] Error),
 }
 
-/// Opens a device by the name that [`machines`] gives it.
+/// The number of the GPU that a name means: `cuda` is the first, `cuda:1` the second.
+pub fn gpu_ordinal(name: &str) -> Option<u32> {
+    match name.strip_prefix("cuda")? {
+        "" => Some(0),
+        rest => rest.strip_prefix(':').filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok(),
+    }
+}
+
+/// Opens a device by the name that [`machines`] gives it; `cuda` is the first GPU, and `auto` a GPU where there is one and else the CPU.
 pub fn open(name: &str) -> Result<Device, OpenError> {
+    if let Some(ordinal) = gpu_ordinal(name) {
+        return Ok(Device::new(Cuda::new(broadloom_cuda::Options { ordinal, ..broadloom_cuda::Options::default() })?));
+    }
     match name {
+        "auto" => open("cuda").or_else(|_| open("cpu")),
         "cpu" => Ok(Device::new(Cpu::new(broadloom_cpu::Options::default())?)),
         "interp" => Ok(Device::new(Interp::new(broadloom_interp::Options::default()))),
         _ => {
@@ -40,5 +53,31 @@ pub fn open(name: &str) -> Result<Device, OpenError> {
 /// The machines that are here, the default first.
 pub fn machines() -> Vec<Machine> {
     let interp = Device::new(Interp::new(broadloom_interp::Options::default()));
-    vec![broadloom_cpu::Options::default().machine(), interp.machine().clone()]
+    let mut all = vec![broadloom_cpu::Options::default().machine()];
+    // Without a driver or a GPU there are none.
+    all.extend(broadloom_cuda::machines().unwrap_or_default());
+    all.push(interp.machine().clone());
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gpus_have_numbers() {
+        assert_eq!([gpu_ordinal("cuda"), gpu_ordinal("cuda:0"), gpu_ordinal("cuda:12")], [Some(0), Some(0), Some(12)]);
+        for bad in ["cud", "cuda:", "cuda:-1", "cuda:+1", "cuda1", "cuda:1x", "cuda:99999999999"] {
+            assert_eq!(gpu_ordinal(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn without_a_gpu_the_cpu_is_taken() {
+        let device = open("auto").unwrap();
+        assert_ne!(device.machine().kind, broadloom_device::MachineKind::Interp);
+        if let Err(error) = open("cuda") {
+            assert!(error.to_string().starts_with("the device `cuda"), "{error}");
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! Broadloom as a library: what a program adds to its `Cargo.toml`.
 //!
 //! Re-exports the parts that users meet, under one name, and opens devices by theirs: `cpu`, vector code on every core of the host,
-//! and `interp`, which executes one thread at a time and judges the others.
+//! `cuda`, an NVIDIA GPU (`cuda:1` is the second), `interp`, which executes one thread at a time and judges the others, and `auto`, a GPU
+//! where there is one and else the CPU.
 //!
 //! ```
 //! use broadloom::{device::Launch, diag::Sources, open, ptx};
@@ -34,10 +35,11 @@
 mod executor;
 
 pub use broadloom_cpu as cpu;
+pub use broadloom_cuda as cuda;
 pub use broadloom_device as device;
 pub use broadloom_diag as diag;
 pub use broadloom_interp as interp;
 pub use broadloom_launch as launch;
 pub use broadloom_ptx as ptx;
 pub use broadloom_transform as transform;
-pub use executor::{OpenError, UnknownDevice, machines, open};
+pub use executor::{OpenError, UnknownDevice, gpu_ordinal, machines, open};

@@ -7,9 +7,20 @@ use broadloom::device::{Machine, MachineKind};
 /// Lists the devices.
 pub fn run(terminal: &mut Terminal) -> Exit {
     for machine in broadloom::machines() {
-        describe(&machine, terminal);
+        describe(&measured(machine), terminal);
+    }
+    if let Err(error) = broadloom::cuda::machines() {
+        terminal.write(&format!("{error}\n"));
     }
     Exit::Done
+}
+
+/// A GPU with what has to be measured; others as they are.
+fn measured(machine: Machine) -> Machine {
+    match broadloom::gpu_ordinal(&machine.id) {
+        Some(_) => broadloom::open(&machine.id).map_or(machine, |device| device.machine().clone()),
+        None => machine,
+    }
 }
 
 fn describe(machine: &Machine, terminal: &mut Terminal) {
@@ -31,6 +42,9 @@ fn describe(machine: &Machine, terminal: &mut Terminal) {
         line("cores", format!("{threads} thread{} that run blocks", if threads == 1 { "" } else { "s" }));
         line("vectors", vectors());
     }
+    if machine.kind == MachineKind::Cuda {
+        line("processors", machine.multiprocessors.to_string());
+    }
     line("takes", format!("PTX up to {}, targets up to sm_{}", machine.isa, machine.sm));
     line("warp", format!("{} threads", machine.warp_size));
     line("block", format!("at most {} threads, at most {x} × {y} × {z}", machine.max_threads_per_block));
@@ -41,6 +55,9 @@ fn describe(machine: &Machine, terminal: &mut Terminal) {
     }
     if let Some(bandwidth) = machine.bandwidth {
         line("bandwidth", format!("{:.0} GB/s", bandwidth / 1e9));
+    }
+    if let Some(cost) = machine.launch_cost {
+        line("launch", format!("{:.1} µs", cost * 1e6));
     }
 }
 

@@ -6,11 +6,12 @@ use crate::kernel;
 use crate::options::LaunchOptions;
 use crate::terminal::Terminal;
 use broadloom::cpu::{self, Cpu};
+use broadloom::cuda::{self, Cuda};
 use broadloom::device::{Device, Error, Fault, FaultKind, Launch};
 use broadloom::diag::{Code, Diagnostic, Diagnostics, Sources};
 use broadloom::interp::{self, Interp};
 use broadloom::launch::{Destination, LaunchError, LaunchSpec, Output, Prepared, parse_arguments, prepare, write_npy};
-use broadloom::machines;
+use broadloom::{gpu_ordinal, machines};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,6 +21,8 @@ use std::time::{Duration, Instant};
 pub enum Executor {
     /// The cores of this machine.
     Cpu(Cpu),
+    /// A GPU.
+    Cuda(Cuda),
     /// The interpreter.
     Interp(Interp),
 }
@@ -28,6 +31,7 @@ impl Executor {
     fn device(&self) -> Device {
         match self {
             Executor::Cpu(cpu) => Device::new(cpu.clone()),
+            Executor::Cuda(cuda) => Device::new(cuda.clone()),
             Executor::Interp(interp) => Device::new(interp.clone()),
         }
     }
@@ -98,7 +102,12 @@ fn ready(device: &Device, module: broadloom::ptx::Verified, spec: &LaunchSpec) -
 /// Opens a device by its name, or the default one; kernels print to standard output.
 pub fn open(name: Option<&str>, terminal: &Terminal) -> Result<Executor, Failure> {
     let output = terminal.sink();
+    if let Some(ordinal) = name.and_then(gpu_ordinal) {
+        let cuda = Cuda::new(cuda::Options { ordinal, measure: false, output: Some(output), ..cuda::Options::default() });
+        return cuda.map(Executor::Cuda).map_err(|error| failure(error, Sources::new()));
+    }
     match name {
+        Some("auto") => open(Some("cuda"), terminal).or_else(|_| open(Some("cpu"), terminal)),
         None | Some("cpu") => {
             let cpu = Cpu::new(cpu::Options { output, ..cpu::Options::default() });
             cpu.map(Executor::Cpu).map_err(|error| failure(error, Sources::new()))
@@ -151,9 +160,16 @@ pub fn failure(error: Error, sources: Sources) -> Failure {
             (Exit::Usage, Diagnostic::error(codes::BAD_LAUNCH, error.to_string()).into())
         }
         Error::OutOfMemory { .. } => (Exit::Machine, Diagnostic::error(codes::OUT_OF_MEMORY, error.to_string()).into()),
-        Error::BadAddress { .. } | Error::UnknownStream(_) => {
-            (Exit::Machine, Diagnostic::error(codes::DEVICE, error.to_string()).into())
+        Error::NotHere { .. } => {
+            let names: Vec<String> = machines().iter().map(|machine| format!("`{}`", machine.id)).collect();
+            let help = format!("what is here is {}; `broadloom devices` says more", names.join(", "));
+            (Exit::Machine, Diagnostic::error(codes::NO_DEVICE, error.to_string()).help(help).into())
         }
+        Error::BadAddress { .. }
+        | Error::UnknownStream(_)
+        | Error::UnknownEvent(_)
+        | Error::Lost { .. }
+        | Error::Driver { .. } => (Exit::Machine, Diagnostic::error(codes::DEVICE, error.to_string()).into()),
     };
     Failure { exit, diagnostics, sources }
 }

@@ -10,6 +10,10 @@ use broadloom::cpu::code::Accesses;
 pub fn tell(launched: &Launched, terminal: &mut Terminal) {
     match &launched.executor {
         Executor::Cpu(cpu) => cpu.statistics().iter().for_each(|kernel| of_cpu(launched, kernel, terminal)),
+        Executor::Cuda(_) => {
+            let milliseconds = launched.time.as_secs_f64() * 1e3;
+            terminal.remark(&format!("{}, {} in {milliseconds:.3} ms", head(launched, &launched.kernel), launches(1)));
+        }
         Executor::Interp(interp) => {
             let seconds = launched.time.as_secs_f64();
             let instructions = interp.statistics().instructions;

@@ -10,7 +10,7 @@ use crate::statistics::{KernelStatistics, Record};
 use crate::stream::{Finished, Job, Streams, Work};
 use crate::watchdog::Watchdog;
 use crate::worker::{Shared, work};
-use broadloom_device::{Backend, Error, LoadedModule, Machine, Result, Stream};
+use broadloom_device::{Backend, Error, EventId, LoadedModule, Machine, MemoryUse, Result, Stream};
 use broadloom_ptx::Verified;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -212,11 +212,66 @@ impl Backend for Cpu {
         Ok(self.inner.streams().create())
     }
 
+    fn destroy_stream(&self, stream: Stream) -> Result<()> {
+        self.inner.streams().destroy(stream)
+    }
+
     fn synchronise_stream(&self, stream: Stream) -> Result<()> {
         self.inner.streams().wait(stream)
     }
 
     fn synchronise(&self) -> Result<()> {
         self.inner.streams().wait_all()
+    }
+
+    fn create_event(&self) -> Result<EventId> {
+        Ok(self.inner.streams().create_event())
+    }
+
+    fn destroy_event(&self, event: EventId) -> Result<()> {
+        self.inner.streams().destroy_event(event)
+    }
+
+    fn record_event(&self, event: EventId, stream: Stream) -> Result<()> {
+        self.inner.streams().record_event(event, stream)
+    }
+
+    fn wait_event(&self, stream: Stream, event: EventId) -> Result<()> {
+        self.inner.streams().hold_up(stream, event)
+    }
+
+    fn query_event(&self, event: EventId) -> Result<bool> {
+        Ok(self.inner.streams().mark_of(event)?.is_none_or(|mark| mark.is_set()))
+    }
+
+    fn synchronise_event(&self, event: EventId) -> Result<()> {
+        let mark = self.inner.streams().mark_of(event)?;
+        if let Some(mark) = mark {
+            self.inner.streams().wait_for_mark(&mark);
+        }
+        Ok(())
+    }
+
+    fn elapsed(&self, start: EventId, end: EventId) -> Result<Duration> {
+        let streams = self.inner.streams();
+        let time = |event: EventId| {
+            let mark = streams.mark_of(event)?.ok_or(Error::UnknownEvent(event.0))?;
+            Ok::<_, Error>(streams.wait_for_mark(&mark))
+        };
+        let (start, end) = (time(start)?, time(end)?);
+        Ok(end.saturating_duration_since(start))
+    }
+
+    fn memory(&self) -> MemoryUse {
+        self.inner.memory.usage()
+    }
+
+    fn trim(&self) -> Result<()> {
+        if self.inner.memory.has_dying() {
+            self.inner.streams().drain();
+            self.inner.memory.reap(self.inner.streams().oldest());
+        }
+        self.inner.memory.empty_pool();
+        Ok(())
     }
 }

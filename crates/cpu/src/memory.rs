@@ -6,7 +6,7 @@
 //! and its memory only when all work that was given before is done ([`Memory::free`], [`Memory::reap`]).**
 
 use crate::map::{Mapping, Pages, page_bytes};
-use broadloom_device::{Error, Result};
+use broadloom_device::{Error, MemoryUse, Result};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -177,6 +177,17 @@ impl Memory {
     /// Whether memory waits for work to end.
     pub(crate) fn has_dying(&self) -> bool {
         !self.state().dying.is_empty()
+    }
+
+    /// What there is, and what is kept for later.
+    pub(crate) fn usage(&self) -> MemoryUse {
+        let state = self.state();
+        MemoryUse { used: state.used, pooled: state.pooled, limit: self.limit }
+    }
+
+    /// Gives everything in the pool back to the host.
+    pub(crate) fn empty_pool(&self) {
+        self.state().shrink_pool(0);
     }
 
     /// Checks that a range is inside of a live allocation and gives its first byte.

@@ -2,7 +2,7 @@
 
 use crate::compile;
 use crate::execute::Output;
-use broadloom_device::{Machine, MachineKind};
+use broadloom_device::{Machine, MachineKind, memory_limit, parse_bytes};
 use broadloom_ptx::IsaVersion;
 use std::fmt;
 use std::path::PathBuf;
@@ -43,10 +43,9 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let threads = variable("BROADLOOM_THREADS").and_then(|text| text.trim().parse().ok()).filter(|threads| *threads > 0);
-        let limit = variable("BROADLOOM_MEMORY_LIMIT").and_then(|text| bytes(&text));
         Options {
             threads: threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
-            memory_bytes: limit.unwrap_or_else(host_memory),
+            memory_bytes: memory_limit().unwrap_or_else(host_memory),
             heap_bytes: 64 << 20,
             stack_bytes: 1 << 20,
             cache: CacheFolder::Default,
@@ -93,19 +92,6 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// A number of bytes with an optional unit.
-fn bytes(text: &str) -> Option<u64> {
-    let text = text.trim().trim_end_matches(['B', 'b']).trim_end_matches(['i']);
-    let (number, shift) = match text.char_indices().last()? {
-        (at, 'k' | 'K') => (&text[..at], 10),
-        (at, 'm' | 'M') => (&text[..at], 20),
-        (at, 'g' | 'G') => (&text[..at], 30),
-        (at, 't' | 'T') => (&text[..at], 40),
-        _ => (text, 0),
-    };
-    number.trim().parse::<u64>().ok()?.checked_mul(1 << shift)
-}
-
 /// Memory that this process may use: that of the host, or less where a container has less.
 fn host_memory() -> u64 {
     // SAFETY: sysconf only reads.
@@ -143,7 +129,7 @@ pub(crate) fn machine(options: &Options) -> Machine {
         text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':').map(|(_, name)| name.trim().to_owned()));
     let cache = (0..8).rev().find_map(|level| {
         let path = format!("/sys/devices/system/cpu/cpu0/cache/index{level}/size");
-        std::fs::read_to_string(path).ok().and_then(|text| bytes(&text))
+        std::fs::read_to_string(path).ok().and_then(|text| parse_bytes(&text))
     });
     Machine {
         kind: MachineKind::Cpu,
@@ -168,17 +154,6 @@ pub(crate) fn machine(options: &Options) -> Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_have_units() {
-        assert_eq!(bytes("4096"), Some(4096));
-        assert_eq!(bytes(" 2G\n"), Some(2 << 30));
-        assert_eq!(bytes("512MiB"), Some(512 << 20));
-        assert_eq!(bytes("32K"), Some(32 << 10));
-        for bad in ["", "G", "-1", "1.5G", "99999999999999999999", "18446744073709551615K"] {
-            assert_eq!(bytes(bad), None, "{bad}");
-        }
-    }
 
     #[test]
     fn the_machine_is_described() {

@@ -8,8 +8,8 @@
 //! number is left.**
 
 use crate::grid::Grid;
-use broadloom_device::{Error, Result, Stream};
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use broadloom_device::{Error, EventId, Result, Stream};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -28,6 +28,25 @@ pub(crate) enum Work {
     Fill { address: u64, byte: u8, bytes: u64 },
     /// Copies bytes of the host.
     Write { address: u64, bytes: Vec<u8> },
+    /// Takes the time.
+    Mark(Arc<Mark>),
+    /// Nothing, once another stream has come to a mark.
+    Await(Arc<Mark>),
+}
+
+/// A point in a stream: when it was come to.
+#[derive(Debug, Default)]
+pub(crate) struct Mark(OnceLock<Instant>);
+
+impl Mark {
+    /// It is come to now.
+    pub(crate) fn set(&self) {
+        let _ = self.0.set(Instant::now());
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.get().is_some()
+    }
 }
 
 /// Bytes of one part of a copy.
@@ -41,6 +60,7 @@ impl Work {
             Work::Copy { .. } => 1,
             Work::Fill { bytes, .. } => bytes.div_ceil(COPY_PART),
             Work::Write { bytes, .. } => (bytes.len() as u64).div_ceil(COPY_PART),
+            Work::Mark(_) | Work::Await(_) => 1,
         }
     }
 }
@@ -120,6 +140,8 @@ struct Queue {
     waiting: VecDeque<Arc<Job>>,
     /// Whether its first piece is under way.
     running: bool,
+    /// Whether its first piece waits for a mark of another stream.
+    blocked: bool,
     error: Option<Error>,
     /// Whether the piece given last is done.
     last: Option<Arc<AtomicBool>>,
@@ -135,6 +157,9 @@ struct Active {
 struct State {
     queues: HashMap<u32, Queue>,
     streams: u32,
+    destroyed: HashSet<u32>,
+    next_event: u64,
+    events: HashMap<EventId, Option<Arc<Mark>>>,
     active: Vec<Active>,
     next_number: u64,
     outstanding: BTreeSet<u64>,
@@ -188,7 +213,67 @@ impl Streams {
     }
 
     pub(crate) fn check(&self, stream: Stream) -> Result<()> {
-        if stream.0 < self.state().streams { Ok(()) } else { Err(Error::UnknownStream(stream.0)) }
+        self.state().check(stream)
+    }
+
+    /// Takes a stream out of use; its work is still done.
+    pub(crate) fn destroy(&self, stream: Stream) -> Result<()> {
+        let mut state = self.state();
+        state.check(stream)?;
+        if stream == Stream::default() {
+            return Err(Error::UnknownStream(stream.0));
+        }
+        state.destroyed.insert(stream.0);
+        Ok(())
+    }
+
+    pub(crate) fn create_event(&self) -> EventId {
+        let mut state = self.state();
+        let event = EventId(state.next_event);
+        state.next_event += 1;
+        state.events.insert(event, None);
+        event
+    }
+
+    pub(crate) fn destroy_event(&self, event: EventId) -> Result<()> {
+        self.state().events.remove(&event).map(drop).ok_or(Error::UnknownEvent(event.0))
+    }
+
+    /// The mark that an event stands for; `None` when it was never recorded.
+    pub(crate) fn mark_of(&self, event: EventId) -> Result<Option<Arc<Mark>>> {
+        self.state().events.get(&event).cloned().ok_or(Error::UnknownEvent(event.0))
+    }
+
+    /// Puts an event behind all work of a stream.
+    pub(crate) fn record_event(&self, event: EventId, stream: Stream) -> Result<()> {
+        self.mark_of(event)?;
+        let mark = Arc::new(Mark::default());
+        self.submit(stream, Work::Mark(mark.clone()), None, &|| Ok(()))?;
+        if let Some(place) = self.state().events.get_mut(&event) {
+            *place = Some(mark);
+        }
+        Ok(())
+    }
+
+    /// Makes later work of a stream wait for what an event stands for now.
+    pub(crate) fn hold_up(&self, stream: Stream, event: EventId) -> Result<()> {
+        match self.mark_of(event)? {
+            Some(mark) if !mark.is_set() => self.submit(stream, Work::Await(mark), None, &|| Ok(())),
+            Some(_) | None => self.check(stream),
+        }
+    }
+
+    /// Waits until a mark is come to; when that was.
+    pub(crate) fn wait_for_mark(&self, mark: &Mark) -> Instant {
+        let mut state = self.state();
+        loop {
+            if let Some(time) = mark.0.get() {
+                return *time;
+            }
+            state.waiting += 1;
+            state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
+        }
     }
 
     /// Whether all work of a stream is done.
@@ -207,9 +292,7 @@ impl Streams {
     ) -> Result<()> {
         let parts = work.parts();
         let mut state = self.state();
-        if stream.0 >= state.streams {
-            return Err(Error::UnknownStream(stream.0));
-        }
+        state.check(stream)?;
         check()?;
         if parts == 0 {
             return Ok(());
@@ -273,8 +356,13 @@ impl Streams {
     /// Waits until all work that a stream was given is done, and takes its error.
     pub(crate) fn wait(&self, stream: Stream) -> Result<()> {
         self.check(stream)?;
-        let mut state = self.wait_for(stream.0);
-        match state.queues.get_mut(&stream.0).and_then(|queue| queue.error.take()) {
+        self.outcome(stream.0)
+    }
+
+    /// Waits for a stream, whether it is still in use or not, and takes its error.
+    fn outcome(&self, stream: u32) -> Result<()> {
+        let mut state = self.wait_for(stream);
+        match state.queues.get_mut(&stream).and_then(|queue| queue.error.take()) {
             Some(error) => Err(error),
             None => Ok(()),
         }
@@ -283,7 +371,7 @@ impl Streams {
     /// Waits until all work given so far is done, and takes the error of the first stream that has one; the others keep theirs.
     pub(crate) fn wait_all(&self) -> Result<()> {
         for stream in self.drain() {
-            self.wait(Stream(stream))?;
+            self.outcome(stream)?;
         }
         Ok(())
     }
@@ -388,6 +476,7 @@ impl Streams {
             let expected = match &active.job.work {
                 Work::Launch(grid) => grid.ready.block_time().map(|each| each.as_nanos() as u64),
                 Work::Copy { .. } | Work::Fill { .. } | Work::Write { .. } => None,
+                Work::Mark(_) | Work::Await(_) => return false,
             };
             // Waking takes microseconds; what is done sooner is done alone.
             left > 0 && expected.is_none_or(|each| each.saturating_mul(left) > 10_000)
@@ -418,7 +507,10 @@ impl Streams {
         finished.finished(job, time, oldest);
         let mut state = self.state();
         job.done.store(true, Ordering::Release);
-        let more = state.advance(job.stream);
+        let mut more = state.advance(job.stream);
+        if matches!(job.work, Work::Mark(_)) {
+            more |= state.unblock();
+        }
         if state.waiting > 0 {
             self.done.notify_all();
         }
@@ -441,6 +533,25 @@ impl Streams {
 }
 
 impl State {
+    fn check(&self, stream: Stream) -> Result<()> {
+        let known = stream.0 < self.streams && !self.destroyed.contains(&stream.0);
+        if known { Ok(()) } else { Err(Error::UnknownStream(stream.0)) }
+    }
+
+    /// Lets streams go on whose mark was come to; whether any has something to do.
+    fn unblock(&mut self) -> bool {
+        let ready = |queue: &Queue| match queue.waiting.front().map(|job| &job.work) {
+            Some(Work::Await(mark)) => queue.blocked && mark.is_set(),
+            _ => false,
+        };
+        let streams: Vec<u32> = self.queues.iter().filter(|(_, queue)| ready(queue)).map(|(stream, _)| *stream).collect();
+        let mut more = false;
+        for stream in streams {
+            more |= self.advance(stream);
+        }
+        more
+    }
+
     fn begin(&mut self) -> u64 {
         let number = self.next_number;
         self.next_number += 1;
@@ -452,7 +563,18 @@ impl State {
     fn advance(&mut self, stream: u32) -> bool {
         let Some(queue) = self.queues.get_mut(&stream) else { return false };
         queue.running = false;
+        queue.blocked = false;
         while let Some(job) = queue.waiting.pop_front() {
+            if let Work::Await(mark) = &job.work {
+                if !mark.is_set() {
+                    queue.waiting.push_front(job);
+                    (queue.running, queue.blocked) = (true, true);
+                    return false;
+                }
+                self.outstanding.remove(&job.number);
+                job.done.store(true, Ordering::Release);
+                continue;
+            }
             if queue.error.is_some() && matches!(job.work, Work::Launch(_)) {
                 // What it would work on is not what it should be.
                 self.outstanding.remove(&job.number);

@@ -133,6 +133,13 @@ impl Worker<'_> {
                     unsafe { std::ptr::copy_nonoverlapping((from + at) as *const u8, (to + at) as *mut u8, count) };
                 });
             }
+            Work::Mark(mark) => {
+                if !job.take(1).is_empty() {
+                    mark.set();
+                }
+            }
+            // A stream that waits has nothing for workers.
+            Work::Await(_) => {}
             Work::Fill { address, byte, bytes } => parts(job, *bytes, |at, count| {
                 // SAFETY: as above.
                 unsafe { std::ptr::write_bytes((address + at) as *mut u8, *byte, count) };

@@ -1,13 +1,47 @@
 //! What an executor implements.
 
-use crate::{Launch, Machine, Result};
+use crate::host::PageableMemory;
+use crate::sequence::OneByOne;
+use crate::{HostMemory, Launch, Machine, Result, Sequence, Step};
 use broadloom_ptx::{Func, Verified};
+use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A queue of work. Work of one stream runs in order; streams run beside each other where the device can.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Stream(pub u32);
+
+/// A point in a stream that others can wait for, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EventId(pub u64);
+
+/// What a device's memory is used for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// Bytes that buffers and variables hold.
+    pub used: u64,
+    /// Bytes that are kept for the next buffers.
+    pub pooled: u64,
+    /// Bytes that there may be in all.
+    pub limit: u64,
+}
+
+/// What became of a kernel when it was compiled. What an executor does not know is absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KernelAttributes {
+    /// Registers of 32 bits that a thread uses.
+    pub registers: Option<u32>,
+    /// Shared memory of a block that is not dynamic, in bytes.
+    pub shared_bytes: Option<u32>,
+    /// Local memory of a thread in bytes.
+    pub local_bytes: Option<u32>,
+    /// Most threads that a block of it can have.
+    pub max_threads_per_block: Option<u32>,
+    /// Most dynamic shared memory of a block in bytes.
+    pub max_dynamic_shared_bytes: Option<u32>,
+}
 
 /// A global variable of a loaded module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +54,9 @@ pub struct GlobalVariable {
 
 /// An executor of PTX. Addresses are the device's own, as kernels see them.
 ///
-/// Calls may come from several threads. All of them are in stream order; none but `read` and `synchronise` needs to wait.
+/// Calls may come from several threads. Work is in stream order, and none but `read`, `elapsed`, `trim` and the `synchronise` family
+/// needs to wait. When there is too little memory, what is kept for later is given up and the call tried once more; when it fails then,
+/// everything is as it was before the call.
 pub trait Backend: Debug + Send + Sync {
     /// What the device can do.
     fn machine(&self) -> &Machine;
@@ -50,15 +86,55 @@ pub trait Backend: Debug + Send + Sync {
     /// A stream of its own.
     fn create_stream(&self) -> Result<Stream>;
 
+    /// Gives a stream back; work that it was given is still done. The default stream stays.
+    fn destroy_stream(&self, stream: Stream) -> Result<()>;
+
     /// Waits for one stream.
     fn synchronise_stream(&self, stream: Stream) -> Result<()>;
 
     /// Waits for everything.
     fn synchronise(&self) -> Result<()>;
+
+    /// An event that has not been recorded: nobody waits for it.
+    fn create_event(&self) -> Result<EventId>;
+
+    /// Gives an event back. Streams that wait for it go on waiting.
+    fn destroy_event(&self, event: EventId) -> Result<()>;
+
+    /// Puts an event behind all work that a stream was given so far. What it stood for before is forgotten.
+    fn record_event(&self, event: EventId, stream: Stream) -> Result<()>;
+
+    /// Makes later work of a stream wait for what an event stands for now. The host does not wait.
+    fn wait_event(&self, stream: Stream, event: EventId) -> Result<()>;
+
+    /// Whether an event has happened, without waiting; one that was not recorded has.
+    fn query_event(&self, event: EventId) -> Result<bool>;
+
+    /// Waits until an event has happened.
+    fn synchronise_event(&self, event: EventId) -> Result<()>;
+
+    /// The time from one event to another as the device measured it. Waits until both have happened.
+    fn elapsed(&self, start: EventId, end: EventId) -> Result<Duration>;
+
+    /// What the memory is used for.
+    fn memory(&self) -> MemoryUse;
+
+    /// Gives memory that is kept for later back to the system. Waits for work that holds some.
+    fn trim(&self) -> Result<()>;
+
+    /// Memory of the host from which the device copies fastest.
+    fn allocate_host(&self, bytes: usize) -> Result<Box<dyn HostMemory>> {
+        Ok(Box::new(PageableMemory::new(bytes)?))
+    }
+
+    /// Makes a fixed sequence of work ready to be done again and again.
+    fn record(&self, steps: Vec<Step>) -> Result<Arc<dyn Sequence>> {
+        Ok(Arc::new(OneByOne(steps)))
+    }
 }
 
 /// A module that an executor made ready.
-pub trait LoadedModule: Debug + Send + Sync {
+pub trait LoadedModule: Any + Debug + Send + Sync {
     /// The address of a global or constant variable.
     fn variable(&self, name: &str) -> Option<GlobalVariable>;
 
@@ -66,6 +142,16 @@ pub trait LoadedModule: Debug + Send + Sync {
     /// left to do after loading does nothing.
     fn prepare(&self, _kernel: Func, _launch: &Launch) -> Result<()> {
         Ok(())
+    }
+
+    /// What became of a kernel when it was compiled.
+    fn attributes(&self, _kernel: Func) -> Result<KernelAttributes> {
+        Ok(KernelAttributes::default())
+    }
+
+    /// How many blocks of such a launch a multiprocessor runs at a time; `None` where that is no question.
+    fn occupancy(&self, _kernel: Func, _launch: &Launch) -> Result<Option<u32>> {
+        Ok(None)
     }
 
     /// Runs a kernel. `params` is the parameter block, laid out by [`crate::param_layout`].

@@ -4,32 +4,28 @@ use crate::{Backend, Device, Error, Result, Stream};
 use broadloom_ptx::Type;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// A type that buffers hold. Values are copied as little-endian bytes.
-pub trait Element: Copy + Send + Sync + 'static {
+/// A type that buffers hold. Values are copied as the bytes that they are in the host's memory, which is little-endian.
+pub trait Element: FromBytes + IntoBytes + Immutable + Copy + Send + Sync + 'static {
     /// The PTX type.
     const TYPE: Type;
     /// Bytes of one value.
-    const BYTES: usize;
+    const BYTES: usize = size_of::<Self>();
     /// Writes the value's bytes.
-    fn to_bytes(self, bytes: &mut [u8]);
-    /// Reads a value from its bytes.
-    fn from_bytes(bytes: &[u8]) -> Self;
+    fn to_bytes(self, bytes: &mut [u8]) {
+        bytes.copy_from_slice(self.as_bytes());
+    }
+    /// Reads a value from its bytes; zero when there are too few or too many.
+    fn from_bytes(bytes: &[u8]) -> Self {
+        Self::read_from_bytes(bytes).unwrap_or_else(|_| Self::new_zeroed())
+    }
 }
 
 macro_rules! elements {
     ($($rust:ty => $ty:ident,)*) => {
         $(impl Element for $rust {
             const TYPE: Type = Type::$ty;
-            const BYTES: usize = size_of::<$rust>();
-            fn to_bytes(self, bytes: &mut [u8]) {
-                bytes.copy_from_slice(&self.to_le_bytes());
-            }
-            fn from_bytes(bytes: &[u8]) -> Self {
-                let mut array = [0; size_of::<$rust>()];
-                array.copy_from_slice(bytes);
-                <$rust>::from_le_bytes(array)
-            }
         })*
     };
 }
@@ -116,31 +112,57 @@ impl<T: Element> Buffer<T> {
         })
     }
 
+    /// The same memory as values of another type; `None` when it does not hold a whole number of them, or not at their alignment.
+    pub fn view<U: Element>(&self) -> Option<Buffer<U>> {
+        let bytes = self.count * T::BYTES;
+        let fits = bytes.is_multiple_of(U::BYTES) && self.address().is_multiple_of(U::BYTES as u64);
+        fits.then(|| Buffer { raw: self.raw.clone(), offset: self.offset, count: bytes / U::BYTES, element: PhantomData })
+    }
+
     /// Copies values from the host; as many as the buffer holds.
     pub fn write(&self, values: &[T]) -> Result<()> {
-        if values.len() != self.count {
-            return Err(Error::BadAddress {
-                call: "write to a buffer",
-                address: self.address(),
-                bytes: (values.len() * T::BYTES) as u64,
-            });
-        }
-        let mut bytes = vec![0; values.len() * T::BYTES];
-        for (value, place) in values.iter().zip(bytes.chunks_exact_mut(T::BYTES)) {
-            value.to_bytes(place);
-        }
-        self.raw.backend.write(Stream::default(), self.address(), &bytes)
+        self.write_in(Stream::default(), values)
+    }
+
+    /// Copies values from the host behind the earlier work of a stream. The values may be changed when the call returns.
+    pub fn write_in(&self, stream: Stream, values: &[T]) -> Result<()> {
+        self.same_length("write to a buffer", values.len())?;
+        self.raw.backend.write(stream, self.address(), values.as_bytes())
     }
 
     /// Waits for all earlier work and copies the values to the host.
     pub fn read(&self) -> Result<Vec<T>> {
-        let mut bytes = vec![0; self.count * T::BYTES];
-        self.raw.backend.read(Stream::default(), self.address(), &mut bytes)?;
-        Ok(bytes.chunks_exact(T::BYTES).map(T::from_bytes).collect())
+        let mut values = vec![T::new_zeroed(); self.count];
+        self.read_into(Stream::default(), &mut values)?;
+        Ok(values)
+    }
+
+    /// Waits for all earlier work of a stream and copies the values to the host; as many as the buffer holds.
+    pub fn read_into(&self, stream: Stream, values: &mut [T]) -> Result<()> {
+        self.same_length("read of a buffer", values.len())?;
+        self.raw.backend.read(stream, self.address(), values.as_mut_bytes())
+    }
+
+    /// Copies the values of a buffer of the same length and the same device, behind the earlier work of a stream.
+    pub fn copy_from(&self, stream: Stream, from: &Buffer<T>) -> Result<()> {
+        self.same_length("copy to a buffer", from.count)?;
+        self.raw.backend.copy(stream, self.address(), from.address(), (self.count * T::BYTES) as u64)
     }
 
     /// Sets every byte.
     pub fn fill_bytes(&self, byte: u8) -> Result<()> {
-        self.raw.backend.fill(Stream::default(), self.address(), byte, (self.count * T::BYTES) as u64)
+        self.fill_bytes_in(Stream::default(), byte)
+    }
+
+    /// Sets every byte behind the earlier work of a stream.
+    pub fn fill_bytes_in(&self, stream: Stream, byte: u8) -> Result<()> {
+        self.raw.backend.fill(stream, self.address(), byte, (self.count * T::BYTES) as u64)
+    }
+
+    fn same_length(&self, call: &'static str, count: usize) -> Result<()> {
+        if count == self.count {
+            return Ok(());
+        }
+        Err(Error::BadAddress { call, address: self.address(), bytes: (count * T::BYTES) as u64 })
     }
 }

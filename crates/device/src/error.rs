@@ -60,6 +60,35 @@ pub enum Error {
     /// A stream that does not exist.
     #[error("no stream {0}")]
     UnknownStream(u32),
+    /// An event that does not exist, or that has not been recorded.
+    #[error("no event {0}, or it has not been recorded")]
+    UnknownEvent(u64),
+    /// A device that is not here, or not to be had.
+    #[error("the device `{device}` is not here: {reason}")]
+    NotHere {
+        /// Its name.
+        device: String,
+        /// What was tried.
+        reason: String,
+    },
+    /// A device that can no longer be used. What was in its memory is gone.
+    #[error("the device `{device}` is lost: {reason}; it can be opened again")]
+    Lost {
+        /// Its name.
+        device: String,
+        /// What it was lost to.
+        reason: String,
+    },
+    /// A driver refused a call.
+    #[error("{call}: {message}")]
+    Driver {
+        /// The function of the driver.
+        call: &'static str,
+        /// The driver's number for what went wrong.
+        code: u32,
+        /// What it says.
+        message: String,
+    },
 }
 
 fn list(names: &[String]) -> String {

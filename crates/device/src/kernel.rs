@@ -1,6 +1,6 @@
 //! Modules, kernels and launches.
 
-use crate::{Buffer, Device, Element, Error, GlobalVariable, LoadedModule, Result, Stream};
+use crate::{Buffer, Device, Element, Error, GlobalVariable, KernelAttributes, LoadedModule, Result, Step, Stream};
 use broadloom_ptx::{Func, Function, Param, Type, Verified};
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,6 +44,13 @@ impl Launch {
     #[must_use]
     pub fn cooperative(mut self) -> Self {
         self.cooperative = true;
+        self
+    }
+
+    /// On a stream.
+    #[must_use]
+    pub fn on(mut self, stream: Stream) -> Self {
+        self.stream = stream;
         self
     }
 
@@ -200,6 +207,24 @@ impl Kernel {
         self.check_launch(launch)?;
         let block = self.param_block(arguments)?;
         self.module.loaded.launch(self.func, launch, &block)
+    }
+
+    /// What became of it when it was compiled.
+    pub fn attributes(&self) -> Result<KernelAttributes> {
+        self.module.loaded.attributes(self.func)
+    }
+
+    /// How many blocks of such a launch a multiprocessor runs at a time; `None` where that is no question.
+    pub fn occupancy(&self, launch: &Launch) -> Result<Option<u32>> {
+        self.check_launch(launch)?;
+        self.module.loaded.occupancy(self.func, launch)
+    }
+
+    /// A launch as a step of a sequence.
+    pub(crate) fn step(&self, launch: &Launch, arguments: &[Argument]) -> Result<Step> {
+        self.check_launch(launch)?;
+        let params = self.param_block(arguments)?;
+        Ok(Step::Launch { module: self.module.loaded.clone(), kernel: self.func, launch: launch.clone(), params })
     }
 
     fn bad_argument(&self, reason: String) -> Error {

@@ -9,21 +9,30 @@
 //!   and a failed launch is reported there at the latest;
 //! - work of one [`Stream`] runs in the order in which it was given;
 //! - freeing a buffer never waits and never fails visibly;
+//! - a call that fails leaves every object as usable as before, but for a device that is lost: it says so from then on;
 //! - the arguments of a launch are checked against the kernel's signature before anything runs.
 
 mod backend;
 mod buffer;
 mod error;
+mod event;
+mod host;
 mod kernel;
+mod limit;
 mod machine;
 mod printf;
+mod sequence;
 
-pub use backend::{Backend, GlobalVariable, LoadedModule, Stream};
+pub use backend::{Backend, EventId, GlobalVariable, KernelAttributes, LoadedModule, MemoryUse, Stream};
 pub use buffer::{Buffer, Element, RawBuffer};
 pub use error::{Error, Fault, FaultKind, Result};
+pub use event::{Event, OwnedStream};
+pub use host::{HostBuffer, HostMemory};
 pub use kernel::{Argument, Kernel, Launch, Module, ParamInfo, param_layout};
+pub use limit::{memory_limit, parse_bytes};
 pub use machine::{Machine, MachineKind};
 pub use printf::{KernelMemory, format_printf};
+pub use sequence::{Recorder, Recording, Sequence, Step};
 
 use broadloom_ptx::Verified;
 use std::sync::Arc;
@@ -70,6 +79,36 @@ impl Device {
         let buffer = self.allocate(count)?;
         buffer.fill_bytes(0)?;
         Ok(buffer)
+    }
+
+    /// Values in memory of the host from which the device copies fastest, all zero.
+    pub fn host_buffer<T: Element>(&self, count: usize) -> Result<HostBuffer<T>> {
+        HostBuffer::allocate(self, count)
+    }
+
+    /// A stream of one's own.
+    pub fn stream(&self) -> Result<OwnedStream> {
+        OwnedStream::new(self)
+    }
+
+    /// An event that has not been recorded.
+    pub fn event(&self) -> Result<Event> {
+        Event::new(self)
+    }
+
+    /// Collects a fixed sequence of work, to be replayed.
+    pub fn recorder(&self) -> Recorder {
+        Recorder::new(self)
+    }
+
+    /// What the memory is used for.
+    pub fn memory(&self) -> MemoryUse {
+        self.0.memory()
+    }
+
+    /// Gives memory that is kept for later back to the system.
+    pub fn trim(&self) -> Result<()> {
+        self.0.trim()
     }
 
     /// Makes a module ready to run.

@@ -21,15 +21,19 @@ mod op;
 mod program;
 mod watch;
 
-use broadloom_device::{Backend, Error, GlobalVariable, Launch, LoadedModule, Machine, MachineKind, Result, Stream};
+use broadloom_device::{
+    Backend, Error, EventId, GlobalVariable, Launch, LoadedModule, Machine, MachineKind, MemoryUse, Result, Stream,
+};
 use broadloom_diag::Diagnostics;
 use broadloom_ptx::{Func, IsaVersion, Verified};
 use check::{Checker, DeviceBytes, Finding, Findings};
 use grid::Grid;
 use memory::{Memory, Owner};
 use program::Program;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use watch::Unwatched;
 
 /// Receives what kernels print.
@@ -38,7 +42,7 @@ pub type Output = Arc<dyn Fn(&[u8]) + Send + Sync>;
 /// How the interpreter is set up.
 #[derive(Clone)]
 pub struct Options {
-    /// Bytes of memory in all.
+    /// Bytes of memory in all: `BROADLOOM_MEMORY_LIMIT`, or 8 GiB.
     pub memory_bytes: u64,
     /// Bytes that kernels may take with `malloc`.
     pub heap_bytes: u64,
@@ -52,7 +56,8 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { memory_bytes: 8 << 30, heap_bytes: 64 << 20, stack_bytes: 1 << 20, check: false, output: Arc::new(|_| {}) }
+        let memory_bytes = broadloom_device::memory_limit().unwrap_or(8 << 30);
+        Options { memory_bytes, heap_bytes: 64 << 20, stack_bytes: 1 << 20, check: false, output: Arc::new(|_| {}) }
     }
 }
 
@@ -76,6 +81,10 @@ struct State {
     memory: Memory,
     heap_left: u64,
     streams: u32,
+    destroyed: HashSet<u32>,
+    next_event: u64,
+    /// Work is done when the call returns, so an event is the time at which it was recorded.
+    events: HashMap<EventId, Option<Instant>>,
     statistics: Statistics,
     findings: Findings,
     defined: DeviceBytes,
@@ -119,6 +128,9 @@ impl Interp {
             memory: Memory::new(options.memory_bytes),
             heap_left: options.heap_bytes,
             streams: 1,
+            destroyed: HashSet::new(),
+            next_event: 0,
+            events: HashMap::new(),
             statistics: Statistics::default(),
             findings: Findings::default(),
             defined: DeviceBytes::default(),
@@ -176,7 +188,13 @@ impl Shared {
 
     fn on_stream(&self, stream: Stream) -> Result<MutexGuard<'_, State>> {
         let state = self.state();
-        if stream.0 < state.streams { Ok(state) } else { Err(Error::UnknownStream(stream.0)) }
+        let known = stream.0 < state.streams && !state.destroyed.contains(&stream.0);
+        if known { Ok(state) } else { Err(Error::UnknownStream(stream.0)) }
+    }
+
+    /// When an event was recorded.
+    fn time_of(&self, event: EventId) -> Result<Instant> {
+        self.state().events.get(&event).copied().flatten().ok_or(Error::UnknownEvent(event.0))
     }
 }
 
@@ -244,11 +262,65 @@ impl Backend for Interp {
         Ok(Stream(state.streams - 1))
     }
 
+    fn destroy_stream(&self, stream: Stream) -> Result<()> {
+        let mut state = self.shared.on_stream(stream)?;
+        if stream == Stream::default() {
+            return Err(Error::UnknownStream(stream.0));
+        }
+        state.destroyed.insert(stream.0);
+        Ok(())
+    }
+
     fn synchronise_stream(&self, stream: Stream) -> Result<()> {
         self.shared.on_stream(stream).map(drop)
     }
 
     fn synchronise(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn create_event(&self) -> Result<EventId> {
+        let mut state = self.shared.state();
+        let event = EventId(state.next_event);
+        state.next_event += 1;
+        state.events.insert(event, None);
+        Ok(event)
+    }
+
+    fn destroy_event(&self, event: EventId) -> Result<()> {
+        self.shared.state().events.remove(&event).map(drop).ok_or(Error::UnknownEvent(event.0))
+    }
+
+    fn record_event(&self, event: EventId, stream: Stream) -> Result<()> {
+        let mut state = self.shared.on_stream(stream)?;
+        let place = state.events.get_mut(&event).ok_or(Error::UnknownEvent(event.0))?;
+        *place = Some(Instant::now());
+        Ok(())
+    }
+
+    fn wait_event(&self, stream: Stream, event: EventId) -> Result<()> {
+        let state = self.shared.on_stream(stream)?;
+        if state.events.contains_key(&event) { Ok(()) } else { Err(Error::UnknownEvent(event.0)) }
+    }
+
+    fn query_event(&self, event: EventId) -> Result<bool> {
+        self.wait_event(Stream::default(), event).map(|()| true)
+    }
+
+    fn synchronise_event(&self, event: EventId) -> Result<()> {
+        self.wait_event(Stream::default(), event)
+    }
+
+    fn elapsed(&self, start: EventId, end: EventId) -> Result<Duration> {
+        Ok(self.shared.time_of(end)?.saturating_duration_since(self.shared.time_of(start)?))
+    }
+
+    fn memory(&self) -> MemoryUse {
+        let state = self.shared.state();
+        MemoryUse { used: state.memory.used(), pooled: 0, limit: state.memory.limit() }
+    }
+
+    fn trim(&self) -> Result<()> {
         Ok(())
     }
 }

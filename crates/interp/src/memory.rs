@@ -98,6 +98,10 @@ impl Memory {
         Memory { allocations: vec![], next: FIRST, used: 0, limit, serial: 0, recent: 0 }
     }
 
+    pub(crate) fn used(&self) -> u64 {
+        self.used
+    }
+
     pub(crate) fn limit(&self) -> u64 {
         self.limit
     }

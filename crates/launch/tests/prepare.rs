@@ -1,12 +1,15 @@
 //! Launches in text against a device that only remembers what it was given.
 
-use broadloom_device::{Backend, Device, Error, GlobalVariable, Launch, LoadedModule, Machine, MachineKind, Result, Stream};
+use broadloom_device::{
+    Backend, Device, Error, EventId, GlobalVariable, Launch, LoadedModule, Machine, MachineKind, MemoryUse, Result, Stream,
+};
 use broadloom_diag::Sources;
 use broadloom_launch::{Destination, HostArray, LaunchError, LaunchSpec, Prepared, prepare, read_npy, split_words, write_npy};
 use broadloom_ptx::{Func, IsaVersion, Verified, parse, verify};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 const MEMORY: u64 = 1 << 20;
 
@@ -91,6 +94,36 @@ impl Backend for Memory {
         Ok(())
     }
     fn synchronise(&self) -> Result<()> {
+        Ok(())
+    }
+    fn destroy_stream(&self, _: Stream) -> Result<()> {
+        Ok(())
+    }
+    fn create_event(&self) -> Result<EventId> {
+        Ok(EventId(0))
+    }
+    fn destroy_event(&self, _: EventId) -> Result<()> {
+        Ok(())
+    }
+    fn record_event(&self, _: EventId, _: Stream) -> Result<()> {
+        Ok(())
+    }
+    fn wait_event(&self, _: Stream, _: EventId) -> Result<()> {
+        Ok(())
+    }
+    fn query_event(&self, _: EventId) -> Result<bool> {
+        Ok(true)
+    }
+    fn synchronise_event(&self, _: EventId) -> Result<()> {
+        Ok(())
+    }
+    fn elapsed(&self, _: EventId, _: EventId) -> Result<Duration> {
+        Ok(Duration::ZERO)
+    }
+    fn memory(&self) -> MemoryUse {
+        MemoryUse::default()
+    }
+    fn trim(&self) -> Result<()> {
         Ok(())
     }
 }

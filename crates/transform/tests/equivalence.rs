@@ -4,7 +4,7 @@
 //! `BROADLOOM_FUZZ_KERNELS=n` makes n kernels, from the seed `BROADLOOM_FUZZ_SEED` on.
 
 use broadloom_conformance::{Case, SUITE, Subject, VARIANTS};
-use broadloom_device::{Backend, Device, GlobalVariable, Launch, LoadedModule, Machine, Result, Stream};
+use broadloom_device::{Backend, Device, EventId, GlobalVariable, Launch, LoadedModule, Machine, MemoryUse, Result, Stream};
 use broadloom_diag::Sources;
 use broadloom_fuzzgen::{Config, Kernel, Random, module, run, survey, sweep};
 use broadloom_interp::{Interp, Options};
@@ -13,6 +13,7 @@ use broadloom_transform::pipeline::{BACK, Pass, STAGES, Stage, Verification, run
 use broadloom_transform::{Facts, check, hoist_statics, inline_calls, linearise, promote_locals, unify_exits};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Takes a function through passes and back to registers; what is wrong as text.
 type Passes = fn(&Module, &mut Function, &Facts) -> std::result::Result<(), String>;
@@ -154,6 +155,36 @@ impl Backend for Behind {
     }
     fn synchronise(&self) -> Result<()> {
         self.interp.synchronise()
+    }
+    fn destroy_stream(&self, stream: Stream) -> Result<()> {
+        self.interp.destroy_stream(stream)
+    }
+    fn create_event(&self) -> Result<EventId> {
+        self.interp.create_event()
+    }
+    fn destroy_event(&self, event: EventId) -> Result<()> {
+        self.interp.destroy_event(event)
+    }
+    fn record_event(&self, event: EventId, stream: Stream) -> Result<()> {
+        self.interp.record_event(event, stream)
+    }
+    fn wait_event(&self, stream: Stream, event: EventId) -> Result<()> {
+        self.interp.wait_event(stream, event)
+    }
+    fn query_event(&self, event: EventId) -> Result<bool> {
+        self.interp.query_event(event)
+    }
+    fn synchronise_event(&self, event: EventId) -> Result<()> {
+        self.interp.synchronise_event(event)
+    }
+    fn elapsed(&self, start: EventId, end: EventId) -> Result<Duration> {
+        self.interp.elapsed(start, end)
+    }
+    fn memory(&self) -> MemoryUse {
+        self.interp.memory()
+    }
+    fn trim(&self) -> Result<()> {
+        self.interp.trim()
     }
 }
 

@@ -5,13 +5,14 @@
 
 use broadloom_analysis::Facts;
 use broadloom_conformance::{SUITE, Subject, VARIANTS};
-use broadloom_device::{Backend, Device, GlobalVariable, Launch, LoadedModule, Machine, Result, Stream};
+use broadloom_device::{Backend, Device, EventId, GlobalVariable, Launch, LoadedModule, Machine, MemoryUse, Result, Stream};
 use broadloom_interp::{Interp, Options};
 use broadloom_ptx::{Func, Function, Module, Space, Verified, verify};
 use broadloom_transform::pipeline::{BACK, STAGES, Verification, run_pass};
 use broadloom_transform::{check, hoist_statics, inline_calls, linearise, promote_locals};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Kernels with a shape of blocks that ran in step, and those that did not with the reason.
 #[derive(Debug, Default)]
@@ -130,6 +131,36 @@ impl Backend for InStep {
     }
     fn synchronise(&self) -> Result<()> {
         self.interp.synchronise()
+    }
+    fn destroy_stream(&self, stream: Stream) -> Result<()> {
+        self.interp.destroy_stream(stream)
+    }
+    fn create_event(&self) -> Result<EventId> {
+        self.interp.create_event()
+    }
+    fn destroy_event(&self, event: EventId) -> Result<()> {
+        self.interp.destroy_event(event)
+    }
+    fn record_event(&self, event: EventId, stream: Stream) -> Result<()> {
+        self.interp.record_event(event, stream)
+    }
+    fn wait_event(&self, stream: Stream, event: EventId) -> Result<()> {
+        self.interp.wait_event(stream, event)
+    }
+    fn query_event(&self, event: EventId) -> Result<bool> {
+        self.interp.query_event(event)
+    }
+    fn synchronise_event(&self, event: EventId) -> Result<()> {
+        self.interp.synchronise_event(event)
+    }
+    fn elapsed(&self, start: EventId, end: EventId) -> Result<Duration> {
+        self.interp.elapsed(start, end)
+    }
+    fn memory(&self) -> MemoryUse {
+        self.interp.memory()
+    }
+    fn trim(&self) -> Result<()> {
+        self.interp.trim()
     }
 }
 

@@ -6,7 +6,13 @@ use crate::table::{FormId, Special};
 use crate::types::IsaVersion;
 use broadloom_diag::{Diagnostic, Span};
 
-/// The version of PTX that brought a target; `None` for targets that are not known.
+impl Target {
+    /// The version of PTX that brought it; `None` for targets that are not known.
+    pub fn since(&self) -> Option<IsaVersion> {
+        target_version(self)
+    }
+}
+
 fn target_version(target: &Target) -> Option<IsaVersion> {
     let (major, minor) = match (target.sm, target.suffix) {
         (90, Some('a')) => (8, 0),

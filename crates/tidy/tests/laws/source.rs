@@ -3,7 +3,7 @@
 use broadloom_tidy::{File, Repository, hold, rust};
 
 /// The crates that talk to a driver, to machine code or to C.
-const MAY_BE_UNSAFE: &[&str] = &["cuda", "cpu", "cudart"];
+const MAY_BE_UNSAFE: &[&str] = &["cuda", "fakecuda", "cpu", "cudart"];
 
 /// The crates that run instructions: a new opcode must make them fail to compile.
 const EXECUTORS: &[&str] = &["interp", "cpu"];

@@ -1,0 +1,300 @@
+//! The context of a GPU: the process has one for each, shared by all who open it, and it can be lost.
+//!
+//! A kernel that reads where it must not takes the whole context with it: the driver then answers every call with the same error. The
+//! first call that hears of it is told what happened and which kernel it was, as well as that is known; from then on the context is
+//! *lost*, which is all that anybody is told, and **nothing of it is given to the driver any more**: its handles died with it. Whoever opens the
+//! GPU again resets it and gets a new one.
+
+use crate::driver::{Called, Driver, Failed};
+use crate::ffi::{Code, ContextHandle, code};
+use crate::queue::Queue;
+use broadloom_device::{Error, Fault, FaultKind, Result};
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+/// Kernels named when several may be at fault.
+const MOST_NAMED: usize = 8;
+
+/// Why a context is lost.
+#[derive(Debug)]
+struct Loss {
+    reason: String,
+    /// Whether a kernel of it still runs, and cannot be stopped.
+    stuck: bool,
+}
+
+/// A context.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) driver: Arc<Driver>,
+    pub(crate) device: c_int,
+    /// `cuda:0`.
+    pub(crate) name: String,
+    pub(crate) handle: ContextHandle,
+    loss: OnceLock<Loss>,
+    /// Whether it is lost, for whoever opens the GPU again when this is gone.
+    was_lost: Arc<AtomicBool>,
+    queues: Mutex<Vec<Weak<Queue>>>,
+    /// Whether the heap of kernels and the stack of deep calls have been set up.
+    pub(crate) heap_is_set: AtomicBool,
+    pub(crate) stack_is_set: AtomicBool,
+}
+
+/// What is known of a GPU of this process.
+#[derive(Debug, Default)]
+struct Slot {
+    context: Weak<Context>,
+    /// The kernel that cannot be stopped, when there is one.
+    stuck: Option<Weak<Queue>>,
+    was_lost: Arc<AtomicBool>,
+}
+
+type Slots = HashMap<(String, u32), Slot>;
+
+fn slots() -> MutexGuard<'static, Slots> {
+    static SLOTS: OnceLock<Mutex<Slots>> = OnceLock::new();
+    SLOTS.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Context {
+    /// The context of a GPU: the one that there is, or a new one when there is none or it was lost.
+    pub(crate) fn open(driver: &Arc<Driver>, ordinal: u32) -> Result<Arc<Context>> {
+        let name = format!("cuda:{ordinal}");
+        let not_here = |reason: String| Error::NotHere { device: name.clone(), reason };
+        let told = |failed: Failed| not_here(driver.describe(failed));
+        let count = driver.device_count().map_err(told)?;
+        if ordinal >= count {
+            let reason = match count {
+                0 => format!("the driver `{}` sees no GPU", driver.library),
+                1 => format!("the driver `{}` sees one GPU, `cuda:0`", driver.library),
+                count => format!("the driver `{}` sees {count} GPUs, `cuda:0` to `cuda:{}`", driver.library, count - 1),
+            };
+            return Err(not_here(reason));
+        }
+        let mut slots = slots();
+        let slot = slots.entry((driver.library.clone(), ordinal)).or_default();
+        let before = slot.context.upgrade();
+        if let Some(context) = &before
+            && !context.is_lost()
+        {
+            return Ok(context.clone());
+        }
+        let device = driver.device(ordinal).map_err(told)?;
+        if let Some(queue) = slot.stuck.as_ref().and_then(Weak::upgrade) {
+            // A reset waits for the kernel, perhaps forever.
+            if driver.query_stream(queue.handle) == Ok(false) {
+                return Err(not_here("a kernel that did not end in time still runs on it".to_owned()));
+            }
+        }
+        if slot.was_lost.load(Ordering::SeqCst) {
+            driver.reset_context(device).map_err(told)?;
+        }
+        let handle = driver.retain_context(device).map_err(told)?;
+        let context = Arc::new(Context {
+            driver: driver.clone(),
+            device,
+            name: name.clone(),
+            handle,
+            loss: OnceLock::new(),
+            was_lost: Arc::default(),
+            queues: Mutex::default(),
+            heap_is_set: AtomicBool::new(false),
+            stack_is_set: AtomicBool::new(false),
+        });
+        *slot = Slot { context: Arc::downgrade(&context), stuck: None, was_lost: context.was_lost.clone() };
+        Ok(context)
+    }
+
+    /// Whether it is lost.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.loss.get().is_some()
+    }
+
+    /// Whether a kernel of it runs that cannot be stopped: memory that it may touch must stay.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.loss.get().is_some_and(|loss| loss.stuck)
+    }
+
+    /// That it is lost, to whoever was not the first to hear of it.
+    pub(crate) fn alive(&self) -> Result<()> {
+        match self.loss.get() {
+            None => Ok(()),
+            Some(loss) => Err(self.lost(loss)),
+        }
+    }
+
+    fn lost(&self, loss: &Loss) -> Error {
+        Error::Lost { device: self.name.clone(), reason: loss.reason.clone() }
+    }
+
+    /// Makes it the one that calls of this thread are for.
+    #[inline]
+    pub(crate) fn enter(&self) -> Result<()> {
+        self.alive()?;
+        self.checked(self.driver.set_current(self.handle))
+    }
+
+    /// The same for what gives something back: nobody is told, and whether there is still something to give back to.
+    pub(crate) fn enter_to_release(&self) -> bool {
+        !self.is_lost() && self.driver.set_current(self.handle).is_ok()
+    }
+
+    /// Turns what the driver said into an error of a device.
+    #[inline]
+    pub(crate) fn checked<T>(&self, called: Called<T>) -> Result<T> {
+        called.map_err(|failed| self.error(failed))
+    }
+
+    /// What a failed call means. When it means that the context is lost, it is from now on.
+    #[cold]
+    pub(crate) fn error(&self, failed: Failed) -> Error {
+        if is_fatal(failed.code) {
+            return self.lose(failed);
+        }
+        if let Some(loss) = self.loss.get() {
+            return self.lost(loss);
+        }
+        Error::Driver { call: failed.call, code: failed.code, message: self.driver.code_text(failed.code) }
+    }
+
+    pub(crate) fn add_queue(&self, queue: &Arc<Queue>) {
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        queues.retain(|queue| queue.strong_count() > 0);
+        queues.push(Arc::downgrade(queue));
+    }
+
+    /// Kernels that may have been under way, the newest last, each once.
+    fn suspects(&self) -> Vec<Arc<str>> {
+        let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut suspects: Vec<Arc<str>> = vec![];
+        for queue in queues.iter().filter_map(Weak::upgrade) {
+            for kernel in queue.suspects() {
+                if !suspects.contains(&kernel) {
+                    suspects.push(kernel);
+                }
+            }
+        }
+        suspects
+    }
+
+    #[cold]
+    fn lose(&self, failed: Failed) -> Error {
+        let (code, suspects) = (failed.code, self.suspects());
+        let text = self.driver.code_text(code);
+        let (kernel, reason) = match suspects.as_slice() {
+            [] => (None, format!("{} gave {text}", failed.call)),
+            [kernel] => (Some(kernel.to_string()), format!("kernel `{kernel}`: {text}")),
+            several => {
+                let named: Vec<String> = several.iter().rev().take(MOST_NAMED).map(|kernel| format!("`{kernel}`")).collect();
+                let more = if several.len() > MOST_NAMED { " or another" } else { "" };
+                let names = format!("{}{more}", named.join(" or "));
+                (Some(names.replace('`', "")), format!("kernel {names}: {text}"))
+            }
+        };
+        if let Err(lost) = self.set_lost(Loss { reason: reason.clone(), stuck: false }) {
+            return lost;
+        }
+        match (kernel, fault_kind(code)) {
+            (Some(kernel), Some(kind)) => {
+                let several =
+                    if suspects.len() > 1 { "; it is one of those under way, and BROADLOOM_CUDA_SYNC=1 tells which" } else { "" };
+                let message = format!("{}: {text}; the device is lost and can be opened again{several}", sentence(kind));
+                fault(kind, kernel, message)
+            }
+            (_, _) => Error::Lost { device: self.name.clone(), reason },
+        }
+    }
+
+    /// It is lost from now on; that it was lost before, if so.
+    fn set_lost(&self, loss: Loss) -> std::result::Result<(), Error> {
+        self.was_lost.store(true, Ordering::SeqCst);
+        self.loss.set(loss).map_err(|loss| self.lost(self.loss.get().unwrap_or(&loss)))
+    }
+
+    /// A kernel did not end in time and cannot be stopped.
+    pub(crate) fn give_up(&self, queue: &Arc<Queue>, limit: Duration) -> Error {
+        let kernel = queue.suspects().last().map_or_else(|| "?".to_owned(), |kernel| kernel.to_string());
+        let reason = format!("kernel `{kernel}` did not end within {limit:?}, and a GPU cannot stop it");
+        if let Err(lost) = self.set_lost(Loss { reason, stuck: true }) {
+            return lost;
+        }
+        let mut slots = slots();
+        let slot = slots.values_mut().find(|slot| std::ptr::eq(slot.context.as_ptr(), self));
+        if let Some(slot) = slot {
+            slot.stuck = Some(Arc::downgrade(queue));
+        }
+        // The queue must stay, to be asked whether it has ended.
+        std::mem::forget(queue.clone());
+        fault(FaultKind::TimeLimit, kernel, format!("it did not end within {limit:?}; the device is lost"))
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // To release a context waits for its kernels.
+        if !self.is_stuck() {
+            let _ = self.driver.release_context(self.device);
+        }
+    }
+}
+
+fn fault(kind: FaultKind, kernel: String, message: String) -> Error {
+    Fault {
+        kind,
+        message,
+        kernel,
+        function: None,
+        block: None,
+        thread: None,
+        instruction: None,
+        span: None,
+        source: None,
+        address: None,
+    }
+    .into()
+}
+
+/// Whether a result says that nothing of the context can be used any more.
+fn is_fatal(code: Code) -> bool {
+    let machine = [
+        code::DEINITIALIZED,
+        code::NOT_INITIALIZED,
+        code::ECC_UNCORRECTABLE,
+        code::NVLINK_UNCORRECTABLE,
+        code::CONTEXT_IS_DESTROYED,
+    ];
+    fault_kind(code).is_some() || machine.contains(&code)
+}
+
+/// What a kernel did when the driver gives such a result.
+fn fault_kind(code: Code) -> Option<FaultKind> {
+    match code {
+        code::ILLEGAL_ADDRESS => Some(FaultKind::OutOfBounds),
+        code::MISALIGNED_ADDRESS => Some(FaultKind::Misaligned),
+        code::INVALID_ADDRESS_SPACE => Some(FaultKind::WrongSpace),
+        code::ASSERT => Some(FaultKind::Assert),
+        code::HARDWARE_STACK_ERROR => Some(FaultKind::StackOverflow),
+        code::ILLEGAL_INSTRUCTION | code::LAUNCH_FAILED => Some(FaultKind::Trap),
+        code::INVALID_PC => Some(FaultKind::BadCall),
+        code::LAUNCH_TIMEOUT => Some(FaultKind::TimeLimit),
+        _ => None,
+    }
+}
+
+fn sentence(kind: FaultKind) -> &'static str {
+    match kind {
+        FaultKind::OutOfBounds => "an access outside of all memory",
+        FaultKind::Misaligned => "an access whose address is not a multiple of its size",
+        FaultKind::WrongSpace => "an access through an address of another state space",
+        FaultKind::Assert => "a failed assertion",
+        FaultKind::StackOverflow => "too deep a stack",
+        FaultKind::Trap => "a trap",
+        FaultKind::BadCall => "a call of something that is not a function",
+        FaultKind::TimeLimit => "the driver's time limit",
+        FaultKind::UseAfterFree | FaultKind::BadFree | FaultKind::Deadlock => "a fault",
+        FaultKind::BadBarrier | FaultKind::Unsupported => "a fault",
+    }
+}

@@ -1,0 +1,488 @@
+//! A GPU as a device.
+
+use crate::capture;
+use crate::context::Context;
+use crate::driver::{self, Driver};
+use crate::ffi::{EventHandle, ModuleHandle};
+use crate::graph::Graph;
+use crate::host::Staging;
+use crate::machine;
+use crate::measure;
+use crate::module::Loaded;
+use crate::pool::Pool;
+use crate::queue::{Queue, until};
+use broadloom_device::{
+    Backend, Error, EventId, HostMemory, LoadedModule, Machine, MemoryUse, Result, Sequence, Step, Stream, memory_limit,
+};
+use broadloom_ptx::Verified;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+/// Receives what kernels print.
+pub type Output = Arc<dyn Fn(&[u8]) + Send + Sync>;
+
+/// How a GPU is opened.
+#[derive(Clone)]
+pub struct Options {
+    /// Which GPU.
+    pub ordinal: u32,
+    /// The driver's library: `BROADLOOM_CUDA_DRIVER`, or `libcuda.so.1`.
+    pub driver: String,
+    /// Most memory to take, in bytes: `BROADLOOM_MEMORY_LIMIT`, or all that there is.
+    pub memory_bytes: Option<u64>,
+    /// Where the text of `printf` goes. The driver writes it to standard output; with a receiver here, standard output of the
+    /// process is turned aside while the device is waited for.
+    pub output: Option<Output>,
+    /// Whether bandwidth and launch cost are measured, once per process and GPU.
+    pub measure: bool,
+    /// Whether every launch is waited for, so that a fault has exactly one kernel: `BROADLOOM_CUDA_SYNC=1`.
+    pub synchronous: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            ordinal: 0,
+            driver: driver::library_name(),
+            memory_bytes: memory_limit(),
+            output: None,
+            measure: true,
+            synchronous: std::env::var("BROADLOOM_CUDA_SYNC").is_ok_and(|value| !value.is_empty() && value != "0"),
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("ordinal", &self.ordinal)
+            .field("driver", &self.driver)
+            .field("memory_bytes", &self.memory_bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A GPU; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Cuda {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// An event and whether it was ever recorded.
+#[derive(Debug)]
+struct Mark {
+    context: Arc<Context>,
+    handle: EventHandle,
+    recorded: AtomicBool,
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        if self.context.enter_to_release() {
+            let _ = self.context.driver.destroy_event(self.handle);
+        }
+    }
+}
+
+/// What the handles of a device share.
+pub(crate) struct Inner {
+    pub(crate) context: Arc<Context>,
+    pub(crate) options: Options,
+    pub(crate) machine: Machine,
+    /// Whether kernels whose blocks all run at the same time can be launched.
+    pub(crate) cooperative: bool,
+    /// The default stream, and all others by number.
+    first: Arc<Queue>,
+    queues: RwLock<HashMap<u32, Arc<Queue>>>,
+    /// Queues that were given back while they had work.
+    closed: Mutex<Vec<Arc<Queue>>>,
+    /// All of them, closed or not.
+    pub(crate) queue_count: AtomicUsize,
+    next_stream: AtomicU32,
+    /// The number of the last piece of work.
+    pub(crate) number: AtomicU64,
+    events: RwLock<HashMap<EventId, Arc<Mark>>>,
+    next_event: AtomicU64,
+    pub(crate) pool: Mutex<Pool>,
+    /// Modules that nobody has any more, and up to which number work must be done before they are unloaded.
+    pub(crate) dying_modules: Mutex<Vec<(u64, ModuleHandle)>>,
+    pub(crate) staging: Mutex<Staging>,
+    /// Whether a module was loaded that prints.
+    pub(crate) prints: AtomicBool,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cuda").field("machine", &self.machine.id).field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// The GPUs that the driver sees, without opening them; what was tried when there are none.
+pub fn machines() -> Result<Vec<Machine>> {
+    let driver = Driver::open(&driver::library_name())?;
+    let told = |failed| Error::NotHere { device: "cuda".to_owned(), reason: driver.describe(failed) };
+    let count = driver.device_count().map_err(told)?;
+    if count == 0 {
+        let reason = format!("the driver `{}` sees no GPU", driver.library);
+        return Err(Error::NotHere { device: "cuda".to_owned(), reason });
+    }
+    (0..count).map(|ordinal| machine::describe(&driver, ordinal).map_err(told)).collect()
+}
+
+impl Cuda {
+    /// Opens a GPU.
+    pub fn new(options: Options) -> Result<Cuda> {
+        let driver = Driver::open(&options.driver)?;
+        let context = Context::open(&driver, options.ordinal)?;
+        context.enter()?;
+        let mut machine = context.checked(machine::describe(&driver, options.ordinal))?;
+        let cooperative = context.checked(machine::is_cooperative(&driver, context.device))?;
+        let limit = options.memory_bytes.map_or(machine.memory_bytes, |limit| limit.min(machine.memory_bytes));
+        machine.memory_bytes = limit;
+        let first = Queue::new(&context)?;
+        let measures = options.measure;
+        let mut inner = Inner {
+            context,
+            machine,
+            cooperative,
+            first,
+            queues: RwLock::default(),
+            closed: Mutex::default(),
+            queue_count: AtomicUsize::new(1),
+            next_stream: AtomicU32::new(1),
+            number: AtomicU64::new(0),
+            events: RwLock::default(),
+            next_event: AtomicU64::new(0),
+            pool: Mutex::new(Pool::new(limit)),
+            dying_modules: Mutex::default(),
+            staging: Mutex::default(),
+            prints: AtomicBool::new(false),
+            options,
+        };
+        if measures {
+            inner.machine.bandwidth = measure::bandwidth(&inner);
+            inner.machine.launch_cost = measure::launch_cost(&inner);
+            // What was measured with may have cost the device its context.
+            inner.context.alive()?;
+        }
+        Ok(Cuda { inner: Arc::new(inner) })
+    }
+}
+
+impl Inner {
+    /// The queue of a stream.
+    #[inline]
+    pub(crate) fn queue(&self, stream: Stream) -> Result<Arc<Queue>> {
+        if stream.0 == 0 {
+            return Ok(self.first.clone());
+        }
+        let queues = self.queues.read().unwrap_or_else(PoisonError::into_inner);
+        queues.get(&stream.0).cloned().ok_or(Error::UnknownStream(stream.0))
+    }
+
+    /// All queues that may have work.
+    pub(crate) fn all_queues(&self) -> Vec<Arc<Queue>> {
+        let mut all = vec![self.first.clone()];
+        all.extend(self.queues.read().unwrap_or_else(PoisonError::into_inner).values().cloned());
+        all.extend(self.closed.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned());
+        all
+    }
+
+    /// Whether any queue is like that.
+    pub(crate) fn any_queue(&self, is: impl Fn(&Queue) -> bool) -> bool {
+        self.all_queues().iter().any(|queue| is(queue))
+    }
+
+    /// The driver has one more piece of work of a queue; its number.
+    #[inline]
+    pub(crate) fn given(&self, queue: &Queue) -> u64 {
+        let number = self.number.fetch_add(1, Ordering::SeqCst) + 1;
+        queue.given(number);
+        number
+    }
+
+    /// Waits for a queue. The context is current.
+    pub(crate) fn wait(&self, queue: &Arc<Queue>) -> Result<()> {
+        match &self.options.output {
+            Some(output) if self.prints.load(Ordering::Relaxed) => capture::during(output, || queue.wait())?,
+            Some(_) | None => queue.wait()?,
+        }
+        if self.queue_count.load(Ordering::SeqCst) > 1 {
+            self.reap();
+        } else {
+            self.unload_modules(|number| queue.is_done(number));
+        }
+        Ok(())
+    }
+
+    /// Waits for all queues. The context is current.
+    pub(crate) fn wait_all(&self) -> Result<()> {
+        for queue in self.all_queues() {
+            self.wait(&queue)?;
+        }
+        self.reap();
+        Ok(())
+    }
+
+    /// Gives back queues that were closed and have come to their end.
+    pub(crate) fn drop_closed(&self) {
+        let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = closed.len();
+        closed.retain(|queue| queue.is_busy());
+        self.queue_count.fetch_sub(before - closed.len(), Ordering::SeqCst);
+    }
+
+    /// Unloads modules whose work is done.
+    pub(crate) fn unload_modules(&self, is_done: impl Fn(u64) -> bool) {
+        let mut dying = self.dying_modules.lock().unwrap_or_else(PoisonError::into_inner);
+        dying.retain(|(number, module)| {
+            let done = is_done(*number);
+            if done && !self.context.is_lost() {
+                // Nobody is left to tell.
+                let _ = self.context.driver.unload_module(*module);
+            }
+            !done
+        });
+    }
+
+    fn mark(&self, event: EventId) -> Result<Arc<Mark>> {
+        let events = self.events.read().unwrap_or_else(PoisonError::into_inner);
+        events.get(&event).cloned().ok_or(Error::UnknownEvent(event.0))
+    }
+
+    /// An event that was recorded.
+    fn recorded(&self, event: EventId) -> Result<Arc<Mark>> {
+        let mark = self.mark(event)?;
+        if mark.recorded.load(Ordering::SeqCst) { Ok(mark) } else { Err(Error::UnknownEvent(event.0)) }
+    }
+
+    /// Waits for an event. The context is current.
+    fn wait_for(&self, mark: &Mark) -> Result<()> {
+        let limited = self.all_queues().into_iter().filter_map(|queue| Some((queue.deadline()?, queue)));
+        let driver = &self.context.driver;
+        match limited.max_by_key(|((deadline, _), _)| *deadline) {
+            None => self.context.checked(driver.synchronise_event(mark.handle)),
+            Some(((deadline, limit), queue)) => until(deadline, || self.context.checked(driver.query_event(mark.handle)))?
+                .ok_or_else(|| self.context.give_up(&queue, limit)),
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Work may still use what is given back below. When the wait fails, the context is lost or the driver is beyond help.
+        let waited = self.context.enter().and_then(|()| self.wait_all());
+        let gone = self.context.is_lost();
+        self.unload_modules(|_| waited.is_ok() || gone);
+        if self.context.is_stuck() {
+            // Copies through it may still be to come.
+            std::mem::forget(std::mem::take(&mut *self.staging.lock().unwrap_or_else(PoisonError::into_inner)));
+            return;
+        }
+        self.unload_modules(|_| true);
+        let all = self.pool().everything();
+        if self.context.enter_to_release() {
+            for address in all {
+                let _ = self.context.driver.free(address);
+            }
+        }
+    }
+}
+
+impl Backend for Cuda {
+    fn machine(&self) -> &Machine {
+        &self.inner.machine
+    }
+
+    fn allocate(&self, bytes: u64) -> Result<u64> {
+        self.inner.allocate(bytes)
+    }
+
+    fn free(&self, address: u64) -> Result<()> {
+        self.inner.free(address)
+    }
+
+    fn write(&self, stream: Stream, address: u64, bytes: &[u8]) -> Result<()> {
+        let queue = self.inner.queue(stream)?;
+        self.inner.pool().check("write", address, bytes.len() as u64)?;
+        self.inner.context.enter()?;
+        self.inner.write(&queue, address, bytes)
+    }
+
+    fn read(&self, stream: Stream, address: u64, bytes: &mut [u8]) -> Result<()> {
+        let queue = self.inner.queue(stream)?;
+        self.inner.pool().check("read", address, bytes.len() as u64)?;
+        self.inner.context.enter()?;
+        self.inner.read(&queue, address, bytes)
+    }
+
+    fn copy(&self, stream: Stream, to: u64, from: u64, bytes: u64) -> Result<()> {
+        let (inner, queue) = (&self.inner, self.inner.queue(stream)?);
+        {
+            let pool = inner.pool();
+            pool.check("copy", from, bytes)?;
+            pool.check("copy", to, bytes)?;
+        }
+        inner.context.enter()?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        if to.abs_diff(from) >= bytes {
+            inner.context.checked(inner.context.driver.copy(to, from, bytes, queue.handle))?;
+            inner.given(&queue);
+            return Ok(());
+        }
+        // The driver says nothing of ranges that overlap: by way of another block.
+        let between = inner.allocate(bytes)?;
+        let driver = &inner.context.driver;
+        let there = inner.context.checked(driver.copy(between, from, bytes, queue.handle));
+        let back = there.and_then(|()| {
+            inner.given(&queue);
+            inner.context.checked(driver.copy(to, between, bytes, queue.handle))
+        });
+        if back.is_ok() {
+            inner.given(&queue);
+        }
+        inner.free(between).and(back)
+    }
+
+    fn fill(&self, stream: Stream, address: u64, byte: u8, bytes: u64) -> Result<()> {
+        let (inner, queue) = (&self.inner, self.inner.queue(stream)?);
+        inner.pool().check("fill", address, bytes)?;
+        inner.context.enter()?;
+        if bytes > 0 {
+            inner.context.checked(inner.context.driver.fill(address, byte, bytes, queue.handle))?;
+            inner.given(&queue);
+        }
+        Ok(())
+    }
+
+    fn load(&self, module: &Arc<Verified>) -> Result<Arc<dyn LoadedModule>> {
+        Ok(Arc::new(Loaded::new(&self.inner, module)?))
+    }
+
+    fn create_stream(&self) -> Result<Stream> {
+        let inner = &self.inner;
+        inner.context.enter()?;
+        let queue = Queue::new(&inner.context)?;
+        // What was freed while there was one stream may be given out to this one: it starts behind.
+        if inner.first.is_busy() {
+            let driver = &inner.context.driver;
+            let event = inner.context.checked(driver.create_event(crate::ffi::EVENT_NO_TIMING))?;
+            let recorded = driver.record_event(event, inner.first.handle);
+            let outcome = inner.context.checked(recorded.and_then(|()| driver.hold_up(queue.handle, event)));
+            let destroyed = inner.context.checked(driver.destroy_event(event));
+            outcome.and(destroyed)?;
+        }
+        let stream = Stream(inner.next_stream.fetch_add(1, Ordering::Relaxed));
+        inner.queue_count.fetch_add(1, Ordering::SeqCst);
+        inner.queues.write().unwrap_or_else(PoisonError::into_inner).insert(stream.0, queue);
+        Ok(stream)
+    }
+
+    fn destroy_stream(&self, stream: Stream) -> Result<()> {
+        let inner = &self.inner;
+        let queue = inner.queues.write().unwrap_or_else(PoisonError::into_inner).remove(&stream.0);
+        let queue = queue.ok_or(Error::UnknownStream(stream.0))?;
+        inner.closed.lock().unwrap_or_else(PoisonError::into_inner).push(queue.clone());
+        if inner.context.enter().is_ok() {
+            // Whether it is done decides when it is given back, and nothing else.
+            let _ = queue.look();
+        }
+        drop(queue);
+        inner.drop_closed();
+        Ok(())
+    }
+
+    fn synchronise_stream(&self, stream: Stream) -> Result<()> {
+        let queue = self.inner.queue(stream)?;
+        self.inner.context.enter()?;
+        self.inner.wait(&queue)
+    }
+
+    fn synchronise(&self) -> Result<()> {
+        self.inner.context.enter()?;
+        self.inner.wait_all()?;
+        let keep = self.inner.pool().limit() / 4;
+        self.inner.give_back(keep)
+    }
+
+    fn create_event(&self) -> Result<EventId> {
+        let inner = &self.inner;
+        inner.context.enter()?;
+        let handle = inner.retried(|| inner.context.driver.create_event(0))?;
+        let event = EventId(inner.next_event.fetch_add(1, Ordering::Relaxed));
+        let mark = Arc::new(Mark { context: inner.context.clone(), handle, recorded: AtomicBool::new(false) });
+        inner.events.write().unwrap_or_else(PoisonError::into_inner).insert(event, mark);
+        Ok(event)
+    }
+
+    fn destroy_event(&self, event: EventId) -> Result<()> {
+        let mark = self.inner.events.write().unwrap_or_else(PoisonError::into_inner).remove(&event);
+        mark.map(drop).ok_or(Error::UnknownEvent(event.0))
+    }
+
+    fn record_event(&self, event: EventId, stream: Stream) -> Result<()> {
+        let (inner, queue, mark) = (&self.inner, self.inner.queue(stream)?, self.inner.mark(event)?);
+        inner.context.enter()?;
+        inner.context.checked(inner.context.driver.record_event(mark.handle, queue.handle))?;
+        inner.given(&queue);
+        mark.recorded.store(true, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn wait_event(&self, stream: Stream, event: EventId) -> Result<()> {
+        let (inner, queue, mark) = (&self.inner, self.inner.queue(stream)?, self.inner.mark(event)?);
+        inner.context.enter()?;
+        if mark.recorded.load(Ordering::SeqCst) {
+            inner.context.checked(inner.context.driver.hold_up(queue.handle, mark.handle))?;
+            inner.given(&queue);
+        }
+        Ok(())
+    }
+
+    fn query_event(&self, event: EventId) -> Result<bool> {
+        let mark = self.inner.mark(event)?;
+        self.inner.context.enter()?;
+        if !mark.recorded.load(Ordering::SeqCst) {
+            return Ok(true);
+        }
+        self.inner.context.checked(self.inner.context.driver.query_event(mark.handle))
+    }
+
+    fn synchronise_event(&self, event: EventId) -> Result<()> {
+        let mark = self.inner.mark(event)?;
+        self.inner.context.enter()?;
+        if mark.recorded.load(Ordering::SeqCst) { self.inner.wait_for(&mark) } else { Ok(()) }
+    }
+
+    fn elapsed(&self, start: EventId, end: EventId) -> Result<Duration> {
+        let inner = &self.inner;
+        let (start, end) = (inner.recorded(start)?, inner.recorded(end)?);
+        inner.context.enter()?;
+        inner.wait_for(&start)?;
+        inner.wait_for(&end)?;
+        let milliseconds = inner.context.checked(inner.context.driver.elapsed(start.handle, end.handle))?;
+        Ok(Duration::try_from_secs_f64(f64::from(milliseconds) / 1e3).unwrap_or_default())
+    }
+
+    fn memory(&self) -> MemoryUse {
+        self.inner.pool().usage()
+    }
+
+    fn trim(&self) -> Result<()> {
+        self.inner.context.enter()?;
+        self.inner.reclaim()
+    }
+
+    fn allocate_host(&self, bytes: usize) -> Result<Box<dyn HostMemory>> {
+        self.host_pages(bytes)
+    }
+
+    fn record(&self, steps: Vec<Step>) -> Result<Arc<dyn Sequence>> {
+        Ok(Arc::new(Graph::new(&self.inner, steps)?))
+    }
+}

@@ -1,0 +1,464 @@
+//! The driver: a library that is opened at run time, and its functions as calls that say which of them failed.
+//!
+//! **Nothing of the driver is needed to build or to start. A library stays open until the process ends, since contexts and threads of
+//! its own live in it.** Every method here is one call of the driver; what a failure means is decided by [`crate::context`]. Handles that
+//! are passed in must have come from the same driver and must not have been given back: whoever keeps one keeps to that.
+
+use crate::ffi::{
+    AttributeValue, Code, ContextHandle, CopyNode, DeviceAttribute, EventHandle, ExecHandle, FillNode, FunctionAttribute,
+    FunctionHandle, Functions, GraphHandle, JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES, KernelNode, LaunchConfig, Limit, ModuleHandle,
+    NodeHandle, STREAM_NON_BLOCKING, StreamHandle, code,
+};
+use broadloom_device::{Error, Result};
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A call of the driver that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Failed {
+    /// The function.
+    pub(crate) call: &'static str,
+    /// What it gave.
+    pub(crate) code: Code,
+}
+
+/// What a call of the driver gives.
+pub(crate) type Called<T> = std::result::Result<T, Failed>;
+
+/// Bytes of the driver's compile log that are kept.
+const LOG_BYTES: usize = 16 << 10;
+
+/// A driver that was opened and initialised.
+#[derive(Debug)]
+pub(crate) struct Driver {
+    functions: Functions,
+    /// What it was opened as.
+    pub(crate) library: String,
+    /// `1000 * major + 10 * minor` of the CUDA that it is for.
+    pub(crate) version: u32,
+}
+
+/// What the library is called, unless `BROADLOOM_CUDA_DRIVER` says otherwise.
+const LIBRARY: &str = "libcuda.so.1";
+
+/// The name of the library to open.
+pub(crate) fn library_name() -> String {
+    std::env::var("BROADLOOM_CUDA_DRIVER").ok().filter(|name| !name.is_empty()).unwrap_or_else(|| LIBRARY.to_owned())
+}
+
+macro_rules! call {
+    ($self:ident . $name:ident ( $($argument:expr),* $(,)? )) => {{
+        // SAFETY: the function has the type that the driver documents; pointers are to values of this frame or of the caller that the call
+        // may write or read, and handles are alive, as the head of this file demands.
+        let code = unsafe { ($self.functions.$name)($($argument),*) };
+        if code == code::SUCCESS { Ok(()) } else { Err(Failed { call: stringify!($name), code }) }
+    }};
+}
+
+impl Driver {
+    /// Opens a library, once per process and name, and initialises it.
+    pub(crate) fn open(library: &str) -> Result<Arc<Driver>> {
+        static OPEN: Mutex<Option<HashMap<String, Arc<Driver>>>> = Mutex::new(None);
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = open.get_or_insert_default();
+        if let Some(driver) = open.get(library) {
+            return Ok(driver.clone());
+        }
+        let not_here = |reason: String| Error::NotHere { device: "cuda".to_owned(), reason };
+        let driver = Arc::new(Driver::load(library).map_err(not_here)?);
+        open.insert(library.to_owned(), driver.clone());
+        Ok(driver)
+    }
+
+    fn load(library: &str) -> std::result::Result<Driver, String> {
+        let name = CString::new(library).map_err(|_| "the name of the driver holds a zero".to_owned())?;
+        // SAFETY: the name is a string of C. A driver's initialisers are trusted as much as the driver.
+        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        if handle.is_null() {
+            return Err(format!("the driver `{library}` could not be opened: {}", dlopen_error()));
+        }
+        let find = |symbol: &str| {
+            let symbol = CString::new(symbol).ok()?;
+            // SAFETY: the library is open, and stays so.
+            let found = unsafe { libc::dlsym(handle, symbol.as_ptr()) };
+            (!found.is_null()).then_some(found)
+        };
+        let functions =
+            Functions::find(find).map_err(|missing| format!("the driver `{library}` has no `{missing}`: it is too old"))?;
+        let mut driver = Driver { functions, library: library.to_owned(), version: 0 };
+        let told = |failed: Failed| format!("the driver `{library}` was opened, but {}", driver.describe(failed));
+        driver.init().map_err(told)?;
+        driver.version = driver.driver_version().map_err(told)?;
+        Ok(driver)
+    }
+
+    /// What a failed call says: the function, the driver's name for what went wrong, and its sentence.
+    pub(crate) fn describe(&self, failed: Failed) -> String {
+        format!("{} gave {}", failed.call, self.code_text(failed.code))
+    }
+
+    /// The driver's name and sentence for a result.
+    pub(crate) fn code_text(&self, code: Code) -> String {
+        let text = |function: unsafe extern "C" fn(Code, *mut *const c_char) -> Code| {
+            let mut text: *const c_char = std::ptr::null();
+            // SAFETY: the call writes the pointer, or leaves it null.
+            let answer = unsafe { function(code, &mut text) };
+            // SAFETY: what the driver gives is a string of C that is never freed.
+            (answer == code::SUCCESS && !text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+        };
+        match (text(self.functions.cuGetErrorName), text(self.functions.cuGetErrorString)) {
+            (Some(name), Some(sentence)) => format!("{name} ({sentence})"),
+            (Some(name), None) => name,
+            (None, _) => format!("error {code}"),
+        }
+    }
+
+    fn init(&self) -> Called<()> {
+        call!(self.cuInit(0))
+    }
+
+    fn driver_version(&self) -> Called<u32> {
+        let mut version: c_int = 0;
+        call!(self.cuDriverGetVersion(&mut version))?;
+        Ok(u32::try_from(version).unwrap_or(0))
+    }
+
+    pub(crate) fn device_count(&self) -> Called<u32> {
+        let mut count: c_int = 0;
+        match call!(self.cuDeviceGetCount(&mut count)) {
+            Err(Failed { code: code::NO_DEVICE, .. }) => Ok(0),
+            outcome => outcome.map(|()| u32::try_from(count).unwrap_or(0)),
+        }
+    }
+
+    pub(crate) fn device(&self, ordinal: u32) -> Called<c_int> {
+        let mut device: c_int = 0;
+        call!(self.cuDeviceGet(&mut device, c_int::try_from(ordinal).unwrap_or(c_int::MAX)))?;
+        Ok(device)
+    }
+
+    pub(crate) fn device_name(&self, device: c_int) -> Called<String> {
+        let mut name = [0u8; 256];
+        // One byte less than there is: the last stays zero.
+        call!(self.cuDeviceGetName(name.as_mut_ptr().cast(), name.len() as c_int - 1, device))?;
+        Ok(CStr::from_bytes_until_nul(&name).map(|name| name.to_string_lossy().into_owned()).unwrap_or_default())
+    }
+
+    pub(crate) fn device_attribute(&self, device: c_int, attribute: DeviceAttribute) -> Called<u32> {
+        let mut value: c_int = 0;
+        call!(self.cuDeviceGetAttribute(&mut value, attribute as c_int, device))?;
+        Ok(u32::try_from(value).unwrap_or(0))
+    }
+
+    pub(crate) fn device_memory(&self, device: c_int) -> Called<u64> {
+        let mut bytes = 0usize;
+        call!(self.cuDeviceTotalMem(&mut bytes, device))?;
+        Ok(bytes as u64)
+    }
+
+    pub(crate) fn retain_context(&self, device: c_int) -> Called<ContextHandle> {
+        let mut context = ContextHandle::default();
+        call!(self.cuDevicePrimaryCtxRetain(&mut context, device))?;
+        Ok(context)
+    }
+
+    pub(crate) fn release_context(&self, device: c_int) -> Called<()> {
+        call!(self.cuDevicePrimaryCtxRelease(device))
+    }
+
+    pub(crate) fn reset_context(&self, device: c_int) -> Called<()> {
+        call!(self.cuDevicePrimaryCtxReset(device))
+    }
+
+    pub(crate) fn set_current(&self, context: ContextHandle) -> Called<()> {
+        call!(self.cuCtxSetCurrent(context))
+    }
+
+    pub(crate) fn set_limit(&self, limit: Limit, value: usize) -> Called<()> {
+        call!(self.cuCtxSetLimit(limit as c_int, value))
+    }
+
+    pub(crate) fn allocate(&self, bytes: u64) -> Called<u64> {
+        let mut address = 0u64;
+        let bytes = usize::try_from(bytes).map_err(|_| Failed { call: "cuMemAlloc", code: code::OUT_OF_MEMORY })?;
+        call!(self.cuMemAlloc(&mut address, bytes))?;
+        Ok(address)
+    }
+
+    pub(crate) fn free(&self, address: u64) -> Called<()> {
+        call!(self.cuMemFree(address))
+    }
+
+    /// Pins memory of the host.
+    ///
+    /// # Safety
+    ///
+    /// The memory stays where it is until it is unpinned or the context is gone.
+    pub(crate) unsafe fn pin(&self, pointer: *mut u8, bytes: usize) -> Called<()> {
+        call!(self.cuMemHostRegister(pointer.cast(), bytes, 0))
+    }
+
+    pub(crate) fn unpin(&self, pointer: *mut u8) -> Called<()> {
+        call!(self.cuMemHostUnregister(pointer.cast()))
+    }
+
+    /// Copies from pinned memory.
+    ///
+    /// # Safety
+    ///
+    /// The memory is pinned, and nobody writes it until the copy is done.
+    pub(crate) unsafe fn copy_in(&self, to: u64, from: *const u8, bytes: usize, stream: StreamHandle) -> Called<()> {
+        call!(self.cuMemcpyHtoDAsync(to, from.cast(), bytes, stream))
+    }
+
+    /// Copies into pinned memory.
+    ///
+    /// # Safety
+    ///
+    /// The memory is pinned, and nobody reads or writes it until the copy is done.
+    pub(crate) unsafe fn copy_out(&self, to: *mut u8, from: u64, bytes: usize, stream: StreamHandle) -> Called<()> {
+        call!(self.cuMemcpyDtoHAsync(to.cast(), from, bytes, stream))
+    }
+
+    pub(crate) fn copy(&self, to: u64, from: u64, bytes: u64, stream: StreamHandle) -> Called<()> {
+        call!(self.cuMemcpyDtoDAsync(to, from, bytes as usize, stream))
+    }
+
+    pub(crate) fn fill(&self, address: u64, byte: u8, bytes: u64, stream: StreamHandle) -> Called<()> {
+        call!(self.cuMemsetD8Async(address, byte, bytes as usize, stream))
+    }
+
+    pub(crate) fn create_stream(&self) -> Called<StreamHandle> {
+        let mut stream = StreamHandle::default();
+        call!(self.cuStreamCreate(&mut stream, STREAM_NON_BLOCKING))?;
+        Ok(stream)
+    }
+
+    pub(crate) fn destroy_stream(&self, stream: StreamHandle) -> Called<()> {
+        call!(self.cuStreamDestroy(stream))
+    }
+
+    pub(crate) fn synchronise_stream(&self, stream: StreamHandle) -> Called<()> {
+        call!(self.cuStreamSynchronize(stream))
+    }
+
+    /// Whether all work of a stream is done.
+    pub(crate) fn query_stream(&self, stream: StreamHandle) -> Called<bool> {
+        done(call!(self.cuStreamQuery(stream)))
+    }
+
+    pub(crate) fn hold_up(&self, stream: StreamHandle, event: EventHandle) -> Called<()> {
+        call!(self.cuStreamWaitEvent(stream, event, 0))
+    }
+
+    pub(crate) fn create_event(&self, flags: c_uint) -> Called<EventHandle> {
+        let mut event = EventHandle::default();
+        call!(self.cuEventCreate(&mut event, flags))?;
+        Ok(event)
+    }
+
+    pub(crate) fn destroy_event(&self, event: EventHandle) -> Called<()> {
+        call!(self.cuEventDestroy(event))
+    }
+
+    pub(crate) fn record_event(&self, event: EventHandle, stream: StreamHandle) -> Called<()> {
+        call!(self.cuEventRecord(event, stream))
+    }
+
+    /// Whether an event has happened.
+    pub(crate) fn query_event(&self, event: EventHandle) -> Called<bool> {
+        done(call!(self.cuEventQuery(event)))
+    }
+
+    pub(crate) fn synchronise_event(&self, event: EventHandle) -> Called<()> {
+        call!(self.cuEventSynchronize(event))
+    }
+
+    /// Milliseconds between two events that have happened.
+    pub(crate) fn elapsed(&self, start: EventHandle, end: EventHandle) -> Called<f32> {
+        let mut milliseconds = 0f32;
+        call!(self.cuEventElapsedTime(&mut milliseconds, start, end))?;
+        Ok(milliseconds)
+    }
+
+    /// Loads a module from its text; the driver's log beside the failure.
+    pub(crate) fn load_module(&self, text: &CStr) -> std::result::Result<ModuleHandle, (Failed, String)> {
+        let mut module = ModuleHandle::default();
+        let mut log = vec![0u8; LOG_BYTES];
+        let mut options = [JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES];
+        // The size travels as a pointer; one byte less than there is, so that the last stays zero.
+        let mut values = [log.as_mut_ptr().cast::<c_void>(), (LOG_BYTES - 1) as *mut c_void];
+        let image = text.as_ptr().cast();
+        let outcome = call!(self.cuModuleLoadDataEx(&mut module, image, 2, options.as_mut_ptr(), values.as_mut_ptr()));
+        match outcome {
+            Ok(()) => Ok(module),
+            Err(failed) => {
+                let log = CStr::from_bytes_until_nul(&log).map(|log| log.to_string_lossy().into_owned());
+                Err((failed, log.unwrap_or_default()))
+            }
+        }
+    }
+
+    pub(crate) fn unload_module(&self, module: ModuleHandle) -> Called<()> {
+        call!(self.cuModuleUnload(module))
+    }
+
+    pub(crate) fn function(&self, module: ModuleHandle, name: &CStr) -> Called<FunctionHandle> {
+        let mut function = FunctionHandle::default();
+        call!(self.cuModuleGetFunction(&mut function, module, name.as_ptr()))?;
+        Ok(function)
+    }
+
+    /// The address and size of a variable.
+    pub(crate) fn variable(&self, module: ModuleHandle, name: &CStr) -> Called<(u64, u64)> {
+        let (mut address, mut bytes) = (0u64, 0usize);
+        call!(self.cuModuleGetGlobal(&mut address, &mut bytes, module, name.as_ptr()))?;
+        Ok((address, bytes as u64))
+    }
+
+    pub(crate) fn function_attribute(&self, function: FunctionHandle, attribute: FunctionAttribute) -> Called<u32> {
+        let mut value: c_int = 0;
+        call!(self.cuFuncGetAttribute(&mut value, attribute as c_int, function))?;
+        Ok(u32::try_from(value).unwrap_or(0))
+    }
+
+    pub(crate) fn set_function_attribute(
+        &self,
+        function: FunctionHandle,
+        attribute: FunctionAttribute,
+        value: u32,
+    ) -> Called<()> {
+        call!(self.cuFuncSetAttribute(function, attribute as c_int, c_int::try_from(value).unwrap_or(c_int::MAX)))
+    }
+
+    /// Blocks of a kernel that a multiprocessor runs at a time.
+    pub(crate) fn occupancy(&self, function: FunctionHandle, threads: u32, shared_bytes: u32) -> Called<u32> {
+        let mut blocks: c_int = 0;
+        let threads = c_int::try_from(threads).unwrap_or(c_int::MAX);
+        call!(self.cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, function, threads, shared_bytes as usize))?;
+        Ok(u32::try_from(blocks).unwrap_or(0))
+    }
+
+    /// Launches a kernel.
+    ///
+    /// # Safety
+    ///
+    /// `extra` is null or a list of the driver's that ends, and holds as many bytes of parameters as the kernel has.
+    #[inline]
+    pub(crate) unsafe fn launch(
+        &self,
+        function: FunctionHandle,
+        [grid_x, grid_y, grid_z]: [u32; 3],
+        [block_x, block_y, block_z]: [u32; 3],
+        shared_bytes: u32,
+        stream: StreamHandle,
+        extra: *const usize,
+    ) -> Called<()> {
+        let params = std::ptr::null();
+        call!(self.cuLaunchKernel(
+            function,
+            grid_x,
+            grid_y,
+            grid_z,
+            block_x,
+            block_y,
+            block_z,
+            shared_bytes,
+            stream,
+            params,
+            extra
+        ))
+    }
+
+    /// Launches a kernel with attributes.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Driver::launch`]; the attributes of `config` are as many as it says.
+    pub(crate) unsafe fn launch_with(&self, config: &LaunchConfig, function: FunctionHandle, extra: *const usize) -> Called<()> {
+        call!(self.cuLaunchKernelEx(config, function, std::ptr::null(), extra))
+    }
+
+    pub(crate) fn create_graph(&self) -> Called<GraphHandle> {
+        let mut graph = GraphHandle::default();
+        call!(self.cuGraphCreate(&mut graph, 0))?;
+        Ok(graph)
+    }
+
+    pub(crate) fn destroy_graph(&self, graph: GraphHandle) -> Called<()> {
+        call!(self.cuGraphDestroy(graph))
+    }
+
+    /// Adds a launch behind other nodes.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Driver::launch`].
+    pub(crate) unsafe fn add_kernel(&self, graph: GraphHandle, after: &[NodeHandle], kernel: &KernelNode) -> Called<NodeHandle> {
+        let mut node = NodeHandle::default();
+        call!(self.cuGraphAddKernelNode(&mut node, graph, after.as_ptr(), after.len(), kernel))?;
+        Ok(node)
+    }
+
+    pub(crate) fn add_copy(
+        &self,
+        graph: GraphHandle,
+        after: &[NodeHandle],
+        copy: &CopyNode,
+        context: ContextHandle,
+    ) -> Called<NodeHandle> {
+        let mut node = NodeHandle::default();
+        call!(self.cuGraphAddMemcpyNode(&mut node, graph, after.as_ptr(), after.len(), copy, context))?;
+        Ok(node)
+    }
+
+    pub(crate) fn add_fill(
+        &self,
+        graph: GraphHandle,
+        after: &[NodeHandle],
+        fill: &FillNode,
+        context: ContextHandle,
+    ) -> Called<NodeHandle> {
+        let mut node = NodeHandle::default();
+        call!(self.cuGraphAddMemsetNode(&mut node, graph, after.as_ptr(), after.len(), fill, context))?;
+        Ok(node)
+    }
+
+    pub(crate) fn set_node_attribute(&self, node: NodeHandle, attribute: c_int, value: &AttributeValue) -> Called<()> {
+        call!(self.cuGraphKernelNodeSetAttribute(node, attribute, value))
+    }
+
+    pub(crate) fn instantiate(&self, graph: GraphHandle) -> Called<ExecHandle> {
+        let mut exec = ExecHandle::default();
+        call!(self.cuGraphInstantiate(&mut exec, graph, 0))?;
+        Ok(exec)
+    }
+
+    pub(crate) fn destroy_exec(&self, exec: ExecHandle) -> Called<()> {
+        call!(self.cuGraphExecDestroy(exec))
+    }
+
+    pub(crate) fn launch_graph(&self, exec: ExecHandle, stream: StreamHandle) -> Called<()> {
+        call!(self.cuGraphLaunch(exec, stream))
+    }
+}
+
+/// Whether a query says that work is done.
+fn done(outcome: Called<()>) -> Called<bool> {
+    match outcome {
+        Ok(()) => Ok(true),
+        Err(Failed { code: code::NOT_READY, .. }) => Ok(false),
+        Err(failed) => Err(failed),
+    }
+}
+
+fn dlopen_error() -> String {
+    // SAFETY: gives a string of C that stays until the next call of this thread, or null.
+    let text = unsafe { libc::dlerror() };
+    if text.is_null() {
+        return "no reason is given".to_owned();
+    }
+    // SAFETY: as above.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}

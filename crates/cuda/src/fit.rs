@@ -1,0 +1,74 @@
+//! A module as the driver takes it: with a `.version` that it knows and a `.target` that the GPU is.
+//!
+//! - A target that the GPU can run stays as it is. The driver compiles for the GPU anyway, and the target is part of what the code means: for
+//!   targets before `sm_70` threads of a warp go in step, and instructions such as `shfl` without `.sync` exist.
+//! - A later target becomes that of the GPU, and a later version that of the driver, when nothing in the module needs more. What does is
+//!   refused with its place: the verifier is asked again with the new header.
+//! - Targets of one architecture alone (`sm_90a`) and of a family (`sm_100f`) stay when the GPU is it, and else become the GPU's plain one.
+
+use broadloom_device::{Error, Result};
+use broadloom_ptx::{IsaVersion, Module, Target, Verified, print, verify};
+use std::borrow::Cow;
+
+/// The text of a module for a GPU and a driver.
+pub(crate) fn text(module: &Verified, sm: u16, newest: IsaVersion) -> Result<String> {
+    fit(module, sm, newest).map(|module| print(&module))
+}
+
+fn fit(module: &Verified, sm: u16, newest: IsaVersion) -> Result<Cow<'_, Module>> {
+    let target = &module.target;
+    let runs = match target.suffix {
+        None => target.sm <= sm,
+        Some('f') => target.sm / 10 == sm / 10 && target.sm <= sm,
+        Some(_) => target.sm == sm,
+    };
+    if runs && module.version <= newest {
+        return Ok(Cow::Borrowed(module));
+    }
+    let mut fitted: Module = (**module).clone();
+    if !runs {
+        fitted.target = Target { sm, suffix: None, options: target.options.clone() };
+    }
+    let needed = fitted.target.since().unwrap_or(fitted.version);
+    fitted.version = fitted.version.max(needed).min(newest);
+    verify(fitted).map(|fitted| Cow::Owned(fitted.into_module())).map_err(Error::Unsupported)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use broadloom_diag::Sources;
+
+    fn module(text: &str) -> Verified {
+        let mut sources = Sources::new();
+        let id = sources.add("k.ptx", text);
+        broadloom_ptx::parse(&sources, id).and_then(verify).unwrap()
+    }
+
+    fn header(version: &str, target: &str, body: &str, sm: u16, newest: (u8, u8)) -> Result<String> {
+        let text = format!(".version {version}\n.target {target}\n.address_size 64\n.visible .entry k() {{ {body} ret; }}");
+        let fitted = super::text(&module(&text), sm, IsaVersion::new(newest.0, newest.1))?;
+        Ok(fitted.lines().take(2).collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn what_runs_stays() {
+        assert_eq!(header("7.0", "sm_75", "", 90, (9, 0)).unwrap(), ".version 7.0 .target sm_75");
+        assert_eq!(header("8.0", "sm_90a", "", 90, (9, 0)).unwrap(), ".version 8.0 .target sm_90a");
+    }
+
+    #[test]
+    fn what_asks_for_more_than_it_needs_is_brought_down() {
+        assert_eq!(header("9.4", "sm_90", "", 90, (9, 0)).unwrap(), ".version 9.0 .target sm_90");
+        assert_eq!(header("8.0", "sm_90", "", 80, (9, 0)).unwrap(), ".version 8.0 .target sm_80");
+        assert_eq!(header("8.0", "sm_90a", "", 100, (9, 0)).unwrap(), ".version 8.6 .target sm_100");
+        assert_eq!(header("8.7", "sm_90a", "", 100, (9, 0)).unwrap(), ".version 8.7 .target sm_100");
+    }
+
+    #[test]
+    fn what_needs_more_is_refused_with_its_place() {
+        let cluster = ".reg .b32 %r; mov.u32 %r, %cluster_ctarank;";
+        let Err(Error::Unsupported(refused)) = header("8.0", "sm_90", cluster, 80, (9, 0)) else { panic!("taken") };
+        assert_eq!(refused.error_count(), 1);
+    }
+}

@@ -1,0 +1,180 @@
+//! A fixed sequence of work as a graph of the driver: one call does all of it.
+//!
+//! The nodes stand in one line, each behind the one before, since that is what a sequence means. The graph is built by naming its nodes,
+//! not by capturing a stream: a step that fails leaves no stream in a state of its own.
+
+use crate::device::Inner;
+use crate::ffi::{
+    ATTRIBUTE_COOPERATIVE, CopyNode, CopySide, ExecHandle, FillNode, GraphHandle, KernelNode, MEMORY_DEVICE, NodeHandle,
+};
+use crate::module::{COOPERATIVE, Loaded, extra};
+use broadloom_device::{Backend, Error, LoadedModule, Result, Sequence, Step, Stream};
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Kernels of a sequence that are named when one of them is at fault.
+const MOST_NAMED: usize = 4;
+
+/// A sequence that the driver holds.
+#[derive(Debug)]
+pub(crate) struct Graph {
+    inner: Arc<Inner>,
+    /// Nothing when there are no steps.
+    exec: Option<ExecHandle>,
+    /// What messages call it.
+    name: Arc<str>,
+    limit: Option<Duration>,
+    /// Modules must stay for as long as their kernels can be launched.
+    _modules: Vec<Arc<dyn LoadedModule>>,
+}
+
+/// A graph under construction, given back when it is dropped.
+struct Draft<'a> {
+    inner: &'a Inner,
+    graph: GraphHandle,
+    last: Option<NodeHandle>,
+}
+
+impl Drop for Draft<'_> {
+    fn drop(&mut self) {
+        if self.inner.context.enter_to_release() {
+            let _ = self.inner.context.driver.destroy_graph(self.graph);
+        }
+    }
+}
+
+impl Graph {
+    pub(crate) fn new(inner: &Arc<Inner>, steps: Vec<Step>) -> Result<Graph> {
+        inner.context.enter()?;
+        let (mut modules, mut names, mut limit) = (vec![], vec![], None);
+        for step in &steps {
+            if let Step::Launch { module, kernel, launch, .. } = step {
+                let loaded = loaded(inner, module)?;
+                let name = loaded.found(*kernel)?.name.clone();
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+                modules.push(module.clone());
+                limit = launch.time_limit.map(|more| limit.unwrap_or(Duration::ZERO) + more).or(limit);
+            }
+        }
+        let more = if names.len() > MOST_NAMED { ", …" } else { "" };
+        let name = format!("sequence of {}{more}", names[..names.len().min(MOST_NAMED)].join(", "));
+        let exec = if steps.is_empty() { None } else { Some(build(inner, &steps)?) };
+        Ok(Graph { inner: inner.clone(), exec, name: name.into(), limit, _modules: modules })
+    }
+}
+
+/// The module behind a step, which must be one of this device.
+fn loaded<'a>(inner: &Arc<Inner>, module: &'a Arc<dyn LoadedModule>) -> Result<&'a Loaded> {
+    let module: &dyn Any = module.as_ref();
+    match module.downcast_ref::<Loaded>() {
+        Some(loaded) if Arc::ptr_eq(&loaded.inner, inner) => Ok(loaded),
+        Some(_) | None => {
+            let reason = "the module of a step was loaded by another device".to_owned();
+            Err(Error::BadLaunch { kernel: "sequence".to_owned(), reason })
+        }
+    }
+}
+
+fn build(inner: &Arc<Inner>, steps: &[Step]) -> Result<ExecHandle> {
+    let driver = &inner.context.driver;
+    let graph = inner.retried(|| driver.create_graph())?;
+    let mut draft = Draft { inner, graph, last: None };
+    for step in steps {
+        let added = draft.add(inner, step)?;
+        draft.last = added.or(draft.last);
+    }
+    inner.retried(|| driver.instantiate(draft.graph))
+}
+
+impl Draft<'_> {
+    /// Adds a step behind the last; `None` when there is nothing to do for it.
+    fn add(&self, inner: &Arc<Inner>, step: &Step) -> Result<Option<NodeHandle>> {
+        let (context, driver) = (&inner.context, &inner.context.driver);
+        let after: &[NodeHandle] = self.last.as_slice();
+        match step {
+            Step::Launch { module, kernel, launch, params } => {
+                let loaded = loaded(inner, module)?;
+                let found = loaded.found(*kernel)?;
+                loaded.ready(found, launch, params)?;
+                let bytes = params.len();
+                let list = extra(params, &bytes);
+                let node = KernelNode {
+                    function: found.function,
+                    grid: launch.grid,
+                    block: launch.block,
+                    shared_bytes: launch.shared_bytes,
+                    params: std::ptr::null(),
+                    extra: if params.is_empty() { std::ptr::null() } else { list.as_ptr() },
+                    kernel: 0,
+                    context: context.handle,
+                };
+                // SAFETY: the list ends, and names as many bytes as the kernel has parameters, which `ready` has checked; the driver copies
+                // them into the node.
+                let node = inner.retried(|| unsafe { driver.add_kernel(self.graph, after, &node) })?;
+                if launch.cooperative {
+                    context.checked(driver.set_node_attribute(node, ATTRIBUTE_COOPERATIVE, &COOPERATIVE))?;
+                }
+                Ok(Some(node))
+            }
+            Step::Copy { to, from, bytes } => {
+                let pool = inner.pool();
+                pool.check("copy", *from, *bytes)?;
+                pool.check("copy", *to, *bytes)?;
+                drop(pool);
+                if *bytes == 0 {
+                    return Ok(None);
+                }
+                if to.abs_diff(*from) < *bytes {
+                    // The driver says nothing of ranges that overlap.
+                    return Err(Error::BadAddress { call: "copy within a sequence", address: *to, bytes: *bytes });
+                }
+                let width = *bytes as usize;
+                let side = |device| CopySide { kind: MEMORY_DEVICE, device, pitch: width, ..CopySide::default() };
+                let node = CopyNode { from: side(*from), to: side(*to), width, height: 1, depth: 1 };
+                inner.retried(|| driver.add_copy(self.graph, after, &node, context.handle)).map(Some)
+            }
+            Step::Fill { address, byte, bytes } => {
+                inner.pool().check("fill", *address, *bytes)?;
+                if *bytes == 0 {
+                    return Ok(None);
+                }
+                let node = FillNode {
+                    address: *address,
+                    pitch: 0,
+                    value: u32::from(*byte),
+                    element_bytes: 1,
+                    width: *bytes as usize,
+                    height: 1,
+                };
+                inner.retried(|| driver.add_fill(self.graph, after, &node, context.handle)).map(Some)
+            }
+        }
+    }
+}
+
+impl Sequence for Graph {
+    fn replay(&self, _backend: &dyn Backend, stream: Stream) -> Result<()> {
+        let inner = &self.inner;
+        let queue = inner.queue(stream)?;
+        inner.context.enter()?;
+        let Some(exec) = self.exec else { return Ok(()) };
+        inner.context.checked(inner.context.driver.launch_graph(exec, queue.handle))?;
+        queue.note(&self.name, self.limit);
+        inner.given(&queue);
+        if inner.options.synchronous { inner.wait(&queue) } else { Ok(()) }
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        // The driver keeps what is under way until it is done.
+        if let Some(exec) = self.exec
+            && self.inner.context.enter_to_release()
+        {
+            let _ = self.inner.context.driver.destroy_exec(exec);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What a GPU is, from what the driver says of it.
+
+use crate::driver::{Called, Driver};
+use crate::ffi::DeviceAttribute;
+use broadloom_device::{Machine, MachineKind};
+use broadloom_ptx::IsaVersion;
+use std::ffi::c_int;
+
+/// The newest PTX that a driver takes, by the CUDA that it is for (manual: "Release Notes"). `cuDriverGetVersion` gives `1000 * major + 10 * minor`.
+pub(crate) fn newest_isa(version: u32) -> IsaVersion {
+    let (major, minor) = (version / 1000, version % 1000 / 10);
+    let minor = u8::try_from(minor).unwrap_or(9).min(9);
+    match (major, minor) {
+        (..=8, _) => IsaVersion::new(5, 0),
+        (9, minor) => IsaVersion::new(6, minor.min(2)),
+        (10, minor) => IsaVersion::new(6, 3 + minor.min(2)),
+        (11, minor) => IsaVersion::new(7, minor.min(8)),
+        (12, minor @ 0..=5) => IsaVersion::new(8, minor),
+        // 12.6 brought nothing new.
+        (12, minor) => IsaVersion::new(8, (minor - 1).min(8)),
+        (13, minor) => IsaVersion::new(9, minor),
+        // What a driver of later days takes besides is not known; what its forebears took it takes.
+        (14.., _) => IsaVersion::new(9, 3),
+    }
+}
+
+/// A GPU, as planners see it, without what has to be measured.
+pub(crate) fn describe(driver: &Driver, ordinal: u32) -> Called<Machine> {
+    let device = driver.device(ordinal)?;
+    let attribute = |attribute| driver.device_attribute(device, attribute);
+    let known = |value: u32| (value > 0).then_some(value);
+    Ok(Machine {
+        kind: MachineKind::Cuda,
+        id: format!("cuda:{ordinal}"),
+        name: driver.device_name(device)?,
+        warp_size: attribute(DeviceAttribute::WarpSize)?,
+        multiprocessors: attribute(DeviceAttribute::Multiprocessors)?,
+        max_threads_per_block: attribute(DeviceAttribute::MaxThreadsPerBlock)?,
+        max_block: [
+            attribute(DeviceAttribute::MaxBlockX)?,
+            attribute(DeviceAttribute::MaxBlockY)?,
+            attribute(DeviceAttribute::MaxBlockZ)?,
+        ],
+        max_grid: [
+            attribute(DeviceAttribute::MaxGridX)?,
+            attribute(DeviceAttribute::MaxGridY)?,
+            attribute(DeviceAttribute::MaxGridZ)?,
+        ],
+        max_shared_bytes: attribute(DeviceAttribute::MaxSharedPerBlockOptIn)?,
+        registers: known(attribute(DeviceAttribute::RegistersPerMultiprocessor)?),
+        memory_bytes: driver.device_memory(device)?,
+        cache_bytes: known(attribute(DeviceAttribute::CacheBytes)?).map(u64::from),
+        bandwidth: None,
+        launch_cost: None,
+        isa: newest_isa(driver.version),
+        sm: capability(driver, device)?,
+    })
+}
+
+fn capability(driver: &Driver, device: c_int) -> Called<u16> {
+    let major = driver.device_attribute(device, DeviceAttribute::CapabilityMajor)?;
+    let minor = driver.device_attribute(device, DeviceAttribute::CapabilityMinor)?;
+    Ok(u16::try_from(major * 10 + minor).unwrap_or(u16::MAX))
+}
+
+/// Whether kernels whose blocks all run at the same time can be launched.
+pub(crate) fn is_cooperative(driver: &Driver, device: c_int) -> Called<bool> {
+    Ok(driver.device_attribute(device, DeviceAttribute::CooperativeLaunch)? != 0)
+}
+
+/// Threads that can be under way at the same time.
+pub(crate) fn resident_threads(driver: &Driver, device: c_int) -> Called<u64> {
+    let each = driver.device_attribute(device, DeviceAttribute::ThreadsPerMultiprocessor)?;
+    Ok(u64::from(each) * u64::from(driver.device_attribute(device, DeviceAttribute::Multiprocessors)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drivers_take_the_ptx_of_their_day() {
+        for (version, isa) in [
+            (11_000, (7, 0)),
+            (11_080, (7, 8)),
+            (12_000, (8, 0)),
+            (12_050, (8, 5)),
+            (12_060, (8, 5)),
+            (12_080, (8, 7)),
+            (12_090, (8, 8)),
+            (13_000, (9, 0)),
+            (13_010, (9, 1)),
+        ] {
+            assert_eq!(newest_isa(version), IsaVersion::new(isa.0, isa.1), "{version}");
+        }
+    }
+}

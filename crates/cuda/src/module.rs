@@ -1,0 +1,367 @@
+//! A loaded module: compiled by the driver, its kernels found when they are first launched.
+
+use crate::device::Inner;
+use crate::driver::Failed;
+use crate::ffi::{
+    ATTRIBUTE_COOPERATIVE, AttributeValue, FunctionAttribute, FunctionHandle, LaunchAttribute, LaunchConfig, Limit, ModuleHandle,
+    PARAM_END, PARAM_POINTER, PARAM_SIZE, code,
+};
+use crate::{fit, machine};
+use broadloom_device::{Error, GlobalVariable, KernelAttributes, Launch, LoadedModule, Result};
+use broadloom_diag::{Code, Diagnostic, Diagnostics};
+use broadloom_ptx::{Callee, Func, Operand, Verified};
+use std::collections::{HashMap, HashSet};
+use std::ffi::CString;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+const NOT_TAKEN: Code = Code("cuda-compile");
+/// Lines of the driver's log that are shown.
+const LOG_LINES: usize = 20;
+/// Bytes that kernels may take with `malloc`.
+const HEAP_BYTES: usize = 64 << 20;
+/// Dynamic shared memory that every kernel may have without asking.
+const PLAIN_SHARED: u32 = 48 << 10;
+/// Blocks of a cluster that every GPU with clusters takes.
+const PORTABLE_CLUSTER: u64 = 8;
+
+/// A kernel that was found in its module.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) function: FunctionHandle,
+    pub(crate) name: Arc<str>,
+    /// Shared memory that is not dynamic.
+    static_shared: u32,
+    max_threads: u32,
+    /// Dynamic shared memory that it may have.
+    granted_shared: AtomicU32,
+    /// Bytes of its parameters.
+    param_bytes: usize,
+}
+
+/// A loaded module.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) inner: Arc<Inner>,
+    handle: ModuleHandle,
+    code: Arc<Verified>,
+    kernels: HashMap<Func, OnceLock<Found>>,
+    variables: Mutex<HashMap<String, Option<GlobalVariable>>>,
+}
+
+impl Loaded {
+    pub(crate) fn new(inner: &Arc<Inner>, code: &Arc<Verified>) -> Result<Loaded> {
+        inner.context.enter()?;
+        let (handle, prints) = load(inner, code)?;
+        if prints {
+            inner.prints.store(true, Ordering::Relaxed);
+        }
+        Ok(Loaded {
+            inner: inner.clone(),
+            handle,
+            code: code.clone(),
+            kernels: code.kernels().map(|(func, _)| (func, OnceLock::new())).collect(),
+            variables: Mutex::default(),
+        })
+    }
+
+    /// A kernel, found once. The context is current.
+    #[inline]
+    pub(crate) fn found(&self, kernel: Func) -> Result<&Found> {
+        let place = self.kernels.get(&kernel).ok_or_else(|| self.unknown(kernel))?;
+        match place.get() {
+            Some(found) => Ok(found),
+            None => {
+                let found = self.find(kernel)?;
+                Ok(place.get_or_init(|| found))
+            }
+        }
+    }
+
+    fn unknown(&self, kernel: Func) -> Error {
+        Error::UnknownKernel { name: format!("{kernel:?}"), available: vec![] }
+    }
+
+    fn find(&self, kernel: Func) -> Result<Found> {
+        let (context, function) = (&self.inner.context, &self.code.functions[kernel]);
+        let name = CString::new(function.name.as_str()).map_err(|_| self.unknown(kernel))?;
+        let handle = context.checked(context.driver.function(self.handle, &name))?;
+        let attribute = |attribute| context.checked(context.driver.function_attribute(handle, attribute));
+        let layout = broadloom_device::param_layout(function);
+        let found = Found {
+            function: handle,
+            name: function.name.as_str().into(),
+            static_shared: attribute(FunctionAttribute::SharedBytes)?,
+            max_threads: attribute(FunctionAttribute::MaxThreadsPerBlock)?,
+            granted_shared: AtomicU32::new(PLAIN_SHARED.saturating_sub(attribute(FunctionAttribute::SharedBytes)?)),
+            param_bytes: layout.last().map_or(0, |last| (last.offset + last.bytes) as usize),
+        };
+        let cluster: u64 = function.directive("reqnctapercluster").unwrap_or_default().iter().map(|&n| u64::from(n)).product();
+        if cluster > PORTABLE_CLUSTER {
+            let large = FunctionAttribute::NonPortableClusters;
+            context.checked(context.driver.set_function_attribute(handle, large, 1))?;
+        }
+        Ok(found)
+    }
+
+    /// Checks a launch and lets the kernel have the shared memory that it wants. The context is current.
+    pub(crate) fn ready(&self, found: &Found, launch: &Launch, params: &[u8]) -> Result<()> {
+        let bad = |reason: String| Err(Error::BadLaunch { kernel: found.name.to_string(), reason });
+        if params.len() != found.param_bytes {
+            let reason = format!("its parameters have {} bytes, not {}", found.param_bytes, params.len());
+            return Err(Error::BadArgument { kernel: found.name.to_string(), reason });
+        }
+        let threads = launch.threads_per_block();
+        if threads > u64::from(found.max_threads) {
+            return bad(format!("with the registers it needs a block has at most {} threads, not {threads}", found.max_threads));
+        }
+        if launch.shared_bytes > found.granted_shared.load(Ordering::Relaxed) {
+            let most = self.inner.machine.max_shared_bytes;
+            let total = u64::from(found.static_shared) + u64::from(launch.shared_bytes);
+            if total > u64::from(most) {
+                return bad(format!("it needs {total} bytes of shared memory, a block has at most {most}"));
+            }
+            let context = &self.inner.context;
+            let attribute = FunctionAttribute::MaxDynamicSharedBytes;
+            context.checked(context.driver.set_function_attribute(found.function, attribute, launch.shared_bytes))?;
+            found.granted_shared.fetch_max(launch.shared_bytes, Ordering::Relaxed);
+        }
+        if launch.cooperative {
+            if !self.inner.cooperative {
+                return bad("this GPU has no cooperative launches".to_owned());
+            }
+            let most = u64::from(self.resident(found, launch)?) * u64::from(self.inner.machine.multiprocessors);
+            if launch.blocks() > most {
+                return bad(format!("at most {most} of its blocks run at the same time, not {}", launch.blocks()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Blocks of a launch that a multiprocessor runs at a time. The context is current.
+    fn resident(&self, found: &Found, launch: &Launch) -> Result<u32> {
+        let context = &self.inner.context;
+        let threads = u32::try_from(launch.threads_per_block()).unwrap_or(u32::MAX);
+        context.checked(context.driver.occupancy(found.function, threads, launch.shared_bytes))
+    }
+
+    /// What a launch that the driver did not take means.
+    fn refused(&self, found: &Found, failed: Failed) -> Error {
+        match failed.code {
+            code::INVALID_VALUE | code::LAUNCH_OUT_OF_RESOURCES | code::COOPERATIVE_LAUNCH_TOO_LARGE => {
+                let reason = format!("the driver does not take the launch: {}", self.inner.context.driver.describe(failed));
+                Error::BadLaunch { kernel: found.name.to_string(), reason }
+            }
+            _ => self.inner.context.error(failed),
+        }
+    }
+}
+
+/// How the parameter block is handed to the driver: a list that names its place and its size.
+pub(crate) fn extra(params: &[u8], bytes: &usize) -> [usize; 5] {
+    [PARAM_POINTER, params.as_ptr() as usize, PARAM_SIZE, std::ptr::from_ref(bytes) as usize, PARAM_END]
+}
+
+/// The attribute of launches whose blocks all run at the same time.
+pub(crate) const COOPERATIVE: AttributeValue = AttributeValue { word: 1, rest: [0; 60] };
+
+fn load(inner: &Inner, code: &Verified) -> Result<(ModuleHandle, bool)> {
+    let text = fit::text(code, inner.machine.sm, inner.machine.isa)?;
+    let declared: HashSet<&str> = code.functions.values().filter(|f| !f.has_body).map(|f| f.name.as_str()).collect();
+    set_limits(inner, code, declared.contains("malloc"))?;
+    let image = CString::new(text).map_err(|_| not_taken("the text of the module holds a zero", "", ""))?;
+    // The driver may lack memory for the module while the pool holds some.
+    let mut outcome = inner.context.driver.load_module(&image);
+    if matches!(&outcome, Err((failed, _)) if failed.code == code::OUT_OF_MEMORY) {
+        inner.reclaim()?;
+        outcome = inner.context.driver.load_module(&image);
+    }
+    match outcome {
+        Ok(handle) => Ok((handle, declared.contains("vprintf"))),
+        Err((failed, log)) => {
+            let compiles =
+                [code::INVALID_IMAGE, code::NO_BINARY_FOR_GPU, code::INVALID_PTX, code::UNSUPPORTED_PTX_VERSION, code::NOT_FOUND];
+            if !compiles.contains(&failed.code) && log.is_empty() {
+                return Err(inner.context.error(failed));
+            }
+            let said = inner.context.driver.describe(failed);
+            let text = image.to_string_lossy();
+            // What is fatal stays so.
+            match inner.context.error(failed) {
+                Error::Driver { .. } => Err(not_taken(&format!("the driver does not take the module: {said}"), &log, &text)),
+                other => Err(other),
+            }
+        }
+    }
+}
+
+/// Room for kernels that take memory or call deeply: the driver cannot know how much of either they need.
+fn set_limits(inner: &Inner, code: &Verified, allocates: bool) -> Result<()> {
+    let context = &inner.context;
+    if allocates && !context.heap_is_set.load(Ordering::Relaxed) {
+        context.checked(context.driver.set_limit(Limit::HeapBytes, HEAP_BYTES))?;
+        context.heap_is_set.store(true, Ordering::Relaxed);
+    }
+    if calls_deeply(code) && !context.stack_is_set.load(Ordering::Relaxed) {
+        // Every thread that can be under way gets as much: a sixty-fourth of the memory for all.
+        let threads = context.checked(machine::resident_threads(&context.driver, context.device))?;
+        let each = (inner.machine.memory_bytes / 64 / threads.max(1)).clamp(1 << 10, 64 << 10) & !15;
+        context.checked(context.driver.set_limit(Limit::StackBytes, each as usize))?;
+        context.stack_is_set.store(true, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// Whether a function may call itself, through others or through an address.
+fn calls_deeply(module: &Verified) -> bool {
+    let mut callees: HashMap<Func, HashSet<Func>> = HashMap::new();
+    for (func, function) in module.functions.iter() {
+        for (_, data) in function.instructions() {
+            for operand in &data.operands {
+                let Operand::Call(call) = operand else { continue };
+                match call.callee {
+                    Callee::Direct(callee) => {
+                        callees.entry(func).or_default().insert(callee);
+                    }
+                    Callee::Indirect { .. } => return true,
+                }
+            }
+        }
+    }
+    // A function that reaches itself.
+    module.functions.keys().any(|start| {
+        let (mut seen, mut open) = (HashSet::new(), vec![start]);
+        while let Some(func) = open.pop() {
+            for &callee in callees.get(&func).into_iter().flatten() {
+                if callee == start {
+                    return true;
+                }
+                if seen.insert(callee) {
+                    open.push(callee);
+                }
+            }
+        }
+        false
+    })
+}
+
+/// A module that the driver did not compile: its log, and the lines of the printed text that the log names.
+fn not_taken(message: &str, log: &str, text: &str) -> Error {
+    let mut diagnostic = Diagnostic::error(NOT_TAKEN, message.to_owned());
+    let mut shown = HashSet::new();
+    for line in log.lines().map(str::trim).filter(|line| !line.is_empty()).take(LOG_LINES) {
+        diagnostic = diagnostic.note(line.to_owned());
+        let number = line.split_once("line ").and_then(|(_, rest)| {
+            let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+            rest[..end].parse::<usize>().ok()
+        });
+        if let Some(number) = number.filter(|number| shown.insert(*number))
+            && let Some(source) = number.checked_sub(1).and_then(|index| text.lines().nth(index))
+        {
+            diagnostic = diagnostic.note(format!("line {number} of the printed module: {}", source.trim()));
+        }
+    }
+    let mut diagnostics = Diagnostics::new();
+    diagnostics.push(diagnostic);
+    Error::Unsupported(diagnostics)
+}
+
+impl LoadedModule for Loaded {
+    fn variable(&self, name: &str) -> Option<GlobalVariable> {
+        let mut variables = self.variables.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = variables.get(name) {
+            return *known;
+        }
+        self.inner.context.enter().ok()?;
+        let found = self.inner.context.driver.variable(self.handle, &CString::new(name).ok()?);
+        let known = match found {
+            Ok((address, bytes)) => Some(GlobalVariable { address, bytes }),
+            Err(failed) if failed.code == code::NOT_FOUND => None,
+            // Not to be had now; perhaps later.
+            Err(failed) => {
+                let _ = self.inner.context.error(failed);
+                return None;
+            }
+        };
+        if let Some(variable) = known {
+            self.inner.pool().add_variable(variable.address, variable.bytes);
+        }
+        variables.insert(name.to_owned(), known);
+        known
+    }
+
+    fn prepare(&self, kernel: Func, launch: &Launch) -> Result<()> {
+        self.inner.context.enter()?;
+        let found = self.found(kernel)?;
+        let params = vec![0; found.param_bytes];
+        self.ready(found, launch, &params)
+    }
+
+    fn attributes(&self, kernel: Func) -> Result<KernelAttributes> {
+        let context = &self.inner.context;
+        context.enter()?;
+        let found = self.found(kernel)?;
+        let attribute = |attribute| context.checked(context.driver.function_attribute(found.function, attribute)).map(Some);
+        Ok(KernelAttributes {
+            registers: attribute(FunctionAttribute::Registers)?,
+            shared_bytes: Some(found.static_shared),
+            local_bytes: attribute(FunctionAttribute::LocalBytes)?,
+            max_threads_per_block: Some(found.max_threads),
+            max_dynamic_shared_bytes: Some(self.inner.machine.max_shared_bytes.saturating_sub(found.static_shared)),
+        })
+    }
+
+    fn occupancy(&self, kernel: Func, launch: &Launch) -> Result<Option<u32>> {
+        self.inner.context.enter()?;
+        let found = self.found(kernel)?;
+        self.resident(found, launch).map(Some)
+    }
+
+    fn launch(&self, kernel: Func, launch: &Launch, params: &[u8]) -> Result<()> {
+        let inner = &self.inner;
+        let queue = inner.queue(launch.stream)?;
+        inner.context.enter()?;
+        let found = self.found(kernel)?;
+        self.ready(found, launch, params)?;
+        let bytes = params.len();
+        let list = extra(params, &bytes);
+        let extra = if params.is_empty() { std::ptr::null() } else { list.as_ptr() };
+        let driver = &inner.context.driver;
+        let launched = if launch.cooperative {
+            let attribute = LaunchAttribute { id: ATTRIBUTE_COOPERATIVE, pad: [0; 4], value: COOPERATIVE };
+            let config = LaunchConfig {
+                grid: launch.grid,
+                block: launch.block,
+                shared_bytes: launch.shared_bytes,
+                stream: queue.handle,
+                attributes: &attribute,
+                attribute_count: 1,
+            };
+            // SAFETY: the list ends, and names as many bytes as the kernel has parameters, which `ready` has checked.
+            unsafe { driver.launch_with(&config, found.function, extra) }
+        } else {
+            // SAFETY: as above.
+            unsafe { driver.launch(found.function, launch.grid, launch.block, launch.shared_bytes, queue.handle, extra) }
+        };
+        launched.map_err(|failed| self.refused(found, failed))?;
+        queue.note(&found.name, launch.time_limit);
+        inner.given(&queue);
+        if inner.options.synchronous { inner.wait(&queue) } else { Ok(()) }
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        let mut pool = self.inner.pool();
+        for variable in self.variables.lock().unwrap_or_else(PoisonError::into_inner).values().flatten() {
+            pool.remove_variable(variable.address);
+        }
+        drop(pool);
+        // Its kernels may be under way.
+        let number = self.inner.number.load(Ordering::SeqCst);
+        self.inner.dying_modules.lock().unwrap_or_else(PoisonError::into_inner).push((number, self.handle));
+        if !self.inner.any_queue(|queue| queue.is_busy()) && self.inner.context.enter_to_release() {
+            self.inner.unload_modules(|_| true);
+        }
+    }
+}

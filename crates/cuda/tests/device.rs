@@ -1,0 +1,322 @@
+//! The device over the fake driver: what front ends rely on, with no GPU.
+
+mod fake;
+
+use broadloom_cuda::{Cuda, Options};
+use broadloom_device::{Argument, Device, Error, FaultKind, Launch, MachineKind, Stream};
+use fake::{Fake, KERNELS, alone, module, open, options};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+#[test]
+fn a_kernel_runs_and_everything_is_given_back() {
+    let _one = alone();
+    let fake = Fake::new();
+    fake.forget();
+    {
+        let device = open().unwrap();
+        assert_eq!(device.machine().kind, MachineKind::Cuda);
+        assert_eq!((device.machine().id.as_str(), device.machine().sm), ("cuda:0", 90));
+        let kernel = device.load(&module(KERNELS)).unwrap().kernel("scale").unwrap();
+        let values: Vec<u32> = (0..10_000).collect();
+        let data = device.upload(&values).unwrap();
+        kernel.launch(&Launch::linear(40, 256), &[(&data).into(), 10_000u32.into(), 3u32.into()]).unwrap();
+        let expected: Vec<u32> = values.iter().map(|value| value * 3).collect();
+        assert_eq!(data.read().unwrap(), expected);
+        let middle = data.slice(100, 50).unwrap();
+        assert_eq!(middle.read().unwrap(), expected[100..150]);
+        assert!(data.slice(9_999, 2).is_none());
+    }
+    fake.assert_clean("after a launch");
+}
+
+#[test]
+fn gpus_are_apart() {
+    let _one = alone();
+    let fake = Fake::new();
+    fake.forget();
+    {
+        let first = open().unwrap();
+        let second = Device::new(Cuda::new(Options { ordinal: 1, ..options() }).unwrap());
+        assert_eq!(second.machine().id, "cuda:1");
+        let data = second.upload(&[1u32, 2, 3]).unwrap();
+        let mut bytes = [0; 4];
+        let wrong = first.backend().read(Stream::default(), data.address(), &mut bytes).unwrap_err();
+        assert!(matches!(wrong, Error::BadAddress { .. }), "{wrong}");
+        let none = Cuda::new(Options { ordinal: 2, ..options() }).unwrap_err();
+        assert!(none.to_string().contains("sees 2 GPUs, `cuda:0` to `cuda:1`"), "{none}");
+    }
+    fake.assert_clean("after two GPUs");
+}
+
+#[test]
+fn no_driver_is_said_clearly() {
+    let none = Cuda::new(Options { driver: "libno-such-driver.so.1".into(), ..Options::default() }).unwrap_err();
+    let text = none.to_string();
+    assert!(
+        text.starts_with("the device `cuda` is not here: the driver `libno-such-driver.so.1` could not be opened: "),
+        "{text}"
+    );
+}
+
+#[test]
+fn streams_events_and_order() {
+    let _one = alone();
+    let fake = Fake::new();
+    fake.forget();
+    {
+        let device = open().unwrap();
+        let kernel = device.load(&module(KERNELS)).unwrap().kernel("scale").unwrap();
+        let (one, two) = (device.stream().unwrap(), device.stream().unwrap());
+        let data = device.upload(&[1u32; 1000]).unwrap();
+        device.synchronise().unwrap();
+        let (start, middle, end) = (device.event().unwrap(), device.event().unwrap(), device.event().unwrap());
+        assert!(end.since(&start).is_err(), "never recorded");
+        let launch = |stream| kernel.launch(&Launch::linear(4, 256).on(stream), &[(&data).into(), 1000u32.into(), 3u32.into()]);
+        start.record(one.id()).unwrap();
+        for _ in 0..4 {
+            launch(one.id()).unwrap();
+        }
+        middle.record(one.id()).unwrap();
+        middle.hold_up(two.id()).unwrap();
+        launch(two.id()).unwrap();
+        end.record(two.id()).unwrap();
+        end.synchronise().unwrap();
+        assert!(end.has_happened().unwrap());
+        assert!(end.since(&start).unwrap() > Duration::ZERO);
+        let mut values = vec![0; 1000];
+        data.read_into(two.id(), &mut values).unwrap();
+        assert_eq!(values, [243; 1000]);
+        let id = one.id();
+        drop(one);
+        assert!(matches!(launch(id), Err(Error::UnknownStream(_))));
+    }
+    fake.assert_clean("after streams");
+}
+
+#[test]
+fn freed_memory_is_reused_and_returned() {
+    let _one = alone();
+    let fake = Fake::new();
+    fake.forget();
+    {
+        let device = open().unwrap();
+        let first = device.zeros::<u8>(4 << 20).unwrap();
+        let address = first.address();
+        drop(first);
+        let before = fake.calls("cuMemAlloc");
+        for _ in 0..100 {
+            assert_eq!(device.zeros::<u8>(4 << 20).unwrap().address(), address, "the pool gives the same block again");
+        }
+        assert_eq!(fake.calls("cuMemAlloc"), before);
+        assert!(device.memory().pooled >= 4 << 20);
+        device.trim().unwrap();
+        assert_eq!(device.memory().pooled, 0);
+        // The limit is 256 MiB: what is kept gives way, and what does not fit is refused and harms nothing.
+        let held = device.zeros::<u8>(100 << 20).unwrap();
+        drop(device.zeros::<u8>(100 << 20).unwrap());
+        let large = device.zeros::<u8>(140 << 20).unwrap();
+        let refused = device.zeros::<u8>(50 << 20).unwrap_err();
+        assert!(matches!(refused, Error::OutOfMemory { requested, .. } if requested == 50 << 20), "{refused}");
+        drop(large);
+        assert!(device.zeros::<u8>(50 << 20).is_ok());
+        assert_eq!(held.read().unwrap(), vec![0; 100 << 20]);
+    }
+    fake.assert_clean("after the pool");
+}
+
+#[test]
+fn pinned_memory_copies_in_stream_order() {
+    let _one = alone();
+    let fake = Fake::new();
+    fake.forget();
+    {
+        let device = open().unwrap();
+        let kernel = device.load(&module(KERNELS)).unwrap().kernel("scale").unwrap();
+        let mut host = device.host_buffer::<u32>(5000).unwrap();
+        host.values().unwrap().iter_mut().enumerate().for_each(|(index, value)| *value = index as u32);
+        let data = device.allocate::<u32>(5000).unwrap();
+        host.upload(Stream::default(), &data).unwrap();
+        kernel.launch(&Launch::linear(20, 256), &[(&data).into(), 5000u32.into(), 2u32.into()]).unwrap();
+        let mut back = device.host_buffer::<u32>(5000).unwrap();
+        back.download(Stream::default(), &data).unwrap();
+        assert!(back.values().unwrap().iter().enumerate().all(|(index, value)| *value == 2 * index as u32));
+        assert!(host.upload(Stream::default(), &device.allocate::<u32>(4999).unwrap()).is_err());
+    }
+    fake.assert_clean("after pinned memory");
+}
+
+#[test]
+fn sequences_are_replayed() {
+    let _one = alone();
+    let fake = Fake::new();
+    fake.forget();
+    {
+        let device = open().unwrap();
+        let module = device.load(&module(KERNELS)).unwrap();
+        let (scale, together) = (module.kernel("scale").unwrap(), module.kernel("together").unwrap());
+        let (data, saved) = (device.upload(&[1u32; 300]).unwrap(), device.zeros::<u32>(300).unwrap());
+        let count = device.zeros::<u32>(1).unwrap();
+        let mut recorder = device.recorder();
+        recorder.fill_bytes(&count, 0);
+        for _ in 0..20 {
+            recorder.launch(&scale, &Launch::linear(2, 256), &[(&data).into(), 300u32.into(), 2u32.into()]).unwrap();
+        }
+        recorder.launch(&together, &Launch::linear(4, 32).cooperative(), &[(&count).into()]).unwrap();
+        recorder.copy(&saved, &data).unwrap();
+        recorder.keep(&data);
+        let recording = recorder.finish().unwrap();
+        drop((module, scale, together));
+        let launches = fake.calls("cuLaunchKernel");
+        recording.replay(Stream::default()).unwrap();
+        assert_eq!(saved.read().unwrap(), [1 << 20; 300]);
+        let stream = device.stream().unwrap();
+        recording.replay(stream.id()).unwrap();
+        stream.synchronise().unwrap();
+        assert_eq!(saved.read().unwrap(), [0; 300], "2^40 in 32 bits");
+        assert_eq!(count.read().unwrap(), [4 * 32]);
+        assert_eq!(fake.calls("cuLaunchKernel"), launches, "a replay is one call");
+        assert!(device.recorder().finish().unwrap().replay(Stream::default()).is_ok(), "nothing to do");
+    }
+    fake.assert_clean("after sequences");
+}
+
+#[test]
+fn attributes_shared_memory_and_cooperative_launches() {
+    let _one = alone();
+    let fake = Fake::new();
+    fake.forget();
+    {
+        let device = open().unwrap();
+        let module = device.load(&module(KERNELS)).unwrap();
+        let large = module.kernel("large").unwrap();
+        assert_eq!(large.attributes().unwrap().registers, Some(32));
+        let data = device.zeros::<u32>(200).unwrap();
+        let launch = Launch::linear(1, 200).shared(200 << 10);
+        assert_eq!(large.occupancy(&launch).unwrap(), Some(10));
+        large.launch(&launch, &[(&data).into()]).unwrap();
+        assert_eq!(data.read().unwrap(), (0..200).collect::<Vec<u32>>());
+        let wrong = large.launch(&Launch::linear(1, 32).shared(228 << 10), &[(&data).into()]).unwrap_err();
+        assert!(wrong.to_string().contains("a block has at most 232448"), "{wrong}");
+        let together = module.kernel("together").unwrap();
+        let wrong = together.launch(&Launch::linear(10_000, 32).cooperative(), &[(&data).into()]).unwrap_err();
+        assert!(wrong.to_string().contains("at most 256 of its blocks run at the same time, not 10000"), "{wrong}");
+        let variable = module.variable("counter").unwrap();
+        let mut bytes = [0; 4];
+        device.backend().read(Stream::default(), variable.address, &mut bytes).unwrap();
+        assert_eq!((variable.bytes, bytes), (4, 5u32.to_le_bytes()));
+        assert!(module.variable("nothing").is_none());
+        assert!(device.backend().free(variable.address).is_err());
+    }
+    fake.assert_clean("after attributes");
+}
+
+#[test]
+fn what_the_driver_does_not_compile_is_told_with_its_log() {
+    let _one = alone();
+    let fake = Fake::new();
+    fake.forget();
+    {
+        let device = open().unwrap();
+        fake.fail("cuModuleLoadDataEx", 1, 218);
+        let Err(Error::Unsupported(wrong)) = device.load(&module(KERNELS)) else { panic!("taken") };
+        let text = format!("{wrong:?}");
+        assert!(text.contains("the driver does not take the module: cuModuleLoadDataEx gave CUDA_ERROR_INVALID_PTX"), "{text}");
+        assert!(device.load(&module(KERNELS)).is_ok());
+    }
+    fake.assert_clean("after a module that was not compiled");
+}
+
+#[test]
+fn a_stray_access_loses_the_device_once_and_it_can_be_opened_again() {
+    let _one = alone();
+    let fake = Fake::new();
+    fake.forget();
+    {
+        let device = open().unwrap();
+        let loaded = device.load(&module(KERNELS)).unwrap();
+        let mut pinned = device.host_buffer::<u32>(100).unwrap();
+        let data = device.upload(&[1u32; 100]).unwrap();
+        device.synchronise().unwrap();
+        loaded.kernel("wild").unwrap().launch(&Launch::linear(1, 1), &[Argument::Address(16)]).unwrap();
+        let Err(Error::Fault(fault)) = device.synchronise() else { panic!("no fault") };
+        assert_eq!((fault.kind, fault.kernel.as_str()), (FaultKind::OutOfBounds, "wild"));
+        assert!(fault.message.contains("CUDA_ERROR_ILLEGAL_ADDRESS"), "{fault}");
+        for outcome in [
+            device.synchronise(),
+            data.read().map(drop),
+            device.zeros::<u32>(10).map(drop),
+            device.load(&module(KERNELS)).map(drop),
+            device.stream().map(drop),
+            pinned.values().map(drop),
+        ] {
+            let Err(Error::Lost { reason, .. }) = outcome else { panic!("not lost: {outcome:?}") };
+            assert!(reason.contains("kernel `wild`"), "{reason}");
+        }
+        // While everything of the old one is still there.
+        let again = open().unwrap();
+        assert_eq!(again.upload(&[7u32]).unwrap().read().unwrap(), [7]);
+        assert!(matches!(data.read(), Err(Error::Lost { .. })));
+        drop((device, loaded, data, pinned));
+        assert_eq!(again.upload(&[8u32]).unwrap().read().unwrap(), [8]);
+    }
+    fake.assert_clean("after a lost device");
+    let fresh = open().unwrap();
+    assert_eq!(fresh.upload(&[9u32]).unwrap().read().unwrap(), [9]);
+}
+
+#[test]
+fn several_suspects_are_named_unless_launches_are_waited_for() {
+    let _one = alone();
+    let fake = Fake::new();
+    fake.forget();
+    for synchronous in [false, true] {
+        let device = Device::new(Cuda::new(Options { synchronous, ..options() }).unwrap());
+        let module = device.load(&module(KERNELS)).unwrap();
+        let data = device.zeros::<u32>(100).unwrap();
+        let scale =
+            || module.kernel("scale").unwrap().launch(&Launch::linear(1, 100), &[(&data).into(), 100u32.into(), 1u32.into()]);
+        let wild = || module.kernel("wild").unwrap().launch(&Launch::linear(1, 1), &[Argument::Address(16)]);
+        let outcome = scale().and_then(|()| wild()).and_then(|()| scale()).and_then(|()| device.synchronise());
+        let Err(Error::Fault(fault)) = outcome else { panic!("{outcome:?}") };
+        if synchronous {
+            assert_eq!(fault.kernel, "wild");
+        } else {
+            assert!(fault.kernel.contains("wild") && fault.kernel.contains("scale"), "{fault}");
+            assert!(fault.message.contains("BROADLOOM_CUDA_SYNC=1 tells which"), "{fault}");
+        }
+    }
+    fake.assert_clean("after suspects");
+}
+
+#[test]
+fn printed_text_is_turned_aside() {
+    let _one = alone();
+    let fake = Fake::new();
+    fake.forget();
+    {
+        let printed = Arc::new(Mutex::new(vec![]));
+        let sink = printed.clone();
+        let output: broadloom_cuda::Output = Arc::new(move |text: &[u8]| sink.lock().unwrap().extend_from_slice(text));
+        let device = Device::new(Cuda::new(Options { output: Some(output), ..options() }).unwrap());
+        let say = device.load(&module(KERNELS)).unwrap().kernel("say").unwrap();
+        say.launch(&Launch::linear(1, 1), &[42u32.into()]).unwrap();
+        device.synchronise().unwrap();
+        assert_eq!(String::from_utf8_lossy(&printed.lock().unwrap()), "said 42\n");
+    }
+    fake.assert_clean("after printing");
+}
+
+#[test]
+fn what_is_measured_is_there() {
+    let _one = alone();
+    let fake = Fake::new();
+    fake.forget();
+    {
+        let device = Device::new(Cuda::new(Options { measure: true, ..options() }).unwrap());
+        let machine = device.machine();
+        assert!(machine.bandwidth.is_some_and(|bandwidth| bandwidth > 1e8), "{machine:?}");
+        assert!(machine.launch_cost.is_some_and(|cost| cost > 0.0 && cost < 0.1), "{machine:?}");
+    }
+    fake.assert_clean("after measuring");
+}

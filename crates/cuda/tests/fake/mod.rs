@@ -1,0 +1,218 @@
+//! The fake driver, as tests use it: where it is, and its control.
+
+#![allow(unsafe_code, reason = "the fake driver is a library of C")]
+#![allow(dead_code, reason = "every test uses a part")]
+
+use broadloom_cuda::{Cuda, Options};
+use broadloom_device::{Device, Result};
+use broadloom_diag::Sources;
+use broadloom_ptx::Verified;
+use std::ffi::{CString, c_char, c_void};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The library: cargo puts it beside the tests, or one folder up.
+pub(crate) fn library() -> String {
+    let exe = std::env::current_exe().unwrap();
+    let folders = exe.ancestors().skip(1).take(2).map(PathBuf::from);
+    let found = folders.map(|folder| folder.join(broadloom_fakecuda::LIBRARY)).find(|path| path.exists());
+    found.expect("the fake driver was not built").to_str().unwrap().to_owned()
+}
+
+/// The fake driver has one state for the process: one test at a time uses it.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The control of the fake driver.
+pub(crate) struct Fake {
+    handle: *mut c_void,
+}
+
+impl Fake {
+    pub(crate) fn new() -> Fake {
+        let name = CString::new(library()).unwrap();
+        // SAFETY: opens the fake driver, which stays open.
+        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) };
+        assert!(!handle.is_null());
+        Fake { handle }
+    }
+
+    fn find(&self, name: &str) -> *mut c_void {
+        let name = CString::new(name).unwrap();
+        // SAFETY: the library is open.
+        let found = unsafe { libc::dlsym(self.handle, name.as_ptr()) };
+        assert!(!found.is_null(), "{name:?}");
+        found
+    }
+
+    /// Makes the n-th call of a function fail.
+    pub(crate) fn fail(&self, function: &str, number: u64, code: u32) {
+        let function = CString::new(function).unwrap();
+        // SAFETY: the function has this type.
+        let fail: extern "C" fn(*const c_char, u64, u32) = unsafe { std::mem::transmute(self.find("fakecuda_fail")) };
+        fail(function.as_ptr(), number, code);
+    }
+
+    pub(crate) fn forget(&self) {
+        // SAFETY: the function has this type.
+        let forget: extern "C" fn() = unsafe { std::mem::transmute(self.find("fakecuda_forget")) };
+        forget();
+    }
+
+    pub(crate) fn fired(&self) -> bool {
+        // SAFETY: the function has this type.
+        let fired: extern "C" fn() -> bool = unsafe { std::mem::transmute(self.find("fakecuda_fired")) };
+        fired()
+    }
+
+    pub(crate) fn calls(&self, function: &str) -> u64 {
+        let function = CString::new(function).unwrap();
+        // SAFETY: the function has this type.
+        let calls: extern "C" fn(*const c_char) -> u64 = unsafe { std::mem::transmute(self.find("fakecuda_calls")) };
+        calls(function.as_ptr())
+    }
+
+    pub(crate) fn alive(&self) -> u64 {
+        // SAFETY: the function has this type.
+        let alive: extern "C" fn() -> u64 = unsafe { std::mem::transmute(self.find("fakecuda_alive")) };
+        alive()
+    }
+
+    /// The number of violations, and a report.
+    pub(crate) fn report(&self) -> (u64, String) {
+        let mut buffer = vec![0u8; 8192];
+        // SAFETY: the function has this type, and the buffer so many bytes.
+        let report: extern "C" fn(*mut u8, usize) -> u64 = unsafe { std::mem::transmute(self.find("fakecuda_report")) };
+        let count = report(buffer.as_mut_ptr(), buffer.len());
+        let end = buffer.iter().position(|byte| *byte == 0).unwrap_or(0);
+        (count, String::from_utf8_lossy(&buffer[..end]).into_owned())
+    }
+
+    /// Nothing is left, and nothing was done that a driver does not allow.
+    pub(crate) fn assert_clean(&self, when: &str) {
+        let (violations, report) = self.report();
+        assert_eq!((self.alive(), violations), (0, 0), "{when}: {report}");
+    }
+}
+
+/// Options for the fake driver.
+pub(crate) fn options() -> Options {
+    Options { driver: library(), measure: false, memory_bytes: Some(256 << 20), ..Options::default() }
+}
+
+/// A device of the fake driver.
+pub(crate) fn open() -> Result<Device> {
+    Cuda::new(options()).map(Device::new)
+}
+
+/// A module from its text.
+pub(crate) fn module(text: &str) -> Arc<Verified> {
+    let mut sources = Sources::new();
+    let id = sources.add("test.ptx", text);
+    let module = broadloom_ptx::parse(&sources, id).unwrap_or_else(|wrong| panic!("{}", sources.render_all(&wrong)));
+    Arc::new(broadloom_ptx::verify(module).unwrap_or_else(|wrong| panic!("{}", sources.render_all(&wrong))))
+}
+
+/// Kernels for tests: `scale` multiplies by a number, `wild` writes to an address, `together` meets at a grid-wide barrier by counting,
+/// `large` uses dynamic shared memory, `say` prints, `forever` does not end until a word is set.
+pub(crate) const KERNELS: &str = "
+.version 8.0
+.target sm_90
+.address_size 64
+.extern .func (.param .b32 result) vprintf (.param .b64 format, .param .b64 arguments);
+.visible .global .align 4 .u32 counter = 5;
+.global .align 1 .b8 text[12] = {115, 97, 105, 100, 32, 37, 100, 10, 0, 0, 0, 0};
+.extern .shared .align 16 .b8 room[];
+
+.visible .entry scale(.param .u64 data, .param .u32 count, .param .u32 factor)
+{
+    .reg .pred %p; .reg .b32 %r<8>; .reg .b64 %d<4>;
+    ld.param.u64 %d1, [data];
+    ld.param.u32 %r1, [count];
+    ld.param.u32 %r2, [factor];
+    mov.u32 %r3, %ctaid.x;
+    mov.u32 %r4, %ntid.x;
+    mov.u32 %r5, %tid.x;
+    mad.lo.u32 %r3, %r3, %r4, %r5;
+    setp.ge.u32 %p, %r3, %r1;
+    @%p ret;
+    mul.wide.u32 %d2, %r3, 4;
+    add.u64 %d1, %d1, %d2;
+    ld.global.u32 %r6, [%d1];
+    mul.lo.u32 %r6, %r6, %r2;
+    st.global.u32 [%d1], %r6;
+    ret;
+}
+
+.visible .entry wild(.param .u64 address)
+{
+    .reg .b32 %r; .reg .b64 %d;
+    ld.param.u64 %d, [address];
+    mov.u32 %r, 1;
+    st.global.u32 [%d], %r;
+    ret;
+}
+
+.visible .entry together(.param .u64 data)
+{
+    .reg .pred %p; .reg .b32 %r<4>; .reg .b64 %d;
+    ld.param.u64 %d, [data];
+    mov.u32 %r1, %nctaid.x;
+    atom.add.release.gpu.global.u32 %r2, [%d], 1;
+again:
+    ld.acquire.gpu.global.u32 %r3, [%d];
+    setp.lt.u32 %p, %r3, %r1;
+    @%p bra again;
+    ret;
+}
+
+.visible .entry large(.param .u64 data)
+{
+    .reg .b32 %r<4>; .reg .b64 %d<3>;
+    ld.param.u64 %d1, [data];
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r3, room;
+    shl.b32 %r2, %r1, 10;
+    add.u32 %r3, %r3, %r2;
+    st.shared.u32 [%r3], %r1;
+    bar.sync 0;
+    ld.shared.u32 %r2, [%r3];
+    mul.wide.u32 %d2, %r1, 4;
+    add.u64 %d1, %d1, %d2;
+    st.global.u32 [%d1], %r2;
+    ret;
+}
+
+.visible .entry say(.param .u32 number)
+{
+    .local .align 8 .b8 arguments[8];
+    .reg .b32 %r<3>; .reg .b64 %d<4>;
+    ld.param.u32 %r1, [number];
+    mov.u64 %d1, arguments;
+    cvta.local.u64 %d1, %d1;
+    st.u32 [%d1], %r1;
+    mov.u64 %d2, text;
+    cvta.global.u64 %d2, %d2;
+    {
+    .param .b64 format; .param .b64 values; .param .b32 result;
+    st.param.b64 [format], %d2;
+    st.param.b64 [values], %d1;
+    call.uni (result), vprintf, (format, values);
+    ld.param.b32 %r2, [result];
+    }
+    ret;
+}
+
+.visible .entry forever(.param .u64 flag)
+{
+    .reg .pred %p; .reg .b32 %r; .reg .b64 %d;
+    ld.param.u64 %d, [flag];
+again:
+    ld.volatile.global.u32 %r, [%d];
+    setp.eq.u32 %p, %r, 0;
+    @%p bra again;
+    ret;
+}
+";

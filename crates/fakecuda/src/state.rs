@@ -1,0 +1,323 @@
+//! Everything that the driver has given out: GPUs, contexts, and the objects in them by handle.
+//!
+//! A handle is a number that is never used twice. **Nothing waits while the state is locked:** whoever waits for work takes what it needs out
+//! of it first.
+
+use crate::control;
+use broadloom_cpu::{CacheFolder, Cpu, Options};
+use broadloom_device::{Backend, Device, Error, EventId, FaultKind, LoadedModule, Sequence, Step, Stream};
+use broadloom_ptx::Func;
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// `CUresult`.
+pub(crate) type Code = u32;
+
+/// Results that are given here.
+pub(crate) mod code {
+    use super::Code;
+    pub(crate) const INVALID_VALUE: Code = 1;
+    pub(crate) const OUT_OF_MEMORY: Code = 2;
+    pub(crate) const NOT_INITIALIZED: Code = 3;
+    pub(crate) const INVALID_DEVICE: Code = 101;
+    pub(crate) const INVALID_CONTEXT: Code = 201;
+    pub(crate) const ECC_UNCORRECTABLE: Code = 214;
+    pub(crate) const INVALID_PTX: Code = 218;
+    pub(crate) const INVALID_HANDLE: Code = 400;
+    pub(crate) const NOT_FOUND: Code = 500;
+    pub(crate) const NOT_READY: Code = 600;
+    pub(crate) const ILLEGAL_ADDRESS: Code = 700;
+    pub(crate) const LAUNCH_TIMEOUT: Code = 702;
+    pub(crate) const ASSERT: Code = 710;
+    pub(crate) const MISALIGNED_ADDRESS: Code = 716;
+    pub(crate) const INVALID_PC: Code = 718;
+    pub(crate) const LAUNCH_FAILED: Code = 719;
+    pub(crate) const UNKNOWN: Code = 999;
+}
+
+/// What a call comes to.
+pub(crate) type Outcome<T = ()> = Result<T, Code>;
+
+/// GPUs that this driver sees.
+pub(crate) const GPUS: usize = 2;
+
+/// An object in a context.
+#[derive(Clone, Debug)]
+pub(crate) enum Object {
+    /// A module.
+    Module(Arc<dyn LoadedModule>, Arc<broadloom_ptx::Verified>),
+    /// A kernel of a module: the module's handle, and the dynamic shared memory that it may have.
+    Function { module: usize, loaded: Arc<dyn LoadedModule>, kernel: Func, granted: u32 },
+    /// A stream: its work so far, and the event that was put behind so much of it.
+    Stream { stream: Stream, given: u64, probe: Option<(EventId, u64)> },
+    /// An event, and whether it was recorded.
+    Event { event: EventId, recorded: bool },
+    /// A graph under construction.
+    Graph { steps: Vec<Step>, nodes: Vec<usize> },
+    /// A graph that can be launched.
+    Exec(Arc<dyn Sequence>),
+}
+
+/// A GPU.
+#[derive(Debug, Default)]
+pub(crate) struct Gpu {
+    /// Made when it is first needed, and kept: what it has compiled serves every context.
+    pub(crate) device: Option<Device>,
+    /// How often the primary context was retained.
+    pub(crate) retains: u64,
+    /// What every call gives until the context is reset.
+    pub(crate) poison: Option<Code>,
+    pub(crate) objects: HashMap<usize, Object>,
+    /// Allocations: address and size.
+    pub(crate) memory: HashMap<u64, usize>,
+    pub(crate) pinned: HashMap<usize, usize>,
+}
+
+impl Gpu {
+    fn alive(&self) -> u64 {
+        let objects = self.objects.values().filter(|object| !matches!(object, Object::Function { .. })).count();
+        (objects + self.memory.len() + self.pinned.len()) as u64
+    }
+
+    /// Ends the context: everything in it goes.
+    pub(crate) fn end(&mut self) {
+        let Some(device) = &self.device else { return };
+        let backend = device.backend();
+        // Work that is left fails into nothing.
+        let _ = backend.synchronise();
+        for object in std::mem::take(&mut self.objects).into_values() {
+            release(backend.as_ref(), object);
+        }
+        for address in std::mem::take(&mut self.memory).into_keys() {
+            let _ = backend.free(address);
+        }
+        self.pinned.clear();
+        self.poison = None;
+    }
+
+    /// Ends it because nobody has it any more; what a healthy one still holds has leaked.
+    pub(crate) fn end_released(&mut self) {
+        if self.poison.is_none() {
+            control::leaked(self.alive());
+        }
+        self.end();
+    }
+}
+
+/// Gives back what an object holds of the CPU device.
+pub(crate) fn release(backend: &dyn Backend, object: Object) {
+    match object {
+        Object::Stream { stream, probe, .. } => {
+            let _ = backend.destroy_stream(stream);
+            if let Some((event, _)) = probe {
+                let _ = backend.destroy_event(event);
+            }
+        }
+        Object::Event { event, .. } => {
+            let _ = backend.destroy_event(event);
+        }
+        Object::Module(..) | Object::Function { .. } | Object::Graph { .. } | Object::Exec(_) => {}
+    }
+}
+
+/// Everything.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    pub(crate) initialised: bool,
+    pub(crate) gpus: [Gpu; GPUS],
+    next: usize,
+}
+
+/// The state.
+pub(crate) fn state() -> MutexGuard<'static, State> {
+    static STATE: OnceLock<Mutex<State>> = OnceLock::new();
+    STATE.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl State {
+    /// A new handle.
+    pub(crate) fn handle(&mut self) -> usize {
+        self.next += 1;
+        0xfa_0000 + 16 * self.next
+    }
+
+    pub(crate) fn alive(&self) -> u64 {
+        self.gpus.iter().map(|gpu| gpu.alive() + gpu.retains).sum()
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        let count =
+            |is: fn(&Object) -> bool| self.gpus.iter().flat_map(|gpu| gpu.objects.values()).filter(|object| is(object)).count();
+        let gpus = &self.gpus;
+        format!(
+            "{} contexts, {} allocations, {} pinned, {} streams, {} events, {} modules, {} graphs alive",
+            gpus.iter().map(|gpu| gpu.retains).sum::<u64>(),
+            gpus.iter().map(|gpu| gpu.memory.len()).sum::<usize>(),
+            gpus.iter().map(|gpu| gpu.pinned.len()).sum::<usize>(),
+            count(|object| matches!(object, Object::Stream { .. })),
+            count(|object| matches!(object, Object::Event { .. })),
+            count(|object| matches!(object, Object::Module(..))),
+            count(|object| matches!(object, Object::Graph { .. } | Object::Exec(_))),
+        )
+    }
+}
+
+thread_local! {
+    /// The GPU whose context is current.
+    static CURRENT: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// Makes the context of a GPU current.
+pub(crate) fn set_current(gpu: Option<usize>) {
+    CURRENT.set(gpu);
+}
+
+/// The GPU whose context is current; poisoned ones give their poison.
+pub(crate) fn current() -> Outcome<usize> {
+    let index = CURRENT.get().ok_or(code::INVALID_CONTEXT)?;
+    let state = state();
+    let gpu = state.gpus.get(index).filter(|gpu| gpu.retains > 0).ok_or(code::INVALID_CONTEXT)?;
+    gpu.poison.map_or(Ok(index), Err)
+}
+
+/// The CPU device behind a GPU.
+pub(crate) fn device(index: usize) -> Outcome<Device> {
+    let mut state = state();
+    let gpu = state.gpus.get_mut(index).ok_or(code::INVALID_DEVICE)?;
+    if let Some(device) = &gpu.device {
+        return Ok(device.clone());
+    }
+    let options = Options {
+        threads: 2,
+        memory_bytes: 1 << 30,
+        cache: CacheFolder::Nowhere,
+        output: Arc::new(|text| printed().extend_from_slice(text)),
+        ..Options::default()
+    };
+    let device = Device::new(Cpu::new(options).map_err(|_| code::OUT_OF_MEMORY)?);
+    gpu.device = Some(device.clone());
+    Ok(device)
+}
+
+/// What kernels have printed and nobody has seen yet.
+fn printed() -> MutexGuard<'static, Vec<u8>> {
+    static PRINTED: Mutex<Vec<u8>> = Mutex::new(vec![]);
+    PRINTED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Writes what kernels have printed to standard output, as the driver does when it is waited for.
+pub(crate) fn show_printed() {
+    let text = std::mem::take(&mut *printed());
+    // SAFETY: writes the bytes of a slice.
+    unsafe { libc::write(libc::STDOUT_FILENO, text.as_ptr().cast(), text.len()) };
+}
+
+/// What an error of the CPU device is called by the driver.
+pub(crate) fn code_of(error: &Error) -> Code {
+    match error {
+        Error::OutOfMemory { .. } => code::OUT_OF_MEMORY,
+        Error::Unsupported(_) => code::INVALID_PTX,
+        Error::Fault(fault) => match fault.kind {
+            FaultKind::OutOfBounds | FaultKind::UseAfterFree | FaultKind::WrongSpace => code::ILLEGAL_ADDRESS,
+            FaultKind::Misaligned => code::MISALIGNED_ADDRESS,
+            FaultKind::Assert => code::ASSERT,
+            FaultKind::BadCall => code::INVALID_PC,
+            FaultKind::TimeLimit => code::LAUNCH_TIMEOUT,
+            FaultKind::Trap | FaultKind::BadFree | FaultKind::Deadlock | FaultKind::StackOverflow => code::LAUNCH_FAILED,
+            FaultKind::BadBarrier | FaultKind::Unsupported => code::LAUNCH_FAILED,
+        },
+        Error::BadAddress { .. } | Error::BadArgument { .. } | Error::BadLaunch { .. } => code::INVALID_VALUE,
+        Error::UnknownKernel { .. } => code::NOT_FOUND,
+        Error::UnknownStream(_) | Error::UnknownEvent(_) => code::INVALID_HANDLE,
+        Error::NotHere { .. } | Error::Lost { .. } | Error::Driver { .. } => code::UNKNOWN,
+    }
+}
+
+/// What a result of work means: a fault poisons the context.
+pub(crate) fn judged<T>(gpu: usize, outcome: Result<T, Error>) -> Outcome<T> {
+    outcome.map_err(|error| {
+        let code = code_of(&error);
+        poison(gpu, code);
+        code
+    })
+}
+
+/// Poisons a context when a result is one that a GPU does not recover from.
+pub(crate) fn poison(gpu: usize, code: Code) {
+    if control::is_fatal(code)
+        && let Some(gpu) = state().gpus.get_mut(gpu)
+    {
+        gpu.poison.get_or_insert(code);
+    }
+}
+
+/// One call: counted, made to fail on request, and whatever happens inside ends as a result.
+pub(crate) fn call(name: &'static str, act: impl FnOnce() -> Outcome) -> Code {
+    if let Some(code) = control::enter(name) {
+        if let Some(gpu) = CURRENT.get() {
+            poison(gpu, code);
+        }
+        return code;
+    }
+    run(act)
+}
+
+/// A call that gives something back: it does so even when it is to fail.
+pub(crate) fn giving_back(name: &'static str, act: impl FnOnce() -> Outcome) -> Code {
+    let fails = control::enter(name);
+    let outcome = run(act);
+    if let (Some(code), Some(gpu)) = (fails, CURRENT.get()) {
+        poison(gpu, code);
+    }
+    fails.unwrap_or(outcome)
+}
+
+fn run(act: impl FnOnce() -> Outcome) -> Code {
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(act)) {
+        Ok(Ok(())) => 0,
+        Ok(Err(code)) => code,
+        Err(_) => {
+            control::violation("a call panicked".to_owned());
+            code::UNKNOWN
+        }
+    }
+}
+
+/// An object of the current context; one that is not there is a violation.
+pub(crate) fn object(handle: usize, what: &str) -> Outcome<(usize, Object)> {
+    let gpu = current()?;
+    match state().gpus[gpu].objects.get(&handle) {
+        Some(object) => Ok((gpu, object.clone())),
+        None => {
+            control::violation(format!("{what} {handle:#x} is not there"));
+            Err(code::INVALID_HANDLE)
+        }
+    }
+}
+
+/// Enters an object; its handle.
+pub(crate) fn enter(gpu: usize, object: Object) -> usize {
+    let mut state = state();
+    let handle = state.handle();
+    state.gpus[gpu].objects.insert(handle, object);
+    handle
+}
+
+/// Takes an object out; one that is not there is a violation.
+pub(crate) fn remove(handle: usize, what: &str) -> Outcome {
+    let (gpu, object) = object(handle, what)?;
+    state().gpus[gpu].objects.remove(&handle);
+    release(device(gpu)?.backend().as_ref(), object);
+    Ok(())
+}
+
+/// The stream of a handle, with one more piece of work counted.
+pub(crate) fn stream(handle: usize) -> Outcome<(usize, Stream)> {
+    let (gpu, object) = object(handle, "stream")?;
+    let Object::Stream { stream, .. } = object else { return Err(code::INVALID_HANDLE) };
+    if let Some(Object::Stream { given, .. }) = state().gpus[gpu].objects.get_mut(&handle) {
+        *given += 1;
+    }
+    Ok((gpu, stream))
+}
