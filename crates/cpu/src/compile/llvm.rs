@@ -366,8 +366,47 @@ impl Ir {
     }
 
     pub(crate) fn fcmp(&self, predicate: LLVMRealPredicate, a: Val, b: Val) -> Val {
-        // SAFETY: both values belong to this context.
-        Val(unsafe { LLVMBuildFCmp(self.builder, predicate, a.0, b.0, NO_NAME.as_ptr()) })
+        match self.order_of_halves(predicate, a) {
+            Some((signed, unordered)) => {
+                let either = self.fcmp(LLVMRealPredicate::LLVMRealUNO, a, b);
+                let holds = self.icmp(signed, self.half_as_integer(a), self.half_as_integer(b));
+                if unordered { self.or(holds, either) } else { self.and(holds, self.not(either)) }
+            }
+            // SAFETY: both values belong to this context.
+            None => Val(unsafe { LLVMBuildFCmp(self.builder, predicate, a.0, b.0, NO_NAME.as_ptr()) }),
+        }
+    }
+
+    /// Halves are ordered as integers: where LLVM 19 turns the operands of a `vcmpph` under a mask around, to take one of them from
+    /// the stack, it forgets to turn the predicate around too. The order of integers, and whether NaNs count.
+    fn order_of_halves(&self, predicate: LLVMRealPredicate, a: Val) -> Option<(LLVMIntPredicate, bool)> {
+        use LLVMIntPredicate::{LLVMIntSGE, LLVMIntSGT, LLVMIntSLE, LLVMIntSLT};
+        use LLVMRealPredicate::*;
+        if self.element(self.type_of(a)) != self.half() {
+            return None;
+        }
+        match predicate {
+            LLVMRealOLT => Some((LLVMIntSLT, false)),
+            LLVMRealOLE => Some((LLVMIntSLE, false)),
+            LLVMRealOGT => Some((LLVMIntSGT, false)),
+            LLVMRealOGE => Some((LLVMIntSGE, false)),
+            LLVMRealULT => Some((LLVMIntSLT, true)),
+            LLVMRealULE => Some((LLVMIntSLE, true)),
+            LLVMRealUGT => Some((LLVMIntSGT, true)),
+            LLVMRealUGE => Some((LLVMIntSGE, true)),
+            LLVMRealPredicateFalse | LLVMRealPredicateTrue | LLVMRealORD | LLVMRealUNO => None,
+            LLVMRealOEQ | LLVMRealONE | LLVMRealUEQ | LLVMRealUNE => None,
+        }
+    }
+
+    /// An integer that has the order of a half that is a number; both zeros are the same.
+    fn half_as_integer(&self, value: Val) -> Val {
+        let bits = self.bitcast(value, self.int(16));
+        let ty = self.type_of(bits);
+        let zero = self.icmp(LLVMIntPredicate::LLVMIntEQ, bits, self.constant(ty, 0x8000));
+        let bits = self.select(zero, self.constant(ty, 0), bits);
+        let sign = self.ashr(bits, self.constant(ty, 15));
+        self.xor(bits, self.lshr(sign, self.constant(ty, 1)))
     }
 
     pub(crate) fn select(&self, condition: Val, a: Val, b: Val) -> Val {
