@@ -6,7 +6,7 @@
 use crate::facts::Facts;
 use crate::{
     Broken, check, fold, from_ssa, if_convert, inline_calls, linearise, lower_branches, lower_carry, promote_locals, remove_dead,
-    share, to_ssa, unify_exits,
+    share, store_results, to_ssa, unify_exits,
 };
 use broadloom_diag::Diagnostics;
 use broadloom_ptx::{Func, Function, Module};
@@ -55,6 +55,7 @@ const IF_CONVERT: Pass = always!(if_convert());
 const REMOVE_DEAD: Pass = always!(remove_dead());
 const UNIFY_EXITS: Pass = always!(unify_exits());
 const LINEARISE: Pass = Pass { name: linearise::NAME, run: linearise::run_with };
+const STORE_RESULTS: Pass = always!(store_results());
 const FROM_SSA: Pass = always!(from_ssa());
 
 /// All passes, for whoever wants one by its name.
@@ -70,6 +71,7 @@ pub const PASSES: &[Pass] = &[
     REMOVE_DEAD,
     UNIFY_EXITS,
     LINEARISE,
+    STORE_RESULTS,
     FROM_SSA,
 ];
 

@@ -3,7 +3,7 @@
 
 use super::call::formals;
 use super::{Body, Checker, codes};
-use crate::module::{Directive, Function, Item, Linkage, Param, Variable};
+use crate::module::{BodyForm, Directive, Function, Item, Linkage, Param, Variable};
 use crate::parse::FUNCTION_DIRECTIVES;
 use crate::types::{IsaVersion, TypeKind};
 use broadloom_diag::{Diagnostic, Span};
@@ -137,7 +137,8 @@ impl<'m> Checker<'m> {
             self.wrong(codes::BAD_PARAM, function, format!("the kernel `{name}` has a result"));
         }
         let in_memory = function.results.iter().filter(|param| matches!(param, Param::Memory(_))).count();
-        if function.results.len() > 1 && in_memory > 0 {
+        // SSA form is a form of code on its way, not of text.
+        if function.results.len() > 1 && in_memory > 0 && function.form == BodyForm::Registers {
             let message = format!("`{name}` has several results: they must be in registers");
             self.wrong(codes::BAD_PARAM, function, message);
         }

@@ -11,6 +11,7 @@
 
 use super::Reason;
 use super::guard::{is_collective, members};
+use super::spin::asks;
 use broadloom_analysis::{Cfg, PostDominators};
 use broadloom_ptx::{Block, Class, Effects, Function, Inst, InstData, Modifier, Opcode, Operand, Reg};
 use cranelift_entity::SecondaryMap;
@@ -47,6 +48,33 @@ pub fn barriers_are_convergent(function: &Function, cfg: &Cfg, is_divergent: &dy
     Convergence { reasons }
 }
 
+/// The instruction of a function, if there is one, to which lanes must come together with others that the function did not look for
+/// itself: whoever calls it must bring them. To such belongs what asks an mbarrier, which may wait for others of the warp.
+pub fn meets_others(function: &Function, cfg: &Cfg) -> Option<Inst> {
+    let definitions = Definitions::new(function, cfg);
+    let insts = cfg.order().iter().flat_map(|block| &function.blocks[*block].insts).copied();
+    let meets = |data: &InstData| objection(data, &definitions).is_some() || asks(data);
+    insts.into_iter().find(|inst| meets(&function.insts[*inst]))
+}
+
+/// The first instruction that lanes may come to apart from others that must come too, if some calls are of functions that meet others
+/// ([`meets_others`]). A function that is called must bring its lanes together before they return: their callers may have something
+/// to meet at.
+pub fn comes_apart(
+    function: &Function,
+    cfg: &Cfg,
+    is_divergent: &dyn Fn(Block) -> bool,
+    call_meets: &dyn Fn(&InstData) -> bool,
+) -> Option<Inst> {
+    let returns = |data: &InstData| !function.is_kernel && data.opcode() == Some(Opcode::Ret);
+    let apart = apart_from(function, cfg, is_divergent, &|data| gathers(data) || call_meets(data) || returns(data));
+    let definitions = Definitions::new(function, cfg);
+    let blocks = cfg.order().iter().filter(|block| apart.contains(*block));
+    let insts = blocks.flat_map(|block| &function.blocks[*block].insts).copied();
+    let meets = |data: &InstData| objection(data, &definitions).is_some() || call_meets(data);
+    insts.into_iter().find(|inst| meets(&function.insts[*inst]))
+}
+
 /// What is wrong with an instruction to which lanes come apart.
 fn objection(data: &InstData, definitions: &Definitions<'_>) -> Option<String> {
     if is_collective(data) {
@@ -59,8 +87,7 @@ fn objection(data: &InstData, definitions: &Definitions<'_>) -> Option<String> {
     (!named).then(|| format!("`{}` may name lanes that are elsewhere", data.mnemonic_text()))
 }
 
-/// Whether somebody may have to come to an instruction together with others. A function that is called may hold such an
-/// instruction, if it is not one of those that come with the device.
+/// Whether somebody may have to come to an instruction together with others. Calls are looked at by [`comes_apart`].
 fn gathers(data: &InstData) -> bool {
     is_collective(data) || members(data).is_some() || (data.class() == Some(Class::Warp) && data.effects().has(Effects::WARP))
 }

@@ -44,7 +44,7 @@ use plan::LevelPlan;
 use std::collections::HashMap;
 use steady::Steady;
 
-pub use converge::{Convergence, barriers_are_convergent};
+pub use converge::{Convergence, barriers_are_convergent, comes_apart, meets_others};
 
 /// The name of the pass.
 pub const NAME: &str = "linearise";
@@ -125,8 +125,13 @@ pub fn run(
     let homes = homes(function, &cfg, &levels);
     let steady = Steady::new(function, &cfg, &levels, &plans, &homes);
     let outs = outs(function, &cfg, &levels, &plans, &homes);
-    let builder = Builder::new(module, function);
+    let mut builder = Builder::new(module, function);
     let at = builder.entry();
+    for param in &function.params {
+        if let Param::Reg(reg) = param {
+            builder.write(build::Variable::Value(*reg), at, *reg);
+        }
+    }
     let mut emitter = Emitter {
         input: function,
         levels: &levels,

@@ -82,7 +82,7 @@ pub(super) fn refuse_asking_apart(
 }
 
 /// Whether an instruction asks for a phase of an mbarrier.
-fn asks(data: &InstData) -> bool {
+pub(super) fn asks(data: &InstData) -> bool {
     matches!(data.opcode(), Some(Opcode::MbarrierTestWait | Opcode::MbarrierTryWait))
 }
 

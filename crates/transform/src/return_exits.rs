@@ -1,0 +1,283 @@
+//! `return_exits`: a function that ends threads returns, and its caller ends them.
+//!
+//! Works on a whole module in the form of registers and leaves it in that form. **Out**: `exit` stands in kernels alone. A function
+//! that may end a thread, or that calls one that may, has one more parameter, the address in local memory of a word of the kernel: it
+//! sets the word and returns, and behind each call of such a function stands a test of it. Functions whose address is taken are called through the
+//! same prototypes, so if one of them may end a thread, all of them have the parameter. Keeps everything that threads do; loses where they ended.
+//!
+//! Lanes in step cannot end from within a call, of which others have yet to come back.
+
+use crate::names::Names;
+use crate::write::Writer;
+use broadloom_ptx::{
+    Address, Base, BlockData, Call, Callee, Func, Function, Guard, Init, Inst, InstData, Item, Module, Opcode, Operand, Param,
+    Reg, RegData, Space, Symbol, Type, Variable,
+};
+use std::collections::BTreeSet;
+
+/// The module without `exit` in functions that are called; `None` when it has none there.
+pub fn run(module: &Module) -> Option<Module> {
+    let ending = Ending::new(module);
+    if ending.functions.is_empty() {
+        return None;
+    }
+    let mut changed = module.clone();
+    for func in module.functions.keys().filter(|func| module.functions[*func].has_body) {
+        let function = &mut changed.functions[func];
+        if ending.functions.contains(&func) {
+            add_parameter(module, function);
+        }
+        Rewriting::new(module, &ending, function).run();
+    }
+    // An alias has a signature of its own.
+    for item in &module.items {
+        if let Item::Alias(alias) = item
+            && ending.functions.contains(&alias.aliasee)
+            && !module.functions[alias.alias].has_body
+        {
+            add_parameter(module, &mut changed.functions[alias.alias]);
+        }
+    }
+    Some(changed)
+}
+
+/// Who may end a thread.
+struct Ending {
+    functions: BTreeSet<Func>,
+    /// Whether a function that is called through a pointer may.
+    through_pointers: bool,
+}
+
+impl Ending {
+    fn new(module: &Module) -> Ending {
+        let pointed = addressed(module);
+        let mut ending = Ending { functions: BTreeSet::new(), through_pointers: false };
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (func, function) in module.functions.iter().filter(|(_, function)| function.has_body && !function.is_kernel) {
+                let ends = |data: &InstData| data.opcode() == Some(Opcode::Exit) || ending.may_end(module, data);
+                if !ending.functions.contains(&func) && function.instructions().any(|(_, data)| ends(data)) {
+                    ending.functions.insert(func);
+                    changed = true;
+                }
+            }
+            if !ending.through_pointers && pointed.iter().any(|func| ending.functions.contains(func)) {
+                ending.through_pointers = true;
+                ending.functions.extend(&pointed);
+                changed = true;
+            }
+        }
+        ending
+    }
+
+    /// Whether an instruction calls a function that may end a thread.
+    fn may_end(&self, module: &Module, data: &InstData) -> bool {
+        match call_of(data).map(|call| call.callee) {
+            Some(Callee::Direct(func)) => self.functions.contains(&resolve(module, func)),
+            Some(Callee::Indirect { .. }) => self.through_pointers,
+            None => false,
+        }
+    }
+}
+
+/// Functions with a body whose address something takes, so that they may be called through a pointer.
+pub fn addressed(module: &Module) -> BTreeSet<Func> {
+    let mut found = BTreeSet::new();
+    let mut note = |symbol: Symbol| {
+        if let Symbol::Func(func) = symbol {
+            let func = resolve(module, func);
+            if module.functions[func].has_body && !module.functions[func].is_kernel {
+                found.insert(func);
+            }
+        }
+    };
+    for variable in module.variables.values() {
+        variable.init.iter().for_each(|init| in_init(init, &mut note));
+    }
+    for function in module.functions.values() {
+        for variable in function.variables.values() {
+            variable.init.iter().for_each(|init| in_init(init, &mut note));
+        }
+        for (_, data) in function.instructions() {
+            data.operands.iter().for_each(|operand| in_operand(operand, &mut note));
+        }
+    }
+    found
+}
+
+fn in_init(init: &Init, note: &mut dyn FnMut(Symbol)) {
+    match init {
+        Init::Imm(_) | Init::Settings(_) => {}
+        Init::Address { symbol, .. } => note(*symbol),
+        Init::List(list) => list.iter().for_each(|init| in_init(init, note)),
+    }
+}
+
+fn in_operand(operand: &Operand, note: &mut dyn FnMut(Symbol)) {
+    match operand {
+        Operand::Symbol(symbol, _) => note(*symbol),
+        Operand::Memory(Address { base: Base::Symbol(symbol), .. }) => note(*symbol),
+        Operand::Vector(list) => list.iter().for_each(|operand| in_operand(operand, note)),
+        Operand::Pair(pair) => pair.iter().for_each(|operand| in_operand(operand, note)),
+        // The name of the function itself is no address.
+        Operand::Call(call) => call.arguments.iter().for_each(|operand| in_operand(operand, note)),
+        Operand::Texture(texture) => texture.rest.iter().for_each(|operand| in_operand(operand, note)),
+        Operand::Memory(_)
+        | Operand::Reg(_)
+        | Operand::Not(_)
+        | Operand::Part { .. }
+        | Operand::Imm(_)
+        | Operand::Special(_)
+        | Operand::Label(_)
+        | Operand::Targets(_)
+        | Operand::Sink
+        | Operand::Absent => {}
+    }
+}
+
+/// The function that a name means, aliases followed.
+pub fn resolve(module: &Module, func: Func) -> Func {
+    let alias = module.items.iter().find_map(|item| match item {
+        Item::Alias(alias) if alias.alias == func => Some(alias.aliasee),
+        _ => None,
+    });
+    alias.unwrap_or(func)
+}
+
+/// The call of an instruction.
+pub fn call_of(data: &InstData) -> Option<&Call> {
+    data.operands.iter().find_map(|operand| if let Operand::Call(call) = operand { Some(&**call) } else { None })
+}
+
+/// The type of an address.
+fn address_type(module: &Module) -> Type {
+    if module.address_size == 32 { Type::B32 } else { Type::B64 }
+}
+
+fn add_parameter(module: &Module, function: &mut Function) {
+    let name = Names::all(module, function).take("ended");
+    let var = function.variables.push(Variable::new(name, Space::Param, address_type(module)));
+    function.params.push(Param::Memory(var));
+}
+
+fn place(base: Base) -> Operand {
+    Operand::Memory(Address { base, offset: 0 })
+}
+
+/// A function on its way.
+struct Rewriting<'m> {
+    module: &'m Module,
+    ending: &'m Ending,
+    function: &'m mut Function,
+    names: Names,
+    /// The address of the word.
+    word: Reg,
+}
+
+impl<'m> Rewriting<'m> {
+    fn new(module: &'m Module, ending: &'m Ending, function: &'m mut Function) -> Self {
+        let mut names = Names::all(module, function);
+        let word = function.regs.push(RegData { name: names.take("%ended"), ty: address_type(module) });
+        Rewriting { module, ending, function, names, word }
+    }
+
+    fn run(mut self) {
+        let calls = self.function.instructions().any(|(_, data)| self.ending.may_end(self.module, data));
+        if self.function.is_kernel && !calls {
+            return;
+        }
+        self.test_calls();
+        if !self.function.is_kernel {
+            self.give_back();
+        }
+        self.find_word();
+    }
+
+    /// The address of the word is what the function was passed; a kernel has the word, which is clear at first.
+    fn find_word(&mut self) {
+        let Some(entry) = self.function.entry() else { return };
+        // Nothing leads back to where it is cleared.
+        let start = self.function.blocks.push(BlockData::default());
+        let at = self.function.layout.iter().position(|block| *block == entry).unwrap_or(0);
+        self.function.layout.insert(at, start);
+        let ty = address_type(self.module);
+        let word = self.word;
+        let is_kernel = self.function.is_kernel;
+        let var = match self.function.params.last() {
+            Some(Param::Memory(var)) if !is_kernel => *var,
+            _ => self.function.variables.push(Variable::new(self.names.take("ended"), Space::Local, Type::B32)),
+        };
+        let symbol = Symbol::Local(var);
+        let mut writer = Writer::new(self.function);
+        if is_kernel {
+            writer.emit(&format!("mov.{}", ty.name()), [word.into(), Operand::Symbol(symbol, 0)]);
+            writer.emit("st.local.b32", [place(Base::Reg(word)), 0.into()]);
+        } else {
+            writer.emit(&format!("ld.param.{}", ty.name()), [word.into(), place(Base::Symbol(symbol))]);
+        }
+        let insts = writer.take();
+        self.function.blocks[start].insts = insts;
+    }
+
+    /// `exit` becomes `ret` with the word set.
+    fn give_back(&mut self) {
+        for block in self.function.layout.clone() {
+            let Some(last) = self.function.blocks[block].insts.last().copied() else { continue };
+            if self.function.insts[last].opcode() != Some(Opcode::Exit) {
+                continue;
+            }
+            let guard = self.function.insts[last].guard;
+            let mut writer = Writer::new(self.function);
+            writer.at(last);
+            writer.emit_guarded(guard, "st.local.b32", [place(Base::Reg(self.word)), 1.into()]);
+            writer.emit_guarded(guard, "ret", []);
+            let insts = writer.take();
+            let old = &mut self.function.blocks[block].insts;
+            old.pop();
+            old.extend(insts);
+        }
+    }
+
+    /// Passes the word on to whoever may set it, and looks at it then.
+    fn test_calls(&mut self) {
+        let mut protos = BTreeSet::new();
+        let ty = address_type(self.module);
+        let mut at = 0;
+        while let Some(block) = self.function.layout.get(at).copied() {
+            at += 1;
+            let insts = self.function.blocks[block].insts.clone();
+            let ends = |inst: &Inst| self.ending.may_end(self.module, &self.function.insts[*inst]);
+            let Some(index) = insts.iter().position(ends) else { continue };
+            let call = insts[index];
+            let var = self.function.variables.push(Variable::new(self.names.take("ended"), Space::Param, ty));
+            for operand in &mut self.function.insts[call].operands {
+                if let Operand::Call(call) = operand {
+                    call.arguments.push(Operand::Symbol(Symbol::Local(var), 0));
+                    if let Callee::Indirect { proto: Some(proto), .. } = call.callee {
+                        protos.insert(proto);
+                    }
+                }
+            }
+            let mut writer = Writer::new(self.function);
+            writer.at(call);
+            let (set, ends) = (writer.reg(self.names.take("%set"), Type::B32), writer.reg(self.names.take("%ends"), Type::Pred));
+            let store = format!("st.param.{}", ty.name());
+            writer.emit(&store, [place(Base::Symbol(Symbol::Local(var))), self.word.into()]);
+            let before = writer.take();
+            writer.emit("ld.local.b32", [set.into(), place(Base::Reg(self.word))]);
+            writer.emit("setp.ne.u32", [ends.into(), set.into(), 0.into()]);
+            let leave = if writer.function.is_kernel { "exit" } else { "ret" };
+            writer.emit_guarded(Some(Guard { reg: ends, negated: false }), leave, []);
+            let behind = writer.take();
+            let rest = BlockData { insts: insts[index + 1..].to_vec(), ..BlockData::default() };
+            let rest = self.function.blocks.push(rest);
+            self.function.layout.insert(at, rest);
+            let head = insts[..index].iter().copied().chain(before).chain([call]).chain(behind);
+            self.function.blocks[block].insts = head.collect();
+        }
+        for proto in protos {
+            self.function.protos[proto].params.push(Variable::new("_", Space::Param, ty));
+        }
+    }
+}
