@@ -55,7 +55,8 @@ impl Finished for Accounts {
 
 impl Cpu {
     /// A device with its own memory and threads.
-    pub fn new(options: Options) -> Result<Cpu> {
+    pub fn new(mut options: Options) -> Result<Cpu> {
+        options.compile.stack_bytes = options.stack_bytes;
         let threads = options.threads.max(1);
         let memory = Arc::new(Memory::new(options.memory_bytes, options.heap_bytes));
         let shared = Arc::new(Shared {

@@ -15,6 +15,7 @@ use crate::compile;
 use crate::grid::Ready;
 use crate::options::CacheFolder;
 use broadloom_ptx::{Base, Callee, Func, Function, Item, Module, Operand, Printer, Symbol};
+use broadloom_transform::return_exits::{addressed, call_of};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -87,14 +88,14 @@ impl Cache {
     /// The keys of a kernel for a shape of block: of code that takes nothing for granted, and of code that takes for granted that index
     /// arithmetic does not wrap, whatever the options say of that.
     pub(crate) fn keys(&self, module: &Module, kernel: Func, block: [u32; 3], options: &compile::Options) -> [Key; 2] {
-        let compile::Options { machine, optimise, vectorise, assume_no_wrap: _ } = options;
+        let compile::Options { machine, optimise, vectorise, assume_no_wrap: _, stack_bytes } = options;
         let mut hasher = blake3::Hasher::new();
         let mut put = |text: &str| {
             hasher.update(&(text.len() as u64).to_le_bytes());
             hasher.update(text.as_bytes());
         };
         put(&format!("{FORMAT} {} {}", env!("CARGO_PKG_VERSION"), build()));
-        put(&format!("{:?} {block:?} {machine:?} {optimise} {vectorise}", inkwell::support::get_llvm_version()));
+        put(&format!("{:?} {block:?} {machine:?} {optimise} {vectorise} {stack_bytes}", inkwell::support::get_llvm_version()));
         put(&format!("{} {:?} {}", module.version, module.target, module.address_size));
         // Addresses are found by the numbers of variables and functions, so those belong to it. First contents of variables do not: code
         // reads them from memory.
@@ -112,7 +113,14 @@ impl Cache {
             }
         }
         put(&format!("{kernel:?}"));
-        for func in reachable(module, kernel) {
+        let reachable = reachable(module, kernel);
+        let calls =
+            reachable.iter().flat_map(|func| module.functions[*func].instructions()).filter_map(|(_, inst)| call_of(inst));
+        if calls.into_iter().any(|call| matches!(call.callee, Callee::Indirect { .. })) {
+            // Where pointers may lead is said by others too.
+            put(&format!("{:?}", addressed(module)));
+        }
+        for func in reachable {
             let function = &module.functions[func];
             put(&format!("{func:?}"));
             put(&Printer::new(module).function(func));

@@ -35,10 +35,11 @@ impl Emitter<'_> {
         let nothing = self.ir.constant(self.ir.int(64), 0);
         if self.lanes.is_some() {
             // Lanes that are not here have ended: see `linearise`.
-            let mask = self.as_mask(self.active(inst)?);
+            let mask = self.as_mask(self.comers(inst)?);
             self.ir.store(self.ir.not(mask), self.ir.offset_by(self.warp, offset::EXITED), 4);
         }
-        self.meet(inst, what, nothing, nothing).map(drop)
+        let comers = self.comers(inst)?;
+        self.meet(inst, what, nothing, nothing, comers).map(drop)
     }
 
     /// `st.async` and `red.async`: the access itself, and then the mbarrier that waits for its bytes, if there is one.
@@ -75,11 +76,12 @@ impl Emitter<'_> {
     fn meet_at(&mut self, inst: &InstData, what: Meeting, address: &Address, operand: Val) -> Emitted<Val> {
         let reach = self.reach(inst, address)?;
         let addresses = self.addresses(&reach);
-        self.meet(inst, what, addresses, operand)
+        let active = self.active(inst)?;
+        self.meet(inst, what, addresses, operand, active)
     }
 
     /// Calls the runtime for the lanes that are active; what it gives, 64 bits per lane.
-    fn meet(&mut self, inst: &InstData, what: Meeting, address: Val, operand: Val) -> Emitted<Val> {
+    fn meet(&mut self, inst: &InstData, what: Meeting, address: Val, operand: Val, active: Val) -> Emitted<Val> {
         let ir = self.ir;
         let (i32, i64) = (ir.int(32), ir.int(64));
         let lanes = self.lanes.unwrap_or(1);
@@ -90,7 +92,6 @@ impl Emitter<'_> {
             ir.store(wide, ir.offset_by(from, index as u64 * 8 * u64::from(lanes)), 8);
         }
         ir.store(ir.zero(row), to, 8);
-        let active = self.active(inst)?;
         let site = self.site(inst);
         let mask = self.as_mask(active);
         let arguments = [self.warp, ir.constant(i32, what as u64), ir.constant(i32, site), mask, from, to];

@@ -328,12 +328,17 @@ impl Emitter<'_> {
         };
         let call = call.clone();
         match call.callee {
-            Callee::Direct(func) => match builtin(&self.module.functions[func].name) {
-                Some(builtin) if !self.module.functions[func].has_body => self.call_builtin(inst, &call, builtin),
-                _ => self.call_function(inst, &call, func),
-            },
+            Callee::Direct(func) if self.is_builtin(func) => self.call_builtin(inst, &call, func),
+            Callee::Direct(_) | Callee::Indirect { .. } if self.lanes.is_some() => self.call_in_step(inst, &call),
+            Callee::Direct(func) => self.call_function(inst, &call, func),
             Callee::Indirect { reg, .. } => self.call_indirect(inst, &call, reg),
         }
+    }
+
+    /// Whether a function is one that the runtime does.
+    fn is_builtin(&self, func: Func) -> bool {
+        let function = &self.module.functions[func];
+        !function.has_body && is_builtin(&function.name)
     }
 
     /// The value of an argument in 64 bits: a register, a number, or what a variable in the frame holds.
@@ -375,8 +380,9 @@ impl Emitter<'_> {
         }
     }
 
-    fn call_builtin(&mut self, inst: &InstData, call: &Call, builtin: Builtin) -> Emitted<()> {
+    fn call_builtin(&mut self, inst: &InstData, call: &Call, func: Func) -> Emitted<()> {
         let ir = self.ir;
+        let builtin = builtin(&self.module.functions[func].name).ok_or_else(|| Untranslated("an unknown builtin".into()))?;
         let (i32, i64) = (ir.int(32), ir.int(64));
         let lanes = self.lanes.unwrap_or(1);
         let count = call.arguments.len().max(1) as u32;
@@ -434,11 +440,8 @@ impl Emitter<'_> {
     /// A function of the module, on the slow path: arguments and results lie in memory of the caller.
     fn call_function(&mut self, inst: &InstData, call: &Call, func: Func) -> Emitted<()> {
         let ir = self.ir;
-        if self.lanes.is_some() {
-            return Err(Untranslated("a call in vector code".into()));
-        }
         let active = self.active(inst)?;
-        let Some(target) = self.callees.get(&func).copied() else {
+        let Some(target) = self.callees.get(&func).map(|target| target.function) else {
             let nowhere = ir.constant(ir.int(64), 0);
             self.fault(inst, Reason::Undefined, active, nowhere);
             return self.without_results(call);
@@ -458,25 +461,26 @@ impl Emitter<'_> {
         self.take_results(inst, call, &callee.results, callee, results)
     }
 
-    /// Whatever function a register names: its address is compared with those of all that fit.
+    /// Whatever function a register names: its address is compared with those of all that fit. On the slow path.
     fn call_indirect(&mut self, inst: &InstData, call: &Call, reg: broadloom_ptx::Reg) -> Emitted<()> {
         let ir = self.ir;
-        if self.lanes.is_some() {
-            return Err(Untranslated("an indirect call in vector code".into()));
-        }
         let address = ir.resize(self.lane0(reg)?, ir.int(64), false);
-        let mut fitting: Vec<(Func, Val)> = self.callees.iter().map(|(func, target)| (*func, *target)).collect();
-        fitting.sort_by_key(|(func, _)| *func);
-        fitting.retain(|(func, _)| {
-            let callee = &self.module.functions[*func];
-            callee.params.len() == call.arguments.len() && callee.results.len() == call.results.len()
-        });
+        let fits = |func: &Func| self.fits(call, &self.module.functions[*func]);
+        let mut fitting: Vec<(Func, Val)> =
+            self.callees.iter().map(|(func, target)| (*func, target.function)).filter(|(func, _)| fits(func)).collect();
         let active = self.active(inst)?;
         let Some((shape, _)) = fitting.first().copied() else {
             self.fault(inst, Reason::BadCall, active, address);
             return self.without_results(call);
         };
         let callee = &self.module.functions[shape];
+        fitting.retain(|(func, _)| {
+            let other = &self.module.functions[*func];
+            let alike = |params: &[Param], others: &[Param]| {
+                super::layout::passed(callee, params) == super::layout::passed(other, others)
+            };
+            alike(&callee.params, &other.params) && alike(&callee.results, &other.results)
+        });
         let (args, results) = self.put_arguments(inst, call, &callee.params, callee)?;
         let after = ir.block("called");
         if inst.guard.is_some() {
@@ -501,7 +505,7 @@ impl Emitter<'_> {
     }
 
     /// Registers that a call that never happens would have written.
-    fn without_results(&mut self, call: &Call) -> Emitted<()> {
+    pub(crate) fn without_results(&mut self, call: &Call) -> Emitted<()> {
         for operand in &call.results {
             if let Operand::Reg(reg) = operand {
                 let zero = self.ir.zero(self.register_type(self.function.regs[*reg].ty));
@@ -585,6 +589,9 @@ impl Emitter<'_> {
         let ir = self.ir;
         let function = self.function;
         let Some((args, _)) = self.passed else { return };
+        if self.lanes.is_some() {
+            return self.take_rows();
+        }
         let (places, _) = super::layout::passed(function, &function.params);
         for (param, (place, _)) in function.params.iter().zip(places) {
             if let Param::Reg(reg) = param {
@@ -598,7 +605,8 @@ impl Emitter<'_> {
     pub(crate) fn give_results(&mut self) -> Emitted<()> {
         let ir = self.ir;
         let function = self.function;
-        let Some((_, results)) = self.passed else { return Ok(()) };
+        // In vector code all results are in memory.
+        let Some((_, results)) = self.passed.filter(|_| self.lanes.is_none()) else { return Ok(()) };
         let (places, _) = super::layout::passed(function, &function.results);
         for (param, (place, _)) in function.results.iter().zip(places) {
             if let Param::Reg(reg) = param
@@ -617,7 +625,7 @@ impl Emitter<'_> {
         match place {
             Place::Argument(offset) => Some(self.ir.offset_by(args, offset)),
             Place::Result(offset) => Some(self.ir.offset_by(results, offset)),
-            Place::Shared(_) | Place::Frame(_) | Place::Dynamic | Place::Param(_) | Place::Table(_) => None,
+            Place::Shared(_) | Place::Frame(_) | Place::Dynamic | Place::Param(_) | Place::Table(_) | Place::Row(_) => None,
         }
     }
 }

@@ -8,6 +8,7 @@
 //! `f32` results that are NaN are made canonical only where their bits can be seen, when they are stored or used as bits: until
 //! then nothing can tell one NaN from another. Registers that may hold another NaN are called noisy (`nans.rs`).
 
+use super::in_step::Target;
 use super::lanes::{Shapes, offsets};
 use super::llvm::{Ir, Label, Ty, Val};
 use super::nans::{Nans, is_choice};
@@ -63,14 +64,22 @@ pub(crate) struct Emitter<'e> {
     pub(crate) stores: Accesses,
     /// What the function was passed: arguments and room for results. `None` in a kernel.
     pub(crate) passed: Option<(Val, Val)>,
-    /// The lanes that are threads of the block; `None` when all are.
+    /// The lanes that run this function: threads of the block, and those that call it; `None` when all do.
     pub(crate) exists: Option<Val>,
+    /// The lanes that are threads of the block; `None` when all are.
+    pub(crate) threads: Option<Val>,
+    /// Where the frame starts in the local memory of each lane, in vector code.
+    pub(crate) frame_start: Val,
+    /// Bytes of local memory that frames of a lane may take, where they may take more than there is.
+    pub(crate) stack_limit: Option<u64>,
+    /// Rows for what is passed to and from calls.
+    pub(crate) rows: Vec<Val>,
     /// Local memory on the stack; `None` where the runtime provides it.
     pub(crate) frame: Option<Val>,
     /// Where lanes that are masked off store, once one does.
     pub(crate) sink: Cell<Option<Val>>,
     /// Functions that can be called.
-    pub(crate) callees: &'e BTreeMap<Func, Val>,
+    pub(crate) callees: &'e BTreeMap<Func, Target>,
     /// The cluster that the block belongs to.
     pub(crate) cluster: crate::cluster::Shape,
     /// How many instructions lanes of the slow path meet at.
@@ -90,8 +99,9 @@ pub(crate) struct Input<'e> {
     pub(crate) block: [u32; 3],
     pub(crate) kind: Kind,
     pub(crate) layout: &'e super::layout::Layout,
-    pub(crate) callees: &'e BTreeMap<Func, Val>,
+    pub(crate) callees: &'e BTreeMap<Func, Target>,
     pub(crate) cluster: crate::cluster::Shape,
+    pub(crate) stack_limit: Option<u64>,
 }
 
 /// What an emitter has found out on the way.
@@ -116,14 +126,18 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
     let done = ir.block("done");
     let lanes = (input.kind != Kind::Threads).then_some(32);
     let i32 = ir.int(32);
-    let first = match input.kind {
+    let entered = passed.filter(|_| lanes.is_some()).map(|_| Emitter::entered(ir));
+    // A function that is called does not go from warp to warp.
+    let kind = if input.function.is_kernel || input.kind == Kind::Threads { input.kind } else { Kind::Warps };
+    let first = match kind {
         Kind::Block => {
             ir.branch(head);
             ir.go_on_in(head);
             ir.phi(i32)
         }
         Kind::Warps | Kind::Threads => {
-            let first = ir.load_invariant(i32, ir.offset_by(warp, abi::offset::FIRST), 4);
+            let load = || ir.load_invariant(i32, ir.offset_by(warp, abi::offset::FIRST), 4);
+            let first = entered.map_or_else(load, |entered| entered.first);
             ir.branch(head);
             ir.go_on_in(head);
             first
@@ -153,6 +167,10 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
         exchanges: output.exchanges,
         passed,
         exists: None,
+        threads: None,
+        frame_start: entered.map_or(ir.constant(ir.int(64), 0), |entered| entered.frame),
+        stack_limit: input.stack_limit,
+        rows: vec![],
         frame: None,
         sink: Cell::new(None),
         callees: input.callees,
@@ -182,13 +200,15 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
     if let Some(lanes) = lanes.filter(|lanes| !threads.is_multiple_of(*lanes)) {
         let count = ir.constant(ir.vector(i32, lanes), u64::from(threads));
         let numbers = emitter.spread(first, 1, lanes);
-        emitter.exists = Some(ir.icmp(super::llvm::IntPred::LLVMIntULT, numbers, count));
+        emitter.threads = Some(ir.icmp(super::llvm::IntPred::LLVMIntULT, numbers, count));
     }
+    emitter.exists = entered.map_or(emitter.threads, |entered| Some(emitter.as_predicates(entered.lanes)));
+    emitter.make_rows();
     emitter.prepare_specials();
     emitter.take_parameters();
     emitter.body()?;
     ir.go_on_in(done);
-    match input.kind {
+    match kind {
         Kind::Block => {
             let threads: u32 = input.block.iter().product();
             let next = ir.add(first, ir.constant(i32, 32));
@@ -318,9 +338,12 @@ impl<'e> Emitter<'e> {
         }
     }
 
-    /// `ret` and `exit`. In a called function `exit` ends the thread, whoever called.
+    /// `ret` and `exit`. In a called function `exit` ends the thread, whoever called; in vector code it stands in kernels alone.
     fn finish_thread(&mut self, opcode: Opcode) -> Emitted<()> {
         if opcode == Opcode::Exit && self.passed.is_some() {
+            if self.lanes.is_some() {
+                return Err(Untranslated("an `exit` of a function in vector code".into()));
+            }
             self.serve(super::Service::Exit, self.ir.void(), &[self.warp]);
             return self.end_here();
         }

@@ -1,12 +1,13 @@
 //! Where the variables that a kernel names lie.
 //!
 //! Shared variables lie one behind the other from the start of the block's shared memory, those without a size behind all others.
-//! Local variables lie in a frame that each lane has for itself. Everything else is found through a table of addresses that the
-//! runtime fills, because generated code holds no address.
+//! Local variables lie in a frame that each lane has for itself. What is passed to and from calls lies in rows, one for each variable: in vector
+//! code the variables of all lanes side by side. Everything else is found through a table of addresses that the runtime fills, because
+//! generated code holds no address.
 
 use broadloom_device::param_layout;
-use broadloom_ptx::{Base, Callee, Function, InstData, Linkage, Module, Opcode, Operand, Param, Space, Symbol, Variable};
-use std::collections::HashMap;
+use broadloom_ptx::{Base, Callee, Function, InstData, Linkage, Module, Opcode, Operand, Param, Space, Symbol, Var, Variable};
+use std::collections::{HashMap, HashSet};
 
 /// Where a name leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,14 +26,22 @@ pub(crate) enum Place {
     Argument(u64),
     /// An offset in what a function gives back.
     Result(u64),
+    /// A row for what is passed to or from a call, in vector code.
+    Row(usize),
 }
 
 /// The places of all names of a kernel.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Layout {
     places: HashMap<Symbol, Place>,
+    /// Bytes of the function's frame in local memory of one lane.
+    pub(crate) frame_bytes: u64,
     /// Bytes of local memory of one lane.
     pub(crate) local_bytes: u64,
+    /// Bytes of one lane in each row.
+    pub(crate) rows: Vec<u64>,
+    /// Whether it is for lanes in step.
+    vector: bool,
     /// Bytes of the kernel's parameters.
     pub(crate) param_bytes: u64,
     /// Constant variables: their entry of the table and their bytes.
@@ -42,11 +51,18 @@ pub(crate) struct Layout {
 impl Layout {
     /// Lays out what a function names. The table of addresses and shared memory go on from what other functions of the kernel
     /// have there.
-    pub(crate) fn new(module: &Module, function: &Function, table: &mut Vec<Symbol>, shared: &mut Shared) -> Layout {
-        let mut layout = Layout::default();
+    pub(crate) fn new(
+        module: &Module,
+        function: &Function,
+        vector: bool,
+        table: &mut Vec<Symbol>,
+        shared: &mut Shared,
+    ) -> Layout {
+        let mut layout = Layout { vector, ..Layout::default() };
         if !function.is_kernel {
             for (params, is_result) in [(&function.params, false), (&function.results, true)] {
-                for (param, (offset, _)) in params.iter().zip(passed(function, params).0) {
+                let places = if vector { rows(function, params).0 } else { passed(function, params).0 };
+                for (param, (offset, _)) in params.iter().zip(places) {
                     if let Param::Memory(var) = param {
                         let place = if is_result { Place::Result(offset) } else { Place::Argument(offset) };
                         layout.places.insert(Symbol::Local(*var), place);
@@ -68,18 +84,28 @@ impl Layout {
         for (_, inst) in function.instructions() {
             symbols(inst, &mut |symbol| named.push(symbol));
         }
+        let pointed = if vector { pointed_params(function) } else { HashSet::new() };
         for symbol in named {
-            layout.add(module, function, symbol, table, shared);
+            layout.add(module, function, symbol, &pointed, table, shared);
         }
         let asks = |inst: &InstData| inst.opcode() == Some(Opcode::Isspacep);
         if function.instructions().any(|(_, inst)| asks(inst)) {
             layout.add_constants(module, table);
         }
-        layout.local_bytes = layout.local_bytes.next_multiple_of(16);
+        layout.frame_bytes = layout.frame_bytes.next_multiple_of(16);
+        layout.local_bytes = layout.frame_bytes;
         layout
     }
 
-    fn add(&mut self, module: &Module, function: &Function, symbol: Symbol, table: &mut Vec<Symbol>, shared: &mut Shared) {
+    fn add(
+        &mut self,
+        module: &Module,
+        function: &Function,
+        symbol: Symbol,
+        pointed: &HashSet<Var>,
+        table: &mut Vec<Symbol>,
+        shared: &mut Shared,
+    ) {
         if self.places.contains_key(&symbol) {
             return;
         }
@@ -87,7 +113,11 @@ impl Layout {
             Some(variable) => match variable.space {
                 Space::Shared if is_dynamic(variable) => Place::Dynamic,
                 Space::Shared => Place::Shared(shared.place(symbol, variable)),
-                Space::Local | Space::Param => Place::Frame(put(&mut self.local_bytes, variable)),
+                Space::Param if self.vector && !matches!(symbol, Symbol::Local(var) if pointed.contains(&var)) => {
+                    self.rows.push(row_bytes(variable));
+                    Place::Row(self.rows.len() - 1)
+                }
+                Space::Local | Space::Param => Place::Frame(put(&mut self.frame_bytes, variable)),
                 Space::Global | Space::Const | Space::Tex | Space::Generic | Space::Reg => entry(table, symbol),
             },
             None => entry(table, symbol),
@@ -170,6 +200,50 @@ pub(crate) fn passed(function: &Function, params: &[Param]) -> (Vec<(u64, u64)>,
         })
         .collect();
     (places, end)
+}
+
+/// Lanes of a row.
+pub(crate) const LANES: u64 = 32;
+
+/// Bytes of one lane in the row of a variable.
+pub(crate) fn row_bytes(variable: &Variable) -> u64 {
+    variable.bytes().unwrap_or(0).next_multiple_of(variable.alignment().max(1))
+}
+
+/// Where the rows of parameters lie that are passed in vector code: offset and bytes of one lane of each, and bytes of all.
+pub(crate) fn rows(function: &Function, params: &[Param]) -> (Vec<(u64, u64)>, u64) {
+    let mut end = 0u64;
+    let places = params
+        .iter()
+        .map(|param| {
+            let bytes = match param {
+                Param::Memory(var) => row_bytes(&function.variables[*var]),
+                Param::Reg(reg) => u64::from(function.regs[*reg].ty.bytes()),
+            };
+            let start = end;
+            end = (start + LANES * bytes).next_multiple_of(64);
+            (start, bytes)
+        })
+        .collect();
+    (places, end)
+}
+
+/// Variables for what is passed to and from calls, and parameters of the function itself, that are reached other than by their name in
+/// an access or a call.
+pub(crate) fn pointed_params(function: &Function) -> HashSet<Var> {
+    let mut found = HashSet::new();
+    for (_, inst) in function.instructions() {
+        for operand in inst.operands.iter().filter(|operand| !matches!(operand, Operand::Memory(_) | Operand::Call(_))) {
+            in_operand(operand, &mut |symbol| {
+                if let Symbol::Local(var) = symbol
+                    && function.variables[var].space == Space::Param
+                {
+                    found.insert(var);
+                }
+            });
+        }
+    }
+    found
 }
 
 /// An array without a size takes what the launch gives, however it is linked.

@@ -96,6 +96,21 @@ impl Ir {
         }
     }
 
+    /// Declares a function of this module alone that is called in step: three pointers, the lanes, the frame and the first lane.
+    pub(crate) fn declare_in_step(&self, name: &str) -> Val {
+        let name = CString::new(name).unwrap_or_default();
+        // SAFETY: the name is copied, the types belong to this context.
+        unsafe {
+            let pointer = LLVMPointerTypeInContext(self.context, 0);
+            let (i32, i64) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
+            let mut types = [pointer, pointer, pointer, i32, i64, i32];
+            let ty = LLVMFunctionType(LLVMVoidTypeInContext(self.context), types.as_mut_ptr(), types.len() as u32, 0);
+            let function = LLVMAddFunction(self.module, name.as_ptr(), ty);
+            LLVMSetLinkage(function, LLVMLinkage::LLVMInternalLinkage);
+            Val(function)
+        }
+    }
+
     /// What follows belongs to a function.
     pub(crate) fn begin(&self, function: Val) {
         self.function.set(function.0);

@@ -65,6 +65,9 @@ impl Emitter<'_> {
     pub(crate) fn reach(&self, inst: &InstData, address: &Address) -> Emitted<Reach> {
         let ir = self.ir;
         let i64 = ir.int(64);
+        if let Some((row, bytes)) = self.row_of(address.base) {
+            return Ok(self.affine(ir.offset_by(row, address.offset as u64), bytes as i64));
+        }
         let space = self.space_of(inst, address);
         if space == Space::Shared
             && inst.has(Modifier::SharedCluster)
@@ -210,7 +213,8 @@ impl Emitter<'_> {
         let parts = Parts::of(inst, inst.operands.first().ok_or_else(|| Untranslated("a load without a result".into()))?);
         let address = self.address_of(inst)?;
         let reach = self.reach(inst, &address)?;
-        let guard = self.guard(inst)?;
+        // What is passed to and from calls is there for all lanes.
+        let guard = if self.row_of(address.base).is_some() { None } else { self.guard(inst)? };
         let ordered = Self::is_ordered(inst);
         if ordered {
             self.ir.compiler_fence();
@@ -276,7 +280,7 @@ impl Emitter<'_> {
     }
 
     fn is_kernel_param(&self, space: Space, address: &Address) -> bool {
-        space == Space::Param && !self.is_in_frame(address)
+        space == Space::Param && !self.is_in_frame(address) && self.row_of(address.base).is_none()
     }
 
     /// One access for all lanes.
@@ -416,6 +420,9 @@ impl Emitter<'_> {
         let source = inst.operands.get(1).ok_or_else(|| Untranslated("a store without a value".into()))?;
         let parts = Parts::of(inst, source);
         let address = self.address_of(inst)?;
+        if self.store_row_whole(inst, &address, source, parts.ty)? {
+            return Ok(());
+        }
         let reach = self.reach(inst, &address)?;
         let guard = self.guard(inst)?;
         let ordered = Self::is_ordered(inst);

@@ -6,12 +6,14 @@
 
 mod atomic;
 mod bits;
+mod calls;
 mod cluster;
 mod compare;
 mod control;
 mod convert;
 mod emit;
 mod float;
+mod in_step;
 mod integer;
 mod lanes;
 mod layout;
@@ -35,12 +37,15 @@ use crate::abi::{Kind, Services};
 use crate::code::{Code, Named};
 use broadloom_analysis::Proof;
 use broadloom_ptx::{Func, Item, Module, Printer, Symbol};
+use broadloom_transform::return_exits::addressed;
+use calls::Frames;
 use emit::{Input, Output};
+use in_step::Target;
 use inkwell::context::Context;
 use inkwell::module::Module as LlvmModule;
 use layout::Layout;
-use llvm::Ir;
-use prepare::Prepared;
+use llvm::{Ir, Val};
+use prepare::{Prepared, Unit};
 use std::collections::BTreeMap;
 use std::mem::offset_of;
 
@@ -55,11 +60,13 @@ pub struct Options {
     pub vectorise: bool,
     /// Whether index arithmetic may be taken not to wrap around, which the launch must have proved.
     pub assume_no_wrap: bool,
+    /// Bytes of local memory that frames of a thread may take, where functions call themselves.
+    pub stack_bytes: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { machine: Machine::host().clone(), optimise: true, vectorise: true, assume_no_wrap: false }
+        Options { machine: Machine::host().clone(), optimise: true, vectorise: true, assume_no_wrap: false, stack_bytes: 1 << 20 }
     }
 }
 
@@ -167,8 +174,9 @@ pub fn show(module: &Module, kernel: Func, block: [u32; 3], options: &Options, s
     let broken = |reason: String| CompileError { kernel: name.clone(), reason };
     let Draft(prepared) = Draft::new(module, kernel, block, options)?;
     if stage == Stage::Linearised {
-        let units = std::iter::once(&prepared.kernel).chain(&prepared.others);
-        return Ok(units.map(|unit| Printer::new(module).body(&unit.function)).collect());
+        let changed = prepared.module.clone();
+        let module = changed.as_ref().unwrap_or(module);
+        return Ok(prepared.units().iter().map(|unit| Printer::new(module).body(&unit.function)).collect());
     }
     let (llvm, _) = translate(&context, module, prepared, block, options).map_err(broken)?;
     if stage == Stage::Llvm {
@@ -187,32 +195,31 @@ pub fn show(module: &Module, kernel: Func, block: [u32; 3], options: &Options, s
 fn translate<'c>(
     context: &'c Context,
     module: &Module,
-    prepared: Prepared,
+    mut prepared: Prepared,
     block: [u32; 3],
     options: &Options,
 ) -> Result<(LlvmModule<'c>, Code), String> {
-    let Prepared { kernel: main, others, kind, not_vectorised, proof } = prepared;
-    let kernel = main.func;
+    let (kind, kernel) = (prepared.kind, prepared.kernel.func);
+    let (not_vectorised, changed, proof) = (prepared.not_vectorised.take(), prepared.module.take(), prepared.proof.take());
+    let (module, vector) = (changed.as_ref().unwrap_or(module), kind != Kind::Threads);
+    let units = prepared.units();
+    let mut table: Vec<Symbol> = vec![];
+    let mut shared = layout::Shared::default();
+    let mut layouts: Vec<Layout> =
+        units.iter().map(|unit| Layout::new(module, &unit.function, vector, &mut table, &mut shared)).collect();
+    let frames =
+        if vector { Frames::new(module, &units, &layouts, options.stack_bytes) } else { Frames { bytes: 0, limit: None } };
+    if vector {
+        layouts.iter_mut().for_each(|layout| layout.local_bytes = frames.bytes);
+    }
     let llvm = context.create_module("kernel");
     let ir = Ir::new(context.raw(), llvm.as_mut_ptr());
-    let entry = ir.declare("kernel", 1, true);
-    let mut callees: BTreeMap<Func, llvm::Val> =
-        others.iter().map(|other| (other.func, ir.declare(&format!("f{}", other.func.as_u32()), 3, false))).collect();
-    for item in &module.items {
-        if let Item::Alias(alias) = item
-            && let Some(function) = callees.get(&alias.aliasee).copied()
-        {
-            callees.insert(alias.alias, function);
-        }
-    }
+    let functions = declare(&ir, &units, vector);
+    let callees = callees(module, &units, &layouts, &functions);
     let cluster = crate::cluster::Shape::of(&module.functions[kernel]);
-    let mut table: Vec<Symbol> = vec![];
     let mut output = Output::default();
-    let mut local_bytes = 0;
-    let mut shared = layout::Shared::default();
-    let all = std::iter::once((entry, &main)).chain(others.iter().filter_map(|other| Some((*callees.get(&other.func)?, other))));
-    for (function, unit) in all {
-        ir.begin(function);
+    for ((function, unit), layout) in functions.iter().zip(&units).zip(&layouts) {
+        ir.begin(*function);
         for (name, value) in [("target-cpu", &options.machine.cpu), ("target-features", &options.machine.features)] {
             ir.attribute(name, value);
         }
@@ -224,10 +231,6 @@ fn translate<'c>(
             ir.attribute("frame-pointer", "all");
         }
         ir.known_attribute("nounwind");
-        let layout = Layout::new(module, &unit.function, &mut table, &mut shared);
-        if kind != Kind::Threads {
-            local_bytes = layout.local_bytes;
-        }
         let input = Input {
             ir: &ir,
             module,
@@ -236,9 +239,10 @@ fn translate<'c>(
             host: options.machine.facts(),
             block,
             kind,
-            layout: &layout,
+            layout,
             callees: &callees,
             cluster,
+            stack_limit: frames.limit,
         };
         output = emit::emit(input, output).map_err(|error| error.0)?;
     }
@@ -250,7 +254,7 @@ fn translate<'c>(
     let code = Code {
         object: vec![],
         kind,
-        local_bytes,
+        local_bytes: frames.bytes,
         shared_bytes: shared.bytes(),
         variables: table.into_iter().map(named).collect(),
         operations: output.rare,
@@ -262,4 +266,38 @@ fn translate<'c>(
     };
     drop(ir);
     Ok((llvm, code))
+}
+
+/// The kernel, under the name by which it is found, and the functions that it calls.
+fn declare(ir: &Ir, units: &[Unit], vector: bool) -> Vec<Val> {
+    let declare = |(index, unit): (usize, &Unit)| {
+        let name = format!("f{}", unit.func.as_u32());
+        match (index, vector) {
+            (0, _) => ir.declare("kernel", 1, true),
+            (_, true) => ir.declare_in_step(&name),
+            (_, false) => ir.declare(&name, 3, false),
+        }
+    };
+    units.iter().enumerate().map(declare).collect()
+}
+
+/// The functions that can be called, by all their names.
+fn callees(module: &Module, units: &[Unit], layouts: &[Layout], functions: &[Val]) -> BTreeMap<Func, Target> {
+    if units.len() < 2 {
+        return BTreeMap::new();
+    }
+    let addressed = addressed(module);
+    let target = |((unit, layout), function): ((&Unit, &Layout), &Val)| {
+        let is_addressed = addressed.contains(&unit.func);
+        (unit.func, Target { function: *function, frame_bytes: layout.frame_bytes, is_addressed })
+    };
+    let mut callees: BTreeMap<Func, Target> = units.iter().zip(layouts).zip(functions).skip(1).map(target).collect();
+    for item in &module.items {
+        if let Item::Alias(alias) = item
+            && let Some(target) = callees.get(&alias.aliasee).copied()
+        {
+            callees.insert(alias.alias, target);
+        }
+    }
+    callees
 }

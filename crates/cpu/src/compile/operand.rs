@@ -162,8 +162,12 @@ impl Emitter<'_> {
 
     /// The lanes that run an instruction: those whose guard holds, among those that exist; `None` when all do.
     pub(crate) fn guard(&self, inst: &InstData) -> Emitted<Option<Val>> {
+        self.guard_among(inst, self.exists)
+    }
+
+    fn guard_among(&self, inst: &InstData, exists: Option<Val>) -> Emitted<Option<Val>> {
         let own = self.own_guard(inst)?;
-        Ok(match (own, self.exists) {
+        Ok(match (own, exists) {
             (own, None) => own,
             (None, exists) => exists,
             (Some(own), Some(exists)) => match (self.ir.lanes(own), self.lanes) {
@@ -175,8 +179,13 @@ impl Emitter<'_> {
 
     /// Which lanes run an instruction, as a predicate for each.
     pub(crate) fn active(&self, inst: &InstData) -> Emitted<Val> {
+        self.active_among(inst, self.exists)
+    }
+
+    /// Which lanes of those that exist run an instruction.
+    pub(crate) fn active_among(&self, inst: &InstData, exists: Option<Val>) -> Emitted<Val> {
         let i1 = self.ir.int(1);
-        let guard = self.guard(inst)?;
+        let guard = self.guard_among(inst, exists)?;
         Ok(match (guard, self.lanes) {
             (None, lanes) => self.ir.constant(self.ir.lanes_of(i1, lanes), 1),
             (Some(guard), Some(lanes)) if self.ir.lanes(guard).is_none() => self.ir.splat(guard, lanes),
@@ -233,8 +242,8 @@ impl Emitter<'_> {
         let value = match self.layout.place(symbol) {
             Some(Place::Shared(offset)) => ir.constant(i64, offset),
             Some(Place::Frame(offset)) => match self.frame {
-                None => ir.constant(i64, offset),
-                // The frame of a call lies on the stack, wherever that is.
+                None => ir.add(self.frame_start, ir.constant(i64, offset)),
+                // On the slow path, the frame of a call lies on the stack, wherever that is.
                 Some(frame) => {
                     let start = ir.ptrtoint(self.pointer_field(offset::LOCAL), i64);
                     ir.sub(ir.ptrtoint(ir.offset_by(frame, offset), i64), start)
@@ -256,7 +265,7 @@ impl Emitter<'_> {
                 let table = self.pointer_field(offset::VARIABLES);
                 ir.load_invariant(i64, ir.offset_by(table, 8 * u64::from(index)), 8)
             }
-            None => return Err(Untranslated("a name without a place".into())),
+            Some(Place::Row(_)) | None => return Err(Untranslated("a name without a place".into())),
         };
         Ok(match (scalar, self.lanes) {
             (false, Some(lanes)) => ir.splat(value, lanes),

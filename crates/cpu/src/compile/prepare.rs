@@ -6,6 +6,7 @@
 //! of the linearised kernel must be among it: instructions carry a number through the passes between.
 
 use super::Options;
+use super::calls::Called;
 use super::lanes::Shapes;
 use crate::abi::Kind;
 use broadloom_analysis::{Assume, Cfg, Dominators, Facts as LaunchFacts, Loops, Proof, RangePlan, Shapes as WarpShapes};
@@ -13,6 +14,7 @@ use broadloom_diag::Span;
 use broadloom_ptx::{Block, Callee, Effects, Func, Function, Inst, InstData, Module, Opcode, Operand, Reg};
 use broadloom_transform::facts::Facts;
 use broadloom_transform::pipeline::{self, Verification};
+use broadloom_transform::return_exits::{self, resolve};
 use broadloom_transform::{check, linearise, remove_dead, unify_exits};
 use cranelift_entity::SecondaryMap;
 use std::collections::HashMap;
@@ -23,10 +25,19 @@ pub(crate) struct Prepared {
     pub(crate) kernel: Unit,
     pub(crate) others: Vec<Unit>,
     pub(crate) kind: Kind,
+    /// The module as it was changed for that, if it was.
+    pub(crate) module: Option<Module>,
     /// Why it does not run as vectors.
     pub(crate) not_vectorised: Option<String>,
     /// What is taken for granted.
     pub(crate) proof: Option<Proof>,
+}
+
+impl Prepared {
+    /// The kernel, and behind it the functions that it calls.
+    pub(crate) fn units(self) -> Vec<Unit> {
+        std::iter::once(self.kernel).chain(self.others).collect()
+    }
 }
 
 /// A function in SSA form with what is known of it.
@@ -43,7 +54,7 @@ thread_local! {
     pub(crate) static PIPELINES: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
-fn flow(function: &Function) -> Result<(Cfg, Loops, RangePlan), String> {
+pub(crate) fn flow(function: &Function) -> Result<(Cfg, Loops, RangePlan), String> {
     let cfg = Cfg::new(function).ok_or("a kernel without a body")?;
     let dominators = Dominators::new(&cfg);
     let loops = Loops::new(&cfg, &dominators);
@@ -71,6 +82,14 @@ pub(crate) fn prepare(module: &Module, kernel: Func, block: [u32; 3], options: &
     slow(module, kernel, function, block, reason)
 }
 
+/// The same for a module in which `exit` stands in kernels alone.
+fn without_exits(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Result<Prepared, String>, String> {
+    let Some(changed) = return_exits::run(module) else { return Err("a function that ends nobody ends a thread".to_owned()) };
+    let function = in_ssa_form(&changed, kernel, block)?;
+    let prepared = fast(&changed, kernel, function, block, options)?;
+    Ok(prepared.map(|prepared| Prepared { module: Some(changed), ..prepared }))
+}
+
 /// Whole warps in step, or why not.
 fn fast(
     module: &Module,
@@ -83,12 +102,19 @@ fn fast(
     unify_exits::run(module, &mut function);
     let (cfg, loops, plan) = flow(&function)?;
     let shapes = WarpShapes::new(&function, &cfg, &loops, &plan, &LaunchFacts::new(block), assume);
-    if let Some(reason) = needs_threads(module, &function) {
+    let called = match Called::new(module, &function, block)? {
+        Ok(called) if called.ends_threads() => return without_exits(module, kernel, block, options),
+        Ok(called) => called,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let apart = parts_a_barrier(&function, &shapes).or_else(|| called.comes_apart(module, &function, &cfg, &shapes));
+    if let Some(reason) = apart {
         return Ok(Err(reason));
     }
-    if let Some(reason) = parts_a_barrier(&function, &shapes) {
-        return Ok(Err(reason));
-    }
+    let others = match called.linearised(module, block)? {
+        Ok(others) => others,
+        Err(reason) => return Ok(Err(reason)),
+    };
     let proof = Proof::new(&plan, shapes.obligations());
     let spans = number(&mut function);
     let before = function.clone();
@@ -111,9 +137,10 @@ fn fast(
         return Err(format!("a branch of {block} is still divergent"));
     }
     give_back(&mut function, &spans);
-    let kind = if waits(&function, &cfg) { Kind::Warps } else { Kind::Block };
+    let one_waits = |unit: &Unit| Cfg::new(&unit.function).is_some_and(|cfg| waits(&unit.function, &cfg));
+    let kind = if waits(&function, &cfg) || others.iter().any(one_waits) { Kind::Warps } else { Kind::Block };
     let kernel = Unit { func: kernel, function, shapes: Shapes::Warp(Box::new(known)) };
-    Ok(Ok(Prepared { kernel, others: vec![], kind, not_vectorised: None, proof }))
+    Ok(Ok(Prepared { kernel, others, kind, module: None, not_vectorised: None, proof }))
 }
 
 /// Whether all that is assumed of the linearised function was found out of, or assumed of, the one before.
@@ -172,31 +199,8 @@ fn give_back(function: &mut Function, spans: &HashMap<Inst, Span>) {
     }
 }
 
-/// Why the instructions of a kernel cannot be vector code, whatever its branches are.
-fn needs_threads(module: &Module, function: &Function) -> Option<String> {
-    function.instructions().find_map(|(_, inst)| {
-        if inst.opcode() == Some(Opcode::Alloca) {
-            return Some("it takes memory with `alloca`".to_owned());
-        }
-        let call = inst.operands.iter().find_map(|operand| match operand {
-            Operand::Call(call) => Some(call),
-            _ => None,
-        })?;
-        match call.callee {
-            Callee::Direct(func) if module.functions[func].has_body => {
-                Some(format!("it calls `{}`", module.functions[func].name))
-            }
-            Callee::Direct(func) if !super::control::is_builtin(&module.functions[func].name) => {
-                Some(format!("it calls `{}`, which is defined nowhere", module.functions[func].name))
-            }
-            Callee::Direct(_) => None,
-            Callee::Indirect { .. } => Some("it calls through a pointer".to_owned()),
-        }
-    })
-}
-
 /// Lanes that a guard keeps from a barrier have not ended and may come to another one, which a warp in step cannot wait at.
-fn parts_a_barrier(function: &Function, shapes: &WarpShapes) -> Option<String> {
+pub(crate) fn parts_a_barrier(function: &Function, shapes: &WarpShapes) -> Option<String> {
     function.instructions().find_map(|(_, inst)| {
         let guard = inst.guard?;
         let barrier = inst.effects().has(Effects::BARRIER);
@@ -220,7 +224,7 @@ fn slow(module: &Module, kernel: Func, function: Function, block: [u32; 3], reas
         }
     }
     others.sort_by_key(|other| other.func);
-    Ok(Prepared { kernel: main, others, kind: Kind::Threads, not_vectorised: Some(reason), proof: None })
+    Ok(Prepared { kernel: main, others, kind: Kind::Threads, module: None, not_vectorised: Some(reason), proof: None })
 }
 
 /// Functions with a body that a function can call, directly or through a pointer.
@@ -239,15 +243,6 @@ fn callees(module: &Module, function: &Function) -> Vec<Func> {
     }
     found.retain(|func| module.functions[*func].has_body && !module.functions[*func].is_kernel);
     found
-}
-
-/// The function that a name means, aliases followed.
-fn resolve(module: &Module, func: Func) -> Func {
-    let alias = module.items.iter().find_map(|item| match item {
-        broadloom_ptx::Item::Alias(alias) if alias.alias == func => Some(alias.aliasee),
-        _ => None,
-    });
-    alias.unwrap_or(func)
 }
 
 /// Whether warps of a kernel wait for each other.

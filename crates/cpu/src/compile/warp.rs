@@ -342,10 +342,13 @@ impl Emitter<'_> {
             }
         };
         let (id, threads) = (number(0)?, number(1)?);
-        let active = self.active(inst)?;
+        let active = self.comers(inst)?;
         let mask = self.as_mask(active);
         let predicates = match inputs.iter().find(|(_, ty)| *ty == Type::Pred) {
-            Some((operand, ty)) => self.as_mask(ir.and(self.fetch(operand, *ty, self.lanes.is_none())?, active)),
+            Some((operand, ty)) => {
+                let brought = self.fetch(operand, *ty, self.lanes.is_none())?;
+                self.as_mask(ir.and(self.brought_by_callers(inst, brought), active))
+            }
             None => ir.constant(i32, 0),
         };
         let kind = if inst.has(Modifier::Arrive) {

@@ -1,0 +1,273 @@
+//! Functions that a kernel calls and that were not inlined, made ready to be called by whole warps.
+//!
+//! Each is brought into SSA form and linearised on its own, as a kernel is: the lanes that call it are all that it knows. So a call is right wherever
+//! its lanes need nobody else. Some do: a function with a barrier, or with a warp operation that names lanes it did not look for, *meets others*,
+//! and so does whoever calls it; such a call must be one that all lanes come to who still have such things before them.
+//!
+//! Local memory of a lane holds the frames of all functions that are under way, one behind the other. Where none of those calls itself
+//! that has a frame, it is known how much that can be; else there is a limit, which each call is held to.
+
+use super::lanes::Shapes;
+use super::layout::{Layout, pointed_params};
+use super::prepare::{Unit, flow, parts_a_barrier};
+use broadloom_analysis::{Assume, Cfg, Facts as LaunchFacts, Shapes as WarpShapes};
+use broadloom_ptx::{Callee, Func, Function, InstData, Module, Opcode, Operand, Param, Reg};
+use broadloom_transform::facts::Facts;
+use broadloom_transform::pipeline::{self, STAGES, Verification};
+use broadloom_transform::return_exits::{addressed, call_of, resolve};
+use broadloom_transform::{check, linearise, remove_dead, store_results, to_ssa, unify_exits};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a kernel calls, in SSA form.
+pub(crate) struct Called {
+    functions: BTreeMap<Func, Function>,
+    /// Those whose address is taken.
+    pub(crate) addressed: BTreeSet<Func>,
+    /// Those that meet others.
+    meeting: BTreeSet<Func>,
+}
+
+impl Called {
+    /// What a kernel calls, or why that cannot be called in step.
+    pub(crate) fn new(module: &Module, kernel: &Function, block: [u32; 3]) -> Result<Result<Called, String>, String> {
+        let mut called = Called::none();
+        if let Some(reason) = obstacle(module, kernel) {
+            return Ok(Err(reason));
+        }
+        if kernel.instructions().all(|(_, inst)| call_of(inst).is_none()) {
+            return Ok(Ok(called));
+        }
+        called.addressed = addressed(module);
+        let mut work = called.callees(module, kernel);
+        while let Some(func) = work.pop() {
+            if called.functions.contains_key(&func) {
+                continue;
+            }
+            let function = in_ssa_form(module, func, block)?;
+            if let Some(reason) = obstacle(module, &function) {
+                return Ok(Err(reason));
+            }
+            work.extend(called.callees(module, &function));
+            called.functions.insert(func, function);
+        }
+        called.find_meeting(module)?;
+        Ok(match called.waiting(module) {
+            Some(func) => Err(format!("lanes may wait for each other in `{}`, which calls itself", module.functions[func].name)),
+            None => Ok(called),
+        })
+    }
+
+    fn none() -> Called {
+        Called { functions: BTreeMap::new(), addressed: BTreeSet::new(), meeting: BTreeSet::new() }
+    }
+
+    /// Whether one of them ends the thread.
+    pub(crate) fn ends_threads(&self) -> bool {
+        let ends = |function: &Function| function.instructions().any(|(_, inst)| inst.opcode() == Some(Opcode::Exit));
+        self.functions.values().any(ends)
+    }
+
+    /// Functions with a body that a function can call.
+    fn callees(&self, module: &Module, function: &Function) -> Vec<Func> {
+        let calls = function.instructions().filter_map(|(_, inst)| call_of(inst));
+        let callees = calls.flat_map(|call| match call.callee {
+            Callee::Direct(func) => vec![resolve(module, func)],
+            Callee::Indirect { .. } => self.addressed.iter().copied().collect(),
+        });
+        callees.filter(|func| module.functions[*func].has_body).collect()
+    }
+
+    fn find_meeting(&mut self, module: &Module) -> Result<(), String> {
+        for (func, function) in &self.functions {
+            let cfg = Cfg::new(function).ok_or("a function without a body")?;
+            if linearise::meets_others(function, &cfg).is_some() {
+                self.meeting.insert(*func);
+            }
+        }
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (func, function) in &self.functions {
+                if !self.meeting.contains(func) && function.instructions().any(|(_, inst)| self.meets(module, inst)) {
+                    self.meeting.insert(*func);
+                    changed = true;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an instruction calls a function that meets others.
+    fn meets(&self, module: &Module, inst: &InstData) -> bool {
+        match call_of(inst).map(|call| call.callee) {
+            Some(Callee::Direct(func)) => self.meeting.contains(&resolve(module, func)),
+            Some(Callee::Indirect { .. }) => self.addressed.iter().any(|func| self.meeting.contains(func)),
+            None => false,
+        }
+    }
+
+    /// The functions that may come to call themselves.
+    fn recursive(&self, module: &Module) -> BTreeSet<Func> {
+        let calls_itself = |start: &Func| {
+            let mut seen = BTreeSet::new();
+            let mut work = vec![*start];
+            while let Some(func) = work.pop() {
+                for callee in self.functions.get(&func).map_or_else(Vec::new, |function| self.callees(module, function)) {
+                    if seen.insert(callee) {
+                        work.push(callee);
+                    }
+                }
+            }
+            seen.contains(start)
+        };
+        self.functions.keys().copied().filter(calls_itself).collect()
+    }
+
+    /// A function that calls itself and looks at memory that others change: a lane may try again until another has got on, which a lane that
+    /// waits for it to come back does not.
+    fn waiting(&self, module: &Module) -> Option<Func> {
+        let asks = |inst: &InstData| matches!(inst.opcode(), Some(Opcode::MbarrierTestWait | Opcode::MbarrierTryWait));
+        let waits = |inst: &InstData| super::control::polls(inst) || asks(inst);
+        self.recursive(module).into_iter().find(|func| self.functions[func].instructions().any(|(_, inst)| waits(inst)))
+    }
+
+    /// Why lanes of a function may come apart to something that they must come to together.
+    pub(crate) fn comes_apart(&self, module: &Module, function: &Function, cfg: &Cfg, shapes: &WarpShapes) -> Option<String> {
+        let meets = |inst: &InstData| self.meets(module, inst);
+        let text = |inst: &InstData| match call_of(inst).map(|call| call.callee) {
+            Some(Callee::Direct(func)) => {
+                format!("lanes may come apart to a call of `{}`, which must be come to together", module.functions[func].name)
+            }
+            Some(Callee::Indirect { .. }) => {
+                "lanes may come apart to a call through a pointer to what must be come to together".to_owned()
+            }
+            None => format!("lanes may come apart to `{}`", inst.mnemonic_text()),
+        };
+        let is_divergent = |block| shapes.is_divergent_branch(block);
+        if let Some(inst) = linearise::comes_apart(function, cfg, &is_divergent, &meets) {
+            return Some(text(&function.insts[inst]));
+        }
+        let differs = |reg: Reg| !shapes.is_uniform(reg);
+        let parts = |inst: &InstData| {
+            let pointer = call_of(inst).and_then(|call| match call.callee {
+                Callee::Indirect { reg, .. } => Some(reg),
+                Callee::Direct(_) => None,
+            });
+            meets(inst) && inst.guard.map(|guard| guard.reg).into_iter().chain(pointer).any(differs)
+        };
+        function.instructions().find(|(_, inst)| parts(inst)).map(|(_, inst)| text(inst))
+    }
+
+    /// All of them with uniform branches, or why not.
+    pub(crate) fn linearised(self, module: &Module, block: [u32; 3]) -> Result<Result<Vec<Unit>, String>, String> {
+        let mut units = vec![];
+        for (func, function) in &self.functions {
+            match self.unit(module, *func, function.clone(), block)? {
+                Ok(unit) => units.push(unit),
+                Err(reason) => {
+                    let name = &module.functions[*func].name;
+                    return Ok(Err(format!("it calls `{name}`, which cannot run in step: {reason}")));
+                }
+            }
+        }
+        Ok(Ok(units))
+    }
+
+    fn unit(&self, module: &Module, func: Func, mut function: Function, block: [u32; 3]) -> Result<Result<Unit, String>, String> {
+        let shapes_of = |function: &Function| -> Result<(Cfg, WarpShapes), String> {
+            let (cfg, loops, plan) = flow(function)?;
+            let shapes = WarpShapes::new(function, &cfg, &loops, &plan, &LaunchFacts::new(block), Assume::Nothing);
+            Ok((cfg, shapes))
+        };
+        let (cfg, shapes) = shapes_of(&function)?;
+        let apart = parts_a_barrier(&function, &shapes).or_else(|| self.comes_apart(module, &function, &cfg, &shapes));
+        if let Some(reason) = apart {
+            return Ok(Err(reason));
+        }
+        if let Err(reason) = linearise::run(module, &mut function, &|block| shapes.is_divergent_branch(block), None) {
+            return Ok(Err(reason.to_string()));
+        }
+        remove_dead::run(module, &mut function);
+        if cfg!(debug_assertions) {
+            check(linearise::NAME, module, &function).map_err(|broken| broken.to_string())?;
+        }
+        let (cfg, shapes) = shapes_of(&function)?;
+        let parts = |block: &broadloom_ptx::Block| shapes.is_divergent_branch(*block) && cfg.successors(*block).len() > 1;
+        if let Some(block) = cfg.order().iter().find(|block| parts(block)) {
+            return Err(format!("a branch of {block} of `{}` is still divergent", function.name));
+        }
+        Ok(Ok(Unit { func, function, shapes: Shapes::Warp(Box::new(shapes)) }))
+    }
+}
+
+fn in_ssa_form(module: &Module, func: Func, block: [u32; 3]) -> Result<Function, String> {
+    let facts = Facts { block: Some(block), grid: None };
+    let mut function = module.functions[func].clone();
+    for pass in STAGES.iter().flat_map(|stage| stage.passes) {
+        pipeline::run_pass(*pass, module, &mut function, &facts, Verification::InDebug).map_err(|failure| failure.to_string())?;
+        if pass.name == to_ssa::NAME {
+            store_results::run(module, &mut function);
+        }
+    }
+    unify_exits::run(module, &mut function);
+    Ok(function)
+}
+
+/// Why a function cannot be vector code, or not pass what it passes, whatever its branches are.
+fn obstacle(module: &Module, function: &Function) -> Option<String> {
+    let who = |text: &str| if function.is_kernel { format!("it {text}") } else { format!("`{}` {text}", function.name) };
+    if function.instructions().any(|(_, inst)| inst.opcode() == Some(Opcode::Alloca)) {
+        return Some(who("takes memory with `alloca`"));
+    }
+    if function.results.iter().any(|result| matches!(result, Param::Reg(_))) {
+        return Some(who("gives back a register that cannot be stored"));
+    }
+    let pointed = pointed_params(function);
+    let is_open = |var| function.variables[var].dims.contains(&None);
+    let own = function.params.iter().chain(&function.results).filter_map(|param| match param {
+        Param::Memory(var) if !function.is_kernel => Some(*var),
+        Param::Memory(_) | Param::Reg(_) => None,
+    });
+    let calls = function.instructions().filter_map(|(_, inst)| call_of(inst)).filter(|call| match call.callee {
+        Callee::Direct(func) => module.functions[resolve(module, func)].has_body,
+        Callee::Indirect { .. } => true,
+    });
+    let passed = calls.flat_map(|call| call.arguments.iter().chain(&call.results)).filter_map(|operand| match operand {
+        Operand::Symbol(broadloom_ptx::Symbol::Local(var), _) => Some(*var),
+        _ => None,
+    });
+    let mut rows = own.chain(passed);
+    let refused = rows.find(|var| pointed.contains(var) || is_open(*var))?;
+    Some(match is_open(refused) {
+        true => who("passes an array without a size"),
+        false => who("reaches what it is passed through a pointer"),
+    })
+}
+
+/// Local memory of a lane.
+pub(crate) struct Frames {
+    /// Bytes from one lane to the next.
+    pub(crate) bytes: u64,
+    /// Bytes that frames may take, where they might take more.
+    pub(crate) limit: Option<u64>,
+}
+
+impl Frames {
+    /// Room for frames of a kernel and all that it calls. Windows of lanes are a little less than what a thread may have, so that they do not
+    /// all start at the same place of a page and compete for the same lines of the host's cache.
+    pub(crate) fn new(module: &Module, units: &[Unit], layouts: &[Layout], stack_bytes: u64) -> Frames {
+        // A function that does not call itself is under way once at most.
+        let all: u64 = layouts.iter().map(|layout| layout.frame_bytes).sum();
+        if units.len() < 2 {
+            return Frames { bytes: all, limit: None };
+        }
+        let functions = units.iter().skip(1).map(|unit| (unit.func, unit.function.clone())).collect();
+        let recursive = Called { functions, addressed: addressed(module), ..Called::none() }.recursive(module);
+        let grows = units.iter().zip(layouts).any(|(unit, layout)| recursive.contains(&unit.func) && layout.frame_bytes > 0);
+        if !grows {
+            return Frames { bytes: all, limit: None };
+        }
+        let bytes = all.max(stack_bytes.saturating_sub(64) / 16 * 16);
+        Frames { bytes, limit: Some(bytes) }
+    }
+}
