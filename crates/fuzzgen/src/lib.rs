@@ -5,6 +5,7 @@
 //! has; loops, divergence, barriers, shuffles, atomics, calls, shared and local memory come from templates that keep the
 //! promises above:
 //!
+//! - functions that call themselves count how deep they are;
 //! - loops count down from a small number, and some end earlier; branches are forward, or back edges of such loops;
 //! - barriers stand only where all threads of the block come by together, shuffles and votes where those of their mask do;
 //! - a thread writes its own part of shared or global memory, and reads another's only between two barriers;
@@ -20,6 +21,7 @@
 
 mod campaign;
 mod forms;
+mod functions;
 mod pools;
 mod random;
 mod statements;

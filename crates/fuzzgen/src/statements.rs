@@ -1,6 +1,7 @@
 //! The structure of a kernel: what comes around the pure instructions.
 
 use crate::forms::{drawable, instantiate, is_there, may_be_guarded};
+use crate::functions::Functions;
 use crate::pools::{POOLS, Pool, pool_of};
 use crate::random::Random;
 use crate::{Config, Kernel};
@@ -16,7 +17,7 @@ const SHARED_SUMS: usize = 64;
 /// Words of shared memory that all threads of a block count in.
 pub(crate) const BINS: usize = 8;
 /// Words of input per thread.
-const INPUT_WORDS: usize = 16;
+pub(crate) const INPUT_WORDS: usize = 16;
 
 /// Who comes by a place, if anyone does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,8 +48,10 @@ pub(crate) struct Writer<'c> {
     /// Whether parts of a warp do things together.
     parts: bool,
     /// Loop counters of the loops around the current place.
-    loops: usize,
-    most_loops: usize,
+    pub(crate) loops: usize,
+    pub(crate) most_loops: usize,
+    /// Functions that are not inlined.
+    pub(crate) functions: Functions,
 }
 
 impl<'c> Writer<'c> {
@@ -92,6 +95,7 @@ impl<'c> Writer<'c> {
             labels: 0,
             loops: 0,
             most_loops: 0,
+            functions: Functions::default(),
         }
     }
 
@@ -114,7 +118,23 @@ impl<'c> Writer<'c> {
         pool_of(ty, false).map_or_else(String::new, |pool| pool.pick(&mut self.random))
     }
 
+    /// A line without a semicolon.
+    pub(crate) fn block(&mut self, text: &str) {
+        let _ = writeln!(self.body, "\t{text}");
+    }
+
+    /// What was written since the last time.
+    pub(crate) fn take_body(&mut self) -> String {
+        std::mem::take(&mut self.body)
+    }
+
     pub(crate) fn kernel(mut self) -> Kernel {
+        if self.random.one_in(4) {
+            let count = 1 + self.random.below(3);
+            self.write_functions(count);
+            // So that they are called.
+            self.walk();
+        }
         for _ in 0..self.config.statements {
             self.statement(self.config.depth, Together::Block);
         }
@@ -148,6 +168,7 @@ impl<'c> Writer<'c> {
              \tld.param.b32 %a0, [left];\n\tld.param.b64 %b, [right];\n\tcvt.u32.u64 %a1, %b;\n\txor.b32 %a2, %a0, %a1;\n\
              \tst.param.b32 [result], %a2;\n\tret;\n}\n\n",
         );
+        text.push_str(&self.functions.text());
         let _ = writeln!(text, ".visible .entry fuzz(\n\t.param .u64 input,\n\t.param .u64 output\n)\n{{");
         for pool in POOLS {
             let _ = writeln!(text, "\t.reg {} {}<{}>;", pool.ty, pool.prefix, pool.count);
@@ -288,6 +309,7 @@ impl<'c> Writer<'c> {
             15 => self.own_memory(),
             16 => self.atomic(),
             17 => self.local_memory(),
+            18 if self.walk() => {}
             18 => self.call(),
             19 if depth > 0 => self.switch(depth),
             20 => self.carry_chain(),
@@ -466,7 +488,9 @@ impl<'c> Writer<'c> {
         ]);
         let bytes = ty.bytes() as usize * count;
         let offset = self.random.below(OWN_BYTES / bytes) * bytes;
-        let space = *self.random.pick(&[".global", "", ".volatile.global", ".relaxed.gpu.global"]);
+        let spaces = [".global", "", ".volatile.global", ".relaxed.gpu.global"];
+        let known = if self.functions.left.is_some() { 2 } else { spaces.len() };
+        let space = *self.random.pick(&spaces[..known]);
         let vector = if count > 1 { format!(".v{count}") } else { String::new() };
         let store: Vec<String> = (0..count).map(|_| self.reg(ty)).collect();
         let mut load: Vec<String> = vec![];
@@ -494,7 +518,7 @@ impl<'c> Writer<'c> {
 
     /// Atomics on memory that only this thread touches: every operation, old value and all. Or on a sum that all share.
     fn atomic(&mut self) {
-        if self.random.one_in(4) {
+        if self.functions.left.is_some() || self.random.one_in(4) {
             let (operation, ty) = *self.random.pick(&[
                 ("add", "u32"),
                 ("xor", "b32"),
@@ -604,7 +628,7 @@ impl<'c> Writer<'c> {
 }
 
 /// The registers that stand in a text.
-fn used_registers(text: &str) -> BTreeSet<String> {
+pub(crate) fn used_registers(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !(c == '%' || c.is_ascii_alphanumeric()));
     words.filter(|word| word.starts_with('%')).map(str::to_owned).collect()
 }
