@@ -39,6 +39,8 @@ unsafe impl Sync for Mapping {}
 pub(crate) enum Pages {
     /// Buffers: huge pages when there is room for some.
     Data,
+    /// Windows of which little is used: small pages.
+    Sparse,
     /// Stacks: small pages, a guard before them that costs no mapping where the host can.
     Stack,
     /// Code: where 32-bit addresses reach, if there is room; read and written until [`Mapping::protect`].
@@ -57,7 +59,7 @@ impl Mapping {
         let whole_bytes = bytes.checked_add(2 * guard + align - page).ok_or_else(too_large)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         let (protection, extra) = match pages {
-            Pages::Data => (libc::PROT_NONE, 0),
+            Pages::Data | Pages::Sparse => (libc::PROT_NONE, 0),
             Pages::Stack => (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_STACK),
             Pages::Code => (libc::PROT_NONE, LOW_ADDRESSES),
         };
@@ -73,11 +75,15 @@ impl Mapping {
         let start = unsafe { whole.add(offset) };
         let mapping = Mapping { start, bytes, whole, whole_bytes };
         match pages {
-            Pages::Data | Pages::Code => {
+            Pages::Data | Pages::Sparse | Pages::Code => {
                 mapping.protect(0, bytes, libc::PROT_READ | libc::PROT_WRITE)?;
                 if huge {
                     // SAFETY: the range is this mapping; advice changes no contents.
                     unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
+                }
+                if pages == Pages::Sparse {
+                    // SAFETY: as above.
+                    unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_NOHUGEPAGE) };
                 }
             }
             Pages::Stack => {
@@ -142,10 +148,12 @@ mod tests {
 
     #[test]
     fn pages_are_aligned_and_usable_to_the_last_byte() {
-        for (pages, bytes) in [(Pages::Data, 1), (Pages::Data, 5 << 20), (Pages::Stack, 100_000), (Pages::Code, 4096)] {
+        for (pages, bytes) in
+            [(Pages::Data, 1), (Pages::Data, 5 << 20), (Pages::Sparse, 5 << 20), (Pages::Stack, 100_000), (Pages::Code, 4096)]
+        {
             let mapping = Mapping::new(bytes, pages).unwrap();
             assert!(mapping.bytes() >= bytes);
-            let align = if bytes >= HUGE_PAGE { HUGE_PAGE } else { page_bytes() };
+            let align = if pages == Pages::Data && bytes >= HUGE_PAGE { HUGE_PAGE } else { page_bytes() };
             assert_eq!(mapping.start() as usize % align, 0);
             // SAFETY: the first and the last byte are inside of the mapping.
             unsafe {

@@ -226,7 +226,7 @@ impl Emitter<'_> {
         let values = match &reach {
             Reach::Uniform(pointer) => {
                 self.loads.uniform += 1;
-                // The first lane of a warp always exists.
+                // Somebody always is there: the first lane of a warp, or whoever called.
                 let guard = self.own_guard(inst)?;
                 self.load_one(&parts, *pointer, guard, invariant)
             }

@@ -30,6 +30,8 @@ use std::time::{Duration, Instant};
 const STACK_BASE: usize = 128 << 10;
 /// Bytes of stack that a service may need.
 const SERVICE_STACK: usize = 64 << 10;
+/// Bytes of local memory of a lane above which it is taken to be mostly unused.
+const SPARSE: usize = 64 << 10;
 /// Times that lanes of a warp may meet before other warps have a turn.
 const MEETINGS: u32 = 1024;
 /// Turns in a row, and time, in which all do nothing but ask mbarriers in vain, after which they would ask forever.
@@ -209,7 +211,7 @@ impl Block {
             self.ctas.push(Cta { ctaid: [0; 3], barriers: Barriers::default(), alive: 0, shared: null_mut() });
         }
         if blocks == 1 {
-            self.ctas[0].shared = room(&mut self.shared, grid.shared_bytes as usize)?;
+            self.ctas[0].shared = room(&mut self.shared, grid.shared_bytes as usize, Pages::Data)?;
         } else {
             let windows = match self.windows.take() {
                 Some(windows) => windows,
@@ -219,7 +221,9 @@ impl Block {
             windows.fit(blocks, grid.shared_bytes as usize)?;
             self.ctas.iter_mut().enumerate().for_each(|(rank, cta)| cta.shared = windows.start(rank));
         }
-        let local = room(&mut self.local, local_each.saturating_mul(count))?;
+        // Of a large window a thread most often uses little: a huge page of each would be more than all of them need.
+        let pages = if local_bytes > SPARSE { Pages::Sparse } else { Pages::Data };
+        let local = room(&mut self.local, local_each.saturating_mul(count), pages)?;
         let block = std::ptr::from_mut(self);
         if self.strands.first().is_some_and(|first| first.stack.bytes() < stack_bytes) {
             self.strands.clear();
@@ -601,14 +605,14 @@ impl Windows {
 }
 
 /// Memory of at least some bytes.
-fn room(place: &mut Option<Mapping>, bytes: usize) -> io::Result<*mut u8> {
+fn room(place: &mut Option<Mapping>, bytes: usize, pages: Pages) -> io::Result<*mut u8> {
     match place {
         Some(mapping) if mapping.bytes() >= bytes => Ok(mapping.start()),
         // Code that uses none gets an address that faults.
         _ if bytes == 0 => Ok(null_mut()),
         _ => {
             *place = None;
-            Ok(place.insert(Mapping::new(bytes, Pages::Data)?).start())
+            Ok(place.insert(Mapping::new(bytes, pages)?).start())
         }
     }
 }
