@@ -127,6 +127,18 @@ fn says_why_a_kernel_is_not_vectorised() {
 }
 
 #[test]
+fn recursion_runs_as_vectors() {
+    for (kernel, vectorised) in [("fibonacci", "yes"), ("fibonacci_one_by_one", "no, one thread at a time")] {
+        let words = ["run", "examples/fibonacci.ptx", "--kernel", kernel, "--block", "8"];
+        let more = ["--arg", "u32[8]:zero=", "--arg", "u32:20", "--stats"];
+        broadloom(&[&words[..], &more[..]].concat())
+            .exits(0)
+            .says(&["0: 6765 10946 17711 28657 6765 10946 17711 28657"])
+            .complains(&[&format!("vectorised  {vectorised}")]);
+    }
+}
+
+#[test]
 fn all_devices_agree_and_the_cpu_is_the_default() {
     let run = |device: &[&str]| {
         let words = ["run", "examples/mandelbrot.ptx", "--block", "60", "--arg", "i32:20", "--arg", "i32:50"];
