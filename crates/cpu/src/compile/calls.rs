@@ -134,18 +134,18 @@ impl Called {
     /// Why lanes of a function may come apart to something that they must come to together.
     pub(crate) fn comes_apart(&self, module: &Module, function: &Function, cfg: &Cfg, shapes: &WarpShapes) -> Option<String> {
         let meets = |inst: &InstData| self.meets(module, inst);
-        let text = |inst: &InstData| match call_of(inst).map(|call| call.callee) {
-            Some(Callee::Direct(func)) => {
-                format!("lanes may come apart to a call of `{}`, which must be come to together", module.functions[func].name)
+        let text = |inst: &InstData| match call_of(inst)?.callee {
+            Callee::Direct(func) => {
+                let name = &module.functions[func].name;
+                Some(format!("lanes may come apart to a call of `{name}`, which must be come to together"))
             }
-            Some(Callee::Indirect { .. }) => {
-                "lanes may come apart to a call through a pointer to what must be come to together".to_owned()
+            Callee::Indirect { .. } => {
+                Some("lanes may come apart to a call through a pointer to what must be come to together".to_owned())
             }
-            None => format!("lanes may come apart to `{}`", inst.mnemonic_text()),
         };
         let is_divergent = |block| shapes.is_divergent_branch(block);
-        if let Some(inst) = linearise::comes_apart(function, cfg, &is_divergent, &meets) {
-            return Some(text(&function.insts[inst]));
+        if let Some(reason) = linearise::comes_apart(function, cfg, &is_divergent, &meets) {
+            return reason.inst.and_then(|inst| text(&function.insts[inst])).or(Some(reason.text));
         }
         let differs = |reg: Reg| !shapes.is_uniform(reg);
         let parts = |inst: &InstData| {
@@ -155,7 +155,7 @@ impl Called {
             });
             meets(inst) && inst.guard.map(|guard| guard.reg).into_iter().chain(pointer).any(differs)
         };
-        function.instructions().find(|(_, inst)| parts(inst)).map(|(_, inst)| text(inst))
+        function.instructions().find(|(_, inst)| parts(inst)).and_then(|(_, inst)| text(inst))
     }
 
     /// All of them with uniform branches, or why not.

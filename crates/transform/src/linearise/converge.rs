@@ -57,7 +57,7 @@ pub fn meets_others(function: &Function, cfg: &Cfg) -> Option<Inst> {
     insts.into_iter().find(|inst| meets(&function.insts[*inst]))
 }
 
-/// The first instruction that lanes may come to apart from others that must come too, if some calls are of functions that meet others
+/// What is wrong with the first instruction that lanes may come to apart from others that must come too, if some calls are of functions that meet others
 /// ([`meets_others`]). A function that is called must bring its lanes together before they return: their callers may have something
 /// to meet at.
 pub fn comes_apart(
@@ -65,14 +65,17 @@ pub fn comes_apart(
     cfg: &Cfg,
     is_divergent: &dyn Fn(Block) -> bool,
     call_meets: &dyn Fn(&InstData) -> bool,
-) -> Option<Inst> {
+) -> Option<Reason> {
     let returns = |data: &InstData| !function.is_kernel && data.opcode() == Some(Opcode::Ret);
     let apart = apart_from(function, cfg, is_divergent, &|data| gathers(data) || call_meets(data) || returns(data));
     let definitions = Definitions::new(function, cfg);
     let blocks = cfg.order().iter().filter(|block| apart.contains(*block));
-    let insts = blocks.flat_map(|block| &function.blocks[*block].insts).copied();
-    let meets = |data: &InstData| objection(data, &definitions).is_some() || call_meets(data);
-    insts.into_iter().find(|inst| meets(&function.insts[*inst]))
+    let mut insts = blocks.flat_map(|block| &function.blocks[*block].insts).copied();
+    insts.find_map(|inst| {
+        let data = &function.insts[inst];
+        let call = || call_meets(data).then(|| "lanes may come apart to a call".to_owned());
+        objection(data, &definitions).or_else(call).map(|text| Reason::new(text, Some(inst)))
+    })
 }
 
 /// What is wrong with an instruction to which lanes come apart.
