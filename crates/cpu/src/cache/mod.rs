@@ -5,6 +5,7 @@
 //! not whole is as good as not there. The folder is bounded: the files that were not used for the longest time go first. **Nothing that
 //! happens to the folder is an error: without it, kernels are compiled again.**
 
+mod content;
 mod contents;
 mod entry;
 
@@ -14,11 +15,13 @@ use crate::code::Code;
 use crate::compile;
 use crate::grid::Ready;
 use crate::options::CacheFolder;
-use broadloom_ptx::{Base, Callee, Func, Function, Item, Module, Operand, Printer, Symbol};
+use broadloom_ptx::{Base, Callee, Func, Function, Item, Module, Operand, Symbol};
 use broadloom_transform::return_exits::{addressed, call_of};
+use content::Content;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs;
+use std::hash::Hash as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -97,14 +100,6 @@ impl Cache {
         put(&format!("{FORMAT} {} {}", env!("CARGO_PKG_VERSION"), build()));
         put(&format!("{:?} {block:?} {machine:?} {optimise} {vectorise} {stack_bytes}", inkwell::support::get_llvm_version()));
         put(&format!("{} {:?} {}", module.version, module.target, module.address_size));
-        // Addresses are found by the numbers of variables and functions, so those belong to it. First contents of variables do not: code
-        // reads them from memory.
-        for (var, variable) in module.variables.iter() {
-            put(&format!(
-                "{var:?} {} {:?} {:?} {} {:?} {:?} {:?}",
-                variable.name, variable.space, variable.ty, variable.vector, variable.dims, variable.align, variable.linkage
-            ));
-        }
         for item in &module.items {
             match item {
                 Item::Alias(alias) => put(&format!("{:?} {:?}", alias.alias, alias.aliasee)),
@@ -112,7 +107,6 @@ impl Cache {
                 Item::Variable(_) | Item::Declaration(_) | Item::Definition(_) | Item::Section(_) | Item::Pragma(_) => {}
             }
         }
-        put(&format!("{kernel:?}"));
         let reachable = reachable(module, kernel);
         let calls =
             reachable.iter().flat_map(|func| module.functions[*func].instructions()).filter_map(|(_, inst)| call_of(inst));
@@ -120,15 +114,16 @@ impl Cache {
             // Where pointers may lead is said by others too.
             put(&format!("{:?}", addressed(module)));
         }
+        // Addresses are found by the numbers of variables and functions, so those belong to it.
+        let mut content = Content::default();
+        module.variables.len().hash(&mut content);
+        module.variables.values().for_each(|variable| content.variable(variable));
         for func in reachable {
-            let function = &module.functions[func];
-            put(&format!("{func:?}"));
-            put(&Printer::new(module).function(func));
-            // Messages name places in the text.
-            let spans = function.instructions().flat_map(|(_, inst)| [inst.span.start, inst.span.end]);
-            let spans: Vec<u8> = spans.flat_map(u32::to_le_bytes).collect();
-            hasher_update(&mut put, &spans);
+            func.hash(&mut content);
+            content.function(&module.functions[func]);
+            content.called(module, func);
         }
+        hasher.update(content.bytes());
         [0, 1].map(|fast| Key(*hasher.clone().update(&[fast]).finalize().as_bytes()))
     }
 
@@ -193,10 +188,6 @@ impl Cache {
             let _ = fs::remove_file(&aside);
         }
     }
-}
-
-fn hasher_update(put: &mut impl FnMut(&str), bytes: &[u8]) {
-    put(blake3::hash(bytes).to_hex().as_str());
 }
 
 /// `$BROADLOOM_CACHE`, or `broadloom` in `$XDG_CACHE_HOME` or `~/.cache`.
