@@ -2,11 +2,13 @@
 
 use super::emit::Host;
 use inkwell::OptimizationLevel;
+use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
 use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{
     CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetMachineOptions, TargetTriple,
 };
+use std::ffi::CStr;
 use std::sync::OnceLock;
 
 /// The machine that code is made for.
@@ -55,11 +57,12 @@ impl Machine {
         }
     }
 
-    fn target_machine(&self, optimise: bool) -> Result<TargetMachine, String> {
+    pub(super) fn target_machine(&self, optimise: bool) -> Result<TargetMachine, String> {
         static READY: OnceLock<()> = OnceLock::new();
         READY.get_or_init(|| {
             Target::initialize_x86(&InitializationConfig::default());
             Target::initialize_aarch64(&InitializationConfig::default());
+            set_up();
         });
         let triple = TargetTriple::create(&self.triple);
         let target = Target::from_triple(&triple).map_err(|error| error.to_string())?;
@@ -79,21 +82,29 @@ impl Machine {
 const PASSES: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,\
     loop-mssa(licm),gvn,instcombine<no-verify-fixpoint>,simplifycfg<sink-common-insts>,adce)";
 
-/// The text of a module in LLVM's notation, after the passes when it is optimised.
-pub(crate) fn optimise(module: &Module<'_>, machine: &Machine, optimise: bool) -> Result<(), String> {
+/// What LLVM lets nobody set but by its command line. Its scheduler looks at all pairs of accesses to memory of a block until there are so
+/// many: a kernel that stores thousands of single lanes in a row spends most of its time there, for no better order.
+const SETTINGS: [&CStr; 3] = [c"broadloom", c"-dag-maps-huge-region=200", c"-dag-maps-reduction-size=100"];
+
+fn set_up() {
+    let words = SETTINGS.map(CStr::as_ptr);
+    // SAFETY: the words live for ever, and so many are there. This is called once, before any other thread uses what is set.
+    unsafe { LLVMParseCommandLineOptions(words.len() as i32, words.as_ptr(), std::ptr::null()) };
+}
+
+/// Checks a module, and runs the passes when it is optimised.
+pub(crate) fn optimise(module: &Module<'_>, target: &TargetMachine, optimise: bool) -> Result<(), String> {
     module.verify().map_err(|error| format!("LLVM refuses the code made for it: {error}"))?;
-    let target = machine.target_machine(optimise)?;
     module.set_triple(&target.get_triple());
     module.set_data_layout(&target.get_target_data().get_data_layout());
     if optimise {
-        module.run_passes(PASSES, &target, PassBuilderOptions::create()).map_err(|error| error.to_string())?;
+        module.run_passes(PASSES, target, PassBuilderOptions::create()).map_err(|error| error.to_string())?;
     }
     Ok(())
 }
 
 /// The object file of a module, or its assembly.
-pub(crate) fn emit(module: &Module<'_>, machine: &Machine, optimise: bool, assembly: bool) -> Result<Vec<u8>, String> {
-    let target = machine.target_machine(optimise)?;
+pub(crate) fn emit(module: &Module<'_>, target: &TargetMachine, assembly: bool) -> Result<Vec<u8>, String> {
     let kind = if assembly { FileType::Assembly } else { FileType::Object };
     let buffer = target.write_to_memory_buffer(module, kind).map_err(|error| error.to_string())?;
     Ok(buffer.as_slice().to_vec())

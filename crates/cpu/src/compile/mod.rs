@@ -150,8 +150,9 @@ impl Draft {
         let name = &module.functions[self.0.kernel.func].name;
         let broken = |reason: String| CompileError { kernel: name.clone(), reason };
         let (llvm, mut code) = translate(&context, module, self.0, block, options).map_err(broken)?;
-        machine::optimise(&llvm, &options.machine, options.optimise).map_err(broken)?;
-        code.object = machine::emit(&llvm, &options.machine, options.optimise, false).map_err(broken)?;
+        let target = options.machine.target_machine(options.optimise).map_err(broken)?;
+        machine::optimise(&llvm, &target, options.optimise).map_err(broken)?;
+        code.object = machine::emit(&llvm, &target, false).map_err(broken)?;
         Ok(code)
     }
 }
@@ -182,11 +183,12 @@ pub fn show(module: &Module, kernel: Func, block: [u32; 3], options: &Options, s
     if stage == Stage::Llvm {
         return Ok(llvm.print_to_string().to_string());
     }
-    machine::optimise(&llvm, &options.machine, options.optimise).map_err(broken)?;
+    let target = options.machine.target_machine(options.optimise).map_err(broken)?;
+    machine::optimise(&llvm, &target, options.optimise).map_err(broken)?;
     match stage {
         Stage::Linearised | Stage::Llvm | Stage::Optimised => Ok(llvm.print_to_string().to_string()),
         Stage::Assembly => {
-            let text = machine::emit(&llvm, &options.machine, options.optimise, true).map_err(broken)?;
+            let text = machine::emit(&llvm, &target, true).map_err(broken)?;
             Ok(String::from_utf8_lossy(&text).trim_end_matches('\0').to_owned())
         }
     }
