@@ -256,9 +256,8 @@ impl Emitter<'_> {
     /// Notes an instruction that can fault; its number.
     pub(crate) fn site(&mut self, inst: &InstData) -> u64 {
         let function = self.function;
-        let text = function.instructions().find(|(_, data)| std::ptr::eq(*data, inst));
-        let instruction = match text {
-            Some((id, _)) => Printer::new(self.module).instruction(function, id),
+        let instruction = match self.at.filter(|id| std::ptr::eq(&function.insts[*id], inst)) {
+            Some(id) => Printer::new(self.module).instruction(function, id),
             None => inst.mnemonic_text(),
         };
         let source = inst.loc.and_then(|loc| {

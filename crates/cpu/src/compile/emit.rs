@@ -60,6 +60,8 @@ pub(crate) struct Emitter<'e> {
     pub(crate) done: Label,
     pub(crate) rare: Vec<Rare>,
     pub(crate) sites: Vec<Site>,
+    /// The instruction that is being translated.
+    pub(crate) at: Option<Inst>,
     pub(crate) loads: Accesses,
     pub(crate) stores: Accesses,
     /// What the function was passed: arguments and room for results. `None` in a kernel.
@@ -162,6 +164,7 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
         done,
         rare: output.rare,
         sites: output.sites,
+        at: None,
         loads: output.loads,
         stores: output.stores,
         exchanges: output.exchanges,
@@ -263,8 +266,9 @@ impl<'e> Emitter<'e> {
             }
             let data = &function.blocks[*block];
             let mut ended = false;
-            for inst in &data.insts {
-                let inst = &function.insts[*inst];
+            for id in &data.insts {
+                self.at = Some(*id);
+                let inst = &function.insts[*id];
                 if inst.is_control() {
                     self.leave(*block, inst)?;
                     ended = true;

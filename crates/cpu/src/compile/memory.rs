@@ -546,10 +546,12 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Which lane each element of a span belongs to, the last one where there are several, and which elements are touched.
+    /// Which lane each element of a span belongs to, the last one where there are several, and which elements are touched. There are as many
+    /// as a power of two, the last ones untouched.
     fn spread_over(&self, elements: u32, picks: &[u32], guard: Option<Val>) -> (Vec<u32>, Option<Val>) {
         let ir = self.ir;
-        let mut sources: Vec<Option<u32>> = vec![None; elements as usize];
+        // Nothing is done where the mask is not set, and LLVM takes long over vectors of odd lengths.
+        let mut sources: Vec<Option<u32>> = vec![None; elements.next_power_of_two() as usize];
         for (lane, pick) in (0..).zip(picks) {
             sources[*pick as usize] = Some(lane);
         }
@@ -571,12 +573,13 @@ impl Emitter<'_> {
     /// Lanes that lie apart, read at once with what lies between them.
     fn load_spread(&self, parts: &Parts, place: Val, elements: u32, picks: &[u32], guard: Option<Val>) -> Val {
         let ir = self.ir;
-        let ty = ir.vector(self.register_type(parts.ty), elements);
+        let element = self.register_type(parts.ty);
         let all = match guard {
-            None => ir.load(ty, place, parts.bytes as u32),
+            None => ir.load(ir.vector(element, elements), place, parts.bytes as u32),
             Some(_) => {
-                let (_, mask) = self.spread_over(elements, picks, guard);
-                let mask = mask.unwrap_or_else(|| ir.constant(ir.vector(ir.int(1), elements), 1));
+                let (lanes, mask) = self.spread_over(elements, picks, guard);
+                let ty = ir.vector(element, lanes.len() as u32);
+                let mask = mask.unwrap_or_else(|| ir.constant(ir.like(ty, ir.int(1)), 1));
                 let align = ir.constant(ir.int(32), parts.bytes);
                 ir.intrinsic("llvm.masked.load", &[ty, ir.pointer()], &[place, align, mask, ir.zero(ty)])
             }
