@@ -45,6 +45,10 @@ pub(crate) fn scaling(command: &Path, rows: &[Row], quick: bool) -> Result<Vec<F
     Ok(rows.iter().filter_map(figure).collect())
 }
 
+/// Processes that find their kernels in the cache. A kernel is there in a fraction of a millisecond, and who is interrupted meanwhile takes many times
+/// as long: the least counts.
+const CACHED_RUNS: usize = 3;
+
 /// The group `compile` in processes of its own: with an empty cache, and then with what the first has left there.
 pub(crate) fn compile_apart(command: &Path, device: &str) -> Result<Vec<Row>, Failure> {
     let folder = std::env::temp_dir().join(format!("broadloom-bench-{}", std::process::id()));
@@ -53,7 +57,16 @@ pub(crate) fn compile_apart(command: &Path, device: &str) -> Result<Vec<Row>, Fa
         .and_then(|()| {
             let names = [format!("{}/{}", compile::GROUP, compile::NAME)];
             let measure = || child(command, &names, device, false, ("BROADLOOM_CACHE", &folder));
-            Ok((measure()?, measure()?))
+            let cold = measure()?;
+            let mut warm = measure()?;
+            for _ in 1..CACHED_RUNS {
+                for (best, other) in warm.iter_mut().zip(measure()?) {
+                    if other.2 < best.2 {
+                        *best = other;
+                    }
+                }
+            }
+            Ok((cold, warm))
         });
     let _ = std::fs::remove_dir_all(&folder);
     let (cold, warm) = outcome?;

@@ -44,6 +44,24 @@ fn the_json_is_for_programs() {
 }
 
 #[test]
+fn compile_times_have_a_median_and_a_worst_with_its_kernel_both_cold_and_cached() {
+    let outcome = broadloom(&["bench", "compile", "--device", "interp", "--json", "-"]).exits(0);
+    let report: serde_json::Value = serde_json::from_str(&outcome.out).unwrap();
+    let rows = report["results"].as_array().unwrap();
+    let names: Vec<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
+    assert_eq!(names, ["corpus_median", "corpus_worst", "cached_median", "cached_worst"]);
+    for pair in rows.chunks(2) {
+        let (median, worst) = (&pair[0], &pair[1]);
+        assert!(median["size"].as_str().is_some_and(|size| size.contains(" kernels")), "{median}");
+        // The worst is a kernel of the corpus.
+        let kernel = worst["size"].as_str().unwrap();
+        assert!(kernel.chars().all(|letter| letter.is_alphanumeric() || "_$".contains(letter)) && !kernel.is_empty(), "{worst}");
+        let (median, worst) = (median["ms"].as_f64().unwrap(), worst["ms"].as_f64().unwrap());
+        assert!(0.0 < median && median <= worst, "{median} {worst}");
+    }
+}
+
+#[test]
 fn help_lists_the_benchmarks() {
     broadloom(&["bench", "--help"]).exits(0).says(&["kernels", "bitonic_sort", "interp", "Examples:"]);
 }
