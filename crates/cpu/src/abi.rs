@@ -79,6 +79,8 @@ pub struct Warp {
     pub grid: u32,
     /// Lanes that have ended while others go on; the code sets it before it comes to a barrier. Zero when the code is called.
     pub exited: u32,
+    /// Whether a launch touches more than the cache holds: stores to what is only written go around it. 0 or 1.
+    pub streams: u32,
 }
 
 /// Places of [`Warp`]'s fields in bytes.
@@ -105,6 +107,7 @@ pub mod offset {
         GRID grid;
         WORKSPACE workspace;
         EXITED exited;
+        STREAMS streams;
     }
 }
 

@@ -27,6 +27,11 @@ pub struct Code {
     pub kind: Kind,
     /// Local memory of one lane in bytes, a multiple of 16.
     pub local_bytes: u64,
+    /// What a call needs behind the local memory of its first warp, in bytes: local memory of the others that it runs, and what they
+    /// keep across barriers.
+    pub kept_bytes: u64,
+    /// What a thread touches of all arrays, in bytes, when some of them are only written; 0 when none is.
+    pub stream_bytes: u64,
     /// Static shared memory in bytes; the dynamic part follows, aligned to 16.
     pub shared_bytes: u64,
     /// The module's variables and functions whose addresses the code takes from [`crate::abi::Warp::variables`].

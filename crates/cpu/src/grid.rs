@@ -127,6 +127,18 @@ impl Grid {
         }
     }
 
+    /// Whether blocks can be run by one strand, one after the other.
+    pub(crate) fn runs_in_rows(&self) -> bool {
+        self.ready.code.kind == Kind::Block && !self.cluster.has_others()
+    }
+
+    /// Whether the launch touches more than the cache holds, as far as that is known.
+    pub(crate) fn streams(&self) -> bool {
+        let blocks = self.grid.iter().fold(u64::from(self.threads), |product, count| product.saturating_mul(u64::from(*count)));
+        let touched = blocks.saturating_mul(self.ready.code.stream_bytes);
+        self.runs_in_rows() && touched > 0 && crate::host::cache_bytes().is_some_and(|cache| touched >= cache)
+    }
+
     /// Lanes of one call.
     pub(crate) fn lanes(&self) -> u32 {
         match self.ready.code.kind {

@@ -57,6 +57,7 @@ mod externs;
 mod faults;
 mod fiber;
 mod grid;
+mod host;
 mod map;
 mod meet;
 mod memory;

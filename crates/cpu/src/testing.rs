@@ -107,6 +107,8 @@ pub(crate) fn code(kind: Kind, text: &str) -> Code {
         object: object(&format!("{prelude}\n{text}")),
         kind,
         local_bytes: 0,
+        kept_bytes: 0,
+        stream_bytes: 0,
         shared_bytes: 0,
         variables: vec![],
         operations: vec![],

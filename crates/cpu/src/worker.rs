@@ -84,17 +84,18 @@ impl Taken<'_> {
         Taken { job, range: 0..0, chunk, since, count: 0, done: 0, time, workers: workers as u64 }
     }
 
-    /// The next part, taking more when those taken are used up.
-    fn next(&mut self) -> Option<u64> {
-        if let Some(part) = self.range.next() {
-            return Some(part);
+    /// The next part, or all that are taken, taking more when those taken are used up.
+    fn next(&mut self, all: bool) -> Option<Range<u64>> {
+        if self.range.is_empty() {
+            self.measure();
+            // The last parts are shared evenly.
+            let fair = (self.job.left() / (2 * self.workers)).max(1);
+            self.range = self.job.take(self.chunk.min(fair));
+            self.count = self.range.end - self.range.start;
         }
-        self.measure();
-        // The last parts are shared evenly.
-        let fair = (self.job.left() / (2 * self.workers)).max(1);
-        self.range = self.job.take(self.chunk.min(fair));
-        self.count = self.range.end - self.range.start;
-        self.range.next()
+        let start = self.range.start;
+        self.range.start = if all { self.range.end } else { (start + 1).min(self.range.end) };
+        Some(start..self.range.start).filter(|range| !range.is_empty())
     }
 
     /// Looks at how long the parts taken last took.
@@ -157,15 +158,16 @@ impl Worker<'_> {
         let mut resident: VecDeque<Box<Block>> = VecDeque::new();
         let mut fitted: Vec<Box<Block>> = vec![];
         let most = if grid.cooperative { usize::MAX } else { MOST_RESIDENT };
+        let in_rows = grid.runs_in_rows();
         let mut pauses = 0u32;
         while !job.must_stop() {
             let starts = resident.is_empty() || (pauses >= PATIENCE && resident.len() < most);
-            let mut block = match if starts { taken.next() } else { None } {
-                Some(number) => {
+            let mut block = match if starts { taken.next(in_rows) } else { None } {
+                Some(numbers) => {
                     pauses = 0;
                     let Some(mut block) = self.room(job, grid, &mut fitted) else { break };
                     // SAFETY: the block was fitted to this grid, which the job keeps alive; nothing of it runs.
-                    if let Err(error) = unsafe { block.start(number) } {
+                    if let Err(error) = unsafe { block.start(numbers) } {
                         self.lacks_memory(job, grid, &error);
                         fitted.push(block);
                         break;

@@ -5,8 +5,8 @@
 
 use crate::facts::Facts;
 use crate::{
-    Broken, check, fold, from_ssa, if_convert, inline_calls, linearise, lower_branches, lower_carry, promote_locals, remove_dead,
-    share, store_results, to_ssa, unify_exits,
+    Broken, check, fold, fold_ranges, from_ssa, if_convert, inline_calls, linearise, lower_branches, lower_carry, promote_locals,
+    remove_dead, share, store_results, to_ssa, unify_exits,
 };
 use broadloom_diag::Diagnostics;
 use broadloom_ptx::{Func, Function, Module};
@@ -50,6 +50,7 @@ const LOWER_CARRY: Pass = always!(lower_carry());
 const LOWER_BRANCHES: Pass = always!(lower_branches());
 const TO_SSA: Pass = Pass { name: to_ssa::NAME, run: |module, function, _| to_ssa::run(module, function) };
 const FOLD: Pass = always!(fold(facts));
+const FOLD_RANGES: Pass = always!(fold_ranges(facts));
 const SHARE: Pass = always!(share());
 const IF_CONVERT: Pass = always!(if_convert());
 const REMOVE_DEAD: Pass = always!(remove_dead());
@@ -66,6 +67,7 @@ pub const PASSES: &[Pass] = &[
     LOWER_BRANCHES,
     TO_SSA,
     FOLD,
+    FOLD_RANGES,
     SHARE,
     IF_CONVERT,
     REMOVE_DEAD,
@@ -80,7 +82,11 @@ pub const STAGES: &[Stage] = &[
     Stage { name: "inlined", summary: "few calls, little local memory", passes: &[INLINE_CALLS, PROMOTE_LOCALS] },
     Stage { name: "lowered", summary: "no carry flag, no branch but to one label", passes: &[LOWER_CARRY, LOWER_BRANCHES] },
     Stage { name: "ssa", summary: "every register written once", passes: &[TO_SSA] },
-    Stage { name: "folded", summary: "what is known is computed, what is dead is gone", passes: &[FOLD, REMOVE_DEAD] },
+    Stage {
+        name: "folded",
+        summary: "what is known is computed, what is dead is gone",
+        passes: &[FOLD, FOLD_RANGES, FOLD, REMOVE_DEAD],
+    },
     Stage { name: "shared", summary: "nothing computed twice", passes: &[SHARE] },
     Stage { name: "converted", summary: "small branches are selections", passes: &[IF_CONVERT] },
     Stage { name: "cleaned", summary: "what that left over folded and shared again", passes: &[FOLD, SHARE, REMOVE_DEAD] },

@@ -23,6 +23,8 @@ pub(super) fn encode(code: &Code) -> Vec<u8> {
         Kind::Threads => 2,
     });
     body.number(code.local_bytes);
+    body.number(code.kept_bytes);
+    body.number(code.stream_bytes);
     body.number(code.shared_bytes);
     body.list(&code.variables, |body, named| match named {
         Named::Variable(var) => body.numbers(&[0, u64::from(var.as_u32())]),
@@ -67,6 +69,8 @@ pub(super) fn decode(entry: &[u8], source: SourceId) -> Option<Code> {
         _ => return None,
     };
     let local_bytes = body.number()?;
+    let kept_bytes = body.number()?;
+    let stream_bytes = body.number()?;
     let shared_bytes = body.number()?;
     let variables = body.list(|body| {
         Some(match body.number()? {
@@ -93,6 +97,8 @@ pub(super) fn decode(entry: &[u8], source: SourceId) -> Option<Code> {
         object,
         kind,
         local_bytes,
+        kept_bytes,
+        stream_bytes,
         shared_bytes,
         variables,
         operations,

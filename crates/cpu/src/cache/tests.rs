@@ -51,6 +51,8 @@ fn everything() -> Code {
     Code {
         kind: Kind::Warps,
         local_bytes: 48,
+        kept_bytes: 64,
+        stream_bytes: 0,
         shared_bytes: 1 << 33,
         variables: vec![
             Named::Variable(Var::from_u32(3)),

@@ -92,6 +92,14 @@ impl Emitter<'_> {
             .iter()
             .map(|operand| self.fetch(operand, bits_type(ty), self.is_same_everywhere(operand)))
             .collect::<Emitted<_>>()?;
+        let counts = shared && update == Update::Add && ty.bits() == 32 && (ty.is_integer() || ty.kind() == TypeKind::Bits);
+        if counts && let Some(old) = self.add_same(&address, &reach, values[0], self.active(inst)?)? {
+            self.ir.compiler_fence();
+            return match result {
+                Some(result) => self.assign(&result, bits_type(ty), old),
+                None => Ok(()),
+            };
+        }
         let values: Vec<Spilled> = values.into_iter().map(|value| self.spill(value)).collect();
         let pointers = self.spill(self.addresses(&reach));
         let active = self.active(inst)?;

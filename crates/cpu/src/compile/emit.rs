@@ -8,25 +8,32 @@
 //! `f32` results that are NaN are made canonical only where their bits can be seen, when they are stored or used as bits: until
 //! then nothing can tell one NaN from another. Registers that may hold another NaN are called noisy (`nans.rs`).
 
+use super::far::Ahead;
 use super::in_step::Target;
 use super::lanes::{Shapes, offsets};
 use super::llvm::{Ir, Label, Ty, Val};
 use super::nans::{Nans, is_choice};
+use super::pieces::{Current, Plan};
+use super::roots::Streams;
 use super::special::Specials;
 use crate::abi::{self, Kind};
 use crate::code::{Accesses, Rare, Site};
 use broadloom_analysis::{Cfg, Dominators, LANE_BITS, Loops};
 use broadloom_eval::Operation;
 use broadloom_ptx::{Block, Func, Function, Inst, InstData, Module, Opcode, Operand, Reg, Type};
+use broadloom_transform::split_at_barriers::plain_barrier;
 use cranelift_entity::SecondaryMap;
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashSet};
+use std::rc::Rc;
 
 /// What the host offers beyond what LLVM finds out by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Host {
     /// 512-bit vectors with masks.
     pub(crate) avx512: bool,
+    /// Equal lanes of a vector found at once.
+    pub(crate) conflicts: bool,
     /// Atomics of 128 bits.
     pub(crate) wide_atomics: bool,
 }
@@ -54,7 +61,7 @@ pub(crate) struct Emitter<'e> {
     /// The linear index of the first lane.
     pub(crate) first: Val,
     pub(crate) specials: Specials,
-    values: SecondaryMap<Reg, Option<Val>>,
+    pub(crate) values: SecondaryMap<Reg, Option<Val>>,
     nans: Nans,
     /// Where control goes when the warp is done.
     pub(crate) done: Label,
@@ -87,8 +94,22 @@ pub(crate) struct Emitter<'e> {
     /// How many instructions lanes of the slow path meet at.
     pub(crate) exchanges: u32,
     labels: SecondaryMap<Block, Option<Label>>,
-    definitions: SecondaryMap<Reg, Option<Inst>>,
+    pub(crate) definitions: SecondaryMap<Reg, Option<Inst>>,
     used: SecondaryMap<Reg, bool>,
+    /// Whether one call runs all warps of a block.
+    pub(crate) in_block: bool,
+    /// The pieces that the kernel falls into, when there are several.
+    pub(crate) plan: Option<Rc<Plan>>,
+    /// The piece that is emitted.
+    pub(crate) current: Current,
+    /// Where warps say in which piece they go on.
+    pub(crate) states: Option<Val>,
+    /// Bytes behind the local memory of a warp that a block keeps.
+    pub(crate) kept_bytes: u64,
+    /// Arrays that are only written.
+    pub(crate) streams: Streams,
+    /// Addresses whose next place in a loop is known.
+    pub(crate) ahead: SecondaryMap<Reg, Option<Rc<Ahead>>>,
 }
 
 /// What an emitter starts from.
@@ -114,6 +135,8 @@ pub(crate) struct Output {
     pub(crate) loads: Accesses,
     pub(crate) stores: Accesses,
     pub(crate) exchanges: u32,
+    pub(crate) kept_bytes: u64,
+    pub(crate) stream_bytes: u64,
 }
 
 /// Translates a function into the body of the one that `input.ir` has begun. `output` goes on from what others have found.
@@ -124,27 +147,24 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
     let warp = ir.argument(0);
     let passed = (!input.function.is_kernel).then(|| (ir.argument(1), ir.argument(2)));
     let services = ir.load_invariant(ir.pointer(), ir.offset_by(warp, abi::offset::SERVICES), 8);
-    let head = ir.block("warp");
-    let done = ir.block("done");
+    // A function that is called does not go from warp to warp.
+    let kind = if input.function.is_kernel || input.kind == Kind::Threads { input.kind } else { Kind::Warps };
+    let done = match kind {
+        // Each piece has its own.
+        Kind::Block => entry,
+        Kind::Warps | Kind::Threads => ir.block("done"),
+    };
     let lanes = (input.kind != Kind::Threads).then_some(32);
     let i32 = ir.int(32);
     let entered = passed.filter(|_| lanes.is_some()).map(|_| Emitter::entered(ir));
-    // A function that is called does not go from warp to warp.
-    let kind = if input.function.is_kernel || input.kind == Kind::Threads { input.kind } else { Kind::Warps };
     let first = match kind {
-        Kind::Block => {
-            ir.branch(head);
-            ir.go_on_in(head);
-            ir.phi(i32)
-        }
+        Kind::Block => ir.constant(i32, 0),
         Kind::Warps | Kind::Threads => {
             let load = || ir.load_invariant(i32, ir.offset_by(warp, abi::offset::FIRST), 4);
-            let first = entered.map_or_else(load, |entered| entered.first);
-            ir.branch(head);
-            ir.go_on_in(head);
-            first
+            entered.map_or_else(load, |entered| entered.first)
         }
     };
+    let streamed = output.stream_bytes;
     let nans = Nans::new(input.function);
     let mut emitter = Emitter {
         ir,
@@ -181,6 +201,13 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
         labels: SecondaryMap::new(),
         definitions: SecondaryMap::new(),
         used: SecondaryMap::new(),
+        in_block: false,
+        plan: None,
+        current: Current::default(),
+        states: None,
+        kept_bytes: output.kept_bytes,
+        streams: Streams::default(),
+        ahead: SecondaryMap::new(),
     };
     for (inst, data) in input.function.instructions() {
         for reg in data.writes() {
@@ -199,34 +226,27 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
         let bytes = ir.vector(ir.int(8), input.layout.local_bytes as u32);
         emitter.frame = Some(ir.stack(bytes, 64));
     }
-    let threads: u32 = input.block.iter().product();
-    if let Some(lanes) = lanes.filter(|lanes| !threads.is_multiple_of(*lanes)) {
-        let count = ir.constant(ir.vector(i32, lanes), u64::from(threads));
-        let numbers = emitter.spread(first, 1, lanes);
-        emitter.threads = Some(ir.icmp(super::llvm::IntPred::LLVMIntULT, numbers, count));
-    }
-    emitter.exists = entered.map_or(emitter.threads, |entered| Some(emitter.as_predicates(entered.lanes)));
-    emitter.make_rows();
-    emitter.prepare_specials();
-    emitter.take_parameters();
-    emitter.body()?;
-    ir.go_on_in(done);
+    let cfg = Cfg::new(input.function).ok_or_else(|| Untranslated("a kernel without a body".into()))?;
     match kind {
         Kind::Block => {
-            let threads: u32 = input.block.iter().product();
-            let next = ir.add(first, ir.constant(i32, 32));
-            let more = ir.icmp(super::llvm::IntPred::LLVMIntULT, next, ir.constant(i32, u64::from(threads)));
-            let end = ir.block("end");
-            ir.incoming(first, ir.constant(i32, 0), entry);
-            ir.incoming(first, next, done);
-            ir.branch_if(more, head, end);
-            ir.go_on_in(end);
+            emitter.make_rows();
+            emitter.streams = emitter.find_streams();
+            emitter.whole_block(&cfg)?;
+        }
+        Kind::Warps | Kind::Threads => {
+            emitter.begin_warp(first);
+            if let Some(entered) = entered {
+                emitter.exists = Some(emitter.as_predicates(entered.lanes));
+            }
+            emitter.make_rows();
+            emitter.take_parameters();
+            emitter.blocks(&cfg, cfg.order(), cfg.entry(), &mut SecondaryMap::new())?;
+            ir.go_on_in(done);
             ir.ret();
         }
-        Kind::Warps | Kind::Threads => ir.ret(),
     }
-    let Emitter { rare, sites, loads, stores, exchanges, .. } = emitter;
-    Ok(Output { rare, sites, loads, stores, exchanges })
+    let Emitter { rare, sites, loads, stores, exchanges, kept_bytes, streams, .. } = emitter;
+    Ok(Output { rare, sites, loads, stores, exchanges, kept_bytes, stream_bytes: streamed + streams.thread_bytes })
 }
 
 /// Heads of loops in which a warp may wait for memory to change: others must get their turn.
@@ -243,27 +263,57 @@ pub(crate) fn waiting_loops(function: &Function, cfg: &Cfg) -> HashSet<Block> {
 }
 
 impl<'e> Emitter<'e> {
-    fn body(&mut self) -> Emitted<()> {
+    /// Gets ready for a warp, by the number of its first thread.
+    pub(crate) fn begin_warp(&mut self, first: Val) {
+        let ir = self.ir;
+        self.first = first;
+        self.specials = Specials::default();
+        let threads: u32 = self.block.iter().product();
+        if let Some(lanes) = self.lanes.filter(|lanes| !threads.is_multiple_of(*lanes)) {
+            let count = ir.constant(ir.vector(ir.int(32), lanes), u64::from(threads));
+            let numbers = self.spread(first, 1, lanes);
+            self.threads = Some(ir.icmp(super::llvm::IntPred::LLVMIntULT, numbers, count));
+        }
+        self.exists = self.threads;
+        self.prepare_specials();
+    }
+
+    /// Some blocks of the function, from one of them on. Those that have been emitted before are not counted again.
+    pub(crate) fn blocks(
+        &mut self,
+        cfg: &Cfg,
+        order: &[Block],
+        entry: Block,
+        emitted: &mut SecondaryMap<Block, bool>,
+    ) -> Emitted<()> {
         let function = self.function;
-        let Some(cfg) = Cfg::new(function) else { return Err(Untranslated("a kernel without a body".into())) };
-        for block in cfg.order() {
+        for block in order {
             self.labels[*block] = Some(self.ir.block(&block.to_string()));
         }
-        let pausing = waiting_loops(function, &cfg);
-        let entry = self.label(cfg.entry())?;
-        self.ir.branch(entry);
-        for block in cfg.order() {
+        let pausing = if self.in_block { HashSet::new() } else { waiting_loops(function, cfg) };
+        self.ir.branch(self.label(entry)?);
+        for block in order {
+            // What leads to the start of a piece has left it in its place.
+            if self.plan.is_some() && *block == entry {
+                continue;
+            }
             self.ir.go_on_in(self.label(*block)?);
             for param in &function.blocks[*block].params {
                 let phi = self.ir.phi(self.kept_type(*param));
                 self.values[*param] = Some(phi);
             }
         }
-        for block in cfg.order() {
+        for block in order {
             self.ir.go_on_in(self.label(*block)?);
+            for param in &function.blocks[*block].params {
+                if let (Some(variable), Some(value)) = (self.current.variables[*param], self.values[*param]) {
+                    self.ir.store(value, variable, 64);
+                }
+            }
             if pausing.contains(block) {
                 self.pause_sometimes();
             }
+            let counted = (self.loads, self.stores);
             let data = &function.blocks[*block];
             let mut ended = false;
             for id in &data.insts {
@@ -272,12 +322,15 @@ impl<'e> Emitter<'e> {
                 if inst.is_control() {
                     self.leave(*block, inst)?;
                     ended = true;
-                } else {
+                } else if !(self.is_there(inst) || self.in_block && plain_barrier(inst).is_some()) {
                     self.instruction(inst)?;
                 }
             }
             if !ended {
                 self.go_on(*block, 0)?;
+            }
+            if std::mem::replace(&mut emitted[*block], true) {
+                (self.loads, self.stores) = counted;
             }
         }
         Ok(())
@@ -292,6 +345,9 @@ impl<'e> Emitter<'e> {
         match self.function.blocks[block].edges.get(edge) {
             None => self.finish_thread(Opcode::Ret)?,
             Some(edge) => {
+                if let Some((plan, piece)) = self.crosses(edge.target) {
+                    return self.cross(&plan, piece, &edge.args, block);
+                }
                 self.pass(&edge.args, edge.target)?;
                 self.ir.branch(self.label(edge.target)?);
             }
@@ -372,8 +428,9 @@ impl<'e> Emitter<'e> {
         let [taken, other] = function.blocks[block].edges.as_slice() else {
             return Err(Untranslated(format!("{block} does not have two edges")));
         };
-        if taken.target == other.target && !taken.args.is_empty() {
-            // Two edges to one block: each needs a block of its own to be told apart.
+        let crosses = self.crosses(taken.target).is_some() || self.crosses(other.target).is_some();
+        if crosses || taken.target == other.target && !taken.args.is_empty() {
+            // Two edges to one block, or one that has more to do on its way: each has a block of its own.
             let (yes, no) = (self.ir.block("taken"), self.ir.block("other"));
             self.ir.branch_if(condition, yes, no);
             self.ir.go_on_in(yes);
@@ -417,12 +474,15 @@ impl<'e> Emitter<'e> {
         }
     }
 
-    fn kept_type(&self, reg: Reg) -> Ty {
+    pub(crate) fn kept_type(&self, reg: Reg) -> Ty {
         let ty = self.register_type(self.function.regs[reg].ty);
         if self.is_kept_as_scalar(reg) { ty } else { self.ir.lanes_of(ty, self.lanes) }
     }
 
-    fn kept(&self, reg: Reg) -> Emitted<Val> {
+    pub(crate) fn kept(&self, reg: Reg) -> Emitted<Val> {
+        if let Some(variable) = self.current.variables[reg] {
+            return Ok(self.ir.load(self.kept_type(reg), variable, 64));
+        }
         let name = || format!("`{}` has no value yet", self.function.regs[reg].name);
         self.values[reg].ok_or_else(|| Untranslated(name()))
     }
@@ -483,12 +543,15 @@ impl<'e> Emitter<'e> {
             (false, None, Some(lanes)) => self.ir.splat(value, lanes),
             _ => value,
         };
+        if let Some(variable) = self.current.variables[reg] {
+            self.ir.store(value, variable, 64);
+        }
         self.values[reg] = Some(value);
     }
 
     // Instructions.
 
-    fn instruction(&mut self, inst: &InstData) -> Emitted<()> {
+    pub(crate) fn instruction(&mut self, inst: &InstData) -> Emitted<()> {
         let opcode = inst.opcode().ok_or_else(|| Untranslated("an opaque instruction".into()))?;
         if Operation::of(inst).is_some_and(|operation| operation.function().is_some()) {
             return self.pure(inst);

@@ -555,6 +555,20 @@ impl Ir {
         }
     }
 
+    /// A store that goes around the cache.
+    pub(crate) fn store_around(&self, value: Val, pointer: Val, align: u32) {
+        let kind = "nontemporal";
+        let one = self.constant(self.int(32), 1);
+        // SAFETY: all values belong to this context; the node holds the one that its kind asks for.
+        unsafe {
+            let store = LLVMBuildStore(self.builder, value.0, pointer.0);
+            LLVMSetAlignment(store, align);
+            let number = LLVMGetMDKindIDInContext(self.context, kind.as_ptr().cast(), kind.len() as u32);
+            let node = LLVMMDNodeInContext2(self.context, [LLVMValueAsMetadata(one.0)].as_mut_ptr(), 1);
+            LLVMSetMetadata(store, number, LLVMMetadataAsValue(self.context, node));
+        }
+    }
+
     pub(crate) fn atomic(&self, op: LLVMAtomicRMWBinOp, pointer: Val, value: Val, ordering: LLVMAtomicOrdering) -> Val {
         // SAFETY: both values belong to this context; the type is one that LLVM has atomics of.
         Val(unsafe { LLVMBuildAtomicRMW(self.builder, op, pointer.0, value.0, ordering, 0) })

@@ -53,6 +53,7 @@ impl Machine {
         let x86 = self.triple.starts_with("x86_64");
         Host {
             avx512: x86 && has("avx512f") && has("avx512bw") && has("avx512vl") && has("avx512dq"),
+            conflicts: x86 && has("avx512f") && has("avx512cd") && has("avx512vpopcntdq"),
             wide_atomics: x86 && (has("cx16") || self.cpu.starts_with("x86-64-v")),
         }
     }

@@ -44,7 +44,7 @@ impl Parts {
         Parts { elements, ty, bytes: u64::from(ty.bytes()) }
     }
 
-    fn total(&self) -> u64 {
+    pub(super) fn total(&self) -> u64 {
         self.bytes * self.elements.len() as u64
     }
 }
@@ -78,8 +78,8 @@ impl Emitter<'_> {
         }
         let window = match space {
             Space::Shared => Some(ir.ptrtoint(self.pointer_field(offset::SHARED), i64)),
-            Space::Local => Some(ir.ptrtoint(self.pointer_field(offset::LOCAL), i64)),
-            Space::Param if self.is_in_frame(address) => Some(ir.ptrtoint(self.pointer_field(offset::LOCAL), i64)),
+            Space::Local => Some(self.local_memory()),
+            Space::Param if self.is_in_frame(address) => Some(self.local_memory()),
             Space::Param | Space::Global | Space::Const | Space::Generic | Space::Tex | Space::Reg => None,
         };
         // Each lane has a frame of its own.
@@ -234,6 +234,9 @@ impl Emitter<'_> {
                 Pieces::Row => {
                     self.loads.contiguous += 1;
                     let lanes = self.lanes.unwrap_or(1);
+                    if let Base::Reg(reg) = address.base {
+                        self.look_ahead(reg, address.offset, u64::from(lanes) * parts.total())?;
+                    }
                     self.load_row(&parts, *pointer, lanes, guard, invariant)
                 }
                 Pieces::Rows(group) => {
@@ -267,7 +270,13 @@ impl Emitter<'_> {
             }
             Reach::Grouped(pointers, ..) | Reach::Any(pointers) => {
                 self.loads.scattered += 1;
-                self.gather(&parts, *pointers, guard)
+                match address.base {
+                    Base::Reg(reg) if self.lanes.is_some() && !self.is_loaded(reg) => {
+                        let pointer = matches!(space, Space::Global | Space::Generic).then_some(reg);
+                        self.load_perhaps_row(&parts, pointer, address.offset, *pointers, guard, invariant)?
+                    }
+                    _ => self.gather(&parts, *pointers, guard),
+                }
             }
         };
         if ordered {
@@ -317,7 +326,7 @@ impl Emitter<'_> {
     }
 
     /// So many lanes side by side.
-    fn load_row(&self, parts: &Parts, pointer: Val, lanes: u32, guard: Option<Val>, invariant: bool) -> Vec<Val> {
+    pub(super) fn load_row(&self, parts: &Parts, pointer: Val, lanes: u32, guard: Option<Val>, invariant: bool) -> Vec<Val> {
         let ir = self.ir;
         let count = parts.elements.len();
         let element = self.register_type(parts.ty);
@@ -439,7 +448,10 @@ impl Emitter<'_> {
                     self.stores.contiguous += 1;
                     let lanes = self.lanes.unwrap_or(1);
                     let values = self.stored(&parts)?;
-                    self.store_row(&parts, *pointer, lanes, &values, guard);
+                    match address.base {
+                        Base::Reg(reg) if self.is_streamed(reg) => self.stream_row(&parts, *pointer, lanes, &values, guard),
+                        _ => self.store_row(&parts, *pointer, lanes, &values, guard),
+                    }
                 }
                 Pieces::Rows(group) => {
                     self.stores.strided += 1;
@@ -533,6 +545,32 @@ impl Emitter<'_> {
                 ir.intrinsic("llvm.masked.store", &[ir.type_of(all), ir.pointer()], &[all, pointer, align, mask]);
             }
         }
+    }
+
+    /// A row that nothing reads soon: where it fills whole lines, it need not go through the cache.
+    fn stream_row(&self, parts: &Parts, pointer: Val, lanes: u32, values: &[Val], guard: Option<Val>) {
+        let ir = self.ir;
+        let (i32, i64) = (ir.int(32), ir.int(64));
+        let bytes = u64::from(lanes) * parts.total();
+        if !bytes.is_multiple_of(LINE) {
+            return self.store_row(parts, pointer, lanes, values, guard);
+        }
+        let (around, through, after) = (ir.block("around"), ir.block("through"), ir.block("stored"));
+        let wanted = ir.icmp(IntPred::LLVMIntNE, self.field(i32, offset::STREAMS), ir.constant(i32, 0));
+        let low = ir.and(ir.ptrtoint(pointer, i64), ir.constant(i64, LINE - 1));
+        let mut whole = ir.and(wanted, ir.icmp(IntPred::LLVMIntEQ, low, ir.constant(i64, 0)));
+        if let Some(guard) = guard {
+            let all = ir.constant(i32, u64::from(u32::MAX));
+            whole = ir.and(whole, ir.icmp(IntPred::LLVMIntEQ, self.as_mask(self.whole_guard(guard, lanes)), all));
+        }
+        ir.branch_if(whole, around, through);
+        ir.go_on_in(around);
+        ir.store_around(self.together(values, lanes), pointer, LINE as u32);
+        ir.branch(after);
+        ir.go_on_in(through);
+        self.store_row(parts, pointer, lanes, values, guard);
+        ir.branch(after);
+        ir.go_on_in(after);
     }
 
     fn store_groups(&self, parts: &Parts, pointer_of: &dyn Fn(u32) -> Val, group: u32, guard: Option<Val>) -> Emitted<()> {
@@ -707,7 +745,7 @@ impl Emitter<'_> {
         let base = match inst.space() {
             Space::Shared => Some(spread(ir.ptrtoint(self.pointer_field(offset::SHARED), i64))),
             Space::Local => {
-                let base = spread(ir.ptrtoint(self.pointer_field(offset::LOCAL), i64));
+                let base = spread(self.local_memory());
                 Some(match lanes {
                     Some(lanes) => ir.add(base, ir.steps(i64, lanes, self.layout.local_bytes)),
                     None => base,
@@ -823,6 +861,14 @@ enum Pieces {
     Span { start: i64, elements: u32, picks: Vec<u32> },
     /// Lane by lane.
     Apart,
+}
+
+/// Bytes of a line of the cache.
+const LINE: u64 = 64;
+
+/// Whether lanes of so many bytes lie side by side.
+pub(crate) fn is_row(offsets: &[i64], bytes: u64) -> bool {
+    matches!(pieces(offsets, bytes), Pieces::Row)
 }
 
 /// Most elements of a vector access over lanes that lie apart: as many as span less than a page, so that what lies between two

@@ -9,9 +9,11 @@ mod bits;
 mod calls;
 mod cluster;
 mod compare;
+mod conflict;
 mod control;
 mod convert;
 mod emit;
+mod far;
 mod float;
 mod in_step;
 mod integer;
@@ -23,8 +25,10 @@ mod math;
 mod memory;
 mod nans;
 mod operand;
+mod pieces;
 mod prepare;
 mod pure;
+mod roots;
 mod scattered;
 mod special;
 mod warp;
@@ -257,6 +261,8 @@ fn translate<'c>(
         object: vec![],
         kind,
         local_bytes: frames.bytes,
+        kept_bytes: output.kept_bytes,
+        stream_bytes: output.stream_bytes,
         shared_bytes: shared.bytes(),
         variables: table.into_iter().map(named).collect(),
         operations: output.rare,

@@ -8,6 +8,7 @@
 use super::Options;
 use super::calls::Called;
 use super::lanes::Shapes;
+use super::pieces::MOST_PIECES;
 use crate::abi::Kind;
 use broadloom_analysis::{Assume, Cfg, Dominators, Facts as LaunchFacts, Loops, Proof, RangePlan, Shapes as WarpShapes};
 use broadloom_diag::Span;
@@ -15,6 +16,7 @@ use broadloom_ptx::{Block, Callee, Effects, Func, Function, Inst, InstData, Modu
 use broadloom_transform::facts::Facts;
 use broadloom_transform::pipeline::{self, Verification};
 use broadloom_transform::return_exits::{self, resolve};
+use broadloom_transform::split_at_barriers::{self, plain_barrier};
 use broadloom_transform::{check, linearise, remove_dead, unify_exits};
 use cranelift_entity::SecondaryMap;
 use std::collections::HashMap;
@@ -138,9 +140,32 @@ fn fast(
     }
     give_back(&mut function, &spans);
     let one_waits = |unit: &Unit| Cfg::new(&unit.function).is_some_and(|cfg| waits(&unit.function, &cfg));
-    let kind = if waits(&function, &cfg) || others.iter().any(one_waits) { Kind::Warps } else { Kind::Block };
+    let mut kind = if waits(&function, &cfg) || others.iter().any(one_waits) { Kind::Warps } else { Kind::Block };
+    let barriers = |unit: &Function| unit.instructions().any(|(_, inst)| plain_barrier(inst).is_some());
+    if !others.is_empty() && (barriers(&function) || others.iter().any(|unit| barriers(&unit.function))) {
+        // Frames of those that are called are not kept from piece to piece.
+        kind = Kind::Warps;
+    }
+    if kind == Kind::Block {
+        if block.iter().product::<u32>() <= 32 {
+            // A warp that is alone has nobody to wait for.
+            drop_barriers(&mut function);
+        }
+        split_at_barriers::run(module, &mut function);
+        let cfg = Cfg::new(&function).ok_or("a kernel without a body")?;
+        if split_at_barriers::Pieces::new(&function, &cfg, &[]).len() > MOST_PIECES {
+            kind = Kind::Warps;
+        }
+    }
     let kernel = Unit { func: kernel, function, shapes: Shapes::Warp(Box::new(known)) };
     Ok(Ok(Prepared { kernel, others, kind, module: None, not_vectorised: None, proof }))
+}
+
+fn drop_barriers(function: &mut Function) {
+    let Function { blocks, insts, .. } = function;
+    for block in blocks.values_mut() {
+        block.insts.retain(|inst| plain_barrier(&insts[*inst]).is_none());
+    }
 }
 
 /// Whether all that is assumed of the linearised function was found out of, or assumed of, the one before.
@@ -245,10 +270,14 @@ fn callees(module: &Module, function: &Function) -> Vec<Func> {
     found
 }
 
-/// Whether warps of a kernel wait for each other.
+/// Whether warps of a kernel wait for each other in other ways than at one barrier for all of them.
 pub(crate) fn waits(function: &Function, cfg: &Cfg) -> bool {
-    let waiting = |inst: &InstData| {
-        inst.effects().has(Effects::BARRIER) || matches!(inst.opcode(), Some(Opcode::Nanosleep | Opcode::MbarrierTestWait))
+    let mut barrier = None;
+    let mut waiting = |inst: &InstData| match plain_barrier(inst) {
+        Some(id) => *barrier.get_or_insert(id) != id,
+        None => {
+            inst.effects().has(Effects::BARRIER) || matches!(inst.opcode(), Some(Opcode::Nanosleep | Opcode::MbarrierTestWait))
+        }
     };
     function.instructions().any(|(_, inst)| waiting(inst)) || !super::emit::waiting_loops(function, cfg).is_empty()
 }

@@ -5,8 +5,9 @@
 //! nobody looks at. LLVM itself would branch around every lane, which makes dozens of blocks of one access, slow to compile and to run.
 
 use super::emit::{Emitted, Emitter};
-use super::llvm::Val;
+use super::llvm::{IntPred, Val};
 use super::memory::Parts;
+use broadloom_ptx::{Modifier, Opcode, Operand, Reg, Space, Type};
 
 impl Emitter<'_> {
     /// What lanes read, one vector for each part. Nothing is said of lanes whose guard does not hold.
@@ -23,6 +24,71 @@ impl Emitter<'_> {
                 }
             })
             .collect()
+    }
+
+    /// Lanes that may lie anywhere, but do not depend on what was loaded: most often side by side, but for a border.
+    /// `address` is the register that holds it, where that is a pointer.
+    pub(super) fn load_perhaps_row(
+        &self,
+        parts: &Parts,
+        address: Option<Reg>,
+        offset: i64,
+        pointers: Val,
+        guard: Option<Val>,
+        invariant: bool,
+    ) -> Emitted<Vec<Val>> {
+        let ir = self.ir;
+        let i32 = ir.int(32);
+        let lanes = self.lanes.unwrap_or(1);
+        let sum = address.map(|address| self.sum(address, STEPS)).transpose()?.flatten();
+        let (first, fits, more) = match sum {
+            Some(Sum { base, index: Some(index) }) if index.scale == parts.total() as i64 => {
+                let all = self.all_lanes(index.reg)?;
+                let start = ir.extract_at(all, 0);
+                let fits = ir.icmp(IntPred::LLVMIntEQ, all, self.spread(start, 1, lanes));
+                // Behind the largest number indices would go on elsewhere.
+                let (compare, most) = match index.signed {
+                    true => (IntPred::LLVMIntSLE, i32::MAX as u32 - 31),
+                    false => (IntPred::LLVMIntULE, u32::MAX - 31),
+                };
+                let more = ir.icmp(compare, start, ir.constant(i32, u64::from(most)));
+                let wide = ir.resize(start, ir.int(64), index.signed);
+                let first = ir.add(base, ir.mul(wide, ir.constant(ir.int(64), index.scale as u64)));
+                (ir.add(first, ir.constant(ir.int(64), offset as u64)), fits, Some(more))
+            }
+            _ => {
+                let places = ir.ptrtoint(pointers, ir.int(64));
+                let first = ir.extract_at(places, 0);
+                let row = ir.add(ir.splat(first, lanes), ir.steps(ir.int(64), lanes, parts.total()));
+                (first, ir.icmp(IntPred::LLVMIntEQ, places, row), None)
+            }
+        };
+        let fits = match guard {
+            Some(guard) => ir.or(fits, ir.not(self.whole_guard(guard, lanes))),
+            None => fits,
+        };
+        let mut all = ir.icmp(IntPred::LLVMIntEQ, self.as_mask(fits), ir.constant(i32, u64::from(u32::MAX)));
+        if let Some(more) = more {
+            all = ir.and(all, more);
+        }
+        let (in_row, apart, after) = (ir.block("row"), ir.block("apart"), ir.block("loaded"));
+        ir.branch_if(all, in_row, apart);
+        ir.go_on_in(in_row);
+        let values = self.load_row(parts, ir.as_pointer(first), lanes, guard, invariant);
+        let in_row = ir.here();
+        ir.branch(after);
+        ir.go_on_in(apart);
+        let others = self.gather(parts, pointers, guard);
+        let apart = ir.here();
+        ir.branch(after);
+        ir.go_on_in(after);
+        let merged = |(value, other): (Val, Val)| {
+            let phi = ir.phi(ir.type_of(value));
+            ir.incoming(phi, value, in_row);
+            ir.incoming(phi, other, apart);
+            phi
+        };
+        Ok(values.into_iter().zip(others).map(merged).collect())
     }
 
     fn gather_whole(&self, parts: &Parts, places: Val, mask: Option<Val>) -> Val {
@@ -104,4 +170,73 @@ impl Emitter<'_> {
     fn behind(&self, pointers: Val, bytes: u64) -> Val {
         if bytes == 0 { pointers } else { self.ir.offset(pointers, self.ir.constant(self.ir.int(64), bytes)) }
     }
+
+    /// An address as something uniform and an index of 32 bits times a number, when it is that. The value of `base` is that of lane 0.
+    fn sum(&self, reg: Reg, steps: u32) -> Emitted<Option<Sum>> {
+        let ir = self.ir;
+        let i64 = ir.int(64);
+        if self.is_kept_as_scalar(reg) {
+            let uniform = self.offsets(reg).is_none() && ir.type_of(self.lane0(reg)?) == i64;
+            return Ok(if uniform { Some(Sum { base: self.lane0(reg)?, index: None }) } else { None });
+        }
+        let Some(inst) = self.definition(reg).filter(|inst| steps > 0 && inst.guard.is_none()) else { return Ok(None) };
+        let part = |index: usize| match inst.operands.get(index) {
+            Some(Operand::Reg(reg)) => self.sum(*reg, steps - 1),
+            Some(Operand::Imm(imm)) => Ok(imm.integer_bits().map(|bits| Sum { base: ir.constant(i64, bits), index: None })),
+            _ => Ok(None),
+        };
+        let number = |index: usize| match inst.operands.get(index) {
+            Some(Operand::Imm(imm)) => imm.integer_bits().map(|bits| bits as i64),
+            _ => None,
+        };
+        let index = |at: usize, scale: i64, signed: bool| match inst.operands.get(at) {
+            Some(Operand::Reg(reg)) if self.function.regs[*reg].ty.bits() == 32 => {
+                Some(Sum { base: ir.constant(i64, 0), index: Some(Index { reg: *reg, scale, signed }) })
+            }
+            _ => None,
+        };
+        let types: Vec<Type> = inst.types().collect();
+        let signed = types.last().is_some_and(|ty| ty.is_signed());
+        let opcode = inst.opcode();
+        let by = number(2).filter(|by| (0..32).contains(by));
+        Ok(if opcode == Some(Opcode::Add) {
+            match (part(1)?, part(2)?) {
+                (Some(a), Some(b)) => match (a.index, b.index) {
+                    (Some(_), Some(_)) => None,
+                    (a_index, b_index) => Some(Sum { base: ir.add(a.base, b.base), index: a_index.or(b_index) }),
+                },
+                (None, _) | (_, None) => None,
+            }
+        } else if let (Some(Opcode::Shl), Some(by)) = (opcode, by) {
+            part(1)?.map(|sum| Sum {
+                base: ir.shl(sum.base, ir.constant(i64, by as u64)),
+                index: sum.index.map(|index| Index { scale: index.scale << by, ..index }),
+            })
+        } else if matches!(opcode, Some(Opcode::Cvta | Opcode::CvtaTo)) && inst.space() == Space::Global {
+            part(1)?
+        } else if opcode == Some(Opcode::Cvt) && types.iter().map(|ty| ty.bits()).eq([64, 32]) {
+            index(1, 1, signed)
+        } else if opcode == Some(Opcode::Mul) && inst.has(Modifier::Wide) {
+            number(2).and_then(|scale| index(1, scale, signed))
+        } else {
+            None
+        })
+    }
+}
+
+/// Instructions that an address is followed through.
+const STEPS: u32 = 8;
+
+/// A part of an address that differs between lanes.
+#[derive(Clone, Copy)]
+struct Index {
+    reg: Reg,
+    scale: i64,
+    signed: bool,
+}
+
+/// An address taken apart.
+struct Sum {
+    base: Val,
+    index: Option<Index>,
 }

@@ -10,21 +10,24 @@
 //! the scheduler meet in the block through a raw pointer, one of them at a time.**
 
 mod gather;
+mod windows;
 
-use crate::abi::{Exchange, Exchanged, FAR, Kind, Services, WINDOW, Warp};
+use crate::abi::{Exchange, Exchanged, Kind, Services, Warp};
 use crate::barrier::Barriers;
 use crate::cluster;
 use crate::exchange::{self, Lane};
 use crate::faults::{Caught, Gate};
 use crate::fiber::{Context, Stack, switch};
 use crate::grid::{Failure, Grid};
-use crate::map::{Mapping, Pages, page_bytes};
+use crate::map::{Mapping, Pages};
 use crate::memory::Memory;
 use broadloom_device::FaultKind;
 use std::ffi::c_void;
 use std::io;
+use std::ops::Range;
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
+use windows::Windows;
 
 /// Bytes of stack beside what lanes are given: frames of services.
 const STACK_BASE: usize = 128 << 10;
@@ -132,6 +135,8 @@ pub(crate) struct Block {
     pub(crate) strands: Vec<Box<Strand>>,
     /// Strands that belong to the grid; the others are kept for larger ones.
     pub(crate) count: usize,
+    /// Blocks behind this one that the same strand runs, one call after the other.
+    following: u64,
     shared: Option<Mapping>,
     /// Shared memory of the blocks of a cluster.
     windows: Option<Windows>,
@@ -183,6 +188,7 @@ impl Block {
             each: 1,
             strands: vec![],
             count: 0,
+            following: 0,
             shared: None,
             windows: None,
             local: None,
@@ -204,8 +210,12 @@ impl Block {
         let count = each.saturating_mul(blocks);
         let stack_bytes = grid.stack_bytes.saturating_mul(lanes as usize).saturating_add(STACK_BASE);
         let local_bytes = usize::try_from(grid.ready.code.local_bytes).unwrap_or(usize::MAX);
-        let local_each =
-            local_bytes.saturating_mul(lanes as usize).checked_next_multiple_of(64).ok_or(io::ErrorKind::OutOfMemory)?;
+        let kept_bytes = usize::try_from(grid.ready.code.kept_bytes).unwrap_or(usize::MAX);
+        let local_each = local_bytes
+            .saturating_mul(lanes as usize)
+            .checked_next_multiple_of(64)
+            .and_then(|bytes| bytes.checked_add(kept_bytes)?.checked_next_multiple_of(64))
+            .ok_or(io::ErrorKind::OutOfMemory)?;
         self.ctas.truncate(blocks);
         while self.ctas.len() < blocks {
             self.ctas.push(Cta { ctaid: [0; 3], barriers: Barriers::default(), alive: 0, shared: null_mut() });
@@ -261,19 +271,24 @@ impl Block {
                 dynamic_shared_offset: grid.dynamic_shared_offset,
                 grid: grid.number,
                 exited: 0,
+                streams: u32::from(grid.streams()),
             };
         }
         Ok(())
     }
 
-    /// Puts all strands before the first instruction of a block, or of the blocks of a cluster, by its number.
+    /// Puts all strands before the first instruction of a block, or of the blocks of a cluster, by its number. Where
+    /// [`Grid::runs_in_rows`] says so, several blocks are run by the same strand, one after the other.
     ///
     /// # Safety
     ///
     /// `fit` was called, for a grid that is alive; the block before has ended or is abandoned.
-    pub(crate) unsafe fn start(&mut self, number: u64) -> io::Result<()> {
+    pub(crate) unsafe fn start(&mut self, numbers: Range<u64>) -> io::Result<()> {
         // SAFETY: the grid is alive, as the caller promises.
         let grid = unsafe { &*self.grid };
+        let number = numbers.start;
+        self.following = numbers.end.saturating_sub(number + 1);
+        debug_assert!(self.following == 0 || grid.runs_in_rows());
         (self.ended, self.current, self.failure, self.gathered) = (0, 0, None, 0);
         (self.events, self.vain.turns) = (0, 0);
         self.cluster = cluster::Barrier::new(grid.threads.saturating_mul(self.ctas.len() as u32));
@@ -300,6 +315,36 @@ impl Block {
             (strand.asks, strand.arrived) = (false, None);
         }
         Ok(())
+    }
+
+    /// Puts a strand that has run a block before the first instruction of the next one; whether there is one.
+    ///
+    /// # Safety
+    ///
+    /// As [`Block::start`].
+    #[inline(always)]
+    unsafe fn go_on(&mut self) -> bool {
+        if self.following == 0 {
+            return false;
+        }
+        self.following -= 1;
+        // SAFETY: the grid is alive, as the caller promises.
+        let grid = unsafe { &*self.grid };
+        let ([cta], [strand, ..]) = (self.ctas.as_mut_slice(), self.strands.as_mut_slice()) else { return false };
+        let [x, y, z] = &mut cta.ctaid;
+        *x += 1;
+        if *x == grid.grid[0] {
+            (*x, *y) = (0, *y + 1);
+            if *y == grid.grid[1] {
+                (*y, *z) = (0, *z + 1);
+            }
+        }
+        if grid.shared_bytes > 0 {
+            // SAFETY: `fit` made the memory at least so large.
+            unsafe { std::ptr::write_bytes(cta.shared, 0, grid.shared_bytes as usize) };
+        }
+        (strand.warp.ctaid, strand.warp.exited) = (cta.ctaid, 0);
+        true
     }
 
     /// Runs a block until it ends, pauses or fails.
@@ -367,7 +412,7 @@ impl Block {
     }
 
     /// The numbers of the strands of a warp, on the slow path.
-    fn lanes(&self, warp: usize) -> std::ops::Range<usize> {
+    fn lanes(&self, warp: usize) -> Range<usize> {
         let (rank, warp) = (warp / self.each.div_ceil(32), warp % self.each.div_ceil(32));
         let start = rank * self.each;
         start + warp * 32..start + (warp * 32 + 32).min(self.each)
@@ -545,65 +590,6 @@ impl Block {
     }
 }
 
-/// Shared memory of the blocks of a cluster: see [`WINDOW`].
-#[derive(Debug)]
-struct Windows {
-    mapping: Mapping,
-    blocks: usize,
-    /// Bytes of each block, by whole pages.
-    bytes: usize,
-    /// A bit for each block whose memory may not be touched any more.
-    closed: u32,
-}
-
-impl Windows {
-    /// Room for any cluster; nothing of it may be touched.
-    fn new() -> io::Result<Windows> {
-        // Behind the last block as much as an address of another block's memory can lead past it.
-        let mapping = Mapping::new((3 * FAR * WINDOW) as usize, Pages::Data)?;
-        mapping.protect(0, mapping.bytes(), libc::PROT_NONE)?;
-        Ok(Windows { mapping, blocks: 0, bytes: 0, closed: 0 })
-    }
-
-    fn fit(&mut self, blocks: usize, bytes: usize) -> io::Result<()> {
-        let bytes = bytes.next_multiple_of(page_bytes());
-        if blocks > FAR as usize || bytes >= WINDOW as usize {
-            return Err(io::ErrorKind::OutOfMemory.into());
-        }
-        if (blocks, bytes) != (self.blocks, self.bytes) || self.closed != 0 {
-            self.blocks = 0;
-            self.mapping.protect(0, self.mapping.bytes(), libc::PROT_NONE)?;
-            for rank in 0..blocks {
-                self.mapping.protect(rank * WINDOW as usize, bytes, libc::PROT_READ | libc::PROT_WRITE)?;
-            }
-            (self.blocks, self.bytes, self.closed) = (blocks, bytes, 0);
-        }
-        Ok(())
-    }
-
-    fn start(&self, rank: usize) -> *mut u8 {
-        // An address inside of the mapping.
-        self.mapping.start().wrapping_add(rank * WINDOW as usize)
-    }
-
-    /// The block has ended, and its shared memory with it.
-    fn close(&mut self, rank: usize) {
-        // Where the host cannot, a stray access goes unseen.
-        if self.mapping.protect(rank * WINDOW as usize, self.bytes, libc::PROT_NONE).is_ok() {
-            self.closed |= 1 << rank;
-        }
-    }
-
-    /// All blocks start.
-    fn open(&mut self) -> io::Result<()> {
-        for rank in (0..self.blocks).filter(|rank| self.closed >> rank & 1 == 1) {
-            self.mapping.protect(rank * WINDOW as usize, self.bytes, libc::PROT_READ | libc::PROT_WRITE)?;
-        }
-        self.closed = 0;
-        Ok(())
-    }
-}
-
 /// Memory of at least some bytes.
 fn room(place: &mut Option<Mapping>, bytes: usize, pages: Pages) -> io::Result<*mut u8> {
     match place {
@@ -635,6 +621,7 @@ impl Strand {
             dynamic_shared_offset: 0,
             grid: 0,
             exited: 0,
+            streams: 0,
         };
         Strand {
             warp,
@@ -690,8 +677,26 @@ unsafe extern "C" fn run_strand(argument: *mut c_void) -> ! {
             stop(strand);
         }
         entry(&raw mut (*strand).warp);
+        while (*block).kind == Kind::Block && (*block).go_on() {
+            if gate.must_stop() {
+                stop(strand);
+            }
+            entry(&raw mut (*strand).warp);
+        }
+        if (*strand).warp.streams != 0 {
+            finish_streams();
+        }
         gate.close();
         end(strand)
+    }
+}
+
+/// Makes stores that went around the cache visible before anything that follows.
+fn finish_streams() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 machine has the instruction.
+    unsafe {
+        std::arch::x86_64::_mm_sfence();
     }
 }
 
@@ -809,7 +814,7 @@ pub(crate) unsafe fn pause(strand: *mut Strand) {
 }
 
 impl Block {
-    fn ready_in(&self, mut range: std::ops::Range<usize>) -> Option<usize> {
+    fn ready_in(&self, mut range: Range<usize>) -> Option<usize> {
         range.find(|index| self.strands[*index].wait == Wait::Nothing)
     }
 

@@ -273,7 +273,7 @@ go:
 
 #[test]
 fn blocks_that_wait_for_later_ones_let_them_start() {
-    for kind in [Kind::Block, Kind::Warps, Kind::Threads] {
+    for kind in [Kind::Warps, Kind::Threads] {
         let cpu = device(2);
         let out = buffer(&cpu, 1);
         launch(&cpu, &code(kind, CHAIN), &Launch::linear(40, 1), &[out, 39]).unwrap();

@@ -1,0 +1,46 @@
+//! Sums in shared memory by lanes that may meet: counting, most often.
+//!
+//! Lanes would go one after the other, each waiting for what the one before left in memory. Where all add the same number, the old
+//! value that a lane sees is the one from before all of them and that number as often as lanes before it go to the same place, which
+//! hosts with AVX-512 find out for sixteen lanes at once. The last lane at a place writes the sum of all.
+
+use super::emit::{Emitted, Emitter};
+use super::llvm::Val;
+use super::memory::Reach;
+use broadloom_ptx::{Address, Base};
+
+/// Lanes that are compared with each other at once.
+const HALF: u32 = 16;
+
+impl Emitter<'_> {
+    /// Adds a number to 32 bits in each active lane; what was there before. `None` when the host or the address does not allow it.
+    pub(crate) fn add_same(&self, address: &Address, reach: &Reach, number: Val, active: Val) -> Emitted<Option<Val>> {
+        let ir = self.ir;
+        let (Base::Reg(reg), Some(lanes), true) = (address.base, self.lanes, self.host.conflicts) else { return Ok(None) };
+        if matches!(reach, Reach::Uniform(_)) || ir.lanes(number).is_some() {
+            return Ok(None);
+        }
+        let i32 = ir.int(32);
+        let part = ir.vector(i32, HALF);
+        let indices = ir.resize(self.all_lanes(reg)?, i32, false);
+        let pointers = self.pointers(reach);
+        let number = ir.splat(number, HALF);
+        let mut olds = vec![];
+        for start in (0..lanes).step_by(HALF as usize) {
+            let picks: Vec<u32> = (start..start + HALF).collect();
+            let [index, pointer, active] = [indices, pointers, active].map(|value| ir.pick(value, &picks));
+            let equal = ir.intrinsic("llvm.x86.avx512.conflict.d.512", &[], &[index]);
+            let bits = ir.zext(ir.bitcast_whole(active, ir.int(HALF)), i32);
+            let before = ir.intrinsic("llvm.ctpop", &[part], &[ir.and(equal, ir.splat(bits, HALF))]);
+            let (types, align) = ([part, ir.type_of(pointer)], ir.constant(i32, 4));
+            let old = ir.intrinsic("llvm.masked.gather", &types, &[pointer, align, active, ir.zero(part)]);
+            let seen = ir.add(old, ir.mul(number, before));
+            ir.intrinsic("llvm.masked.scatter", &types, &[ir.add(seen, number), pointer, align, active]);
+            olds.push(seen);
+        }
+        Ok(match olds.as_slice() {
+            [low, high] => Some(ir.shuffle(*low, *high, &(0..lanes).collect::<Vec<u32>>())),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,312 @@
+//! Loops that warps go through together.
+//!
+//! In a loop that steps over the whole grid, a warp reads a row here and the next one far away; what lies between is for the other
+//! warps. If each warp ran the loop to its end before the next one starts, the host would never read two rows in a row: caches,
+//! prefetchers and pages all expect that. So such a loop is cut at its head, as if there was a barrier that nobody waits at, and
+//! all warps of the block do a round before the next.
+
+use super::emit::{Emitted, Emitter};
+use super::memory::is_row;
+use broadloom_analysis::{Cfg, Dominators, Loop, Loops};
+use broadloom_ptx::{Address, Base, Block, Inst, InstData, Opcode, Operand, Reg, Space};
+use broadloom_transform::split_at_barriers::waits;
+use cranelift_entity::SecondaryMap;
+use std::rc::Rc;
+
+/// How to find out where an access goes in the next round.
+pub(crate) struct Ahead {
+    /// Parameters of the loop's head, and the instructions that give them their next values.
+    params: Vec<(Reg, Inst)>,
+    /// What the address is made by, in order.
+    chain: Vec<Inst>,
+}
+
+/// How far a register moves in a round of a loop.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Known(i64),
+    /// By the same each time, but how much is not known.
+    Same,
+    Any,
+}
+
+impl Step {
+    fn plus(self, other: Step) -> Step {
+        match (self, other) {
+            (Step::Any, _) | (_, Step::Any) => Step::Any,
+            (Step::Known(a), Step::Known(b)) => Step::Known(a.wrapping_add(b)),
+            (Step::Same, _) | (_, Step::Same) => Step::Same,
+        }
+    }
+
+    fn times(self, factor: Option<i64>) -> Step {
+        match (self, factor) {
+            (Step::Any, _) => Step::Any,
+            (Step::Known(0), _) => Step::Known(0),
+            (Step::Known(step), Some(factor)) => Step::Known(step.wrapping_mul(factor)),
+            (Step::Known(_), None) | (Step::Same, _) => Step::Same,
+        }
+    }
+}
+
+struct Search<'s> {
+    emitter: &'s Emitter<'s>,
+    homes: SecondaryMap<Reg, Option<Block>>,
+    cfg: &'s Cfg,
+    loops: &'s Loops,
+    header: Block,
+    inside: Loop,
+}
+
+/// Chains of instructions are not followed further than this.
+const DEPTH: u32 = 12;
+
+impl Search<'_> {
+    fn step(&self, reg: Reg, depth: u32) -> Step {
+        let Some(home) = self.homes[reg] else { return Step::Known(0) };
+        if !self.loops.contains(self.inside, home) {
+            return Step::Known(0);
+        }
+        if depth == 0 {
+            return Step::Any;
+        }
+        let Some(inst) = self.emitter.definition(reg) else {
+            return if home == self.header { self.round(reg, depth) } else { Step::Any };
+        };
+        let operand = |index: usize| inst.operands.get(index).map_or(Step::Any, |operand| self.of(operand, depth - 1));
+        let number = |index: usize| match inst.operands.get(index) {
+            Some(Operand::Imm(imm)) => imm.integer_bits().map(|bits| bits as i64),
+            _ => None,
+        };
+        let product = |a: usize, b: usize| match (number(a), number(b)) {
+            (_, Some(factor)) => operand(a).times(Some(factor)),
+            (Some(factor), None) => operand(b).times(Some(factor)),
+            (None, None) if operand(b) == Step::Known(0) => operand(a).times(None),
+            (None, None) if operand(a) == Step::Known(0) => operand(b).times(None),
+            (None, None) => Step::Any,
+        };
+        let is = |opcodes: &[Opcode]| inst.opcode().is_some_and(|opcode| opcodes.contains(&opcode));
+        if is(&[Opcode::Add]) {
+            operand(1).plus(operand(2))
+        } else if is(&[Opcode::Sub]) {
+            operand(1).plus(operand(2).times(Some(-1)))
+        } else if is(&[Opcode::Mul]) {
+            product(1, 2)
+        } else if is(&[Opcode::Mad]) {
+            product(1, 2).plus(operand(3))
+        } else if is(&[Opcode::Shl]) {
+            operand(1).times(number(2).filter(|by| (0..32).contains(by)).map(|by| 1 << by))
+        } else if is(&[Opcode::Mov, Opcode::Cvt, Opcode::Cvta, Opcode::CvtaTo]) {
+            operand(1)
+        } else if inst.reads().iter().all(|read| self.step(*read, depth - 1) == Step::Known(0)) {
+            Step::Known(0)
+        } else {
+            Step::Any
+        }
+    }
+
+    fn of(&self, operand: &Operand, depth: u32) -> Step {
+        match operand {
+            Operand::Reg(reg) => self.step(*reg, depth),
+            Operand::Imm(_) | Operand::Special(_) | Operand::Symbol(..) => Step::Known(0),
+            _ => Step::Any,
+        }
+    }
+
+    /// What a parameter of the loop's head gains in a round.
+    fn round(&self, param: Reg, depth: u32) -> Step {
+        let function = self.emitter.function;
+        let Some(index) = function.blocks[self.header].params.iter().position(|other| *other == param) else { return Step::Any };
+        let mut found = None;
+        for from in self.cfg.predecessors(self.header).iter().filter(|from| self.loops.contains(self.inside, **from)) {
+            for edge in function.blocks[*from].edges.iter().filter(|edge| edge.target == self.header) {
+                let gain = edge.args.get(index).map_or(Step::Any, |arg| self.gain(*arg, param, depth));
+                if found.is_some_and(|other| other != gain) {
+                    return Step::Any;
+                }
+                found = Some(gain);
+            }
+        }
+        found.unwrap_or(Step::Any)
+    }
+
+    /// By how much a register exceeds the parameter that it becomes in the next round.
+    fn gain(&self, reg: Reg, param: Reg, depth: u32) -> Step {
+        if reg == param {
+            return Step::Known(0);
+        }
+        if depth == 0 {
+            return Step::Any;
+        }
+        let Some(inst) = self.emitter.definition(reg) else { return Step::Any };
+        let [_, Operand::Reg(a), b] = inst.operands.as_slice() else { return Step::Any };
+        if inst.opcode() != Some(Opcode::Add) {
+            return Step::Any;
+        }
+        let by = |operand: &Operand| match operand {
+            Operand::Imm(imm) => imm.integer_bits().map_or(Step::Any, |bits| Step::Known(bits as i64)),
+            Operand::Reg(reg) if self.step(*reg, depth - 1) == Step::Known(0) => Step::Same,
+            _ => Step::Any,
+        };
+        match b {
+            Operand::Reg(b) if *b == param => by(&Operand::Reg(*a)),
+            b => by(b).plus(self.gain(*a, param, depth - 1)),
+        }
+    }
+}
+
+impl Search<'_> {
+    /// How an address is made in a round.
+    fn ahead(&self, reg: Reg) -> Option<Ahead> {
+        let mut ahead = Ahead { params: vec![], chain: vec![] };
+        self.follow(reg, &mut ahead, DEPTH).then_some(ahead)
+    }
+
+    fn follow(&self, reg: Reg, ahead: &mut Ahead, depth: u32) -> bool {
+        if depth == 0 {
+            return false;
+        }
+        if self.step(reg, depth) == Step::Known(0) {
+            return true;
+        }
+        match self.emitter.definitions[reg] {
+            None => {
+                let function = self.emitter.function;
+                let params = &function.blocks[self.header].params;
+                let Some(index) = params.iter().position(|param| *param == reg) else { return false };
+                if ahead.params.iter().any(|(param, _)| *param == reg) {
+                    return true;
+                }
+                // All ways back gain the same: any of them will do.
+                let back = self.cfg.predecessors(self.header).iter().find(|from| self.loops.contains(self.inside, **from));
+                let edge = back.and_then(|from| function.blocks[*from].edges.iter().find(|edge| edge.target == self.header));
+                let Some(inst) = edge.and_then(|edge| self.emitter.definitions[*edge.args.get(index)?]) else { return false };
+                let data = &function.insts[inst];
+                let others = |read: &Reg| *read == reg || self.step(*read, depth) == Step::Known(0);
+                ahead.params.push((reg, inst));
+                data.opcode() == Some(Opcode::Add) && data.guard.is_none() && data.reads().iter().all(others)
+            }
+            Some(inst) => {
+                let data = &self.emitter.function.insts[inst];
+                let sound = data.guard.is_none() && data.effects().is_pure() && self.emitter.is_kept_as_scalar(reg);
+                if !sound || !data.reads().iter().all(|read| self.follow(*read, ahead, depth - 1)) {
+                    return false;
+                }
+                if !ahead.chain.contains(&inst) {
+                    ahead.chain.push(inst);
+                }
+                true
+            }
+        }
+    }
+}
+
+impl Emitter<'_> {
+    /// Asks for the row that an access will go to in the next round, when that is known.
+    pub(crate) fn look_ahead(&mut self, reg: Reg, offset: i64, bytes: u64) -> Emitted<()> {
+        let Some(ahead) = self.ahead[reg].clone() else { return Ok(()) };
+        let function = self.function;
+        let results: Vec<Reg> = ahead
+            .params
+            .iter()
+            .map(|(_, inst)| inst)
+            .chain(&ahead.chain)
+            .flat_map(|inst| function.insts[*inst].writes())
+            .collect();
+        let touched: Vec<Reg> = ahead.params.iter().map(|(param, _)| *param).chain(results.iter().copied()).collect();
+        let reads = ahead.params.iter().map(|(_, inst)| inst).chain(&ahead.chain).flat_map(|inst| function.insts[*inst].reads());
+        let known = |read: &Reg| results.contains(read) || self.has_value(*read) || self.current.variables[*read].is_some();
+        if !reads.collect::<Vec<_>>().iter().all(known) {
+            return Ok(());
+        }
+        let before: Vec<_> = touched.iter().map(|reg| (*reg, self.values[*reg], self.current.variables[*reg])).collect();
+        for reg in &touched {
+            if self.current.variables[*reg].is_some() {
+                self.values[*reg] = Some(self.kept(*reg)?);
+                self.current.variables[*reg] = None;
+            }
+        }
+        let mut next = vec![];
+        for (param, inst) in &ahead.params {
+            let data = &function.insts[*inst];
+            self.instruction(data)?;
+            next.push((*param, self.lane0(data.writes()[0])?));
+        }
+        for (param, value) in next {
+            self.values[param] = Some(value);
+        }
+        for inst in &ahead.chain {
+            self.instruction(&function.insts[*inst])?;
+        }
+        let ir = self.ir;
+        let place = ir.as_pointer(ir.add(self.lane0(reg)?, ir.constant(ir.int(64), offset as u64)));
+        for line in (0..bytes).step_by(64) {
+            let [read, near, data] = [0, 3, 1].map(|number| ir.constant(ir.int(32), number));
+            ir.intrinsic("llvm.prefetch", &[ir.pointer()], &[ir.offset_by(place, line), read, near, data]);
+        }
+        for (reg, value, variable) in before {
+            (self.values[reg], self.current.variables[reg]) = (value, variable);
+        }
+        Ok(())
+    }
+
+    /// Heads of loops in which rows of a warp lie far apart.
+    pub(crate) fn far_loops(&mut self, cfg: &Cfg) -> Vec<Block> {
+        let function = self.function;
+        let loops = Loops::new(cfg, &Dominators::new(cfg));
+        let mut homes = SecondaryMap::new();
+        for block in cfg.order() {
+            let data = &function.blocks[*block];
+            data.params.iter().for_each(|param| homes[*param] = Some(*block));
+            for inst in &data.insts {
+                function.insts[*inst].each_written(|reg| homes[reg] = Some(*block));
+            }
+        }
+        let mut search = Search { emitter: self, homes, cfg, loops: &loops, header: cfg.entry(), inside: Loop::from_u32(0) };
+        let (mut found, mut ahead) = (vec![], vec![]);
+        for (inside, data) in loops.iter() {
+            (search.header, search.inside) = (data.header, inside);
+            let own = data.blocks.iter().filter(|block| loops.innermost(**block) == Some(inside));
+            let insts = own.flat_map(|block| &function.blocks[*block].insts).map(|inst| &function.insts[*inst]);
+            // What stands between two barriers is done by all warps together as it is; the next round is far away in time.
+            let waits = data.blocks.iter().any(|block| waits(function, *block));
+            let far: Vec<Reg> = insts
+                .filter_map(|inst| self.memory_row(inst))
+                .filter(|(reg, bytes)| match search.step(*reg, DEPTH) {
+                    Step::Known(step) => step != 0 && (waits || step.unsigned_abs() > *bytes),
+                    Step::Same => true,
+                    Step::Any => false,
+                })
+                .map(|(reg, _)| reg)
+                .collect();
+            if !far.is_empty() && !waits {
+                found.push(data.header);
+            }
+            ahead.extend(far.into_iter().filter_map(|reg| Some((reg, search.ahead(reg)?))));
+        }
+        for (reg, way) in ahead {
+            self.ahead[reg] = Some(Rc::new(way));
+        }
+        found
+    }
+
+    /// The register that an access to a row of global memory goes by, and the bytes of the row.
+    fn memory_row(&self, inst: &InstData) -> Option<(Reg, u64)> {
+        if !matches!(inst.opcode(), Some(Opcode::Ld | Opcode::St)) {
+            return None;
+        }
+        let address = inst.operands.iter().find_map(|operand| match operand {
+            Operand::Memory(address) => Some(*address),
+            _ => None,
+        })?;
+        let Address { base: Base::Reg(reg), .. } = address else { return None };
+        let in_memory = matches!(self.space_of(inst, &address), Space::Global | Space::Generic);
+        let elements = inst.operands.iter().map(|operand| match operand {
+            Operand::Vector(list) => list.len() as u64,
+            _ => 1,
+        });
+        let bytes = elements.max().unwrap_or(1) * u64::from(inst.types().next()?.bytes());
+        let offsets = if self.is_kept_as_scalar(reg) { self.offsets(reg)? } else { return None };
+        (in_memory && is_row(&offsets, bytes)).then_some((reg, 32 * bytes))
+    }
+}

@@ -1,0 +1,541 @@
+//! All warps of a block in one call: what they run through together, and what each keeps from one piece to the next.
+//!
+//! A kernel without barriers is one piece: each warp runs it to the end, then the next. At a barrier a kernel falls into pieces
+//! ([`Pieces`]): a loop over the warps for each, and between them what says where each warp goes on. A warp that has more to do in a piece
+//! that comes earlier goes first; when all that are left wait at the barrier, they go on.
+//!
+//! What a warp keeps are the values that are live into the piece where it goes on, in places of its own behind local memory. Values
+//! that are the same for the whole block are computed once at the start, and what is cheap to compute from a thread's number is
+//! computed again.
+
+use super::emit::{Emitted, Emitter, Untranslated};
+use super::llvm::{IntPred, Label, Val};
+use crate::abi::offset;
+use broadloom_analysis::{BitSet, Cfg, Liveness};
+use broadloom_ptx::{Base, Block, Function, Inst, InstData, Opcode, Operand, Reg, Space, Special, Type};
+use broadloom_transform::purity::is_pure;
+use broadloom_transform::split_at_barriers::{Pieces, waits};
+use cranelift_entity::SecondaryMap;
+use std::rc::Rc;
+
+/// Warps of a block at most.
+const WARPS: u32 = 32;
+/// The state of a warp that has ended; others are the number of the piece in which it goes on.
+const ENDED: u64 = 0xff;
+/// Added to the state of a warp that waits at the barrier.
+const WAITING: u64 = 0x80;
+/// More pieces than this have no number; such a kernel is run warp by warp.
+pub(crate) const MOST_PIECES: usize = 120;
+/// What may be computed again instead of being kept, in instructions.
+const CHEAP: u32 = 4;
+
+/// Where warps go when they leave a piece.
+struct Exits {
+    targets: Vec<Option<usize>>,
+    /// Whether a warp may pass a barrier without waiting.
+    unsure: bool,
+}
+
+impl Exits {
+    fn of(function: &Function, cfg: &Cfg, pieces: &Pieces, blocks: &[Block]) -> Exits {
+        let mut exits = Exits { targets: vec![], unsure: false };
+        for block in blocks {
+            let last = function.blocks[*block].insts.last().map(|last| &function.insts[*last]);
+            let waits = waits(function, *block);
+            exits.unsure |= waits && last.is_some_and(|last| last.guard.is_some());
+            if cfg.successors(*block).is_empty() && last.and_then(|last| last.opcode()) != Some(Opcode::Trap) {
+                exits.targets.push(None);
+            }
+            exits.targets.extend(cfg.successors(*block).iter().filter_map(|target| pieces.starting_at(*target)).map(Some));
+        }
+        exits.targets.sort_unstable();
+        exits.targets.dedup();
+        exits
+    }
+
+    /// Where all warps go that come to the end of it.
+    fn only(&self) -> Option<Option<usize>> {
+        match self.targets.as_slice() {
+            [one] if !self.unsure => Some(*one),
+            _ => None,
+        }
+    }
+}
+
+/// A kernel in pieces.
+pub(crate) struct Plan {
+    pieces: Pieces,
+    exits: Vec<Exits>,
+    /// Whether all warps that have not ended come to a piece together, known beforehand.
+    together: Vec<bool>,
+    /// What is live into each piece, parameters of its first block among it.
+    live: Vec<Vec<Reg>>,
+    /// Instructions that are done once for the whole block.
+    once: Vec<Inst>,
+    /// Registers that are not kept: those of `once`, and those that are computed again.
+    not_kept: BitSet<Reg>,
+    /// Where a warp keeps a register.
+    places: SecondaryMap<Reg, Option<u64>>,
+    /// Bytes that a warp keeps, a multiple of 64.
+    bytes: u64,
+}
+
+impl Plan {
+    /// Whether there is nothing to wait for.
+    fn is_whole(&self) -> bool {
+        self.pieces.len() == 1 && self.exits[0].only() == Some(None)
+    }
+}
+
+/// Bytes behind the local memory of the first warp that a block of so many warps needs.
+fn kept_bytes(warps: u32, local_bytes: u64, bytes: u64) -> u64 {
+    u64::from(warps.saturating_sub(1)) * local_of_warp(local_bytes) + u64::from(warps) * bytes
+}
+
+/// Bytes of local memory of all lanes of a warp.
+fn local_of_warp(local_bytes: u64) -> u64 {
+    (32 * local_bytes).next_multiple_of(64)
+}
+
+/// What a piece is emitted with.
+#[derive(Default)]
+pub(crate) struct Current {
+    /// Registers that have one value at the start and another one later.
+    pub(crate) variables: SecondaryMap<Reg, Option<Val>>,
+    /// Registers that get a value in the piece.
+    defines: BitSet<Reg>,
+    /// Where a warp goes that leaves the piece.
+    latch: Option<Label>,
+    /// From where warps come there, and in which state.
+    leaving: Vec<(Label, Val)>,
+}
+
+impl Emitter<'_> {
+    /// All warps of a block.
+    pub(crate) fn whole_block(&mut self, cfg: &Cfg) -> Emitted<()> {
+        let ir = self.ir;
+        let threads: u32 = self.block.iter().product();
+        let warps = threads.div_ceil(32);
+        // Frames of functions that are called are not kept.
+        let far = if warps > 1 && self.callees.is_empty() { self.far_loops(cfg) } else { vec![] };
+        let mut pieces = Pieces::new(self.function, cfg, &far);
+        if pieces.len() > MOST_PIECES {
+            pieces = Pieces::new(self.function, cfg, &[]);
+        }
+        let plan = Rc::new(self.planned(cfg, pieces));
+        let end = ir.block("end");
+        let starts: Vec<Label> = plan.pieces.iter().map(|_| ir.block("piece")).collect();
+        let meets = |target: Option<usize>| target.is_none_or(|target| plan.together[target]);
+        let direct = |piece: usize| plan.exits[piece].only().filter(|target| plan.together[piece] && meets(*target));
+        let asks = (0..plan.pieces.len()).any(|piece| direct(piece).is_none());
+        self.in_block = true;
+        if !plan.is_whole() {
+            self.plan = Some(plan.clone());
+            self.kept_bytes = kept_bytes(warps, self.layout.local_bytes, plan.bytes);
+            self.first = ir.constant(ir.int(32), 0);
+            self.prepare_specials();
+            let function = self.function;
+            for inst in &plan.once {
+                self.instruction(&function.insts[*inst])?;
+            }
+        }
+        let states = asks.then(|| self.new_states(warps));
+        ir.branch(starts[0]);
+        let dispatch = asks.then(|| ir.block("dispatch"));
+        let common = self.values.clone();
+        let mut leaving = vec![];
+        let mut emitted: SecondaryMap<Block, bool> = SecondaryMap::new();
+        for piece in 0..plan.pieces.len() {
+            self.values.clone_from(&common);
+            let exit = match (direct(piece), dispatch) {
+                (Some(Some(next)), _) => starts[next],
+                (Some(None), _) | (None, None) => end,
+                (None, Some(dispatch)) => dispatch,
+            };
+            let states = states.filter(|_| direct(piece).is_none());
+            let left = self.piece(cfg, &plan, piece, starts[piece], exit, states, &mut emitted)?;
+            if states.is_some() {
+                leaving.push(left);
+            }
+        }
+        if let (Some(states), Some(dispatch)) = (states, dispatch) {
+            self.dispatch(states, dispatch, &leaving, &starts, end);
+        }
+        ir.go_on_in(end);
+        ir.ret();
+        Ok(())
+    }
+
+    /// One piece for all warps that have come to it; where it ends, and the least state of a warp there.
+    #[allow(clippy::too_many_arguments, reason = "where it starts, where it ends, and what it is")]
+    fn piece(
+        &mut self,
+        cfg: &Cfg,
+        plan: &Plan,
+        piece: usize,
+        start: Label,
+        exit: Label,
+        states: Option<Val>,
+        emitted: &mut SecondaryMap<Block, bool>,
+    ) -> Emitted<(Label, Val)> {
+        let ir = self.ir;
+        let (i8, i32) = (ir.int(8), ir.int(32));
+        let threads: u32 = self.block.iter().product();
+        let blocks = plan.pieces.iter().nth(piece).map_or(&[][..], |piece| &piece.blocks);
+        let (head, body, latch) = (ir.block("warp"), ir.block("body"), ir.block("next"));
+        ir.go_on_in(start);
+        ir.branch(head);
+        ir.go_on_in(head);
+        let first = ir.phi(i32);
+        ir.incoming(first, ir.constant(i32, 0), start);
+        let least = ir.phi(i8);
+        ir.incoming(least, ir.constant(i8, ENDED), start);
+        self.current = Current { latch: Some(latch), ..Current::default() };
+        if let (Some(states), false) = (states, plan.together[piece]) {
+            let state = ir.load(i8, self.state_of(states, first), 1);
+            let here = ir.icmp(IntPred::LLVMIntEQ, state, ir.constant(i8, piece as u64));
+            self.current.leaving.push((head, state));
+            ir.branch_if(here, body, latch);
+        } else {
+            ir.branch(body);
+        }
+        ir.go_on_in(body);
+        self.begin_warp(first);
+        self.done = ir.block("done");
+        self.states = states;
+        self.note_definitions(plan, piece, blocks);
+        self.fetch_live(plan, piece)?;
+        let entry = plan.pieces.iter().nth(piece).map_or(cfg.entry(), |piece| piece.entry);
+        self.blocks(cfg, blocks, entry, emitted)?;
+        ir.go_on_in(self.done);
+        self.leave_piece(ir.constant(i8, ENDED))?;
+        ir.go_on_in(latch);
+        let state = ir.phi(i8);
+        for (from, value) in &self.current.leaving {
+            ir.incoming(state, *value, *from);
+        }
+        let next = ir.add(first, ir.constant(i32, 32));
+        let now = ir.intrinsic("llvm.umin", &[i8], &[least, state]);
+        ir.incoming(first, next, latch);
+        ir.incoming(least, now, latch);
+        let more = ir.icmp(IntPred::LLVMIntULT, next, ir.constant(i32, u64::from(threads)));
+        ir.branch_if(more, head, exit);
+        Ok((latch, now))
+    }
+
+    /// Leaves the piece in a state.
+    fn leave_piece(&mut self, state: Val) -> Emitted<()> {
+        let ir = self.ir;
+        if let Some(states) = self.states {
+            ir.store(state, self.state_of(states, self.first), 1);
+        }
+        self.current.leaving.push((ir.here(), state));
+        let latch = self.current.latch.ok_or_else(|| Untranslated("a piece without an end".into()))?;
+        ir.branch(latch);
+        Ok(())
+    }
+
+    /// Where the state of a warp stands, by the number of its first thread.
+    fn state_of(&self, states: Val, first: Val) -> Val {
+        let ir = self.ir;
+        ir.offset(states, ir.zext(ir.lshr(first, ir.constant(ir.int(32), 5)), ir.int(64)))
+    }
+
+    /// The states of all warps: those that exist are at the start.
+    fn new_states(&self, warps: u32) -> Val {
+        let ir = self.ir;
+        let i8 = ir.int(8);
+        let states = ir.stack(ir.vector(i8, WARPS), 32);
+        let all: Vec<Val> = (0..WARPS).map(|warp| ir.constant(i8, if warp < warps { 0 } else { ENDED })).collect();
+        ir.store(ir.constants(&all), states, 32);
+        states
+    }
+
+    /// The piece in which the first warps go on; when all wait, all do.
+    fn dispatch(&self, states: Val, dispatch: Label, leaving: &[(Label, Val)], starts: &[Label], end: Label) {
+        let ir = self.ir;
+        let i8 = ir.int(8);
+        let all = ir.vector(i8, WARPS);
+        ir.go_on_in(dispatch);
+        let least = ir.phi(i8);
+        for (from, value) in leaving {
+            ir.incoming(least, *value, *from);
+        }
+        let (wait, choose) = (ir.block("released"), ir.block("choose"));
+        let waiting = ir.icmp(IntPred::LLVMIntUGE, least, ir.constant(i8, WAITING));
+        ir.branch_if(waiting, wait, choose);
+        ir.go_on_in(wait);
+        let now = ir.load(all, states, 32);
+        let ended = ir.icmp(IntPred::LLVMIntEQ, now, ir.constant(all, ENDED));
+        let free = ir.select(ended, now, ir.and(now, ir.constant(all, WAITING - 1)));
+        ir.store(free, states, 32);
+        let released = ir.intrinsic("llvm.vector.reduce.umin", &[all], &[free]);
+        ir.branch(choose);
+        ir.go_on_in(choose);
+        let piece = ir.phi(i8);
+        ir.incoming(piece, least, dispatch);
+        ir.incoming(piece, released, wait);
+        for (number, start) in starts.iter().enumerate() {
+            let other = ir.block("other");
+            ir.branch_if(ir.icmp(IntPred::LLVMIntEQ, piece, ir.constant(i8, number as u64)), *start, other);
+            ir.go_on_in(other);
+        }
+        ir.branch(end);
+    }
+
+    /// Where local memory of the warp starts.
+    pub(crate) fn local_memory(&self) -> Val {
+        let start = self.pointer_field(offset::LOCAL);
+        let start = match self.plan {
+            Some(_) if self.layout.local_bytes > 0 => self.of_warp_at(start, local_of_warp(self.layout.local_bytes)),
+            _ => start,
+        };
+        self.ir.ptrtoint(start, self.ir.int(64))
+    }
+
+    /// So many bytes for each warp, those of this one.
+    fn of_warp_at(&self, start: Val, bytes: u64) -> Val {
+        let ir = self.ir;
+        let i64 = ir.int(64);
+        // The first thread has a number that is a multiple of 32.
+        ir.offset(start, ir.mul(ir.zext(self.first, i64), ir.constant(i64, bytes / 32)))
+    }
+
+    // What is kept.
+
+    fn place_of(&self, plan: &Plan, reg: Reg) -> Option<Val> {
+        let place = plan.places[reg]?;
+        let start = self.pointer_field(offset::LOCAL);
+        let threads: u32 = self.block.iter().product();
+        let local = u64::from(threads.div_ceil(32)) * local_of_warp(self.layout.local_bytes);
+        let own = self.of_warp_at(self.ir.offset_by(start, local), plan.bytes);
+        Some(self.ir.offset_by(own, place))
+    }
+
+    fn note_definitions(&mut self, plan: &Plan, piece: usize, blocks: &[Block]) {
+        let function = self.function;
+        let mut defines = BitSet::with_capacity(function.regs.len());
+        let first = plan.pieces.iter().nth(piece).map(|piece| piece.entry);
+        for block in blocks {
+            let data = &function.blocks[*block];
+            if piece == 0 || Some(*block) != first {
+                defines.extend(data.params.iter().copied());
+            }
+            for inst in &data.insts {
+                function.insts[*inst].each_written(|reg| _ = defines.insert(reg));
+            }
+        }
+        self.current.defines = defines;
+    }
+
+    /// Gives what is live into a piece its values.
+    fn fetch_live(&mut self, plan: &Plan, piece: usize) -> Emitted<()> {
+        let ir = self.ir;
+        if piece == 0 && plan.places.values().all(Option::is_none) {
+            return Ok(());
+        }
+        // The function itself starts with nothing.
+        let live: &[Reg] = if piece == 0 { &[] } else { &plan.live[piece] };
+        for reg in live {
+            let ty = self.kept_type(*reg);
+            let Some(place) = self.place_of(plan, *reg) else {
+                self.compute_again(*reg)?;
+                continue;
+            };
+            let mask = ir.lanes_in(ty).is_some() && ir.bits(ty) == 1;
+            let value = if mask {
+                self.as_predicates(ir.load(ir.int(32), place, 4))
+            } else if ir.bits(ty) == 1 {
+                ir.trunc(ir.load(ir.int(8), place, 1), ty)
+            } else {
+                ir.load(ty, place, if ir.lanes_in(ty).is_some() { 64 } else { 8.min(ir.bits(ty) / 8) })
+            };
+            if self.current.defines.contains(*reg) {
+                let variable = ir.stack(ty, 64);
+                ir.store(value, variable, 64);
+                self.current.variables[*reg] = Some(variable);
+            } else {
+                self.values[*reg] = Some(value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes a register from what is known of a warp at all times.
+    fn compute_again(&mut self, reg: Reg) -> Emitted<()> {
+        if self.has_value(reg) {
+            return Ok(());
+        }
+        let function = self.function;
+        let Some(inst) = self.definitions[reg] else {
+            return Err(Untranslated(format!("`{}` is neither kept nor computed again", function.regs[reg].name)));
+        };
+        let data = &function.insts[inst];
+        for read in data.reads() {
+            self.compute_again(read)?;
+        }
+        self.instruction(data)
+    }
+
+    /// The piece that an edge leads to when it leaves this one.
+    pub(crate) fn crosses(&self, target: Block) -> Option<(Rc<Plan>, usize)> {
+        let plan = self.plan.as_ref()?;
+        plan.pieces.starting_at(target).map(|piece| (plan.clone(), piece))
+    }
+
+    /// Leaves for another piece along an edge of a block.
+    pub(crate) fn cross(&mut self, plan: &Plan, target: usize, args: &[Reg], block: Block) -> Emitted<()> {
+        let ir = self.ir;
+        let function = self.function;
+        let waits = waits(function, block);
+        let entry = plan.pieces.iter().nth(target).map(|piece| piece.entry).unwrap_or(block);
+        let mut kept = vec![];
+        for (arg, param) in args.iter().zip(&function.blocks[entry].params) {
+            let value = if self.is_kept_as_scalar(*param) { self.lane0(*arg)? } else { self.all_lanes(*arg)? };
+            let value = if self.is_noisy(*arg) && !self.is_noisy(*param) { self.canonical_bits(value) } else { value };
+            kept.push((*param, value));
+        }
+        let params = &function.blocks[entry].params;
+        for reg in plan.live[target].iter().filter(|reg| !params.contains(reg)) {
+            if self.current.defines.contains(*reg) && plan.places[*reg].is_some() {
+                kept.push((*reg, self.kept(*reg)?));
+            }
+        }
+        for (reg, value) in kept {
+            let Some(place) = self.place_of(plan, reg) else { continue };
+            let ty = ir.type_of(value);
+            match (ir.bits(ty), ir.lanes_in(ty)) {
+                (1, Some(_)) => ir.store(self.as_mask(value), place, 4),
+                (1, None) => ir.store(ir.zext(value, ir.int(8)), place, 1),
+                (_, Some(_)) => ir.store(value, place, 64),
+                (bits, None) => ir.store(value, place, 8.min(bits / 8)),
+            }
+        }
+        let i8 = ir.int(8);
+        let (on, waiting) = (ir.constant(i8, target as u64), ir.constant(i8, target as u64 | WAITING));
+        let barrier = function.blocks[block].insts.last().map(|last| &function.insts[*last]).filter(|_| waits);
+        let state = match barrier.map(|inst| self.own_guard(inst)).transpose()? {
+            None => on,
+            Some(None) => waiting,
+            Some(Some(guard)) => ir.select(self.any(guard), waiting, on),
+        };
+        self.leave_piece(state)
+    }
+
+    /// Whether an instruction need not be done again: its results are there from the start, and are the same.
+    pub(crate) fn is_there(&self, inst: &InstData) -> bool {
+        let Some(plan) = &self.plan else { return false };
+        let results = inst.writes();
+        !results.is_empty() && results.iter().all(|reg| plan.not_kept.contains(*reg) && self.has_value(*reg))
+    }
+
+    // The plan.
+
+    fn planned(&self, cfg: &Cfg, pieces: Pieces) -> Plan {
+        let function = self.function;
+        let exits: Vec<Exits> = pieces.iter().map(|piece| Exits::of(function, cfg, &pieces, &piece.blocks)).collect();
+        let mut together = vec![true; pieces.len()];
+        loop {
+            let before = together.clone();
+            for (piece, exits) in exits.iter().enumerate() {
+                if !together[piece] || exits.only().is_none() {
+                    exits.targets.iter().flatten().for_each(|target| together[*target] = false);
+                }
+            }
+            if before == together {
+                break;
+            }
+        }
+        let mut plan = Plan {
+            live: vec![],
+            once: vec![],
+            not_kept: BitSet::with_capacity(function.regs.len()),
+            places: SecondaryMap::new(),
+            bytes: 0,
+            pieces,
+            exits,
+            together,
+        };
+        if plan.is_whole() {
+            plan.live.push(vec![]);
+            return plan;
+        }
+        let mut cost: SecondaryMap<Reg, Option<u32>> = SecondaryMap::new();
+        for inst in cfg.order().iter().flat_map(|block| &function.blocks[*block].insts) {
+            let data = &function.insts[*inst];
+            if let [result] = data.writes().as_slice() {
+                if self.is_same_for_block(data, &cost) {
+                    plan.once.push(*inst);
+                    plan.not_kept.insert(*result);
+                    cost[*result] = Some(0);
+                } else if let Some(sum) = again(data, &cost) {
+                    plan.not_kept.insert(*result);
+                    cost[*result] = Some(sum);
+                }
+            }
+        }
+        let liveness = Liveness::new(function, cfg);
+        for piece in plan.pieces.iter() {
+            let live = liveness.live_in(piece.entry).iter().chain(function.blocks[piece.entry].params.iter().copied());
+            plan.live.push(live.collect());
+        }
+        for reg in plan.live.iter().flatten() {
+            if plan.places[*reg].is_none() && !plan.not_kept.contains(*reg) {
+                let ty = self.kept_type(*reg);
+                let (bits, wide) = (u64::from(self.ir.bits(ty)), self.ir.lanes_in(ty).is_some());
+                let (bytes, align) = match (bits, wide) {
+                    (1, _) => (8, 8),
+                    (bits, true) => (4 * bits, 64),
+                    (bits, false) => (bits / 8, 8),
+                };
+                let place = plan.bytes.next_multiple_of(align);
+                plan.places[*reg] = Some(place);
+                plan.bytes = place + bytes;
+            }
+        }
+        plan.bytes = plan.bytes.next_multiple_of(64);
+        plan
+    }
+
+    /// Whether an instruction gives all threads of a block the same, wherever it stands.
+    fn is_same_for_block(&self, data: &InstData, cost: &SecondaryMap<Reg, Option<u32>>) -> bool {
+        let once = |reg: &Reg| cost[*reg] == Some(0);
+        if data.guard.is_some() || !data.writes().iter().all(|reg| self.is_kept_as_scalar(*reg)) {
+            return false;
+        }
+        let param = data.opcode() == Some(Opcode::Ld)
+            && data.space() == Space::Param
+            && data.operands.iter().any(|operand| matches!(operand, Operand::Memory(at) if matches!(at.base, Base::Symbol(_))));
+        if !param && !is_pure(data) {
+            return false;
+        }
+        data.reads().iter().all(once) && data.operands.iter().all(|operand| !is_of_thread(operand))
+    }
+}
+
+/// What it takes to compute the result of an instruction from what a warp always knows; `None` when that is much.
+fn again(data: &InstData, cost: &SecondaryMap<Reg, Option<u32>>) -> Option<u32> {
+    let slow = matches!(data.opcode(), Some(Opcode::Div | Opcode::Rem | Opcode::Sqrt | Opcode::Sin | Opcode::Cos));
+    if data.guard.is_some() || slow || !is_pure(data) || data.types().any(|ty| matches!(ty, Type::F64)) {
+        return None;
+    }
+    let mut sum = 1u32;
+    for read in data.reads() {
+        sum += cost[read]?;
+    }
+    (sum <= CHEAP).then_some(sum)
+}
+
+/// Whether an operand differs between the threads of a block.
+fn is_of_thread(operand: &Operand) -> bool {
+    let of_block = |special: &Special| {
+        let name = special.text();
+        ["%ctaid", "%nctaid", "%ntid", "%nwarpid", "%cluster", "%ncluster", "%gridid"].iter().any(|start| name.starts_with(start))
+    };
+    match operand {
+        Operand::Special(special) => !of_block(special),
+        Operand::Vector(list) => list.iter().any(is_of_thread),
+        Operand::Pair(pair) => pair.iter().any(is_of_thread),
+        _ => false,
+    }
+}

@@ -1,0 +1,64 @@
+//! Shared memory of the blocks of a cluster: a window for each, so far apart that none reaches into another: see [`WINDOW`].
+
+use crate::abi::{FAR, WINDOW};
+use crate::map::{Mapping, Pages, page_bytes};
+use std::io;
+
+/// Shared memory of the blocks of a cluster.
+#[derive(Debug)]
+pub(super) struct Windows {
+    mapping: Mapping,
+    blocks: usize,
+    /// Bytes of each block, by whole pages.
+    bytes: usize,
+    /// A bit for each block whose memory may not be touched any more.
+    closed: u32,
+}
+
+impl Windows {
+    /// Room for any cluster; nothing of it may be touched.
+    pub(super) fn new() -> io::Result<Windows> {
+        // Behind the last block as much as an address of another block's memory can lead past it.
+        let mapping = Mapping::new((3 * FAR * WINDOW) as usize, Pages::Data)?;
+        mapping.protect(0, mapping.bytes(), libc::PROT_NONE)?;
+        Ok(Windows { mapping, blocks: 0, bytes: 0, closed: 0 })
+    }
+
+    pub(super) fn fit(&mut self, blocks: usize, bytes: usize) -> io::Result<()> {
+        let bytes = bytes.next_multiple_of(page_bytes());
+        if blocks > FAR as usize || bytes >= WINDOW as usize {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        if (blocks, bytes) != (self.blocks, self.bytes) || self.closed != 0 {
+            self.blocks = 0;
+            self.mapping.protect(0, self.mapping.bytes(), libc::PROT_NONE)?;
+            for rank in 0..blocks {
+                self.mapping.protect(rank * WINDOW as usize, bytes, libc::PROT_READ | libc::PROT_WRITE)?;
+            }
+            (self.blocks, self.bytes, self.closed) = (blocks, bytes, 0);
+        }
+        Ok(())
+    }
+
+    pub(super) fn start(&self, rank: usize) -> *mut u8 {
+        // An address inside of the mapping.
+        self.mapping.start().wrapping_add(rank * WINDOW as usize)
+    }
+
+    /// The block has ended, and its shared memory with it.
+    pub(super) fn close(&mut self, rank: usize) {
+        // Where the host cannot, a stray access goes unseen.
+        if self.mapping.protect(rank * WINDOW as usize, self.bytes, libc::PROT_NONE).is_ok() {
+            self.closed |= 1 << rank;
+        }
+    }
+
+    /// All blocks start.
+    pub(super) fn open(&mut self) -> io::Result<()> {
+        for rank in (0..self.blocks).filter(|rank| self.closed >> rank & 1 == 1) {
+            self.mapping.protect(rank * WINDOW as usize, self.bytes, libc::PROT_READ | libc::PROT_WRITE)?;
+        }
+        self.closed = 0;
+        Ok(())
+    }
+}
