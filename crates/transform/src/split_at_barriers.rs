@@ -168,7 +168,7 @@ mod tests {
              mov.u32 %r1, %tid.x;\nsetp.eq.u32 %p1, %r1, 3;\n{body}\nret;\n}}\n"
         );
         let mut sources = Sources::new();
-        let id = sources.add("k.ptx", &text);
+        let id = sources.add("k.ptx", text.as_str());
         let module = broadloom_ptx::parse(&sources, id).and_then(broadloom_ptx::verify).unwrap();
         let kernel = module.function("k").unwrap();
         let mut function = module.functions[kernel].clone();
