@@ -41,7 +41,12 @@ impl Case {
         let path = self.ptx(variant);
         let name = format!("corpus/ptx/{}.{variant}.ptx", self.kernel);
         let text = std::fs::read_to_string(&path).map_err(|error| Failure::Module(format!("{name}: {error}")))?;
-        (self.check)(&mut Trial::load(subject, &name, &text)?)
+        self.run_text(subject, &name, &text)
+    }
+
+    /// Runs the text of a variant on a device and compares its results; `name` is what diagnostics call it.
+    pub fn run_text(&self, subject: &Subject, name: &str, text: &str) -> Outcome {
+        (self.check)(&mut Trial::load(subject, name, text)?)
     }
 }
 

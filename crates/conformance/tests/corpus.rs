@@ -1,7 +1,7 @@
 //! Every kernel of the corpus, in every variant, on every device: one trial each, named `device::kernel::variant`.
 //!
 //! `interp` runs the kernels; `check` runs them in the interpreter's checking mode, which must find nothing, since the corpus is correct.
-//! A device to come is one more entry of `DEVICES`.
+//! `cuda` is the first GPU; where there is none, its trials are ignored.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,20 +14,23 @@ use libtest_mimic::{Arguments, Failed, Trial};
 /// Runs one variant of a case on a fresh device.
 type Run = fn(&Case, &str) -> Result<(), Failed>;
 
-const DEVICES: &[(&str, Run)] = &[("interp", interp), ("check", check), ("cpu", cpu), ("cpu-threads", cpu_threads)];
+const DEVICES: &[(&str, Run)] =
+    &[("interp", interp), ("check", check), ("cpu", cpu), ("cpu-threads", cpu_threads), ("cuda", cuda)];
 
 /// Kernels whose cases make them fail on purpose: the failure itself is a finding.
 const FAULTY: [&str; 2] = ["device_assert", "device_trap"];
 
 fn main() {
     let arguments = Arguments::from_args();
+    let no_gpu = broadloom_cuda::machines().is_err();
     let mut trials = vec![Trial::test("suite::covers_the_corpus", covers_the_corpus)];
     for (device, run) in DEVICES {
         for case in SUITE {
             // The slow path differs little between compilations of one source: one of them is enough.
             let variants = if *device == "cpu-threads" { &VARIANTS[..1] } else { &VARIANTS[..] };
             for variant in variants {
-                trials.push(Trial::test(format!("{device}::{}::{variant}", case.kernel), move || run(case, variant)));
+                let trial = Trial::test(format!("{device}::{}::{variant}", case.kernel), move || run(case, variant));
+                trials.push(trial.with_ignored_flag(*device == "cuda" && no_gpu));
             }
         }
     }
@@ -73,6 +76,20 @@ fn cpu(case: &Case, variant: &str) -> Result<(), Failed> {
 
 fn cpu_threads(case: &Case, variant: &str) -> Result<(), Failed> {
     Ok(case.run(&processor(false)?, variant)?)
+}
+
+/// The first GPU, one case at a time: what a fault takes, it takes from all.
+fn cuda(case: &Case, variant: &str) -> Result<(), Failed> {
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let printed = Arc::new(Mutex::new(String::new()));
+    let sink = printed.clone();
+    let output: broadloom_cuda::Output = Arc::new(move |text: &[u8]| {
+        sink.lock().unwrap_or_else(PoisonError::into_inner).push_str(&String::from_utf8_lossy(text));
+    });
+    let options = broadloom_cuda::Options { measure: false, output: Some(output), ..broadloom_cuda::Options::default() };
+    let device = Device::new(broadloom_cuda::Cuda::new(options)?);
+    Ok(case.run(&Subject { device, printed }, variant)?)
 }
 
 fn check(case: &Case, variant: &str) -> Result<(), Failed> {

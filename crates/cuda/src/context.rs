@@ -137,9 +137,10 @@ impl Context {
         self.checked(self.driver.set_current(self.handle))
     }
 
-    /// The same for what gives something back: nobody is told, and whether there is still something to give back to.
+    /// The same for what gives something back: nobody is told, and whether there is still something to give back to. What is not given back
+    /// now never is, so that a driver that says no is asked twice.
     pub(crate) fn enter_to_release(&self) -> bool {
-        !self.is_lost() && self.driver.set_current(self.handle).is_ok()
+        !self.is_lost() && (0..2).any(|_| self.driver.set_current(self.handle).is_ok())
     }
 
     /// Turns what the driver said into an error of a device.

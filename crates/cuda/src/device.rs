@@ -172,6 +172,14 @@ impl Cuda {
     }
 }
 
+impl Cuda {
+    /// Seconds of the host's time that a launch of nothing takes by the driver's call alone, over some launches; `None` when it cannot be
+    /// measured. What [`broadloom_device::Kernel::launch`] adds to it is seen by comparing.
+    pub fn bare_launch_time(&self, launches: u32) -> Option<f64> {
+        measure::bare_launch_time(&self.inner, launches)
+    }
+}
+
 impl Inner {
     /// The queue of a stream.
     #[inline]
@@ -273,18 +281,16 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // Work may still use what is given back below. When the wait fails, the context is lost or the driver is beyond help.
-        let waited = self.context.enter().and_then(|()| self.wait_all());
-        let gone = self.context.is_lost();
-        self.unload_modules(|_| waited.is_ok() || gone);
+        // Work may still use what is given back below. A driver that does not say when it is done is asked twice.
+        let _ = (0..2).any(|_| self.context.enter_to_release() && self.wait_all().is_ok());
         if self.context.is_stuck() {
             // Copies through it may still be to come.
             std::mem::forget(std::mem::take(&mut *self.staging.lock().unwrap_or_else(PoisonError::into_inner)));
             return;
         }
-        self.unload_modules(|_| true);
         let all = self.pool().everything();
         if self.context.enter_to_release() {
+            self.unload_modules(|_| true);
             for address in all {
                 let _ = self.context.driver.free(address);
             }

@@ -77,29 +77,33 @@ impl Drop for Loaded<'_> {
     }
 }
 
-/// Seconds from one launch to the next when none is waited for.
+/// Seconds of the host's time that a launch takes when none is waited for.
 pub(crate) fn launch_cost(inner: &Inner) -> Option<f64> {
-    once(inner, "launch", || {
-        let (context, driver) = (&inner.context, &inner.context.driver);
-        context.enter().ok()?;
-        let text = CString::new(EMPTY).ok()?;
-        let module = driver.load_module(&text).map_err(|(failed, _)| context.error(failed)).ok()?;
-        let module = Loaded(inner, module);
-        let function = context.checked(driver.function(module.1, c"empty")).ok()?;
-        let queue = inner.queue(broadloom_device::Stream::default()).ok()?;
-        let stream: StreamHandle = queue.handle;
-        let launch = || {
-            // SAFETY: the kernel has no parameters, so that there is no list of them.
-            let launched = unsafe { driver.launch(function, [1; 3], [1; 3], 0, stream, std::ptr::null()) };
-            context.checked(launched).map(|()| inner.given(&queue))
-        };
+    once(inner, "launch", || bare_launch_time(inner, LAUNCHES))
+}
+
+/// The same for some launches of nothing, by the driver's call alone.
+pub(crate) fn bare_launch_time(inner: &Inner, launches: u32) -> Option<f64> {
+    let (context, driver) = (&inner.context, &inner.context.driver);
+    context.enter().ok()?;
+    let text = CString::new(EMPTY).ok()?;
+    let module = driver.load_module(&text).map_err(|(failed, _)| context.error(failed)).ok()?;
+    let module = Loaded(inner, module);
+    let function = context.checked(driver.function(module.1, c"empty")).ok()?;
+    let queue = inner.queue(broadloom_device::Stream::default()).ok()?;
+    let stream: StreamHandle = queue.handle;
+    let launch = || {
+        // SAFETY: the kernel has no parameters, so that there is no list of them.
+        let launched = unsafe { driver.launch(function, [1; 3], [1; 3], 0, stream, std::ptr::null()) };
+        context.checked(launched).map(|()| inner.given(&queue))
+    };
+    launch().ok()?;
+    inner.wait(&queue).ok()?;
+    let start = Instant::now();
+    for _ in 0..launches {
         launch().ok()?;
-        inner.wait(&queue).ok()?;
-        let start = Instant::now();
-        for _ in 0..LAUNCHES {
-            launch().ok()?;
-        }
-        inner.wait(&queue).ok()?;
-        Some(start.elapsed().as_secs_f64() / f64::from(LAUNCHES))
-    })
+    }
+    let time = start.elapsed().as_secs_f64();
+    inner.wait(&queue).ok()?;
+    Some(time / f64::from(launches.max(1)))
 }

@@ -247,6 +247,7 @@ pub(crate) fn judged<T>(gpu: usize, outcome: Result<T, Error>) -> Outcome<T> {
 pub(crate) fn poison(gpu: usize, code: Code) {
     if control::is_fatal(code)
         && let Some(gpu) = state().gpus.get_mut(gpu)
+        && gpu.retains > 0
     {
         gpu.poison.get_or_insert(code);
     }

@@ -1,6 +1,7 @@
 //! The devices that launches run on: the one place that lists them.
 
 use broadloom_cpu::{CacheFolder, Cpu};
+use broadloom_cuda::Cuda;
 use broadloom_device::Device;
 use broadloom_interp::{Interp, Options};
 use std::fmt;
@@ -13,6 +14,8 @@ pub struct DeviceEntry {
     pub name: &'static str,
     /// A fresh device that prints into the text; or why there is none here.
     make: fn(&Printed) -> Result<Device, String>,
+    /// Whether it is a machine of its own: what a kernel does to it, all feel.
+    pub is_shared: bool,
 }
 
 impl fmt::Debug for DeviceEntry {
@@ -23,11 +26,12 @@ impl fmt::Debug for DeviceEntry {
 
 /// All devices, the one whose results are written down as expectations first.
 pub const DEVICES: &[DeviceEntry] = &[
-    DeviceEntry { name: "interp", make: make_interp },
-    DeviceEntry { name: "cpu-avx512", make: |printed| make_cpu("avx512", true, printed) },
-    DeviceEntry { name: "cpu-avx2", make: |printed| make_cpu("avx2", true, printed) },
-    DeviceEntry { name: "cpu-sse4.2", make: |printed| make_cpu("sse4.2", true, printed) },
-    DeviceEntry { name: "cpu-threads", make: |printed| make_cpu("host", false, printed) },
+    DeviceEntry { name: "interp", make: make_interp, is_shared: false },
+    DeviceEntry { name: "cpu-avx512", make: |printed| make_cpu("avx512", true, printed), is_shared: false },
+    DeviceEntry { name: "cpu-avx2", make: |printed| make_cpu("avx2", true, printed), is_shared: false },
+    DeviceEntry { name: "cpu-sse4.2", make: |printed| make_cpu("sse4.2", true, printed), is_shared: false },
+    DeviceEntry { name: "cpu-threads", make: |printed| make_cpu("host", false, printed), is_shared: false },
+    DeviceEntry { name: "cuda", make: make_cuda, is_shared: true },
 ];
 
 impl DeviceEntry {
@@ -56,6 +60,22 @@ impl Printed {
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
+}
+
+/// The first GPU. One device of it is kept, so that its context is made once; one that was lost is given up.
+fn make_cuda(printed: &Printed) -> Result<Device, String> {
+    static KEPT: Mutex<Option<Device>> = Mutex::new(None);
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if kept.as_ref().is_some_and(|device| device.synchronise().is_err()) {
+        *kept = None;
+    }
+    let options = broadloom_cuda::Options { measure: false, memory_bytes: Some(8 << 30), ..broadloom_cuda::Options::default() };
+    if kept.is_none() {
+        *kept = Some(Cuda::new(options.clone()).map(Device::new).map_err(|error| error.to_string())?);
+    }
+    let printed = printed.clone();
+    let output = Some(Arc::new(move |bytes: &[u8]| printed.add(bytes)) as broadloom_cuda::Output);
+    Cuda::new(broadloom_cuda::Options { output, ..options }).map(Device::new).map_err(|error| error.to_string())
 }
 
 fn make_interp(printed: &Printed) -> Result<Device, String> {

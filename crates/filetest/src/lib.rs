@@ -37,5 +37,6 @@ pub use devices::{DEVICES, DeviceEntry, Printed};
 pub use discover::{find_files, root};
 pub use expand::{MAX_TEXT, Replacement, expand};
 pub use file::{Case, FileError, Settings, TestFile};
+pub use latitude::left_out_on_gpus;
 pub use tolerance::Tolerance;
-pub use trials::{bless, trials};
+pub use trials::{bless, judge, source_name, trials};

@@ -1,9 +1,11 @@
 //! From files to trials, and the rewriting of expectations.
 
+use crate::latitude::left_out_on_gpus;
 use crate::{Case, Command, DEVICES, DeviceEntry, TestFile, perform};
 use libtest_mimic::{Failed, Trial};
 use std::fs;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 /// The trials of a file: one per case, command and, for launches, device. A device that is not here makes its trials
 /// ignored.
@@ -25,11 +27,13 @@ pub fn trials(name: &str, path: &Path) -> Vec<Trial> {
                 let suffix = if command.on_every_device() { format!("@{}", device.name) } else { String::new() };
                 let (case, path) = (case.clone(), path.to_owned());
                 let source_name = source_name(name, &case);
+                let left_out = left_out_on_gpus(&case_name, &case);
                 let trial = Trial::test(format!("{case_name}::{command}{suffix}"), move || {
                     judge(command, &case, &source_name, &path, device)
                         .map_err(|message| Failed::from(format!("{}:{}: {message}", path.display(), case.line)))
                 });
-                trials.push(trial.with_ignored_flag(command.on_every_device() && !device.is_here()));
+                let left_out = command.on_every_device() && (left_out.is_some() && device.is_shared || !device.is_here());
+                trials.push(trial.with_ignored_flag(left_out));
             }
         }
     }
@@ -37,7 +41,7 @@ pub fn trials(name: &str, path: &Path) -> Vec<Trial> {
 }
 
 /// What diagnostics call the text: the file, or the case of a file with several.
-fn source_name(name: &str, case: &Case) -> String {
+pub fn source_name(name: &str, case: &Case) -> String {
     match &case.name {
         Some(part) => format!("{part}.ptx"),
         None => name.rsplit('/').next().unwrap_or(name).to_owned(),
@@ -54,7 +58,11 @@ fn folder(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("."))
 }
 
-fn judge(command: Command, case: &Case, source_name: &str, path: &Path, device: &DeviceEntry) -> Result<(), String> {
+/// Does what a command says and compares what comes out with what is expected; what differs.
+pub fn judge(command: Command, case: &Case, source_name: &str, path: &Path, device: &DeviceEntry) -> Result<(), String> {
+    static ONE: Mutex<()> = Mutex::new(());
+    // What one launch does to a shared machine, the next must not see.
+    let _one = device.is_shared.then(|| ONE.lock().unwrap_or_else(PoisonError::into_inner));
     let outcome = normal(&perform(command, case, source_name, folder(path), device)?);
     let near = |expected: &str| {
         case.settings.tolerance.is_some_and(|tolerance| tolerance.same(expected, &outcome))

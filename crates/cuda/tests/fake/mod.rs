@@ -32,7 +32,12 @@ pub(crate) struct Fake {
 
 impl Fake {
     pub(crate) fn new() -> Fake {
-        let name = CString::new(library()).unwrap();
+        Fake::at(&library())
+    }
+
+    /// The control of a copy of it.
+    pub(crate) fn at(path: &str) -> Fake {
+        let name = CString::new(path).unwrap();
         // SAFETY: opens the fake driver, which stays open.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) };
         assert!(!handle.is_null());
@@ -116,15 +121,36 @@ pub(crate) fn module(text: &str) -> Arc<Verified> {
 }
 
 /// Kernels for tests: `scale` multiplies by a number, `wild` writes to an address, `together` meets at a grid-wide barrier by counting,
-/// `large` uses dynamic shared memory, `say` prints, `forever` does not end until a word is set.
+/// `large` uses dynamic shared memory, `down` calls itself, `say` prints, `forever` does not end until a word is set.
 pub(crate) const KERNELS: &str = "
 .version 8.0
 .target sm_90
 .address_size 64
 .extern .func (.param .b32 result) vprintf (.param .b64 format, .param .b64 arguments);
+.extern .func (.param .b64 result) malloc (.param .b64 bytes);
 .visible .global .align 4 .u32 counter = 5;
 .global .align 1 .b8 text[12] = {115, 97, 105, 100, 32, 37, 100, 10, 0, 0, 0, 0};
 .extern .shared .align 16 .b8 room[];
+
+.func (.param .b32 result) down(.param .b32 n)
+{
+    .reg .pred %p; .reg .b32 %r<4>;
+    ld.param.b32 %r1, [n];
+    setp.eq.u32 %p, %r1, 0;
+    mov.u32 %r2, 0;
+    @%p bra done;
+    sub.u32 %r3, %r1, 1;
+    {
+    .param .b32 less; .param .b32 depth;
+    st.param.b32 [less], %r3;
+    call.uni (depth), down, (less);
+    ld.param.b32 %r2, [depth];
+    }
+    add.u32 %r2, %r2, 1;
+done:
+    st.param.b32 [result], %r2;
+    ret;
+}
 
 .visible .entry scale(.param .u64 data, .param .u32 count, .param .u32 factor)
 {

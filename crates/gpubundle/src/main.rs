@@ -1,0 +1,122 @@
+//! Tests and measures a GPU: one program that holds all it needs but the driver.
+//!
+//! ```text
+//! broadloom-gpubundle [tests] [corpus] [kernels] [figures] [--kernels N] [--seed S] [--filter TEXT]
+//! ```
+//!
+//! Without a part named it does all: the file tests and the corpus on the GPU, random kernels on the interpreter, the CPU and the GPU, and the
+//! figures. The report comes at the end; the exit code is 1 when something differs.
+
+mod corpus;
+mod figures;
+mod kernels;
+mod tests;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+/// The test files and the corpus.
+mod files {
+    include!(concat!(env!("OUT_DIR"), "/files.rs"));
+}
+
+/// What was asked for.
+#[derive(Debug)]
+pub(crate) struct Options {
+    parts: Vec<String>,
+    /// How many random kernels.
+    pub(crate) kernels: u64,
+    /// The first of their seeds.
+    pub(crate) seed: u64,
+    /// What names of tests must hold.
+    pub(crate) filter: String,
+}
+
+/// What came of a part.
+#[derive(Debug, Default)]
+pub(crate) struct Summary {
+    /// What was right.
+    pub(crate) passed: usize,
+    /// What was not run, by reason.
+    pub(crate) skipped: Vec<(String, String)>,
+    /// What was wrong, and how.
+    pub(crate) failed: Vec<(String, String)>,
+    /// Lines for the report.
+    pub(crate) lines: Vec<String>,
+}
+
+/// Writes a line at once: a GPU that hangs takes the rest with it.
+pub(crate) fn say(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{text}");
+    let _ = out.flush();
+}
+
+fn options() -> Result<Options, String> {
+    let mut options = Options { parts: vec![], kernels: 2000, seed: 0, filter: String::new() };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or(format!("{word} needs a value"));
+        match word.as_str() {
+            "--kernels" => options.kernels = value()?.parse().map_err(|_| "--kernels needs a number")?,
+            "--seed" => options.seed = value()?.parse().map_err(|_| "--seed needs a number")?,
+            "--filter" => options.filter = value()?,
+            part if PARTS.iter().any(|(name, _)| *name == part) => options.parts.push(word),
+            _ => return Err(format!("`{word}` is not understood")),
+        }
+    }
+    Ok(options)
+}
+
+/// A part: what it does with the options.
+type Part = fn(&Options) -> Summary;
+
+/// All parts.
+const PARTS: [(&str, Part); 4] =
+    [("figures", figures::run), ("tests", tests::run), ("corpus", corpus::run), ("kernels", kernels::run)];
+
+fn main() -> ExitCode {
+    let options = match options() {
+        Ok(options) => options,
+        Err(why) => {
+            say(&why);
+            return ExitCode::from(2);
+        }
+    };
+    match broadloom_cuda::machines() {
+        Ok(machines) => machines.iter().for_each(|machine| say(&format!("{machine:?}"))),
+        Err(error) => {
+            say(&error.to_string());
+            return ExitCode::from(3);
+        }
+    }
+    let mut summaries = vec![];
+    for (name, part) in PARTS {
+        if options.parts.is_empty() || options.parts.iter().any(|wanted| wanted == name) {
+            let start = std::time::Instant::now();
+            let summary = part(&options);
+            say(&format!("{name}: done in {:.1} s", start.elapsed().as_secs_f64()));
+            summaries.push((name, summary));
+        }
+    }
+    say("\n==== report ====");
+    let mut failed = false;
+    for (name, summary) in &summaries {
+        let Summary { passed, skipped, failed: wrong, lines } = summary;
+        say(&format!("{name}: {passed} passed, {} failed, {} skipped", wrong.len(), skipped.len()));
+        lines.iter().for_each(|line| say(&format!("  {line}")));
+        let mut reasons: Vec<&String> = skipped.iter().map(|(_, reason)| reason).collect();
+        reasons.sort();
+        reasons.dedup();
+        for reason in reasons {
+            let count = skipped.iter().filter(|(_, other)| other == reason).count();
+            say(&format!("  skipped {count}: {reason}"));
+        }
+        for (test, why) in wrong {
+            let short: String = why.lines().take(12).map(|line| format!("      {line}\n")).collect();
+            say(&format!("  FAILED {test}\n{}", short.trim_end()));
+        }
+        failed |= !wrong.is_empty();
+    }
+    ExitCode::from(u8::from(failed))
+}

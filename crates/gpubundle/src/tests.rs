@@ -1,0 +1,40 @@
+//! The file tests with launches, on the GPU.
+
+use crate::files::FILE_TESTS;
+use crate::{Options, Summary, say};
+use broadloom_filetest::{Command, DEVICES, TestFile, judge, left_out_on_gpus, source_name};
+use std::path::Path;
+
+/// Runs them all.
+pub(crate) fn run(options: &Options) -> Summary {
+    let mut summary = Summary::default();
+    let Some(device) = DEVICES.iter().find(|device| device.name == "cuda") else { return summary };
+    for (file, content) in FILE_TESTS {
+        let name = format!("run/{file}");
+        if !name.contains(&options.filter) {
+            continue;
+        }
+        let cases = match TestFile::parse(content) {
+            Ok(parsed) => parsed.cases,
+            Err(error) => {
+                summary.failed.push((name, error.to_string()));
+                continue;
+            }
+        };
+        for case in cases.iter().filter(|case| case.settings.commands.contains(&Command::Run)) {
+            let case_name = case.name.as_ref().map_or_else(|| name.clone(), |part| format!("{name}::{part}"));
+            if let Some(why) = left_out_on_gpus(&case_name, case) {
+                summary.skipped.push((case_name, why.to_owned()));
+                continue;
+            }
+            match judge(Command::Run, case, &source_name(&name, case), Path::new("."), device) {
+                Ok(()) => summary.passed += 1,
+                Err(why) => {
+                    say(&format!("FAILED {case_name}"));
+                    summary.failed.push((case_name, why));
+                }
+            }
+        }
+    }
+    summary
+}
