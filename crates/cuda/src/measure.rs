@@ -63,9 +63,6 @@ fn copies(inner: &Inner, to: u64, from: u64, bytes: u64) -> Option<f64> {
     Some(2.0 * f64::from(COPIES) * bytes as f64 / start.elapsed().as_secs_f64())
 }
 
-/// A kernel that does nothing, for whatever target the GPU runs.
-const EMPTY: &str = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry empty()\n{\n\tret;\n}\n";
-
 /// A module that is unloaded when it is dropped.
 struct Loaded<'a>(&'a Inner, ModuleHandle);
 
@@ -86,7 +83,9 @@ pub(crate) fn launch_cost(inner: &Inner) -> Option<f64> {
 pub(crate) fn bare_launch_time(inner: &Inner, launches: u32) -> Option<f64> {
     let (context, driver) = (&inner.context, &inner.context.driver);
     context.enter().ok()?;
-    let text = CString::new(EMPTY).ok()?;
+    let (isa, sm) = (inner.machine.isa, inner.machine.sm);
+    let header = format!(".version {isa}\n.target sm_{sm}\n.address_size 64\n");
+    let text = CString::new(format!("{header}.visible .entry empty()\n{{\n\tret;\n}}\n")).ok()?;
     let module = driver.load_module(&text).map_err(|(failed, _)| context.error(failed)).ok()?;
     let module = Loaded(inner, module);
     let function = context.checked(driver.function(module.1, c"empty")).ok()?;
