@@ -3,7 +3,7 @@
 //! A kernel that reads where it must not takes the whole context with it: the driver then answers every call with the same error. The
 //! first call that hears of it is told what happened and which kernel it was, as well as that is known; from then on the context is
 //! *lost*, which is all that anybody is told, and **nothing of it is given to the driver any more**: its handles died with it. Whoever opens the
-//! GPU again resets it and gets a new one.
+//! GPU again resets it and gets a new one, or hears that the driver gives this process none: drivers of these days do not.
 
 use crate::driver::{Called, Driver, Failed};
 use crate::ffi::{Code, ContextHandle, code};
@@ -92,7 +92,15 @@ impl Context {
         if slot.was_lost.load(Ordering::SeqCst) {
             driver.reset_context(device).map_err(told)?;
         }
-        let handle = driver.retain_context(device).map_err(told)?;
+        let handle = driver.retain_context(device).map_err(|failed| {
+            // Some drivers give a process no other context once one was lost.
+            let again = if is_fatal(failed.code) {
+                "; the driver gives this process no new context, start the program again"
+            } else {
+                ""
+            };
+            not_here(format!("{}{again}", driver.describe(failed)))
+        })?;
         let context = Arc::new(Context {
             driver: driver.clone(),
             device,
@@ -202,7 +210,7 @@ impl Context {
             (Some(kernel), Some(kind)) => {
                 let several =
                     if suspects.len() > 1 { "; it is one of those under way, and BROADLOOM_CUDA_SYNC=1 tells which" } else { "" };
-                let message = format!("{}: {text}; the device is lost and can be opened again{several}", sentence(kind));
+                let message = format!("{}: {text}; the device is lost{several}", sentence(kind));
                 fault(kind, kernel, message)
             }
             (_, _) => Error::Lost { device: self.name.clone(), reason },

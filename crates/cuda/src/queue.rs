@@ -118,6 +118,8 @@ impl Queue {
                 let driver = &self.context.driver;
                 until(deadline, || self.context.checked(driver.query_stream(self.handle)))?
                     .ok_or_else(|| self.context.give_up(self, limit))?;
+                // It is done; only a wait makes the driver show what kernels printed.
+                self.context.checked(driver.synchronise_stream(self.handle))?;
             }
         }
         self.finish(seen);

@@ -72,7 +72,7 @@ pub enum Error {
         reason: String,
     },
     /// A device that can no longer be used. What was in its memory is gone.
-    #[error("the device `{device}` is lost: {reason}; it can be opened again")]
+    #[error("the device `{device}` is lost: {reason}; it must be opened again")]
     Lost {
         /// Its name.
         device: String,

@@ -1,11 +1,14 @@
 //! The corpus on the GPU: every kernel in every variant, against its reference.
 
 use crate::files::CORPUS;
-use crate::{Options, Summary, say};
+use crate::{Options, Summary, isolate, say};
 use broadloom_conformance::{SUITE, Subject, VARIANTS};
 use broadloom_cuda::Cuda;
 use broadloom_device::{Device, Result};
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Kernels whose cases make them fail on purpose.
+const FAULTY: [&str; 2] = ["device_assert", "device_trap"];
 
 /// A device that prints into a text.
 fn subject() -> Result<Subject> {
@@ -28,6 +31,10 @@ pub(crate) fn run(options: &Options) -> Summary {
             let file = format!("{}.{variant}.ptx", case.kernel);
             let name = format!("corpus/{file}");
             if !name.contains(&options.filter) {
+                continue;
+            }
+            if FAULTY.contains(&case.kernel) && !options.alone {
+                summary.add(&name, isolate::run(&["corpus", "--filter", &name]));
                 continue;
             }
             if kept.as_ref().is_ok_and(|kept| kept.device.synchronise().is_err()) {

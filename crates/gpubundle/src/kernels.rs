@@ -1,10 +1,10 @@
 //! Random kernels on the interpreter, the CPU and the GPU, byte for byte; and every pure instruction by itself.
 
-use crate::{Options, Summary, say};
+use crate::{Options, Summary, isolate, say};
 use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_cuda::Cuda;
 use broadloom_device::{Device, Result};
-use broadloom_fuzzgen::{Config, Kernel, generate, module, run as run_kernel};
+use broadloom_fuzzgen::{Config, Kernel, generate, module, run as run_kernel, sweep};
 use broadloom_interp::Interp;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -35,20 +35,49 @@ impl Three {
     fn compare(&self, kernel: &Kernel) -> std::result::Result<(), String> {
         let code = module(kernel)?;
         let expected = run_kernel(&self.interp, kernel, &code).map_err(|error| format!("interp: {error}"))?.output;
-        for (name, device) in [("cpu", &self.cpu), ("cuda", &self.cuda)] {
-            let found = run_kernel(device, kernel, &code).map_err(|error| format!("{name}: {error:?}"))?.output;
+        let mut wrong = vec![];
+        for (name, device) in [("cuda", &self.cuda), ("cpu", &self.cpu)] {
+            let found = match run_kernel(device, kernel, &code) {
+                Ok(outcome) => outcome.output,
+                Err(error) => {
+                    wrong.push(format!("{name}: {error:?}"));
+                    continue;
+                }
+            };
             if let Some(at) = (0..expected.len()).find(|at| expected[*at] != found[*at]) {
                 let bytes = at / 4 * 4..(at / 4 * 4 + 4).min(expected.len());
                 let place = kernel.place(at);
-                return Err(format!("{name}: {place}: {:02x?} instead of {:02x?}", &found[bytes.clone()], &expected[bytes]));
+                wrong.push(format!("{name}: {place}: {:02x?} instead of {:02x?}", &found[bytes.clone()], &expected[bytes]));
             }
         }
-        Ok(())
+        if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
     }
 }
 
 /// Compares them all, on as many threads as there are cores.
 pub(crate) fn run(options: &Options) -> Summary {
+    if options.alone {
+        return batch(options);
+    }
+    let mut summary = Summary::default();
+    let end = options.seed + options.kernels;
+    for seed in (options.seed..end).step_by(BATCH) {
+        let count = (end - seed).min(BATCH as u64);
+        let words = ["kernels", "--kernels", &count.to_string(), "--seed", &seed.to_string()];
+        summary.add(&format!("seeds from {seed}"), isolate::run(&words));
+        say(&format!("seeds to {}: {} passed, {} failed", seed + count, summary.passed, summary.failed.len()));
+    }
+    let (passed, kernels) = (summary.passed, options.kernels);
+    summary.lines.push(format!("{passed} of {kernels} random kernels give the same bytes on interp, cpu and cuda"));
+    let of = |name: &str| summary.failed.iter().filter(|(_, why)| why.contains(name)).count();
+    summary.lines.push(format!("cuda differs from interp on {}, cpu on {}", of("cuda: "), of("cpu: ")));
+    summary
+}
+
+/// Kernels per process.
+const BATCH: usize = 50;
+
+fn batch(options: &Options) -> Summary {
     let next = AtomicU64::new(options.seed);
     let end = options.seed + options.kernels;
     let summary = Mutex::new(Summary::default());
@@ -57,7 +86,10 @@ pub(crate) fn run(options: &Options) -> Summary {
         match outcome {
             Ok(()) => summary.passed += 1,
             Err(why) => {
-                say(&format!("FAILED seed {seed}: {}", why.lines().next().unwrap_or_default()));
+                say(&format!(
+                    "FAILED seed {seed}: {}",
+                    why.lines().map(|line| line.chars().take(120).collect()).collect::<Vec<String>>().join("; ")
+                ));
                 summary.failed.push((format!("seed {seed}"), why));
             }
         }
@@ -84,7 +116,55 @@ pub(crate) fn run(options: &Options) -> Summary {
             });
         }
     });
-    let mut summary = summary.into_inner().unwrap_or_else(PoisonError::into_inner);
-    summary.lines.push(format!("seeds {} to {}, portable, compared on interp, cpu and cuda", options.seed, end));
+    summary.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Every pure instruction by itself, several times.
+pub(crate) fn run_sweeps(options: &Options) -> Summary {
+    let mut summary = Summary::default();
+    let sweeps = sweep(options.seed, &Config::default(), options.sweeps);
+    let three = match Three::new() {
+        Ok(three) => three,
+        Err(error) => {
+            summary.failed.push(("instructions".to_owned(), error.to_string()));
+            return summary;
+        }
+    };
+    for sweep in &sweeps {
+        let ran = module(&sweep.kernel).and_then(|code| {
+            let output = |device: &Device| run_kernel(device, &sweep.kernel, &code).map(|outcome| outcome.output);
+            let all = (output(&three.interp), output(&three.cpu), output(&three.cuda));
+            match all {
+                (Ok(interp), Ok(cpu), Ok(cuda)) => Ok((interp, cpu, cuda)),
+                (interp, cpu, cuda) => Err(format!("{:?} {:?} {:?}", interp.err(), cpu.err(), cuda.err())),
+            }
+        });
+        let (expected, cpu, cuda) = match ran {
+            Ok(outputs) => outputs,
+            Err(why) => {
+                summary.failed.push((format!("sweep {}", sweep.kernel.seed), why));
+                continue;
+            }
+        };
+        for (index, instruction) in sweep.instructions.iter().enumerate() {
+            // Of NaNs of doubles the manual does not say which it is.
+            let is_double = instruction.contains(" %go");
+            let is_nan = |bytes: &[u8]| bytes.try_into().is_ok_and(|bytes| f64::from_le_bytes(bytes).is_nan());
+            let mut wrong = vec![];
+            for (name, found) in [("cuda", &cuda), ("cpu", &cpu)] {
+                let slots = expected.chunks(8).zip(found.chunks(8)).enumerate();
+                let mut mine = slots.filter(|(slot, _)| slot / 4 % sweep.instructions.len() == index);
+                let differs = mine.find(|(_, (a, b))| a != b && !(is_double && is_nan(a) && is_nan(b)));
+                if let Some((slot, (expected, found))) = differs {
+                    let thread = slot / 4 / sweep.instructions.len();
+                    wrong.push(format!("{name}: thread {thread}: {found:02x?} instead of {expected:02x?}"));
+                }
+            }
+            match wrong.is_empty() {
+                true => summary.passed += 1,
+                false => summary.failed.push((instruction.clone(), wrong.join("\n"))),
+            }
+        }
+    }
     summary
 }

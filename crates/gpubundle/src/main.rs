@@ -1,15 +1,18 @@
 //! Tests and measures a GPU: one program that holds all it needs but the driver.
 //!
 //! ```text
-//! broadloom-gpubundle [tests] [corpus] [kernels] [figures] [--kernels N] [--seed S] [--filter TEXT]
+//! broadloom-gpubundle [figures] [tests] [corpus] [kernels] [instructions] [--kernels N] [--sweeps N] [--seed S] [--filter TEXT]
 //! ```
 //!
-//! Without a part named it does all: the file tests and the corpus on the GPU, random kernels on the interpreter, the CPU and the GPU, and the
-//! figures. The report comes at the end; the exit code is 1 when something differs.
+//! Without a part named it does all: the file tests and the corpus on the GPU, random kernels and every pure instruction by itself on the interpreter, the CPU and
+//! the GPU, and the figures. `reduce --seed S` makes the random kernel of a seed smaller for as long as the GPU differs from the interpreter.
+//! The report comes at the end; the exit code is 1 when something differs.
 
 mod corpus;
 mod figures;
+mod isolate;
 mod kernels;
+mod reduce;
 mod tests;
 
 use std::io::Write;
@@ -26,8 +29,12 @@ pub(crate) struct Options {
     parts: Vec<String>,
     /// How many random kernels.
     pub(crate) kernels: u64,
+    /// How often every pure instruction is drawn.
+    pub(crate) sweeps: usize,
     /// The first of their seeds.
     pub(crate) seed: u64,
+    /// Whether this is a process that another one of this program started.
+    pub(crate) alone: bool,
     /// What names of tests must hold.
     pub(crate) filter: String,
 }
@@ -53,13 +60,15 @@ pub(crate) fn say(text: &str) {
 }
 
 fn options() -> Result<Options, String> {
-    let mut options = Options { parts: vec![], kernels: 2000, seed: 0, filter: String::new() };
+    let mut options = Options { parts: vec![], kernels: 2000, sweeps: 4, seed: 0, alone: false, filter: String::new() };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} needs a value"));
         match word.as_str() {
             "--kernels" => options.kernels = value()?.parse().map_err(|_| "--kernels needs a number")?,
+            "--sweeps" => options.sweeps = value()?.parse().map_err(|_| "--sweeps needs a number")?,
             "--seed" => options.seed = value()?.parse().map_err(|_| "--seed needs a number")?,
+            "--alone" => options.alone = true,
             "--filter" => options.filter = value()?,
             part if PARTS.iter().any(|(name, _)| *name == part) => options.parts.push(word),
             _ => return Err(format!("`{word}` is not understood")),
@@ -72,8 +81,14 @@ fn options() -> Result<Options, String> {
 type Part = fn(&Options) -> Summary;
 
 /// All parts.
-const PARTS: [(&str, Part); 4] =
-    [("figures", figures::run), ("tests", tests::run), ("corpus", corpus::run), ("kernels", kernels::run)];
+const PARTS: [(&str, Part); 6] = [
+    ("figures", figures::run),
+    ("tests", tests::run),
+    ("corpus", corpus::run),
+    ("kernels", kernels::run),
+    ("instructions", kernels::run_sweeps),
+    ("reduce", reduce::run),
+];
 
 fn main() -> ExitCode {
     let options = match options() {
@@ -92,7 +107,8 @@ fn main() -> ExitCode {
     }
     let mut summaries = vec![];
     for (name, part) in PARTS {
-        if options.parts.is_empty() || options.parts.iter().any(|wanted| wanted == name) {
+        // A kernel is made smaller only when that is asked for.
+        if options.parts.is_empty() && name != "reduce" || options.parts.iter().any(|wanted| wanted == name) {
             let start = std::time::Instant::now();
             let summary = part(&options);
             say(&format!("{name}: done in {:.1} s", start.elapsed().as_secs_f64()));
