@@ -43,7 +43,12 @@ fn is_portable(form: &Form) -> bool {
 
 /// Whether the assembler makes one instruction of it, so that a guard holds for all of it.
 pub(crate) fn may_be_guarded(form: &Form) -> bool {
-    !matches!(form.opcode, Opcode::Set | Opcode::Testp | Opcode::Slct) && form.opcode.row().class != Class::Video
+    let takes = |modifier: Modifier| form.slots.iter().any(|slot| slot.choices.contains(&modifier));
+    // Two comparisons with two results: the second sees the guard that the first may have written.
+    let pair = form.opcode == Opcode::Setp && (takes(Modifier::F16x2) || takes(Modifier::Bf16x2));
+    let narrows = form.opcode == Opcode::Cvt && takes(Modifier::Bf16);
+    let several = matches!(form.opcode, Opcode::Set | Opcode::Testp | Opcode::Slct) || pair || narrows;
+    !several && form.opcode.row().class != Class::Video
 }
 
 /// The forms that can be drawn.
