@@ -203,9 +203,10 @@ fn set_limits(inner: &Inner, code: &Verified, allocates: bool) -> Result<()> {
         context.heap_is_set.store(true, Ordering::Relaxed);
     }
     if calls_deeply(code) && !context.stack_is_set.load(Ordering::Relaxed) {
-        // Every thread that can be under way gets as much: a sixty-fourth of the memory for all.
+        // Every thread that can be under way gets as much: a sixteenth of the GPU's memory for all.
         let threads = context.checked(machine::resident_threads(&context.driver, context.device))?;
-        let each = (inner.machine.memory_bytes / 64 / threads.max(1)).clamp(1 << 10, 64 << 10) & !15;
+        let memory = context.checked(context.driver.device_memory(context.device))?;
+        let each = (memory / 16 / threads.max(1)).clamp(1 << 10, 64 << 10) & !15;
         context.checked(context.driver.set_limit(Limit::StackBytes, each as usize))?;
         context.stack_is_set.store(true, Ordering::Relaxed);
     }

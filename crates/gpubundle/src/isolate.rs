@@ -2,14 +2,33 @@
 
 use crate::Summary;
 use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// When a process is given up: a kernel that does not end holds it.
+const LIMIT: Duration = Duration::from_secs(100);
 
 /// Runs this program again with other words, and takes what its report says.
 pub(crate) fn run(words: &[&str]) -> Result<Summary, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let output = Command::new(program).args(words).arg("--alone").output().map_err(|error| error.to_string())?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let path = std::env::temp_dir().join(format!("broadloom-gpubundle-{}", std::process::id()));
+    let file = std::fs::File::create(&path).map_err(|error| error.to_string())?;
+    let mut child = Command::new(program).args(words).arg("--alone").stdout(file).spawn().map_err(|error| error.to_string())?;
+    let start = Instant::now();
+    let ended = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status.to_string(),
+            Ok(None) if start.elapsed() < LIMIT => std::thread::sleep(Duration::from_millis(10)),
+            Ok(None) | Err(_) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                break format!("did not end within {LIMIT:?}");
+            }
+        }
+    };
+    let text = std::fs::read(&path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    let _ = std::fs::remove_file(&path);
     let report = text.split_once("==== report ====").map(|(_, report)| report);
-    let report = report.ok_or_else(|| format!("ended with {} and no report", output.status))?;
+    let report = report.ok_or_else(|| format!("{ended}, without a report: {}", text.lines().last().unwrap_or_default()))?;
     let mut summary = Summary::default();
     for line in report.lines() {
         if let Some((_, counts)) = line.split_once(": ").filter(|_| line.contains(" passed, ") && !line.starts_with(' ')) {

@@ -1,17 +1,22 @@
 //! The file tests with launches, on the GPU.
 
 use crate::files::FILE_TESTS;
-use crate::{Options, Summary, say};
-use broadloom_filetest::{Command, DEVICES, TestFile, judge, left_out_on_gpus, source_name};
+use crate::{Options, Summary, isolate, say};
+use broadloom_filetest::{Command, DEVICES, Printed, TestFile, judge, left_out_on_gpus, source_name};
 use std::path::Path;
 
 /// Runs them all.
 pub(crate) fn run(options: &Options) -> Summary {
     let mut summary = Summary::default();
     let Some(device) = DEVICES.iter().find(|device| device.name == "cuda") else { return summary };
+    let mut lost = false;
     for (file, content) in FILE_TESTS {
         let name = format!("run/{file}");
         if !name.contains(&options.filter) {
+            continue;
+        }
+        if lost && !options.alone {
+            summary.add(&name, isolate::run(&["tests", "--filter", &name]));
             continue;
         }
         let cases = match TestFile::parse(content) {
@@ -32,6 +37,8 @@ pub(crate) fn run(options: &Options) -> Summary {
                 Err(why) => {
                     say(&format!("FAILED {case_name}"));
                     summary.failed.push((case_name, why));
+                    // What a fault took is gone for this process: the rest goes on in others.
+                    lost = device.open(&Printed::default()).is_err();
                 }
             }
         }
