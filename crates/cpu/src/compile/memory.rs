@@ -463,8 +463,13 @@ impl Emitter<'_> {
                 {
                     self.stores.strided += 1;
                     let values = self.stored(&parts)?;
-                    let place = self.ir.offset_by(*pointer, start as u64);
-                    self.store_spread(&parts, place, elements, &picks, values[0], guard);
+                    // A store that reaches over what the next warp reads makes it wait, even with nothing to write there. What is behind a
+                    // structure's start most often belongs to it.
+                    let spare = i64::from(elements.next_power_of_two() - elements);
+                    let back = (address.offset / parts.bytes as i64).clamp(0, spare);
+                    let place = self.ir.offset_by(*pointer, (start - back * parts.bytes as i64) as u64);
+                    let picks: Vec<u32> = picks.iter().map(|pick| pick + back as u32).collect();
+                    self.store_spread(&parts, place, elements + back as u32, &picks, values[0], guard);
                 }
                 Pieces::Span { .. } | Pieces::Same(_) | Pieces::Apart => {
                     self.stores.strided += 1;
