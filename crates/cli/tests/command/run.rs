@@ -94,8 +94,32 @@ fn says_what_became_of_a_kernel() {
     broadloom(&[&waits[..], &arguments].concat())
         .exits(0)
         .says(&["0: 2016.0"])
+        .complains(&["yes, the warps of a block one after the other\n"]);
+    broadloom_with_input(&["run", "-", "--block", "64", "--stats", "--arg", "u32[64]:zero="], COUNTED.as_bytes())
+        .exits(0)
         .complains(&["yes, the warps of a block by turns: they wait for each other"]);
 }
+
+/// Half of the warps wait for the other half to arrive.
+const COUNTED: &str = "
+    .version 7.3 .target sm_70 .address_size 64
+    .visible .entry k(.param .u64 out) {
+        .reg .pred %q; .reg .u32 %i; .reg .u64 %p, %o;
+        ld.param.u64 %p, [out];
+        mov.u32 %i, %tid.x;
+        mul.wide.u32 %o, %i, 4;
+        add.u64 %p, %p, %o;
+        setp.lt.u32 %q, %i, 32;
+        @%q bra FIRST;
+        bar.sync 1, 64;
+        st.global.u32 [%p], %i;
+        ret;
+    FIRST:
+        bar.arrive 1, 64;
+        st.global.u32 [%p], %i;
+        ret;
+    }
+";
 
 /// Takes memory as it goes, which no warp in step can.
 const GROWING: &str = "
