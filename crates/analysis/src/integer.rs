@@ -179,7 +179,9 @@ impl<'a> Reader<'a> {
             Opcode::And => Op::And,
             Opcode::Or => Op::Or,
             Opcode::Xor => Op::Xor,
-            Opcode::Selp => Op::Select,
+            // A predicate that is negated on the way in is no argument here.
+            Opcode::Selp if matches!(data.operands.get(3), Some(Operand::Reg(_))) => Op::Select,
+            Opcode::Selp => Op::Other,
             Opcode::Bfe => Op::BitField,
             Opcode::Popc | Opcode::Clz => Op::Count,
             Opcode::Setp => relation(data).map_or(Op::Other, Op::Compare),

@@ -136,7 +136,7 @@ fn fast(
     // Who runs into a `trap` leaves nobody behind.
     let parts = |block: &Block| known.is_divergent_branch(*block) && cfg.successors(*block).len() > 1;
     if let Some(block) = cfg.order().iter().find(|block| parts(block)) {
-        return Err(format!("a branch of {block} is still divergent"));
+        return Ok(Err(format!("a branch of {block} is still divergent")));
     }
     give_back(&mut function, &spans);
     let one_waits = |unit: &Unit| Cfg::new(&unit.function).is_some_and(|cfg| waits(&unit.function, &cfg));
