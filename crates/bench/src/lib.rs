@@ -88,16 +88,7 @@ pub fn run(options: &Options, tell: &mut dyn FnMut(Event<'_>)) -> Result<Report,
 
 /// The last-level cache of the host, or a guess that is larger than most where it does not tell.
 fn cache_bytes() -> u64 {
-    let size = |index: u32| {
-        let text = std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size")).ok()?;
-        let text = text.trim();
-        let (number, shift) = match text.strip_suffix('K') {
-            Some(number) => (number, 10),
-            None => text.strip_suffix('M').map_or((text, 0), |number| (number, 20)),
-        };
-        number.parse::<u64>().ok().map(|number| number << shift)
-    };
-    (0..8).filter_map(size).max().unwrap_or(64 << 20)
+    machines().iter().find(|machine| machine.kind == MachineKind::Cpu).and_then(|machine| machine.cache_bytes).unwrap_or(64 << 20)
 }
 
 /// A kernel's text, made ready on a device.

@@ -2,7 +2,7 @@
 
 use crate::compile;
 use crate::execute::Output;
-use broadloom_device::{Machine, MachineKind, memory_limit, parse_bytes};
+use broadloom_device::{Machine, MachineKind, memory_limit};
 use broadloom_ptx::IsaVersion;
 use std::fmt;
 use std::path::PathBuf;
@@ -127,10 +127,6 @@ pub(crate) fn machine(options: &Options) -> Machine {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model =
         text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':').map(|(_, name)| name.trim().to_owned()));
-    let cache = (0..8).rev().find_map(|level| {
-        let path = format!("/sys/devices/system/cpu/cpu0/cache/index{level}/size");
-        std::fs::read_to_string(path).ok().and_then(|text| parse_bytes(&text))
-    });
     Machine {
         kind: MachineKind::Cpu,
         id: "cpu".into(),
@@ -143,7 +139,7 @@ pub(crate) fn machine(options: &Options) -> Machine {
         max_shared_bytes: 227 << 10,
         registers: None,
         memory_bytes: options.memory_bytes,
-        cache_bytes: cache,
+        cache_bytes: crate::host::cache_bytes(),
         bandwidth: None,
         launch_cost: None,
         isa: IsaVersion::new(9, 4),

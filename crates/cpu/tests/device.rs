@@ -55,6 +55,33 @@ fn vectors_are_added() {
     assert!(statistics[0].compile_time.as_nanos() > 0 && statistics[0].run_time.as_nanos() > 0);
 }
 
+/// The block and the warp that go astray are named, wherever they stand among those that one call runs.
+#[test]
+fn a_stray_access_names_block_and_warp() {
+    let text = "
+.visible .entry k(.param .u64 p) {
+    .reg .pred %p; .reg .b32 %r<3>; .reg .b64 %d<3>;
+    ld.param.u64 %d0, [p];
+    mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x;
+    mad.lo.u32 %r2, %r1, 128, %r0;
+    setp.lt.u32 %p, %r2, 448;
+    @%p bra DONE;
+    bar.sync 0;
+    mul.wide.u32 %d1, %r2, 4; add.s64 %d2, %d0, %d1;
+    st.global.u32 [%d2+0x40000000], %r0;
+DONE:
+    ret;
+}";
+    let device = Device::new(Cpu::new(Options { threads: 1, ..options() }).unwrap());
+    let out = device.zeros::<u32>(4).unwrap();
+    let kernel = device.load(&module(text)).unwrap().kernel("k").unwrap();
+    let outcome = kernel.launch(&Launch::linear(4, 128), &[(&out).into()]).and_then(|()| device.synchronise());
+    let Err(Error::Fault(fault)) = outcome else { panic!("a fault was expected: {outcome:?}") };
+    assert_eq!((fault.kind, fault.block), (FaultKind::OutOfBounds, Some([3, 0, 0])));
+    // Threads 448 and following are those of the third block from its third warp on.
+    assert!(fault.message.contains("(warp 2)"), "{}", fault.message);
+}
+
 #[test]
 fn kernels_print_allocate_and_assert() {
     let text = r#"

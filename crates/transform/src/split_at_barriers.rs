@@ -141,7 +141,12 @@ impl Pieces {
         self.pieces.is_empty()
     }
 
-    /// The piece that starts at a block.
+    /// One of them by its number.
+    pub fn get(&self, number: usize) -> &Piece {
+        &self.pieces[number]
+    }
+
+    /// The number of the piece that starts at a block.
     pub fn starting_at(&self, block: Block) -> Option<usize> {
         self.number[block].map(|number| number as usize)
     }

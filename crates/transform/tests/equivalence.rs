@@ -3,6 +3,8 @@
 //!
 //! `BROADLOOM_FUZZ_KERNELS=n` makes n kernels, from the seed `BROADLOOM_FUZZ_SEED` on.
 
+mod interpreted;
+
 use broadloom_conformance::{Case, SUITE, Subject, VARIANTS};
 use broadloom_device::{Backend, Device, EventId, GlobalVariable, Launch, LoadedModule, Machine, MemoryUse, Result, Stream};
 use broadloom_diag::Sources;
@@ -11,6 +13,7 @@ use broadloom_interp::{Interp, Options};
 use broadloom_ptx::{Func, Function, Module, Printer, Verified, parse, print, verify};
 use broadloom_transform::pipeline::{BACK, Pass, STAGES, Stage, Verification, run_pass};
 use broadloom_transform::{Facts, check, hoist_statics, inline_calls, linearise, promote_locals, unify_exits};
+use interpreted::all_but_load;
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -119,72 +122,13 @@ struct Behind {
 }
 
 impl Backend for Behind {
-    fn machine(&self) -> &Machine {
-        self.interp.machine()
-    }
-    fn allocate(&self, bytes: u64) -> Result<u64> {
-        self.interp.allocate(bytes)
-    }
-    fn free(&self, address: u64) -> Result<()> {
-        self.interp.free(address)
-    }
-    fn write(&self, stream: Stream, address: u64, bytes: &[u8]) -> Result<()> {
-        self.interp.write(stream, address, bytes)
-    }
-    fn read(&self, stream: Stream, address: u64, bytes: &mut [u8]) -> Result<()> {
-        self.interp.read(stream, address, bytes)
-    }
-    fn copy(&self, stream: Stream, to: u64, from: u64, bytes: u64) -> Result<()> {
-        self.interp.copy(stream, to, from, bytes)
-    }
-    fn fill(&self, stream: Stream, address: u64, byte: u8, bytes: u64) -> Result<()> {
-        self.interp.fill(stream, address, byte, bytes)
-    }
+    all_but_load!();
     fn load(&self, module: &Arc<Verified>) -> Result<Arc<dyn LoadedModule>> {
         let changed = transformed(module, self.way, &self.facts).unwrap_or_else(|why| panic!("{why}"));
         // Functions are the same ones in the same order, so their ids are too.
         let names = |module: &Module| module.functions.values().map(|function| function.name.clone()).collect::<Vec<_>>();
         assert_eq!(names(&changed), names(module));
         Ok(Arc::new(Loaded(self.interp.load(&Arc::new(changed))?)))
-    }
-    fn create_stream(&self) -> Result<Stream> {
-        self.interp.create_stream()
-    }
-    fn synchronise_stream(&self, stream: Stream) -> Result<()> {
-        self.interp.synchronise_stream(stream)
-    }
-    fn synchronise(&self) -> Result<()> {
-        self.interp.synchronise()
-    }
-    fn destroy_stream(&self, stream: Stream) -> Result<()> {
-        self.interp.destroy_stream(stream)
-    }
-    fn create_event(&self) -> Result<EventId> {
-        self.interp.create_event()
-    }
-    fn destroy_event(&self, event: EventId) -> Result<()> {
-        self.interp.destroy_event(event)
-    }
-    fn record_event(&self, event: EventId, stream: Stream) -> Result<()> {
-        self.interp.record_event(event, stream)
-    }
-    fn wait_event(&self, stream: Stream, event: EventId) -> Result<()> {
-        self.interp.wait_event(stream, event)
-    }
-    fn query_event(&self, event: EventId) -> Result<bool> {
-        self.interp.query_event(event)
-    }
-    fn synchronise_event(&self, event: EventId) -> Result<()> {
-        self.interp.synchronise_event(event)
-    }
-    fn elapsed(&self, start: EventId, end: EventId) -> Result<Duration> {
-        self.interp.elapsed(start, end)
-    }
-    fn memory(&self) -> MemoryUse {
-        self.interp.memory()
-    }
-    fn trim(&self) -> Result<()> {
-        self.interp.trim()
     }
 }
 

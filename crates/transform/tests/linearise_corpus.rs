@@ -3,6 +3,8 @@
 //! The code is made for the shape of the blocks when a kernel is first launched with it, as an executor would. What cannot run in step
 //! is run as it was written; how many those are is part of the test, so that a kernel that is newly refused is noticed.
 
+mod interpreted;
+
 use broadloom_analysis::Facts;
 use broadloom_conformance::{SUITE, Subject, VARIANTS};
 use broadloom_device::{Backend, Device, EventId, GlobalVariable, Launch, LoadedModule, Machine, MemoryUse, Result, Stream};
@@ -10,6 +12,7 @@ use broadloom_interp::{Interp, Options};
 use broadloom_ptx::{Func, Function, Module, Space, Verified, verify};
 use broadloom_transform::pipeline::{BACK, STAGES, Verification, run_pass};
 use broadloom_transform::{check, hoist_statics, inline_calls, linearise, promote_locals};
+use interpreted::all_but_load;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -95,72 +98,13 @@ impl LoadedModule for Loaded {
 }
 
 impl Backend for InStep {
-    fn machine(&self) -> &Machine {
-        self.interp.machine()
-    }
-    fn allocate(&self, bytes: u64) -> Result<u64> {
-        self.interp.allocate(bytes)
-    }
-    fn free(&self, address: u64) -> Result<()> {
-        self.interp.free(address)
-    }
-    fn write(&self, stream: Stream, address: u64, bytes: &[u8]) -> Result<()> {
-        self.interp.write(stream, address, bytes)
-    }
-    fn read(&self, stream: Stream, address: u64, bytes: &mut [u8]) -> Result<()> {
-        self.interp.read(stream, address, bytes)
-    }
-    fn copy(&self, stream: Stream, to: u64, from: u64, bytes: u64) -> Result<()> {
-        self.interp.copy(stream, to, from, bytes)
-    }
-    fn fill(&self, stream: Stream, address: u64, byte: u8, bytes: u64) -> Result<()> {
-        self.interp.fill(stream, address, byte, bytes)
-    }
+    all_but_load!();
     fn load(&self, module: &Arc<Verified>) -> Result<Arc<dyn LoadedModule>> {
         let mut module = Module::clone(module);
         hoist_statics::run(&mut module);
         let shaped = !module.variables.values().any(|variable| matches!(variable.space, Space::Global | Space::Const));
         let (interp, tally) = (self.interp.clone(), self.tally.clone());
         Ok(Arc::new(Loaded { interp, module, tally, shaped, made: Mutex::new(HashMap::new()) }))
-    }
-    fn create_stream(&self) -> Result<Stream> {
-        self.interp.create_stream()
-    }
-    fn synchronise_stream(&self, stream: Stream) -> Result<()> {
-        self.interp.synchronise_stream(stream)
-    }
-    fn synchronise(&self) -> Result<()> {
-        self.interp.synchronise()
-    }
-    fn destroy_stream(&self, stream: Stream) -> Result<()> {
-        self.interp.destroy_stream(stream)
-    }
-    fn create_event(&self) -> Result<EventId> {
-        self.interp.create_event()
-    }
-    fn destroy_event(&self, event: EventId) -> Result<()> {
-        self.interp.destroy_event(event)
-    }
-    fn record_event(&self, event: EventId, stream: Stream) -> Result<()> {
-        self.interp.record_event(event, stream)
-    }
-    fn wait_event(&self, stream: Stream, event: EventId) -> Result<()> {
-        self.interp.wait_event(stream, event)
-    }
-    fn query_event(&self, event: EventId) -> Result<bool> {
-        self.interp.query_event(event)
-    }
-    fn synchronise_event(&self, event: EventId) -> Result<()> {
-        self.interp.synchronise_event(event)
-    }
-    fn elapsed(&self, start: EventId, end: EventId) -> Result<Duration> {
-        self.interp.elapsed(start, end)
-    }
-    fn memory(&self) -> MemoryUse {
-        self.interp.memory()
-    }
-    fn trim(&self) -> Result<()> {
-        self.interp.trim()
     }
 }
 

@@ -194,7 +194,7 @@ impl Called {
         let (cfg, shapes) = shapes_of(&function)?;
         let parts = |block: &broadloom_ptx::Block| shapes.is_divergent_branch(*block) && cfg.successors(*block).len() > 1;
         if let Some(block) = cfg.order().iter().find(|block| parts(block)) {
-            return Err(format!("a branch of {block} of `{}` is still divergent", function.name));
+            return Ok(Err(format!("a branch of {block} of `{}` is still divergent", function.name)));
         }
         Ok(Ok(Unit { func, function, shapes: Shapes::Warp(Box::new(shapes)) }))
     }

@@ -201,7 +201,7 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
         labels: SecondaryMap::new(),
         definitions: SecondaryMap::new(),
         used: SecondaryMap::new(),
-        in_block: false,
+        in_block: kind == Kind::Block,
         plan: None,
         current: Current::default(),
         states: None,
@@ -359,12 +359,17 @@ impl<'e> Emitter<'e> {
     fn pass(&mut self, args: &[Reg], target: Block) -> Emitted<()> {
         let function = self.function;
         for (arg, param) in args.iter().zip(&function.blocks[target].params) {
-            let value = if self.is_kept_as_scalar(*param) { self.lane0(*arg)? } else { self.all_lanes(*arg)? };
-            let value = if self.is_noisy(*arg) && !self.is_noisy(*param) { self.canonical_bits(value) } else { value };
+            let value = self.handed_on(*arg, *param)?;
             let phi = self.values[*param].ok_or_else(|| Untranslated("a parameter without a place".into()))?;
             self.ir.incoming(phi, value, self.ir.here());
         }
         Ok(())
+    }
+
+    /// What a parameter of a block gets from a register.
+    pub(crate) fn handed_on(&self, arg: Reg, param: Reg) -> Emitted<Val> {
+        let value = if self.is_kept_as_scalar(param) { self.lane0(arg)? } else { self.all_lanes(arg)? };
+        Ok(if self.is_noisy(arg) && !self.is_noisy(param) { self.canonical_bits(value) } else { value })
     }
 
     /// The last instruction of a block.

@@ -288,7 +288,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn is_kernel_param(&self, space: Space, address: &Address) -> bool {
+    pub(super) fn is_kernel_param(&self, space: Space, address: &Address) -> bool {
         space == Space::Param && !self.is_in_frame(address) && self.row_of(address.base).is_none()
     }
 

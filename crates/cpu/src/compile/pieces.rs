@@ -12,9 +12,9 @@ use super::emit::{Emitted, Emitter, Untranslated};
 use super::llvm::{IntPred, Label, Val};
 use crate::abi::offset;
 use broadloom_analysis::{BitSet, Cfg, Liveness};
-use broadloom_ptx::{Base, Block, Function, Inst, InstData, Opcode, Operand, Reg, Space, Special, Type};
+use broadloom_ptx::{Base, Block, Function, Inst, InstData, Opcode, Operand, Reg, Special, Type};
 use broadloom_transform::purity::is_pure;
-use broadloom_transform::split_at_barriers::{Pieces, waits};
+use broadloom_transform::split_at_barriers::{Piece, Pieces, waits};
 use cranelift_entity::SecondaryMap;
 use std::rc::Rc;
 
@@ -128,7 +128,6 @@ impl Emitter<'_> {
         let meets = |target: Option<usize>| target.is_none_or(|target| plan.together[target]);
         let direct = |piece: usize| plan.exits[piece].only().filter(|target| plan.together[piece] && meets(*target));
         let asks = (0..plan.pieces.len()).any(|piece| direct(piece).is_none());
-        self.in_block = true;
         if !plan.is_whole() {
             self.plan = Some(plan.clone());
             self.kept_bytes = kept_bytes(warps, self.layout.local_bytes, plan.bytes);
@@ -181,7 +180,7 @@ impl Emitter<'_> {
         let ir = self.ir;
         let (i8, i32) = (ir.int(8), ir.int(32));
         let threads: u32 = self.block.iter().product();
-        let blocks = plan.pieces.iter().nth(piece).map_or(&[][..], |piece| &piece.blocks);
+        let Piece { entry, blocks } = plan.pieces.get(piece);
         let (head, body, latch) = (ir.block("warp"), ir.block("body"), ir.block("next"));
         ir.go_on_in(start);
         ir.branch(head);
@@ -200,13 +199,14 @@ impl Emitter<'_> {
             ir.branch(body);
         }
         ir.go_on_in(body);
+        // Whoever asks which warp runs, when something goes wrong, looks there.
+        ir.store(first, ir.offset_by(self.warp, offset::FIRST), 4);
         self.begin_warp(first);
         self.done = ir.block("done");
         self.states = states;
         self.note_definitions(plan, piece, blocks);
         self.fetch_live(plan, piece)?;
-        let entry = plan.pieces.iter().nth(piece).map_or(cfg.entry(), |piece| piece.entry);
-        self.blocks(cfg, blocks, entry, emitted)?;
+        self.blocks(cfg, blocks, *entry, emitted)?;
         ir.go_on_in(self.done);
         self.leave_piece(ir.constant(i8, ENDED))?;
         ir.go_on_in(latch);
@@ -315,10 +315,10 @@ impl Emitter<'_> {
     fn note_definitions(&mut self, plan: &Plan, piece: usize, blocks: &[Block]) {
         let function = self.function;
         let mut defines = BitSet::with_capacity(function.regs.len());
-        let first = plan.pieces.iter().nth(piece).map(|piece| piece.entry);
+        let first = plan.pieces.get(piece).entry;
         for block in blocks {
             let data = &function.blocks[*block];
-            if piece == 0 || Some(*block) != first {
+            if piece == 0 || *block != first {
                 defines.extend(data.params.iter().copied());
             }
             for inst in &data.insts {
@@ -388,12 +388,10 @@ impl Emitter<'_> {
         let ir = self.ir;
         let function = self.function;
         let waits = waits(function, block);
-        let entry = plan.pieces.iter().nth(target).map(|piece| piece.entry).unwrap_or(block);
+        let entry = plan.pieces.get(target).entry;
         let mut kept = vec![];
         for (arg, param) in args.iter().zip(&function.blocks[entry].params) {
-            let value = if self.is_kept_as_scalar(*param) { self.lane0(*arg)? } else { self.all_lanes(*arg)? };
-            let value = if self.is_noisy(*arg) && !self.is_noisy(*param) { self.canonical_bits(value) } else { value };
-            kept.push((*param, value));
+            kept.push((*param, self.handed_on(*arg, *param)?));
         }
         let params = &function.blocks[entry].params;
         for reg in plan.live[target].iter().filter(|reg| !params.contains(reg)) {
@@ -503,9 +501,12 @@ impl Emitter<'_> {
         if data.guard.is_some() || !data.writes().iter().all(|reg| self.is_kept_as_scalar(*reg)) {
             return false;
         }
-        let param = data.opcode() == Some(Opcode::Ld)
-            && data.space() == Space::Param
-            && data.operands.iter().any(|operand| matches!(operand, Operand::Memory(at) if matches!(at.base, Base::Symbol(_))));
+        // What a call gave is in the parameter space too.
+        let of_kernel = |operand: &Operand| match operand {
+            Operand::Memory(at) => matches!(at.base, Base::Symbol(_)) && self.is_kernel_param(data.space(), at),
+            _ => false,
+        };
+        let param = data.opcode() == Some(Opcode::Ld) && data.operands.iter().any(of_kernel);
         if !param && !is_pure(data) {
             return false;
         }
