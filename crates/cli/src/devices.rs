@@ -1,26 +1,53 @@
 //! `broadloom devices`: what is here, and what it can do.
 
 use crate::failure::Exit;
+use crate::options::Devices;
 use crate::terminal::{Style, Terminal};
 use broadloom::device::{Machine, MachineKind};
+use serde_json::{Value, json};
 
 /// Lists the devices.
-pub fn run(terminal: &mut Terminal) -> Exit {
-    for machine in broadloom::machines() {
-        describe(&measured(machine), terminal);
+pub fn run(options: &Devices, terminal: &mut Terminal) -> Exit {
+    let machines = broadloom::machines().into_iter().map(measured);
+    let no_gpu = broadloom::cuda::machines().err().map(|error| error.to_string());
+    if options.json {
+        let devices: Vec<Value> = machines.map(|machine| to_json(&machine)).collect();
+        terminal.write(&format!("{:#}\n", json!({ "devices": devices, "no_gpu": no_gpu })));
+        return Exit::Done;
     }
-    if let Err(error) = broadloom::cuda::machines() {
-        terminal.write(&format!("{error}\n"));
+    for machine in machines {
+        describe(&machine, terminal);
+        terminal.flush();
+    }
+    if let Some(why) = no_gpu {
+        terminal.write(&format!("{why}\n"));
     }
     Exit::Done
 }
 
-/// A GPU with what has to be measured; others as they are.
+/// A device with what has to be measured; the interpreter, whose speed is no matter, as it is.
 fn measured(machine: Machine) -> Machine {
-    match broadloom::gpu_ordinal(&machine.id) {
-        Some(_) => broadloom::open(&machine.id).map_or(machine, |device| device.machine().clone()),
-        None => machine,
+    match machine.kind {
+        MachineKind::Interp => machine,
+        MachineKind::Cpu | MachineKind::Cuda => broadloom::open(&machine.id).map_or(machine, |device| device.measured_machine()),
     }
+}
+
+fn to_json(machine: &Machine) -> Value {
+    let kind = match machine.kind {
+        MachineKind::Interp => "interp",
+        MachineKind::Cpu => "cpu",
+        MachineKind::Cuda => "cuda",
+    };
+    let vectors = (machine.kind == MachineKind::Cpu).then(|| broadloom::cpu::Options::default().vector_features());
+    json!({
+        "id": machine.id, "kind": kind, "name": machine.name, "warp_size": machine.warp_size,
+        "multiprocessors": machine.multiprocessors, "max_threads_per_block": machine.max_threads_per_block,
+        "max_block": machine.max_block, "max_grid": machine.max_grid, "max_shared_bytes": machine.max_shared_bytes,
+        "registers": machine.registers, "memory_bytes": machine.memory_bytes, "cache_bytes": machine.cache_bytes,
+        "bandwidth": machine.bandwidth, "launch_cost": machine.launch_cost, "vectors": vectors,
+        "isa": machine.isa.to_string(), "sm": machine.sm,
+    })
 }
 
 fn describe(machine: &Machine, terminal: &mut Terminal) {
@@ -54,10 +81,10 @@ fn describe(machine: &Machine, terminal: &mut Terminal) {
         line("cache", format!("{:.1} MiB", bytes as f64 / (1u64 << 20) as f64));
     }
     if let Some(bandwidth) = machine.bandwidth {
-        line("bandwidth", format!("{:.0} GB/s", bandwidth / 1e9));
+        line("bandwidth", format!("{:.1} GB/s read and written by a copy", bandwidth / 1e9));
     }
     if let Some(cost) = machine.launch_cost {
-        line("launch", format!("{:.1} µs", cost * 1e6));
+        line("launch", format!("{:.1} µs of the caller's time", cost * 1e6));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Files that a person names: read, parsed, verified.
 
 use crate::failure::{Exit, Failure, codes};
+use broadloom::device::trace::span;
 use broadloom::diag::{Diagnostic, SourceId, Sources};
 use broadloom::ptx::{self, Module, Verified, parse::MAX_INPUT};
 use std::fs::File;
@@ -47,6 +48,7 @@ impl Input {
 
     /// The module that the text holds, not yet verified.
     pub fn parse(self) -> Result<(Input, Module), Failure> {
+        let _span = span("parse");
         match ptx::parse(&self.sources, self.id) {
             Ok(module) => Ok((self, module)),
             Err(diagnostics) => Err(Failure { exit: Exit::Usage, diagnostics, sources: self.sources }),
@@ -56,6 +58,7 @@ impl Input {
     /// The module that the text holds, verified.
     pub fn verify(self) -> Result<(Input, Verified), Failure> {
         let (input, module) = self.parse()?;
+        let _span = span("verify");
         match ptx::verify(module) {
             Ok(module) => Ok((input, module)),
             Err(diagnostics) => Err(Failure { exit: Exit::Usage, diagnostics, sources: input.sources }),

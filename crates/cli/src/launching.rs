@@ -7,6 +7,7 @@ use crate::options::LaunchOptions;
 use crate::terminal::Terminal;
 use broadloom::cpu::{self, Cpu};
 use broadloom::cuda::{self, Cuda};
+use broadloom::device::trace::span;
 use broadloom::device::{Device, Error, Fault, FaultKind, Launch};
 use broadloom::diag::{Code, Diagnostic, Diagnostics, Sources};
 use broadloom::interp::{self, Interp};
@@ -64,8 +65,13 @@ pub fn launch(
     open: impl FnOnce(&Terminal) -> Result<Executor, Failure>,
     terminal: &mut Terminal,
 ) -> Result<Launched, Failure> {
-    let (mut input, module) = Input::read(&options.file)?.verify()?;
+    let reading = span("read the file");
+    let input = Input::read(&options.file)?;
+    drop(reading);
+    let (mut input, module) = input.verify()?;
+    let opening = span("open the device");
     let executor = open(terminal)?;
+    drop(opening);
     let kernel = kernel::choose(&module, options.kernel.as_deref()).map_err(|diagnostic| Failure::usage(*diagnostic))?;
     let spec = LaunchSpec {
         kernel: Some(kernel.name.clone()),
@@ -90,24 +96,28 @@ pub fn launch(
     let start = Instant::now();
     let outcome = prepared.launch();
     let time = start.elapsed();
+    let reading = span("read the results");
     let outcome = outcome.and_then(|()| prepared.outputs());
+    drop(reading);
     Ok(Launched { sources: input.sources, executor, kernel: name, launch: spec.launch, time, outcome })
 }
 
 fn ready(device: &Device, module: broadloom::ptx::Verified, spec: &LaunchSpec) -> Result<Prepared, LaunchError> {
     let module = device.load(&Arc::new(module))?;
+    let _span = span("make the buffers");
     prepare(&module, spec, Path::new(""))
 }
 
-/// Opens a device by its name, or the default one; kernels print to standard output.
-pub fn open(name: Option<&str>, terminal: &Terminal) -> Result<Executor, Failure> {
+/// Opens a device by its name, or the default one; kernels print to standard output. `timing` is whether launches are timed where that
+/// costs something.
+pub fn open(name: Option<&str>, timing: bool, terminal: &Terminal) -> Result<Executor, Failure> {
     let output = terminal.sink();
     if let Some(ordinal) = name.and_then(gpu_ordinal) {
-        let cuda = Cuda::new(cuda::Options { ordinal, measure: false, output: Some(output), ..cuda::Options::default() });
+        let cuda = Cuda::new(cuda::Options { ordinal, timing, output: Some(output), ..cuda::Options::default() });
         return cuda.map(Executor::Cuda).map_err(|error| failure(error, Sources::new()));
     }
     match name {
-        Some("auto") => open(Some("cuda"), terminal).or_else(|_| open(Some("cpu"), terminal)),
+        Some("auto") => open(Some("cuda"), timing, terminal).or_else(|_| open(Some("cpu"), timing, terminal)),
         None | Some("cpu") => {
             let cpu = Cpu::new(cpu::Options { output, ..cpu::Options::default() });
             cpu.map(Executor::Cpu).map_err(|error| failure(error, Sources::new()))

@@ -23,6 +23,7 @@ mod pointers;
 mod run;
 mod statistics;
 mod terminal;
+mod tracing;
 
 use clap::Parser;
 use failure::{Exit, Failure};
@@ -43,7 +44,7 @@ fn perform(command: &Command, terminal: &mut Terminal) -> Result<Exit, Failure> 
         Command::Check(options) => check::run(options, terminal),
         Command::Bench(options) => bench::run(options, terminal),
         Command::Cache(options) => cache::run(options, terminal),
-        Command::Devices => Ok(devices::run(terminal)),
+        Command::Devices(options) => Ok(devices::run(options, terminal)),
         Command::Explain(options) => explain::run(options, terminal),
     }
 }

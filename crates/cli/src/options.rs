@@ -2,6 +2,7 @@
 
 use crate::terminal::Color;
 use broadloom::cpu::compile::Stage;
+use broadloom::device::CacheFolder;
 use broadloom::launch::parse_extent;
 use broadloom::transform::pipeline::{BACK, STAGES};
 use clap::builder::styling::{AnsiColor, Styles};
@@ -74,7 +75,7 @@ pub enum Command {
     /// Measure how fast kernels run here, against the same jobs in C++
     Bench(Bench),
     /// List the devices that are here, and what they can do
-    Devices,
+    Devices(Devices),
     /// Look at, or empty, the folder in which compiled kernels are kept between runs
     Cache(Cache),
 }
@@ -120,6 +121,9 @@ pub struct Run {
     /// Say what was compiled and executed, how, and how long it took
     #[arg(long)]
     pub stats: bool,
+    /// Write what happened when to this file, for Perfetto (ui.perfetto.dev) or Chrome (about:tracing)
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
 }
 
 /// Options of `check`.
@@ -134,19 +138,33 @@ pub struct Check {
     pub json: Option<PathBuf>,
 }
 
+/// Options of `devices`.
+#[derive(Debug, Args)]
+#[command(after_help = "Bandwidth and launch cost are measured, which takes up to a second for each device.")]
+pub struct Devices {
+    /// Write it as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Options of `cache`.
 #[derive(Debug, Args)]
-#[command(after_help = "The folder is $BROADLOOM_CACHE, or `broadloom` in $XDG_CACHE_HOME or ~/.cache.")]
+#[command(
+    after_help = "The folder is $BROADLOOM_CACHE, or `broadloom` in $XDG_CACHE_HOME or ~/.cache. With BROADLOOM_CACHE=off nothing is kept."
+)]
 pub struct Cache {
     /// What to do with it
     #[arg(value_enum, default_value_t = CacheAction::Stats)]
     pub action: CacheAction,
+    /// Only what is kept for this device
+    #[arg(long, short, value_name = "NAME", value_parser = PossibleValuesParser::new(CacheFolder::devices()))]
+    pub device: Option<String>,
 }
 
 /// What to do with the folder of compiled kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CacheAction {
-    /// Say where it is and how much is in it
+    /// Say where it is, how much is in it, how often something was found there and why not
     Stats,
     /// Remove what is in it
     Clear,

@@ -5,11 +5,16 @@ use crate::launching::{deliver, failure, launch, open};
 use crate::options::Run;
 use crate::statistics;
 use crate::terminal::Terminal;
+use crate::tracing::traced;
 
 /// Runs a kernel.
 pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    traced(options.trace.as_deref(), || perform(options, terminal))
+}
+
+fn perform(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let device = options.launch.device.as_deref();
-    let launched = launch("run", &options.launch, |terminal| open(device, terminal), terminal)?;
+    let launched = launch("run", &options.launch, |terminal| open(device, options.stats, terminal), terminal)?;
     if options.stats {
         statistics::tell(&launched, terminal);
     }

@@ -5,15 +5,15 @@ use crate::terminal::Terminal;
 use broadloom::cpu::KernelStatistics;
 use broadloom::cpu::abi::Kind;
 use broadloom::cpu::code::Accesses;
+use broadloom::cuda;
+use broadloom::device::cache::Miss;
+use std::time::Duration;
 
 /// Tells on standard error what the executor knows.
 pub fn tell(launched: &Launched, terminal: &mut Terminal) {
     match &launched.executor {
         Executor::Cpu(cpu) => cpu.statistics().iter().for_each(|kernel| of_cpu(launched, kernel, terminal)),
-        Executor::Cuda(_) => {
-            let milliseconds = launched.time.as_secs_f64() * 1e3;
-            terminal.remark(&format!("{}, {} in {milliseconds:.3} ms", head(launched, &launched.kernel), launches(1)));
-        }
+        Executor::Cuda(cuda) => cuda.statistics().iter().for_each(|kernel| of_cuda(launched, kernel, terminal)),
         Executor::Interp(interp) => {
             let seconds = launched.time.as_secs_f64();
             let instructions = interp.statistics().instructions;
@@ -39,8 +39,7 @@ fn of_cpu(launched: &Launched, kernel: &KernelStatistics, terminal: &mut Termina
     let milliseconds = kernel.run_time.as_secs_f64() * 1e3;
     terminal.remark(&format!("{}, {} in {milliseconds:.3} ms", head(launched, &kernel.kernel), launches(kernel.launches)));
     let mut line = |name: &str, text: String| terminal.remark(&format!("  {name:<12}{text}"));
-    let how = if kernel.from_cache { "from the cache" } else { "compiled" };
-    line("code", format!("{} bytes, {how} in {:.3} ms", kernel.code_bytes, kernel.compile_time.as_secs_f64() * 1e3));
+    line("code", format!("{} bytes, {}", kernel.code_bytes, origin(kernel.miss, kernel.compile_time)));
     let vectorised = match (&kernel.not_vectorised, kernel.kind) {
         (Some(reason), _) => format!("no, one thread at a time: {reason}"),
         (None, Kind::Block) => "yes, the warps of a block one after the other".to_owned(),
@@ -53,6 +52,27 @@ fn of_cpu(launched: &Launched, kernel: &KernelStatistics, terminal: &mut Termina
         line("loads", accesses(kernel.loads, "gather"));
         line("stores", accesses(kernel.stores, "scatter"));
     }
+}
+
+/// Where code came from, what that took, and why it was not in the cache if it was not.
+fn origin(miss: Option<Miss>, time: Duration) -> String {
+    let milliseconds = time.as_secs_f64() * 1e3;
+    match miss {
+        None => format!("from the cache in {milliseconds:.3} ms"),
+        Some(reason) => format!("compiled in {milliseconds:.3} ms; not in the cache: {reason}"),
+    }
+}
+
+fn of_cuda(launched: &Launched, kernel: &cuda::KernelStatistics, terminal: &mut Terminal) {
+    let time = match kernel.timed {
+        0 => String::new(),
+        _ => format!(" in {:.4} ms by the GPU's clock", kernel.run_time.as_secs_f64() * 1e3),
+    };
+    terminal.remark(&format!("{}, {}{time}", head(launched, &kernel.kernel), launches(kernel.launches)));
+    let mut line = |name: &str, text: String| terminal.remark(&format!("  {name:<12}{text}"));
+    line("code", origin(kernel.miss, kernel.load_time));
+    line("registers", format!("{} per thread", kernel.registers));
+    line("memory", format!("{} bytes shared per block, {} bytes local per thread", kernel.shared_bytes, kernel.local_bytes));
 }
 
 /// How accesses of a kind were translated, those that there are.

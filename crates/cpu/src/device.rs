@@ -2,6 +2,7 @@
 
 use crate::cache::Cache;
 use crate::execute::{OutputSink, Surroundings};
+use crate::lanes;
 use crate::memory::{Memory, Owner};
 use crate::module::Loaded;
 use crate::options::{self, Options};
@@ -10,12 +11,12 @@ use crate::statistics::{KernelStatistics, Record};
 use crate::stream::{Finished, Job, Streams, Work};
 use crate::watchdog::Watchdog;
 use crate::worker::{Shared, work};
-use broadloom_device::{Backend, Error, EventId, LoadedModule, Machine, MemoryUse, Result, Stream};
+use broadloom_device::{Backend, Error, EventId, LoadedModule, Machine, MemoryUse, Result, Stream, trace};
 use broadloom_ptx::Verified;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The CPU as a device; cheap to clone.
 #[derive(Clone, Debug)]
@@ -45,9 +46,12 @@ impl std::fmt::Debug for Inner {
 struct Accounts(Arc<Memory>);
 
 impl Finished for Accounts {
-    fn finished(&self, job: &Job, time: Duration, oldest: Option<u64>) {
+    fn finished(&self, job: &Job, started: Option<Instant>, oldest: Option<u64>) {
         if let Work::Launch(grid) = &job.work {
-            grid.record.add(time);
+            grid.record.add(started.map_or(Duration::ZERO, |started| started.elapsed()));
+        }
+        if let Some(started) = started.filter(|_| trace::is_on()) {
+            lanes::finished(job, started);
         }
         self.0.reap(oldest);
     }
@@ -170,6 +174,7 @@ impl Backend for Cpu {
         let count = bytes.len() as u64;
         if inner.streams().is_idle(stream) {
             return inner.with_range("write", address, count, |to| {
+                let _span = lanes::Copying::new(stream, "write", bytes.len());
                 // SAFETY: the range is inside of a live allocation, which stays; kernels of other streams may race, as they may with
                 // each other.
                 unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
@@ -185,6 +190,7 @@ impl Backend for Cpu {
         inner.streams().check(stream)?;
         inner.with_range("read", address, bytes.len() as u64, |from| {
             inner.streams().wait(stream)?;
+            let _span = lanes::Copying::new(stream, "read", bytes.len());
             // SAFETY: as in `write`.
             unsafe { std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), bytes.len()) };
             Ok(())

@@ -2,22 +2,11 @@
 
 use crate::compile;
 use crate::execute::Output;
-use broadloom_device::{Machine, MachineKind, memory_limit};
+use broadloom_device::cache::CACHE_BYTES;
+use broadloom_device::{CacheFolder, Machine, MachineKind, memory_limit};
 use broadloom_ptx::IsaVersion;
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
-
-/// Where compiled kernels are kept between runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CacheFolder {
-    /// `$BROADLOOM_CACHE`, or `broadloom` in `$XDG_CACHE_HOME` or `~/.cache`.
-    Default,
-    /// A folder of one's own.
-    At(PathBuf),
-    /// Nowhere.
-    Nowhere,
-}
 
 /// How the device is set up.
 #[derive(Clone)]
@@ -32,7 +21,7 @@ pub struct Options {
     pub stack_bytes: u64,
     /// Where compiled kernels are kept.
     pub cache: CacheFolder,
-    /// Most bytes that are kept there.
+    /// Most bytes that are kept there, for all devices.
     pub cache_bytes: u64,
     /// How kernels are compiled.
     pub compile: compile::Options,
@@ -49,7 +38,7 @@ impl Default for Options {
             heap_bytes: 64 << 20,
             stack_bytes: 1 << 20,
             cache: CacheFolder::Default,
-            cache_bytes: 1 << 30,
+            cache_bytes: CACHE_BYTES,
             compile: compile::Options::default(),
             output: Arc::new(|_| {}),
         }

@@ -4,13 +4,14 @@
 //! proved for each launch. The proof comes out of the same passes as the code, and is kept with it in the cache: a kernel that is found
 //! there needs no pass at all.
 
-use crate::cache::Key;
+use crate::cache::{Cache, Wanted};
 use crate::compile::{self, CompileError, Draft};
 use crate::grid::Ready;
 use crate::module::{Loaded, refused};
 use crate::statistics::{KernelStatistics, Record};
 use broadloom_analysis::{Facts, KnownParams, Proof};
-use broadloom_device::{Error, Result};
+use broadloom_device::cache::Miss;
+use broadloom_device::{Error, Result, trace};
 use broadloom_diag::{Code as DiagnosticCode, Diagnostic, Diagnostics};
 use broadloom_ptx::Func;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -44,7 +45,7 @@ pub(crate) struct Shaped {
 /// What is known before there is code.
 #[derive(Debug)]
 struct Start {
-    keys: [Key; 2],
+    wanted: Wanted,
     /// What fast code takes for granted; `None` when that is nothing.
     proof: Option<Proof>,
     /// How far it came on the way to that.
@@ -56,8 +57,8 @@ struct Start {
 enum Made {
     /// Code out of the cache, and whether it is the fast one.
     Found(Arc<Ready>, bool),
-    /// Fast code that is still to be translated.
-    Draft(Box<Draft>),
+    /// Fast code that is still to be translated, and why it was not found.
+    Draft(Box<Draft>, Miss),
 }
 
 impl Shaped {
@@ -96,26 +97,24 @@ impl Shaped {
 
     /// Finds out what fast code takes for granted: from the cache, else by the passes that it is made with.
     fn begin(&self, module: &Loaded) -> Result<Start> {
+        let mut span = trace::span_with(|| format!("find {}", module.module().functions[self.kernel].name));
         let started = Instant::now();
         let (text, cache) = (module.module(), &module.inner().cache);
         let refused = refused(text, self.kernel);
         if refused.has_errors() {
             return Err(Error::Unsupported(refused));
         }
-        let function = &text.functions[self.kernel];
-        let keys = cache.keys(text, self.kernel, self.block, &module.inner().options.compile);
-        let found = [true, false].into_iter().find_map(|fast| {
-            let ready = cache.find(&keys[usize::from(fast)], &function.name, function)?;
-            Some((ready.code.proof.clone(), Made::Found(ready, fast)))
-        });
-        let (proof, made) = match found {
-            Some(found) => found,
-            None => {
+        let wanted = Cache::wanted(text, self.kernel, self.block, &module.inner().options.compile);
+        let find = |fast: bool| cache.find(&wanted, fast).map(|ready| (ready.code.proof.clone(), Made::Found(ready, fast)));
+        let (proof, made) = match find(true).or_else(|miss| find(false).map_err(|_| miss)) {
+            Ok(found) => found,
+            Err(miss) => {
+                span.note_with("not in the cache", || miss.to_string());
                 let draft = self.draft(module, true)?;
-                (draft.proof().cloned(), Made::Draft(Box::new(draft)))
+                (draft.proof().cloned(), Made::Draft(Box::new(draft), miss))
             }
         };
-        Ok(Start { keys, proof, made: Mutex::new(Some(made)), took: started.elapsed() })
+        Ok(Start { wanted, proof, made: Mutex::new(Some(made)), took: started.elapsed() })
     }
 
     fn options(&self, module: &Loaded, fast: bool) -> compile::Options {
@@ -123,6 +122,7 @@ impl Shaped {
     }
 
     fn draft(&self, module: &Loaded, fast: bool) -> Result<Draft> {
+        let _span = trace::span("passes");
         Draft::new(module.module(), self.kernel, self.block, &self.options(module, fast))
             .map_err(|error| self.told(module, &error))
     }
@@ -138,7 +138,8 @@ impl Shaped {
     fn make(&self, module: &Loaded, fast: bool) -> Result<Compiled> {
         let start = self.start(module)?;
         let started = Instant::now();
-        let (ready, from_cache, before) = self.ready(module, start, fast)?;
+        let (ready, miss, before) = self.ready(module, start, fast)?;
+        module.inner().cache.count(miss.map_or(Ok(()), Err));
         let code = &ready.code;
         let record = module.inner().note_kernel(KernelStatistics {
             kernel: ready.name.clone(),
@@ -148,7 +149,8 @@ impl Shaped {
             loads: code.loads,
             stores: code.stores,
             compile_time: before + started.elapsed(),
-            from_cache,
+            from_cache: miss.is_none(),
+            miss,
             code_bytes: ready.object.bytes(),
             launches: 0,
             run_time: Duration::ZERO,
@@ -156,33 +158,34 @@ impl Shaped {
         Ok(Compiled { addresses: module.addresses(&ready), ready, record })
     }
 
-    /// The code, whether it came from the cache, and the time that the start of it took.
-    fn ready(&self, module: &Loaded, start: &Start, fast: bool) -> Result<(Arc<Ready>, bool, Duration)> {
-        let cache = &module.inner().cache;
-        let key = &start.keys[usize::from(fast)];
+    /// The code, why it did not come from the cache if it did not, and the time that the start of it took.
+    fn ready(&self, module: &Loaded, start: &Start, fast: bool) -> Result<(Arc<Ready>, Option<Miss>, Duration)> {
+        let (cache, wanted) = (&module.inner().cache, &start.wanted);
         let function = &module.module().functions[self.kernel];
         let mut before = start.took;
-        let draft = match start.made.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        let (draft, miss) = match start.made.lock().unwrap_or_else(PoisonError::into_inner).take() {
             // Code that takes nothing for granted is the same code.
-            Some(Made::Found(ready, found)) if found == fast || start.proof.is_none() => return Ok((ready, true, before)),
-            Some(Made::Draft(draft)) if fast => *draft,
+            Some(Made::Found(ready, found)) if found == fast || start.proof.is_none() => return Ok((ready, None, before)),
+            Some(Made::Draft(draft, miss)) if fast => (*draft, miss),
             Some(_) | None => {
                 before = Duration::ZERO;
-                if let Some(ready) = cache.find(key, &function.name, function) {
-                    return Ok((ready, true, before));
+                match cache.find(wanted, fast) {
+                    Ok(ready) => return Ok((ready, None, before)),
+                    Err(miss) => (self.draft(module, fast)?, miss),
                 }
-                self.draft(module, fast)?
             }
         };
+        let mut span = trace::span_with(|| format!("compile {}", function.name));
+        span.note_with("not in the cache", || miss.to_string());
         let mut code =
             draft.compile(module.module(), self.block, &self.options(module, fast)).map_err(|error| self.told(module, &error))?;
         // Whoever finds this code must know whether there is a faster one.
         code.proof = start.proof.clone();
-        cache.store(key, &code);
+        cache.store(wanted, fast, &code);
         let broken = |reason: String| self.told(module, &CompileError { kernel: function.name.clone(), reason });
         let ready = Arc::new(Ready::new(&function.name, code).map_err(|error| broken(error.to_string()))?);
-        cache.keep(key, &ready);
-        Ok((ready, false, before))
+        cache.keep(wanted, fast, &ready);
+        Ok((ready, Some(miss), before))
     }
 }
 
@@ -190,9 +193,8 @@ impl Shaped {
 mod tests {
     use crate::compile::PIPELINES;
     use crate::device::Cpu;
-    use crate::options::CacheFolder;
     use crate::testing::{device_with, module};
-    use broadloom_device::{Device, Launch};
+    use broadloom_device::{CacheFolder, Device, Launch};
     use std::path::PathBuf;
 
     /// Every thread writes what `%tid.x + n` is as an integer of 64 bits: lanes come apart where the sum wraps around.

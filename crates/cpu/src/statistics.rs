@@ -2,6 +2,7 @@
 
 use crate::abi::Kind;
 use crate::code::Accesses;
+use broadloom_device::cache::Miss;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ pub struct KernelStatistics {
     pub compile_time: Duration,
     /// Whether it came from the cache.
     pub from_cache: bool,
+    /// Why it did not, when it did not.
+    pub miss: Option<Miss>,
     /// Bytes of code in memory.
     pub code_bytes: usize,
     /// Launches that are done.

@@ -77,7 +77,7 @@ pub(crate) mod stop {
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) number: u64,
-    stream: u32,
+    pub(crate) stream: u32,
     pub(crate) work: Work,
     /// How many parts it has.
     pub(crate) parts: u64,
@@ -131,8 +131,8 @@ impl Job {
 
 /// What has been done, told to whoever keeps count.
 pub(crate) trait Finished: Send + Sync {
-    /// A piece of work is done; `time` from its first part to its last, `oldest` the lowest number of what is left.
-    fn finished(&self, job: &Job, time: Duration, oldest: Option<u64>);
+    /// A piece of work is done; `started` is when its first part was begun, `oldest` the lowest number of what is left.
+    fn finished(&self, job: &Job, started: Option<Instant>, oldest: Option<u64>);
 }
 
 #[derive(Debug, Default)]
@@ -503,8 +503,7 @@ impl Streams {
         let oldest = state.outstanding.first().copied();
         drop(state);
         // Whoever keeps count is told before those who wait.
-        let time = job.started.get().map_or(Duration::ZERO, Instant::elapsed);
-        finished.finished(job, time, oldest);
+        finished.finished(job, job.started.get().copied(), oldest);
         let mut state = self.state();
         job.done.store(true, Ordering::Release);
         let mut more = state.advance(job.stream);

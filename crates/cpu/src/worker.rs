@@ -7,9 +7,10 @@ use crate::execute::{Block, Surroundings, Turn};
 use crate::faults::{Gate, guard};
 use crate::fiber::default_floats;
 use crate::grid::{Failure, Grid};
+use crate::lanes;
 use crate::stream::{COPY_PART, Finished, Job, Streams, Work, stop};
 use crate::watchdog::Watchdog;
-use broadloom_device::{Error, FaultKind};
+use broadloom_device::{Error, FaultKind, trace};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -49,7 +50,11 @@ pub(crate) fn work(shared: &Arc<Shared>, index: usize) {
         }
     };
     while let Some(job) = shared.streams.join(index, &started) {
+        let started = trace::is_on().then(Instant::now);
         worker.run(&job);
+        if let Some(started) = started {
+            lanes::worked(index, &job, started);
+        }
         shared.streams.leave(index, &job, shared.finished.as_ref());
         worker.tidy();
     }

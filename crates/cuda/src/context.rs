@@ -157,6 +157,17 @@ impl Context {
         called.map_err(|failed| self.error(failed))
     }
 
+    /// What a call gave, or nothing where it failed and does not matter; an error when that cost the context.
+    pub(crate) fn unless_lost<T>(&self, called: Called<T>) -> Result<Option<T>> {
+        match called {
+            Ok(value) => Ok(Some(value)),
+            Err(failed) => {
+                let error = self.error(failed);
+                if self.is_lost() { Err(error) } else { Ok(None) }
+            }
+        }
+    }
+
     /// What a failed call means. When it means that the context is lost, it is from now on.
     #[cold]
     pub(crate) fn error(&self, failed: Failed) -> Error {

@@ -6,19 +6,24 @@ use crate::driver::{self, Driver};
 use crate::ffi::{EventHandle, ModuleHandle};
 use crate::graph::Graph;
 use crate::host::Staging;
+use crate::image::{self, Images};
 use crate::machine;
 use crate::measure;
 use crate::module::Loaded;
 use crate::pool::Pool;
 use crate::queue::{Queue, until};
+use crate::statistics::{KernelStatistics, Record};
+use crate::timing::{Piece, Timing};
+use broadloom_device::cache::CACHE_BYTES;
 use broadloom_device::{
-    Backend, Error, EventId, HostMemory, LoadedModule, Machine, MemoryUse, Result, Sequence, Step, Stream, memory_limit,
+    Backend, CacheFolder, Error, EventId, HostMemory, LoadedModule, Machine, MemoryUse, Result, Sequence, Step, Stream,
+    memory_limit, trace,
 };
 use broadloom_ptx::Verified;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 /// Receives what kernels print.
@@ -36,8 +41,12 @@ pub struct Options {
     /// Where the text of `printf` goes. The driver writes it to standard output; with a receiver here, standard output of the
     /// process is turned aside while the device is waited for.
     pub output: Option<Output>,
-    /// Whether bandwidth and launch cost are measured, once per process and GPU.
-    pub measure: bool,
+    /// Where compiled modules are kept.
+    pub cache: CacheFolder,
+    /// Most bytes that are kept there, for all devices.
+    pub cache_bytes: u64,
+    /// Whether launches are timed by events of the driver, for [`Cuda::statistics`].
+    pub timing: bool,
     /// Whether every launch is waited for, so that a fault has exactly one kernel: `BROADLOOM_CUDA_SYNC=1`.
     pub synchronous: bool,
 }
@@ -49,7 +58,9 @@ impl Default for Options {
             driver: driver::library_name(),
             memory_bytes: memory_limit(),
             output: None,
-            measure: true,
+            cache: CacheFolder::Default,
+            cache_bytes: CACHE_BYTES,
+            timing: false,
             synchronous: std::env::var("BROADLOOM_CUDA_SYNC").is_ok_and(|value| !value.is_empty() && value != "0"),
         }
     }
@@ -110,6 +121,11 @@ pub(crate) struct Inner {
     /// Modules that nobody has any more, and up to which number work must be done before they are unloaded.
     pub(crate) dying_modules: Mutex<Vec<(u64, ModuleHandle)>>,
     pub(crate) staging: Mutex<Staging>,
+    /// Compiled modules, and what they are compiled for.
+    pub(crate) images: Images,
+    pub(crate) target: OnceLock<String>,
+    pub(crate) timing: Timing,
+    statistics: Mutex<Vec<(KernelStatistics, Arc<Record>)>>,
     /// Whether a module was loaded that prints.
     pub(crate) prints: AtomicBool,
 }
@@ -142,9 +158,8 @@ impl Cuda {
         let cooperative = context.checked(machine::is_cooperative(&driver, context.device))?;
         let limit = options.memory_bytes.map_or(machine.memory_bytes, |limit| limit.min(machine.memory_bytes));
         machine.memory_bytes = limit;
-        let first = Queue::new(&context)?;
-        let measures = options.measure;
-        let mut inner = Inner {
+        let first = Queue::new(&context, 0)?;
+        let inner = Inner {
             context,
             machine,
             cooperative,
@@ -159,15 +174,13 @@ impl Cuda {
             pool: Mutex::new(Pool::new(limit)),
             dying_modules: Mutex::default(),
             staging: Mutex::default(),
+            images: image::images(&options.cache, options.cache_bytes),
+            target: OnceLock::new(),
+            timing: Timing::new(options.timing),
+            statistics: Mutex::default(),
             prints: AtomicBool::new(false),
             options,
         };
-        if measures {
-            inner.machine.bandwidth = measure::bandwidth(&inner);
-            inner.machine.launch_cost = measure::launch_cost(&inner);
-            // What was measured with may have cost the device its context.
-            inner.context.alive()?;
-        }
         Ok(Cuda { inner: Arc::new(inner) })
     }
 }
@@ -180,7 +193,23 @@ impl Cuda {
     }
 }
 
+impl Cuda {
+    /// What was launched so far, in the order first launched. Times are there for launches that were waited for, when
+    /// [`Options::timing`] is set or there is a trace.
+    pub fn statistics(&self) -> Vec<KernelStatistics> {
+        let list = self.inner.statistics.lock().unwrap_or_else(PoisonError::into_inner);
+        list.iter().map(|(facts, record)| record.fill(facts)).collect()
+    }
+}
+
 impl Inner {
+    /// Takes note of a kernel that is about to be launched.
+    pub(crate) fn note_kernel(&self, facts: KernelStatistics) -> Arc<Record> {
+        let record = Arc::new(Record::default());
+        self.statistics.lock().unwrap_or_else(PoisonError::into_inner).push((facts, record.clone()));
+        record
+    }
+
     /// The queue of a stream.
     #[inline]
     pub(crate) fn queue(&self, stream: Stream) -> Result<Arc<Queue>> {
@@ -218,6 +247,7 @@ impl Inner {
             Some(output) if self.prints.load(Ordering::Relaxed) => capture::during(output, || queue.wait())?,
             Some(_) | None => queue.wait()?,
         }
+        self.collect(queue)?;
         if self.queue_count.load(Ordering::SeqCst) > 1 {
             self.reap();
         } else {
@@ -283,6 +313,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         // Work may still use what is given back below. A driver that does not say when it is done is asked twice.
         let _ = (0..2).any(|_| self.context.enter_to_release() && self.wait_all().is_ok());
+        self.show_lost();
         if self.context.is_stuck() {
             // Copies through it may still be to come.
             std::mem::forget(std::mem::take(&mut *self.staging.lock().unwrap_or_else(PoisonError::into_inner)));
@@ -315,14 +346,18 @@ impl Backend for Cuda {
         let queue = self.inner.queue(stream)?;
         self.inner.pool().check("write", address, bytes.len() as u64)?;
         self.inner.context.enter()?;
-        self.inner.write(&queue, address, bytes)
+        let begun = self.inner.begin(&queue, trace::is_on())?;
+        self.inner.write(&queue, address, bytes)?;
+        self.inner.end(&queue, begun, || Piece::bytes("write", bytes.len() as u64))
     }
 
     fn read(&self, stream: Stream, address: u64, bytes: &mut [u8]) -> Result<()> {
         let queue = self.inner.queue(stream)?;
         self.inner.pool().check("read", address, bytes.len() as u64)?;
         self.inner.context.enter()?;
-        self.inner.read(&queue, address, bytes)
+        let begun = self.inner.begin(&queue, trace::is_on())?;
+        self.inner.read(&queue, address, bytes)?;
+        self.inner.end(&queue, begun, || Piece::bytes("read", bytes.len() as u64))
     }
 
     fn copy(&self, stream: Stream, to: u64, from: u64, bytes: u64) -> Result<()> {
@@ -336,10 +371,11 @@ impl Backend for Cuda {
         if bytes == 0 {
             return Ok(());
         }
+        let begun = inner.begin(&queue, trace::is_on())?;
         if to.abs_diff(from) >= bytes {
             inner.context.checked(inner.context.driver.copy(to, from, bytes, queue.handle))?;
             inner.given(&queue);
-            return Ok(());
+            return inner.end(&queue, begun, || Piece::bytes("copy", bytes));
         }
         // The driver says nothing of ranges that overlap: by way of another block.
         let between = inner.allocate(bytes)?;
@@ -349,9 +385,10 @@ impl Backend for Cuda {
             inner.given(&queue);
             inner.context.checked(driver.copy(to, between, bytes, queue.handle))
         });
-        if back.is_ok() {
+        let back = back.and_then(|()| {
             inner.given(&queue);
-        }
+            inner.end(&queue, begun, || Piece::bytes("copy", bytes))
+        });
         inner.free(between).and(back)
     }
 
@@ -359,11 +396,13 @@ impl Backend for Cuda {
         let (inner, queue) = (&self.inner, self.inner.queue(stream)?);
         inner.pool().check("fill", address, bytes)?;
         inner.context.enter()?;
-        if bytes > 0 {
-            inner.context.checked(inner.context.driver.fill(address, byte, bytes, queue.handle))?;
-            inner.given(&queue);
+        if bytes == 0 {
+            return Ok(());
         }
-        Ok(())
+        let begun = inner.begin(&queue, trace::is_on())?;
+        inner.context.checked(inner.context.driver.fill(address, byte, bytes, queue.handle))?;
+        inner.given(&queue);
+        inner.end(&queue, begun, || Piece::bytes("fill", bytes))
     }
 
     fn load(&self, module: &Arc<Verified>) -> Result<Arc<dyn LoadedModule>> {
@@ -373,7 +412,8 @@ impl Backend for Cuda {
     fn create_stream(&self) -> Result<Stream> {
         let inner = &self.inner;
         inner.context.enter()?;
-        let queue = Queue::new(&inner.context)?;
+        let stream = Stream(inner.next_stream.fetch_add(1, Ordering::Relaxed));
+        let queue = Queue::new(&inner.context, stream.0)?;
         // What was freed while there was one stream may be given out to this one: it starts behind.
         if inner.first.is_busy() {
             let driver = &inner.context.driver;
@@ -383,7 +423,6 @@ impl Backend for Cuda {
             let destroyed = inner.context.checked(driver.destroy_event(event));
             outcome.and(destroyed)?;
         }
-        let stream = Stream(inner.next_stream.fetch_add(1, Ordering::Relaxed));
         inner.queue_count.fetch_add(1, Ordering::SeqCst);
         inner.queues.write().unwrap_or_else(PoisonError::into_inner).insert(stream.0, queue);
         Ok(stream)

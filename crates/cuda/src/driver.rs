@@ -6,8 +6,8 @@
 
 use crate::ffi::{
     AttributeValue, Code, ContextHandle, CopyNode, DeviceAttribute, EventHandle, ExecHandle, FillNode, FunctionAttribute,
-    FunctionHandle, Functions, GraphHandle, JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES, KernelNode, LaunchConfig, Limit, ModuleHandle,
-    NodeHandle, STREAM_NON_BLOCKING, StreamHandle, code,
+    FunctionHandle, Functions, GraphHandle, INPUT_PTX, JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES, KernelNode, LaunchConfig, Limit,
+    LinkHandle, ModuleHandle, NodeHandle, STREAM_NON_BLOCKING, StreamHandle, code,
 };
 use broadloom_device::{Error, Result};
 use std::collections::HashMap;
@@ -280,6 +280,39 @@ impl Driver {
         let mut milliseconds = 0f32;
         call!(self.cuEventElapsedTime(&mut milliseconds, start, end))?;
         Ok(milliseconds)
+    }
+
+    /// Compiles the text of a module for the GPU whose context is current: what [`Driver::load_image`] takes.
+    pub(crate) fn compile(&self, text: &CStr) -> Called<Vec<u8>> {
+        let mut link = LinkHandle::default();
+        call!(self.cuLinkCreate(0, std::ptr::null_mut(), std::ptr::null_mut(), &mut link))?;
+        let image = self.linked(link, text);
+        let destroyed = call!(self.cuLinkDestroy(link));
+        image.and_then(|image| destroyed.map(|()| image))
+    }
+
+    fn linked(&self, link: LinkHandle, text: &CStr) -> Called<Vec<u8>> {
+        let (none, bytes) = (std::ptr::null_mut(), text.to_bytes_with_nul());
+        let name = c"module.ptx".as_ptr();
+        call!(self.cuLinkAddData(link, INPUT_PTX, bytes.as_ptr().cast(), bytes.len(), name, 0, none, std::ptr::null_mut()))?;
+        let (mut image, mut count) = (std::ptr::null_mut(), 0usize);
+        call!(self.cuLinkComplete(link, &mut image, &mut count))?;
+        if image.is_null() || count == 0 {
+            return Err(Failed { call: "cuLinkComplete", code: code::INVALID_IMAGE });
+        }
+        // SAFETY: so many bytes belong to the link, which is destroyed by the caller alone.
+        Ok(unsafe { std::slice::from_raw_parts(image.cast::<u8>(), count) }.to_vec())
+    }
+
+    /// Loads a module from what [`Driver::compile`] made.
+    ///
+    /// # Safety
+    ///
+    /// The image is one that the driver made, whole: it says itself how long it is.
+    pub(crate) unsafe fn load_image(&self, image: &[u8]) -> Called<ModuleHandle> {
+        let mut module = ModuleHandle::default();
+        call!(self.cuModuleLoadDataEx(&mut module, image.as_ptr().cast(), 0, std::ptr::null_mut(), std::ptr::null_mut()))?;
+        Ok(module)
     }
 
     /// Loads a module from its text; the driver's log beside the failure.

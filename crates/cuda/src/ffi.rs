@@ -34,6 +34,8 @@ handles! {
     NodeHandle;
     /// `CUgraphExec`.
     ExecHandle;
+    /// `CUlinkState`.
+    LinkHandle;
 }
 
 /// `CUresult`.
@@ -123,6 +125,8 @@ pub(crate) const PARAM_SIZE: usize = 2;
 /// `CU_JIT_ERROR_LOG_BUFFER` and its size.
 pub(crate) const JIT_ERROR_LOG: c_int = 5;
 pub(crate) const JIT_ERROR_LOG_BYTES: c_int = 6;
+/// `CU_JIT_INPUT_PTX`.
+pub(crate) const INPUT_PTX: c_int = 1;
 /// `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`.
 pub(crate) const ATTRIBUTE_COOPERATIVE: c_int = 2;
 /// `CU_MEMORYTYPE_DEVICE`.
@@ -276,6 +280,19 @@ functions! {
         options: *mut c_int,
         values: *mut *mut c_void
     );
+    cuLinkCreate ["cuLinkCreate_v2"] (count: c_uint, options: *mut c_int, values: *mut *mut c_void, link: *mut LinkHandle);
+    cuLinkAddData ["cuLinkAddData_v2"] (
+        link: LinkHandle,
+        kind: c_int,
+        data: *const c_void,
+        bytes: usize,
+        name: *const c_char,
+        count: c_uint,
+        options: *mut c_int,
+        values: *mut *mut c_void
+    );
+    cuLinkComplete(link: LinkHandle, image: *mut *mut c_void, bytes: *mut usize);
+    cuLinkDestroy(link: LinkHandle);
     cuModuleUnload(module: ModuleHandle);
     cuModuleGetFunction(function: *mut FunctionHandle, module: ModuleHandle, name: *const c_char);
     cuModuleGetGlobal ["cuModuleGetGlobal_v2"] (address: *mut u64, bytes: *mut usize, module: ModuleHandle, name: *const c_char);

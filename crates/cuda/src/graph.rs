@@ -8,7 +8,8 @@ use crate::ffi::{
     ATTRIBUTE_COOPERATIVE, CopyNode, CopySide, ExecHandle, FillNode, GraphHandle, KernelNode, MEMORY_DEVICE, NodeHandle,
 };
 use crate::module::{COOPERATIVE, Loaded, extra};
-use broadloom_device::{Backend, Error, LoadedModule, Result, Sequence, Step, Stream};
+use crate::timing::Piece;
+use broadloom_device::{Backend, Error, LoadedModule, Result, Sequence, Step, Stream, trace};
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
@@ -161,9 +162,11 @@ impl Sequence for Graph {
         let queue = inner.queue(stream)?;
         inner.context.enter()?;
         let Some(exec) = self.exec else { return Ok(()) };
+        let begun = inner.begin(&queue, trace::is_on())?;
         inner.context.checked(inner.context.driver.launch_graph(exec, queue.handle))?;
         queue.note(&self.name, self.limit);
         inner.given(&queue);
+        inner.end(&queue, begun, || Piece { name: self.name.clone(), record: None, notes: vec![] })?;
         if inner.options.synchronous { inner.wait(&queue) } else { Ok(()) }
     }
 }

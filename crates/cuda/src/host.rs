@@ -6,7 +6,8 @@
 use crate::context::Context;
 use crate::device::{Cuda, Inner};
 use crate::queue::Queue;
-use broadloom_device::{Backend, Error, HostMemory, Result, Stream};
+use crate::timing::Piece;
+use broadloom_device::{Backend, Error, HostMemory, Result, Stream, trace};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -139,12 +140,13 @@ impl HostMemory for HostPages {
         if from.is_empty() {
             return Ok(());
         }
+        let begun = inner.begin(&queue, trace::is_on())?;
         // SAFETY: the range is pinned, and the use that is noted keeps everybody away.
         let copied = unsafe { inner.context.driver.copy_in(to, self.memory.at(from.start), from.len(), queue.handle) };
         inner.context.checked(copied)?;
         let number = inner.given(&queue);
-        self.used(queue, number);
-        Ok(())
+        self.used(queue.clone(), number);
+        inner.end(&queue, begun, || Piece::bytes("upload", from.len() as u64))
     }
 
     fn download(&mut self, _backend: &dyn Backend, stream: Stream, from: u64, to: Range<usize>) -> Result<()> {
@@ -156,12 +158,13 @@ impl HostMemory for HostPages {
         if to.is_empty() {
             return Ok(());
         }
+        let begun = inner.begin(&queue, trace::is_on())?;
         // SAFETY: as for uploads.
         let copied = unsafe { inner.context.driver.copy_out(self.memory.at(to.start), from, to.len(), queue.handle) };
         inner.context.checked(copied)?;
         let number = inner.given(&queue);
-        self.used(queue, number);
-        Ok(())
+        self.used(queue.clone(), number);
+        inner.end(&queue, begun, || Piece::bytes("download", to.len() as u64))
     }
 }
 

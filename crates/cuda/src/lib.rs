@@ -21,11 +21,15 @@ mod ffi;
 mod fit;
 mod graph;
 mod host;
+mod image;
 mod machine;
 mod measure;
 mod memory;
 mod module;
 mod pool;
 mod queue;
+mod statistics;
+mod timing;
 
 pub use device::{Cuda, Options, Output, machines};
+pub use statistics::KernelStatistics;

@@ -6,18 +6,18 @@ use crate::ffi::{
     ATTRIBUTE_COOPERATIVE, AttributeValue, FunctionAttribute, FunctionHandle, LaunchAttribute, LaunchConfig, Limit, ModuleHandle,
     PARAM_END, PARAM_POINTER, PARAM_SIZE, code,
 };
-use crate::{fit, machine};
+use crate::image::{self, Made};
+use crate::machine;
+use crate::statistics::{KernelStatistics, Record};
+use crate::timing::Piece;
 use broadloom_device::{Error, GlobalVariable, KernelAttributes, Launch, LoadedModule, Result};
-use broadloom_diag::{Code, Diagnostic, Diagnostics};
 use broadloom_ptx::{Callee, Func, Operand, Verified};
 use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
-const NOT_TAKEN: Code = Code("cuda-compile");
-/// Lines of the driver's log that are shown.
-const LOG_LINES: usize = 20;
 /// Bytes that kernels may take with `malloc`.
 const HEAP_BYTES: usize = 64 << 20;
 /// Dynamic shared memory that every kernel may have without asking.
@@ -37,6 +37,7 @@ pub(crate) struct Found {
     granted_shared: AtomicU32,
     /// Bytes of its parameters.
     param_bytes: usize,
+    record: Arc<Record>,
 }
 
 /// A loaded module.
@@ -45,6 +46,8 @@ pub(crate) struct Loaded {
     pub(crate) inner: Arc<Inner>,
     handle: ModuleHandle,
     code: Arc<Verified>,
+    /// Where its code came from.
+    made: Made,
     kernels: HashMap<Func, OnceLock<Found>>,
     variables: Mutex<HashMap<String, Option<GlobalVariable>>>,
 }
@@ -52,14 +55,17 @@ pub(crate) struct Loaded {
 impl Loaded {
     pub(crate) fn new(inner: &Arc<Inner>, code: &Arc<Verified>) -> Result<Loaded> {
         inner.context.enter()?;
-        let (handle, prints) = load(inner, code)?;
-        if prints {
+        let declared: HashSet<&str> = code.functions.values().filter(|f| !f.has_body).map(|f| f.name.as_str()).collect();
+        set_limits(inner, code, declared.contains("malloc"))?;
+        let (handle, made) = image::load(inner, code)?;
+        if declared.contains("vprintf") {
             inner.prints.store(true, Ordering::Relaxed);
         }
         Ok(Loaded {
             inner: inner.clone(),
             handle,
             code: code.clone(),
+            made,
             kernels: code.kernels().map(|(func, _)| (func, OnceLock::new())).collect(),
             variables: Mutex::default(),
         })
@@ -88,20 +94,33 @@ impl Loaded {
         let handle = context.checked(context.driver.function(self.handle, &name))?;
         let attribute = |attribute| context.checked(context.driver.function_attribute(handle, attribute));
         let layout = broadloom_device::param_layout(function);
-        let found = Found {
-            function: handle,
-            name: function.name.as_str().into(),
-            static_shared: attribute(FunctionAttribute::SharedBytes)?,
-            max_threads: attribute(FunctionAttribute::MaxThreadsPerBlock)?,
-            granted_shared: AtomicU32::new(PLAIN_SHARED.saturating_sub(attribute(FunctionAttribute::SharedBytes)?)),
-            param_bytes: layout.last().map_or(0, |last| (last.offset + last.bytes) as usize),
+        let static_shared = attribute(FunctionAttribute::SharedBytes)?;
+        let facts = KernelStatistics {
+            kernel: function.name.clone(),
+            registers: attribute(FunctionAttribute::Registers)?,
+            shared_bytes: static_shared,
+            local_bytes: attribute(FunctionAttribute::LocalBytes)?,
+            load_time: self.made.time,
+            miss: self.made.miss,
+            launches: 0,
+            timed: 0,
+            run_time: Duration::ZERO,
         };
+        let max_threads = attribute(FunctionAttribute::MaxThreadsPerBlock)?;
         let cluster: u64 = function.directive("reqnctapercluster").unwrap_or_default().iter().map(|&n| u64::from(n)).product();
         if cluster > PORTABLE_CLUSTER {
             let large = FunctionAttribute::NonPortableClusters;
             context.checked(context.driver.set_function_attribute(handle, large, 1))?;
         }
-        Ok(found)
+        Ok(Found {
+            function: handle,
+            name: function.name.as_str().into(),
+            static_shared,
+            max_threads,
+            granted_shared: AtomicU32::new(PLAIN_SHARED.saturating_sub(static_shared)),
+            param_bytes: layout.last().map_or(0, |last| (last.offset + last.bytes) as usize),
+            record: self.inner.note_kernel(facts),
+        })
     }
 
     /// Checks a launch and lets the kernel have the shared memory that it wants. The context is current.
@@ -165,36 +184,6 @@ pub(crate) fn extra(params: &[u8], bytes: &usize) -> [usize; 5] {
 /// The attribute of launches whose blocks all run at the same time.
 pub(crate) const COOPERATIVE: AttributeValue = AttributeValue { word: 1, rest: [0; 60] };
 
-fn load(inner: &Inner, code: &Verified) -> Result<(ModuleHandle, bool)> {
-    let text = fit::text(code, inner.machine.sm, inner.machine.isa)?;
-    let declared: HashSet<&str> = code.functions.values().filter(|f| !f.has_body).map(|f| f.name.as_str()).collect();
-    set_limits(inner, code, declared.contains("malloc"))?;
-    let image = CString::new(text).map_err(|_| not_taken("the text of the module holds a zero", "", ""))?;
-    // The driver may lack memory for the module while the pool holds some.
-    let mut outcome = inner.context.driver.load_module(&image);
-    if matches!(&outcome, Err((failed, _)) if failed.code == code::OUT_OF_MEMORY) {
-        inner.reclaim()?;
-        outcome = inner.context.driver.load_module(&image);
-    }
-    match outcome {
-        Ok(handle) => Ok((handle, declared.contains("vprintf"))),
-        Err((failed, log)) => {
-            let compiles =
-                [code::INVALID_IMAGE, code::NO_BINARY_FOR_GPU, code::INVALID_PTX, code::UNSUPPORTED_PTX_VERSION, code::NOT_FOUND];
-            if !compiles.contains(&failed.code) && log.is_empty() {
-                return Err(inner.context.error(failed));
-            }
-            let said = inner.context.driver.describe(failed);
-            let text = image.to_string_lossy();
-            // What is fatal stays so.
-            match inner.context.error(failed) {
-                Error::Driver { .. } => Err(not_taken(&format!("the driver does not take the module: {said}"), &log, &text)),
-                other => Err(other),
-            }
-        }
-    }
-}
-
 /// Room for kernels that take memory or call deeply: the driver cannot know how much of either they need.
 fn set_limits(inner: &Inner, code: &Verified, allocates: bool) -> Result<()> {
     let context = &inner.context;
@@ -244,27 +233,6 @@ fn calls_deeply(module: &Verified) -> bool {
         }
         false
     })
-}
-
-/// A module that the driver did not compile: its log, and the lines of the printed text that the log names.
-fn not_taken(message: &str, log: &str, text: &str) -> Error {
-    let mut diagnostic = Diagnostic::error(NOT_TAKEN, message.to_owned());
-    let mut shown = HashSet::new();
-    for line in log.lines().map(str::trim).filter(|line| !line.is_empty()).take(LOG_LINES) {
-        diagnostic = diagnostic.note(line.to_owned());
-        let number = line.split_once("line ").and_then(|(_, rest)| {
-            let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-            rest[..end].parse::<usize>().ok()
-        });
-        if let Some(number) = number.filter(|number| shown.insert(*number))
-            && let Some(source) = number.checked_sub(1).and_then(|index| text.lines().nth(index))
-        {
-            diagnostic = diagnostic.note(format!("line {number} of the printed module: {}", source.trim()));
-        }
-    }
-    let mut diagnostics = Diagnostics::new();
-    diagnostics.push(diagnostic);
-    Error::Unsupported(diagnostics)
 }
 
 impl LoadedModule for Loaded {
@@ -328,6 +296,7 @@ impl LoadedModule for Loaded {
         let list = extra(params, &bytes);
         let extra = if params.is_empty() { std::ptr::null() } else { list.as_ptr() };
         let driver = &inner.context.driver;
+        let begun = inner.begin(&queue, inner.timing.times_launches())?;
         let launched = if launch.cooperative {
             let attribute = LaunchAttribute { id: ATTRIBUTE_COOPERATIVE, pad: [0; 4], value: COOPERATIVE };
             let config = LaunchConfig {
@@ -347,6 +316,8 @@ impl LoadedModule for Loaded {
         launched.map_err(|failed| self.refused(found, failed))?;
         queue.note(&found.name, launch.time_limit);
         inner.given(&queue);
+        found.record.launched();
+        inner.end(&queue, begun, || Piece::launch(&found.name, &found.record, launch))?;
         if inner.options.synchronous { inner.wait(&queue) } else { Ok(()) }
     }
 }

@@ -24,6 +24,8 @@ const NAP: Duration = Duration::from_millis(1);
 pub(crate) struct Queue {
     pub(crate) context: Arc<Context>,
     pub(crate) handle: StreamHandle,
+    /// The number of the stream.
+    pub(crate) stream: u32,
     last: AtomicU64,
     done: AtomicU64,
     journal: Mutex<Journal>,
@@ -40,12 +42,13 @@ struct Journal {
 }
 
 impl Queue {
-    /// A stream. The context is current.
-    pub(crate) fn new(context: &Arc<Context>) -> Result<Arc<Queue>> {
+    /// The stream of a number. The context is current.
+    pub(crate) fn new(context: &Arc<Context>, stream: u32) -> Result<Arc<Queue>> {
         let handle = context.checked(context.driver.create_stream())?;
         let queue = Arc::new(Queue {
             context: context.clone(),
             handle,
+            stream,
             last: AtomicU64::new(0),
             done: AtomicU64::new(0),
             journal: Mutex::default(),

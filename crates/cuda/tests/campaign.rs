@@ -43,6 +43,10 @@ const FUNCTIONS: &[&str] = &[
     "cuEventQuery",
     "cuEventSynchronize",
     "cuEventElapsedTime",
+    "cuLinkCreate",
+    "cuLinkAddData",
+    "cuLinkComplete",
+    "cuLinkDestroy",
     "cuModuleLoadDataEx",
     "cuModuleUnload",
     "cuModuleGetFunction",
@@ -175,7 +179,7 @@ fn probe(device: &Device) -> Result<bool, String> {
 
 /// One run with one failure: what is wrong with how it went.
 fn run(fake: &Fake, code: &Arc<Verified>) -> Result<(), String> {
-    let opened = Cuda::new(Options { measure: false, ..options() });
+    let opened = Cuda::new(Options { timing: true, ..options() });
     if let Ok(cuda) = opened {
         let device = Device::new(cuda);
         match workload(&device, code) {
@@ -200,7 +204,7 @@ fn once_fired(fake: &Fake, act: impl Fn() -> Result<(), String>) -> Result<(), S
 
 /// A new device does what it should.
 fn reopened() -> Result<(), String> {
-    let again = Cuda::new(Options { measure: false, ..options() }).map_err(|error| format!("opened again: {error}"))?;
+    let again = Cuda::new(options()).map_err(|error| format!("opened again: {error}"))?;
     match probe(&Device::new(again))? {
         true => Ok(()),
         false => Err("opened again, and lost".to_owned()),

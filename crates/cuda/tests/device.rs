@@ -3,7 +3,9 @@
 mod fake;
 
 use broadloom_cuda::{Cuda, Options};
-use broadloom_device::{Argument, Device, Error, FaultKind, Launch, MachineKind, Stream};
+use broadloom_device::cache::Miss;
+use broadloom_device::trace::{Trace, Value};
+use broadloom_device::{Argument, CacheFolder, Device, Error, FaultKind, Launch, MachineKind, Stream};
 use fake::{Fake, KERNELS, alone, module, open, options};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -218,10 +220,14 @@ fn what_the_driver_does_not_compile_is_told_with_its_log() {
     fake.forget();
     {
         let device = open().unwrap();
-        fake.fail("cuModuleLoadDataEx", 1, 218);
-        let Err(Error::Unsupported(wrong)) = device.load(&module(KERNELS)) else { panic!("taken") };
+        let refused = format!("{KERNELS}\n.visible .entry refused() {{ ret; }}");
+        let Err(Error::Unsupported(wrong)) = device.load(&module(&refused)) else { panic!("taken") };
         let text = format!("{wrong:?}");
         assert!(text.contains("the driver does not take the module: cuModuleLoadDataEx gave CUDA_ERROR_INVALID_PTX"), "{text}");
+        assert!(text.contains("refused, as its name asks for") && text.contains(".visible .entry refused()"), "{text}");
+        // One refusal of an image is none of the text.
+        fake.fail("cuModuleLoadDataEx", 1, 218);
+        assert!(device.load(&module(KERNELS)).is_ok());
         assert!(device.load(&module(KERNELS)).is_ok());
     }
     fake.assert_clean("after a module that was not compiled");
@@ -313,10 +319,168 @@ fn what_is_measured_is_there() {
     let fake = Fake::new();
     fake.forget();
     {
-        let device = Device::new(Cuda::new(Options { measure: true, ..options() }).unwrap());
-        let machine = device.machine();
+        let device = open().unwrap();
+        assert_eq!((device.machine().bandwidth, device.machine().launch_cost), (None, None));
+        let machine = device.measured_machine();
         assert!(machine.bandwidth.is_some_and(|bandwidth| bandwidth > 1e8), "{machine:?}");
         assert!(machine.launch_cost.is_some_and(|cost| cost > 0.0 && cost < 0.1), "{machine:?}");
     }
     fake.assert_clean("after measuring");
+}
+
+#[test]
+fn compiled_modules_are_kept_whatever_their_text_looks_like() {
+    let _one = alone();
+    let fake = Fake::new();
+    fake.forget();
+    let folder = std::env::temp_dir().join(format!("broadloom-images-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    let cache = CacheFolder::At(folder.clone());
+    // Loads and launches in a device that was just opened; why the module was not in the cache.
+    let launched = |text: &str, cache: &CacheFolder| {
+        let cuda = Cuda::new(Options { cache: cache.clone(), ..options() }).unwrap();
+        let device = Device::new(cuda.clone());
+        let kernel = device.load(&module(text)).unwrap().kernel("scale").unwrap();
+        let data = device.upload(&[5u32; 8]).unwrap();
+        kernel.launch(&Launch::linear(1, 8), &[(&data).into(), 8u32.into(), 3u32.into()]).unwrap();
+        assert_eq!(data.read().unwrap(), [15; 8]);
+        cuda.statistics()[0].miss
+    };
+    let compilations = || fake.calls("cuLinkComplete");
+    assert_eq!(launched(KERNELS, &cache), Some(Miss::Unseen));
+    assert_eq!((launched(KERNELS, &cache), compilations()), (None, 1));
+    let other_looks = KERNELS.replace(";\n", ";  // a comment\n\n").replace("    ", "\t");
+    assert_eq!((launched(&other_looks, &cache), compilations()), (None, 1));
+    assert_eq!(launched(&KERNELS.replace("counter = 5", "counter = 6"), &cache), Some(Miss::Unseen));
+    assert_eq!(launched(KERNELS, &CacheFolder::Nowhere), Some(Miss::Disabled));
+    // Loaded twice by one device it is compiled once, wherever it is kept.
+    {
+        let before = compilations();
+        let device = open().unwrap();
+        let (one, two) = (device.load(&module(KERNELS)).unwrap(), device.load(&module(&other_looks)).unwrap());
+        assert_eq!(compilations(), before + 1);
+        // Each has variables of its own.
+        assert_ne!(one.variable("counter").unwrap().address, two.variable("counter").unwrap().address);
+    }
+    // What is broken is compiled again; so is what is whole and no image to the driver.
+    let file = |folder: &std::path::Path| {
+        let shelves = std::fs::read_dir(folder.join("cuda")).unwrap().flatten().filter(|entry| entry.path().is_dir());
+        shelves.flat_map(|shelf| std::fs::read_dir(shelf.path()).unwrap().flatten()).map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    assert_eq!(file(&folder).len(), 2);
+    file(&folder).iter().for_each(|path| std::fs::write(path, "broken").unwrap());
+    assert_eq!((launched(KERNELS, &cache), launched(KERNELS, &cache)), (Some(Miss::Corrupt), None));
+    for (function, code) in [("cuModuleLoadDataEx", 200), ("cuModuleLoadDataEx", 209)] {
+        fake.fail(function, 1, code);
+        assert_eq!((launched(KERNELS, &cache), launched(KERNELS, &cache)), (Some(Miss::Corrupt), None));
+    }
+    // Without a linker the text is loaded.
+    for function in ["cuLinkCreate", "cuLinkAddData", "cuLinkComplete"] {
+        fake.fail(function, 1, 999);
+        assert_eq!(launched(KERNELS, &CacheFolder::Nowhere), Some(Miss::Disabled));
+        assert!(fake.fired());
+    }
+    let counts = cache.contents().unwrap().unwrap().devices[1].counts;
+    assert_eq!((counts.missed(Miss::Unseen), counts.missed(Miss::Corrupt)), (2, 3));
+    std::fs::remove_dir_all(&folder).unwrap();
+    fake.assert_clean("after loading from the cache");
+}
+
+#[test]
+fn launches_are_timed_by_events() {
+    let _one = alone();
+    let fake = Fake::new();
+    fake.forget();
+    {
+        let cuda = Cuda::new(Options { timing: true, ..options() }).unwrap();
+        let device = Device::new(cuda.clone());
+        let kernel = device.load(&module(KERNELS)).unwrap().kernel("scale").unwrap();
+        let data = device.upload(&vec![1u32; 100_000]).unwrap();
+        for _ in 0..3 {
+            kernel.launch(&Launch::linear(400, 256), &[(&data).into(), 100_000u32.into(), 3u32.into()]).unwrap();
+        }
+        device.synchronise().unwrap();
+        let statistics = cuda.statistics();
+        assert_eq!(statistics.len(), 1, "{statistics:?}");
+        assert_eq!((statistics[0].kernel.as_str(), statistics[0].launches, statistics[0].timed), ("scale", 3, 3));
+        assert!(statistics[0].run_time > Duration::ZERO && statistics[0].run_time < Duration::from_secs(10), "{statistics:?}");
+        // Without being asked for, nothing is timed, and no event made.
+        let before = fake.calls("cuEventRecord");
+        let plain = Cuda::new(options()).unwrap();
+        let device = Device::new(plain.clone());
+        let kernel = device.load(&module(KERNELS)).unwrap().kernel("scale").unwrap();
+        let data = device.upload(&[1u32; 8]).unwrap();
+        kernel.launch(&Launch::linear(1, 8), &[(&data).into(), 8u32.into(), 3u32.into()]).unwrap();
+        device.synchronise().unwrap();
+        assert_eq!((plain.statistics()[0].launches, plain.statistics()[0].timed), (1, 0));
+        assert_eq!(fake.calls("cuEventRecord"), before);
+    }
+    fake.assert_clean("after timing");
+}
+
+/// What a trace holds of the device: name, start and end of each span, in order.
+fn device_spans(trace: Trace) -> Vec<(Value, f64, f64)> {
+    let mut text = vec![];
+    trace.finish(&mut text).unwrap();
+    let json: Value = String::from_utf8(text).unwrap().parse().unwrap();
+    let events = json["traceEvents"].as_array().unwrap();
+    let gpu = events.iter().find(|event| event["name"] == "process_name" && event["args"]["name"] == "cuda:0").expect("a GPU");
+    let spans = events.iter().filter(|event| event["ph"] == "X" && event["pid"] == gpu["pid"]);
+    spans.map(|event| (event.clone(), event["ts"].as_f64().unwrap(), event["dur"].as_f64().unwrap())).collect()
+}
+
+#[test]
+fn a_trace_has_lanes_of_the_device() {
+    let _one = alone();
+    let fake = Fake::new();
+    fake.forget();
+    let trace = Trace::start().unwrap();
+    {
+        let device = open().unwrap();
+        let scale = device.load(&module(KERNELS)).unwrap().kernel("scale").unwrap();
+        let data = device.upload(&[1u32; 1000]).unwrap();
+        let copy = device.zeros::<u32>(1000).unwrap();
+        let other = device.stream().unwrap();
+        for stream in [Stream::default(), other.id()] {
+            scale.launch(&Launch::linear(4, 256).on(stream), &[(&data).into(), 1000u32.into(), 3u32.into()]).unwrap();
+        }
+        copy.copy_from(Stream::default(), &data).unwrap();
+        let mut recorder = device.recorder();
+        recorder.launch(&scale, &Launch::linear(4, 256), &[(&data).into(), 1000u32.into(), 3u32.into()]).unwrap();
+        recorder.finish().unwrap().replay(Stream::default()).unwrap();
+        let mut host = device.host_buffer::<u32>(1000).unwrap();
+        host.upload(Stream::default(), &copy).unwrap();
+        host.download(Stream::default(), &copy).unwrap();
+        copy.read().unwrap();
+        device.synchronise().unwrap();
+    }
+    let spans = device_spans(trace);
+    let names: Vec<&str> = spans.iter().map(|(event, ..)| event["name"].as_str().unwrap()).collect();
+    for name in ["write", "fill", "scale", "copy", "sequence of scale", "upload", "download", "read"] {
+        assert!(names.contains(&name), "{name} in {names:?}");
+    }
+    assert_eq!(names.iter().filter(|name| **name == "scale").count(), 2);
+    let launch = &spans.iter().find(|(event, ..)| event["name"] == "scale").unwrap().0;
+    assert_eq!((launch["args"]["grid"][0].as_u64(), launch["args"]["block"][0].as_u64()), (Some(4), Some(256)));
+    let write = &spans.iter().find(|(event, ..)| event["name"] == "write").unwrap().0;
+    assert_eq!(write["args"]["bytes"], 4000);
+    fake.assert_clean("after a trace");
+}
+
+#[test]
+fn a_trace_shows_what_was_under_way_when_the_device_was_lost() {
+    let _one = alone();
+    let fake = Fake::new();
+    fake.forget();
+    let trace = Trace::start().unwrap();
+    {
+        let device = open().unwrap();
+        let wild = device.load(&module(KERNELS)).unwrap().kernel("wild").unwrap();
+        wild.launch(&Launch::linear(1, 1), &[Argument::Bytes(64u64.to_le_bytes().to_vec())]).unwrap();
+        assert!(matches!(device.synchronise(), Err(Error::Fault(_))));
+    }
+    let spans = device_spans(trace);
+    let (event, ..) = spans.iter().find(|(event, ..)| event["name"] == "wild").expect("the kernel at fault");
+    assert!(event["args"]["outcome"].as_str().unwrap().contains("lost"), "{event}");
+    fake.assert_clean("after a lost device");
 }

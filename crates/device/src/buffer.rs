@@ -1,5 +1,6 @@
 //! Memory of a device.
 
+use crate::trace::{Span, span};
 use crate::{Backend, Device, Error, Result, Stream};
 use broadloom_ptx::Type;
 use std::marker::PhantomData;
@@ -127,6 +128,7 @@ impl<T: Element> Buffer<T> {
     /// Copies values from the host behind the earlier work of a stream. The values may be changed when the call returns.
     pub fn write_in(&self, stream: Stream, values: &[T]) -> Result<()> {
         self.same_length("write to a buffer", values.len())?;
+        let _span = self.span("write");
         self.raw.backend.write(stream, self.address(), values.as_bytes())
     }
 
@@ -140,12 +142,14 @@ impl<T: Element> Buffer<T> {
     /// Waits for all earlier work of a stream and copies the values to the host; as many as the buffer holds.
     pub fn read_into(&self, stream: Stream, values: &mut [T]) -> Result<()> {
         self.same_length("read of a buffer", values.len())?;
+        let _span = self.span("read");
         self.raw.backend.read(stream, self.address(), values.as_mut_bytes())
     }
 
     /// Copies the values of a buffer of the same length and the same device, behind the earlier work of a stream.
     pub fn copy_from(&self, stream: Stream, from: &Buffer<T>) -> Result<()> {
         self.same_length("copy to a buffer", from.count)?;
+        let _span = self.span("copy");
         self.raw.backend.copy(stream, self.address(), from.address(), (self.count * T::BYTES) as u64)
     }
 
@@ -156,7 +160,15 @@ impl<T: Element> Buffer<T> {
 
     /// Sets every byte behind the earlier work of a stream.
     pub fn fill_bytes_in(&self, stream: Stream, byte: u8) -> Result<()> {
+        let _span = self.span("fill");
         self.raw.backend.fill(stream, self.address(), byte, (self.count * T::BYTES) as u64)
+    }
+
+    /// A span of the host for something that is done to all of it.
+    fn span(&self, name: &'static str) -> Span {
+        let mut span = span(name);
+        span.note("bytes", self.count * T::BYTES);
+        span
     }
 
     fn same_length(&self, call: &'static str, count: usize) -> Result<()> {

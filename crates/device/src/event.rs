@@ -1,6 +1,6 @@
 //! Streams and events that are given back when they are dropped.
 
-use crate::{Device, EventId, Result, Stream};
+use crate::{Device, EventId, Result, Stream, trace};
 use std::time::Duration;
 
 /// A stream of one's own, given back when it is dropped; its work is done all the same.
@@ -22,6 +22,7 @@ impl OwnedStream {
 
     /// Waits for its work; an error of any of it comes back here at the latest.
     pub fn synchronise(&self) -> Result<()> {
+        let _span = trace::span("wait for a stream");
         self.device.backend().synchronise_stream(self.stream)
     }
 }
@@ -62,11 +63,13 @@ impl Event {
 
     /// Waits until it has happened.
     pub fn synchronise(&self) -> Result<()> {
+        let _span = trace::span("wait for an event");
         self.device.backend().synchronise_event(self.event)
     }
 
     /// The time since another event as the device measured it. Waits for both.
     pub fn since(&self, start: &Event) -> Result<Duration> {
+        let _span = trace::span("wait for an event");
         self.device.backend().elapsed(start.event, self.event)
     }
 }

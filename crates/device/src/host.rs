@@ -3,7 +3,7 @@
 //! A device may be able to copy faster, and without the host's help, where memory is pinned. Copies are in stream order; **whoever looks at
 //! the values waits for the copies first**, so that the host never sees or changes what is under way.
 
-use crate::{Backend, Buffer, Device, Element, Error, Result, Stream};
+use crate::{Backend, Buffer, Device, Element, Error, Result, Stream, trace};
 use std::fmt::Debug;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -86,6 +86,7 @@ impl<T: Element> HostBuffer<T> {
 
     /// The values, once no copy touches them any more.
     pub fn values(&mut self) -> Result<&mut [T]> {
+        let _span = trace::span("wait for host memory");
         let bytes = self.memory.bytes()?;
         let (address, count) = (bytes.as_ptr() as u64, bytes.len() as u64);
         <[T]>::mut_from_bytes(bytes).map_err(|_| Error::BadAddress { call: "values", address, bytes: count })
@@ -94,12 +95,16 @@ impl<T: Element> HostBuffer<T> {
     /// Copies all values into a buffer of the same length, behind the earlier work of a stream.
     pub fn upload(&mut self, stream: Stream, to: &Buffer<T>) -> Result<()> {
         self.same_length("upload", to)?;
+        let mut span = trace::span("upload");
+        span.note("bytes", self.count * T::BYTES);
         self.memory.upload(self.device.backend().as_ref(), stream, 0..self.count * T::BYTES, to.address())
     }
 
     /// Copies all values of a buffer of the same length, behind the earlier work of a stream.
     pub fn download(&mut self, stream: Stream, from: &Buffer<T>) -> Result<()> {
         self.same_length("download", from)?;
+        let mut span = trace::span("download");
+        span.note("bytes", self.count * T::BYTES);
         self.memory.download(self.device.backend().as_ref(), stream, from.address(), 0..self.count * T::BYTES)
     }
 

@@ -1,6 +1,6 @@
 //! Modules, kernels and launches.
 
-use crate::{Buffer, Device, Element, Error, GlobalVariable, KernelAttributes, LoadedModule, Result, Step, Stream};
+use crate::{Buffer, Device, Element, Error, GlobalVariable, KernelAttributes, LoadedModule, Result, Step, Stream, trace};
 use broadloom_ptx::{Func, Function, Param, Type, Verified};
 use std::sync::Arc;
 use std::time::Duration;
@@ -199,11 +199,15 @@ impl Kernel {
     /// Makes it ready for launches of this shape ahead of the first: what has to be compiled is compiled now.
     pub fn prepare(&self, launch: &Launch) -> Result<()> {
         self.check_launch(launch)?;
+        let _span = trace::span_with(|| format!("prepare {}", self.name()));
         self.module.loaded.prepare(self.func, launch)
     }
 
     /// Launches it. Arguments are checked for number and size.
     pub fn launch(&self, launch: &Launch, arguments: &[Argument]) -> Result<()> {
+        let mut span = trace::span_with(|| format!("launch {}", self.name()));
+        span.note_with("grid", || trace::shape(launch.grid));
+        span.note_with("block", || trace::shape(launch.block));
         self.check_launch(launch)?;
         let block = self.param_block(arguments)?;
         self.module.loaded.launch(self.func, launch, &block)

@@ -14,17 +14,21 @@
 
 mod backend;
 mod buffer;
+pub mod cache;
 mod error;
 mod event;
 mod host;
 mod kernel;
 mod limit;
 mod machine;
+mod measure;
 mod printf;
 mod sequence;
+pub mod trace;
 
 pub use backend::{Backend, EventId, GlobalVariable, KernelAttributes, LoadedModule, MemoryUse, Stream};
 pub use buffer::{Buffer, Element, RawBuffer};
+pub use cache::CacheFolder;
 pub use error::{Error, Fault, FaultKind, Result};
 pub use event::{Event, OwnedStream};
 pub use host::{HostBuffer, HostMemory};
@@ -64,6 +68,8 @@ impl Device {
 
     /// Memory for `count` elements, contents unspecified.
     pub fn allocate<T: Element>(&self, count: usize) -> Result<Buffer<T>> {
+        let mut span = trace::span("allocate");
+        span.note("bytes", count.saturating_mul(T::BYTES));
         Buffer::allocate(self, count)
     }
 
@@ -108,16 +114,19 @@ impl Device {
 
     /// Gives memory that is kept for later back to the system.
     pub fn trim(&self) -> Result<()> {
+        let _span = trace::span("trim");
         self.0.trim()
     }
 
     /// Makes a module ready to run.
     pub fn load(&self, module: &Arc<Verified>) -> Result<Module> {
+        let _span = trace::span("load module");
         Module::load(self, module)
     }
 
     /// Waits for all work given so far; an error of any of it comes back here at the latest.
     pub fn synchronise(&self) -> Result<()> {
+        let _span = trace::span("wait");
         self.0.synchronise()
     }
 }

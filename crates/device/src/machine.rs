@@ -40,9 +40,9 @@ pub struct Machine {
     pub memory_bytes: u64,
     /// Last-level cache in bytes.
     pub cache_bytes: Option<u64>,
-    /// Memory bandwidth in bytes per second.
+    /// Memory bandwidth in bytes per second, read and written; known once it was measured ([`crate::Device::measured_machine`]).
     pub bandwidth: Option<f64>,
-    /// Time of an empty launch in seconds.
+    /// Time of an empty launch in seconds, likewise.
     pub launch_cost: Option<f64>,
     /// The newest PTX that it takes.
     pub isa: IsaVersion,

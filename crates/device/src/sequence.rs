@@ -3,7 +3,7 @@
 //! A device that can (a CUDA graph) takes the whole sequence with one call; any other does one step after the other. Either way a replay is
 //! one piece of a stream: its steps are done in the order in which they were recorded.
 
-use crate::{Argument, Backend, Buffer, Device, Element, Error, Kernel, Launch, LoadedModule, RawBuffer, Result, Stream};
+use crate::{Argument, Backend, Buffer, Device, Element, Error, Kernel, Launch, LoadedModule, RawBuffer, Result, Stream, trace};
 use broadloom_ptx::Func;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -111,6 +111,8 @@ impl Recorder {
 
     /// The sequence, ready to be replayed.
     pub fn finish(self) -> Result<Recording> {
+        let mut span = trace::span("record a sequence");
+        span.note("steps", self.steps.len());
         let sequence = self.device.backend().record(self.steps)?;
         Ok(Recording { device: self.device, sequence, _kept: self.kept.into() })
     }
@@ -127,6 +129,7 @@ pub struct Recording {
 impl Recording {
     /// Does all steps behind the earlier work of a stream.
     pub fn replay(&self, stream: Stream) -> Result<()> {
+        let _span = trace::span("replay a sequence");
         self.sequence.replay(self.device.backend().as_ref(), stream)
     }
 }

@@ -9,6 +9,7 @@ const TEXTS: &[(Code, &[u8], &[u8])] = &[
     (2, b"CUDA_ERROR_OUT_OF_MEMORY\0", b"out of memory\0"),
     (3, b"CUDA_ERROR_NOT_INITIALIZED\0", b"initialization error\0"),
     (101, b"CUDA_ERROR_INVALID_DEVICE\0", b"invalid device ordinal\0"),
+    (200, b"CUDA_ERROR_INVALID_IMAGE\0", b"device kernel image is invalid\0"),
     (201, b"CUDA_ERROR_INVALID_CONTEXT\0", b"invalid device context\0"),
     (218, b"CUDA_ERROR_INVALID_PTX\0", b"a PTX JIT compilation failed\0"),
     (400, b"CUDA_ERROR_INVALID_HANDLE\0", b"invalid resource handle\0"),

@@ -4,7 +4,7 @@
 
 use crate::graph::{CopyNode, FillNode, KernelNode};
 use crate::state::Code;
-use crate::{device, graph, launch, memory, stream};
+use crate::{device, graph, launch, link, memory, stream};
 use broadloom_device::Launch;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -81,6 +81,19 @@ exports! {
         options: *const c_int,
         values: *const *mut c_void
     ) { launch::load(module, image, count, options, values) }
+    cuLinkCreate_v2(_count: c_uint, _options: *const c_int, _values: *const *mut c_void, place: *mut usize) { link::create(place) }
+    cuLinkAddData_v2(
+        handle: usize,
+        kind: c_int,
+        data: *const c_void,
+        bytes: usize,
+        _name: *const c_char,
+        _count: c_uint,
+        _options: *const c_int,
+        _values: *const *mut c_void
+    ) { link::add(handle, kind, data, bytes) }
+    cuLinkComplete(handle: usize, image: *mut *mut c_void, bytes: *mut usize) { link::complete(handle, image, bytes) }
+    cuLinkDestroy(handle: usize) { link::destroy(handle) }
     cuModuleUnload(module: usize) { launch::unload(module) }
     cuModuleGetFunction(function: *mut usize, module: usize, name: *const c_char) { launch::function(function, module, name) }
     cuModuleGetGlobal_v2(address: *mut u64, bytes: *mut usize, module: usize, name: *const c_char) {

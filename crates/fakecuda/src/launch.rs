@@ -2,12 +2,14 @@
 
 use crate::control::violation;
 use crate::device::answer;
+use crate::link;
 use crate::state::{
     Code, Object, Outcome, call, code, code_of, current, device, enter, giving_back, judged, object, poison, remove, state,
     stream,
 };
 use broadloom_device::Launch;
 use broadloom_diag::Sources;
+use broadloom_ptx::Verified;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::Arc;
 
@@ -27,16 +29,17 @@ pub(crate) unsafe fn load(
         if image.is_null() {
             return Err(code::INVALID_VALUE);
         }
-        // SAFETY: text of a module ends with a zero.
-        let text = unsafe { CStr::from_ptr(image.cast()) }.to_str().map_err(|_| code::INVALID_PTX)?;
-        let mut sources = Sources::new();
-        let id = sources.add("module", text);
-        let verified = match broadloom_ptx::parse(&sources, id).and_then(broadloom_ptx::verify) {
+        // SAFETY: text of a module ends with a zero, and so does an image of ours.
+        let bytes = unsafe { CStr::from_ptr(image.cast()) }.to_bytes();
+        let text = match bytes.strip_prefix(link::ELF) {
+            Some(rest) => rest.strip_prefix(link::OURS).ok_or(code::INVALID_IMAGE)?,
+            None => bytes,
+        };
+        let verified = match verified(text) {
             Ok(verified) => Arc::new(verified),
             Err(wrong) => {
-                let first = wrong.iter().next().map_or_else(String::new, |diagnostic| diagnostic.message.clone());
                 // SAFETY: the caller's options.
-                unsafe { log(&format!("ptxas fatal: {first}"), count, options, values) };
+                unsafe { log(&format!("ptxas fatal: {wrong}"), count, options, values) };
                 return Err(code::INVALID_PTX);
             }
         };
@@ -47,6 +50,23 @@ pub(crate) unsafe fn load(
         // SAFETY: the caller's place.
         unsafe { answer(place, enter(gpu, Object::Module(loaded, verified))) }
     })
+}
+
+/// A kernel of this name is not compiled.
+const REFUSED: &str = "refused";
+
+/// The module of a text, or what is wrong with it.
+pub(crate) fn verified(text: &[u8]) -> Result<Verified, String> {
+    let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
+    let mut sources = Sources::new();
+    let id = sources.add("module", text);
+    let module = broadloom_ptx::parse(&sources, id).and_then(broadloom_ptx::verify);
+    let module = module.map_err(|wrong| wrong.iter().next().map_or_else(String::new, |diagnostic| diagnostic.message.clone()))?;
+    if module.kernels().any(|(_, kernel)| kernel.name == REFUSED) {
+        let line = text.lines().position(|line| line.contains(REFUSED)).unwrap_or(0) + 1;
+        return Err(format!("line {line}; refused, as its name asks for"));
+    }
+    Ok(module)
 }
 
 /// Writes into the buffer for errors, when there is one.

@@ -8,6 +8,8 @@
 //!   that reports an earlier one.
 //! - A failure that a GPU does not recover from poisons the context: every call gives it until the context is reset.
 //!
+//! - A module with a kernel called `refused` is not compiled, and the log says so.
+//!
 //! The control is a handful of exported functions, see [`control`]; or `BROADLOOM_FAKE_CUDA=NAME:N:CODE` in the environment.
 
 #![allow(unsafe_code, reason = "it is a library of C")]
@@ -18,6 +20,7 @@ mod device;
 mod exports;
 mod graph;
 mod launch;
+mod link;
 mod memory;
 mod state;
 mod stream;

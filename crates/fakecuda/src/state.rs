@@ -20,6 +20,7 @@ pub(crate) mod code {
     pub(crate) const INVALID_VALUE: Code = 1;
     pub(crate) const OUT_OF_MEMORY: Code = 2;
     pub(crate) const NOT_INITIALIZED: Code = 3;
+    pub(crate) const INVALID_IMAGE: Code = 200;
     pub(crate) const INVALID_DEVICE: Code = 101;
     pub(crate) const INVALID_CONTEXT: Code = 201;
     pub(crate) const ECC_UNCORRECTABLE: Code = 214;
@@ -57,6 +58,8 @@ pub(crate) enum Object {
     Graph { steps: Vec<Step>, nodes: Vec<usize> },
     /// A graph that can be launched.
     Exec(Arc<dyn Sequence>),
+    /// A linker: its image, as far as there is one. The image stays where it is for as long as the linker lives.
+    Link(Option<Arc<[u8]>>),
 }
 
 /// A GPU.
@@ -117,7 +120,7 @@ pub(crate) fn release(backend: &dyn Backend, object: Object) {
         Object::Event { event, .. } => {
             let _ = backend.destroy_event(event);
         }
-        Object::Module(..) | Object::Function { .. } | Object::Graph { .. } | Object::Exec(_) => {}
+        Object::Module(..) | Object::Function { .. } | Object::Graph { .. } | Object::Exec(_) | Object::Link(_) => {}
     }
 }
 
@@ -151,7 +154,7 @@ impl State {
             |is: fn(&Object) -> bool| self.gpus.iter().flat_map(|gpu| gpu.objects.values()).filter(|object| is(object)).count();
         let gpus = &self.gpus;
         format!(
-            "{} contexts, {} allocations, {} pinned, {} streams, {} events, {} modules, {} graphs alive",
+            "{} contexts, {} allocations, {} pinned, {} streams, {} events, {} modules, {} graphs, {} linkers alive",
             gpus.iter().map(|gpu| gpu.retains).sum::<u64>(),
             gpus.iter().map(|gpu| gpu.memory.len()).sum::<usize>(),
             gpus.iter().map(|gpu| gpu.pinned.len()).sum::<usize>(),
@@ -159,6 +162,7 @@ impl State {
             count(|object| matches!(object, Object::Event { .. })),
             count(|object| matches!(object, Object::Module(..))),
             count(|object| matches!(object, Object::Graph { .. } | Object::Exec(_))),
+            count(|object| matches!(object, Object::Link(_))),
         )
     }
 }

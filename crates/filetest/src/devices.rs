@@ -69,7 +69,7 @@ fn make_cuda(printed: &Printed) -> Result<Device, String> {
     if kept.as_ref().is_some_and(|device| device.synchronise().is_err()) {
         *kept = None;
     }
-    let options = broadloom_cuda::Options { measure: false, memory_bytes: Some(8 << 30), ..broadloom_cuda::Options::default() };
+    let options = broadloom_cuda::Options { memory_bytes: Some(8 << 30), ..broadloom_cuda::Options::default() };
     if kept.is_none() {
         *kept = Some(Cuda::new(options.clone()).map(Device::new).map_err(|error| error.to_string())?);
     }

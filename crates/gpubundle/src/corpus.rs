@@ -17,7 +17,7 @@ fn subject() -> Result<Subject> {
     let output: broadloom_cuda::Output = Arc::new(move |text: &[u8]| {
         sink.lock().unwrap_or_else(PoisonError::into_inner).push_str(&String::from_utf8_lossy(text));
     });
-    let options = broadloom_cuda::Options { measure: false, output: Some(output), ..broadloom_cuda::Options::default() };
+    let options = broadloom_cuda::Options { output: Some(output), ..broadloom_cuda::Options::default() };
     Ok(Subject { device: Device::new(Cuda::new(options)?), printed })
 }
 

@@ -44,7 +44,7 @@ fn median(mut times: Vec<f64>) -> f64 {
 
 fn take(summary: &mut Summary) -> Result<(), Error> {
     let start = Instant::now();
-    let cuda = Cuda::new(broadloom_cuda::Options { measure: false, ..broadloom_cuda::Options::default() })?;
+    let cuda = Cuda::new(broadloom_cuda::Options::default())?;
     let opened = start.elapsed().as_secs_f64();
     let device = Device::new(cuda.clone());
     let mut sources = Sources::new();

@@ -27,7 +27,7 @@ impl Three {
         Ok(Three {
             interp: Device::new(Interp::new(broadloom_interp::Options::default())),
             cpu: Device::new(Cpu::new(options)?),
-            cuda: Device::new(Cuda::new(broadloom_cuda::Options { measure: false, ..broadloom_cuda::Options::default() })?),
+            cuda: Device::new(Cuda::new(broadloom_cuda::Options::default())?),
         })
     }
 

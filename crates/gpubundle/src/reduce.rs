@@ -11,7 +11,7 @@ use broadloom_interp::Interp;
 /// Reduces the kernel of the seed; the report holds what is left of it.
 pub(crate) fn run(options: &Options) -> Summary {
     let mut summary = Summary::default();
-    let cuda = Cuda::new(broadloom_cuda::Options { measure: false, ..broadloom_cuda::Options::default() });
+    let cuda = Cuda::new(broadloom_cuda::Options::default());
     let (cuda, interp) = match cuda {
         Ok(cuda) => (Device::new(cuda), Device::new(Interp::new(broadloom_interp::Options::default()))),
         Err(error) => {

@@ -22,7 +22,7 @@ mod program;
 mod watch;
 
 use broadloom_device::{
-    Backend, Error, EventId, GlobalVariable, Launch, LoadedModule, Machine, MachineKind, MemoryUse, Result, Stream,
+    Backend, Error, EventId, GlobalVariable, Launch, LoadedModule, Machine, MachineKind, MemoryUse, Result, Stream, trace,
 };
 use broadloom_diag::Diagnostics;
 use broadloom_ptx::{Func, IsaVersion, Verified};
@@ -213,6 +213,7 @@ impl Backend for Interp {
 
     fn write(&self, stream: Stream, address: u64, bytes: &[u8]) -> Result<()> {
         let mut state = self.shared.on_stream(stream)?;
+        let _span = Traced::new(stream, "write", bytes.len() as u64);
         state.memory.range("write", address, bytes.len() as u64)?.copy_from_slice(bytes);
         self.shared.define(&mut state, address, bytes.len() as u64);
         Ok(())
@@ -220,12 +221,14 @@ impl Backend for Interp {
 
     fn read(&self, stream: Stream, address: u64, bytes: &mut [u8]) -> Result<()> {
         let mut state = self.shared.on_stream(stream)?;
+        let _span = Traced::new(stream, "read", bytes.len() as u64);
         bytes.copy_from_slice(state.memory.range("read", address, bytes.len() as u64)?);
         Ok(())
     }
 
     fn copy(&self, stream: Stream, to: u64, from: u64, bytes: u64) -> Result<()> {
         let mut state = self.shared.on_stream(stream)?;
+        let _span = Traced::new(stream, "copy", bytes);
         let source = state.memory.range("copy", from, bytes)?.to_vec();
         state.memory.range("copy", to, bytes)?.copy_from_slice(&source);
         let state = &mut *state;
@@ -240,6 +243,7 @@ impl Backend for Interp {
 
     fn fill(&self, stream: Stream, address: u64, byte: u8, bytes: u64) -> Result<()> {
         let mut state = self.shared.on_stream(stream)?;
+        let _span = Traced::new(stream, "fill", bytes);
         state.memory.range("fill", address, bytes)?.fill(byte);
         self.shared.define(&mut state, address, bytes);
         Ok(())
@@ -354,6 +358,7 @@ impl LoadedModule for Loaded {
             stack_limit: self.shared.options.stack_bytes,
             heap_left: state.heap_left,
         };
+        let _span = Traced::launch(launch, || self.program.module.functions[kernel].name.clone());
         let output = &self.shared.options.output;
         let mut sink = |text: &[u8]| output(text);
         let outcome = if self.shared.options.check {
@@ -371,5 +376,37 @@ impl LoadedModule for Loaded {
         state.statistics.launches += 1;
         state.statistics.instructions += outcome.steps;
         Ok(())
+    }
+}
+
+/// A piece of work as a span of its stream, from now until it is dropped, while there is a trace.
+struct Traced(Option<Piece>);
+
+struct Piece {
+    stream: Stream,
+    name: String,
+    started: Instant,
+    notes: Vec<trace::Note>,
+}
+
+impl Traced {
+    fn new(stream: Stream, name: &str, bytes: u64) -> Traced {
+        let piece = || Piece { stream, name: name.to_owned(), started: Instant::now(), notes: vec![("bytes", bytes.into())] };
+        Traced(trace::is_on().then(piece))
+    }
+
+    fn launch(launch: &Launch, name: impl FnOnce() -> String) -> Traced {
+        Traced(trace::is_on().then(|| {
+            let notes = vec![("grid", trace::shape(launch.grid)), ("block", trace::shape(launch.block))];
+            Piece { stream: launch.stream, name: name(), started: Instant::now(), notes }
+        }))
+    }
+}
+
+impl Drop for Traced {
+    fn drop(&mut self) {
+        if let Some(Piece { stream, name, started, notes }) = self.0.take() {
+            trace::device_span("interp", &format!("stream {}", stream.0), name, (started, Instant::now()), notes);
+        }
     }
 }

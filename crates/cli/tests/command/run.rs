@@ -177,13 +177,122 @@ fn all_devices_agree_and_the_cpu_is_the_default() {
 fn compiled_kernels_are_counted_and_removed() {
     let folder = empty_folder("cache");
     let call = |words: &str| shell(&format!("BROADLOOM_CACHE={} broadloom {words}", folder.display())).exits(0).out;
-    assert!(call("cache").contains(": 0 compiled kernels"));
-    call("run examples/saxpy.ptx --block 2 --arg f32:1 --arg f32[2]:1,2 --arg f32[2]:zero --arg u32:2");
+    assert!(call("cache").contains(": 0 pieces, 0.0 KiB of compiled code"));
+    let run = |more: &str| {
+        call(&format!("run examples/saxpy.ptx --arg f32:1 --arg f32[2]:1,2 --arg f32[2]:zero --arg u32:2 --stats {more}"))
+    };
+    assert!(run("--block 2").contains("; not in the cache: never seen before"));
+    assert!(run("--block 2").contains("from the cache in "));
+    assert!(run("--block 4").contains("; not in the cache: made with other options or for another shape of block"));
     std::fs::write(folder.join("notes.txt"), "mine").unwrap();
-    assert!(call("cache stats").contains(": 1 compiled kernel, "));
-    assert!(call("cache clear").contains(" removed"));
-    assert!(call("cache stats").contains(": 0 compiled kernels"));
+    let stats = call("cache stats");
+    for part in [": 2 pieces, ", "cpu   2 kernels, ", "found 1 time, not found 2 times", "      1  never seen before"] {
+        assert!(stats.contains(part), "{part:?} in {stats}");
+    }
+    assert!(call("cache clear --device cuda").contains(": 0 pieces, 0.0 KiB of compiled code removed"));
+    assert!(call("cache clear --device cpu").contains(": 2 pieces, "));
+    assert!(call("cache stats").contains(": 0 pieces"));
+    // What is broken is made again.
+    run("--block 2");
+    let shelf = std::fs::read_dir(folder.join("cpu")).unwrap().flatten().find(|entry| entry.path().is_dir()).unwrap();
+    let file = std::fs::read_dir(shelf.path()).unwrap().next().unwrap().unwrap().path();
+    std::fs::write(file, "broken").unwrap();
+    assert!(run("--block 2").contains("; not in the cache: what was kept was broken"));
+    assert!(call("cache clear").contains(": 1 piece, "));
     assert!(folder.join("notes.txt").exists());
+    shell("BROADLOOM_CACHE=off broadloom cache").exits(0).says(&["compiled code is kept nowhere"]);
+    shell(
+        "BROADLOOM_CACHE=off broadloom run examples/saxpy.ptx --arg f32:1 --arg f32[2]:1,2 --arg f32[2]:zero --arg u32:2 --stats",
+    )
+    .exits(0)
+    .says(&["; not in the cache: nothing is kept on disk"]);
+}
+
+/// The spans of a trace: the process, the lane, the name, when it starts and when it ends.
+fn spans(file: &std::path::Path) -> Vec<(String, u64, String, f64, f64)> {
+    let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let events = json["traceEvents"].as_array().unwrap();
+    let named = |pid: &serde_json::Value| {
+        let names = events.iter().filter(|event| event["ph"] == "M" && event["name"] == "process_name" && event["pid"] == *pid);
+        names.map(|event| event["args"]["name"].as_str().unwrap().to_owned()).next().unwrap()
+    };
+    let lane = |event: &serde_json::Value| {
+        let of = |other: &&serde_json::Value| other["pid"] == event["pid"] && other["tid"] == event["tid"];
+        assert!(events.iter().filter(of).any(|other| other["name"] == "thread_name"), "a lane without a name: {event}");
+        event["tid"].as_u64().unwrap()
+    };
+    let spans = events.iter().filter(|event| event["ph"] == "X").map(|event| {
+        let start = event["ts"].as_f64().unwrap();
+        let end = start + event["dur"].as_f64().unwrap();
+        (named(&event["pid"]), lane(event), event["name"].as_str().unwrap().to_owned(), start, end)
+    });
+    spans.collect()
+}
+
+#[test]
+fn a_trace_shows_what_happened_when() {
+    let folder = empty_folder("trace");
+    for device in ["cpu", "interp"] {
+        let file = folder.join(format!("{device}.json"));
+        let path = file.to_str().unwrap();
+        let arguments = ["f32:10", "f32[6]:iota", "f32[6]:iota=", "u32:6"];
+        let more = ["--device", device, "--trace", path].map(str::to_owned);
+        let words = [&saxpy(&arguments)[..], &more].concat();
+        call(&words).exits(0);
+        let spans = spans(&file);
+        for name in ["read the file", "parse", "verify", "open the device", "load module", "launch saxpy", "write", "read"] {
+            assert!(
+                spans.iter().any(|(process, _, span, ..)| process == "host" && span == name),
+                "{name} on {device}: {spans:?}"
+            );
+        }
+        for name in ["saxpy", "write", "read"] {
+            assert!(
+                spans.iter().any(|(process, _, span, ..)| process == device && span == name),
+                "{name} on {device}: {spans:?}"
+            );
+        }
+        // Two spans of a lane lie behind each other, or one inside of the other; those of a device behind each other.
+        for (index, (process, lane, name, start, end)) in spans.iter().enumerate() {
+            for (other, other_lane, other_name, from, to) in &spans[index + 1..] {
+                let behind = end <= from || to <= start;
+                let inside = process == "host" && (start <= from && to <= end || from <= start && end <= to);
+                let apart = process != other || lane != other_lane;
+                assert!(apart || behind || inside, "{name} {start} {end}, {other_name} {from} {to}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_trace_is_written_when_the_run_fails() {
+    let folder = empty_folder("trace-failed");
+    for device in ["cpu", "interp"] {
+        let file = folder.join(format!("{device}.json"));
+        let path = file.to_str().unwrap();
+        let arguments = ["--block", "32", "--arg", "i64:4096", "--arg", "i64:4096", "--arg", "i32:32"];
+        let words = [&["run", "examples/off_by_one.ptx", "--device", device, "--trace", path][..], &arguments[..]].concat();
+        broadloom(&words).exits(1);
+        let spans = spans(&file);
+        assert!(spans.iter().any(|(process, _, span, ..)| process == device && span == "differences"), "{spans:?}");
+    }
+    // A wrong call leaves one too, of what was done until then; where it cannot be written, that is said before anything runs.
+    let file = folder.join("wrong.json");
+    broadloom(&["run", "examples/no_such_file.ptx", "--trace", file.to_str().unwrap()]).exits(2);
+    assert!(spans(&file).iter().any(|(_, _, span, ..)| span == "read the file"));
+    let nowhere = folder.join("no/such/folder.json");
+    let more = ["--trace", nowhere.to_str().unwrap()].map(str::to_owned);
+    call(&[&saxpy(&["f32:1"])[..], &more].concat()).exits(3).complains(&["cannot be written"]);
+}
+
+#[test]
+fn devices_are_listed_with_what_was_measured() {
+    broadloom(&["devices"]).exits(0).says(&["GB/s read and written by a copy", "µs of the caller's time"]);
+    let out = broadloom(&["devices", "--json"]).exits(0).out;
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let cpu = json["devices"].as_array().unwrap().iter().find(|device| device["id"] == "cpu").unwrap();
+    assert!(cpu["bandwidth"].as_f64().unwrap() > 1e8, "{out}");
+    assert!(cpu["launch_cost"].as_f64().is_some_and(|cost| cost > 0.0 && cost < 0.1), "{out}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What the code of a function depends on, as bytes to be hashed.
 //!
-//! Everything that the text of the function says goes in, and where each instruction stands in it, because messages name places and print
-//! instructions. What file it came from does not. The bytes are those of this build: keys hold what tells builds apart.
+//! Everything that the text of the function says goes in; where each instruction stands in it and what file it came from does not. The bytes are those
+//! of this build: keys hold what tells builds apart.
 
 use broadloom_ptx::{Callee, Func, Function, InstData, Mnemonic, Module, Operand, Signature, Variable};
 use std::hash::{Hash, Hasher};
@@ -91,8 +91,8 @@ impl Content {
     }
 
     fn instruction(&mut self, inst: &InstData) {
-        let InstData { guard, mnemonic, operands, loc, span } = inst;
-        self.put(&(guard, loc, span.start, span.end));
+        let InstData { guard, mnemonic, operands, loc, span: _ } = inst;
+        self.put(&(guard, loc));
         match mnemonic {
             Mnemonic::Known { form, modifiers } => self.put(&(form, modifiers.len())),
             Mnemonic::Opaque(text) => self.put(text),

@@ -1,21 +1,19 @@
-//! A compiled kernel as bytes: a header, a checksum of what follows, and the parts one behind the other.
+//! A compiled kernel as bytes: its parts one behind the other.
 //!
-//! Numbers are little-endian. A list is its length and its elements. **Decoding checks every length against what is left, and gives a
-//! kernel or nothing.**
+//! Numbers are little-endian. A list is its length and its elements. A place in the text is the number of the instruction there. **Decoding
+//! checks every length against what is left, and gives a kernel or nothing.**
 
-use super::FORMAT;
+use super::Places;
 use crate::abi::Kind;
 use crate::code::{Accesses, Code, Named, Rare, RareOperand, Site};
 use broadloom_analysis::Proof;
-use broadloom_diag::{SourceId, Span};
 use broadloom_ptx::{Func, Selector, Var};
 
-const MAGIC: [u8; 8] = *b"broadlm\0";
-const HEADER: usize = 8 + 4 + 32;
 /// Deepest nesting of operands.
 const MAX_DEPTH: u32 = 8;
 
-pub(super) fn encode(code: &Code) -> Vec<u8> {
+pub(super) fn encode(code: &Code, places: &Places) -> Vec<u8> {
+    let numbers = if code.sites.is_empty() { Default::default() } else { places.numbers() };
     let mut body = Writer(vec![]);
     body.number(match code.kind {
         Kind::Block => 0,
@@ -37,7 +35,8 @@ pub(super) fn encode(code: &Code) -> Vec<u8> {
     });
     body.list(&code.sites, |body, site| {
         body.bytes(site.instruction.as_bytes());
-        body.option(site.span.as_ref(), |body, span| body.numbers(&[u64::from(span.start), u64::from(span.end)]));
+        let number = site.span.and_then(|span| numbers.get(&span));
+        body.option(number, |body, number| body.number(*number));
         body.option(site.source.as_ref(), |body, source| body.bytes(source.as_bytes()));
     });
     body.option(code.not_vectorised.as_ref(), |body, reason| body.bytes(reason.as_bytes()));
@@ -47,20 +46,11 @@ pub(super) fn encode(code: &Code) -> Vec<u8> {
     }
     body.option(code.proof.as_ref(), |body, proof| body.bytes(&proof.encode()));
     body.bytes(&code.object);
-    let mut entry = MAGIC.to_vec();
-    entry.extend(FORMAT.to_le_bytes());
-    entry.extend(blake3::hash(&body.0).as_bytes());
-    entry.extend(body.0);
-    entry
+    body.0
 }
 
-/// The kernel of an entry whose text is in a source.
-pub(super) fn decode(entry: &[u8], source: SourceId) -> Option<Code> {
-    let (header, body) = entry.split_at_checked(HEADER)?;
-    let whole = header[..8] == MAGIC && header[8..12] == FORMAT.to_le_bytes() && header[12..] == *blake3::hash(body).as_bytes();
-    if !whole {
-        return None;
-    }
+/// The kernel of an entry, whose instructions stand at these places now.
+pub(super) fn decode(body: &[u8], places: &Places) -> Option<Code> {
     let mut body = Reader(body);
     let kind = match body.number()? {
         0 => Kind::Block,
@@ -84,7 +74,7 @@ pub(super) fn decode(entry: &[u8], source: SourceId) -> Option<Code> {
         body.list(|body| Some(Rare { mnemonic: body.text()?, operands: body.list(|body| body.operand(MAX_DEPTH))? }))?;
     let sites = body.list(|body| {
         let instruction = body.text()?;
-        let span = body.option(|body| Some(Span { source, start: body.small()?, end: body.small()? }))?;
+        let span = body.option(|body| places.0.get(usize::try_from(body.number()?).ok()?).copied())?;
         Some(Site { instruction, span, source: body.option(Reader::text)? })
     })?;
     let not_vectorised = body.option(Reader::text)?;

@@ -1,104 +1,80 @@
-//! Compiled kernels, kept in memory and on disk.
+//! Compiled kernels in the cache that all devices share: what a kernel is found by, and what of it is kept.
 //!
-//! A kernel is found by its content: the key is a hash of everything that its code depends on, down to the build of this crate. On disk
-//! each kernel is a file that is written aside and renamed, so that processes may share the folder; it carries a checksum, and whatever is
-//! not whole is as good as not there. The folder is bounded: the files that were not used for the longest time go first. **Nothing that
-//! happens to the folder is an error: without it, kernels are compiled again.**
+//! The key is everything that the code depends on, down to the build of this crate. Where instructions stand in their text is not part of
+//! it: an entry names instructions by number, and whoever finds it puts the places of the text at hand.
 
 mod content;
-mod contents;
 mod entry;
-
-pub use contents::Contents;
 
 use crate::code::Code;
 use crate::compile;
 use crate::grid::Ready;
-use crate::options::CacheFolder;
-use broadloom_ptx::{Base, Callee, Func, Function, Item, Module, Operand, Symbol};
+use broadloom_device::CacheFolder;
+use broadloom_device::cache::{Key, Miss, Origin, digest};
+use broadloom_diag::Span;
+use broadloom_ptx::{Base, Callee, Func, Item, Module, Operand, Symbol};
 use broadloom_transform::return_exits::{addressed, call_of};
 use content::Content;
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::fs;
-use std::hash::Hash as _;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
 /// Changes when entries or keys do.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// Most bytes of code that are kept in memory for modules that are loaded again.
 const MEMORY_BYTES: usize = 256 << 20;
-/// The folder is looked over after so many new files.
-const SWEEP_EVERY: u64 = 64;
-/// Files under construction are left alone so long.
-const ABANDONED: Duration = Duration::from_secs(3600);
-/// The time of a file's last use is kept this exactly.
-const USE_GRAIN: Duration = Duration::from_secs(3600);
-/// Ends of the names of files.
-const ENDING: &str = "kernel";
-const UNFINISHED: &str = "unfinished";
-
-/// What a kernel is found by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Key([u8; 32]);
-
-impl Key {
-    fn file_name(&self) -> String {
-        let mut name = String::with_capacity(72);
-        for byte in self.0 {
-            let _ = write!(name, "{byte:02x}");
-        }
-        name.push('.');
-        name.push_str(ENDING);
-        name
-    }
-}
-
-#[derive(Debug)]
-struct Kept {
-    ready: Arc<Ready>,
-    used: u64,
-}
-
-#[derive(Debug, Default)]
-struct InMemory {
-    kernels: HashMap<Key, Kept>,
-    bytes: usize,
-    clock: u64,
-}
 
 /// Compiled kernels.
 #[derive(Debug)]
-pub(crate) struct Cache {
-    folder: Option<PathBuf>,
-    most_bytes: u64,
-    memory: Mutex<InMemory>,
-    stored: AtomicU64,
+pub(crate) struct Cache(broadloom_device::cache::Cache<Ready>);
+
+/// A kernel as somebody looks for it.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    /// The keys of code that takes nothing for granted, and of code that takes for granted that index arithmetic does not wrap.
+    keys: [Key; 2],
+    name: String,
+    places: Places,
+}
+
+/// Where the instructions that a kernel reaches stand in their text, by number.
+#[derive(Debug, Default)]
+struct Places(Vec<Span>);
+
+impl Places {
+    fn of(module: &Module, reachable: &[Func]) -> Places {
+        let instructions = reachable.iter().flat_map(|func| module.functions[*func].instructions());
+        Places(instructions.map(|(_, inst)| inst.span).collect())
+    }
+
+    /// The number of the first instruction at a place.
+    fn numbers(&self) -> HashMap<Span, u64> {
+        self.0.iter().enumerate().rev().map(|(number, span)| (*span, number as u64)).collect()
+    }
+
+    /// What tells it from others.
+    fn variant(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.0.hash(&mut hasher);
+        hasher.finish()
+    }
 }
 
 impl Cache {
     pub(crate) fn new(folder: &CacheFolder, most_bytes: u64) -> Cache {
-        Cache { folder: folder.path(), most_bytes, memory: Mutex::new(InMemory::default()), stored: AtomicU64::new(0) }
+        Cache(broadloom_device::cache::Cache::new("cpu", folder, most_bytes, MEMORY_BYTES))
     }
 
-    fn memory(&self) -> MutexGuard<'_, InMemory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The keys of a kernel for a shape of block: of code that takes nothing for granted, and of code that takes for granted that index
-    /// arithmetic does not wrap, whatever the options say of that.
-    pub(crate) fn keys(&self, module: &Module, kernel: Func, block: [u32; 3], options: &compile::Options) -> [Key; 2] {
+    /// What a kernel is found by for a shape of block, whatever the options say of index arithmetic that does not wrap.
+    pub(crate) fn wanted(module: &Module, kernel: Func, block: [u32; 3], options: &compile::Options) -> Wanted {
         let compile::Options { machine, optimise, vectorise, assume_no_wrap: _, stack_bytes } = options;
-        let mut hasher = blake3::Hasher::new();
+        let mut code = vec![];
         let mut put = |text: &str| {
-            hasher.update(&(text.len() as u64).to_le_bytes());
-            hasher.update(text.as_bytes());
+            code.extend((text.len() as u64).to_le_bytes());
+            code.extend(text.as_bytes());
         };
-        put(&format!("{FORMAT} {} {}", env!("CARGO_PKG_VERSION"), build()));
-        put(&format!("{:?} {block:?} {machine:?} {optimise} {vectorise} {stack_bytes}", inkwell::support::get_llvm_version()));
         put(&format!("{} {:?} {}", module.version, module.target, module.address_size));
         for item in &module.items {
             match item {
@@ -118,84 +94,45 @@ impl Cache {
         let mut content = Content::default();
         module.variables.len().hash(&mut content);
         module.variables.values().for_each(|variable| content.variable(variable));
-        for func in reachable {
+        for func in &reachable {
             func.hash(&mut content);
-            content.function(&module.functions[func]);
-            content.called(module, func);
+            content.function(&module.functions[*func]);
+            content.called(module, *func);
         }
-        hasher.update(content.bytes());
-        [0, 1].map(|fast| Key(*hasher.clone().update(&[fast]).finalize().as_bytes()))
+        code.extend(content.bytes());
+        let code = digest(&code);
+        let version = format!("{FORMAT} {} {}", env!("CARGO_PKG_VERSION"), build());
+        let machine = format!("{:?} {machine:?}", inkwell::support::get_llvm_version());
+        let keys = [false, true].map(|fast| {
+            let options = format!("{block:?} {optimise} {vectorise} {stack_bytes} {fast}");
+            Key::new(&Origin { device: "cpu", code, version: &version, machine: &machine, options: &options })
+        });
+        Wanted { keys, name: module.functions[kernel].name.clone(), places: Places::of(module, &reachable) }
     }
 
-    /// A kernel that was compiled before.
-    pub(crate) fn find(&self, key: &Key, name: &str, function: &Function) -> Option<Arc<Ready>> {
-        {
-            let mut memory = self.memory();
-            memory.clock += 1;
-            let now = memory.clock;
-            if let Some(kept) = memory.kernels.get_mut(key) {
-                kept.used = now;
-                return Some(kept.ready.clone());
-            }
-        }
-        let path = self.folder.as_ref()?.join(key.file_name());
-        let bytes = fs::read(&path).ok()?;
-        let ready = entry::decode(&bytes, function.span.source).and_then(|code| Ready::new(name, code).ok());
-        let Some(ready) = ready else {
-            // It will be written again; where it cannot be removed, it is found broken again.
-            let _ = fs::remove_file(&path);
-            return None;
-        };
-        touch(&path);
-        let ready = Arc::new(ready);
-        self.keep(key, &ready);
-        Some(ready)
+    /// A kernel that was compiled before, fast code or other.
+    pub(crate) fn find(&self, wanted: &Wanted, fast: bool) -> Result<Arc<Ready>, Miss> {
+        self.0.find(&wanted.keys[usize::from(fast)], wanted.places.variant(), |body| {
+            let ready = Ready::new(&wanted.name, entry::decode(body, &wanted.places)?).ok()?;
+            let bytes = ready.object.bytes();
+            Some((ready, bytes))
+        })
     }
 
     /// Keeps a kernel in memory.
-    pub(crate) fn keep(&self, key: &Key, ready: &Arc<Ready>) {
-        let mut memory = self.memory();
-        memory.clock += 1;
-        let used = memory.clock;
-        memory.bytes += ready.object.bytes();
-        if let Some(before) = memory.kernels.insert(*key, Kept { ready: ready.clone(), used }) {
-            memory.bytes -= before.ready.object.bytes();
-        }
-        while memory.bytes > MEMORY_BYTES && memory.kernels.len() > 1 {
-            let Some(oldest) = memory.kernels.iter().min_by_key(|(_, kept)| kept.used).map(|(key, _)| *key) else { break };
-            if let Some(gone) = memory.kernels.remove(&oldest) {
-                memory.bytes -= gone.ready.object.bytes();
-            }
-        }
+    pub(crate) fn keep(&self, wanted: &Wanted, fast: bool, ready: &Arc<Ready>) {
+        self.0.keep(&wanted.keys[usize::from(fast)], wanted.places.variant(), ready, ready.object.bytes());
     }
 
     /// Writes a kernel to disk, if that can be done.
-    pub(crate) fn store(&self, key: &Key, code: &Code) {
-        let Some(folder) = &self.folder else { return };
-        let bytes = entry::encode(code);
-        if bytes.len() as u64 > self.most_bytes || fs::create_dir_all(folder).is_err() {
-            return;
-        }
-        let count = self.stored.fetch_add(1, Ordering::Relaxed);
-        if count.is_multiple_of(SWEEP_EVERY) {
-            sweep(folder, self.most_bytes.saturating_sub(bytes.len() as u64));
-        }
-        static SERIAL: AtomicU64 = AtomicU64::new(0);
-        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        let aside = folder.join(format!("{}-{serial}.{UNFINISHED}", std::process::id()));
-        let written = fs::write(&aside, &bytes).and_then(|()| fs::rename(&aside, folder.join(key.file_name())));
-        if written.is_err() {
-            let _ = fs::remove_file(&aside);
-        }
+    pub(crate) fn store(&self, wanted: &Wanted, fast: bool, code: &Code) {
+        self.0.store(&wanted.keys[usize::from(fast)], &entry::encode(code, &wanted.places));
     }
-}
 
-/// `$BROADLOOM_CACHE`, or `broadloom` in `$XDG_CACHE_HOME` or `~/.cache`.
-fn default_folder() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    set("BROADLOOM_CACHE")
-        .or_else(|| set("XDG_CACHE_HOME").filter(|path| path.is_absolute()).map(|path| path.join("broadloom")))
-        .or_else(|| set("HOME").map(|path| path.join(".cache").join("broadloom")))
+    /// Counts what was found, or why not.
+    pub(crate) fn count(&self, outcome: Result<(), Miss>) {
+        self.0.count(outcome);
+    }
 }
 
 /// What tells this build from others: the file that this code is in, its length and its time.
@@ -218,46 +155,6 @@ fn build() -> &'static str {
         let facts = file.and_then(|file| fs::metadata(file).ok());
         format!("{:?}", facts.map(|facts| (facts.len(), facts.modified().ok())))
     })
-}
-
-/// Notes that a file was used.
-fn touch(path: &Path) {
-    let now = SystemTime::now();
-    let old = |path: &Path| Some(now.duration_since(fs::metadata(path).ok()?.modified().ok()?).is_ok_and(|age| age > USE_GRAIN));
-    if old(path) == Some(true)
-        && let Ok(file) = fs::File::options().append(true).open(path)
-    {
-        let _ = file.set_modified(now);
-    }
-}
-
-/// Removes the files that were not used for the longest time until the others have room, and what was never finished.
-fn sweep(folder: &Path, most_bytes: u64) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    let now = SystemTime::now();
-    let mut files = vec![];
-    for entry in entries.flatten() {
-        let (path, Ok(facts)) = (entry.path(), entry.metadata()) else { continue };
-        let used = facts.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        match path.extension().and_then(|ending| ending.to_str()) {
-            Some(ENDING) => files.push((used, facts.len(), path)),
-            Some(UNFINISHED) if now.duration_since(used).is_ok_and(|age| age > ABANDONED) => {
-                let _ = fs::remove_file(path);
-            }
-            // Not ours.
-            Some(_) | None => {}
-        }
-    }
-    files.sort();
-    let mut bytes: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
-    for (_, length, path) in files {
-        if bytes <= most_bytes {
-            break;
-        }
-        if fs::remove_file(path).is_ok() {
-            bytes -= length;
-        }
-    }
 }
 
 /// The kernel and all functions that it can reach: those it names, and all when it calls through pointers. Kernels that are named

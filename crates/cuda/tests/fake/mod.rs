@@ -4,7 +4,7 @@
 #![allow(dead_code, reason = "every test uses a part")]
 
 use broadloom_cuda::{Cuda, Options};
-use broadloom_device::{Device, Result};
+use broadloom_device::{CacheFolder, Device, Result};
 use broadloom_diag::Sources;
 use broadloom_ptx::Verified;
 use std::ffi::{CString, c_char, c_void};
@@ -104,7 +104,8 @@ impl Fake {
 
 /// Options for the fake driver.
 pub(crate) fn options() -> Options {
-    Options { driver: library(), measure: false, memory_bytes: Some(256 << 20), ..Options::default() }
+    let cache = CacheFolder::Nowhere;
+    Options { driver: library(), memory_bytes: Some(256 << 20), cache, ..Options::default() }
 }
 
 /// A device of the fake driver.

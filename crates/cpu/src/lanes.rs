@@ -1,0 +1,60 @@
+//! What the device does, as lanes of a trace: one for each stream, and one for each thread that runs blocks.
+
+use crate::stream::{Job, Work};
+use broadloom_device::{Stream, trace};
+use std::borrow::Cow;
+use std::time::Instant;
+
+const DEVICE: &str = "cpu";
+
+/// What a piece of work is called, with what there is to say of it; `None` for marks, which take no time.
+fn described(work: &Work) -> Option<(Cow<'static, str>, Vec<trace::Note>)> {
+    match work {
+        Work::Launch(grid) => {
+            let shapes = vec![("grid", trace::shape(grid.grid)), ("block", trace::shape(grid.block))];
+            Some((grid.ready.name.clone().into(), shapes))
+        }
+        Work::Copy { bytes, .. } => Some(("copy".into(), vec![("bytes", (*bytes).into())])),
+        Work::Fill { bytes, .. } => Some(("fill".into(), vec![("bytes", (*bytes).into())])),
+        Work::Write { bytes, .. } => Some(("write".into(), vec![("bytes", bytes.len().into())])),
+        Work::Mark(_) | Work::Await(_) => None,
+    }
+}
+
+fn lane(stream: u32) -> String {
+    format!("stream {stream}")
+}
+
+/// A piece of work of a stream is done.
+#[cold]
+pub(crate) fn finished(job: &Job, started: Instant) {
+    if let Some((name, notes)) = described(&job.work) {
+        trace::device_span(DEVICE, &lane(job.stream), name, (started, Instant::now()), notes);
+    }
+}
+
+/// A thread has done its share of a piece of work.
+#[cold]
+pub(crate) fn worked(worker: usize, job: &Job, started: Instant) {
+    if let Some((name, _)) = described(&job.work) {
+        trace::device_span(DEVICE, &format!("core {worker}"), name, (started, Instant::now()), vec![]);
+    }
+}
+
+/// A copy between the host and the device, done by whoever asked for it.
+pub(crate) struct Copying(Option<(Stream, &'static str, usize, Instant)>);
+
+impl Copying {
+    #[inline]
+    pub(crate) fn new(stream: Stream, name: &'static str, bytes: usize) -> Copying {
+        Copying(trace::is_on().then(|| (stream, name, bytes, Instant::now())))
+    }
+}
+
+impl Drop for Copying {
+    fn drop(&mut self) {
+        if let Some((stream, name, bytes, started)) = self.0.take() {
+            trace::device_span(DEVICE, &lane(stream.0), name, (started, Instant::now()), vec![("bytes", bytes.into())]);
+        }
+    }
+}

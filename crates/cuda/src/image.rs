@@ -1,0 +1,152 @@
+//! Where the code of a module comes from: from the cache that all devices share, or compiled by the driver.
+//!
+//! The driver has a cache of its own, which misses when a comment changes and says nothing of why. Here a module is found by its canonical
+//! print, and what is kept is the image that the driver's linker makes of it. **Images help and are never needed: where the driver makes none or
+//! takes one no more, the module is loaded from its text,** and what is wrong with the text is told by that.
+
+use crate::device::Inner;
+use crate::ffi::{ModuleHandle, code};
+use crate::fit;
+use broadloom_device::cache::{Cache, Key, Miss, Origin, digest};
+use broadloom_device::{CacheFolder, Error, Result, trace};
+use broadloom_diag::{Code, Diagnostic, Diagnostics};
+use broadloom_ptx::Verified;
+use std::collections::HashSet;
+use std::ffi::{CStr, CString};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const NOT_TAKEN: Code = Code("cuda-compile");
+/// Lines of the driver's log that are shown.
+const LOG_LINES: usize = 20;
+/// Changes when what is kept does.
+const FORMAT: u32 = 1;
+/// Most bytes of images that are kept in memory for modules that are loaded again.
+const MEMORY_BYTES: usize = 64 << 20;
+/// Options that images are made with: the linker's own.
+const LINK_OPTIONS: &str = "link";
+
+/// Images of modules.
+pub(crate) type Images = Cache<Vec<u8>>;
+
+/// A cache of images over a folder.
+pub(crate) fn images(folder: &CacheFolder, most_bytes: u64) -> Images {
+    Cache::new("cuda", folder, most_bytes, MEMORY_BYTES)
+}
+
+/// Where the code of a module came from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Made {
+    /// Why it was not found in the cache, when it was not.
+    pub(crate) miss: Option<Miss>,
+    /// What loading it took, compilation included.
+    pub(crate) time: Duration,
+}
+
+/// What images are for: the GPU's architecture and the driver, as exactly as it tells.
+pub(crate) fn target(inner: &Inner) -> String {
+    let driver = &inner.context.driver;
+    let release = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
+    let release = release.lines().next().unwrap_or_default().trim();
+    format!("sm_{} {} {} {release}", inner.machine.sm, driver.library, driver.version)
+}
+
+/// Loads a module. The context is current.
+pub(crate) fn load(inner: &Inner, module: &Verified) -> Result<(ModuleHandle, Made)> {
+    let started = Instant::now();
+    let mut span = trace::span("make code");
+    let text = fit::text(module, inner.machine.sm, inner.machine.isa)?;
+    let text = CString::new(text).map_err(|_| not_taken("the text of the module holds a zero", "", ""))?;
+    let version = format!("{FORMAT} {}", env!("CARGO_PKG_VERSION"));
+    let machine = inner.target.get_or_init(|| target(inner));
+    let code = digest(text.as_bytes());
+    let key = Key::new(&Origin { device: "cuda", code, version: &version, machine, options: LINK_OPTIONS });
+    let made = |miss| Made { miss, time: started.elapsed() };
+    let images = &inner.images;
+    let miss = match images.find(&key, 0, |body| Some((body.to_vec(), body.len()))) {
+        Ok(image) => {
+            if let Some(handle) = loaded_image(inner, &image)? {
+                images.count(Ok(()));
+                return Ok((handle, made(None)));
+            }
+            images.discard(&key);
+            Miss::Corrupt
+        }
+        Err(miss) => miss,
+    };
+    span.note_with("not in the cache", || miss.to_string());
+    if let Some(image) = compiled(inner, &text)?
+        && let Some(handle) = loaded_image(inner, &image)?
+    {
+        images.count(Err(miss));
+        images.store(&key, &image);
+        let bytes = image.len();
+        images.keep(&key, 0, &Arc::new(image), bytes);
+        return Ok((handle, made(Some(miss))));
+    }
+    let handle = loaded_text(inner, &text)?;
+    images.count(Err(miss));
+    Ok((handle, made(Some(miss))))
+}
+
+fn compiled(inner: &Inner, text: &CStr) -> Result<Option<Vec<u8>>> {
+    let _span = trace::span("compile");
+    inner.context.unless_lost(inner.context.driver.compile(text))
+}
+
+/// Tries an image; when there is too little memory for it, gives up what is kept for later and tries once more.
+fn loaded_image(inner: &Inner, image: &[u8]) -> Result<Option<ModuleHandle>> {
+    // SAFETY: it is what the driver's linker gave, here or for another process, which the checksum of its entry says.
+    let load = || unsafe { inner.context.driver.load_image(image) };
+    let mut outcome = load();
+    if matches!(&outcome, Err(failed) if failed.code == code::OUT_OF_MEMORY) {
+        inner.reclaim()?;
+        outcome = load();
+    }
+    inner.context.unless_lost(outcome)
+}
+
+fn loaded_text(inner: &Inner, text: &CStr) -> Result<ModuleHandle> {
+    // The driver may lack memory for the module while the pool holds some.
+    let mut outcome = inner.context.driver.load_module(text);
+    if matches!(&outcome, Err((failed, _)) if failed.code == code::OUT_OF_MEMORY) {
+        inner.reclaim()?;
+        outcome = inner.context.driver.load_module(text);
+    }
+    outcome.map_err(|(failed, log)| {
+        let compiles =
+            [code::INVALID_IMAGE, code::NO_BINARY_FOR_GPU, code::INVALID_PTX, code::UNSUPPORTED_PTX_VERSION, code::NOT_FOUND];
+        if !compiles.contains(&failed.code) && log.is_empty() {
+            return inner.context.error(failed);
+        }
+        let said = inner.context.driver.describe(failed);
+        // What is fatal stays so.
+        match inner.context.error(failed) {
+            Error::Driver { .. } => {
+                not_taken(&format!("the driver does not take the module: {said}"), &log, &text.to_string_lossy())
+            }
+            other => other,
+        }
+    })
+}
+
+/// A module that the driver did not compile: its log, and the lines of the printed text that the log names.
+fn not_taken(message: &str, log: &str, text: &str) -> Error {
+    let mut diagnostic = Diagnostic::error(NOT_TAKEN, message.to_owned());
+    let mut shown = HashSet::new();
+    for line in log.lines().map(str::trim).filter(|line| !line.is_empty()).take(LOG_LINES) {
+        diagnostic = diagnostic.note(line.to_owned());
+        let number = line.split_once("line ").and_then(|(_, rest)| {
+            let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+            rest[..end].parse::<usize>().ok()
+        });
+        if let Some(number) = number.filter(|number| shown.insert(*number))
+            && let Some(source) = number.checked_sub(1).and_then(|index| text.lines().nth(index))
+        {
+            diagnostic = diagnostic.note(format!("line {number} of the printed module: {}", source.trim()));
+        }
+    }
+    let mut diagnostics = Diagnostics::new();
+    diagnostics.push(diagnostic);
+    Error::Unsupported(diagnostics)
+}

@@ -1,0 +1,219 @@
+//! What work took, by events of the driver around it.
+//!
+//! Work is timed while there is a trace, and launches also when statistics were asked for. Two events enclose each piece; what they say is read when
+//! the host has waited for the queue anyway, so that timing adds no waiting of its own. To place a piece on the host's clock, one more event
+//! is recorded on the idle queue and waited for: when that was, the host knows, and how long before it the piece began, the driver tells. **What cannot be
+//! timed is done all the same. What was under way when a context was lost is shown as such.**
+
+use crate::context::Context;
+use crate::device::Inner;
+use crate::ffi::EventHandle;
+use crate::queue::Queue;
+use crate::statistics::Record;
+use broadloom_device::trace::{self, Note};
+use broadloom_device::{Launch, Result};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Pieces whose times have not been read before one waits for them.
+const MOST_PENDING: usize = 1 << 16;
+/// Events that are kept for the next pieces.
+const MOST_SPARE: usize = 1 << 12;
+
+/// An event of the driver's, given back when it is dropped.
+#[derive(Debug)]
+struct Stamp {
+    context: Arc<Context>,
+    handle: EventHandle,
+}
+
+impl Drop for Stamp {
+    fn drop(&mut self) {
+        if self.context.enter_to_release() {
+            let _ = self.context.driver.destroy_event(self.handle);
+        }
+    }
+}
+
+/// A piece of work, as a trace shows it.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    /// What it is called.
+    pub(crate) name: Arc<str>,
+    /// Where its time is added up.
+    pub(crate) record: Option<Arc<Record>>,
+    /// What there is to say of it.
+    pub(crate) notes: Vec<Note>,
+}
+
+impl Piece {
+    /// A copy or the like.
+    pub(crate) fn bytes(name: &str, bytes: u64) -> Piece {
+        Piece { name: name.into(), record: None, notes: vec![("bytes", bytes.into())] }
+    }
+
+    /// A launch.
+    pub(crate) fn launch(name: &Arc<str>, record: &Arc<Record>, launch: &Launch) -> Piece {
+        let notes = vec![
+            ("grid", trace::shape(launch.grid)),
+            ("block", trace::shape(launch.block)),
+            ("shared bytes", launch.shared_bytes.into()),
+        ];
+        Piece { name: name.clone(), record: Some(record.clone()), notes }
+    }
+}
+
+/// A piece of work that was begun.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    start: Stamp,
+    given: Instant,
+}
+
+#[derive(Debug)]
+struct Pending {
+    begun: Begun,
+    end: Stamp,
+    queue: Arc<Queue>,
+    number: u64,
+    piece: Piece,
+}
+
+/// Pieces whose times are still to be read.
+#[derive(Debug, Default)]
+pub(crate) struct Timing {
+    /// Whether launches are timed without a trace.
+    launches: bool,
+    pending: Mutex<Vec<Pending>>,
+    count: AtomicUsize,
+    spare: Mutex<Vec<Stamp>>,
+}
+
+impl Timing {
+    pub(crate) fn new(launches: bool) -> Timing {
+        Timing { launches, ..Timing::default() }
+    }
+
+    /// Whether launches are to be timed.
+    #[inline]
+    pub(crate) fn times_launches(&self) -> bool {
+        self.launches || trace::is_on()
+    }
+}
+
+impl Inner {
+    /// Begins a piece of work, when it is to be timed. The context is current.
+    #[inline]
+    pub(crate) fn begin(&self, queue: &Queue, timed: bool) -> Result<Option<Begun>> {
+        if timed { self.begin_timed(queue) } else { Ok(None) }
+    }
+
+    #[cold]
+    fn begin_timed(&self, queue: &Queue) -> Result<Option<Begun>> {
+        let given = Instant::now();
+        let Some(start) = self.stamp(queue)? else { return Ok(None) };
+        Ok(Some(Begun { start, given }))
+    }
+
+    /// Ends a piece of work that the driver was given.
+    #[inline]
+    pub(crate) fn end(&self, queue: &Arc<Queue>, begun: Option<Begun>, piece: impl FnOnce() -> Piece) -> Result<()> {
+        match begun {
+            None => Ok(()),
+            Some(begun) => self.end_timed(queue, begun, piece()),
+        }
+    }
+
+    #[cold]
+    fn end_timed(&self, queue: &Arc<Queue>, begun: Begun, piece: Piece) -> Result<()> {
+        let Some(end) = self.stamp(queue)? else { return Ok(()) };
+        let number = self.given(queue);
+        let mut pending = self.timing.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.push(Pending { begun, end, queue: queue.clone(), number, piece });
+        let count = pending.len();
+        self.timing.count.store(count, Ordering::Relaxed);
+        drop(pending);
+        if count >= MOST_PENDING { self.wait(queue) } else { Ok(()) }
+    }
+
+    /// An event behind all work of a queue; `None` when the driver gives none.
+    fn stamp(&self, queue: &Queue) -> Result<Option<Stamp>> {
+        let (context, driver) = (&self.context, &self.context.driver);
+        let spare = self.timing.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let stamp = match spare {
+            Some(stamp) => stamp,
+            None => match context.unless_lost(driver.create_event(0))? {
+                Some(handle) => Stamp { context: context.clone(), handle },
+                None => return Ok(None),
+            },
+        };
+        Ok(context.unless_lost(driver.record_event(stamp.handle, queue.handle))?.map(|()| stamp))
+    }
+
+    /// Reads the times of what is done. A queue was waited for, and the context is current.
+    #[inline]
+    pub(crate) fn collect(&self, queue: &Queue) -> Result<()> {
+        if self.timing.count.load(Ordering::Relaxed) == 0 { Ok(()) } else { self.collect_pending(queue) }
+    }
+
+    #[cold]
+    fn collect_pending(&self, queue: &Queue) -> Result<()> {
+        let mut pending = self.timing.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let (done, left): (Vec<Pending>, Vec<Pending>) =
+            pending.drain(..).partition(|pending| pending.queue.is_done(pending.number));
+        *pending = left;
+        self.timing.count.store(pending.len(), Ordering::Relaxed);
+        drop(pending);
+        let anchor = if trace::is_on() && !done.is_empty() { self.anchor(queue)? } else { None };
+        let (context, driver) = (&self.context, &self.context.driver);
+        for Pending { begun, end, queue, piece, .. } in done {
+            let took = context.unless_lost(driver.elapsed(begun.start.handle, end.handle))?.and_then(milliseconds);
+            if let (Some(took), Some(record)) = (took, &piece.record) {
+                record.add(took);
+            }
+            if let (Some(took), Some((now, at))) = (took, &anchor) {
+                let before = context.unless_lost(driver.elapsed(begun.start.handle, now.handle))?.and_then(milliseconds);
+                // Nothing begins before the driver has it.
+                let start = before.and_then(|before| at.checked_sub(before)).map_or(begun.given, |start| start.max(begun.given));
+                self.show(&queue, &piece, (start, start + took), None);
+            }
+            let mut spare = self.timing.spare.lock().unwrap_or_else(PoisonError::into_inner);
+            if spare.len() < MOST_SPARE {
+                spare.extend([begun.start, end]);
+            }
+        }
+        Ok(())
+    }
+
+    /// An event, and when it happened by the host's clock: half-way between when it was given and when the host heard of it.
+    fn anchor(&self, queue: &Queue) -> Result<Option<(Stamp, Instant)>> {
+        let before = Instant::now();
+        let Some(stamp) = self.stamp(queue)? else { return Ok(None) };
+        let heard = self.context.unless_lost(self.context.driver.synchronise_event(stamp.handle))?;
+        let trip = before.elapsed();
+        Ok(heard.map(|()| (stamp, before + trip / 2)))
+    }
+
+    fn show(&self, queue: &Queue, piece: &Piece, times: (Instant, Instant), outcome: Option<&str>) {
+        let mut notes = piece.notes.clone();
+        notes.extend(outcome.map(|outcome| ("outcome", outcome.into())));
+        let lane = format!("stream {}", queue.stream);
+        trace::device_span(&self.context.name, &lane, piece.name.to_string(), times, notes);
+    }
+
+    /// Shows what nobody can tell the times of any more.
+    pub(crate) fn show_lost(&self) {
+        let pending = std::mem::take(&mut *self.timing.pending.lock().unwrap_or_else(PoisonError::into_inner));
+        if trace::is_on() {
+            let now = Instant::now();
+            for Pending { begun, queue, piece, .. } in &pending {
+                self.show(queue, piece, (begun.given, now), Some("not known: the device was lost"));
+            }
+        }
+    }
+}
+
+fn milliseconds(time: f32) -> Option<Duration> {
+    Duration::try_from_secs_f64(f64::from(time) / 1e3).ok()
+}
