@@ -1,0 +1,342 @@
+//! How code is written by programs.
+//!
+//! A [`Builder`] writes one [`Function`](crate::Function) or [`Kernel`](crate::Kernel). Its methods take `&self`, so calls nest:
+//! `b.add(b.mul(x, x), 1.0)`. A [`Value`] is a small copyable handle. Numbers of Rust stand for literals of whatever type the place
+//! wants. Operations on vectors work lane by lane, and a plain value beside a vector stands for all its lanes.
+//!
+//! A mistake never panics: it is noted together with the place of the call, a *poisoned* value comes back, whatever is computed from it is
+//! poisoned too, and [`Builder::finish_function`] or [`Builder::finish_kernel`] returns all that was wrong.
+
+mod arith;
+mod control;
+mod interface;
+mod memory;
+mod operand;
+mod vector;
+mod warp;
+
+pub use interface::{Accessor, AccessorDecl, AccessorKind, ParameterDecl, ParameterKind};
+pub use memory::{Array, Memory, Variable};
+pub use operand::Operand;
+
+use crate::body::{Block, Body, MAX_NESTING, MAX_NODES, Statement, Unroll};
+use crate::kernel::LaunchBounds;
+use crate::math::Precision;
+use crate::op::{BlockId, Id, Ids, Node, Op};
+use crate::types::{Element, Literal, Type};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::panic::Location;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A value of the code that is written: a handle that its [`Builder`] understands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Value {
+    pub(crate) id: Id,
+    pub(crate) owner: u32,
+}
+
+/// What is open around the place where statements are added.
+enum Frame {
+    If { condition: Id, then: BlockId, otherwise: Option<BlockId> },
+    For { counter: Id, start: Id, end: Id, step: Id, body: BlockId, unroll: Unroll },
+    WhileHead { head: BlockId },
+    WhileBody { head: BlockId, condition: Id, body: BlockId },
+}
+
+struct State {
+    body: Body,
+    interned: HashMap<Node, Id>,
+    /// The block in which all operands of a node are there.
+    homes: Vec<BlockId>,
+    open: Vec<bool>,
+    depths: Vec<u32>,
+    current: BlockId,
+    frames: Vec<Frame>,
+    /// Frames that were not opened because there were too many.
+    refused: usize,
+    parameters: Vec<ParameterDecl>,
+    accessors: Vec<AccessorDecl>,
+    problems: Vec<String>,
+    precision: Precision,
+    bounds: LaunchBounds,
+}
+
+/// Writes a function or kernel. See the [module](self).
+pub struct Builder {
+    state: RefCell<State>,
+    name: String,
+    owner: u32,
+    is_kernel: bool,
+    /// Whether nodes are simplified as they are made.
+    pub(crate) folding: bool,
+}
+
+const POISON: Id = Id(u32::MAX);
+/// How many mistakes are kept.
+const MAX_PROBLEMS: usize = 16;
+
+impl Builder {
+    fn with(name: &str, is_kernel: bool, folding: bool) -> Builder {
+        static OWNERS: AtomicU32 = AtomicU32::new(0);
+        Builder {
+            state: RefCell::new(State {
+                body: Body::new(),
+                interned: HashMap::new(),
+                homes: vec![],
+                open: vec![true],
+                depths: vec![0],
+                current: Body::ENTRY,
+                frames: vec![],
+                refused: 0,
+                parameters: vec![],
+                accessors: vec![],
+                problems: vec![],
+                precision: Precision::default(),
+                bounds: LaunchBounds::default(),
+            }),
+            name: name.to_owned(),
+            owner: OWNERS.fetch_add(1, Ordering::Relaxed),
+            is_kernel,
+            folding,
+        }
+    }
+
+    /// Starts a function.
+    pub fn function(name: &str) -> Builder {
+        Builder::with(name, false, false)
+    }
+
+    /// Starts a kernel.
+    pub fn kernel(name: &str) -> Builder {
+        Builder::with(name, true, false)
+    }
+
+    pub(crate) fn rewriting(name: &str, is_kernel: bool, folding: bool) -> Builder {
+        Builder::with(name, is_kernel, folding)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    // Mistakes.
+
+    /// Notes a mistake, and gives what stands for the value that there is none of.
+    #[track_caller]
+    pub fn fail(&self, problem: impl Into<String>) -> Value {
+        let place = Location::caller();
+        let mut state = self.state.borrow_mut();
+        if state.problems.len() < MAX_PROBLEMS {
+            state.problems.push(format!("{} ({}:{})", problem.into(), place.file(), place.line()));
+        }
+        self.poison()
+    }
+
+    /// A value that stands for the one that a mistake did not give.
+    pub fn poison(&self) -> Value {
+        Value { id: POISON, owner: self.owner }
+    }
+
+    /// Whether a value is there only because of a mistake that was noted.
+    pub fn is_poison(&self, value: Value) -> bool {
+        value.id == POISON
+    }
+
+    /// Whether a mistake was noted.
+    pub fn has_failed(&self) -> bool {
+        !self.state.borrow().problems.is_empty()
+    }
+
+    fn take_problems(&self) -> Vec<String> {
+        std::mem::take(&mut self.state.borrow_mut().problems)
+    }
+
+    // Looking at values.
+
+    /// The type of a value; `i32` of a poisoned one.
+    pub fn type_of(&self, value: Value) -> Type {
+        let state = self.state.borrow();
+        match state.body.nodes.get(value.id.index()) {
+            Some(node) if value.owner == self.owner => node.ty,
+            _ => Type::I32,
+        }
+    }
+
+    /// The literal that a value is, if it is one.
+    pub fn as_literal(&self, value: Value) -> Option<Literal> {
+        match self.op(value)? {
+            Op::Literal(literal) => Some(literal),
+            _ => None,
+        }
+    }
+
+    /// What a value is made by.
+    pub(crate) fn op(&self, value: Value) -> Option<Op> {
+        let state = self.state.borrow();
+        state.body.nodes.get(value.id.index()).filter(|_| value.owner == self.owner).map(|node| node.op.clone())
+    }
+
+    pub(crate) fn wrap(&self, id: Id) -> Value {
+        Value { id, owner: self.owner }
+    }
+
+    /// Whether a value can be used here: it is this builder's, and no block that it belongs to has ended.
+    pub fn is_usable(&self, value: Value) -> bool {
+        let state = self.state.borrow();
+        let home = state.homes.get(value.id.index()).filter(|_| value.owner == self.owner);
+        home.is_some_and(|home| state.open[home.index()])
+    }
+
+    /// A value that can be used here, or a mistake; `None` when it is one, also when the value was poisoned before.
+    #[track_caller]
+    pub(crate) fn checked(&self, value: Value) -> Option<Value> {
+        if value.id == POISON && value.owner == self.owner {
+            return None;
+        }
+        if value.owner != self.owner {
+            self.fail("a value of another function is used");
+            return None;
+        }
+        if !self.is_usable(value) {
+            self.fail("a value is used behind the end of the block that it belongs to");
+            return None;
+        }
+        Some(value)
+    }
+
+    // Making nodes.
+
+    /// A pure node: the one that is there already, or a new one. Its operands are usable.
+    pub(crate) fn pure(&self, op: Op, ty: impl Into<Type>) -> Value {
+        let ty = ty.into();
+        if self.folding
+            && let Some(simpler) = crate::simplify::fold(self, &op, ty)
+        {
+            return simpler;
+        }
+        self.intern(op, ty)
+    }
+
+    /// The same, not simplified.
+    #[track_caller]
+    pub(crate) fn intern(&self, op: Op, ty: Type) -> Value {
+        let mut state = self.state.borrow_mut();
+        let node = Node { op, ty };
+        if let Some(id) = state.interned.get(&node) {
+            return self.wrap(*id);
+        }
+        let mut home = Body::ENTRY;
+        node.op.each_operand(|operand| {
+            let other = state.homes[operand.index()];
+            if state.depths[other.index()] > state.depths[home.index()] {
+                home = other;
+            }
+        });
+        let Some(id) = state.push(node.clone(), home) else {
+            drop(state);
+            return self.fail("there is too much code");
+        };
+        state.interned.insert(node, id);
+        self.wrap(id)
+    }
+
+    /// A placed node, defined by a statement right here. Its operands are usable.
+    #[track_caller]
+    pub(crate) fn place(&self, op: Op, ty: impl Into<Type>) -> Value {
+        let mut state = self.state.borrow_mut();
+        let current = state.current;
+        let Some(id) = state.push(Node { op, ty: ty.into() }, current) else {
+            drop(state);
+            return self.fail("there is too much code");
+        };
+        state.statement(Statement::Define(id));
+        self.wrap(id)
+    }
+
+    pub(crate) fn statement(&self, statement: Statement) {
+        self.state.borrow_mut().statement(statement);
+    }
+
+    /// A literal: `b.literal(1.5f32)`.
+    pub fn literal(&self, literal: impl Into<Literal>) -> Value {
+        let literal = literal.into();
+        self.intern(Op::Literal(literal), literal.element().into())
+    }
+
+    /// A number as a value of some type: `b.constant(Type::U8, 255)`. In a vector type, all lanes have it.
+    #[track_caller]
+    pub fn constant(&self, ty: impl Into<Type>, number: impl Into<Operand>) -> Value {
+        self.resolve(number.into(), ty.into()).unwrap_or_else(|| self.poison())
+    }
+
+    fn ids(&self, values: &[Value]) -> Ids {
+        values.iter().map(|value| value.id).collect()
+    }
+
+    /// With which precision [`math`](Self::math) computes from here on.
+    pub fn set_precision(&self, precision: Precision) {
+        self.state.borrow_mut().precision = precision;
+    }
+
+    pub(crate) fn precision(&self) -> Precision {
+        self.state.borrow().precision
+    }
+
+    pub(crate) fn current_block(&self) -> BlockId {
+        self.state.borrow().current
+    }
+}
+
+impl State {
+    /// The code; nothing is left.
+    fn take_body(&mut self) -> Body {
+        self.interned.clear();
+        self.homes.clear();
+        self.open = vec![true];
+        self.depths = vec![0];
+        self.current = Body::ENTRY;
+        std::mem::replace(&mut self.body, Body::new())
+    }
+
+    fn push(&mut self, node: Node, home: BlockId) -> Option<Id> {
+        if self.body.nodes.len() >= MAX_NODES {
+            return None;
+        }
+        let id = Id(self.body.nodes.len() as u32);
+        self.body.nodes.push(node);
+        self.homes.push(home);
+        Some(id)
+    }
+
+    fn statement(&mut self, statement: Statement) {
+        let current = self.current;
+        self.body.blocks[current.index()].statements.push(statement);
+    }
+
+    /// A block inside of another; `None` if that is too deep.
+    fn open_block(&mut self, parent: BlockId, is_loop: bool) -> Option<BlockId> {
+        let depth = self.depths[parent.index()] + 1;
+        if depth as usize > MAX_NESTING {
+            return None;
+        }
+        let id = BlockId(self.body.blocks.len() as u32);
+        let loops = self.body.block(parent).loops + u32::from(is_loop);
+        self.body.blocks.push(Block { statements: vec![], parent: Some(parent), loops });
+        self.depths.push(depth);
+        self.open.push(true);
+        self.current = id;
+        Some(id)
+    }
+
+    fn close_block(&mut self, block: BlockId, back_to: BlockId) {
+        self.open[block.index()] = false;
+        self.current = back_to;
+    }
+}
+
+/// `bool` of as many lanes.
+fn truth(ty: Type) -> Type {
+    ty.with(Element::Bool)
+}

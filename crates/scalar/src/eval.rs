@@ -1,0 +1,358 @@
+//! The evaluator: what a function gives for values of the host, one statement after the other.
+//!
+//! It is the simple implementation against which lowered code is compared: it knows no schedule and no simplification, computes a node
+//! when a statement needs it, and forgets it as soon as anything placed has happened. What the language leaves open it reports: indices
+//! outside of arrays, elements that were never set, promises that do not hold, loops without an end.
+
+use crate::body::{Body, Statement};
+use crate::error::{Error, Result};
+use crate::function::Function;
+use crate::op::{BlockId, Id, Op};
+use crate::semantics;
+use crate::types::{Literal, Type};
+use smallvec::{SmallVec, smallvec};
+
+/// A value: its lanes.
+pub type Lanes = SmallVec<[Literal; 1]>;
+
+/// What stands behind the accessors of a function that is evaluated. A number says which accessor is meant, in the order in which they were
+/// declared. `None` is an error.
+#[allow(unused_variables, reason = "the defaults give nothing")]
+pub trait Environment {
+    /// An input at a position.
+    fn read(&mut self, accessor: usize, position: &[i128]) -> Option<Lanes> {
+        None
+    }
+    /// A window at offsets.
+    fn window(&mut self, accessor: usize, offsets: &[i128]) -> Option<Lanes> {
+        None
+    }
+    /// An output at a position gets a value.
+    fn write(&mut self, accessor: usize, position: &[i128], value: &[Literal]) -> Option<()> {
+        None
+    }
+    /// The next element of a queue.
+    fn pop(&mut self, accessor: usize) -> Option<Lanes> {
+        None
+    }
+    /// An element of a queue, counted from the next.
+    fn peek(&mut self, accessor: usize, offset: i128) -> Option<Lanes> {
+        None
+    }
+    /// An element goes to the end of a queue.
+    fn push(&mut self, accessor: usize, value: &[Literal]) -> Option<()> {
+        None
+    }
+}
+
+/// No accessors.
+impl Environment for () {}
+
+/// Statements that are executed before it counts as endless.
+const FUEL: u64 = 50_000_000;
+
+impl Function {
+    /// What it gives for these arguments, one literal for each lane of each parameter; results likewise.
+    pub fn evaluate(&self, arguments: &[Literal]) -> Result<Vec<Literal>> {
+        self.evaluate_in(arguments, &mut ())
+    }
+
+    /// The same with accessors.
+    pub fn evaluate_in(&self, arguments: &[Literal], environment: &mut dyn Environment) -> Result<Vec<Literal>> {
+        // The expansions of elementary functions are evaluated, not some library's.
+        let plain = crate::simplify::expand_math(self)?;
+        let body = plain.body();
+        let mut parameters = vec![];
+        let mut rest = arguments.iter().copied();
+        for parameter in plain.parameters() {
+            let lanes: Lanes = rest.by_ref().take(parameter.ty.lanes()).collect();
+            let fits = lanes.len() == parameter.ty.lanes() && lanes.iter().all(|lane| lane.element() == parameter.ty.element());
+            if !fits {
+                return Err(evaluation(self.name(), format!("the argument for `{}` is no `{}`", parameter.name, parameter.ty)));
+            }
+            parameters.push(lanes);
+        }
+        if rest.next().is_some() {
+            return Err(evaluation(self.name(), "there are more arguments than parameters".into()));
+        }
+        let mut thread = Thread {
+            name: self.name(),
+            body,
+            parameters,
+            environment,
+            placed: vec![None; body.nodes.len()],
+            cache: vec![None; body.nodes.len()],
+            time: 0,
+            vars: body.vars.iter().map(|element| Literal::zero(*element)).collect(),
+            arrays: body.arrays.iter().map(|array| vec![None; array.length as usize]).collect(),
+            fuel: FUEL,
+        };
+        thread.block(Body::ENTRY)?;
+        let mut results = vec![];
+        for result in plain.results() {
+            results.extend(thread.value(*result)?);
+        }
+        Ok(results)
+    }
+}
+
+fn evaluation(name: &str, reason: String) -> Error {
+    Error::Evaluation { name: name.to_owned(), reason }
+}
+
+/// How a block ended.
+#[derive(Clone, Copy, PartialEq)]
+enum Flow {
+    On,
+    Break,
+    Continue,
+}
+
+struct Thread<'a> {
+    name: &'a str,
+    body: &'a Body,
+    parameters: Vec<Lanes>,
+    environment: &'a mut dyn Environment,
+    placed: Vec<Option<Lanes>>,
+    /// Pure values, with the time at which they were computed.
+    cache: Vec<Option<(u64, Lanes)>>,
+    /// Counts the placed values that happened.
+    time: u64,
+    vars: Vec<Literal>,
+    arrays: Vec<Vec<Option<Literal>>>,
+    fuel: u64,
+}
+
+impl Thread<'_> {
+    fn fail<T>(&self, reason: impl Into<String>) -> Result<T> {
+        Err(evaluation(self.name, reason.into()))
+    }
+
+    fn burn(&mut self) -> Result<()> {
+        self.fuel = self.fuel.saturating_sub(1);
+        if self.fuel == 0 { self.fail("it does not come to an end") } else { Ok(()) }
+    }
+
+    fn known(&self, id: Id) -> Option<&Lanes> {
+        if !self.body.node(id).op.is_pure() {
+            return self.placed[id.index()].as_ref();
+        }
+        self.cache[id.index()].as_ref().filter(|(time, _)| *time == self.time).map(|(_, lanes)| lanes)
+    }
+
+    /// The value of a node: operands first, without recursion.
+    fn value(&mut self, id: Id) -> Result<Lanes> {
+        let mut stack = vec![id];
+        while let Some(top) = stack.last().copied() {
+            if self.known(top).is_some() {
+                stack.pop();
+                continue;
+            }
+            if !self.body.node(top).op.is_pure() {
+                return self.fail("a value is used before it is there");
+            }
+            let before = stack.len();
+            self.body.node(top).op.each_operand(|operand| {
+                if self.known(operand).is_none() {
+                    stack.push(operand);
+                }
+            });
+            if stack.len() == before {
+                let lanes = self.pure(top)?;
+                self.cache[top.index()] = Some((self.time, lanes));
+                stack.pop();
+            }
+        }
+        Ok(self.known(id).cloned().unwrap_or_default())
+    }
+
+    fn scalar(&mut self, id: Id) -> Result<Literal> {
+        match self.value(id)?.first() {
+            Some(literal) => Ok(*literal),
+            None => self.fail("a value without lanes"),
+        }
+    }
+
+    fn integer(&mut self, id: Id) -> Result<i128> {
+        match self.scalar(id)?.as_i128() {
+            Some(value) => Ok(value),
+            None => self.fail("an integer is wanted"),
+        }
+    }
+
+    fn integers(&mut self, ids: &[Id]) -> Result<Vec<i128>> {
+        ids.iter().map(|id| self.integer(*id)).collect()
+    }
+
+    /// A pure node whose operands are known.
+    fn pure(&mut self, id: Id) -> Result<Lanes> {
+        let node = self.body.node(id);
+        let element = node.ty.element();
+        let one =
+            |this: &Self, id: &Id| this.known(*id).and_then(|lanes| lanes.first()).copied().unwrap_or(Literal::zero(element));
+        Ok(match &node.op {
+            Op::Literal(literal) => smallvec![*literal],
+            Op::Parameter(index) => self.parameters[*index as usize].clone(),
+            Op::Unary(op, x) => smallvec![semantics::unary(*op, one(self, x))],
+            Op::Binary(op, x, y) => smallvec![semantics::binary(*op, one(self, x), one(self, y))],
+            Op::Compare(op, x, y) => smallvec![semantics::compare(*op, one(self, x), one(self, y)).into()],
+            Op::Fma(x, y, z) => smallvec![semantics::fma(one(self, x), one(self, y), one(self, z))],
+            Op::Select(c, x, y) => {
+                let chosen = if one(self, c).bits() != 0 { x } else { y };
+                smallvec![one(self, chosen)]
+            }
+            Op::Convert(x) => smallvec![semantics::convert(one(self, x), element)],
+            Op::Bitcast(x) => smallvec![semantics::bitcast(one(self, x), element)],
+            Op::Vector(lanes) => lanes.iter().map(|lane| one(self, lane)).collect(),
+            Op::Lane(vector, lane) => {
+                let lanes = self.known(*vector).cloned().unwrap_or_default();
+                lanes.get(usize::from(*lane)).copied().into_iter().collect()
+            }
+            Op::Table(table, index) => {
+                let entries = &self.body.table(*table).entries;
+                let index = (one(self, index).bits() as usize).min(entries.len() - 1);
+                smallvec![entries[index]]
+            }
+            Op::Assume(x, low, high) => {
+                let value = one(self, x);
+                if !value.as_i128().is_some_and(|value| (*low..=*high).contains(&value)) {
+                    return self.fail(format!("{value} is not between {low} and {high}, as was promised"));
+                }
+                smallvec![value]
+            }
+            Op::Math(function, ..) => {
+                return Err(Error::NoSuchMath { function: function.name(), element: element.name() });
+            }
+            Op::Special(_) | Op::SharedAddress(_) | Op::LocalAddress(_) => {
+                return self.fail("only kernels on a device have this");
+            }
+            Op::Counter(_)
+            | Op::Get(_)
+            | Op::Element(..)
+            | Op::Load(..)
+            | Op::Read(..)
+            | Op::Window(..)
+            | Op::Pop(_)
+            | Op::Peek(..)
+            | Op::Shuffle(..)
+            | Op::Vote(..)
+            | Op::Ballot(..)
+            | Op::Match(..)
+            | Op::WarpReduce(..)
+            | Op::ActiveMask
+            | Op::Atomic(..)
+            | Op::BarrierCount(_) => return self.fail("a placed value without a place"),
+        })
+    }
+
+    /// A placed node happens.
+    fn define(&mut self, id: Id) -> Result<()> {
+        let node = self.body.node(id);
+        let accessed = match &node.op {
+            Op::Get(var) => Some(smallvec![self.vars[var.index()]]),
+            Op::Element(array, index) => {
+                let index = self.integer(*index)?;
+                let found = usize::try_from(index).ok().and_then(|index| self.arrays[array.index()].get(index).copied());
+                match found {
+                    Some(Some(literal)) => Some(smallvec![literal]),
+                    Some(None) => return self.fail(format!("element {index} of a local array is read before it is set")),
+                    None => return self.fail(format!("index {index} of a local array")),
+                }
+            }
+            Op::Read(accessor, position) => {
+                let position = self.integers(position)?;
+                self.environment.read(accessor.index(), &position)
+            }
+            Op::Window(accessor, offsets) => {
+                let offsets = self.integers(offsets)?;
+                self.environment.window(accessor.index(), &offsets)
+            }
+            Op::Pop(accessor) => self.environment.pop(accessor.index()),
+            Op::Peek(accessor, offset) => {
+                let offset = self.integer(*offset)?;
+                self.environment.peek(accessor.index(), offset)
+            }
+            _ => return self.fail("only kernels on a device have this"),
+        };
+        match accessed {
+            Some(lanes) if fits(&lanes, node.ty) => {
+                self.placed[id.index()] = Some(lanes);
+                self.time += 1;
+                Ok(())
+            }
+            _ => self.fail("an accessor gives no such value"),
+        }
+    }
+
+    fn block(&mut self, block: BlockId) -> Result<Flow> {
+        let body = self.body;
+        for statement in &body.block(block).statements {
+            self.burn()?;
+            match statement {
+                Statement::Define(id) => self.define(*id)?,
+                Statement::Set(var, value) => self.vars[var.index()] = self.scalar(*value)?,
+                Statement::SetElement { array, index, value } => {
+                    let (index, value) = (self.integer(*index)?, self.scalar(*value)?);
+                    let place = usize::try_from(index).ok().and_then(|index| self.arrays[array.index()].get_mut(index));
+                    match place {
+                        Some(place) => *place = Some(value),
+                        None => return self.fail(format!("index {index} of a local array")),
+                    }
+                }
+                Statement::Write { accessor, indices, value } => {
+                    let (position, value) = (self.integers(indices)?, self.value(*value)?);
+                    if self.environment.write(accessor.index(), &position, &value).is_none() {
+                        return self.fail(format!("position {position:?} cannot be written"));
+                    }
+                }
+                Statement::Push { accessor, value } => {
+                    let value = self.value(*value)?;
+                    if self.environment.push(accessor.index(), &value).is_none() {
+                        return self.fail("a queue takes nothing");
+                    }
+                }
+                Statement::If { condition, then, otherwise } => {
+                    let chosen = if self.scalar(*condition)?.bits() != 0 { *then } else { *otherwise };
+                    let flow = self.block(chosen)?;
+                    if flow != Flow::On {
+                        return Ok(flow);
+                    }
+                }
+                Statement::For { counter, start, end, step, body, .. } => self.count(*counter, [*start, *end, *step], *body)?,
+                Statement::While { head, condition, body } => loop {
+                    self.burn()?;
+                    self.block(*head)?;
+                    if self.scalar(*condition)?.bits() == 0 || self.block(*body)? == Flow::Break {
+                        break;
+                    }
+                },
+                Statement::Break => return Ok(Flow::Break),
+                Statement::Continue => return Ok(Flow::Continue),
+                Statement::Store { .. } | Statement::Barrier | Statement::WarpBarrier(_) | Statement::Fence(_) => {
+                    return self.fail("only kernels on a device have this");
+                }
+            }
+        }
+        Ok(Flow::On)
+    }
+
+    fn count(&mut self, counter: Id, [start, end, step]: [Id; 3], block: BlockId) -> Result<()> {
+        let downwards = self.body.literal(step).and_then(Literal::as_i128).is_some_and(|step| step < 0);
+        let element = self.body.type_of(counter).element();
+        let (mut value, end, step) = (self.integer(start)?, self.integer(end)?, self.integer(step)?);
+        while if downwards { value > end } else { value < end } {
+            self.burn()?;
+            self.placed[counter.index()] = Some(smallvec![Literal::from_i128(element, value)]);
+            self.time += 1;
+            if self.block(block)? == Flow::Break {
+                break;
+            }
+            value = Literal::from_i128(element, value + step).as_i128().unwrap_or(0);
+        }
+        Ok(())
+    }
+}
+
+fn fits(lanes: &Lanes, ty: Type) -> bool {
+    lanes.len() == ty.lanes() && lanes.iter().all(|lane| lane.element() == ty.element())
+}

@@ -1,0 +1,76 @@
+//! What one thread computes: typed, structured, imperative code.
+//!
+//! Everything above becomes this before it becomes PTX: an array expression, the body of a comprehension, an effect, a filter. And the
+//! parallel patterns are written *in* it: a pattern is Rust code that builds a whole [`Kernel`] and inlines the user's [`Function`]s into it.
+//! One simplifier and one lowering serve all.
+//!
+//! - [`Type`] is an [`Element`] type with a number of lanes; [`Literal`] is one element.
+//! - A [`Builder`] writes a function or kernel. A [`Value`] is a copyable handle. Pure expressions are shared as they are made and have no
+//!   place; what depends on a place (variables, memory, accessors, other threads) happens where it is called. Mistakes are noted and come
+//!   back from [`Builder::finish_function`] and [`Builder::finish_kernel`].
+//! - A [`Function`] is a value: it can be compared, hashed, printed, [evaluated](Function::evaluate) and [inlined](Builder::inline). Its
+//!   *accessors* are inputs and outputs that become code only there: see [`Binding`].
+//! - A [`Kernel`] has pointers and scalars as parameters, shared memory, barriers, warp operations, atomics. [`lower`] makes PTX of it.
+//! - What each operation computes, also in the corners, stands in [`op`].
+//!
+//! A function and a kernel that applies it to every element:
+//!
+//! ```
+//! use broadloom_scalar::{Axis, Builder, Element, LaunchBounds, Type, lower};
+//!
+//! // x ↦ 1 + x + x² + … + xⁿ, by Horner's rule.
+//! let f = Builder::function("geometric");
+//! let (x, n) = (f.parameter("x", Type::F32), f.parameter("n", Type::I32));
+//! let sum = f.variable_with(f.constant(Type::F32, 1.0));
+//! f.for_range(0, n, |_| f.set(sum, f.add(f.mul(f.get(sum), x), 1.0)));
+//! let geometric = f.finish_function(&[f.get(sum)]).unwrap();
+//! assert_eq!(geometric.evaluate(&[2.0f32.into(), 3i32.into()]).unwrap(), [15.0f32.into()]);
+//!
+//! let k = Builder::kernel("map_geometric");
+//! k.launch_bounds(LaunchBounds::block(256));
+//! let (input, output) = (k.pointer("input", Element::F32), k.pointer("output", Element::F32));
+//! let (count, n) = (k.parameter("count", Type::U32), k.parameter("n", Type::I32));
+//! let i = k.global_thread(Axis::X);
+//! k.if_then(k.lt(i, count), || {
+//!     let x = k.load(input, i);
+//!     let y = k.inline(&geometric, &[x, n], &mut []);
+//!     k.store(output, i, y[0]);
+//! });
+//! let kernel = k.finish_kernel().unwrap();
+//! let module = lower(&[kernel]).unwrap();
+//! assert_eq!(module.kernels().count(), 1);
+//! ```
+
+mod body;
+mod builder;
+mod error;
+mod eval;
+mod function;
+mod inline;
+mod kernel;
+mod lower;
+pub mod math;
+mod memory;
+pub mod op;
+mod print;
+mod rewrite;
+mod schedule;
+mod semantics;
+mod simplify;
+mod structure;
+mod types;
+
+pub use body::{ArrayDecl, Block, Body, MAX_NESTING, MAX_NODES, SharedDecl, Statement, Table, Unroll};
+pub use builder::{
+    Accessor, AccessorDecl, AccessorKind, Array, Builder, Memory, Operand, ParameterDecl, ParameterKind, Value, Variable,
+};
+pub use error::{Error, Result};
+pub use eval::{Environment, Lanes};
+pub use function::Function;
+pub use inline::{Binding, popping, pushing, reading, windowing, writing};
+pub use kernel::{Kernel, LaunchBounds};
+pub use lower::{lower, lower_for};
+pub use math::{MathFunction, Precision};
+pub use memory::{Access, Base, Cache, Order, Scope};
+pub use op::{AtomicOp, Axis, BinaryOp, CompareOp, Op, Shuffle, Special, TableId, UnaryOp, Vote, WarpReduce};
+pub use types::{Element, Literal, Type};

@@ -1,0 +1,406 @@
+//! From kernels to PTX.
+//!
+//! A node that [`Schedule`] places becomes one register or a few; variables are registers that are written again and again, so control flow
+//! needs no joining of values. Integers of 8 and 16 bits live in 32-bit registers, always extended by their sign or by zeros; halves in
+//! 16 bits; truth values are predicates. Float instructions say how they round, so that nobody contracts what the code does not.
+//!
+//! Invariant: what the builder accepted, the verifier accepts. A refusal is a fault of this module, and is reported as such.
+
+mod arith;
+mod control;
+mod convert;
+mod memory;
+mod warp;
+
+use crate::body::Body;
+use crate::builder::ParameterKind;
+use crate::error::{Error, Result};
+use crate::kernel::Kernel;
+use crate::op::{Id, Op, Special};
+use crate::schedule::Schedule;
+use crate::structure::Structure;
+use crate::types::{Element, Literal};
+use broadloom_diag::Diagnostics;
+use broadloom_ptx::builder::{FunctionBuilder, Instructions, ModuleBuilder};
+use broadloom_ptx::{Block, Imm, Init, IsaVersion, Operand, PointerInfo, Reg, Space, Symbol, Target, Type, Variable, Verified};
+use smallvec::SmallVec;
+
+/// Several kernels as one module for the machines from `sm_80` on.
+pub fn lower(kernels: &[Kernel]) -> Result<Verified> {
+    lower_for(kernels, IsaVersion::new(7, 8), Target::sm(80))
+}
+
+/// Several kernels as one module of a version for a target.
+pub fn lower_for(kernels: &[Kernel], version: IsaVersion, target: Target) -> Result<Verified> {
+    let mut module = ModuleBuilder::new(version, target);
+    let names: Vec<&str> = kernels.iter().map(Kernel::name).collect();
+    let failed = |diagnostics: &Diagnostics| Error::Lowering { name: names.join("`, `"), reason: messages(diagnostics) };
+    let dynamic = kernels.iter().any(|kernel| kernel.body().shared.iter().any(|shared| shared.length.is_none()));
+    let dynamic = dynamic.then(|| module.dynamic_shared("dynamic_shared", Type::B8, 16));
+    for kernel in kernels {
+        let kernel = crate::simplify::expand_math_in(kernel)?;
+        emit(&mut module, &kernel, dynamic);
+    }
+    module.verified().map_err(|diagnostics| failed(&diagnostics))
+}
+
+fn messages(diagnostics: &Diagnostics) -> String {
+    diagnostics.iter().take(3).map(|diagnostic| diagnostic.message.clone()).collect::<Vec<_>>().join("; ")
+}
+
+/// What a node became: an operand for each lane.
+type Lowered = SmallVec<[Operand; 1]>;
+
+/// A loop that is open.
+struct OpenLoop {
+    again: Block,
+    end: Block,
+}
+
+struct Emitter<'a> {
+    f: FunctionBuilder,
+    kernel: &'a Kernel,
+    body: &'a Body,
+    schedule: Schedule,
+    values: Vec<Option<Lowered>>,
+    vars: Vec<Reg>,
+    arrays: Vec<Option<Symbol>>,
+    shared: Vec<Symbol>,
+    tables: Vec<Symbol>,
+    params: Vec<Symbol>,
+    loops: Vec<OpenLoop>,
+}
+
+/// A word of PTX out of a person's name.
+fn word(name: &str) -> String {
+    let mut word: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
+    if !word.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        word.insert(0, 'k');
+    }
+    word
+}
+
+fn emit(module: &mut ModuleBuilder, kernel: &Kernel, dynamic: Option<Symbol>) {
+    let body = kernel.body();
+    let name = word(kernel.name());
+    let tables = body.tables.iter().enumerate().map(|(index, table)| table_variable(module, &name, index, table)).collect();
+    let mut f = module.kernel(&name);
+    let bounds = kernel.bounds();
+    match (bounds.block, bounds.max_threads) {
+        (Some(block), _) => f.directive("reqntid", &block),
+        (None, Some(threads)) => f.directive("maxntid", &[threads]),
+        (None, None) => {}
+    }
+    if let Some(blocks) = bounds.min_blocks
+        && (bounds.block.is_some() || bounds.max_threads.is_some())
+    {
+        f.directive("minnctapersm", &[blocks]);
+    }
+    let params = kernel.parameters().iter().enumerate().map(|(index, parameter)| {
+        let name = format!("{name}_{index}_{}", word(&parameter.name));
+        let variable = match parameter.kind {
+            ParameterKind::Value => Variable::new(name, Space::Param, memory_type(parameter.ty.element())),
+            ParameterKind::Pointer(_) => Variable {
+                pointer: Some(PointerInfo { space: Space::Global, align: Some(16) }),
+                ..Variable::new(name, Space::Param, Type::U64)
+            },
+        };
+        f.param_variable(variable)
+    });
+    let params = params.collect();
+    let shared = body.shared.iter().enumerate().map(|(index, shared)| match (shared.length, dynamic) {
+        (None, Some(symbol)) => symbol,
+        (length, _) => {
+            let dims = vec![Some(u64::from(length.unwrap_or(1)))];
+            let variable = Variable::new(format!("{name}_shared_{index}"), Space::Shared, memory_type(shared.element));
+            f.variable(Variable { dims, align: Some(16), ..variable })
+        }
+    });
+    let shared = shared.collect();
+    let structure = Structure::of(body);
+    let schedule = Schedule::of(body, &structure, &[]);
+    let mut emitter = Emitter {
+        f,
+        kernel,
+        body,
+        schedule,
+        values: vec![None; body.nodes.len()],
+        vars: vec![],
+        arrays: vec![None; body.arrays.len()],
+        shared,
+        tables,
+        params,
+        loops: vec![],
+    };
+    emitter.vars = body.vars.iter().map(|element| emitter.f.reg(register_type(*element))).collect();
+    emitter.begin_variables();
+    emitter.block(Body::ENTRY);
+    emitter.f.ret(());
+    module.define(emitter.f);
+}
+
+fn table_variable(module: &mut ModuleBuilder, kernel: &str, index: usize, table: &crate::body::Table) -> Symbol {
+    let entries = table.entries.iter().map(|entry| Init::Imm(initial(*entry))).collect();
+    module.variable(Variable {
+        dims: vec![Some(table.entries.len() as u64)],
+        align: Some(16),
+        init: Some(Init::List(entries)),
+        ..Variable::new(format!("{kernel}_table_{index}"), Space::Const, memory_type(table.element))
+    })
+}
+
+fn initial(literal: Literal) -> Imm {
+    match literal.element() {
+        Element::F32 => Imm::F32(literal.bits() as u32),
+        Element::F64 => Imm::F64(literal.bits()),
+        _ => integer_imm(literal),
+    }
+}
+
+fn integer_imm(literal: Literal) -> Imm {
+    let value = literal.as_i128().unwrap_or(i128::from(literal.bits()));
+    i64::try_from(value).map_or(Imm::Uint(value as u64), Imm::Int)
+}
+
+/// The type of registers that hold an element.
+fn register_type(element: Element) -> Type {
+    match element {
+        Element::Bool => Type::Pred,
+        Element::I8 | Element::I16 | Element::I32 | Element::U8 | Element::U16 | Element::U32 => Type::B32,
+        Element::I64 | Element::U64 => Type::B64,
+        Element::F16 => Type::B16,
+        Element::F32 => Type::F32,
+        Element::F64 => Type::F64,
+    }
+}
+
+/// The type that instructions compute an element in.
+fn compute_type(element: Element) -> Type {
+    match element {
+        Element::Bool => Type::Pred,
+        Element::I8 | Element::I16 | Element::I32 => Type::S32,
+        Element::U8 | Element::U16 | Element::U32 => Type::U32,
+        Element::I64 => Type::S64,
+        Element::U64 => Type::U64,
+        Element::F16 => Type::F16,
+        Element::F32 => Type::F32,
+        Element::F64 => Type::F64,
+    }
+}
+
+/// The type of an element in memory.
+fn memory_type(element: Element) -> Type {
+    match element {
+        Element::Bool | Element::U8 => Type::U8,
+        Element::I8 => Type::S8,
+        Element::I16 => Type::S16,
+        Element::U16 => Type::U16,
+        Element::I32 => Type::S32,
+        Element::U32 => Type::U32,
+        Element::I64 => Type::S64,
+        Element::U64 => Type::U64,
+        Element::F16 => Type::B16,
+        Element::F32 => Type::F32,
+        Element::F64 => Type::F64,
+    }
+}
+
+/// The type of bits as wide as the registers of an element.
+fn bits_type(element: Element) -> Type {
+    match register_type(element).bits() {
+        16 => Type::B16,
+        32 => Type::B32,
+        _ => Type::B64,
+    }
+}
+
+impl Emitter<'_> {
+    fn element(&self, id: Id) -> Element {
+        self.body.type_of(id).element()
+    }
+
+    fn register(&mut self, element: Element) -> Reg {
+        self.f.reg(register_type(element))
+    }
+
+    /// A literal as an operand: an immediate where there is one, else a register.
+    fn literal(&mut self, literal: Literal) -> Operand {
+        match literal.element() {
+            Element::F32 => Operand::Imm(Imm::F32(literal.bits() as u32)),
+            Element::F64 => Operand::Imm(Imm::F64(literal.bits())),
+            Element::F16 => self.f.mov(Type::B16, literal.bits() as u32).into(),
+            Element::Bool => self.f.mov(Type::Pred, literal.bits() as u32).into(),
+            _ => Operand::Imm(integer_imm(literal)),
+        }
+    }
+
+    /// All lanes of a node.
+    fn lanes(&mut self, id: Id) -> Lowered {
+        if let Some(lowered) = &self.values[id.index()] {
+            return lowered.clone();
+        }
+        match &self.body.node(id).op {
+            Op::Literal(literal) => SmallVec::from_iter([self.literal(*literal)]),
+            Op::Vector(ids) => ids.iter().map(|lane| self.operand(*lane)).collect(),
+            // Something that is never reached: a register without a value.
+            _ => SmallVec::from_iter([Operand::Reg(self.register(self.body.type_of(id).element()))]),
+        }
+    }
+
+    /// A node of one lane as an operand.
+    fn operand(&mut self, id: Id) -> Operand {
+        self.lanes(id).into_iter().next().unwrap_or(Operand::Imm(Imm::Int(0)))
+    }
+
+    /// A node of one lane in a register.
+    fn reg(&mut self, id: Id) -> Reg {
+        let operand = self.operand(id);
+        self.in_register(operand, self.element(id))
+    }
+
+    fn in_register(&mut self, operand: Operand, element: Element) -> Reg {
+        match operand {
+            Operand::Reg(reg) => reg,
+            other => {
+                let reg = self.register(element);
+                self.f.to(reg).mov(move_type(element), other)
+            }
+        }
+    }
+
+    fn give(&mut self, id: Id, value: impl Into<Operand>) {
+        self.values[id.index()] = Some(SmallVec::from_iter([value.into()]));
+    }
+
+    /// Computes a pure node.
+    fn pure(&mut self, id: Id) {
+        let body = self.body;
+        let node = body.node(id);
+        let element = node.ty.element();
+        match &node.op {
+            Op::Literal(_) | Op::Vector(_) => {}
+            Op::Parameter(index) => {
+                let param = self.params[*index as usize];
+                let ty = memory_type(element);
+                let value = match element {
+                    Element::Bool => {
+                        let byte = self.f.reg(Type::B32);
+                        self.f.to(byte).ld((Space::Param, Type::U8), param);
+                        self.f.setp((broadloom_ptx::Modifier::Ne, Type::U32), byte, 0)
+                    }
+                    _ => {
+                        let reg = self.register(element);
+                        self.f.to(reg).ld((Space::Param, ty), param)
+                    }
+                };
+                let is_pointer = matches!(self.kernel.parameters()[*index as usize].kind, ParameterKind::Pointer(_));
+                let value = if is_pointer { self.f.cvta_to((broadloom_ptx::Modifier::Global, Type::U64), value) } else { value };
+                self.give(id, value);
+            }
+            Op::Special(special) => {
+                let value = self.special(*special);
+                self.give(id, value);
+            }
+            Op::Unary(op, x) => {
+                let value = self.unary(*op, element, *x);
+                self.give(id, value);
+            }
+            Op::Binary(op, x, y) => {
+                let value = self.binary(*op, element, *x, *y);
+                self.give(id, value);
+            }
+            Op::Compare(op, x, y) => {
+                let value = self.compare(*op, *x, *y);
+                self.give(id, value);
+            }
+            Op::Fma(x, y, z) => {
+                let (x, y, z) = (self.operand(*x), self.operand(*y), self.operand(*z));
+                let reg = self.register(element);
+                self.f.to(reg).fma((broadloom_ptx::Modifier::Rn, compute_type(element)), x, y, z);
+                self.give(id, reg);
+            }
+            Op::Select(c, x, y) => {
+                let value = self.select(element, *c, *x, *y);
+                self.give(id, value);
+            }
+            Op::Convert(x) => {
+                let value = self.convert(*x, element);
+                self.give(id, value);
+            }
+            Op::Bitcast(x) => {
+                let value = self.bitcast(*x, element);
+                self.give(id, value);
+            }
+            Op::Lane(vector, lane) => {
+                let lanes = self.lanes(*vector);
+                if let Some(operand) = lanes.get(usize::from(*lane)) {
+                    self.give(id, operand.clone());
+                }
+            }
+            Op::Assume(x, _, _) => {
+                let value = self.operand(*x);
+                self.give(id, value);
+            }
+            Op::Table(table, index) => {
+                let value = self.table_entry(*table, *index);
+                self.give(id, value);
+            }
+            Op::SharedAddress(shared) => {
+                let symbol = self.shared[shared.index()];
+                let value = self.f.mov(Type::U32, symbol);
+                self.give(id, value);
+            }
+            Op::LocalAddress(array) => {
+                let symbol = self.array_symbol(*array);
+                let value = self.f.mov(Type::U64, symbol);
+                self.give(id, value);
+            }
+            // Written out before, or placed by statements.
+            Op::Math(..)
+            | Op::Counter(_)
+            | Op::Get(_)
+            | Op::Element(..)
+            | Op::Load(..)
+            | Op::Read(..)
+            | Op::Window(..)
+            | Op::Pop(_)
+            | Op::Peek(..)
+            | Op::Shuffle(..)
+            | Op::Vote(..)
+            | Op::Ballot(..)
+            | Op::Match(..)
+            | Op::WarpReduce(..)
+            | Op::ActiveMask
+            | Op::Atomic(..)
+            | Op::BarrierCount(_) => {}
+        }
+    }
+
+    fn special(&mut self, special: Special) -> Reg {
+        use broadloom_ptx::Special as Ptx;
+        let axes = |axis: crate::op::Axis, list: [Ptx; 3]| list[axis as usize];
+        self.f.special(match special {
+            Special::Thread(axis) => axes(axis, [Ptx::TidX, Ptx::TidY, Ptx::TidZ]),
+            Special::BlockSize(axis) => axes(axis, [Ptx::NtidX, Ptx::NtidY, Ptx::NtidZ]),
+            Special::Block(axis) => axes(axis, [Ptx::CtaidX, Ptx::CtaidY, Ptx::CtaidZ]),
+            Special::GridSize(axis) => axes(axis, [Ptx::NctaidX, Ptx::NctaidY, Ptx::NctaidZ]),
+            Special::Lane => Ptx::Laneid,
+            Special::LaneMaskEq => Ptx::LanemaskEq,
+            Special::LaneMaskLt => Ptx::LanemaskLt,
+            Special::LaneMaskLe => Ptx::LanemaskLe,
+            Special::LaneMaskGt => Ptx::LanemaskGt,
+            Special::LaneMaskGe => Ptx::LanemaskGe,
+            Special::DynamicSharedBytes => Ptx::DynamicSmemSize,
+        })
+    }
+}
+
+/// The type with which a register of an element is copied.
+fn move_type(element: Element) -> Type {
+    match element {
+        Element::Bool => Type::Pred,
+        Element::F32 => Type::F32,
+        Element::F64 => Type::F64,
+        _ => bits_type(element),
+    }
+}

@@ -1,0 +1,576 @@
+//! What can be computed: the operations and the nodes made of them.
+//!
+//! A [`Node`] is an operation on earlier nodes with the type of its result. *Pure* nodes depend on nothing but their operands and
+//! never fail: they have no place of their own, equal ones are the same node, and [`Schedule`](crate::schedule::Schedule) decides where
+//! they are computed. All others are *placed*: they happen where a statement says so, each time it is reached.
+//!
+//! Every pure operation has a defined result for all operands:
+//!
+//! | operation | result |
+//! | --- | --- |
+//! | integer `+ - *`, negation, absolute value | modulo the width |
+//! | integer `x / 0`, `x % 0` | 0 and `x` |
+//! | integer `MIN / -1`, `MIN % -1` | `MIN` and 0 |
+//! | shifts by the width or more | 0, or the sign for signed `>>` |
+//! | `min`, `max` of floats | a number beats NaN; -0 is less than +0 |
+//! | float to integer | towards zero, the nearest value in range, NaN to 0: as Rust's `as` |
+//! | integer to narrower integer | modulo the width |
+//! | number to `bool` | whether it is not zero (NaN is not) |
+//! | a table at an index beyond its end | its last entry |
+//!
+//! Float arithmetic is that of IEEE 754, rounded to nearest even, with subnormal numbers; which NaN comes out is not specified.
+
+use crate::math::{MathFunction, Precision};
+use crate::memory::{Access, Base};
+use crate::types::{Literal, Type};
+use smallvec::SmallVec;
+
+/// The number of a node in its body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Id(pub(crate) u32);
+
+impl Id {
+    /// As an index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+macro_rules! numbered {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        $($(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(pub(crate) u32);
+
+        impl $name {
+            /// As an index.
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        })*
+    };
+}
+
+numbered! {
+    /// The number of a variable in its body.
+    Var,
+    /// The number of a local array in its body.
+    ArrayId,
+    /// The number of a constant table in its body.
+    TableId,
+    /// The number of an array in shared memory in its body.
+    SharedId,
+    /// The number of an accessor of a function.
+    AccessorId,
+    /// The number of a block of statements in its body.
+    BlockId,
+}
+
+macro_rules! operations {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name { $($(#[$variant_doc])* $variant,)* }
+
+        impl $name {
+            /// All of them.
+            pub const ALL: &'static [$name] = &[$($name::$variant,)*];
+
+            /// Its name in printed code.
+            pub const fn name(self) -> &'static str {
+                match self { $($name::$variant => $text,)* }
+            }
+        }
+    };
+}
+
+operations! {
+    /// An operation on one value.
+    UnaryOp {
+        /// The sign changed. Integers and floats.
+        Neg "neg",
+        /// All bits changed; of a truth value, the other. Integers and `bool`.
+        Not "not",
+        /// The absolute value. Integers and floats.
+        Abs "abs",
+        /// How many bits are one, in the same type. Integers.
+        Popcount "popcount",
+        /// How many zero bits stand before the first one, in the same type. Integers.
+        LeadingZeros "leading_zeros",
+        /// How many zero bits stand behind the last one, in the same type. Integers.
+        TrailingZeros "trailing_zeros",
+        /// The bits in reverse order. Integers.
+        ReverseBits "reverse_bits",
+        /// Rounded down. Floats.
+        Floor "floor",
+        /// Rounded up. Floats.
+        Ceil "ceil",
+        /// Rounded towards zero. Floats.
+        Trunc "trunc",
+        /// Rounded to the nearest integer, halves to the even one. Floats.
+        RoundEven "round_even",
+        /// The square root, correctly rounded. Floats.
+        Sqrt "sqrt",
+        /// About 1/x: at most 1 ulp, `rcp.approx`. `f32`.
+        RcpApprox "rcp_approx",
+        /// About the square root: 2^-23 relative, `sqrt.approx`. `f32`.
+        SqrtApprox "sqrt_approx",
+        /// About the reciprocal of the square root: 2^-22.9 relative, `rsqrt.approx`. `f32` and `f64`.
+        RsqrtApprox "rsqrt_approx",
+        /// About 2 to the power of x: 2 ulp, `ex2.approx`. `f32`.
+        Exp2Approx "exp2_approx",
+        /// About the logarithm to base 2: 2^-22, `lg2.approx`. `f32`.
+        Log2Approx "log2_approx",
+        /// About the sine, for small angles: 2^-20.5 absolute within one turn, `sin.approx`. `f32`.
+        SinApprox "sin_approx",
+        /// About the cosine, for small angles: 2^-20.5 absolute within one turn, `cos.approx`. `f32`.
+        CosApprox "cos_approx",
+        /// About the hyperbolic tangent: 2^-11 relative, `tanh.approx`. `f32`.
+        TanhApprox "tanh_approx",
+    }
+}
+
+operations! {
+    /// An operation on two values of one type, which is the type of the result. The amount of a shift is `u32`.
+    BinaryOp {
+        /// The sum. Integers and floats.
+        Add "+",
+        /// The difference. Integers and floats.
+        Sub "-",
+        /// The product. Integers and floats.
+        Mul "*",
+        /// The upper half of the product. Integers.
+        MulHigh "mul_high",
+        /// The quotient. Integers (towards zero) and floats.
+        Div "/",
+        /// The remainder, with the sign of the dividend. Integers.
+        Rem "%",
+        /// The lesser one. Integers and floats.
+        Min "min",
+        /// The greater one. Integers and floats.
+        Max "max",
+        /// Where both bits are one. Integers and `bool`.
+        And "&",
+        /// Where one of the bits is one. Integers and `bool`.
+        Or "|",
+        /// Where the bits differ. Integers and `bool`.
+        Xor "^",
+        /// Shifted left. Integers.
+        Shl "<<",
+        /// Shifted right; the sign comes in for signed types. Integers.
+        Shr ">>",
+        /// The sum, held to the range of the type. Integers.
+        AddSaturating "add_saturating",
+        /// The difference, held to the range of the type. Integers.
+        SubSaturating "sub_saturating",
+        /// The magnitude of the first with the sign of the second. Floats.
+        CopySign "copysign",
+        /// About the quotient: 2 ulp, `div.full`. `f32`.
+        DivApprox "div_approx",
+    }
+}
+
+operations! {
+    /// A comparison. All but `Ne` are false when an operand is NaN.
+    CompareOp {
+        /// Equal.
+        Eq "==",
+        /// Not equal.
+        Ne "!=",
+        /// Less. Not `bool`.
+        Lt "<",
+        /// Less or equal. Not `bool`.
+        Le "<=",
+        /// Greater. Not `bool`.
+        Gt ">",
+        /// Greater or equal. Not `bool`.
+        Ge ">=",
+    }
+}
+
+impl CompareOp {
+    /// The same comparison with the operands exchanged.
+    #[must_use]
+    pub const fn swapped(self) -> CompareOp {
+        match self {
+            CompareOp::Eq => CompareOp::Eq,
+            CompareOp::Ne => CompareOp::Ne,
+            CompareOp::Lt => CompareOp::Gt,
+            CompareOp::Le => CompareOp::Ge,
+            CompareOp::Gt => CompareOp::Lt,
+            CompareOp::Ge => CompareOp::Le,
+        }
+    }
+
+    /// The comparison that is true where this one is false, when no operand is NaN.
+    #[must_use]
+    pub const fn inverse(self) -> CompareOp {
+        match self {
+            CompareOp::Eq => CompareOp::Ne,
+            CompareOp::Ne => CompareOp::Eq,
+            CompareOp::Lt => CompareOp::Ge,
+            CompareOp::Le => CompareOp::Gt,
+            CompareOp::Gt => CompareOp::Le,
+            CompareOp::Ge => CompareOp::Lt,
+        }
+    }
+}
+
+/// A direction of blocks and grids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the names are PTX's own")]
+pub enum Axis {
+    X,
+    Y,
+    Z,
+}
+
+impl Axis {
+    /// All of them.
+    pub const ALL: [Axis; 3] = [Axis::X, Axis::Y, Axis::Z];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Axis::X => "x",
+            Axis::Y => "y",
+            Axis::Z => "z",
+        }
+    }
+}
+
+/// What a thread can know of its place; all are `u32`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Special {
+    /// The index of the thread in its block.
+    Thread(Axis),
+    /// Threads of a block.
+    BlockSize(Axis),
+    /// The index of the block in its grid.
+    Block(Axis),
+    /// Blocks of the grid.
+    GridSize(Axis),
+    /// The lane of the thread in its warp.
+    Lane,
+    /// The bit of this lane.
+    LaneMaskEq,
+    /// The bits of the lower lanes.
+    LaneMaskLt,
+    /// The bits of this lane and the lower ones.
+    LaneMaskLe,
+    /// The bits of the higher lanes.
+    LaneMaskGt,
+    /// The bits of this lane and the higher ones.
+    LaneMaskGe,
+    /// Bytes of dynamic shared memory, as the launch says.
+    DynamicSharedBytes,
+}
+
+/// Where a shuffle takes its value from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Shuffle {
+    /// So many lanes below; a lane that has none there keeps its own value.
+    Up,
+    /// So many lanes above; a lane that has none there keeps its own value.
+    Down,
+    /// The lane whose number differs in these bits.
+    Xor,
+    /// The lane of this number.
+    Index,
+}
+
+/// A question to all lanes of a warp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Vote {
+    /// Whether it is true in all lanes.
+    All,
+    /// Whether it is true in some lane.
+    Any,
+    /// Whether it is the same in all lanes.
+    Uniform,
+}
+
+/// A reduction over the lanes of a warp, of `i32` or `u32`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum WarpReduce {
+    Add,
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,
+}
+
+/// What an atomic operation does to the place in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AtomicOp {
+    /// Adds. `i32 u32 i64 u64 f16 f32 f64`.
+    Add,
+    /// Keeps the lesser one. `i32 u32 i64 u64`.
+    Min,
+    /// Keeps the greater one. `i32 u32 i64 u64`.
+    Max,
+    /// Bitwise. 32- and 64-bit integers.
+    And,
+    /// Bitwise. 32- and 64-bit integers.
+    Or,
+    /// Bitwise. 32- and 64-bit integers.
+    Xor,
+    /// Puts the value there. Everything of 32 and 64 bits.
+    Exchange,
+    /// Puts the value there if it held what is expected. Everything of 16, 32 and 64 bits but floats.
+    CompareExchange,
+}
+
+/// Operands that are few.
+pub type Ids = SmallVec<[Id; 4]>;
+
+/// An operation with its operands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    // Pure.
+    /// A literal.
+    Literal(Literal),
+    /// A parameter of the function or kernel. A pointer is a `u64`.
+    Parameter(u32),
+    /// A special value of the thread.
+    Special(Special),
+    /// An operation on one value.
+    Unary(UnaryOp, Id),
+    /// An operation on two values.
+    Binary(BinaryOp, Id, Id),
+    /// A comparison.
+    Compare(CompareOp, Id, Id),
+    /// `a * b + c`, rounded once. Floats.
+    Fma(Id, Id, Id),
+    /// The second where the first is true, else the third.
+    Select(Id, Id, Id),
+    /// The value in another type.
+    Convert(Id),
+    /// The bits as another type of the same width.
+    Bitcast(Id),
+    /// An elementary function.
+    Math(MathFunction, Precision, Ids),
+    /// A vector from its lanes.
+    Vector(Ids),
+    /// A lane of a vector.
+    Lane(Id, u8),
+    /// An entry of a constant table.
+    Table(TableId, Id),
+    /// The value, of which is promised that it is in this range.
+    Assume(Id, i128, i128),
+    /// The address of an array in shared memory, a `u32`.
+    SharedAddress(SharedId),
+    /// The address of a local array, a `u64`.
+    LocalAddress(ArrayId),
+
+    // Placed.
+    /// What a loop counts.
+    Counter(BlockId),
+    /// The value of a variable.
+    Get(Var),
+    /// An element of a local array.
+    Element(ArrayId, Id),
+    /// Memory at an index, in elements of the access's type.
+    Load(Base, Id, Access),
+    /// An input at a position.
+    Read(AccessorId, Ids),
+    /// An input at offsets from the position of the thread.
+    Window(AccessorId, Ids),
+    /// The next element of a queue, which moves on.
+    Pop(AccessorId),
+    /// An element of a queue, counted from the next.
+    Peek(AccessorId, Id),
+    /// A value of another lane: value, amount or lane, members. Groups of lanes: 32, 16, 8, 4 or 2.
+    Shuffle(Shuffle, u8, Id, Id, Id),
+    /// A vote: predicate, members.
+    Vote(Vote, Id, Id),
+    /// The mask of lanes in which it is true: predicate, members.
+    Ballot(Id, Id),
+    /// The mask of lanes with the same value: value, members.
+    Match(Id, Id),
+    /// A reduction over the warp: value, members.
+    WarpReduce(WarpReduce, Id, Id),
+    /// The mask of lanes that are here.
+    ActiveMask,
+    /// An atomic operation on memory at an index, giving the old value; the last operand is the expected one.
+    Atomic(AtomicOp, Base, Id, Access, Id, Option<Id>),
+    /// All threads of the block wait; gives how many of them said true.
+    BarrierCount(Id),
+}
+
+/// An operation and the type of its result.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Node {
+    /// The operation.
+    pub op: Op,
+    /// The type of the result.
+    pub ty: Type,
+}
+
+impl Op {
+    /// Whether it depends on nothing but its operands, and may be computed anywhere.
+    pub fn is_pure(&self) -> bool {
+        match self {
+            Op::Literal(_)
+            | Op::Parameter(_)
+            | Op::Special(_)
+            | Op::Unary(..)
+            | Op::Binary(..)
+            | Op::Compare(..)
+            | Op::Fma(..)
+            | Op::Select(..)
+            | Op::Convert(_)
+            | Op::Bitcast(_)
+            | Op::Math(..)
+            | Op::Vector(_)
+            | Op::Lane(..)
+            | Op::Table(..)
+            | Op::Assume(..)
+            | Op::SharedAddress(_)
+            | Op::LocalAddress(_) => true,
+            Op::Counter(_)
+            | Op::Get(_)
+            | Op::Element(..)
+            | Op::Load(..)
+            | Op::Read(..)
+            | Op::Window(..)
+            | Op::Pop(_)
+            | Op::Peek(..)
+            | Op::Shuffle(..)
+            | Op::Vote(..)
+            | Op::Ballot(..)
+            | Op::Match(..)
+            | Op::WarpReduce(..)
+            | Op::ActiveMask
+            | Op::Atomic(..)
+            | Op::BarrierCount(_) => false,
+        }
+    }
+
+    /// Whether it may be left out when nobody uses its result.
+    pub fn is_removable(&self) -> bool {
+        match self {
+            Op::Get(_) | Op::Element(..) | Op::Read(..) | Op::Window(..) | Op::Peek(..) => true,
+            Op::Load(_, _, access) => access.is_plain(),
+            Op::Pop(_)
+            | Op::Shuffle(..)
+            | Op::Vote(..)
+            | Op::Ballot(..)
+            | Op::Match(..)
+            | Op::WarpReduce(..)
+            | Op::ActiveMask
+            | Op::Atomic(..)
+            | Op::BarrierCount(_)
+            | Op::Counter(_) => false,
+            pure => pure.is_pure(),
+        }
+    }
+
+    /// Shows its operands, in order.
+    pub fn each_operand(&self, mut see: impl FnMut(Id)) {
+        match self {
+            Op::Literal(_)
+            | Op::Parameter(_)
+            | Op::Special(_)
+            | Op::SharedAddress(_)
+            | Op::LocalAddress(_)
+            | Op::Counter(_)
+            | Op::Get(_)
+            | Op::Pop(_)
+            | Op::ActiveMask => {}
+            Op::Unary(_, a)
+            | Op::Convert(a)
+            | Op::Bitcast(a)
+            | Op::Lane(a, _)
+            | Op::Table(_, a)
+            | Op::Assume(a, _, _)
+            | Op::Element(_, a)
+            | Op::Peek(_, a)
+            | Op::BarrierCount(a) => see(*a),
+            Op::Binary(_, a, b)
+            | Op::Compare(_, a, b)
+            | Op::Vote(_, a, b)
+            | Op::Ballot(a, b)
+            | Op::Match(a, b)
+            | Op::WarpReduce(_, a, b) => [*a, *b].into_iter().for_each(see),
+            Op::Fma(a, b, c) | Op::Select(a, b, c) | Op::Shuffle(_, _, a, b, c) => [*a, *b, *c].into_iter().for_each(see),
+            Op::Math(_, _, list) | Op::Vector(list) | Op::Read(_, list) | Op::Window(_, list) => {
+                list.iter().copied().for_each(see)
+            }
+            Op::Load(base, index, _) => {
+                base.each_operand(&mut see);
+                see(*index);
+            }
+            Op::Atomic(_, base, index, _, value, expected) => {
+                base.each_operand(&mut see);
+                see(*index);
+                see(*value);
+                expected.iter().copied().for_each(see);
+            }
+        }
+    }
+
+    /// The same operation on other operands.
+    #[must_use]
+    pub fn with_operands(&self, mut change: impl FnMut(Id) -> Id) -> Op {
+        let mut list = |ids: &Ids| -> Ids { ids.iter().map(|id| change(*id)).collect() };
+        match self {
+            Op::Math(function, precision, ids) => return Op::Math(*function, *precision, list(ids)),
+            Op::Vector(ids) => return Op::Vector(list(ids)),
+            Op::Read(accessor, ids) => return Op::Read(*accessor, list(ids)),
+            Op::Window(accessor, ids) => return Op::Window(*accessor, list(ids)),
+            _ => {}
+        }
+        let mut op = self.clone();
+        match &mut op {
+            Op::Literal(_)
+            | Op::Parameter(_)
+            | Op::Special(_)
+            | Op::SharedAddress(_)
+            | Op::LocalAddress(_)
+            | Op::Counter(_)
+            | Op::Get(_)
+            | Op::Pop(_)
+            | Op::ActiveMask
+            | Op::Math(..)
+            | Op::Vector(_)
+            | Op::Read(..)
+            | Op::Window(..) => {}
+            Op::Unary(_, a)
+            | Op::Convert(a)
+            | Op::Bitcast(a)
+            | Op::Lane(a, _)
+            | Op::Table(_, a)
+            | Op::Assume(a, _, _)
+            | Op::Element(_, a)
+            | Op::Peek(_, a)
+            | Op::BarrierCount(a) => *a = change(*a),
+            Op::Binary(_, a, b)
+            | Op::Compare(_, a, b)
+            | Op::Vote(_, a, b)
+            | Op::Ballot(a, b)
+            | Op::Match(a, b)
+            | Op::WarpReduce(_, a, b) => {
+                *a = change(*a);
+                *b = change(*b);
+            }
+            Op::Fma(a, b, c) | Op::Select(a, b, c) | Op::Shuffle(_, _, a, b, c) => {
+                *a = change(*a);
+                *b = change(*b);
+                *c = change(*c);
+            }
+            Op::Load(base, index, _) => {
+                *base = base.with_operands(&mut change);
+                *index = change(*index);
+            }
+            Op::Atomic(_, base, index, _, value, expected) => {
+                *base = base.with_operands(&mut change);
+                *index = change(*index);
+                *value = change(*value);
+                *expected = expected.map(&mut change);
+            }
+        }
+        op
+    }
+}

@@ -1,0 +1,713 @@
+//! Code written anew into a builder: the one mechanism behind inlining, unrolling, forwarding and the simplifier.
+//!
+//! Statements are walked in order. Pure nodes are made when a statement needs them, so what nobody needs is gone, and a builder that
+//! simplifies as it goes simplifies everything. While walking, the value that each variable is known to have is kept; where the code
+//! branches, what both sides agree on stays known, and what a loop sets is unknown inside of it and behind it.
+
+use crate::body::{Body, Statement, Unroll};
+use crate::builder::{Array, Builder, Value, Variable};
+use crate::inline::Binding;
+use crate::memory::{Base, Cache};
+use crate::op::{ArrayId, BlockId, Id, Op, SharedId, TableId, Var};
+use crate::structure::{Assigned, Live, Structure};
+use crate::types::{Element, Literal, Type};
+use std::collections::HashMap;
+
+/// What a rewriting does beyond copying.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Options {
+    /// Values of variables are used where they are known, and equal reads are shared.
+    pub(crate) forward: bool,
+    /// Loops whose rounds are known are written out, up to so many statements and nodes in all.
+    pub(crate) unroll: Option<usize>,
+    /// Short conditional assignments become selections.
+    pub(crate) convert_ifs: bool,
+    /// Elementary functions are written out.
+    pub(crate) expand: bool,
+    /// Local arrays whose indices are all literals become variables.
+    pub(crate) scalarise: bool,
+    /// 64-bit counters whose values fit into 32 bits are narrowed.
+    pub(crate) narrow: bool,
+}
+
+/// Whether control goes on behind a block.
+#[derive(Clone, Copy, PartialEq)]
+enum Flow {
+    On,
+    Ended,
+}
+
+/// What a local array became.
+#[derive(Clone, Copy)]
+enum Elements {
+    Array(Array),
+    Variables(Variable),
+    Dropped,
+}
+
+type Known = HashMap<Var, Value>;
+
+/// A body on its way into a builder.
+pub(crate) struct Rewrite<'a, 'b> {
+    source: &'a Body,
+    builder: &'a Builder,
+    options: Options,
+    parameters: Vec<Value>,
+    bindings: Option<&'a mut [&'b mut dyn Binding]>,
+    structure: Structure,
+    live: Option<Live>,
+    map: Vec<Option<Value>>,
+    vars: Vec<Variable>,
+    arrays: Vec<Option<Elements>>,
+    shared: Vec<Option<SharedId>>,
+    tables: Vec<Option<TableId>>,
+    by_home: Vec<Vec<Id>>,
+    known: Known,
+    reads: HashMap<Op, Value>,
+    /// Rounds, times sizes, that were written out.
+    unrolled: usize,
+}
+
+impl<'a, 'b> Rewrite<'a, 'b> {
+    pub(crate) fn new(source: &'a Body, builder: &'a Builder, parameters: Vec<Value>, options: Options) -> Self {
+        let structure = Structure::of(source);
+        let mut by_home = vec![vec![]; source.blocks.len()];
+        for (index, home) in structure.homes.iter().enumerate() {
+            if let Some(home) = home {
+                by_home[home.index()].push(Id(index as u32));
+            }
+        }
+        Rewrite {
+            source,
+            builder,
+            options,
+            parameters,
+            bindings: None,
+            structure,
+            live: None,
+            map: vec![None; source.nodes.len()],
+            vars: source.vars.iter().map(|element| builder.variable(*element)).collect(),
+            arrays: vec![None; source.arrays.len()],
+            shared: vec![None; source.shared.len()],
+            tables: vec![None; source.tables.len()],
+            by_home,
+            known: Known::new(),
+            reads: HashMap::new(),
+            unrolled: 0,
+        }
+    }
+
+    /// What stands behind the accessors; without it they stay accessors.
+    pub(crate) fn bind(&mut self, bindings: &'a mut [&'b mut dyn Binding]) {
+        self.bindings = Some(bindings);
+    }
+
+    /// Variables are zero where the code begins, also when it is reached more than once.
+    pub(crate) fn reset_variables(&self) {
+        for variable in &self.vars {
+            let zero = self.builder.literal(Literal::zero(variable.ty.element()));
+            self.builder.set(*variable, zero);
+        }
+    }
+
+    /// Writes everything, and gives what became of the results.
+    pub(crate) fn run(mut self, results: &[Id]) -> Vec<Value> {
+        if self.options.forward {
+            self.live = Some(Live::of(self.source, &self.structure, results));
+            for (index, element) in self.source.vars.iter().enumerate() {
+                self.known.insert(Var(index as u32), self.builder.literal(Literal::zero(*element)));
+            }
+        }
+        self.block(Body::ENTRY);
+        results.iter().map(|id| self.value(*id)).collect()
+    }
+
+    // Nodes.
+
+    fn mapped(&self, id: Id) -> Option<Value> {
+        self.map[id.index()].filter(|value| self.builder.is_usable(*value) || self.builder.is_poison(*value))
+    }
+
+    /// What became of a node; pure ones are made now, operands first, without recursion.
+    fn value(&mut self, id: Id) -> Value {
+        if let Some(value) = self.mapped(id) {
+            return value;
+        }
+        let mut stack = vec![id];
+        while let Some(top) = stack.last().copied() {
+            if self.mapped(top).is_some() {
+                stack.pop();
+                continue;
+            }
+            let node = self.source.node(top);
+            if !node.op.is_pure() {
+                self.map[top.index()] = Some(self.builder.fail("a value is used outside of the block that defines it"));
+                continue;
+            }
+            let before = stack.len();
+            node.op.each_operand(|operand| {
+                if self.mapped(operand).is_none() {
+                    stack.push(operand);
+                }
+            });
+            if stack.len() == before {
+                let value = self.pure(top);
+                self.map[top.index()] = Some(value);
+                stack.pop();
+            }
+        }
+        self.mapped(id).unwrap_or_else(|| self.builder.poison())
+    }
+
+    /// A pure node whose operands are there.
+    fn pure(&mut self, id: Id) -> Value {
+        let source = self.source;
+        let node = source.node(id);
+        let builder = self.builder;
+        let mut poisoned = false;
+        node.op.each_operand(|operand| poisoned |= self.map[operand.index()].is_none_or(|value| builder.is_poison(value)));
+        if poisoned {
+            return builder.poison();
+        }
+        let op = node.op.with_operands(|operand| self.map[operand.index()].map_or(operand, |value| value.id));
+        let op = match op {
+            Op::Parameter(index) => return self.parameters.get(index as usize).copied().unwrap_or_else(|| builder.poison()),
+            Op::Vector(lanes) => {
+                let lanes: Vec<Value> = lanes.iter().map(|lane| builder.wrap(*lane)).collect();
+                return builder.vector(&lanes);
+            }
+            Op::Lane(vector, lane) => return builder.lane(builder.wrap(vector), usize::from(lane)),
+            Op::Table(table, index) => Op::Table(self.table(table), index),
+            Op::SharedAddress(shared) => Op::SharedAddress(self.shared(shared)),
+            Op::LocalAddress(array) => match self.array(array) {
+                Elements::Array(array) => Op::LocalAddress(array.id),
+                Elements::Variables(_) | Elements::Dropped => return builder.fail("the address of an array that is gone"),
+            },
+            Op::Math(function, precision, arguments) if self.options.expand => {
+                let arguments: Vec<Value> = arguments.iter().map(|argument| builder.wrap(*argument)).collect();
+                return crate::math::expand(builder, function, precision, &arguments)
+                    .unwrap_or_else(|| builder.fail(format!("`{function}` of `{}` is not available", node.ty)));
+            }
+            op => op,
+        };
+        builder.pure(op, node.ty)
+    }
+
+    fn table(&mut self, table: TableId) -> TableId {
+        let source = self.source;
+        *self.tables[table.index()].get_or_insert_with(|| self.builder.add_table(source.table(table).clone()))
+    }
+
+    fn shared(&mut self, shared: SharedId) -> SharedId {
+        let decl = self.source.shared(shared);
+        *self.shared[shared.index()].get_or_insert_with(|| match decl.length {
+            Some(_) => self.builder.add_shared(decl.element, decl.length),
+            // There is one dynamic array; whoever else names it means the same memory.
+            None => match self.builder.dynamic_shared(decl.element).base {
+                Base::Shared(id, _) => id,
+                Base::Global(_) | Base::SharedAt(_) => shared,
+            },
+        })
+    }
+
+    /// Whether all indices of an array are literals.
+    fn is_indexed_by_literals(&self, array: ArrayId) -> bool {
+        let literal = |id: Id| self.source.literal(id).is_some();
+        let addressed = self.source.nodes().any(|(_, node)| node.op == Op::LocalAddress(array));
+        !addressed
+            && self.structure.order.iter().all(|block| {
+                self.source.block(*block).statements.iter().all(|statement| match statement {
+                    Statement::Define(id) => match &self.source.node(*id).op {
+                        Op::Element(own, index) if *own == array => literal(*index),
+                        _ => true,
+                    },
+                    Statement::SetElement { array: own, index, .. } if *own == array => literal(*index),
+                    _ => true,
+                })
+            })
+    }
+
+    /// Whether an index is known to be outside of its array. Unrolling makes such accesses; they are never reached.
+    fn is_outside(&mut self, array: ArrayId, index: Id) -> bool {
+        let index = self.value(index);
+        let length = i128::from(self.source.array(array).length);
+        self.builder.as_literal(index).and_then(Literal::as_i128).is_some_and(|index| index < 0 || index >= length)
+    }
+
+    fn array(&mut self, array: ArrayId) -> Elements {
+        if let Some(elements) = self.arrays[array.index()] {
+            return elements;
+        }
+        let decl = self.source.array(array);
+        let dropped = self.live.as_ref().is_some_and(|live| !live.arrays[array.index()]);
+        let elements = if dropped {
+            Elements::Dropped
+        } else if self.options.scalarise && decl.length <= 1024 && self.is_indexed_by_literals(array) {
+            let first = self.builder.variable(decl.element);
+            (1..decl.length).for_each(|_| {
+                self.builder.variable(decl.element);
+            });
+            Elements::Variables(first)
+        } else {
+            Elements::Array(self.builder.array(decl.element, decl.length))
+        };
+        self.arrays[array.index()] = Some(elements);
+        elements
+    }
+
+    fn base(&mut self, base: Base) -> Base {
+        match base {
+            Base::Global(id) => Base::Global(self.value(id).id),
+            Base::SharedAt(id) => Base::SharedAt(self.value(id).id),
+            Base::Shared(shared, offset) => {
+                let shared = self.shared(shared);
+                Base::Shared(shared, offset.map(|offset| self.value(offset).id))
+            }
+        }
+    }
+
+    fn values(&mut self, ids: &[Id]) -> Vec<Value> {
+        ids.iter().map(|id| self.value(*id)).collect()
+    }
+
+    // Variables.
+
+    fn get(&mut self, var: Var) -> Value {
+        if self.options.forward
+            && let Some(value) = self.known.get(&var)
+            && self.builder.is_usable(*value)
+        {
+            return *value;
+        }
+        let value = self.builder.get(self.vars[var.index()]);
+        if self.options.forward {
+            self.known.insert(var, value);
+        }
+        value
+    }
+
+    fn set(&mut self, var: Var, value: Value) {
+        self.builder.set(self.vars[var.index()], value);
+        if self.options.forward {
+            self.known.insert(var, value);
+        }
+    }
+
+    /// The variable that an element of an array became; it is one of the vars from here on.
+    fn element_variable(&mut self, first: Variable, index: Id) -> Variable {
+        let offset = self.source.literal(index).and_then(Literal::as_i128).unwrap_or(0);
+        Variable { first: Var(first.first.0 + offset as u32), ..first }
+    }
+
+    fn forget(&mut self, blocks: &[BlockId]) {
+        if !self.options.forward {
+            return;
+        }
+        for var in Assigned::within(self.source, blocks).vars {
+            self.known.remove(&var);
+        }
+    }
+
+    // Placed nodes.
+
+    fn define(&mut self, id: Id) {
+        if self.live.as_ref().is_some_and(|live| !live.nodes[id.index()]) {
+            return;
+        }
+        let source = self.source;
+        let node = source.node(id);
+        let (builder, ty) = (self.builder, node.ty);
+        let value = match &node.op {
+            Op::Get(var) => self.get(*var),
+            Op::Element(array, index) => match self.array(*array) {
+                _ if self.is_outside(*array, *index) => builder.literal(Literal::zero(ty.element())),
+                Elements::Array(array) => {
+                    let index = self.value(*index);
+                    builder.element(array, index)
+                }
+                Elements::Variables(first) => {
+                    let variable = self.element_variable(first, *index);
+                    builder.get(variable)
+                }
+                Elements::Dropped => builder.poison(),
+            },
+            Op::Read(accessor, position) => {
+                let position = self.values(position);
+                match &mut self.bindings {
+                    Some(bindings) => bindings[accessor.index()].read(builder, &position),
+                    None => self.share(Op::Read(*accessor, position.iter().map(|value| value.id).collect()), ty),
+                }
+            }
+            Op::Window(accessor, offsets) => {
+                let offsets = self.values(offsets);
+                match &mut self.bindings {
+                    Some(bindings) => bindings[accessor.index()].window(builder, &offsets),
+                    None => self.share(Op::Window(*accessor, offsets.iter().map(|value| value.id).collect()), ty),
+                }
+            }
+            Op::Pop(accessor) => match &mut self.bindings {
+                Some(bindings) => bindings[accessor.index()].pop(builder),
+                None => builder.place(Op::Pop(*accessor), ty),
+            },
+            Op::Peek(accessor, offset) => {
+                let offset = self.value(*offset);
+                match &mut self.bindings {
+                    Some(bindings) => bindings[accessor.index()].peek(builder, offset),
+                    None => builder.place(Op::Peek(*accessor, offset.id), ty),
+                }
+            }
+            Op::Load(base, index, access) => {
+                let op = Op::Load(self.base(*base), self.value(*index).id, *access);
+                match access.cache {
+                    Cache::ReadOnly | Cache::ReadOnlyStreaming => self.share(op, ty),
+                    Cache::Normal | Cache::Streaming => builder.place(op, ty),
+                }
+            }
+            Op::Atomic(op, base, index, access, value, expected) => {
+                let base = self.base(*base);
+                let expected = expected.map(|expected| self.value(expected).id);
+                builder.place(Op::Atomic(*op, base, self.value(*index).id, *access, self.value(*value).id, expected), ty)
+            }
+            other => {
+                let mut operands = vec![];
+                other.each_operand(|operand| operands.push(operand));
+                self.values(&operands);
+                let op = other.with_operands(|operand| self.mapped(operand).map_or(operand, |value| value.id));
+                builder.place(op, ty)
+            }
+        };
+        let value = builder.resolve(value.into(), ty).unwrap_or_else(|| builder.poison());
+        self.map[id.index()] = Some(value);
+    }
+
+    /// A read of what nobody writes: the one that was made before, if it can be seen from here.
+    fn share(&mut self, op: Op, ty: Type) -> Value {
+        if !self.options.forward {
+            return self.builder.place(op, ty);
+        }
+        if let Some(value) = self.reads.get(&op)
+            && self.builder.is_usable(*value)
+        {
+            return *value;
+        }
+        let value = self.builder.place(op.clone(), ty);
+        self.reads.insert(op, value);
+        value
+    }
+
+    // Statements.
+
+    fn block(&mut self, block: BlockId) -> Flow {
+        let source = self.source;
+        for statement in &source.block(block).statements {
+            if self.statement(statement) == Flow::Ended {
+                return Flow::Ended;
+            }
+        }
+        Flow::On
+    }
+
+    fn statement(&mut self, statement: &Statement) -> Flow {
+        let builder = self.builder;
+        match statement {
+            Statement::Define(id) => self.define(*id),
+            Statement::Set(var, value) => {
+                if self.live.as_ref().is_none_or(|live| live.vars[var.index()]) {
+                    let value = self.value(*value);
+                    self.set(*var, value);
+                }
+            }
+            Statement::SetElement { array, index, value } => match self.array(*array) {
+                _ if self.is_outside(*array, *index) => {}
+                Elements::Array(array) => {
+                    let (index, value) = (self.value(*index), self.value(*value));
+                    builder.set_element(array, index, value);
+                }
+                Elements::Variables(first) => {
+                    let value = self.value(*value);
+                    let variable = self.element_variable(first, *index);
+                    builder.set(variable, value);
+                }
+                Elements::Dropped => {}
+            },
+            Statement::Store { base, index, value, access } => {
+                let base = self.base(*base);
+                let (index, value) = (self.value(*index), self.value(*value));
+                if !builder.is_poison(index) && !builder.is_poison(value) {
+                    builder.statement(Statement::Store { base, index: index.id, value: value.id, access: *access });
+                }
+            }
+            Statement::Write { accessor, indices, value } => {
+                let (indices, value) = (self.values(indices), self.value(*value));
+                match &mut self.bindings {
+                    Some(bindings) => bindings[accessor.index()].write(builder, &indices, value),
+                    None => builder.statement(Statement::Write {
+                        accessor: *accessor,
+                        indices: indices.iter().map(|value| value.id).collect(),
+                        value: value.id,
+                    }),
+                }
+            }
+            Statement::Push { accessor, value } => {
+                let value = self.value(*value);
+                match &mut self.bindings {
+                    Some(bindings) => bindings[accessor.index()].push(builder, value),
+                    None => builder.statement(Statement::Push { accessor: *accessor, value: value.id }),
+                }
+            }
+            Statement::Barrier | Statement::Fence(_) => builder.statement(statement.clone()),
+            Statement::WarpBarrier(members) => {
+                let members = self.value(*members);
+                builder.statement(Statement::WarpBarrier(members.id));
+            }
+            Statement::If { condition, then, otherwise } => return self.condition(*condition, *then, *otherwise),
+            Statement::For { .. } => self.count(statement),
+            Statement::While { head, condition, body } => self.repeat(*head, *condition, *body),
+            Statement::Break => {
+                builder.break_loop();
+                return Flow::Ended;
+            }
+            Statement::Continue => {
+                builder.continue_loop();
+                return Flow::Ended;
+            }
+        }
+        Flow::On
+    }
+
+    fn condition(&mut self, condition: Id, then: BlockId, otherwise: BlockId) -> Flow {
+        let condition = self.value(condition);
+        if self.options.forward
+            && let Some(literal) = self.builder.as_literal(condition)
+        {
+            return self.block(if literal.bits() != 0 { then } else { otherwise });
+        }
+        if self.options.convert_ifs && self.convert(condition, then, otherwise) {
+            return Flow::On;
+        }
+        let before = self.known.clone();
+        self.builder.begin_if(condition);
+        let then_flow = self.block(then);
+        let known_then = std::mem::replace(&mut self.known, before);
+        self.builder.begin_else();
+        let otherwise_flow = self.block(otherwise);
+        self.builder.end_if();
+        match (then_flow, otherwise_flow) {
+            (Flow::On, Flow::On) => self.known.retain(|var, value| known_then.get(var) == Some(value)),
+            (Flow::On, Flow::Ended) => self.known = known_then,
+            (Flow::Ended, Flow::On) => {}
+            (Flow::Ended, Flow::Ended) => return Flow::Ended,
+        }
+        Flow::On
+    }
+
+    /// Short assignments on both sides become selections, if that is what the sides are.
+    fn convert(&mut self, condition: Value, then: BlockId, otherwise: BlockId) -> bool {
+        if !self.is_short(&[then, otherwise]) {
+            return false;
+        }
+        let before = self.known.clone();
+        let mut results = vec![];
+        for block in [then, otherwise] {
+            let mut set = Known::new();
+            let source = self.source;
+            for statement in &source.block(block).statements {
+                match statement {
+                    Statement::Define(id) => self.define(*id),
+                    Statement::Set(var, value) if self.live.as_ref().is_none_or(|live| live.vars[var.index()]) => {
+                        let value = self.value(*value);
+                        self.known.insert(*var, value);
+                        set.insert(*var, value);
+                    }
+                    _ => {}
+                }
+            }
+            self.known.clone_from(&before);
+            results.push(set);
+        }
+        let mut vars: Vec<Var> = results.iter().flat_map(|set| set.keys().copied()).collect();
+        vars.sort();
+        vars.dedup();
+        for var in vars {
+            let sides: Vec<Value> = results.iter().map(|set| set.get(&var).copied().unwrap_or_else(|| self.get(var))).collect();
+            let value = self.builder.select(condition, sides[0], sides[1]);
+            self.set(var, value);
+        }
+        true
+    }
+
+    /// Whether blocks do nothing but assign what costs little.
+    fn is_short(&self, blocks: &[BlockId]) -> bool {
+        let mut work = vec![];
+        for block in blocks {
+            for statement in &self.source.block(*block).statements {
+                match statement {
+                    Statement::Define(id) if matches!(self.source.node(*id).op, Op::Get(_)) => {}
+                    Statement::Set(_, value) => work.push(*value),
+                    _ => return false,
+                }
+            }
+        }
+        let (mut cost, mut seen) = (work.len(), vec![]);
+        while let Some(id) = work.pop() {
+            if cost > 16 {
+                return false;
+            }
+            if self.mapped(id).is_some() || seen.contains(&id) {
+                continue;
+            }
+            seen.push(id);
+            let op = &self.source.node(id).op;
+            cost += cost_of(op);
+            if op.is_pure() {
+                op.each_operand(|operand| work.push(operand));
+            }
+        }
+        cost <= 16
+    }
+
+    fn repeat(&mut self, head: BlockId, condition: Id, body: BlockId) {
+        self.forget(&[head, body]);
+        self.builder.begin_while();
+        self.block(head);
+        let condition = self.value(condition);
+        self.builder.begin_while_body(condition);
+        self.block(body);
+        self.builder.end_while();
+        self.forget(&[head, body]);
+    }
+
+    /// The nodes inside of a block will be made anew.
+    fn forget_nodes(&mut self, block: BlockId) {
+        for inner in self.structure.order.clone() {
+            if self.structure.is_inside(inner, block) {
+                for id in &self.by_home[inner.index()] {
+                    self.map[id.index()] = None;
+                }
+            }
+        }
+    }
+
+    /// How much code a block is.
+    fn size(&self, block: BlockId) -> usize {
+        let inside = self.structure.order.iter().filter(|inner| self.structure.is_inside(**inner, block));
+        inside.map(|inner| self.by_home[inner.index()].len() + self.source.block(*inner).statements.len()).sum::<usize>().max(1)
+    }
+
+    /// Whether a block leaves the loop whose body it is, or ends a round early.
+    fn jumps(&self, block: BlockId) -> bool {
+        self.source.block(block).statements.iter().any(|statement| match statement {
+            Statement::Break | Statement::Continue => true,
+            Statement::If { then, otherwise, .. } => self.jumps(*then) || self.jumps(*otherwise),
+            _ => false,
+        })
+    }
+
+    fn count(&mut self, statement: &Statement) {
+        let Statement::For { counter, start, end, step, body, unroll } = statement else { return };
+        let (counter, body, unroll) = (*counter, *body, *unroll);
+        let [start, end, step] = [*start, *end, *step].map(|id| self.value(id));
+        let element = self.source.type_of(counter).element();
+        if let Some(limit) = self.options.unroll
+            && !self.jumps(body)
+        {
+            let literal = |value: Value| self.builder.as_literal(value).and_then(Literal::as_i128);
+            let step_literal = literal(step);
+            if let (Some(first), Some(end), Some(step)) = (literal(start), literal(end), step_literal)
+                && let Some(rounds) = rounds(element, first, end, step)
+            {
+                let most = match unroll {
+                    Unroll::Never => 1,
+                    Unroll::Auto | Unroll::By(_) => limit,
+                    Unroll::Full => 64 * limit,
+                };
+                let size = self.size(body).saturating_mul(rounds);
+                if rounds <= 1 || (size <= most && self.unrolled.saturating_add(size) <= 64 * limit) {
+                    self.unrolled += size;
+                    for round in 0..rounds {
+                        self.forget_nodes(body);
+                        let value = Literal::from_i128(element, first + step * round as i128);
+                        self.map[counter.index()] = Some(self.builder.literal(value));
+                        self.block(body);
+                    }
+                    self.forget_nodes(body);
+                    return;
+                }
+            }
+            if let (Unroll::By(times @ 2..), Some(step_literal @ 1..)) = (unroll, step_literal)
+                && let Some(long) = step_literal.checked_mul(i128::from(times)).filter(|long| fits(element, *long))
+            {
+                return self.count_by(counter, [start, end], step_literal, long, body);
+            }
+        }
+        let unroll = if matches!(unroll, Unroll::By(_)) && self.options.unroll.is_some() { Unroll::Never } else { unroll };
+        self.count_plainly(counter, [start, end, step], body, unroll);
+    }
+
+    fn count_plainly(&mut self, counter: Id, [start, end, step]: [Value; 3], body: BlockId, unroll: Unroll) {
+        self.forget(&[body]);
+        let narrow = self.options.narrow.then(|| crate::simplify::narrow_bounds(self.builder, start, end, step)).flatten();
+        let value = match narrow {
+            Some([start, end, step]) => {
+                let count = self.builder.begin_for(start, end, step, unroll);
+                self.builder.convert(count, self.source.type_of(counter))
+            }
+            None => self.builder.begin_for(start, end, step, unroll),
+        };
+        self.forget_nodes(body);
+        self.map[counter.index()] = Some(value);
+        self.block(body);
+        self.builder.end_for();
+        self.forget(&[body]);
+    }
+
+    /// Several rounds at a time while they all fit, then the rest one by one.
+    fn count_by(&mut self, counter: Id, [start, end]: [Value; 2], step: i128, long: i128, body: BlockId) {
+        let builder = self.builder;
+        let element = self.source.type_of(counter).element();
+        let literal = |value: i128| builder.literal(Literal::from_i128(element, value));
+        let next = builder.variable_with(start);
+        let limit = builder.sub_saturating(end, literal(long - step));
+        self.forget(&[body]);
+        let before = self.known.clone();
+        let first = builder.begin_for(start, limit, literal(long), Unroll::Never);
+        for offset in (0..long).step_by(step as usize) {
+            self.forget_nodes(body);
+            self.map[counter.index()] = Some(builder.add(first, literal(offset)));
+            self.block(body);
+        }
+        builder.set(next, builder.add(first, literal(long)));
+        builder.end_for();
+        self.known = before;
+        self.forget(&[body]);
+        let rest = builder.get(next);
+        self.count_plainly(counter, [rest, end, literal(step)], body, Unroll::Never);
+    }
+}
+
+fn fits(element: Element, value: i128) -> bool {
+    element.range().is_some_and(|(low, high)| (low..=high).contains(&value))
+}
+
+/// How often a loop runs, when its counter never leaves its type.
+fn rounds(element: Element, start: i128, end: i128, step: i128) -> Option<usize> {
+    let distance = if step > 0 { end - start } else { start - end };
+    if distance <= 0 {
+        return Some(0);
+    }
+    let rounds = (distance + step.abs() - 1) / step.abs();
+    fits(element, start + rounds * step).then(|| usize::try_from(rounds).ok()).flatten()
+}
+
+/// About how many simple instructions a node is.
+pub(crate) fn cost_of(op: &Op) -> usize {
+    use crate::op::BinaryOp;
+    match op {
+        Op::Literal(_) | Op::Parameter(_) | Op::Assume(..) | Op::Vector(_) | Op::Lane(..) | Op::Bitcast(_) | Op::Get(_) => 0,
+        Op::Binary(BinaryOp::Div | BinaryOp::Rem, ..) => 12,
+        Op::Unary(crate::op::UnaryOp::Sqrt, _) => 12,
+        Op::Math(..) => 24,
+        Op::Table(..) => 8,
+        _ => 1,
+    }
+}

@@ -1,0 +1,89 @@
+//! Where pure nodes are computed.
+//!
+//! Each is computed once, in the innermost block that has all its uses inside, right before the first statement there that needs it;
+//! but where a block further out, in fewer loops, has all that it depends on, it moves out there. So equal expressions are computed
+//! once wherever they stand, nothing is computed before it is needed, and loops do not repeat what does not change. Nodes are total
+//! functions, so computing one that is not needed in the end does no harm.
+//!
+//! Nodes have larger numbers than their operands: one walk from the last to the first sees every use before the node itself.
+
+use crate::body::{Body, Statement};
+use crate::op::{BlockId, Id, Op};
+use crate::structure::Structure;
+use std::collections::HashMap;
+
+/// For each place of a block, the nodes that are computed there.
+pub(crate) struct Schedule {
+    places: HashMap<(BlockId, usize), Vec<Id>>,
+    /// Where a node is computed or defined.
+    pub(crate) place_of: Vec<Option<(BlockId, usize)>>,
+    /// How many nodes and statements use a node.
+    pub(crate) uses: Vec<u32>,
+}
+
+impl Schedule {
+    pub(crate) fn of(body: &Body, structure: &Structure, results: &[Id]) -> Schedule {
+        let count = body.nodes.len();
+        let mut schedule = Schedule { places: HashMap::new(), place_of: vec![None; count], uses: vec![0; count] };
+        let mut wanted: Vec<Option<(BlockId, usize)>> = vec![None; count];
+        let want = |wanted: &mut Vec<Option<(BlockId, usize)>>, uses: &mut Vec<u32>, id: Id, place: (BlockId, usize)| {
+            uses[id.index()] += 1;
+            let slot = &mut wanted[id.index()];
+            *slot = Some(slot.map_or(place, |other| structure.meet(other, place)));
+        };
+        for block in &structure.order {
+            for (index, statement) in body.block(*block).statements.iter().enumerate() {
+                let place = (*block, index);
+                statement.each_operand(|id| want(&mut wanted, &mut schedule.uses, id, place));
+                match statement {
+                    Statement::Define(id) => {
+                        schedule.place_of[id.index()] = Some(place);
+                        body.node(*id).op.each_operand(|operand| want(&mut wanted, &mut schedule.uses, operand, place));
+                    }
+                    Statement::While { head, condition, .. } => {
+                        let end = (*head, body.block(*head).statements.len());
+                        want(&mut wanted, &mut schedule.uses, *condition, end);
+                    }
+                    Statement::For { counter, body: inner, .. } => schedule.place_of[counter.index()] = Some((*inner, 0)),
+                    _ => {}
+                }
+            }
+        }
+        let end = (Body::ENTRY, body.block(Body::ENTRY).statements.len());
+        results.iter().for_each(|id| want(&mut wanted, &mut schedule.uses, *id, end));
+        for (id, node) in body.nodes().rev() {
+            if !node.op.is_pure() {
+                continue;
+            }
+            let (Some(place), Some(home)) = (wanted[id.index()], structure.homes[id.index()]) else { continue };
+            let place = hoist(body, structure, place, home);
+            schedule.place_of[id.index()] = Some(place);
+            if !matches!(node.op, Op::Literal(_)) {
+                schedule.places.entry(place).or_default().push(id);
+            }
+            node.op.each_operand(|operand| want(&mut wanted, &mut schedule.uses, operand, place));
+        }
+        // They were found from the last to the first.
+        schedule.places.values_mut().for_each(|list| list.reverse());
+        schedule
+    }
+
+    /// The nodes that are computed right before a statement, operands first.
+    pub(crate) fn before(&self, block: BlockId, index: usize) -> &[Id] {
+        self.places.get(&(block, index)).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The innermost block with the fewest loops between where a node is wanted and its home.
+fn hoist(body: &Body, structure: &Structure, place: (BlockId, usize), home: BlockId) -> (BlockId, usize) {
+    let mut best = place;
+    let mut here = place;
+    while here.0 != home {
+        let Some(parent) = structure.parents[here.0.index()] else { break };
+        here = parent;
+        if body.block(here.0).loops < body.block(best.0).loops {
+            best = here;
+        }
+    }
+    best
+}

@@ -1,0 +1,374 @@
+//! The types of values, and literal values.
+//!
+//! A [`Type`] is an [`Element`] type and a number of lanes. One lane is a plain value; 2, 3, 4, 8 or 16 make a small vector, as pixels,
+//! points and wide accesses want them. A [`Literal`] is one element: its type and its bits, so literals compare and hash by what they
+//! are, NaN and -0 included.
+
+use half::f16;
+use std::fmt;
+
+/// The type of one element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the names are Rust's own")]
+pub enum Element {
+    Bool,
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    F16,
+    F32,
+    F64,
+}
+
+impl Element {
+    /// All of them.
+    pub const ALL: [Element; 12] = [
+        Element::Bool,
+        Element::I8,
+        Element::I16,
+        Element::I32,
+        Element::I64,
+        Element::U8,
+        Element::U16,
+        Element::U32,
+        Element::U64,
+        Element::F16,
+        Element::F32,
+        Element::F64,
+    ];
+
+    /// Its name, as in Rust.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Element::Bool => "bool",
+            Element::I8 => "i8",
+            Element::I16 => "i16",
+            Element::I32 => "i32",
+            Element::I64 => "i64",
+            Element::U8 => "u8",
+            Element::U16 => "u16",
+            Element::U32 => "u32",
+            Element::U64 => "u64",
+            Element::F16 => "f16",
+            Element::F32 => "f32",
+            Element::F64 => "f64",
+        }
+    }
+
+    /// Bits of a value; a truth value has one.
+    pub const fn bits(self) -> u32 {
+        match self {
+            Element::Bool => 1,
+            Element::I8 | Element::U8 => 8,
+            Element::I16 | Element::U16 | Element::F16 => 16,
+            Element::I32 | Element::U32 | Element::F32 => 32,
+            Element::I64 | Element::U64 | Element::F64 => 64,
+        }
+    }
+
+    /// Bytes in memory; a truth value has one, 0 or 1.
+    pub const fn bytes(self) -> u32 {
+        self.bits().div_ceil(8)
+    }
+
+    /// Whether it is `f16`, `f32` or `f64`.
+    pub const fn is_float(self) -> bool {
+        matches!(self, Element::F16 | Element::F32 | Element::F64)
+    }
+
+    /// Whether it is an integer type.
+    pub const fn is_integer(self) -> bool {
+        !self.is_float() && !matches!(self, Element::Bool)
+    }
+
+    /// Whether it is an integer type with a sign.
+    pub const fn is_signed(self) -> bool {
+        matches!(self, Element::I8 | Element::I16 | Element::I32 | Element::I64)
+    }
+
+    /// The least and the greatest value of an integer type; 0 and 1 of `bool`; `None` for floats.
+    pub const fn range(self) -> Option<(i128, i128)> {
+        if self.is_float() {
+            return None;
+        }
+        let bits = self.bits();
+        Some(if self.is_signed() { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) })
+    }
+
+    /// The integer type of so many bits.
+    pub const fn integer(bits: u32, signed: bool) -> Option<Element> {
+        Some(match (bits, signed) {
+            (8, true) => Element::I8,
+            (16, true) => Element::I16,
+            (32, true) => Element::I32,
+            (64, true) => Element::I64,
+            (8, false) => Element::U8,
+            (16, false) => Element::U16,
+            (32, false) => Element::U32,
+            (64, false) => Element::U64,
+            _ => return None,
+        })
+    }
+
+    /// The integer type of the same width without a sign; `None` for `bool`.
+    pub const fn unsigned(self) -> Option<Element> {
+        Element::integer(self.bits(), false)
+    }
+
+    /// The bits that a value may have.
+    pub(crate) const fn mask(self) -> u64 {
+        u64::MAX >> (64 - self.bits())
+    }
+}
+
+impl fmt::Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The type of a value: an element type and a number of lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Type {
+    element: Element,
+    lanes: u8,
+}
+
+#[allow(missing_docs, reason = "the names are Rust's own")]
+impl Type {
+    pub const BOOL: Type = Type::of(Element::Bool);
+    pub const I8: Type = Type::of(Element::I8);
+    pub const I16: Type = Type::of(Element::I16);
+    pub const I32: Type = Type::of(Element::I32);
+    pub const I64: Type = Type::of(Element::I64);
+    pub const U8: Type = Type::of(Element::U8);
+    pub const U16: Type = Type::of(Element::U16);
+    pub const U32: Type = Type::of(Element::U32);
+    pub const U64: Type = Type::of(Element::U64);
+    pub const F16: Type = Type::of(Element::F16);
+    pub const F32: Type = Type::of(Element::F32);
+    pub const F64: Type = Type::of(Element::F64);
+}
+
+impl Type {
+    /// A plain value.
+    pub const fn of(element: Element) -> Type {
+        Type { element, lanes: 1 }
+    }
+
+    /// A small vector; there are 1, 2, 3, 4, 8 or 16 lanes.
+    pub const fn vector(element: Element, lanes: usize) -> Option<Type> {
+        match lanes {
+            1 | 2 | 3 | 4 | 8 | 16 => Some(Type { element, lanes: lanes as u8 }),
+            _ => None,
+        }
+    }
+
+    /// The type of an element.
+    pub const fn element(self) -> Element {
+        self.element
+    }
+
+    /// How many lanes it has.
+    pub const fn lanes(self) -> usize {
+        self.lanes as usize
+    }
+
+    /// Whether it has one lane.
+    pub const fn is_scalar(self) -> bool {
+        self.lanes == 1
+    }
+
+    /// As many lanes of another type.
+    #[must_use]
+    pub const fn with(self, element: Element) -> Type {
+        Type { element, lanes: self.lanes }
+    }
+
+    /// Bytes in memory.
+    pub const fn bytes(self) -> u32 {
+        self.element.bytes() * self.lanes as u32
+    }
+}
+
+impl From<Element> for Type {
+    fn from(element: Element) -> Type {
+        Type::of(element)
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.lanes {
+            1 => write!(f, "{}", self.element),
+            lanes => write!(f, "{}x{lanes}", self.element),
+        }
+    }
+}
+
+/// One element: its type and its bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Literal {
+    element: Element,
+    bits: u64,
+}
+
+impl Literal {
+    /// From bits; those beyond the width of the type are dropped.
+    pub const fn from_bits(element: Element, bits: u64) -> Literal {
+        Literal { element, bits: bits & element.mask() }
+    }
+
+    /// An integer or truth value, modulo the width of the type; a float nearest to it.
+    pub fn from_i128(element: Element, value: i128) -> Literal {
+        match element {
+            Element::F16 => half_from(value as f64).into(),
+            Element::F32 => (value as f32).into(),
+            Element::F64 => (value as f64).into(),
+            Element::Bool => (value != 0).into(),
+            _ => Literal::from_bits(element, value as u64),
+        }
+    }
+
+    /// The float of this type nearest to a value; `None` if the type is no float.
+    pub fn from_f64(element: Element, value: f64) -> Option<Literal> {
+        match element {
+            Element::F16 => Some(half_from(value).into()),
+            Element::F32 => Some((value as f32).into()),
+            Element::F64 => Some(value.into()),
+            _ => None,
+        }
+    }
+
+    /// Zero, or false.
+    pub const fn zero(element: Element) -> Literal {
+        Literal { element, bits: 0 }
+    }
+
+    /// Its type.
+    pub const fn element(self) -> Element {
+        self.element
+    }
+
+    /// Its bits.
+    pub const fn bits(self) -> u64 {
+        self.bits
+    }
+
+    /// The value of an integer, 0 or 1 of a truth value; `None` for floats.
+    pub const fn as_i128(self) -> Option<i128> {
+        if self.element.is_float() {
+            return None;
+        }
+        let shift = 64 - self.element.bits();
+        let high = self.bits << shift;
+        Some(if self.element.is_signed() { ((high as i64) >> shift) as i128 } else { (high >> shift) as i128 })
+    }
+
+    /// The value of a float, exactly; `None` for other types.
+    pub fn as_f64(self) -> Option<f64> {
+        match self.element {
+            Element::F16 => Some(f16::from_bits(self.bits as u16).to_f64()),
+            Element::F32 => Some(f64::from(f32::from_bits(self.bits as u32))),
+            Element::F64 => Some(f64::from_bits(self.bits)),
+            _ => None,
+        }
+    }
+
+    /// Whether it is true; `None` for other types.
+    pub const fn as_bool(self) -> Option<bool> {
+        match self.element {
+            Element::Bool => Some(self.bits != 0),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a float that is no number.
+    pub fn is_nan(self) -> bool {
+        self.as_f64().is_some_and(f64::is_nan)
+    }
+}
+
+impl fmt::Display for Literal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.as_f64(), self.as_i128()) {
+            (Some(value), _) => match self.element {
+                // The shortest text that gives the value back is that of its own type.
+                Element::F32 => write!(f, "{:?}", f32::from_bits(self.bits as u32)),
+                Element::F16 => write!(f, "{}", f16::from_bits(self.bits as u16)),
+                _ => write!(f, "{value:?}"),
+            },
+            (None, Some(value)) if self.element == Element::Bool => write!(f, "{}", value != 0),
+            (None, value) => write!(f, "{}", value.unwrap_or_default()),
+        }
+    }
+}
+
+/// The nearest half, ties to even. Through `f32` with what is lost kept in the last bit, so that only one rounding counts; the library
+/// does not look at the lower half of an `f64`.
+pub(crate) fn half_from(value: f64) -> f16 {
+    let near = value as f32;
+    let back = f64::from(near);
+    let odd = if back == value || !near.is_finite() || near.to_bits() & 1 == 1 {
+        near
+    } else if (back.abs() < value.abs()) || near == 0.0 {
+        f32::from_bits(near.to_bits() | 1)
+    } else {
+        f32::from_bits(near.to_bits() - 1)
+    };
+    f16::from_f32(odd)
+}
+
+macro_rules! literals {
+    ($($rust:ty, $element:ident, $value:ident => $bits:expr;)*) => {
+        $(impl From<$rust> for Literal {
+            fn from($value: $rust) -> Literal {
+                Literal::from_bits(Element::$element, $bits)
+            }
+        })*
+    };
+}
+
+literals! {
+    bool, Bool, value => u64::from(value);
+    i8, I8, value => value as u64;
+    i16, I16, value => value as u64;
+    i32, I32, value => value as u64;
+    i64, I64, value => value as u64;
+    u8, U8, value => u64::from(value);
+    u16, U16, value => u64::from(value);
+    u32, U32, value => u64::from(value);
+    u64, U64, value => value;
+    f16, F16, value => u64::from(value.to_bits());
+    f32, F32, value => u64::from(value.to_bits());
+    f64, F64, value => value.to_bits();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_keep_their_values() {
+        for element in Element::ALL {
+            let Some((low, high)) = element.range() else { continue };
+            for value in [low, high, 0, 1] {
+                assert_eq!(Literal::from_i128(element, value).as_i128(), Some(value), "{element}");
+            }
+        }
+        assert_eq!(Literal::from_i128(Element::U8, 257).as_i128(), Some(1));
+    }
+
+    #[test]
+    fn literals_print_as_rust_writes_them() {
+        let printed: Vec<String> = [Literal::from(0.1f32), Literal::from(-1i8), Literal::from(true), Literal::from(1.0f64)]
+            .map(|l| l.to_string())
+            .into();
+        assert_eq!(printed, ["0.1", "-1", "true", "1.0"]);
+    }
+}
