@@ -4,11 +4,12 @@
 //! wants is combined first and done once. A block runs on one core and its warps never interrupt each other in
 //! between, so atomics on shared memory are plain reads and writes.
 
+use super::counters::is_number;
 use super::emit::{Emitted, Emitter, Untranslated};
 use super::llvm::{IntPred, Ordering, RealPred, Rmw, Ty, Val};
 use super::memory::Reach;
 use super::operand::bits_type;
-use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Space, Type, TypeKind};
+use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Space, Type};
 
 /// A lane by its number: known now, or when the code runs.
 #[derive(Clone, Copy)]
@@ -92,30 +93,34 @@ impl Emitter<'_> {
             .iter()
             .map(|operand| self.fetch(operand, bits_type(ty), self.is_same_everywhere(operand)))
             .collect::<Emitted<_>>()?;
-        let counts = shared && update == Update::Add && ty.bits() == 32 && (ty.is_integer() || ty.kind() == TypeKind::Bits);
-        if counts && let Some(old) = self.add_same(&address, &reach, values[0], self.active(inst)?)? {
-            self.ir.compiler_fence();
-            return match result {
-                Some(result) => self.assign(&result, bits_type(ty), old),
-                None => Ok(()),
-            };
-        }
-        let values: Vec<Spilled> = values.into_iter().map(|value| self.spill(value)).collect();
-        let pointers = self.spill(self.addresses(&reach));
         let active = self.active(inst)?;
-        let act = |emitter: &Self, lane: Lane| {
-            let pointer = emitter.ir.as_pointer(emitter.lane_of(pointers, lane));
-            let values: Vec<Val> = values.iter().map(|value| emitter.lane_of(*value, lane)).collect();
-            emitter.update(update, ty, pointer, &values, shared)
+        let counts = shared && update == Update::Add && ty.bits() == 32 && is_number(ty);
+        let counted = if counts && !wanted { self.count_apart(inst, &address, values[0], active)? } else { None };
+        let same = if counts { self.add_same(&address, &reach, values[0], active)? } else { None };
+        let old = match same {
+            Some(old) => Some(old),
+            None => {
+                let values: Vec<Spilled> = values.into_iter().map(|value| self.spill(value)).collect();
+                let pointers = self.spill(self.addresses(&reach));
+                let act = |emitter: &Self, lane: Lane| {
+                    let pointer = emitter.ir.as_pointer(emitter.lane_of(pointers, lane));
+                    let values: Vec<Val> = values.iter().map(|value| emitter.lane_of(*value, lane)).collect();
+                    emitter.update(update, ty, pointer, &values, shared)
+                };
+                if shared && !wanted {
+                    self.each_lane_in_a_row(active, ty, act);
+                    None
+                } else {
+                    self.each_lane(active, ty, wanted, act)
+                }
+            }
         };
-        let old = if shared && !wanted {
-            self.each_lane_in_a_row(active, ty, act);
-            None
-        } else {
-            self.each_lane(active, ty, wanted, act)
-        };
+        if let Some(after) = counted {
+            self.ir.branch(after);
+            self.ir.go_on_in(after);
+        }
         self.ir.compiler_fence();
-        match (result, old) {
+        match (result, old.filter(|_| wanted)) {
             (Some(result), Some(old)) => self.assign(&result, bits_type(ty), old),
             (Some(result), None) => {
                 let nothing = self.constant(0, bits_type(ty), true);
@@ -281,7 +286,7 @@ impl Emitter<'_> {
     fn combine(&mut self, inst: &InstData, update: Update, ty: Type, reach: &Reach, operand: &Operand) -> Emitted<bool> {
         let ir = self.ir;
         let Reach::Uniform(pointer) = reach else { return Ok(false) };
-        if self.lanes.is_none() || !(ty.is_integer() || ty.kind() == TypeKind::Bits) || !matches!(ty.bits(), 32 | 64) {
+        if self.lanes.is_none() || !is_number(ty) || !matches!(ty.bits(), 32 | 64) {
             return Ok(false);
         }
         let (name, neutral) = match (update, ty.is_signed()) {
@@ -321,7 +326,7 @@ impl Emitter<'_> {
             return old;
         }
         let order = Ordering::LLVMAtomicOrderingSequentiallyConsistent;
-        let integer = ty.is_integer() || ty.kind() == TypeKind::Bits;
+        let integer = is_number(ty);
         let rmw = match (update, integer, ty.is_signed()) {
             (Update::Cas, ..) => return ir.compare_exchange(pointer, values[0], values[1]),
             (Update::Exch, ..) => Some(Rmw::LLVMAtomicRMWBinOpXchg),

@@ -8,6 +8,7 @@
 //! `f32` results that are NaN are made canonical only where their bits can be seen, when they are stored or used as bits: until
 //! then nothing can tell one NaN from another. Registers that may hold another NaN are called noisy (`nans.rs`).
 
+use super::counters::Counters;
 use super::far::Ahead;
 use super::in_step::Target;
 use super::lanes::{Shapes, offsets};
@@ -106,6 +107,8 @@ pub(crate) struct Emitter<'e> {
     pub(crate) states: Option<Val>,
     /// Bytes behind the local memory of a warp that a block keeps.
     pub(crate) kept_bytes: u64,
+    /// Shared arrays that lanes count in.
+    pub(crate) counters: Option<Counters>,
     /// Arrays that are only written.
     pub(crate) streams: Streams,
     /// Addresses whose next place in a loop is known.
@@ -206,6 +209,7 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
         current: Current::default(),
         states: None,
         kept_bytes: output.kept_bytes,
+        counters: None,
         streams: Streams::default(),
         ahead: SecondaryMap::new(),
     };
@@ -572,12 +576,17 @@ impl<'e> Emitter<'e> {
         }
         let scalar = results.iter().all(|reg| self.is_kept_as_scalar(*reg));
         let written: Vec<(Operand, Type)> = self.written(inst);
-        let mut inputs = self.inputs(inst, scalar)?;
-        if is_choice(inst) && !results.iter().any(|reg| self.is_noisy(*reg)) {
-            for (value, (operand, ty)) in inputs.iter_mut().zip(broadloom_eval::inputs(inst)) {
-                *value = self.without_noise(operand, ty, *value);
+        let inputs: Vec<Val> = match (is_choice(inst), results.iter().any(|reg| self.is_noisy(*reg))) {
+            (false, _) => self.inputs(inst, scalar)?,
+            (true, true) => {
+                let each = broadloom_eval::inputs(inst).map(|(operand, ty)| self.fetch_as_is(operand, ty, scalar));
+                each.collect::<Emitted<_>>()?
             }
-        }
+            (true, false) => {
+                let fetched = self.inputs(inst, scalar)?.into_iter().zip(broadloom_eval::inputs(inst));
+                fetched.map(|(value, (operand, ty))| self.without_noise(operand, ty, value)).collect()
+            }
+        };
         match self.lower_pure(inst, &inputs)? {
             Some(mut values) => {
                 if super::float::may_flush_late(inst) {

@@ -258,7 +258,7 @@ fn put(end: &mut u64, variable: &Variable) -> u64 {
     start
 }
 
-fn variable<'m>(module: &'m Module, function: &'m Function, symbol: Symbol) -> Option<&'m Variable> {
+pub(super) fn variable<'m>(module: &'m Module, function: &'m Function, symbol: Symbol) -> Option<&'m Variable> {
     match symbol {
         Symbol::Var(var) => module.variables.get(var),
         Symbol::Local(var) => function.variables.get(var),

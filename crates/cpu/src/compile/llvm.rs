@@ -510,6 +510,12 @@ impl Ir {
         })
     }
 
+    /// The place of an element behind a pointer, for each number of a vector.
+    pub(crate) fn elements_at(&self, pointer: Val, element: Ty, numbers: Val) -> Val {
+        // SAFETY: pointer, type and numbers belong to this context.
+        Val(unsafe { LLVMBuildGEP2(self.builder, element.0, pointer.0, [numbers.0].as_mut_ptr(), 1, NO_NAME.as_ptr()) })
+    }
+
     pub(crate) fn offset_by(&self, pointer: Val, bytes: u64) -> Val {
         if bytes == 0 { pointer } else { self.offset(pointer, self.constant(self.int(64), bytes)) }
     }

@@ -275,6 +275,12 @@ impl Emitter<'_> {
                         let pointer = matches!(space, Space::Global | Space::Generic).then_some(reg);
                         self.load_perhaps_row(&parts, pointer, address.offset, *pointers, guard, invariant)?
                     }
+                    Base::Reg(reg)
+                        if matches!(space, Space::Global | Space::Generic)
+                            && let Some(value) = self.gather_by_index(&parts, reg, address.offset, guard)? =>
+                    {
+                        vec![value]
+                    }
                     _ => self.gather(&parts, *pointers, guard),
                 }
             }
@@ -688,10 +694,11 @@ impl Emitter<'_> {
                 self.unpack(ty, value, to)
             }
             (to, from) => {
-                let mut value = self.fetch(from, ty, scalar)?;
-                if !inst.writes().iter().any(|reg| self.is_noisy(*reg)) {
-                    value = self.without_noise(from, ty, value);
-                }
+                let value = if inst.writes().iter().any(|reg| self.is_noisy(*reg)) {
+                    self.fetch_as_is(from, ty, scalar)?
+                } else {
+                    self.without_noise(from, ty, self.fetch(from, ty, scalar)?)
+                };
                 self.assign(to, ty, value)
             }
         }

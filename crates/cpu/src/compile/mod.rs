@@ -12,6 +12,7 @@ mod compare;
 mod conflict;
 mod control;
 mod convert;
+mod counters;
 mod emit;
 mod far;
 mod float;

@@ -3,7 +3,8 @@
 //! Arithmetic gives the canonical NaN, hosts give others. Until a NaN's bits are seen nothing can tell, so it is made canonical
 //! only where it is stored or used as bits; a register that may hold another until then is called noisy. Where it meets a value
 //! that was only moved, whose NaNs keep their bits, it must be made canonical before: behind that place nobody knows which is which.
-//! Such a place is a copy or a choice, or the parameter of a block.
+//! Such a place is a copy or a choice, or the parameter of a block. Copies of bits, between lanes too, carry what is noisy on where nobody
+//! ever looks at the bits.
 
 use broadloom_eval::{immediate, inputs};
 use broadloom_ptx::{Function, InstData, Opcode, Operand, Reg, Type};
@@ -26,7 +27,8 @@ impl Nans {
             |noisy, reg| !moved[reg] || !seen[reg] || noisy,
             |inst, noisy| {
                 if is_choice(inst) {
-                    sources(inst).any(|(reg, ty)| ty == Type::F32 && noisy[reg])
+                    let unseen = carries_bits(inst) && inst.writes().iter().all(|reg| !seen[*reg]);
+                    sources(inst).any(|(reg, ty)| (ty == Type::F32 || unseen) && noisy[reg])
                 } else {
                     super::float::may_be_noisy(inst)
                 }
@@ -43,7 +45,14 @@ impl Nans {
 
 /// Whether an instruction gives one of its inputs as it is.
 pub(crate) fn is_choice(inst: &InstData) -> bool {
-    matches!(inst.opcode(), Some(Opcode::Mov | Opcode::Selp | Opcode::Slct)) || super::float::is_copy(inst)
+    matches!(inst.opcode(), Some(Opcode::Mov | Opcode::Selp | Opcode::Slct | Opcode::Shfl | Opcode::ShflSync))
+        || super::float::is_copy(inst)
+}
+
+/// Whether an instruction moves 32 bits as a whole.
+fn carries_bits(inst: &InstData) -> bool {
+    let parts = |operand: &Operand| matches!(operand, Operand::Vector(_) | Operand::Part { .. });
+    is_choice(inst) && inst.types().next().is_some_and(|ty| ty.bits() == 32) && !inst.operands.iter().any(parts)
 }
 
 /// Registers that an instruction reads, with the types in which it does.
@@ -66,7 +75,7 @@ fn spread(
     while changed {
         changed = false;
         let mut mark = |marks: &mut SecondaryMap<Reg, bool>, reg: Reg, is_merged: bool| {
-            if !marks[reg] && may(!is_merged, reg) {
+            if !marks[reg] && function.regs[reg].ty.bits() == 32 && may(!is_merged, reg) {
                 marks[reg] = true;
                 changed = true;
             }
@@ -137,7 +146,7 @@ fn find_seen(function: &Function) -> SecondaryMap<Reg, bool> {
                 let sees = if is_choice(inst) { inst.writes().iter().any(|reg| seen[*reg]) } else { sees(inst) };
                 if sees {
                     inst.reads().into_iter().for_each(|reg| mark(&mut seen, reg));
-                } else {
+                } else if !carries_bits(inst) {
                     let as_bits: Vec<Reg> = sources(inst).filter(|(_, ty)| *ty != Type::F32).map(|(reg, _)| reg).collect();
                     as_bits.into_iter().for_each(|reg| mark(&mut seen, reg));
                 }

@@ -34,22 +34,25 @@ impl Emitter<'_> {
         broadloom_eval::inputs(inst).map(|(operand, ty)| self.fetch(operand, ty, scalar)).collect()
     }
 
-    /// An operand in a type: of lane 0, or of all lanes.
+    /// An operand in a type: of lane 0, or of all lanes. Whoever wants bits gets those of the canonical NaN.
     pub(crate) fn fetch(&self, operand: &Operand, ty: Type, scalar: bool) -> Emitted<Val> {
+        let ir = self.ir;
+        let value = self.fetch_as_is(operand, ty, scalar)?;
+        let (Operand::Reg(reg) | Operand::Part { reg, .. }) = operand else { return Ok(value) };
+        let as_bits = !(ty == Type::F32 || ty == Type::Pred) && ty.bits() <= 32;
+        if !as_bits || !self.is_noisy(*reg) {
+            return Ok(value);
+        }
+        let whole = if scalar { self.lane0(*reg)? } else { self.all_lanes(*reg)? };
+        Ok(self.retype(self.canonical(ir.bitcast(whole, ir.float())), ty))
+    }
+
+    /// An operand in a type, with the NaNs that the host made.
+    pub(crate) fn fetch_as_is(&self, operand: &Operand, ty: Type, scalar: bool) -> Emitted<Val> {
         let ir = self.ir;
         match operand {
             Operand::Reg(reg) | Operand::Part { reg, .. } => {
                 let value = if scalar { self.lane0(*reg)? } else { self.all_lanes(*reg)? };
-                let register = self.function.regs[*reg].ty;
-                let as_bits = !(ty == Type::F32 || ty == Type::Pred);
-                let value = if as_bits && register == Type::F32 && self.is_noisy(*reg) { self.canonical(value) } else { value };
-                let value = match (as_bits, register) {
-                    (true, Type::B32) if self.is_noisy(*reg) && ty.bits() <= 32 => {
-                        let float = self.canonical(ir.bitcast(value, ir.float()));
-                        ir.bitcast(float, ir.int(32))
-                    }
-                    _ => value,
-                };
                 Ok(self.retype(value, ty))
             }
             Operand::Not(reg) => {

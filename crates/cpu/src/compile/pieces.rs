@@ -104,6 +104,8 @@ pub(crate) struct Current {
     pub(crate) variables: SecondaryMap<Reg, Option<Val>>,
     /// Registers that get a value in the piece.
     defines: BitSet<Reg>,
+    /// Its number.
+    pub(crate) piece: Option<usize>,
     /// Where a warp goes that leaves the piece.
     latch: Option<Label>,
     /// From where warps come there, and in which state.
@@ -131,6 +133,10 @@ impl Emitter<'_> {
         if !plan.is_whole() {
             self.plan = Some(plan.clone());
             self.kept_bytes = kept_bytes(warps, self.layout.local_bytes, plan.bytes);
+            let all: Vec<&[Block]> = plan.pieces.iter().map(|piece| piece.blocks.as_slice()).collect();
+            let behind = u64::from(warps) * (local_of_warp(self.layout.local_bytes) + plan.bytes);
+            self.counters = self.find_counters(&all, behind);
+            self.kept_bytes += self.counters.as_ref().map_or(0, |counters| counters.bytes);
             self.first = ir.constant(ir.int(32), 0);
             self.prepare_specials();
             let function = self.function;
@@ -183,13 +189,15 @@ impl Emitter<'_> {
         let Piece { entry, blocks } = plan.pieces.get(piece);
         let (head, body, latch) = (ir.block("warp"), ir.block("body"), ir.block("next"));
         ir.go_on_in(start);
+        self.add_up_copies(piece);
+        let start = ir.here();
         ir.branch(head);
         ir.go_on_in(head);
         let first = ir.phi(i32);
         ir.incoming(first, ir.constant(i32, 0), start);
         let least = ir.phi(i8);
         ir.incoming(least, ir.constant(i8, ENDED), start);
-        self.current = Current { latch: Some(latch), ..Current::default() };
+        self.current = Current { piece: Some(piece), latch: Some(latch), ..Current::default() };
         if let (Some(states), false) = (states, plan.together[piece]) {
             let state = ir.load(i8, self.state_of(states, first), 1);
             let here = ir.icmp(IntPred::LLVMIntEQ, state, ir.constant(i8, piece as u64));

@@ -112,11 +112,11 @@ impl Emitter<'_> {
         found
     }
 
-    /// Whether an address depends on what was loaded: then nothing is known of where lanes go.
+    /// Whether an address depends on what lanes loaded: then nothing is known of where they go.
     pub(crate) fn is_loaded(&self, reg: Reg) -> bool {
         let (mut work, mut seen) = (vec![reg], HashSet::new());
         while let Some(reg) = work.pop() {
-            if !seen.insert(reg) {
+            if !seen.insert(reg) || self.shapes.shape(reg).is_uniform() {
                 continue;
             }
             match self.definition(reg) {

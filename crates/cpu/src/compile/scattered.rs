@@ -91,6 +91,55 @@ impl Emitter<'_> {
         Ok(values.into_iter().zip(others).map(merged).collect())
     }
 
+    /// Words at indices of 32 bits, sixteen lanes at a time: what hosts gather at once. Where the upper half of a warp may have
+    /// nothing to do, as at the end of a list, it is passed over. `None` when the address is of another kind.
+    pub(super) fn gather_by_index(&self, parts: &Parts, address: Reg, offset: i64, guard: Option<Val>) -> Emitted<Option<Val>> {
+        let ir = self.ir;
+        let (Some(lanes), true, 4, [_]) = (self.lanes, self.host.avx512, parts.bytes, parts.elements.as_slice()) else {
+            return Ok(None);
+        };
+        let Some(Sum { base, index: Some(index) }) = self.sum(address, STEPS)? else { return Ok(None) };
+        let i64 = ir.int(64);
+        let all = self.all_lanes(index.reg)?;
+        let base = ir.as_pointer(ir.add(base, ir.constant(i64, offset as u64)));
+        let guard = guard.map(|guard| self.whole_guard(guard, lanes));
+        let part = ir.vector(self.register_type(parts.ty), HALF);
+        let gather = |start: u32| {
+            let picks: Vec<u32> = (start..start + HALF).collect();
+            let wide = ir.resize(ir.pick(all, &picks), i64, index.signed);
+            let places = if index.scale == parts.bytes as i64 {
+                ir.elements_at(base, ir.int(32), wide)
+            } else {
+                ir.offset(base, ir.mul(wide, ir.constant(ir.vector(i64, HALF), index.scale as u64)))
+            };
+            let mask = match guard {
+                Some(guard) => ir.pick(guard, &picks),
+                None => ir.constant(ir.vector(ir.int(1), HALF), 1),
+            };
+            let align = ir.constant(ir.int(32), parts.bytes);
+            ir.intrinsic("llvm.masked.gather", &[part, ir.type_of(places)], &[places, align, mask, ir.zero(part)])
+        };
+        let low = gather(0);
+        let high = match guard {
+            None => gather(HALF),
+            Some(guard) => {
+                let upper = ir.lshr(self.as_mask(guard), ir.constant(ir.int(32), u64::from(HALF)));
+                let any = ir.icmp(IntPred::LLVMIntNE, upper, ir.constant(ir.int(32), 0));
+                let (before, some, after) = (ir.here(), ir.block("upper"), ir.block("gathered"));
+                ir.branch_if(any, some, after);
+                ir.go_on_in(some);
+                let high = gather(HALF);
+                ir.branch(after);
+                ir.go_on_in(after);
+                let phi = ir.phi(part);
+                ir.incoming(phi, ir.zero(part), before);
+                ir.incoming(phi, high, some);
+                phi
+            }
+        };
+        Ok(Some(ir.shuffle(low, high, &(0..lanes).collect::<Vec<u32>>())))
+    }
+
     fn gather_whole(&self, parts: &Parts, places: Val, mask: Option<Val>) -> Val {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
@@ -224,6 +273,8 @@ impl Emitter<'_> {
     }
 }
 
+/// Lanes that are gathered at once.
+const HALF: u32 = 16;
 /// Instructions that an address is followed through.
 const STEPS: u32 = 8;
 

@@ -48,7 +48,10 @@ impl Emitter<'_> {
     pub(crate) fn shuffle(&mut self, inst: &InstData) -> Emitted<()> {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
-        let value = self.input(inst, 0)?;
+        let value = match broadloom_eval::inputs(inst).next() {
+            Some((operand, ty)) if inst.writes().iter().any(|reg| self.is_noisy(*reg)) => self.fetch_as_is(operand, ty, false)?,
+            _ => self.input(inst, 0)?,
+        };
         let (b, c) = (self.input(inst, 1)?, self.input(inst, 2)?);
         let ty = ir.type_of(b);
         let low = |value: Val| ir.and(value, ir.constant(ty, 0x1f));

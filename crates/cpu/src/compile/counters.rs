@@ -1,0 +1,263 @@
+//! Counting in shared memory with a counter for each lane.
+//!
+//! Where many lanes add to a small shared array and nobody looks at it before the next barrier, finding out which lanes meet at a place
+//! costs more than the sums. So each of sixteen lanes has a copy of the array for itself, in which it never meets another; before anybody looks,
+//! the copies are added up. A block that counts little never makes copies: so many additions go straight to the array that
+//! making and adding up the copies would have paid by then.
+//!
+//! A piece of a kernel ([`super::pieces`]) counts if it has such additions and no other access that might go to shared memory. Copies
+//! are added up where a piece starts that has one. At the end of a block its shared memory is gone, and with it the copies.
+
+use super::emit::{Emitted, Emitter};
+use super::layout::{Place, variable};
+use super::llvm::{IntPred, Label, Val};
+use broadloom_ptx::{Address, Base, Block, InstData, Modifier, Opcode, Operand, Reg, Space, Symbol, Type, TypeKind, Variable};
+use std::collections::HashSet;
+
+/// Lanes that have a copy; the others go behind them.
+const COPIES: u32 = 16;
+/// Bytes of an array at most, so that the copies stay near the core.
+const MOST_BYTES: u64 = 2048;
+
+/// An array that is counted in.
+struct Table {
+    symbol: Symbol,
+    /// Where it starts in shared memory.
+    start: u64,
+    bytes: u64,
+    /// Where its copies start among all.
+    place: u64,
+}
+
+/// The arrays that a kernel counts in.
+pub(crate) struct Counters {
+    tables: Vec<Table>,
+    /// Whether a piece counts.
+    counts: Vec<bool>,
+    /// Whether a piece has other accesses to shared memory.
+    looks: Vec<bool>,
+    /// Where the copies start behind what warps keep.
+    place: u64,
+    /// Bytes of all copies.
+    pub(crate) bytes: u64,
+    /// Additions until there are copies; one more than that when there are.
+    limit: u64,
+    /// Where they are counted.
+    done: Val,
+}
+
+impl Emitter<'_> {
+    /// The arrays that the pieces of a kernel count in; their copies start at an offset from where local memory does.
+    pub(crate) fn find_counters(&self, pieces: &[&[Block]], place: u64) -> Option<Counters> {
+        if !self.host.conflicts || self.lanes.is_none() || self.cluster.has_others() || !self.callees.is_empty() {
+            return None;
+        }
+        let function = self.function;
+        let insts = |blocks: &[Block]| {
+            let blocks = blocks.to_vec();
+            blocks.into_iter().flat_map(|block| &function.blocks[block].insts).map(|inst| &function.insts[*inst])
+        };
+        let looks: Vec<bool> = pieces.iter().map(|piece| insts(piece).any(|inst| self.may_look(inst))).collect();
+        let mut tables: Vec<Table> = vec![];
+        let mut bytes = 0;
+        let mut counts = vec![false; pieces.len()];
+        for (piece, blocks) in pieces.iter().enumerate().filter(|(piece, _)| !looks[*piece]) {
+            for symbol in insts(blocks).filter_map(|inst| self.counted(inst)) {
+                let (Some(Place::Shared(start)), Some(size)) =
+                    (self.layout.place(symbol), variable(self.module, function, symbol).and_then(Variable::bytes))
+                else {
+                    continue;
+                };
+                if size > MOST_BYTES {
+                    continue;
+                }
+                counts[piece] = true;
+                if tables.iter().all(|table| table.symbol != symbol) {
+                    tables.push(Table { symbol, start, bytes: size, place: bytes });
+                    // An address between two numbers does not leave them.
+                    bytes += (u64::from(COPIES) * size).next_multiple_of(64) + 64;
+                }
+            }
+        }
+        if tables.is_empty() {
+            return None;
+        }
+        let limit = tables.iter().map(|table| table.bytes / 8).sum::<u64>().max(16);
+        let done = self.ir.stack(self.ir.int(32), 4);
+        self.ir.store(self.ir.constant(self.ir.int(32), 0), done, 4);
+        Some(Counters { tables, counts, looks, place: place.next_multiple_of(64), bytes: bytes + 64, limit, done })
+    }
+
+    /// Whether an instruction may read or write shared memory, other than by adding to an array.
+    fn may_look(&self, inst: &InstData) -> bool {
+        let mut addresses = inst.operands.iter().filter_map(|operand| match operand {
+            Operand::Memory(address) => Some(*address),
+            _ => None,
+        });
+        let elsewhere = |space: Space| matches!(space, Space::Global | Space::Const | Space::Param | Space::Local);
+        if matches!(inst.opcode(), Some(Opcode::Ld | Opcode::St | Opcode::Atom | Opcode::Red)) {
+            return self.counted(inst).is_none() && addresses.any(|address| !elsewhere(self.space_of(inst, &address)));
+        }
+        // Nothing else gets at memory but by an address or in a function.
+        addresses.next().is_some() || matches!(inst.opcode(), None | Some(Opcode::Call))
+    }
+
+    /// The array that an instruction adds to, when nobody wants to know what was there.
+    fn counted(&self, inst: &InstData) -> Option<Symbol> {
+        let ty = inst.types().next()?;
+        let is_add = matches!(inst.opcode(), Some(Opcode::Atom | Opcode::Red)) && inst.has(Modifier::Add);
+        if !is_add || ty.bits() != 32 || !is_number(ty) {
+            return None;
+        }
+        if inst.opcode() == Some(Opcode::Atom) && !matches!(inst.operands.first(), Some(Operand::Reg(reg)) if !self.is_used(*reg))
+        {
+            return None;
+        }
+        let address = self.address_of(inst).ok()?;
+        match address.base {
+            Base::Reg(reg) if self.space_of(inst, &address) == Space::Shared && !self.is_kept_as_scalar(reg) => {
+                self.shared_root(reg)
+            }
+            _ => None,
+        }
+    }
+
+    /// The only shared variable that an address in a window was made from.
+    fn shared_root(&self, reg: Reg) -> Option<Symbol> {
+        let mut found = None;
+        let (mut work, mut seen) = (vec![reg], HashSet::new());
+        while let Some(reg) = work.pop() {
+            if !seen.insert(reg) {
+                continue;
+            }
+            let Some(inst) = self.definition(reg) else { continue };
+            match inst.opcode() {
+                Some(Opcode::Add | Opcode::Mov | Opcode::Cvt) => {}
+                // The product is an offset.
+                Some(Opcode::Mad) => {
+                    work.extend(
+                        inst.operands.get(3).and_then(|operand| if let Operand::Reg(reg) = operand { Some(*reg) } else { None }),
+                    );
+                    continue;
+                }
+                _ => continue,
+            }
+            work.extend(inst.reads());
+            for operand in inst.operands.iter() {
+                if let Operand::Symbol(symbol, _) = operand
+                    && found.replace(*symbol).is_some_and(|other| other != *symbol)
+                {
+                    return None;
+                }
+            }
+        }
+        found
+    }
+
+    /// Adds up the copies where a piece starts that looks at shared memory.
+    pub(crate) fn add_up_copies(&self, piece: usize) {
+        let ir = self.ir;
+        let Some(counters) = self.counters.as_ref().filter(|counters| counters.looks[piece]) else { return };
+        let i32 = ir.int(32);
+        let (add, on) = (ir.block("add_up"), ir.block("added_up"));
+        let done = ir.load(i32, counters.done, 4);
+        ir.store(ir.constant(i32, 0), counters.done, 4);
+        ir.branch_if(ir.icmp(IntPred::LLVMIntUGT, done, ir.constant(i32, counters.limit)), add, on);
+        ir.go_on_in(add);
+        let shared = self.pointer_field(crate::abi::offset::SHARED);
+        for table in &counters.tables {
+            let copies = self.copies(counters, table);
+            let vector = ir.vector(i32, COPIES);
+            self.repeat(table.bytes / 4, |number| {
+                let sums = ir.load(vector, ir.offset(copies, ir.shl(number, ir.constant(ir.int(64), 6))), 64);
+                let sum = ir.intrinsic("llvm.vector.reduce.add", &[vector], &[sums]);
+                let place = ir.offset(ir.offset_by(shared, table.start), ir.shl(number, ir.constant(ir.int(64), 2)));
+                ir.store(ir.add(ir.load(i32, place, 4), sum), place, 4);
+            });
+        }
+        ir.branch(on);
+        ir.go_on_in(on);
+    }
+
+    /// Adds numbers to the copies where that can be done, and goes on where it cannot; where to go from there.
+    pub(crate) fn count_apart(&self, inst: &InstData, address: &Address, value: Val, active: Val) -> Emitted<Option<Label>> {
+        let ir = self.ir;
+        let (Some(counters), Some(lanes), Some(piece), Base::Reg(reg)) =
+            (self.counters.as_ref(), self.lanes, self.current.piece, address.base)
+        else {
+            return Ok(None);
+        };
+        let Some(table) = self.counted(inst).and_then(|symbol| counters.tables.iter().find(|table| table.symbol == symbol))
+        else {
+            return Ok(None);
+        };
+        if !counters.counts[piece] {
+            return Ok(None);
+        }
+        let i32 = ir.int(32);
+        let all = ir.vector(i32, lanes);
+        let by = ir.constant(all, (address.offset as u64).wrapping_sub(table.start));
+        let offsets = ir.add(ir.resize(self.all_lanes(reg)?, i32, false), by);
+        let outside = ir.icmp(IntPred::LLVMIntUGE, offsets, ir.constant(all, table.bytes));
+        let inside = ir.not(self.any(ir.and(outside, active)));
+        let [ready, first, apart, here, after] = ["ready", "first", "apart", "here", "after"].map(|name| ir.block(name));
+        let limit = ir.constant(i32, counters.limit);
+        let done = ir.load(i32, counters.done, 4);
+        let enough = ir.icmp(IntPred::LLVMIntUGE, done, limit);
+        ir.branch_if(ir.and(enough, inside), ready, here);
+        ir.go_on_in(ready);
+        ir.branch_if(ir.icmp(IntPred::LLVMIntEQ, done, limit), first, apart);
+        ir.go_on_in(first);
+        ir.store(ir.constant(i32, counters.limit + 1), counters.done, 4);
+        let part = ir.vector(i32, COPIES);
+        let start = self.copies(counters, &counters.tables[0]);
+        self.repeat((counters.bytes - 64) / 64, |number| {
+            ir.store(ir.zero(part), ir.offset(start, ir.shl(number, ir.constant(ir.int(64), 6))), 64);
+        });
+        ir.branch(apart);
+        ir.go_on_in(apart);
+        let copies = self.copies(counters, table);
+        let places = ir.shl(offsets, ir.constant(all, 4));
+        let value = if ir.lanes(value).is_some() { value } else { ir.splat(value, lanes) };
+        for start in (0..lanes).step_by(COPIES as usize) {
+            let picks: Vec<u32> = (start..start + COPIES).collect();
+            let [place, value, active] = [places, value, active].map(|value| ir.pick(value, &picks));
+            let place = ir.add(place, ir.steps(i32, COPIES, 4));
+            let pointer = ir.offset(copies, ir.sext(place, ir.vector(ir.int(64), COPIES)));
+            let (types, align) = ([part, ir.type_of(pointer)], ir.constant(i32, 4));
+            let old = ir.intrinsic("llvm.masked.gather", &types, &[pointer, align, active, ir.zero(part)]);
+            ir.intrinsic("llvm.masked.scatter", &types, &[ir.add(old, value), pointer, align, active]);
+        }
+        ir.branch(after);
+        ir.go_on_in(here);
+        let more = ir.select(enough, done, ir.add(done, ir.constant(i32, 1)));
+        ir.store(more, counters.done, 4);
+        Ok(Some(after))
+    }
+
+    /// Where the copies of an array are.
+    fn copies(&self, counters: &Counters, table: &Table) -> Val {
+        self.ir.offset_by(self.pointer_field(crate::abi::offset::LOCAL), counters.place + table.place)
+    }
+
+    /// Does something so many times, at least once.
+    fn repeat(&self, times: u64, act: impl FnOnce(Val)) {
+        let ir = self.ir;
+        let i64 = ir.int(64);
+        let (start, again, after) = (ir.here(), ir.block("again"), ir.block("after"));
+        ir.branch(again);
+        ir.go_on_in(again);
+        let number = ir.phi(i64);
+        ir.incoming(number, ir.constant(i64, 0), start);
+        act(number);
+        let next = ir.add(number, ir.constant(i64, 1));
+        ir.incoming(number, next, ir.here());
+        ir.branch_if(ir.icmp(IntPred::LLVMIntULT, next, ir.constant(i64, times)), again, after);
+        ir.go_on_in(after);
+    }
+}
+
+/// Whether a type is an integer or bits that are taken for one.
+pub(crate) fn is_number(ty: Type) -> bool {
+    ty.is_integer() || ty.kind() == TypeKind::Bits
+}
