@@ -41,6 +41,7 @@
 //! assert_eq!(module.kernels().count(), 1);
 //! ```
 
+mod address;
 mod body;
 mod builder;
 mod error;
@@ -69,7 +70,7 @@ pub use eval::{Environment, Lanes};
 pub use function::Function;
 pub use inline::{Binding, popping, pushing, reading, windowing, writing};
 pub use kernel::{Kernel, LaunchBounds};
-pub use lower::{lower, lower_for};
+pub use lower::{Lowering, lower, lower_with};
 pub use math::{MathFunction, Precision};
 pub use memory::{Access, Base, Cache, Order, Scope};
 pub use op::{AtomicOp, Axis, BinaryOp, CompareOp, Op, Shuffle, Special, TableId, UnaryOp, Vote, WarpReduce};

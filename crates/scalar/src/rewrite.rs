@@ -7,8 +7,8 @@
 use crate::body::{Body, Statement, Unroll};
 use crate::builder::{Array, Builder, Value, Variable};
 use crate::inline::Binding;
-use crate::memory::{Base, Cache};
-use crate::op::{ArrayId, BlockId, Id, Op, SharedId, TableId, Var};
+use crate::memory::{Access, Base, Cache};
+use crate::op::{ArrayId, BinaryOp, BlockId, Id, Op, SharedId, TableId, Var};
 use crate::structure::{Assigned, Live, Structure};
 use crate::types::{Element, Literal, Type};
 use std::collections::HashMap;
@@ -28,6 +28,10 @@ pub(crate) struct Options {
     pub(crate) scalarise: bool,
     /// 64-bit counters whose values fit into 32 bits are narrowed.
     pub(crate) narrow: bool,
+    /// Products that become part of a fused multiply-add.
+    pub(crate) contract: Option<Vec<bool>>,
+    /// Indices of memory become addresses.
+    pub(crate) address: bool,
 }
 
 /// Whether control goes on behind a block.
@@ -190,7 +194,33 @@ impl<'a, 'b> Rewrite<'a, 'b> {
             }
             op => op,
         };
+        if let Some(fused) = self.contracted(&node.op) {
+            return fused;
+        }
         builder.pure(op, node.ty)
+    }
+
+    /// A sum or difference with a product that is used nowhere else.
+    fn contracted(&self, op: &Op) -> Option<Value> {
+        let products = self.options.contract.as_ref()?;
+        let (b, mapped) = (self.builder, |id: Id| self.map[id.index()]);
+        let factors = |id: Id| match self.source.node(id).op {
+            Op::Binary(BinaryOp::Mul, x, y) if products[id.index()] => Some((mapped(x)?, mapped(y)?)),
+            _ => None,
+        };
+        match op {
+            Op::Binary(BinaryOp::Add, x, y) => match (factors(*x), factors(*y)) {
+                (Some((p, q)), _) => Some(b.fma(p, q, mapped(*y)?)),
+                (None, Some((p, q))) => Some(b.fma(p, q, mapped(*x)?)),
+                (None, None) => None,
+            },
+            Op::Binary(BinaryOp::Sub, x, y) => match (factors(*x), factors(*y)) {
+                (Some((p, q)), _) => Some(b.fma(p, q, b.neg(mapped(*y)?))),
+                (None, Some((p, q))) => Some(b.fma(b.neg(p), q, mapped(*x)?)),
+                (None, None) => None,
+            },
+            _ => None,
+        }
     }
 
     fn table(&mut self, table: TableId) -> TableId {
@@ -266,6 +296,15 @@ impl<'a, 'b> Rewrite<'a, 'b> {
         }
     }
 
+    /// A place in memory, written anew.
+    fn place(&mut self, base: Base, index: Id, access: Access) -> (Base, Id, Access) {
+        let (base, index) = (self.base(base), self.value(index));
+        if self.options.address {
+            return crate::address::place(self.builder, base, index, access);
+        }
+        (base, index.id, access)
+    }
+
     fn values(&mut self, ids: &[Id]) -> Vec<Value> {
         ids.iter().map(|id| self.value(*id)).collect()
     }
@@ -320,6 +359,7 @@ impl<'a, 'b> Rewrite<'a, 'b> {
         let value = match &node.op {
             Op::Get(var) => self.get(*var),
             Op::Element(array, index) => match self.array(*array) {
+                Elements::Dropped => builder.poison(),
                 _ if self.is_outside(*array, *index) => builder.literal(Literal::zero(ty.element())),
                 Elements::Array(array) => {
                     let index = self.value(*index);
@@ -329,7 +369,6 @@ impl<'a, 'b> Rewrite<'a, 'b> {
                     let variable = self.element_variable(first, *index);
                     builder.get(variable)
                 }
-                Elements::Dropped => builder.poison(),
             },
             Op::Read(accessor, position) => {
                 let position = self.values(position);
@@ -357,16 +396,17 @@ impl<'a, 'b> Rewrite<'a, 'b> {
                 }
             }
             Op::Load(base, index, access) => {
-                let op = Op::Load(self.base(*base), self.value(*index).id, *access);
+                let (base, index, access) = self.place(*base, *index, *access);
+                let op = Op::Load(base, index, access);
                 match access.cache {
                     Cache::ReadOnly | Cache::ReadOnlyStreaming => self.share(op, ty),
                     Cache::Normal | Cache::Streaming => builder.place(op, ty),
                 }
             }
             Op::Atomic(op, base, index, access, value, expected) => {
-                let base = self.base(*base);
+                let (base, index, access) = self.place(*base, *index, *access);
                 let expected = expected.map(|expected| self.value(expected).id);
-                builder.place(Op::Atomic(*op, base, self.value(*index).id, *access, self.value(*value).id, expected), ty)
+                builder.place(Op::Atomic(*op, base, index, access, self.value(*value).id, expected), ty)
             }
             other => {
                 let mut operands = vec![];
@@ -418,6 +458,7 @@ impl<'a, 'b> Rewrite<'a, 'b> {
                 }
             }
             Statement::SetElement { array, index, value } => match self.array(*array) {
+                Elements::Dropped => {}
                 _ if self.is_outside(*array, *index) => {}
                 Elements::Array(array) => {
                     let (index, value) = (self.value(*index), self.value(*value));
@@ -428,13 +469,12 @@ impl<'a, 'b> Rewrite<'a, 'b> {
                     let variable = self.element_variable(first, *index);
                     builder.set(variable, value);
                 }
-                Elements::Dropped => {}
             },
             Statement::Store { base, index, value, access } => {
-                let base = self.base(*base);
-                let (index, value) = (self.value(*index), self.value(*value));
-                if !builder.is_poison(index) && !builder.is_poison(value) {
-                    builder.statement(Statement::Store { base, index: index.id, value: value.id, access: *access });
+                let (base, index, access) = self.place(*base, *index, *access);
+                let value = self.value(*value);
+                if !builder.is_poison(builder.wrap(index)) && !builder.is_poison(value) {
+                    builder.statement(Statement::Store { base, index, value: value.id, access });
                 }
             }
             Statement::Write { accessor, indices, value } => {
@@ -701,7 +741,6 @@ fn rounds(element: Element, start: i128, end: i128, step: i128) -> Option<usize>
 
 /// About how many simple instructions a node is.
 pub(crate) fn cost_of(op: &Op) -> usize {
-    use crate::op::BinaryOp;
     match op {
         Op::Literal(_) | Op::Parameter(_) | Op::Assume(..) | Op::Vector(_) | Op::Lane(..) | Op::Bitcast(_) | Op::Get(_) => 0,
         Op::Binary(BinaryOp::Div | BinaryOp::Rem, ..) => 12,

@@ -6,7 +6,8 @@
 use super::{Builder, Frame, Operand, Value};
 use crate::body::{MAX_NESTING, Statement, Unroll};
 use crate::op::{BlockId, Node, Op};
-use crate::types::Type;
+use crate::simplify::range;
+use crate::types::{Literal, Type};
 
 impl Builder {
     /// Runs the body where the condition is true.
@@ -177,7 +178,10 @@ impl Builder {
                     }
                 };
                 state.close_block(otherwise, parent);
-                state.statement(Statement::If { condition, then, otherwise });
+                let is_empty = |block: BlockId| state.body.block(block).statements.is_empty();
+                if !(state.folding && is_empty(then) && is_empty(otherwise)) {
+                    state.statement(Statement::If { condition, then, otherwise });
+                }
             }
             frame => {
                 state.frames.extend(frame);
@@ -227,6 +231,15 @@ impl Builder {
             drop(state);
             return self.fail("there is too much code");
         };
+        if state.folding {
+            let [first, last] = [start, end].map(|value| state.ranges[value.id.index()]);
+            let by = match state.body.literal(step.id).and_then(Literal::as_i128) {
+                Some(step) => (step, step),
+                // Only a literal counts downwards.
+                None => Some(state.ranges[step.id.index()]).filter(|(low, _)| *low > 0).unwrap_or((0, 0)),
+            };
+            state.ranges[counter.index()] = range::counter(ty.element(), first, last, by);
+        }
         state.frames.push(Frame::For { counter, start: start.id, end: end.id, step: step.id, body, unroll });
         self.wrap(counter)
     }
@@ -242,6 +255,9 @@ impl Builder {
             Some(Frame::For { counter, start, end, step, body, unroll }) => {
                 let parent = state.body.block(body).parent.unwrap_or(body);
                 state.close_block(body, parent);
+                if state.folding && state.body.block(body).statements.is_empty() {
+                    return;
+                }
                 state.statement(Statement::For { counter, start, end, step, body, unroll });
             }
             frame => {

@@ -193,6 +193,12 @@ impl Builder {
         }
     }
 
+    pub(crate) fn table_entry(&self, table: TableId, index: u64) -> Option<Literal> {
+        let state = self.state.borrow();
+        let entries = &state.body.tables.get(table.index())?.entries;
+        entries.get(usize::try_from(index).unwrap_or(usize::MAX).min(entries.len() - 1)).copied()
+    }
+
     // Memory.
 
     /// Global memory at an address, a `u64`.

@@ -23,6 +23,7 @@ use crate::body::{Block, Body, MAX_NESTING, MAX_NODES, Statement, Unroll};
 use crate::kernel::LaunchBounds;
 use crate::math::Precision;
 use crate::op::{BlockId, Id, Ids, Node, Op};
+use crate::simplify::range::{self, Range};
 use crate::types::{Element, Literal, Type};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -49,6 +50,8 @@ struct State {
     interned: HashMap<Node, Id>,
     /// The block in which all operands of a node are there.
     homes: Vec<BlockId>,
+    /// Between which bounds a node lies; only where nodes are simplified.
+    ranges: Vec<Range>,
     open: Vec<bool>,
     depths: Vec<u32>,
     current: BlockId,
@@ -60,6 +63,7 @@ struct State {
     problems: Vec<String>,
     precision: Precision,
     bounds: LaunchBounds,
+    folding: bool,
 }
 
 /// Writes a function or kernel. See the [module](self).
@@ -84,6 +88,8 @@ impl Builder {
                 body: Body::new(),
                 interned: HashMap::new(),
                 homes: vec![],
+                ranges: vec![],
+                folding,
                 open: vec![true],
                 depths: vec![0],
                 current: Body::ENTRY,
@@ -284,6 +290,24 @@ impl Builder {
         self.state.borrow().precision
     }
 
+    /// Between which bounds a value lies.
+    pub(crate) fn range(&self, value: Value) -> Range {
+        let state = self.state.borrow();
+        let known = state.ranges.get(value.id.index()).copied();
+        known.unwrap_or_else(|| range::whole(state.body.type_of(value.id).element()))
+    }
+
+    /// In how many loops a value is there.
+    pub(crate) fn loops_around(&self, value: Value) -> u32 {
+        let state = self.state.borrow();
+        state.body.block(state.homes[value.id.index()]).loops
+    }
+
+    /// What is known of the launches of the kernel.
+    pub(crate) fn bounds(&self) -> LaunchBounds {
+        self.state.borrow().bounds.clone()
+    }
+
     pub(crate) fn current_block(&self) -> BlockId {
         self.state.borrow().current
     }
@@ -294,6 +318,7 @@ impl State {
     fn take_body(&mut self) -> Body {
         self.interned.clear();
         self.homes.clear();
+        self.ranges.clear();
         self.open = vec![true];
         self.depths = vec![0];
         self.current = Body::ENTRY;
@@ -305,6 +330,11 @@ impl State {
             return None;
         }
         let id = Id(self.body.nodes.len() as u32);
+        if self.folding {
+            let look = |id: Id| self.ranges[id.index()];
+            let found = range::of(&node, &self.bounds, look, |id| self.body.type_of(id).element());
+            self.ranges.push(found);
+        }
         self.body.nodes.push(node);
         self.homes.push(home);
         Some(id)

@@ -142,8 +142,23 @@ impl Emitter<'_> {
         if element.bits() == 64 { self.f.cvt((Type::U64, Type::U32), count).into() } else { count.into() }
     }
 
+    /// Whether an operation of 8 or 16 bits stays in range without being brought back to it.
+    fn stays(&self, op: BinaryOp, element: Element, x: Id, y: Id) -> bool {
+        let (Some((low, high)), a, b) = (element.range(), self.ranges.get(x), self.ranges.get(y)) else { return false };
+        let exact = match op {
+            BinaryOp::Add => (a.0 + b.0, a.1 + b.1),
+            BinaryOp::Sub => (a.0 - b.1, a.1 - b.0),
+            _ => return false,
+        };
+        low <= exact.0 && exact.1 <= high
+    }
+
     pub(super) fn binary(&mut self, op: BinaryOp, element: Element, x: Id, y: Id) -> Operand {
-        let divisor = self.body.literal(y);
+        let may_be_zero = matches!(op, BinaryOp::Div | BinaryOp::Rem) && {
+            let (low, high) = self.ranges.get(y);
+            low <= 0 && high >= 0
+        };
+        let stays = element.bits() < 32 && !element.is_float() && self.stays(op, element, x, y);
         let (x, y) = (self.operand(x), self.operand(y));
         let ty = compute_type(element);
         let reg = self.register(element);
@@ -166,7 +181,7 @@ impl Emitter<'_> {
                 } else {
                     self.f.to(reg).rem(ty, x.clone(), y.clone());
                 }
-                if divisor.is_none_or(|divisor| divisor.bits() == 0) {
+                if may_be_zero {
                     let sound = self.f.setp((Modifier::Ne, ty), y, 0);
                     let instead = if op == BinaryOp::Div { Operand::from(0) } else { x };
                     self.f.to(reg).selp(bits_type(element), reg, instead, sound);
@@ -184,6 +199,7 @@ impl Emitter<'_> {
             BinaryOp::CopySign | BinaryOp::DivApprox => reg,
         };
         match op {
+            _ if stays => {}
             BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Shl | BinaryOp::Div => self.normalise(element, reg),
             BinaryOp::MulHigh
             | BinaryOp::Rem

@@ -5,7 +5,7 @@
 
 use super::{Emitter, Lowered, bits_type, memory_type, register_type};
 use crate::memory::{Access, Base, Cache, Order, Scope};
-use crate::op::{ArrayId, AtomicOp, Id, TableId};
+use crate::op::{ArrayId, AtomicOp, Id, Op, TableId};
 use crate::types::{Element, Literal, Type as ValueType};
 use broadloom_ptx::builder::Instructions;
 use broadloom_ptx::{Address, Modifier, Operand, Reg, Space, Symbol, Type, Variable};
@@ -115,7 +115,10 @@ impl Emitter<'_> {
                             }
                         }
                     }
-                    Base::SharedAt(address) | Base::Global(address) => (Some(self.reg(address)), None),
+                    Base::SharedAt(address) | Base::Global(address) => match self.body.node(address).op {
+                        Op::SharedAddress(shared) => (None, Some(self.shared[shared.index()])),
+                        _ => (Some(self.reg(address)), None),
+                    },
                 };
                 if let Some(constant) = constant
                     && let Some(offset) = constant.checked_mul(bytes).filter(|offset| i32::try_from(*offset).is_ok())

@@ -9,6 +9,7 @@
 mod arith;
 mod control;
 mod convert;
+mod fuse;
 mod memory;
 mod warp;
 
@@ -18,30 +19,61 @@ use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::op::{Id, Op, Special};
 use crate::schedule::Schedule;
+use crate::simplify::range::Ranges;
 use crate::structure::Structure;
 use crate::types::{Element, Literal};
 use broadloom_diag::Diagnostics;
 use broadloom_ptx::builder::{FunctionBuilder, Instructions, ModuleBuilder};
 use broadloom_ptx::{Block, Imm, Init, IsaVersion, Operand, PointerInfo, Reg, Space, Symbol, Target, Type, Variable, Verified};
+use fuse::{Fused, Fusion};
 use smallvec::SmallVec;
+
+/// How kernels are lowered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lowering {
+    /// The version of PTX.
+    pub version: IsaVersion,
+    /// The machine.
+    pub target: Target,
+    /// Whether code is simplified first. Results are the same bit for bit.
+    pub simplify: bool,
+    /// Whether products that are only added to are fused with the sum, as C compilers for GPUs do; only together with `simplify`.
+    pub contract: bool,
+}
+
+impl Default for Lowering {
+    /// For the machines from `sm_80` on, with everything.
+    fn default() -> Self {
+        Lowering { version: IsaVersion::new(7, 8), target: Target::sm(80), simplify: true, contract: true }
+    }
+}
 
 /// Several kernels as one module for the machines from `sm_80` on.
 pub fn lower(kernels: &[Kernel]) -> Result<Verified> {
-    lower_for(kernels, IsaVersion::new(7, 8), Target::sm(80))
+    lower_with(kernels, &Lowering::default())
 }
 
-/// Several kernels as one module of a version for a target.
-pub fn lower_for(kernels: &[Kernel], version: IsaVersion, target: Target) -> Result<Verified> {
-    let mut module = ModuleBuilder::new(version, target);
+/// Several kernels as one module.
+pub fn lower_with(kernels: &[Kernel], lowering: &Lowering) -> Result<Verified> {
+    let mut module = ModuleBuilder::new(lowering.version, lowering.target.clone());
     let names: Vec<&str> = kernels.iter().map(Kernel::name).collect();
     let failed = |diagnostics: &Diagnostics| Error::Lowering { name: names.join("`, `"), reason: messages(diagnostics) };
     let dynamic = kernels.iter().any(|kernel| kernel.body().shared.iter().any(|shared| shared.length.is_none()));
     let dynamic = dynamic.then(|| module.dynamic_shared("dynamic_shared", Type::B8, 16));
     for kernel in kernels {
-        let kernel = crate::simplify::expand_math_in(kernel)?;
-        emit(&mut module, &kernel, dynamic);
+        emit(&mut module, &prepare(kernel, lowering)?, dynamic);
     }
     module.verified().map_err(|diagnostics| failed(&diagnostics))
+}
+
+/// The kernel as it is emitted.
+fn prepare(kernel: &Kernel, lowering: &Lowering) -> Result<Kernel> {
+    if !lowering.simplify {
+        return kernel.expand_math(false);
+    }
+    let kernel = kernel.simplify()?.expand_math(true)?;
+    let kernel = if lowering.contract { kernel.contract()? } else { kernel };
+    kernel.address()
 }
 
 fn messages(diagnostics: &Diagnostics) -> String {
@@ -62,6 +94,8 @@ struct Emitter<'a> {
     kernel: &'a Kernel,
     body: &'a Body,
     schedule: Schedule,
+    fusion: Fusion,
+    ranges: Ranges,
     values: Vec<Option<Lowered>>,
     vars: Vec<Reg>,
     arrays: Vec<Option<Symbol>>,
@@ -119,11 +153,15 @@ fn emit(module: &mut ModuleBuilder, kernel: &Kernel, dynamic: Option<Symbol>) {
     let shared = shared.collect();
     let structure = Structure::of(body);
     let schedule = Schedule::of(body, &structure, &[]);
+    let fusion = Fusion::of(body, &schedule);
+    let ranges = Ranges::of(body, &structure, bounds);
     let mut emitter = Emitter {
         f,
         kernel,
         body,
         schedule,
+        fusion,
+        ranges,
         values: vec![None; body.nodes.len()],
         vars: vec![],
         arrays: vec![None; body.arrays.len()],
@@ -277,6 +315,13 @@ impl Emitter<'_> {
         let body = self.body;
         let node = body.node(id);
         let element = node.ty.element();
+        if !self.fusion.needed[id.index()] {
+            return;
+        }
+        if let Some(fused) = self.fusion.fused[id.index()] {
+            let value = self.fused(fused, element);
+            return self.give(id, value);
+        }
         match &node.op {
             Op::Literal(_) | Op::Vector(_) => {}
             Op::Parameter(index) => {
@@ -373,6 +418,26 @@ impl Emitter<'_> {
             | Op::ActiveMask
             | Op::Atomic(..)
             | Op::BarrierCount(_) => {}
+        }
+    }
+
+    fn fused(&mut self, fused: Fused, element: Element) -> Reg {
+        use broadloom_ptx::Modifier::{Lo, Wide};
+        let reg = self.register(element);
+        let narrow = |this: &Self, id: Id| if this.element(id).is_signed() { Type::S32 } else { Type::U32 };
+        match fused {
+            Fused::Mad(x, y, z) => {
+                let (x, y, z) = (self.operand(x), self.operand(y), self.operand(z));
+                self.f.to(reg).mad((Lo, compute_type(element)), x, y, z)
+            }
+            Fused::MulWide(x, factor) => {
+                let (ty, x) = (narrow(self, x), self.operand(x));
+                self.f.to(reg).mul((Wide, ty), x, factor)
+            }
+            Fused::MadWide(x, factor, z) => {
+                let (ty, x, z) = (narrow(self, x), self.operand(x), self.operand(z));
+                self.f.to(reg).mad((Wide, ty), x, factor, z)
+            }
         }
     }
 

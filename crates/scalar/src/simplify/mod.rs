@@ -1,24 +1,33 @@
 //! The simplifier.
+//!
+//! Its passes are rewritings ([`rewrite`](crate::rewrite)) into a builder that applies [`fold`] to every node it makes:
+//!
+//! 1. `unroll`: known values of variables are used, loops with known rounds written out, short conditional assignments become selections;
+//! 2. `scalarise`: local arrays that are indexed by literals only become variables, whose values are known in turn;
+//! 3. `expand`: elementary functions are written out, for lowering only;
+//! 4. `contract`: a product that is only added to becomes a fused multiply-add, as C compilers for GPUs do by default;
+//! 5. `address`: indices become addresses with constant offsets, for lowering only.
+//!
+//! All but `contract` keep every result bit for bit.
 
+mod contract;
+mod fold;
+mod narrow;
+pub(crate) mod range;
+
+pub(crate) use fold::fold;
+pub(crate) use narrow::narrow_bounds;
+
+use crate::body::Body;
 use crate::builder::{Builder, ParameterDecl, Value};
 use crate::error::Result;
 use crate::function::Function;
 use crate::kernel::Kernel;
-use crate::op::Op;
+use crate::op::{Id, Op};
 use crate::rewrite::{Options, Rewrite};
-use crate::types::Type;
 
-/// A simpler value that is the same as the operation would give.
-pub(crate) fn fold(builder: &Builder, op: &Op, ty: Type) -> Option<Value> {
-    let _ = (builder, op, ty);
-    None
-}
-
-/// The bounds of a loop in 32 bits, where all values of its counter fit.
-pub(crate) fn narrow_bounds(builder: &Builder, start: Value, end: Value, step: Value) -> Option<[Value; 3]> {
-    let _ = (builder, start, end, step);
-    None
-}
+/// Loops that come to at most so much code are written out.
+const UNROLL: usize = 512;
 
 fn declare(builder: &Builder, parameters: &[ParameterDecl]) -> Vec<Value> {
     parameters.iter().map(|parameter| builder.redeclare(parameter)).collect()
@@ -34,7 +43,7 @@ fn rewrite_function(function: &Function, options: Options, folding: bool) -> Res
     builder.finish_function(&results)
 }
 
-pub(crate) fn rewrite_kernel(kernel: &Kernel, options: Options, folding: bool) -> Result<Kernel> {
+fn rewrite_kernel(kernel: &Kernel, options: Options, folding: bool) -> Result<Kernel> {
     let builder = Builder::rewriting(kernel.name(), true, folding);
     builder.launch_bounds(kernel.bounds().clone());
     let parameters = declare(&builder, kernel.parameters());
@@ -42,8 +51,62 @@ pub(crate) fn rewrite_kernel(kernel: &Kernel, options: Options, folding: bool) -
     builder.finish_kernel()
 }
 
-fn calls_math(body: &crate::body::Body) -> bool {
+fn calls_math(body: &Body) -> bool {
     body.nodes().any(|(_, node)| matches!(node.op, Op::Math(..)))
+}
+
+fn unroll() -> Options {
+    Options { forward: true, unroll: Some(UNROLL), convert_ifs: true, narrow: true, ..Options::default() }
+}
+
+fn scalarise() -> Options {
+    Options { scalarise: true, ..unroll() }
+}
+
+fn contract(body: &Body, results: &[Id]) -> Options {
+    Options { contract: Some(contract::products(body, results)), ..unroll() }
+}
+
+impl Function {
+    /// The same function, simpler. Results are the same bit for bit.
+    pub fn simplify(&self) -> Result<Function> {
+        let function = rewrite_function(self, unroll(), true)?;
+        let function = rewrite_function(&function, scalarise(), true)?;
+        rewrite_function(&function, unroll(), true)
+    }
+
+    /// The same function with products that are only added to fused with the sum: faster and more exact, not the same bits.
+    pub fn contract(&self) -> Result<Function> {
+        rewrite_function(self, contract(self.body(), self.results()), true)
+    }
+}
+
+impl Kernel {
+    /// The same kernel, simpler. Results are the same bit for bit.
+    pub fn simplify(&self) -> Result<Kernel> {
+        let kernel = rewrite_kernel(self, unroll(), true)?;
+        let kernel = rewrite_kernel(&kernel, scalarise(), true)?;
+        rewrite_kernel(&kernel, unroll(), true)
+    }
+
+    /// The same kernel with products that are only added to fused with the sum: faster and more exact, not the same bits.
+    pub fn contract(&self) -> Result<Kernel> {
+        rewrite_kernel(self, contract(self.body(), &[]), true)
+    }
+
+    /// The kernel with its elementary functions written out.
+    pub(crate) fn expand_math(&self, folding: bool) -> Result<Kernel> {
+        if !calls_math(self.body()) {
+            return Ok(self.clone());
+        }
+        let kernel = rewrite_kernel(self, Options { expand: true, forward: folding, ..Options::default() }, folding)?;
+        if folding { rewrite_kernel(&kernel, unroll(), true) } else { Ok(kernel) }
+    }
+
+    /// The kernel with addresses instead of indices.
+    pub(crate) fn address(&self) -> Result<Kernel> {
+        rewrite_kernel(self, Options { address: true, ..unroll() }, true)
+    }
 }
 
 /// The function with its elementary functions written out.
@@ -52,12 +115,4 @@ pub(crate) fn expand_math(function: &Function) -> Result<Function> {
         return Ok(function.clone());
     }
     rewrite_function(function, Options { expand: true, ..Options::default() }, false)
-}
-
-/// The kernel with its elementary functions written out.
-pub(crate) fn expand_math_in(kernel: &Kernel) -> Result<Kernel> {
-    if !calls_math(kernel.body()) {
-        return Ok(kernel.clone());
-    }
-    rewrite_kernel(kernel, Options { expand: true, ..Options::default() }, false)
 }

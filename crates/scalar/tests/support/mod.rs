@@ -2,10 +2,13 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub(crate) mod generate;
+pub(crate) mod random;
+
 use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_device::{Argument, Device, Launch};
 use broadloom_interp::Interp;
-use broadloom_scalar::{Axis, Builder, Element, Function, Kernel, LaunchBounds, Literal, Type, lower};
+use broadloom_scalar::{Axis, Builder, Element, Function, Kernel, LaunchBounds, Literal, Lowering, Type, lower_with};
 use std::sync::Arc;
 
 /// The interpreter and the CPU.
@@ -57,8 +60,15 @@ pub(crate) fn from_bytes(element: Element, bytes: &[u8]) -> Vec<Literal> {
 }
 
 /// Runs a kernel made by [`map_kernel`] on a device; `inputs[p][i]` is parameter `p` of element `i`, results likewise.
-pub(crate) fn run_map(device: &Device, kernel: &Kernel, inputs: &[Vec<Literal>], results: &[Type]) -> Vec<Vec<Literal>> {
-    let module = Arc::new(lower(std::slice::from_ref(kernel)).unwrap_or_else(|error| panic!("{error}\n{kernel}")));
+pub(crate) fn run_map(
+    device: &Device,
+    kernel: &Kernel,
+    lowering: &Lowering,
+    inputs: &[Vec<Literal>],
+    results: &[Type],
+) -> Vec<Vec<Literal>> {
+    let module = Arc::new(lower_with(std::slice::from_ref(kernel), lowering).unwrap_or_else(|error| panic!("{error}\n{kernel}")));
+    keep(&module);
     let loaded = device.load(&module).unwrap_or_else(|error| panic!("{error}\n{}", broadloom_ptx::print(&module)));
     let count = inputs.first().map_or(1, Vec::len);
     let buffers: Vec<_> = inputs.iter().map(|values| device.upload(&to_bytes(values)).unwrap()).collect();
@@ -69,6 +79,21 @@ pub(crate) fn run_map(device: &Device, kernel: &Kernel, inputs: &[Vec<Literal>],
     let ran = loaded.kernel("map").unwrap().launch(&launch, &arguments).and_then(|()| device.synchronise());
     ran.unwrap_or_else(|error| panic!("{error}\n{kernel}\n{}", broadloom_ptx::print(&module)));
     outputs.iter().zip(results).map(|(output, ty)| from_bytes(ty.element(), &output.read().unwrap())).collect()
+}
+
+/// Writes a module into the folder `BROADLOOM_SCALAR_PTX`, if that is set, for NVIDIA's assembler to look at.
+fn keep(module: &broadloom_ptx::Verified) {
+    static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    if let Ok(folder) = std::env::var("BROADLOOM_SCALAR_PTX") {
+        let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        std::fs::write(format!("{folder}/{}_{number}.ptx", std::process::id()), broadloom_ptx::print(module)).unwrap();
+    }
+}
+
+/// Not simplified; simplified; both with the same results.
+pub(crate) fn exact_lowerings() -> [(&'static str, Lowering); 2] {
+    let plain = Lowering { simplify: false, contract: false, ..Lowering::default() };
+    [("plain", plain.clone()), ("simplified", Lowering { simplify: true, ..plain })]
 }
 
 /// Equal bits, or both NaN.

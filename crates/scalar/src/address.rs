@@ -1,0 +1,104 @@
+//! Addresses from indices.
+//!
+//! An index is taken apart into what a loop changes, what it does not, and a constant. The address is the start of the memory, plus the
+//! part that does not change (which the schedule moves out of the loop), plus the rest; the constant becomes the offset that instructions
+//! add for nothing. Parts of a 32-bit index come apart only where ranges show that their sum does not wrap.
+
+use crate::builder::{Builder, Value};
+use crate::memory::{Access, Base};
+use crate::op::{BinaryOp, Id, Op};
+use crate::types::{Element, Literal, Type};
+
+/// Offsets of instructions stay well within 24 bits.
+const FAR: i128 = 1 << 23;
+
+/// The two operands of a sum that does not wrap where it is extended to an address.
+fn parts(b: &Builder, value: Value) -> Option<(Value, Value)> {
+    let Some(Op::Binary(BinaryOp::Add, x, y)) = b.op(value) else { return None };
+    let (x, y) = (b.wrap(x), b.wrap(y));
+    let element = b.type_of(value).element();
+    let (xr, yr) = (b.range(x), b.range(y));
+    let sum = (xr.0 + yr.0, xr.1 + yr.1);
+    let exact = element.range().is_some_and(|(low, high)| low <= sum.0 && sum.1 <= high);
+    (exact || element.bits() == 64).then_some((x, y))
+}
+
+/// A constant taken off an index, through an extension to 64 bits too.
+fn constant(b: &Builder, index: Value) -> (Value, i128) {
+    if let Some(literal) = b.as_literal(index).and_then(Literal::as_i128)
+        && literal.abs() < FAR
+    {
+        return (b.literal(Literal::zero(b.type_of(index).element())), literal);
+    }
+    match b.op(index) {
+        Some(Op::Convert(inner)) if b.type_of(index).element().bits() == 64 => {
+            let inner = b.wrap(inner);
+            match constant(b, inner) {
+                (rest, offset) if offset != 0 && b.type_of(inner).element().is_integer() => {
+                    (b.convert(rest, b.type_of(index)), offset)
+                }
+                _ => (index, 0),
+            }
+        }
+        Some(Op::Binary(BinaryOp::Add, ..)) => match parts(b, index) {
+            Some((rest, literal)) => match b.as_literal(literal).and_then(Literal::as_i128) {
+                Some(offset) if offset.abs() < FAR => (rest, offset),
+                _ => (index, 0),
+            },
+            None => (index, 0),
+        },
+        _ => (index, 0),
+    }
+}
+
+/// `address + index * bytes` in 64 bits; parts that are there in fewer loops are added first.
+fn advance(b: &Builder, address: Value, index: Value, bytes: u32) -> Value {
+    let inner = match b.op(index) {
+        Some(Op::Convert(inner)) if b.type_of(b.wrap(inner)).element().is_integer() => b.wrap(inner),
+        _ => index,
+    };
+    if let Some((x, y)) = parts(b, inner)
+        && b.loops_around(x) != b.loops_around(y)
+    {
+        let (first, second) = if b.loops_around(x) < b.loops_around(y) { (x, y) } else { (y, x) };
+        return advance(b, advance(b, address, first, bytes), second, bytes);
+    }
+    if b.as_literal(index).is_some_and(|literal| literal.bits() == 0) {
+        return address;
+    }
+    let wide = b.convert(index, Type::U64);
+    // Not simplified: extending first and then multiplying is one instruction.
+    let scaled = match bytes {
+        1 => wide,
+        _ => b.intern(Op::Binary(BinaryOp::Mul, wide.id, b.literal(u64::from(bytes)).id), Type::U64),
+    };
+    b.intern(Op::Binary(BinaryOp::Add, address.id, scaled.id), Type::U64)
+}
+
+/// The place with its index in the address, all but a constant.
+pub(crate) fn place(b: &Builder, base: Base, index: Value, access: Access) -> (Base, Id, Access) {
+    let bytes = access.element.bytes();
+    if b.is_poison(index) {
+        return (base, index.id, access);
+    }
+    let (rest, offset) = constant(b, index);
+    let (rest, offset) = match i32::try_from(i128::from(access.offset) + offset) {
+        Ok(offset) => (rest, offset),
+        Err(_) => (index, access.offset),
+    };
+    let zero = b.literal(0u32).id;
+    let access = Access { offset, ..access };
+    match base {
+        Base::Global(address) => (Base::Global(advance(b, b.wrap(address), rest, bytes).id), zero, access),
+        Base::Shared(..) | Base::SharedAt(_) => {
+            let start = match base {
+                Base::Shared(shared, None) => b.pure(Op::SharedAddress(shared), Element::U32),
+                Base::Shared(shared, Some(bytes)) => b.add(b.pure(Op::SharedAddress(shared), Element::U32), b.wrap(bytes)),
+                Base::SharedAt(address) | Base::Global(address) => b.wrap(address),
+            };
+            // Shared addresses are 32 bits, so sums may wrap on the way.
+            let address = b.add(start, b.mul(b.convert(rest, Type::U32), bytes));
+            (Base::SharedAt(address.id), zero, access)
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Which nodes an instruction takes together.
+//!
+//! A product that is added becomes `mad`, and a product of a value that was extended from 32 bits becomes `mul.wide` or `mad.wide`. What
+//! nobody is left to use is not computed. One walk from the last node to the first decides: uses come before what they use.
+
+use crate::body::Body;
+use crate::op::{BinaryOp, Id, Op};
+use crate::schedule::Schedule;
+use crate::types::{Element, Literal};
+
+/// What an integer node is computed as.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Fused {
+    /// `x * y + z` in the type of the node.
+    Mad(Id, Id, Id),
+    /// A 32-bit value times a literal in 64 bits.
+    MulWide(Id, i64),
+    /// A 32-bit value times a literal plus a 64-bit value.
+    MadWide(Id, i64, Id),
+}
+
+/// For each node, what it is computed as, and whether it is computed at all.
+pub(super) struct Fusion {
+    pub(super) fused: Vec<Option<Fused>>,
+    pub(super) needed: Vec<bool>,
+}
+
+/// A product of a value extended from 32 bits and a literal that has as many.
+fn wide(body: &Body, id: Id) -> Option<(Id, i64)> {
+    let Op::Binary(BinaryOp::Mul, x, y) = body.node(id).op else { return None };
+    if body.type_of(id).element().bits() != 64 {
+        return None;
+    }
+    let Op::Convert(inner) = body.node(x).op else { return None };
+    let from = body.type_of(inner).element();
+    let factor = body.literal(y).and_then(Literal::as_i128)?;
+    let fits = match from {
+        Element::I8 | Element::I16 | Element::I32 => i32::try_from(factor).is_ok(),
+        Element::U8 | Element::U16 | Element::U32 => u32::try_from(factor).is_ok(),
+        Element::Bool | Element::I64 | Element::U64 | Element::F16 | Element::F32 | Element::F64 => false,
+    };
+    fits.then_some((inner, factor as i64))
+}
+
+impl Fusion {
+    pub(super) fn of(body: &Body, schedule: &Schedule) -> Fusion {
+        let mut uses = schedule.uses.clone();
+        let count = body.nodes.len();
+        let mut fusion = Fusion { fused: vec![None; count], needed: vec![true; count] };
+        let block = |id: Id| schedule.place_of[id.index()].map(|place| place.0);
+        for (id, node) in body.nodes().rev() {
+            if !node.op.is_pure() {
+                continue;
+            }
+            if uses[id.index()] == 0 {
+                fusion.needed[id.index()] = false;
+                if schedule.place_of[id.index()].is_some() {
+                    node.op.each_operand(|operand| uses[operand.index()] = uses[operand.index()].saturating_sub(1));
+                }
+                continue;
+            }
+            let element = node.ty.element();
+            if !element.is_integer() || element.bits() < 32 {
+                continue;
+            }
+            let fused = match node.op {
+                Op::Binary(BinaryOp::Add, x, y) => [(x, y), (y, x)].into_iter().find_map(|(product, other)| {
+                    if block(product) != block(id) {
+                        return None;
+                    }
+                    if let Some((inner, factor)) = wide(body, product) {
+                        return Some((Fused::MadWide(inner, factor, other), product));
+                    }
+                    match body.node(product).op {
+                        Op::Binary(BinaryOp::Mul, a, b) if uses[product.index()] == 1 && product != other => {
+                            Some((Fused::Mad(a, b, other), product))
+                        }
+                        _ => None,
+                    }
+                }),
+                Op::Binary(BinaryOp::Mul, x, _) => wide(body, id).map(|(inner, factor)| (Fused::MulWide(inner, factor), x)),
+                _ => None,
+            };
+            if let Some((fused, skipped)) = fused {
+                uses[skipped.index()] -= 1;
+                match fused {
+                    Fused::Mad(a, b, _) => {
+                        uses[a.index()] += 1;
+                        uses[b.index()] += 1;
+                    }
+                    Fused::MulWide(inner, _) | Fused::MadWide(inner, _, _) => uses[inner.index()] += 1,
+                }
+                fusion.fused[id.index()] = Some(fused);
+            }
+        }
+        fusion
+    }
+}

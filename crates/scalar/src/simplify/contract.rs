@@ -1,0 +1,28 @@
+//! Which products are used by one sum or difference and nothing else.
+
+use crate::body::Body;
+use crate::op::{BinaryOp, Id, Op};
+use crate::schedule::Schedule;
+use crate::structure::Structure;
+
+/// For each node, whether it is a product of floats that is used once, in the block where it is computed.
+pub(super) fn products(body: &Body, results: &[Id]) -> Vec<bool> {
+    let structure = Structure::of(body);
+    let schedule = Schedule::of(body, &structure, results);
+    let is_product = |id: Id| {
+        let node = body.node(id);
+        matches!(node.op, Op::Binary(BinaryOp::Mul, ..)) && node.ty.element().is_float() && schedule.uses[id.index()] == 1
+    };
+    let mut found = vec![false; body.nodes.len()];
+    for (id, node) in body.nodes() {
+        if let Op::Binary(BinaryOp::Add | BinaryOp::Sub, x, y) = node.op {
+            for part in [x, y] {
+                // A product that a loop does not repeat stays outside of it.
+                let together =
+                    schedule.place_of[part.index()].map(|place| place.0) == schedule.place_of[id.index()].map(|place| place.0);
+                found[part.index()] |= is_product(part) && together;
+            }
+        }
+    }
+    found
+}

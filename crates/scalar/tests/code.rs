@@ -1,0 +1,90 @@
+//! What good code is: which instructions a kernel becomes.
+
+use broadloom_scalar::{Axis, Builder, Cache, Element, Kernel, LaunchBounds, Order, Shuffle, Type, lower};
+
+fn ptx(kernel: &Kernel) -> String {
+    let module = lower(std::slice::from_ref(kernel)).unwrap_or_else(|error| panic!("{error}\n{kernel}"));
+    broadloom_ptx::print(&module)
+}
+
+/// How many instructions begin like this.
+fn count(text: &str, instruction: &str) -> usize {
+    text.lines().filter(|line| line.trim_start().starts_with(instruction)).count()
+}
+
+/// `y = a * x + y` with four elements of a thread side by side, the position in 64 bits as a front end has it.
+fn saxpy() -> Kernel {
+    let b = Builder::kernel("saxpy");
+    b.launch_bounds(LaunchBounds { max_grid: Some([1 << 20, 1, 1]), ..LaunchBounds::block(256) });
+    let (x, y) = (b.pointer("x", Element::F32), b.pointer("y", Element::F32));
+    let (a, n) = (b.parameter("a", Type::F32), b.parameter("n", Type::I64));
+    let n = b.assume(n, 0, 1 << 30);
+    let first = b.mul(b.convert(b.global_thread(Axis::X), Type::I64), 4);
+    b.if_then(b.lt(first, n), || {
+        let (u, v) = (b.load_as(x, first, 4, Order::Weak, Cache::ReadOnly), b.load_vector(y, first, 4));
+        b.store(y, first, b.add(b.mul(u, a), v));
+    });
+    b.finish_kernel().unwrap()
+}
+
+#[test]
+fn indices_are_32_bits_and_accesses_16_bytes() {
+    let text = ptx(&saxpy());
+    assert_eq!(count(&text, "ld.global.nc.v4.f32"), 1, "{text}");
+    assert_eq!(count(&text, "st.global.v4.f32"), 1, "{text}");
+    assert_eq!(count(&text, "fma.rn.f32"), 4, "{text}");
+    assert_eq!(count(&text, "mad.wide.s32"), 2, "{text}");
+    assert_eq!(count(&text, "mul.lo.s64") + count(&text, "mad.lo.s64") + count(&text, "cvt.s64"), 0, "{text}");
+}
+
+/// The sum of a block: a tile in shared memory, then shuffles.
+#[test]
+fn shared_memory_has_constant_offsets() {
+    let b = Builder::kernel("block_sum");
+    b.launch_bounds(LaunchBounds::block(128));
+    let (input, output) = (b.pointer("input", Element::F32), b.pointer("output", Element::F32));
+    let tile = b.shared(Element::F32, 4);
+    let thread = b.thread(Axis::X);
+    let x = b.variable_with(b.load(input, b.global_thread(Axis::X)));
+    for distance in [16u32, 8, 4, 2, 1] {
+        let other = b.shuffle(Shuffle::Down, b.get(x), distance);
+        b.set(x, b.add(b.get(x), other));
+    }
+    b.if_then(b.eq(b.and(thread, 31), 0), || b.store(tile, b.shr(thread, 5), b.get(x)));
+    b.barrier();
+    b.if_then(b.eq(thread, 0), || {
+        let sum = b.variable_with(b.load(tile, 0));
+        b.for_range(1, 4, |i| b.set(sum, b.add(b.get(sum), b.load(tile, i))));
+        b.store(output, b.block(Axis::X), b.get(sum));
+    });
+    let text = ptx(&b.finish_kernel().unwrap());
+    for offset in ["block_sum_shared_0]", "+4]", "+8]", "+12]"] {
+        assert!(text.lines().any(|line| line.contains("ld.shared.f32") && line.contains(offset)), "{offset}\n{text}");
+    }
+    assert_eq!(count(&text, "shfl.sync.down.b32"), 5, "{text}");
+    assert!(!text.contains("$for"), "{text}");
+}
+
+/// What a loop does not change is computed before it.
+#[test]
+fn loops_repeat_only_what_changes() {
+    let b = Builder::kernel("rows");
+    b.launch_bounds(LaunchBounds::block(128));
+    let (input, output) = (b.pointer("input", Element::F32), b.pointer("output", Element::F32));
+    let (width, scale) = (b.parameter("width", Type::U32), b.parameter("scale", Type::F32));
+    let width = b.assume(width, 1, 1 << 12);
+    let row = b.assume(b.global_thread(Axis::X), 0, 1 << 12);
+    let sum = b.variable(Type::F32);
+    b.for_range(0, width, |column| {
+        let x = b.load(input, b.add(b.mul(row, width), column));
+        b.set(sum, b.add(b.get(sum), b.mul(x, b.div(1.0, scale))));
+    });
+    b.store(output, row, b.get(sum));
+    let text = ptx(&b.finish_kernel().unwrap());
+    let inside: Vec<&str> =
+        text.lines().skip_while(|line| !line.contains("$for:")).take_while(|line| !line.contains("$end_for:")).collect();
+    let inside = inside.join("\n");
+    assert_eq!(count(&inside, "div.rn.f32") + count(&inside, "mul."), 0, "{text}");
+    assert_eq!(count(&inside, "mad.wide.u32"), 1, "{text}");
+    assert_eq!(count(&inside, "fma.rn.f32"), 1, "{text}");
+}
