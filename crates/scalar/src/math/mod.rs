@@ -1,9 +1,28 @@
 //! The elementary functions.
 //!
 //! A call of one stays symbolic ([`Op::Math`](crate::Op::Math)) while code is simplified, so that equal calls are shared and constants
-//! are hoisted. Before code is lowered or evaluated, [`expand`] writes it out in basic operations.
+//! are hoisted. Before code is lowered or evaluated, [`expand`] writes it out in basic operations, one family per file.
+//!
+//! What a function gives is the same on every device, bit for bit, because the basic operations are; how far that is from the exact
+//! result stands in [`accuracy`], and a test measures it. Special values are those of annex F of the C standard. The fast mode takes
+//! what the hardware has instead.
+
+pub mod accuracy;
+mod error;
+mod exp;
+mod fast;
+mod float;
+mod gamma;
+mod hyperbolic;
+mod inverse_trig;
+mod log;
+mod power;
+mod remainder;
+mod trig;
 
 use crate::builder::{Builder, Value};
+use crate::types::{Element, Type};
+use float::Float;
 use std::fmt;
 
 /// How exact an elementary function is.
@@ -54,6 +73,8 @@ functions! {
     Sin "sin" 1 "The sine of an angle in radians.",
     Cos "cos" 1 "The cosine of an angle in radians.",
     Tan "tan" 1 "The tangent of an angle in radians.",
+    Sinpi "sinpi" 1 "The sine of an angle in half turns: sin(pi x).",
+    Cospi "cospi" 1 "The cosine of an angle in half turns: cos(pi x).",
     Asin "asin" 1 "The arc sine.",
     Acos "acos" 1 "The arc cosine.",
     Atan "atan" 1 "The arc tangent.",
@@ -86,7 +107,59 @@ impl fmt::Display for MathFunction {
 
 /// Writes a call out in basic operations: the arguments are plain values of the same float type, and so is the result. `None` when
 /// this function is not there for this type and precision.
+///
+/// `f16` is computed in `f32` and rounded once.
 pub fn expand(builder: &Builder, function: MathFunction, precision: Precision, arguments: &[Value]) -> Option<Value> {
-    let _ = (builder, function, precision, arguments);
-    None
+    let element = builder.type_of(*arguments.first()?).element();
+    if element == Element::F16 {
+        let wide: Vec<Value> = arguments.iter().map(|argument| builder.convert(*argument, Type::F32)).collect();
+        return Some(builder.convert(expand(builder, function, precision, &wide)?, Type::F16));
+    }
+    let x = Float::new(builder, *arguments.first()?)?;
+    let y = arguments.get(1).and_then(|argument| Float::new(builder, *argument));
+    let hardware = match precision {
+        Precision::Fast if element == Element::F32 => fast::expand(function, x, y),
+        Precision::Fast | Precision::Accurate => None,
+    };
+    Some(hardware.or_else(|| accurate(function, x, y))?.value())
+}
+
+fn accurate<'b>(function: MathFunction, x: Float<'b>, y: Option<Float<'b>>) -> Option<Float<'b>> {
+    Some(match function {
+        MathFunction::Exp => exp::exp(x),
+        MathFunction::Exp2 => exp::exp2(x),
+        MathFunction::Exp10 => exp::exp10(x),
+        MathFunction::Expm1 => exp::expm1(x),
+        MathFunction::Log => log::log(x),
+        MathFunction::Log2 => log::log2(x),
+        MathFunction::Log10 => log::log10(x),
+        MathFunction::Log1p => log::log1p(x),
+        MathFunction::Sin => trig::sin(x),
+        MathFunction::Cos => trig::cos(x),
+        MathFunction::Tan => trig::tan(x),
+        MathFunction::Sinpi => trig::sinpi(x),
+        MathFunction::Cospi => trig::cospi(x),
+        MathFunction::Asin => inverse_trig::asin(x),
+        MathFunction::Acos => inverse_trig::acos(x),
+        MathFunction::Atan => inverse_trig::atan(x),
+        MathFunction::Atan2 => inverse_trig::atan2(x, y?),
+        MathFunction::Sinh => hyperbolic::sinh(x),
+        MathFunction::Cosh => hyperbolic::cosh(x),
+        MathFunction::Tanh => hyperbolic::tanh(x),
+        MathFunction::Asinh => log::asinh(x),
+        MathFunction::Acosh => log::acosh(x),
+        MathFunction::Atanh => log::atanh(x),
+        MathFunction::Rsqrt => power::rsqrt(x),
+        MathFunction::Cbrt => power::cbrt(x),
+        MathFunction::Hypot => power::hypot(x, y?),
+        MathFunction::Pow => power::pow(x, y?),
+        MathFunction::Erf => error::erf(x),
+        MathFunction::Erfc => error::erfc(x),
+        MathFunction::Lgamma => gamma::lgamma(x),
+        MathFunction::Tgamma => gamma::tgamma(x),
+        MathFunction::Fmod => remainder::fmod(x, y?),
+        MathFunction::Remainder => remainder::remainder(x, y?),
+        MathFunction::Sigmoid => error::sigmoid(x),
+        MathFunction::NormCdf => error::normcdf(x),
+    })
 }

@@ -1,0 +1,79 @@
+//! The fast mode: what the hardware has for `f32`, and nothing for arguments that are rare.
+//!
+//! [`accuracy`](super::accuracy) states the error of each. Results may differ between devices in their last bits. What is not here, and
+//! everything in `f64`, is computed as in the accurate mode.
+
+use super::MathFunction;
+use super::float::Float;
+use super::trig;
+use crate::op::UnaryOp;
+use std::f64::consts::{FRAC_1_PI, LN_2, LOG2_10, LOG2_E, LOG10_2, PI};
+
+/// The function of `f32`, if it has a faster form.
+pub(super) fn expand<'b>(function: MathFunction, x: Float<'b>, y: Option<Float<'b>>) -> Option<Float<'b>> {
+    Some(match function {
+        MathFunction::Exp => exp2(x * LOG2_E),
+        MathFunction::Exp2 => exp2(x),
+        MathFunction::Exp10 => exp2(x * LOG2_10),
+        MathFunction::Log => log2(x) * LN_2,
+        MathFunction::Log2 => log2(x),
+        MathFunction::Log10 => log2(x) * LOG10_2,
+        MathFunction::Sin => within_a_turn(x).approximate(UnaryOp::SinApprox),
+        MathFunction::Cos => within_a_turn(x).approximate(UnaryOp::CosApprox),
+        MathFunction::Tan => trig::tan_of_usual(x),
+        MathFunction::Tanh => x.approximate(UnaryOp::TanhApprox),
+        MathFunction::Rsqrt => x.approximate(UnaryOp::RsqrtApprox),
+        MathFunction::Pow => pow(x, y?),
+        MathFunction::Sigmoid => (exp2(x * -LOG2_E) + 1.0).approximate(UnaryOp::RcpApprox),
+        MathFunction::Expm1
+        | MathFunction::Log1p
+        | MathFunction::Sinpi
+        | MathFunction::Cospi
+        | MathFunction::Asin
+        | MathFunction::Acos
+        | MathFunction::Atan
+        | MathFunction::Atan2
+        | MathFunction::Sinh
+        | MathFunction::Cosh
+        | MathFunction::Asinh
+        | MathFunction::Acosh
+        | MathFunction::Atanh
+        | MathFunction::Cbrt
+        | MathFunction::Hypot
+        | MathFunction::Erf
+        | MathFunction::Erfc
+        | MathFunction::Lgamma
+        | MathFunction::Tgamma
+        | MathFunction::Fmod
+        | MathFunction::Remainder
+        | MathFunction::NormCdf => return None,
+    })
+}
+
+fn exp2<'b>(x: Float<'b>) -> Float<'b> {
+    x.approximate(UnaryOp::Exp2Approx)
+}
+
+fn log2<'b>(x: Float<'b>) -> Float<'b> {
+    x.approximate(UnaryOp::Log2Approx)
+}
+
+/// An angle between -pi and pi that differs by whole turns; of use up to some tens of thousands.
+fn within_a_turn<'b>(x: Float<'b>) -> Float<'b> {
+    let turns = x.fma(0.5 * FRAC_1_PI, x.rounder()) - x.rounder();
+    turns.fma(1.7484555314695172e-07, turns.fma(-2.0 * PI, x))
+}
+
+/// `2^(y log2 |x|)`, with the signs and special values of the accurate one.
+fn pow<'b>(x: Float<'b>, y: Float<'b>) -> Float<'b> {
+    let a = x.abs();
+    let v = exp2(log2(a) * y);
+    let v = a.equals(1.0).select(1.0, v);
+    let whole = y.trunc().equals(y);
+    let half = y * 0.5;
+    let odd = whole & !half.trunc().equals(half);
+    let v = odd.select(v.times_sign_of(x), v);
+    let v = (x.lt(0.0) & x.gt(-f64::INFINITY) & !whole).select(f64::NAN, v);
+    let v = (x.is_nan() | y.is_nan()).select(x + y, v);
+    (y.equals(0.0) | x.equals(1.0)).select(1.0, v)
+}

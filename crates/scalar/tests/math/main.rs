@@ -1,0 +1,10 @@
+//! The elementary functions are as exact as their table says, and the same on every device.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod applied;
+mod devices;
+mod page;
+mod reference;
+mod single;
