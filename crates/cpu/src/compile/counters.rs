@@ -131,16 +131,14 @@ impl Emitter<'_> {
                 continue;
             }
             let Some(inst) = self.definition(reg) else { continue };
-            match inst.opcode() {
-                Some(Opcode::Add | Opcode::Mov | Opcode::Cvt) => {}
+            if inst.opcode() == Some(Opcode::Mad) {
                 // The product is an offset.
-                Some(Opcode::Mad) => {
-                    work.extend(
-                        inst.operands.get(3).and_then(|operand| if let Operand::Reg(reg) = operand { Some(*reg) } else { None }),
-                    );
-                    continue;
-                }
-                _ => continue,
+                work.extend(
+                    inst.operands.get(3).and_then(|operand| if let Operand::Reg(reg) = operand { Some(*reg) } else { None }),
+                );
+            }
+            if !matches!(inst.opcode(), Some(Opcode::Add | Opcode::Mov | Opcode::Cvt)) {
+                continue;
             }
             work.extend(inst.reads());
             for operand in inst.operands.iter() {
