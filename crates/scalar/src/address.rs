@@ -51,18 +51,36 @@ fn constant(b: &Builder, index: Value) -> (Value, i128) {
     }
 }
 
+/// Sums are taken apart so often at most.
+const PARTS: usize = 8;
+
 /// `address + index * bytes` in 64 bits; parts that are there in fewer loops are added first.
 fn advance(b: &Builder, address: Value, index: Value, bytes: u32) -> Value {
-    let inner = match b.op(index) {
-        Some(Op::Convert(inner)) if b.type_of(b.wrap(inner)).element().is_integer() => b.wrap(inner),
-        _ => index,
-    };
-    if let Some((x, y)) = parts(b, inner)
-        && b.loops_around(x) != b.loops_around(y)
-    {
-        let (first, second) = if b.loops_around(x) < b.loops_around(y) { (x, y) } else { (y, x) };
-        return advance(b, advance(b, address, first, bytes), second, bytes);
+    let mut rest = index;
+    let mut outer = vec![];
+    while outer.len() < PARTS {
+        let inner = match b.op(rest) {
+            Some(Op::Convert(inner)) if b.type_of(b.wrap(inner)).element().is_integer() => b.wrap(inner),
+            _ => rest,
+        };
+        match parts(b, inner) {
+            Some((x, y)) if b.loops_around(x) < b.loops_around(y) => {
+                outer.push(x);
+                rest = y;
+            }
+            Some((x, y)) if b.loops_around(x) > b.loops_around(y) => {
+                outer.push(y);
+                rest = x;
+            }
+            _ => break,
+        }
     }
+    outer.sort_by_key(|part| b.loops_around(*part));
+    outer.push(rest);
+    outer.into_iter().fold(address, |address, part| step(b, address, part, bytes))
+}
+
+fn step(b: &Builder, address: Value, index: Value, bytes: u32) -> Value {
     if b.as_literal(index).is_some_and(|literal| literal.bits() == 0) {
         return address;
     }

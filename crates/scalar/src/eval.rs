@@ -49,7 +49,7 @@ pub trait Environment {
 impl Environment for () {}
 
 /// Statements that are executed before it counts as endless.
-const FUEL: u64 = 50_000_000;
+const FUEL: u64 = 5_000_000;
 
 impl Function {
     /// What it gives for these arguments, one literal for each lane of each parameter; results likewise.

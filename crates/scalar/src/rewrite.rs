@@ -9,6 +9,7 @@ use crate::builder::{Array, Builder, Value, Variable};
 use crate::inline::Binding;
 use crate::memory::{Access, Base, Cache};
 use crate::op::{ArrayId, BinaryOp, BlockId, Id, Op, SharedId, TableId, Var};
+use crate::schedule::Schedule;
 use crate::structure::{Assigned, Live, Structure};
 use crate::types::{Element, Literal, Type};
 use std::collections::HashMap;
@@ -68,6 +69,8 @@ pub(crate) struct Rewrite<'a, 'b> {
     by_home: Vec<Vec<Id>>,
     known: Known,
     reads: HashMap<Op, Value>,
+    /// Where elementary functions are written out.
+    schedule: Option<Schedule>,
     /// Rounds, times sizes, that were written out.
     unrolled: usize,
 }
@@ -97,6 +100,7 @@ impl<'a, 'b> Rewrite<'a, 'b> {
             by_home,
             known: Known::new(),
             reads: HashMap::new(),
+            schedule: None,
             unrolled: 0,
         }
     }
@@ -121,6 +125,9 @@ impl<'a, 'b> Rewrite<'a, 'b> {
             for (index, element) in self.source.vars.iter().enumerate() {
                 self.known.insert(Var(index as u32), self.builder.literal(Literal::zero(*element)));
             }
+        }
+        if self.options.expand {
+            self.schedule = Some(Schedule::of(self.source, &self.structure, results));
         }
         self.block(Body::ENTRY);
         results.iter().map(|id| self.value(*id)).collect()
@@ -439,12 +446,27 @@ impl<'a, 'b> Rewrite<'a, 'b> {
 
     fn block(&mut self, block: BlockId) -> Flow {
         let source = self.source;
-        for statement in &source.block(block).statements {
+        let statements = &source.block(block).statements;
+        for (index, statement) in statements.iter().enumerate() {
+            self.expand_before(block, index);
             if self.statement(statement) == Flow::Ended {
                 return Flow::Ended;
             }
         }
+        self.expand_before(block, statements.len());
         Flow::On
+    }
+
+    /// Elementary functions may have statements of their own, so they are written out where they belong: in front of the loops that
+    /// do not change them.
+    fn expand_before(&mut self, block: BlockId, place: usize) {
+        let Some(schedule) = &self.schedule else { return };
+        let is_live = |id: &Id| self.live.as_ref().is_none_or(|live| live.nodes[id.index()]);
+        let is_math = |id: &Id| matches!(self.source.node(*id).op, Op::Math(..)) && is_live(id);
+        let calls: Vec<Id> = schedule.before(block, place).iter().copied().filter(is_math).collect();
+        for call in calls {
+            self.value(call);
+        }
     }
 
     fn statement(&mut self, statement: &Statement) -> Flow {
@@ -590,7 +612,7 @@ impl<'a, 'b> Rewrite<'a, 'b> {
         }
         let (mut cost, mut seen) = (work.len(), vec![]);
         while let Some(id) = work.pop() {
-            if cost > 16 {
+            if cost > 16 || seen.len() > 64 {
                 return false;
             }
             if self.mapped(id).is_some() || seen.contains(&id) {

@@ -71,9 +71,10 @@ fn prepare(kernel: &Kernel, lowering: &Lowering) -> Result<Kernel> {
     if !lowering.simplify {
         return kernel.expand_math(false);
     }
-    let kernel = kernel.simplify()?.expand_math(true)?;
+    let kernel = kernel.simplify()?;
+    // Before elementary functions are written out: they say themselves where a product is rounded.
     let kernel = if lowering.contract { kernel.contract()? } else { kernel };
-    kernel.address()
+    kernel.expand_math(true)?.address()
 }
 
 fn messages(diagnostics: &Diagnostics) -> String {

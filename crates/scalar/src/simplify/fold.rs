@@ -48,6 +48,11 @@ pub(crate) fn fold(b: &Builder, op: &Op, ty: Type) -> Option<Value> {
         }
         Op::Assume(x, low, high) => {
             let (least, most) = b.range(b.wrap(*x));
+            if let Some(Op::Assume(inner, other_low, other_high)) = b.op(b.wrap(*x))
+                && (*low).max(other_low) <= (*high).min(other_high)
+            {
+                return Some(b.assume(b.wrap(inner), (*low).max(other_low), (*high).min(other_high)));
+            }
             (literal(*x).is_some() || (*low <= least && most <= *high)).then(|| b.wrap(*x))
         }
         Op::Special(special) => fixed(b, *special),

@@ -4,8 +4,8 @@
 //!
 //! 1. `unroll`: known values of variables are used, loops with known rounds written out, short conditional assignments become selections;
 //! 2. `scalarise`: local arrays that are indexed by literals only become variables, whose values are known in turn;
-//! 3. `expand`: elementary functions are written out, for lowering only;
-//! 4. `contract`: a product that is only added to becomes a fused multiply-add, as C compilers for GPUs do by default;
+//! 3. `contract`: a product that is only added to becomes a fused multiply-add, as C compilers for GPUs do by default;
+//! 4. `expand`: elementary functions are written out, for lowering only;
 //! 5. `address`: indices become addresses with constant offsets, for lowering only.
 //!
 //! All but `contract` keep every result bit for bit.
