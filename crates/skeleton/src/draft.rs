@@ -1,0 +1,270 @@
+//! How programs are written: one place that numbers inputs, outputs and scalars, and kernels whose parameters say what they are given.
+
+use crate::program::{Argument, Output, Program, Step};
+use crate::source::Written;
+use crate::{Count, Result, Sink, Source};
+use broadloom_scalar::{
+    AccessorKind, Binding, Builder, Cache, Element, LaunchBounds, Memory, Order, Type, Value, reading, writing,
+};
+use std::cell::RefCell;
+use std::ops::Deref;
+
+/// A program that is being written.
+pub(crate) struct Draft {
+    program: Program,
+}
+
+/// A source within a program.
+pub(crate) struct Inlet {
+    source: Source,
+    first_input: usize,
+    first_scalar: usize,
+}
+
+/// A sink within a program.
+pub(crate) struct Outlet {
+    written: Option<Written>,
+    /// The types of what is stored at the position.
+    pub(crate) stored: Vec<Type>,
+    first_output: usize,
+    first_input: usize,
+    first_scalar: usize,
+}
+
+impl Draft {
+    pub(crate) fn new(name: &str, sizes: usize) -> Draft {
+        Draft {
+            program: Program {
+                name: name.to_owned(),
+                kernels: vec![],
+                inputs: vec![],
+                outputs: vec![],
+                scalars: vec![],
+                sizes,
+                limits: vec![],
+                temporaries: vec![],
+                steps: vec![],
+            },
+        }
+    }
+
+    /// The next inputs and scalars are those of a source.
+    pub(crate) fn source(&mut self, source: &Source) -> Inlet {
+        let inlet =
+            Inlet { source: source.clone(), first_input: self.program.inputs.len(), first_scalar: self.program.scalars.len() };
+        self.program.inputs.extend(source.inputs());
+        self.program.scalars.extend(source.scalars());
+        inlet
+    }
+
+    /// The next inputs, outputs and scalars are those of a sink for values of these types, `count` of each.
+    pub(crate) fn sink(&mut self, sink: &Sink, values: &[Type], count: &Count) -> Outlet {
+        let written = sink.written().cloned();
+        let stored = written.as_ref().map_or_else(|| values.to_vec(), |written| written.function.result_types());
+        let outlet = Outlet {
+            first_output: self.program.outputs.len(),
+            first_input: self.program.inputs.len(),
+            first_scalar: self.program.scalars.len(),
+            stored: stored.clone(),
+            written,
+        };
+        self.program.outputs.extend(stored.into_iter().map(|ty| Output { ty, count: count.clone() }));
+        if let Some(written) = &outlet.written {
+            for accessor in written.function.accessors() {
+                if accessor.kind == AccessorKind::Output {
+                    self.program.outputs.push(Output { ty: accessor.ty, count: Count::Constant(0) });
+                } else {
+                    self.program.inputs.push(accessor.ty);
+                }
+            }
+            let scalars = &written.function.parameters()[written.axes + written.values..];
+            self.program.scalars.extend(scalars.iter().map(|parameter| parameter.ty));
+        }
+        outlet
+    }
+
+    /// Indices have 32 bits, so this number must be less than 2³¹.
+    pub(crate) fn limit(&mut self, count: Count) {
+        self.program.limits.push(count);
+    }
+
+    /// Adds a kernel and a launch of it.
+    pub(crate) fn launch(&mut self, kernel: Writer, grid: [Count; 3], block: [u32; 3]) -> Result<()> {
+        let arguments = kernel.given.borrow().iter().map(|(argument, _)| argument.clone()).collect();
+        self.program.kernels.push(kernel.builder.finish_kernel()?);
+        self.program.steps.push(Step { kernel: self.program.kernels.len() - 1, grid, block, arguments });
+        Ok(())
+    }
+
+    pub(crate) fn finish(self) -> Program {
+        self.program
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Handle {
+    Memory(Memory),
+    Value(Value),
+}
+
+/// A kernel that is being written: a builder whose parameters are declared when they are first asked for.
+pub(crate) struct Writer {
+    builder: Builder,
+    given: RefCell<Vec<(Argument, Handle)>>,
+}
+
+impl Deref for Writer {
+    type Target = Builder;
+    fn deref(&self) -> &Builder {
+        &self.builder
+    }
+}
+
+impl Writer {
+    pub(crate) fn new(name: &str, block: [u32; 3]) -> Writer {
+        let builder = Builder::kernel(name);
+        builder.launch_bounds(LaunchBounds { block: Some(block), ..LaunchBounds::default() });
+        Writer { builder, given: RefCell::new(vec![]) }
+    }
+
+    fn known(&self, argument: &Argument) -> Option<Handle> {
+        self.given.borrow().iter().find(|(known, _)| known == argument).map(|(_, handle)| *handle)
+    }
+
+    /// A buffer.
+    pub(crate) fn memory(&self, argument: Argument, element: Element) -> Memory {
+        if let Some(Handle::Memory(memory)) = self.known(&argument) {
+            return memory;
+        }
+        let name = match &argument {
+            Argument::Input(index) => format!("in{index}"),
+            Argument::Output(index) => format!("out{index}"),
+            Argument::Temporary(index) => format!("temp{index}"),
+            Argument::Scalar(index) => format!("scalar{index}"),
+            Argument::Count(..) => "count".to_owned(),
+        };
+        let memory = self.builder.pointer(&name, element);
+        self.given.borrow_mut().push((argument, Handle::Memory(memory)));
+        memory
+    }
+
+    /// A number that follows from the sizes.
+    pub(crate) fn count(&self, count: impl Into<Count>, ty: Type) -> Value {
+        self.value(Argument::Count(count.into(), ty), ty, "count")
+    }
+
+    fn value(&self, argument: Argument, ty: Type, name: &str) -> Value {
+        if let Some(Handle::Value(value)) = self.known(&argument) {
+            return value;
+        }
+        let value = self.builder.parameter(name, ty);
+        self.given.borrow_mut().push((argument, Handle::Value(value)));
+        value
+    }
+
+    /// The element of a buffer at an index that counts elements.
+    pub(crate) fn load_element(&self, memory: Memory, ty: Type, index: Value) -> Value {
+        match ty.lanes() {
+            1 => self.load(memory, index),
+            lanes => self.load_vector(memory, self.mul(index, lanes), lanes),
+        }
+    }
+
+    /// Gives the element of a buffer at an index that counts elements a value.
+    pub(crate) fn store_element(&self, memory: Memory, index: Value, value: Value, cache: Cache) {
+        let index = match self.type_of(value).lanes() {
+            1 => index,
+            lanes => self.mul(index, lanes),
+        };
+        self.store_as(memory, index, value, Order::Weak, cache);
+    }
+
+    /// A position as another function wants it.
+    fn positions(&self, position: &[Value], ty: Type) -> Vec<Value> {
+        position.iter().map(|index| self.convert(*index, ty)).collect()
+    }
+}
+
+impl Inlet {
+    /// The memory of an input.
+    pub(crate) fn input(&self, k: &Writer, index: usize) -> Memory {
+        k.memory(Argument::Input(self.first_input + index), self.source.inputs()[index].element())
+    }
+
+    /// The values at a position.
+    pub(crate) fn at(&self, k: &Writer, position: &[Value]) -> Vec<Value> {
+        self.at_with(k, position, &|_| None)
+    }
+
+    /// The values at a position, where what some inputs hold at the position itself has been read already.
+    pub(crate) fn at_with(&self, k: &Writer, position: &[Value], read: &dyn Fn(usize) -> Option<Value>) -> Vec<Value> {
+        let function = self.source.function();
+        let mut arguments = k.positions(position, self.source.index());
+        let own = arguments.last().copied();
+        for (index, ty) in self.source.scalars().into_iter().enumerate() {
+            arguments.push(k.value(Argument::Scalar(self.first_scalar + index), ty, "scalar"));
+        }
+        let mut bindings: Vec<_> = function
+            .accessors()
+            .iter()
+            .enumerate()
+            .map(|(index, accessor)| {
+                let memory = self.input(k, index);
+                reading(move |_, position: &[Value]| match read(index) {
+                    Some(value) if Some(position[0]) == own => value,
+                    _ => k.load_element(memory, accessor.ty, position[0]),
+                })
+            })
+            .collect();
+        let mut bindings: Vec<&mut dyn Binding> = bindings.iter_mut().map(|binding| binding as &mut dyn Binding).collect();
+        k.inline(function, &arguments, &mut bindings)
+    }
+}
+
+impl Outlet {
+    /// Whether all it does is to store values at the position.
+    pub(crate) fn writes_elsewhere(&self) -> bool {
+        self.written.as_ref().is_some_and(|written| written.function.accessors().iter().any(|a| a.kind == AccessorKind::Output))
+    }
+
+    /// The memory of an output for what is stored at the position.
+    pub(crate) fn output(&self, k: &Writer, index: usize) -> Memory {
+        k.memory(Argument::Output(self.first_output + index), self.stored[index].element())
+    }
+
+    /// What is to be stored for values at a position. Whatever goes elsewhere is written.
+    pub(crate) fn results(&self, k: &Writer, position: &[Value], values: &[Value]) -> Vec<Value> {
+        let Some(written) = &self.written else { return values.to_vec() };
+        let function = &written.function;
+        let mut arguments = k.positions(position, written.index());
+        arguments.extend(values);
+        let scalars = &function.parameters()[written.axes + written.values..];
+        for (index, parameter) in scalars.iter().enumerate() {
+            arguments.push(k.value(Argument::Scalar(self.first_scalar + index), parameter.ty, "scalar"));
+        }
+        let (mut inputs, mut outputs) = (self.first_input, self.first_output + self.stored.len());
+        let mut bindings: Vec<Box<dyn Binding>> = vec![];
+        for accessor in function.accessors() {
+            let next = if accessor.kind == AccessorKind::Output { &mut outputs } else { &mut inputs };
+            let argument = if accessor.kind == AccessorKind::Output { Argument::Output(*next) } else { Argument::Input(*next) };
+            *next += 1;
+            let memory = k.memory(argument, accessor.ty.element());
+            bindings.push(if accessor.kind == AccessorKind::Output {
+                Box::new(writing(move |_, position: &[Value], value: Value| {
+                    k.store_element(memory, position[0], value, Cache::Normal);
+                }))
+            } else {
+                Box::new(reading(move |_, position: &[Value]| k.load_element(memory, accessor.ty, position[0])))
+            });
+        }
+        let mut bindings: Vec<&mut dyn Binding> = bindings.iter_mut().map(|binding| &mut **binding as &mut dyn Binding).collect();
+        k.inline(function, &arguments, &mut bindings)
+    }
+
+    /// Takes the values at a position, which is the element `linear` of outputs.
+    pub(crate) fn put(&self, k: &Writer, position: &[Value], linear: Value, values: &[Value]) {
+        for (index, result) in self.results(k, position, values).into_iter().enumerate() {
+            k.store_element(self.output(k, index), linear, result, Cache::Normal);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What can go wrong.
+
+use broadloom_scalar::Type;
+
+/// Why a program could not be made or run.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// A function that does not fit where it is given.
+    #[error("`{function}` does not fit: {reason}")]
+    Function {
+        /// Its name.
+        function: String,
+        /// Why.
+        reason: String,
+    },
+    /// A pattern whose parts do not fit together.
+    #[error("{pattern}: {reason}")]
+    Pattern {
+        /// The pattern.
+        pattern: &'static str,
+        /// What does not fit.
+        reason: String,
+    },
+    /// A call with other buffers, scalars or sizes than the program takes.
+    #[error("`{program}` is called with {given} {what}, not {wanted}")]
+    Number {
+        /// The program.
+        program: String,
+        /// What is counted.
+        what: &'static str,
+        /// How many there should be.
+        wanted: usize,
+        /// How many there are.
+        given: usize,
+    },
+    /// A scalar of another type.
+    #[error("scalar {index} of `{program}` is `{wanted}`, not `{given}`")]
+    Scalar {
+        /// The program.
+        program: String,
+        /// Which scalar.
+        index: usize,
+        /// What it should be.
+        wanted: Type,
+        /// What it is.
+        given: Type,
+    },
+    /// A buffer that is too short for the sizes.
+    #[error("output {index} of `{program}` needs {wanted} bytes and has {given}")]
+    Output {
+        /// The program.
+        program: String,
+        /// Which output.
+        index: usize,
+        /// How many bytes it needs.
+        wanted: u64,
+        /// How many it has.
+        given: u64,
+    },
+    /// Sizes beyond what the program's indices reach, or whose product is beyond all memory.
+    #[error("the sizes {sizes:?} are too large for `{program}`")]
+    Sizes {
+        /// The program.
+        program: String,
+        /// The sizes.
+        sizes: Vec<u64>,
+    },
+    /// Building or lowering code failed.
+    #[error(transparent)]
+    Code(#[from] broadloom_scalar::Error),
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] broadloom_device::Error),
+}
+
+/// A result with this crate's error.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,58 @@
+//! Parallel patterns.
+//!
+//! A pattern is a value made of scalar functions for its input and output sides ([`Source`], [`Sink`]) and of what else its code depends on.
+//! For a machine it becomes a [`Program`]: kernels, and how they are launched for any sizes. Whatever a planner fuses into a pattern comes in as
+//! these functions. Patterns and programs can be compared and hashed; sizes and scalars are no part of them, so nothing is compiled again
+//! when only those change.
+//!
+//! ```
+//! use broadloom_device::Device;
+//! use broadloom_interp::Interp;
+//! use broadloom_scalar::{AccessorKind, Builder, Type};
+//! use broadloom_skeleton::{Call, Domain, Map, Sink, Source};
+//!
+//! // i ↦ a · x[i] + y[i]
+//! let f = Builder::function("saxpy");
+//! let (i, a) = (f.parameter("i", Type::I32), f.parameter("a", Type::F32));
+//! let (x, y) = (f.accessor("x", AccessorKind::Input, Type::F32, 1), f.accessor("y", AccessorKind::Input, Type::F32, 1));
+//! let sum = f.fma(a, f.read(x, &[i.into()]), f.read(y, &[i.into()]));
+//! let saxpy = Source::new(f.finish_function(&[sum]).unwrap(), 1).unwrap();
+//!
+//! let device = Device::new(Interp::new(Default::default()));
+//! let map = Map { domain: Domain::LINE, source: saxpy, sink: Sink::STORE };
+//! let program = map.program(device.machine()).unwrap().load(&device).unwrap();
+//!
+//! let x = device.upload(&[1.0f32, 2.0, 3.0]).unwrap();
+//! let y = device.upload(&[10.0f32, 20.0, 30.0]).unwrap();
+//! let result = device.allocate::<f32>(3).unwrap();
+//! let bytes = |buffer: &broadloom_device::Buffer<f32>| buffer.view::<u8>().unwrap();
+//! program
+//!     .run(&Call {
+//!         inputs: &[bytes(&x), bytes(&y)],
+//!         outputs: &[bytes(&result)],
+//!         scalars: &[2.0f32.into()],
+//!         sizes: &[3],
+//!         ..Call::default()
+//!     })
+//!     .unwrap();
+//! assert_eq!(result.read().unwrap(), [12.0, 24.0, 36.0]);
+//! ```
+
+mod count;
+mod domain;
+mod draft;
+mod error;
+mod library;
+mod map;
+mod program;
+mod run;
+mod source;
+
+pub use count::Count;
+pub use domain::Domain;
+pub use error::{Error, Result};
+pub use library::{Library, Pattern};
+pub use map::Map;
+pub use program::{Argument, Output, Program, Step, Temporary};
+pub use run::{Call, Loaded};
+pub use source::{Sink, Source};

@@ -1,0 +1,236 @@
+//! Map: the same function at every position.
+//!
+//! | domain | on a GPU | on a CPU |
+//! | --- | --- | --- |
+//! | a line | each thread has a few neighbours, moved by accesses of 16 bytes where inputs are read at the position itself and all buffers are aligned | a warp runs along a stretch, 32 positions at a time |
+//! | a last axis that is long | threads along it, a few rows each | a warp runs along a stretch of a row |
+//! | a last axis that is short | threads along all positions; a position is found by division | the same in stretches |
+
+use crate::domain::unravel;
+use crate::draft::{Draft, Inlet, Outlet, Writer};
+use crate::{Count, Domain, Program, Result, Sink, Source};
+use broadloom_device::{Machine, MachineKind};
+use broadloom_scalar::{Axis, Cache, Type, Unroll, Value};
+
+/// Computes a [`Source`] at every position of a domain, and gives the values to a [`Sink`].
+///
+/// The sizes of a call are the lengths of the axes; inputs, outputs and scalars are those of the source, then those of the sink.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Map {
+    /// The positions.
+    pub domain: Domain,
+    /// What is computed.
+    pub source: Source,
+    /// What becomes of it.
+    pub sink: Sink,
+}
+
+/// Elements that a warp of a CPU runs through before its block ends.
+const STRETCH: u32 = 4096;
+
+impl Map {
+    /// The program for a machine.
+    pub fn program(&self, machine: &Machine) -> Result<Program> {
+        let results = self.source.results();
+        self.sink.check("map", self.domain.axes(), &results)?;
+        let index = self.domain.check("map", &[&self.source], &self.sink)?;
+        let mut draft = Draft::new("map", self.domain.axes());
+        let inlet = draft.source(&self.source);
+        let outlet = draft.sink(&self.sink, &results, &self.domain.count());
+        if index == Type::U32 {
+            draft.limit(self.domain.count());
+        }
+        let cpu = machine.kind == MachineKind::Cpu;
+        let map = Parts { map: self, inlet, outlet, index, cpu };
+        if self.domain.has_rows() && self.domain.axes() > 1 {
+            map.rows(&mut draft)?;
+        } else {
+            map.line(&mut draft)?;
+        }
+        Ok(draft.finish())
+    }
+}
+
+struct Parts<'a> {
+    map: &'a Map,
+    inlet: Inlet,
+    outlet: Outlet,
+    index: Type,
+    cpu: bool,
+}
+
+impl Parts<'_> {
+    fn lengths(&self, k: &Writer) -> Vec<Value> {
+        (0..self.map.domain.axes()).map(|axis| k.count(Count::size(axis), self.index)).collect()
+    }
+
+    /// One position.
+    fn at(&self, k: &Writer, position: &[Value], linear: Value) {
+        let values = self.inlet.at(k, position);
+        self.outlet.put(k, position, linear, &values);
+    }
+
+    /// A position by its number.
+    fn at_number(&self, k: &Writer, number: Value) {
+        match self.map.domain.axes() {
+            0 => self.at(k, &[], number),
+            1 => self.at(k, &[number], number),
+            _ => self.at(k, &unravel(k, number, &self.lengths(k)), number),
+        }
+    }
+
+    /// How many neighbours a thread has, when they are moved together.
+    fn width(&self) -> Option<usize> {
+        if self.map.domain.axes() != 1 || self.outlet.writes_elsewhere() {
+            return None;
+        }
+        let contiguous = self.map.source.contiguous();
+        let inputs = self.map.source.inputs();
+        let moved = inputs.iter().zip(&contiguous).filter(|(_, contiguous)| **contiguous).map(|(ty, _)| ty);
+        let moved: Vec<Type> = moved.chain(&self.outlet.stored).copied().collect();
+        let widest = moved.iter().filter(|ty| ty.is_scalar()).map(|ty| ty.bytes()).max()?;
+        let width = (16 / widest).max(4) as usize;
+        moved.iter().all(|ty| ty.is_scalar()).then_some(width)
+    }
+
+    /// All positions in one line.
+    fn line(&self, draft: &mut Draft) -> Result<()> {
+        let count = self.map.domain.count();
+        if self.cpu {
+            return self.stretches(draft, count);
+        }
+        let block = [256, 1, 1];
+        let k = Writer::new("map", block);
+        let n = k.count(count.clone(), self.index);
+        let thread = k.thread(Axis::X);
+        let width = self.width();
+        let items = width.unwrap_or(4) as u32;
+        let tile = block[0] * items;
+        let first = k.mul(k.convert(k.block(Axis::X), self.index), tile);
+        let apart = || {
+            for item in 0..items {
+                let i = k.add(first, k.convert(k.add(thread, item * block[0]), self.index));
+                k.if_then(k.lt(i, n), || self.at_number(&k, i));
+            }
+        };
+        match width {
+            None => apart(),
+            Some(width) => {
+                let whole = k.ge(k.sub(n, first), tile);
+                k.if_else(k.and(whole, self.aligned(&k)), || self.neighbours(&k, first, thread, width), apart);
+            }
+        }
+        draft.launch(k, [count.div_ceil(tile), 1u32.into(), 1u32.into()], block)
+    }
+
+    /// Whether the buffers that are moved 16 bytes at a time lie so.
+    fn aligned(&self, k: &Writer) -> Value {
+        let inputs = self.map.source.contiguous().into_iter().enumerate().filter(|(_, moved)| *moved);
+        let inputs = inputs.map(|(index, _)| self.inlet.input(k, index));
+        let outputs = (0..self.outlet.stored.len()).map(|index| self.outlet.output(k, index));
+        let bits = inputs.chain(outputs).map(|memory| k.address(memory)).reduce(|a, b| k.or(a, b));
+        bits.map_or(k.literal(true), |bits| k.eq(k.and(bits, 15), 0))
+    }
+
+    /// A thread's neighbours, all of which are there.
+    fn neighbours(&self, k: &Writer, first: Value, thread: Value, width: usize) {
+        let start = k.add(first, k.convert(k.mul(thread, width), self.index));
+        let contiguous = self.map.source.contiguous();
+        let rows: Vec<Option<Value>> = contiguous
+            .iter()
+            .enumerate()
+            .map(|(index, moved)| moved.then(|| k.load_vector(self.inlet.input(k, index), start, width)))
+            .collect();
+        let results: Vec<Vec<Value>> = (0..width)
+            .map(|item| {
+                let i = k.add(start, item);
+                let values = self.inlet.at_with(k, &[i], &|index| rows[index].map(|row| k.lane(row, item)));
+                self.outlet.results(k, &[i], &values)
+            })
+            .collect();
+        for index in 0..self.outlet.stored.len() {
+            let row: Vec<Value> = results.iter().map(|results| results[index]).collect();
+            k.store_element_row(self.outlet.output(k, index), start, &row);
+        }
+    }
+
+    /// All positions in one line, for warps that run along it.
+    fn stretches(&self, draft: &mut Draft, count: Count) -> Result<()> {
+        let block = [32, 1, 1];
+        let k = Writer::new("map", block);
+        let n = k.count(count.clone(), self.index);
+        let lane = k.convert(k.thread(Axis::X), self.index);
+        let first = k.mul(k.convert(k.block(Axis::X), self.index), STRETCH);
+        self.stretch(&k, first, n, |i| self.at_number(&k, i), lane);
+        draft.launch(k, [count.div_ceil(STRETCH), 1u32.into(), 1u32.into()], block)
+    }
+
+    /// A warp runs from `first` to the end of the stretch or to `n`.
+    fn stretch(&self, k: &Writer, first: Value, n: Value, at: impl Fn(Value), lane: Value) {
+        let left = k.sub(n, first);
+        k.if_else(
+            k.ge(left, STRETCH),
+            || k.for_step(0, k.constant(self.index, STRETCH), 32, Unroll::Never, |step| at(k.add(k.add(first, step), lane))),
+            || {
+                k.for_step(0, left, 32, Unroll::Never, |step| {
+                    let i = k.add(k.add(first, step), lane);
+                    k.if_then(k.lt(i, n), || at(i));
+                });
+            },
+        );
+    }
+
+    /// Threads along the last axis, the others as one axis of rows.
+    fn rows(&self, draft: &mut Draft) -> Result<()> {
+        let axes = self.map.domain.axes();
+        let (rows, length) = (Count::product(0..axes - 1), Count::size(axes - 1));
+        let row_at = |k: &Writer, row: Value, column: Value, lengths: &[Value]| {
+            let mut position = unravel(k, row, &lengths[..axes - 1]);
+            position.push(column);
+            self.at(k, &position, k.add(k.mul(row, lengths[axes - 1]), column));
+        };
+        if self.cpu {
+            let block = [32, 1, 1];
+            let k = Writer::new("map", block);
+            let lengths = self.lengths(&k);
+            let lane = k.convert(k.thread(Axis::X), self.index);
+            let first = k.mul(k.convert(k.block(Axis::X), self.index), STRETCH);
+            let rows_left = k.count(rows.clone(), self.index);
+            let (row, step) = (k.block(Axis::Y), k.grid_size(Axis::Y));
+            k.for_step(k.convert(row, self.index), rows_left, k.convert(step, self.index), Unroll::Never, |row| {
+                self.stretch(&k, first, lengths[axes - 1], |column| row_at(&k, row, column, &lengths), lane);
+            });
+            return draft.launch(k, [length.div_ceil(STRETCH), rows.min(MAX_ROWS), 1u32.into()], block);
+        }
+        let block = [64, 4, 1];
+        let k = Writer::new("map", block);
+        let lengths = self.lengths(&k);
+        let column = k.convert(k.global_thread(Axis::X), self.index);
+        let first = k.mul(k.convert(k.block(Axis::Y), self.index), block[1] * ROWS);
+        let first = k.add(first, k.convert(k.thread(Axis::Y), self.index));
+        let step = k.mul(k.convert(k.grid_size(Axis::Y), self.index), block[1] * ROWS);
+        let all = k.count(rows.clone(), self.index);
+        k.if_then(k.lt(column, lengths[axes - 1]), || {
+            k.for_step(first, all, step, Unroll::Never, |start| {
+                for item in 0..ROWS {
+                    let row = k.add(start, item * block[1]);
+                    k.if_then(k.lt(row, all), || row_at(&k, row, column, &lengths));
+                }
+            });
+        });
+        let grid = [length.div_ceil(block[0]), rows.div_ceil(block[1] * ROWS).min(MAX_ROWS), 1u32.into()];
+        draft.launch(k, grid, block)
+    }
+}
+
+/// Rows that a thread of a GPU has at a time.
+const ROWS: u32 = 4;
+/// Most blocks in the second direction of a grid.
+const MAX_ROWS: u32 = 65535;
+
+impl Writer {
+    /// Stores neighbours.
+    fn store_element_row(&self, memory: broadloom_scalar::Memory, start: Value, row: &[Value]) {
+        self.store_as(memory, start, self.vector(row), broadloom_scalar::Order::Weak, Cache::Normal);
+    }
+}

@@ -1,0 +1,102 @@
+//! Programs: what a pattern becomes.
+
+use crate::{Count, Error, Loaded, Result};
+use broadloom_device::Device;
+use broadloom_scalar::{Kernel, Type};
+
+/// What a kernel is given for a parameter, by its number among the things of the call.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Argument {
+    /// The address of an input.
+    Input(usize),
+    /// The address of an output.
+    Output(usize),
+    /// The address of a temporary of the program.
+    Temporary(usize),
+    /// A scalar.
+    Scalar(usize),
+    /// A number that follows from the sizes, as a value of an integer type.
+    Count(Count, Type),
+}
+
+/// Memory that lives as long as one run.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Temporary {
+    /// How many bytes it has.
+    pub bytes: Count,
+    /// Whether all of them are zero when the run starts; else they are anything.
+    pub zeroed: bool,
+}
+
+/// An output of a program.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Output {
+    /// The type of its elements.
+    pub ty: Type,
+    /// How many elements it must have at least. An output that is written at places that its function computes says 0.
+    pub count: Count,
+}
+
+/// A launch. Where its grid is empty for the sizes of a call, it does not happen.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Step {
+    /// The kernel, by its number in the program.
+    pub kernel: usize,
+    /// Blocks in each direction.
+    pub grid: [Count; 3],
+    /// Threads of a block in each direction.
+    pub block: [u32; 3],
+    /// What the kernel is given.
+    pub arguments: Vec<Argument>,
+}
+
+/// What a pattern becomes for a machine: kernels, and how they are launched for any sizes. It is a value: it can be compared and printed.
+///
+/// Inputs are those of the pattern's functions, one function behind the other in the order in which the pattern names them; scalars
+/// likewise.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Program {
+    /// What it is called in traces and errors.
+    pub name: String,
+    /// The kernels.
+    pub kernels: Vec<Kernel>,
+    /// The types of the elements of its inputs.
+    pub inputs: Vec<Type>,
+    /// Its outputs.
+    pub outputs: Vec<Output>,
+    /// The types of its scalars.
+    pub scalars: Vec<Type>,
+    /// How many sizes a call has.
+    pub sizes: usize,
+    /// Numbers that must be less than 2³¹, because the program's indices have 32 bits.
+    pub limits: Vec<Count>,
+    /// What it needs besides.
+    pub temporaries: Vec<Temporary>,
+    /// The launches, in order.
+    pub steps: Vec<Step>,
+}
+
+impl Program {
+    /// The program made ready for a device.
+    pub fn load(self, device: &Device) -> Result<Loaded> {
+        Loaded::new(self, device)
+    }
+
+    /// How many elements each output must have for these sizes.
+    pub fn output_counts(&self, sizes: &[u64]) -> Result<Vec<u64>> {
+        self.outputs.iter().map(|output| self.count(&output.count, sizes)).collect()
+    }
+
+    /// How many bytes each temporary has for these sizes.
+    pub fn temporary_bytes(&self, sizes: &[u64]) -> Result<Vec<u64>> {
+        self.temporaries.iter().map(|temporary| self.count(&temporary.bytes, sizes)).collect()
+    }
+
+    pub(crate) fn count(&self, count: &Count, sizes: &[u64]) -> Result<u64> {
+        count.of(sizes).ok_or_else(|| self.too_large(sizes))
+    }
+
+    pub(crate) fn too_large(&self, sizes: &[u64]) -> Error {
+        Error::Sizes { program: self.name.clone(), sizes: sizes.to_vec() }
+    }
+}

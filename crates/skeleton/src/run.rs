@@ -1,0 +1,197 @@
+//! Programs made ready for a device, and their runs.
+//!
+//! A run never waits for the device: it launches in the order of one stream. Temporaries are taken from the device's pool and given back
+//! to it right behind the last launch, which the device allows.
+
+use crate::program::{Argument, Program};
+use crate::{Error, Result};
+use broadloom_device::{Argument as DeviceArgument, Buffer, Device, Kernel, Launch, Recorder, Stream};
+use broadloom_scalar::{Literal, Lowering, Type, lower_with};
+use std::sync::Arc;
+
+/// What a program is run on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Call<'a> {
+    /// The inputs, as bytes.
+    pub inputs: &'a [Buffer<u8>],
+    /// The outputs, as bytes. One of them may be an input too where the program reads each element right where it writes it.
+    pub outputs: &'a [Buffer<u8>],
+    /// The scalars.
+    pub scalars: &'a [Literal],
+    /// The sizes.
+    pub sizes: &'a [u64],
+    /// The stream.
+    pub stream: Stream,
+}
+
+/// A program that is ready to run on a device; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Loaded(Arc<Data>);
+
+#[derive(Debug)]
+struct Data {
+    program: Program,
+    device: Device,
+    kernels: Vec<Kernel>,
+}
+
+/// A launch that is ready.
+struct Ready {
+    kernel: usize,
+    launch: Launch,
+    arguments: Vec<DeviceArgument>,
+}
+
+impl Loaded {
+    pub(crate) fn new(program: Program, device: &Device) -> Result<Loaded> {
+        let machine = device.machine();
+        let most = Lowering::default();
+        let target = broadloom_ptx::Target::sm(machine.sm.min(80));
+        let lowering = Lowering { version: most.version.min(machine.isa), target, ..most };
+        let module = device.load(&Arc::new(lower_with(&program.kernels, &lowering)?))?;
+        let kernels = program.kernels.iter().map(|kernel| Ok(module.kernel(kernel.name())?)).collect::<Result<_>>()?;
+        Ok(Loaded(Arc::new(Data { program, device: device.clone(), kernels })))
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Program {
+        &self.0.program
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Device {
+        &self.0.device
+    }
+
+    /// Compiles what is left to compile, so that the first run finds everything.
+    pub fn prepare(&self) -> Result<()> {
+        for step in &self.0.program.steps {
+            self.0.kernels[step.kernel].prepare(&Launch::new([1, 1, 1], step.block))?;
+        }
+        Ok(())
+    }
+
+    /// Runs it, with temporaries of its own.
+    ///
+    /// Returns before the work is done: reading a buffer waits for it, and reports what failed.
+    pub fn run(&self, call: &Call<'_>) -> Result<()> {
+        let temporaries = self.temporaries(call.sizes)?;
+        self.run_with(call, &temporaries)
+    }
+
+    /// Memory for the temporaries of a run with these sizes.
+    pub fn temporaries(&self, sizes: &[u64]) -> Result<Vec<Buffer<u8>>> {
+        let mut buffers = vec![];
+        for bytes in self.0.program.temporary_bytes(sizes)? {
+            let bytes = usize::try_from(bytes).map_err(|_| self.0.program.too_large(sizes))?;
+            buffers.push(self.0.device.allocate::<u8>(bytes)?);
+        }
+        Ok(buffers)
+    }
+
+    /// Runs it with temporaries of the caller, each of at least the size that [`Program::temporary_bytes`] says. Those that must be zero are
+    /// made so.
+    pub fn run_with(&self, call: &Call<'_>, temporaries: &[Buffer<u8>]) -> Result<()> {
+        let launches = self.launches(call, temporaries)?;
+        for (buffer, temporary) in temporaries.iter().zip(&self.0.program.temporaries) {
+            if temporary.zeroed && !buffer.is_empty() {
+                buffer.fill_bytes_in(call.stream, 0)?;
+            }
+        }
+        for ready in launches {
+            self.0.kernels[ready.kernel].launch(&ready.launch, &ready.arguments)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a run to a sequence that will be replayed; the sequence keeps the buffers.
+    pub fn record(&self, recorder: &mut Recorder, call: &Call<'_>, temporaries: &[Buffer<u8>]) -> Result<()> {
+        let launches = self.launches(call, temporaries)?;
+        for buffer in call.inputs.iter().chain(call.outputs).chain(temporaries) {
+            recorder.keep(buffer);
+        }
+        for (buffer, temporary) in temporaries.iter().zip(&self.0.program.temporaries) {
+            if temporary.zeroed && !buffer.is_empty() {
+                recorder.fill_bytes(buffer, 0);
+            }
+        }
+        for ready in launches {
+            recorder.launch(&self.0.kernels[ready.kernel], &ready.launch, &ready.arguments)?;
+        }
+        Ok(())
+    }
+
+    fn check_number(&self, what: &'static str, wanted: usize, given: usize) -> Result<()> {
+        if wanted == given {
+            return Ok(());
+        }
+        Err(Error::Number { program: self.0.program.name.clone(), what, wanted, given })
+    }
+
+    fn check(&self, call: &Call<'_>, temporaries: &[Buffer<u8>]) -> Result<()> {
+        let program = &self.0.program;
+        self.check_number("inputs", program.inputs.len(), call.inputs.len())?;
+        self.check_number("outputs", program.outputs.len(), call.outputs.len())?;
+        self.check_number("scalars", program.scalars.len(), call.scalars.len())?;
+        self.check_number("sizes", program.sizes, call.sizes.len())?;
+        self.check_number("temporaries", program.temporaries.len(), temporaries.len())?;
+        for (index, (scalar, ty)) in call.scalars.iter().zip(&program.scalars).enumerate() {
+            if Type::of(scalar.element()) != *ty {
+                let (program, given) = (program.name.clone(), Type::of(scalar.element()));
+                return Err(Error::Scalar { program, index, wanted: *ty, given });
+            }
+        }
+        for limit in &program.limits {
+            if program.count(limit, call.sizes)? > i32::MAX as u64 {
+                return Err(program.too_large(call.sizes));
+            }
+        }
+        for (index, (buffer, output)) in call.outputs.iter().zip(&program.outputs).enumerate() {
+            let wanted = program
+                .count(&output.count, call.sizes)?
+                .checked_mul(output.ty.bytes().into())
+                .ok_or_else(|| program.too_large(call.sizes))?;
+            let given = buffer.len() as u64;
+            if given < wanted {
+                return Err(Error::Output { program: program.name.clone(), index, wanted, given });
+            }
+        }
+        Ok(())
+    }
+
+    /// What is launched for a call.
+    fn launches(&self, call: &Call<'_>, temporaries: &[Buffer<u8>]) -> Result<Vec<Ready>> {
+        self.check(call, temporaries)?;
+        let program = &self.0.program;
+        let mut launches = Vec::with_capacity(program.steps.len());
+        for step in &program.steps {
+            let mut grid = [0u32; 3];
+            for (axis, count) in step.grid.iter().enumerate() {
+                let blocks = program.count(count, call.sizes)?;
+                grid[axis] = u32::try_from(blocks).map_err(|_| program.too_large(call.sizes))?;
+            }
+            if grid.contains(&0) {
+                continue;
+            }
+            let launch = Launch::new(grid, step.block).on(call.stream);
+            let arguments = step.arguments.iter().map(|argument| {
+                Ok(match argument {
+                    Argument::Input(index) => DeviceArgument::Address(call.inputs[*index].address()),
+                    Argument::Output(index) => DeviceArgument::Address(call.outputs[*index].address()),
+                    Argument::Temporary(index) => DeviceArgument::Address(temporaries[*index].address()),
+                    Argument::Scalar(index) => bytes_of(call.scalars[*index]),
+                    Argument::Count(count, ty) => {
+                        let value = program.count(count, call.sizes)?;
+                        bytes_of(Literal::from_i128(ty.element(), value.into()))
+                    }
+                })
+            });
+            launches.push(Ready { kernel: step.kernel, launch, arguments: arguments.collect::<Result<_>>()? });
+        }
+        Ok(launches)
+    }
+}
+
+fn bytes_of(literal: Literal) -> DeviceArgument {
+    DeviceArgument::Bytes(literal.bits().to_le_bytes()[..literal.element().bytes() as usize].to_vec())
+}

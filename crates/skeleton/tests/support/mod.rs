@@ -1,0 +1,129 @@
+//! Programs run on devices that need no hardware, and values to run them on.
+
+#![allow(dead_code, reason = "each test uses a part")]
+
+use broadloom_cpu::{CacheFolder, Cpu};
+use broadloom_device::{Buffer, Device};
+use broadloom_interp::Interp;
+use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type, Value};
+use broadloom_skeleton::{Call, Library, Pattern, Source};
+
+/// The interpreter, also as it looks for faults, and the CPU.
+pub(crate) fn libraries() -> Vec<(&'static str, Library)> {
+    let options = broadloom_cpu::Options {
+        threads: 2,
+        memory_bytes: 1 << 30,
+        cache: CacheFolder::Nowhere,
+        ..broadloom_cpu::Options::default()
+    };
+    vec![
+        ("interp", Library::new(&Device::new(Interp::new(broadloom_interp::Options::default())))),
+        ("cpu", Library::new(&Device::new(Cpu::new(options).unwrap()))),
+    ]
+}
+
+pub(crate) fn to_bytes(values: &[Literal]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.bits().to_le_bytes()[..value.element().bytes() as usize].to_vec()).collect()
+}
+
+pub(crate) fn from_bytes(element: Element, bytes: &[u8]) -> Vec<Literal> {
+    bytes
+        .chunks(element.bytes() as usize)
+        .map(|chunk| {
+            let mut whole = [0; 8];
+            whole[..chunk.len()].copy_from_slice(chunk);
+            Literal::from_bits(element, u64::from_le_bytes(whole))
+        })
+        .collect()
+}
+
+/// What a run is given.
+#[derive(Clone, Default)]
+pub(crate) struct Given<'a> {
+    pub(crate) inputs: &'a [Vec<Literal>],
+    pub(crate) scalars: &'a [Literal],
+    pub(crate) sizes: &'a [u64],
+    /// Elements that outputs have at least, where the program does not say.
+    pub(crate) least: u64,
+    /// By how many bytes inputs and outputs lie behind an aligned address; a multiple of their elements' size.
+    pub(crate) shifted: usize,
+}
+
+fn shifted(device: &Device, bytes: &[u8], by: usize) -> Buffer<u8> {
+    let whole = device.allocate::<u8>(bytes.len() + by).unwrap();
+    let part = whole.slice(by, bytes.len()).unwrap();
+    if !bytes.is_empty() {
+        part.write(bytes).unwrap();
+    }
+    part
+}
+
+/// Runs a pattern, and gives the outputs.
+pub(crate) fn run(library: &Library, pattern: &Pattern, given: &Given<'_>) -> Vec<Vec<Literal>> {
+    let device = library.device();
+    let loaded = library.get(pattern).unwrap_or_else(|error| panic!("{error}"));
+    let program = loaded.program();
+    let inputs: Vec<_> = given.inputs.iter().map(|values| shifted(device, &to_bytes(values), given.shifted)).collect();
+    let counts = program.output_counts(given.sizes).unwrap();
+    let outputs: Vec<_> = counts
+        .iter()
+        .zip(&program.outputs)
+        .map(|(count, output)| {
+            let bytes = vec![0; (*count).max(given.least) as usize * output.ty.bytes() as usize];
+            shifted(device, &bytes, given.shifted)
+        })
+        .collect();
+    let call = Call { inputs: &inputs, outputs: &outputs, scalars: given.scalars, sizes: given.sizes, ..Call::default() };
+    let ran = loaded.run(&call).and_then(|()| Ok(device.synchronise()?));
+    ran.unwrap_or_else(|error| panic!("{error}\n{program:?}"));
+    outputs
+        .iter()
+        .zip(&program.outputs)
+        .map(|(buffer, output)| if buffer.is_empty() { vec![] } else { from_bytes(output.ty.element(), &buffer.read().unwrap()) })
+        .collect()
+}
+
+/// Numbers that repeat, the same for the same seed.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound.max(1)
+    }
+
+    /// A small value of a type, exact in all arithmetic on a few of them.
+    pub(crate) fn value(&mut self, element: Element) -> Literal {
+        match element {
+            Element::Bool => (self.next() & 1 == 1).into(),
+            _ if element.is_float() => Literal::from_i128(element, i128::from(self.below(17)) - 8),
+            _ => Literal::from_bits(element, self.next()),
+        }
+    }
+
+    pub(crate) fn values(&mut self, element: Element, count: u64) -> Vec<Literal> {
+        (0..count).map(|_| self.value(element)).collect()
+    }
+}
+
+/// Reads the element at the position of a line.
+pub(crate) fn identity(element: Element) -> Source {
+    line("identity", element, |_, _, x| vec![x])
+}
+
+/// A function of the element at the position of a line.
+pub(crate) fn line(name: &str, element: Element, body: impl Fn(&Builder, Value, Value) -> Vec<Value>) -> Source {
+    let f = Builder::function(name);
+    let i = f.parameter("i", Type::I32);
+    let x = f.accessor("x", AccessorKind::Input, element, 1);
+    let x = f.read(x, &[i.into()]);
+    let results = body(&f, i, x);
+    Source::new(f.finish_function(&results).unwrap(), 1).unwrap()
+}
