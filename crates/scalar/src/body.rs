@@ -149,6 +149,13 @@ pub struct SharedDecl {
     pub length: Option<u32>,
 }
 
+impl SharedDecl {
+    /// Its bytes; 0 when the launch says them.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.length.unwrap_or(0)) * u64::from(self.element.bytes())
+    }
+}
+
 /// A constant table.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Table {

@@ -63,7 +63,8 @@ mod types;
 
 pub use body::{ArrayDecl, Block, Body, MAX_NESTING, MAX_NODES, SharedDecl, Statement, Table, Unroll};
 pub use builder::{
-    Accessor, AccessorDecl, AccessorKind, Array, Builder, Memory, Operand, ParameterDecl, ParameterKind, Value, Variable,
+    Accessor, AccessorDecl, AccessorKind, Array, Builder, Divisor, FastDivisor, Memory, Operand, ParameterDecl, ParameterKind,
+    Value, Variable,
 };
 pub use error::{Error, Result};
 pub use eval::{Environment, Lanes};

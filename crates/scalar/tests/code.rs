@@ -88,3 +88,51 @@ fn loops_repeat_only_what_changes() {
     assert_eq!(count(&inside, "mad.wide.u32"), 1, "{text}");
     assert_eq!(count(&inside, "fma.rn.f32"), 1, "{text}");
 }
+
+/// Rows and columns in 64 bits, as a front end has them, become 32-bit arithmetic in which the CPU sees that lanes are neighbours.
+#[test]
+fn the_cpu_sees_neighbours() {
+    let b = Builder::kernel("rows");
+    b.launch_bounds(LaunchBounds { max_grid: Some([1 << 16, 1 << 12, 1]), ..LaunchBounds::block(128) });
+    let (input, output) = (b.pointer("input", Element::F32), b.pointer("output", Element::F32));
+    let (width, height) = (b.parameter("width", Type::I64), b.parameter("height", Type::I64));
+    let (width, height) = (b.assume(width, 1, 1 << 14), b.assume(height, 1, 1 << 14));
+    let column = b.convert(b.global_thread(Axis::X), Type::I64);
+    let row = b.convert(b.block(Axis::Y), Type::I64);
+    b.if_then(b.and(b.lt(column, width), b.lt(row, height)), || {
+        let sum = b.variable(Type::F32);
+        for (dy, dx) in [(0i64, 0i64), (0, 1), (1, 0)] {
+            let index = b.add(b.mul(b.add(row, dy), width), b.add(column, dx));
+            b.set(sum, b.add(b.get(sum), b.load(input, index)));
+        }
+        b.store(output, b.add(b.mul(row, width), column), b.get(sum));
+    });
+    let kernel = b.finish_kernel().unwrap();
+    let text = ptx(&kernel);
+    let long = ["mul.lo.s64", "mul.lo.u64", "mad.lo.s64", "mad.lo.u64", "min.s64"];
+    assert_eq!(long.iter().map(|word| count(&text, word)).sum::<usize>(), 0, "{text}");
+
+    let options = broadloom_cpu::Options {
+        threads: 1,
+        memory_bytes: 1 << 28,
+        cache: broadloom_cpu::CacheFolder::Nowhere,
+        ..broadloom_cpu::Options::default()
+    };
+    let cpu = broadloom_cpu::Cpu::new(options).unwrap();
+    let device = broadloom_device::Device::new(cpu.clone());
+    let module = device.load(&std::sync::Arc::new(lower(&[kernel]).unwrap())).unwrap();
+    let (width, height) = (300usize, 5usize);
+    let values: Vec<f32> = (0..width * (height + 1) + 1).map(|index| index as f32).collect();
+    let (input, output) = (device.upload(&values).unwrap(), device.zeros::<f32>(width * height).unwrap());
+    let arguments = [(&input).into(), (&output).into(), (width as i64).into(), (height as i64).into()];
+    let launch = broadloom_device::Launch::new([3, 5, 1], [128, 1, 1]);
+    module.kernel("rows").unwrap().launch(&launch, &arguments).unwrap();
+    let found = output.read().unwrap();
+    for (index, found) in found.iter().enumerate() {
+        assert_eq!(*found, values[index] + values[index + 1] + values[index + width], "{index}");
+    }
+    let statistics = cpu.statistics();
+    assert_eq!(statistics[0].not_vectorised, None);
+    assert_eq!(statistics[0].stores.contiguous, 1, "{:?}", statistics[0]);
+    assert_eq!((statistics[0].loads.contiguous, statistics[0].loads.scattered), (3, 0), "{:?}\n{text}", statistics[0]);
+}

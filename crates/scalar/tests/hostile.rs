@@ -1,7 +1,8 @@
 //! Whatever is asked of the builder, the answer is an error with its place, never a panic, an overflow of the stack or a hang.
 
 use broadloom_scalar::{
-    AccessorKind, Axis, Builder, Cache, Element, Error, Literal, MAX_NESTING, Order, Type, Unroll, Value, lower, reading,
+    AccessorKind, Axis, Builder, Cache, Element, Error, LaunchBounds, Literal, MAX_NESTING, Order, Type, Unroll, Value, lower,
+    reading,
 };
 
 /// What finishing a function says.
@@ -259,6 +260,26 @@ fn blocks_nested_without_end() {
             assert!(error.contains("nested more than") && error.len() < 300, "{error}");
         }
     }
+}
+
+#[test]
+fn kernels_that_no_device_takes() {
+    let fails = |build: &dyn Fn(&Builder)| {
+        let b = Builder::kernel("bad");
+        build(&b);
+        b.finish_kernel().unwrap_err().to_string()
+    };
+    let big = fails(&|b| {
+        b.shared(Element::F32, 8192);
+        b.shared(Element::F32, 8192);
+    });
+    assert!(big.contains("beside 32768 bytes"), "{big}");
+    let wide = fails(&|b| b.launch_bounds(LaunchBounds::block(2048)));
+    assert!(wide.contains("no launch is like"), "{wide}");
+    let named = |name: &str| Builder::kernel(name).finish_kernel().unwrap();
+    let twins = lower(&[named("a b"), named("a-b")]).unwrap_err().to_string();
+    assert!(twins.contains("have one name in PTX, `a_b`"), "{twins}");
+    lower(&[named("1st"), named("")]).unwrap();
 }
 
 /// Loops are opened two blocks at a time by `while`.

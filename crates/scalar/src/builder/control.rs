@@ -231,7 +231,7 @@ impl Builder {
             drop(state);
             return self.fail("there is too much code");
         };
-        if state.folding {
+        {
             let [first, last] = [start, end].map(|value| state.ranges[value.id.index()]);
             let by = match state.body.literal(step.id).and_then(Literal::as_i128) {
                 Some(step) => (step, step),

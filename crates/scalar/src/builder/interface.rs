@@ -178,6 +178,15 @@ impl Builder {
     #[track_caller]
     pub fn launch_bounds(&self, bounds: LaunchBounds) {
         self.kernel_only("launch bounds");
+        let threads = match (bounds.block, bounds.max_threads) {
+            (Some(block), _) => block.iter().map(|&count| u64::from(count)).product(),
+            (None, most) => u64::from(most.unwrap_or(1)),
+        };
+        if threads == 0 || threads > 1024 || bounds.max_grid.is_some_and(|grid| grid.contains(&0)) || bounds.min_blocks == Some(0)
+        {
+            self.fail(format!("no launch is like {bounds:?}"));
+            return;
+        }
         self.state.borrow_mut().bounds = bounds;
     }
 

@@ -52,6 +52,8 @@ impl Memory {
     }
 }
 
+/// Bytes of shared memory that a kernel may declare; what goes beyond is asked for at launch.
+const MAX_SHARED: u64 = 48 << 10;
 /// Local arrays are at most this long.
 const MAX_ARRAY: u64 = 1 << 16;
 
@@ -224,14 +226,18 @@ impl Builder {
         id
     }
 
-    /// An array in shared memory, 16-byte aligned.
+    /// An array in shared memory, 16-byte aligned. All of them together have at most 48 KiB.
     #[track_caller]
     pub fn shared(&self, element: Element, length: u32) -> Memory {
         self.kernel_only("shared memory");
-        if length == 0 || u64::from(length) * u64::from(element.bytes()) > 1 << 20 {
-            self.fail(format!("an array of {length} `{element}` in shared memory"));
+        let others: u64 = self.state.borrow().body.shared.iter().map(|shared| shared.bytes().next_multiple_of(16)).sum();
+        let bytes = u64::from(length) * u64::from(element.bytes());
+        if length == 0 || others + bytes > MAX_SHARED {
+            self.fail(format!(
+                "an array of {length} `{element}` in shared memory beside {others} bytes; there are {MAX_SHARED}, more only as dynamic ones"
+            ));
         }
-        let id = self.add_shared(element, Some(length.clamp(1, 1 << 20)));
+        let id = self.add_shared(element, Some(length.max(1)));
         Memory { base: Base::Shared(id, None), element, owner: self.owner }
     }
 

@@ -9,12 +9,14 @@
 
 mod arith;
 mod control;
+mod divide;
 mod interface;
 mod memory;
 mod operand;
 mod vector;
 mod warp;
 
+pub use divide::{Divisor, FastDivisor};
 pub use interface::{Accessor, AccessorDecl, AccessorKind, ParameterDecl, ParameterKind};
 pub use memory::{Array, Memory, Variable};
 pub use operand::Operand;
@@ -50,7 +52,7 @@ struct State {
     interned: HashMap<Node, Id>,
     /// The block in which all operands of a node are there.
     homes: Vec<BlockId>,
-    /// Between which bounds a node lies; only where nodes are simplified.
+    /// Between which bounds a node lies.
     ranges: Vec<Range>,
     open: Vec<bool>,
     depths: Vec<u32>,
@@ -290,11 +292,12 @@ impl Builder {
         self.state.borrow().precision
     }
 
-    /// Between which bounds a value lies.
-    pub(crate) fn range(&self, value: Value) -> Range {
+    /// Between which bounds an integer is known to lie, both included; those of a float mean nothing. What is known of launches
+    /// counts for what is made after [`launch_bounds`](Self::launch_bounds).
+    pub fn range(&self, value: Value) -> (i128, i128) {
         let state = self.state.borrow();
         let known = state.ranges.get(value.id.index()).copied();
-        known.unwrap_or_else(|| range::whole(state.body.type_of(value.id).element()))
+        known.unwrap_or_else(|| range::whole(Element::I64))
     }
 
     /// In how many loops a value is there.
@@ -330,11 +333,9 @@ impl State {
             return None;
         }
         let id = Id(self.body.nodes.len() as u32);
-        if self.folding {
-            let look = |id: Id| self.ranges[id.index()];
-            let found = range::of(&node, &self.bounds, look, |id| self.body.type_of(id).element());
-            self.ranges.push(found);
-        }
+        let look = |id: Id| self.ranges[id.index()];
+        let found = range::of(&node, &self.bounds, look, |id| self.body.type_of(id).element());
+        self.ranges.push(found);
         self.body.nodes.push(node);
         self.homes.push(home);
         Some(id)

@@ -13,6 +13,8 @@ use crate::types::{Element, Literal};
 pub(super) enum Fused {
     /// `x * y + z` in the type of the node.
     Mad(Id, Id, Id),
+    /// The upper half of `x * y`, plus `z`.
+    MadHigh(Id, Id, Id),
     /// A 32-bit value times a literal in 64 bits.
     MulWide(Id, i64),
     /// A 32-bit value times a literal plus a 64-bit value.
@@ -75,6 +77,9 @@ impl Fusion {
                         Op::Binary(BinaryOp::Mul, a, b) if uses[product.index()] == 1 && product != other => {
                             Some((Fused::Mad(a, b, other), product))
                         }
+                        Op::Binary(BinaryOp::MulHigh, a, b) if uses[product.index()] == 1 && product != other => {
+                            Some((Fused::MadHigh(a, b, other), product))
+                        }
                         _ => None,
                     }
                 }),
@@ -84,7 +89,7 @@ impl Fusion {
             if let Some((fused, skipped)) = fused {
                 uses[skipped.index()] -= 1;
                 match fused {
-                    Fused::Mad(a, b, _) => {
+                    Fused::Mad(a, b, _) | Fused::MadHigh(a, b, _) => {
                         uses[a.index()] += 1;
                         uses[b.index()] += 1;
                     }

@@ -58,6 +58,15 @@ pub fn lower_with(kernels: &[Kernel], lowering: &Lowering) -> Result<Verified> {
     let mut module = ModuleBuilder::new(lowering.version, lowering.target.clone());
     let names: Vec<&str> = kernels.iter().map(Kernel::name).collect();
     let failed = |diagnostics: &Diagnostics| Error::Lowering { name: names.join("`, `"), reason: messages(diagnostics) };
+    let words: Vec<String> = names.iter().map(|name| word(name)).collect();
+    if let Some((index, name)) = words.iter().enumerate().find(|(index, name)| words[..*index].contains(name)) {
+        let problems = vec![format!(
+            "kernels `{}` and `{}` of one module have one name in PTX, `{name}`",
+            first(&words, name, &names),
+            names[index]
+        )];
+        return Err(Error::Invalid { name: names[index].to_owned(), problems });
+    }
     let dynamic = kernels.iter().any(|kernel| kernel.body().shared.iter().any(|shared| shared.length.is_none()));
     let dynamic = dynamic.then(|| module.dynamic_shared("dynamic_shared", Type::B8, 16));
     for kernel in kernels {
@@ -75,6 +84,11 @@ fn prepare(kernel: &Kernel, lowering: &Lowering) -> Result<Kernel> {
     // Before elementary functions are written out: they say themselves where a product is rounded.
     let kernel = if lowering.contract { kernel.contract()? } else { kernel };
     kernel.expand_math(true)?.address()
+}
+
+/// The first kernel with this word as its name.
+fn first<'n>(words: &[String], word: &str, names: &[&'n str]) -> &'n str {
+    words.iter().position(|own| own == word).map_or("", |index| names[index])
 }
 
 fn messages(diagnostics: &Diagnostics) -> String {
@@ -135,8 +149,8 @@ fn emit(module: &mut ModuleBuilder, kernel: &Kernel, dynamic: Option<Symbol>) {
         let name = format!("{name}_{index}_{}", word(&parameter.name));
         let variable = match parameter.kind {
             ParameterKind::Value => Variable::new(name, Space::Param, memory_type(parameter.ty.element())),
-            ParameterKind::Pointer(_) => Variable {
-                pointer: Some(PointerInfo { space: Space::Global, align: Some(16) }),
+            ParameterKind::Pointer(element) => Variable {
+                pointer: Some(PointerInfo { space: Space::Global, align: Some(element.bytes()) }),
                 ..Variable::new(name, Space::Param, Type::U64)
             },
         };
@@ -423,13 +437,17 @@ impl Emitter<'_> {
     }
 
     fn fused(&mut self, fused: Fused, element: Element) -> Reg {
-        use broadloom_ptx::Modifier::{Lo, Wide};
+        use broadloom_ptx::Modifier::{Hi, Lo, Wide};
         let reg = self.register(element);
         let narrow = |this: &Self, id: Id| if this.element(id).is_signed() { Type::S32 } else { Type::U32 };
         match fused {
             Fused::Mad(x, y, z) => {
                 let (x, y, z) = (self.operand(x), self.operand(y), self.operand(z));
                 self.f.to(reg).mad((Lo, compute_type(element)), x, y, z)
+            }
+            Fused::MadHigh(x, y, z) => {
+                let (x, y, z) = (self.operand(x), self.operand(y), self.operand(z));
+                self.f.to(reg).mad((Hi, compute_type(element)), x, y, z)
             }
             Fused::MulWide(x, factor) => {
                 let (ty, x) = (narrow(self, x), self.operand(x));

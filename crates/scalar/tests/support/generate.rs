@@ -4,7 +4,10 @@
 //! and indices stay inside of arrays.
 
 use super::random::Random;
-use broadloom_scalar::{Array, BinaryOp, Builder, CompareOp, Element, Function, Literal, Type, UnaryOp, Unroll, Value, Variable};
+use broadloom_scalar::{
+    Array, BinaryOp, Builder, CompareOp, Element, Function, Literal, MathFunction, Precision, Type, UnaryOp, Unroll, Value,
+    Variable,
+};
 
 pub(crate) struct Generator {
     b: Builder,
@@ -110,6 +113,11 @@ impl Generator {
                 let from = self.random.pick(&Element::ALL);
                 let x = self.value(from, depth);
                 self.b.convert(x, element)
+            }
+            9 if element.is_float() && self.random.one_in(3) => {
+                let function = self.random.pick(MathFunction::ALL);
+                let arguments: Vec<Value> = (0..function.arguments()).map(|_| self.value(element, depth)).collect();
+                self.b.math(function, Precision::Accurate, &arguments)
             }
             7 if element.is_float() => {
                 let (x, y, z) = (self.value(element, depth), self.value(element, depth), self.value(element, depth));

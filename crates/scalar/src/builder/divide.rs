@@ -1,0 +1,142 @@
+//! Division by a value that is known before a kernel starts: a product and a shift instead.
+//!
+//! For a divisor d let l be the least number with 2^l >= d, and m = floor(2^32 (2^l - d) / d) + 1. Then n / d is
+//! (n + floor(n m / 2^32)) / 2^l for every 32-bit n (Granlund and Montgomery, *Division by invariant integers using multiplication*,
+//! theorem 4.2). The sum has 33 bits in general; where n has 31, it has 32. The host computes l and m once; a thread spends two
+//! instructions, or four where n may have 32 bits.
+
+use super::{Builder, Operand, Value};
+use crate::types::Type;
+
+/// A divisor with what makes division by it fast: three arguments of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Divisor {
+    /// The divisor itself.
+    pub divisor: u32,
+    /// What is multiplied with.
+    pub multiplier: u32,
+    /// How far the result is shifted.
+    pub shift: u32,
+}
+
+impl Divisor {
+    /// For a divisor that is not 0; 0 counts as 1.
+    pub const fn new(divisor: u32) -> Divisor {
+        let divisor = if divisor == 0 { 1 } else { divisor };
+        let shift = 32 - (divisor - 1).leading_zeros();
+        let multiplier = ((1u64 << 32) * ((1u64 << shift) - divisor as u64) / divisor as u64 + 1) as u32;
+        Divisor { divisor, multiplier, shift }
+    }
+}
+
+/// The parameters of a kernel that hold a [`Divisor`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FastDivisor {
+    divisor: Value,
+    multiplier: Value,
+    shift: Value,
+}
+
+impl FastDivisor {
+    /// The divisor itself, a `u32`.
+    pub const fn value(self) -> Value {
+        self.divisor
+    }
+}
+
+impl Builder {
+    /// Declares three `u32` parameters that hold a [`Divisor`]: `name`, `name_multiplier`, `name_shift`. The divisor is promised to lie
+    /// between 1 and `most`.
+    ///
+    /// ```
+    /// use broadloom_scalar::{Builder, Divisor, Type};
+    /// let b = Builder::function("row_and_column");
+    /// let index = b.assume(b.parameter("index", Type::U32), 0, 1 << 30);
+    /// let width = b.fast_divisor("width", 1 << 16);
+    /// let (row, column) = b.fast_div_rem(index, width);
+    /// let f = b.finish_function(&[row, column]).unwrap();
+    /// let Divisor { divisor, multiplier, shift } = Divisor::new(640);
+    /// let arguments = [1300u32, divisor, multiplier, shift].map(Into::into);
+    /// assert_eq!(f.evaluate(&arguments).unwrap(), [2u32.into(), 20u32.into()]);
+    /// ```
+    #[track_caller]
+    pub fn fast_divisor(&self, name: &str, most: u32) -> FastDivisor {
+        let divisor = self.assume(self.parameter(name, Type::U32), 1, i128::from(most.max(1)));
+        let multiplier = self.parameter(&format!("{name}_multiplier"), Type::U32);
+        let shift = self.assume(self.parameter(&format!("{name}_shift"), Type::U32), 0, 32);
+        FastDivisor { divisor, multiplier, shift }
+    }
+
+    /// A divisor that is known as the code is written.
+    pub fn constant_divisor(&self, divisor: u32) -> FastDivisor {
+        let Divisor { divisor, multiplier, shift } = Divisor::new(divisor);
+        FastDivisor { divisor: self.literal(divisor), multiplier: self.literal(multiplier), shift: self.literal(shift) }
+    }
+
+    /// `x / divisor` of a `u32`. It is shorter where `x` is known to have 31 bits: see [`assume`](Self::assume).
+    #[track_caller]
+    pub fn fast_div(&self, x: impl Into<Operand>, divisor: FastDivisor) -> Value {
+        let Some(x) = self.resolve(x.into(), Type::U32) else { return self.poison() };
+        // By a literal, what comes below finds the best by itself.
+        if self.as_literal(divisor.divisor).is_some() {
+            return self.div(x, divisor.divisor);
+        }
+        let product = self.mul_high(x, divisor.multiplier);
+        let (low, high) = self.range(x);
+        let quotient = if high <= i128::from(i32::MAX) {
+            self.shr(self.add(product, x), divisor.shift)
+        } else {
+            // Halved before the sum, so that it has 32 bits; a shift of 0 means that the divisor is 1.
+            let half = self.add(self.shr(self.sub(x, product), 1), product);
+            let shifted = self.shr(half, self.sub(divisor.shift, 1));
+            self.select(self.eq(divisor.shift, 0), x, shifted)
+        };
+        let least = self.range(divisor.divisor).0.max(1);
+        self.assume(quotient, 0.min(low), high / least)
+    }
+
+    /// The quotient and the remainder of a `u32`.
+    #[track_caller]
+    pub fn fast_div_rem(&self, x: impl Into<Operand>, divisor: FastDivisor) -> (Value, Value) {
+        let Some(x) = self.resolve(x.into(), Type::U32) else { return (self.poison(), self.poison()) };
+        if self.as_literal(divisor.divisor).is_some() {
+            return (self.div(x, divisor.divisor), self.rem(x, divisor.divisor));
+        }
+        let quotient = self.fast_div(x, divisor);
+        let remainder = self.sub(x, self.mul(quotient, divisor.divisor));
+        let most = (self.range(divisor.divisor).1 - 1).min(self.range(x).1);
+        (quotient, self.assume(remainder, 0, most.max(0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::function::Function;
+
+    fn quotient(bits: u32) -> Function {
+        let b = Builder::function("quotient");
+        let x = b.parameter("x", Type::U32);
+        let x = if bits < 32 { b.assume(x, 0, (1 << bits) - 1) } else { x };
+        let divisor = b.fast_divisor("d", u32::MAX);
+        let (q, r) = b.fast_div_rem(x, divisor);
+        b.finish_function(&[q, r]).unwrap()
+    }
+
+    #[test]
+    fn quotients_are_those_of_division() {
+        let mut values: Vec<u32> = (0..40).collect();
+        values.extend((5..32).flat_map(|bit| [(1u32 << bit) - 1, 1 << bit, (1 << bit) + 1]));
+        values.extend([640, 1000, 1_000_003, 0x7fff_fffe, 0xffff_fffe, u32::MAX, 0xaaaa_aaab]);
+        for bits in [31, 32] {
+            let function = quotient(bits);
+            for d in values.iter().copied().filter(|d| *d > 0) {
+                let Divisor { divisor, multiplier, shift } = Divisor::new(d);
+                for x in values.iter().copied().filter(|x| u64::from(*x) < 1 << bits) {
+                    let found = function.evaluate(&[x, divisor, multiplier, shift].map(Into::into)).unwrap();
+                    assert_eq!(found, [(x / d).into(), (x % d).into()], "{x} / {d}");
+                }
+            }
+        }
+    }
+}

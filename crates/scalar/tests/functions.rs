@@ -1,0 +1,199 @@
+//! Functions as values: printed, compared, inlined with what stands behind their accessors.
+
+use broadloom_scalar::{
+    AccessorKind, Binding, Builder, Element, Environment, Function, Lanes, Literal, Type, Unroll, Value, popping, pushing,
+    windowing, writing,
+};
+use std::collections::{HashSet, VecDeque};
+
+/// A sum over a window with weights in a local array, and a count of what it saw.
+fn blur() -> Function {
+    let b = Builder::function("blur");
+    let scale = b.parameter("scale", Type::F32);
+    let image = b.accessor("image", AccessorKind::Window, Type::F32, 2);
+    let output = b.accessor("output", AccessorKind::Output, Type::F32, 1);
+    let weights = b.array(Type::F32, 3);
+    for (index, weight) in [0.25, 0.5, 0.25].into_iter().enumerate() {
+        b.set_element(weights, index, weight);
+    }
+    let (sum, bright) = (b.variable(Type::F32), b.variable(Type::U32));
+    b.for_range(-1, 2, |y| {
+        b.for_step(-1, 2, 1, Unroll::Full, |x| {
+            let weight = b.mul(b.element(weights, b.add(x, 1)), b.element(weights, b.add(y, 1)));
+            let pixel = b.window(image, &[y.into(), x.into()]);
+            b.set(sum, b.add(b.get(sum), b.mul(weight, pixel)));
+            b.if_then(b.gt(pixel, 0.5), || b.set(bright, b.add(b.get(bright), 1)));
+        });
+    });
+    b.write(output, &[0.into()], b.mul(b.get(sum), scale));
+    let results = [b.get(sum), b.get(bright)];
+    b.finish_function(&results).unwrap()
+}
+
+#[test]
+fn printed_code_is_readable_and_stable() {
+    let text = blur().to_string();
+    let expected = "\
+fn blur(scale: f32) -> (f32, u32)
+  window image: f32 of rank 2
+  output output: f32 of rank 1
+  local a0: f32[3]
+  a0[0] = 0.25
+  a0[1] = 0.5
+  a0[2] = 0.25
+  for i9 in -1..2 by 1
+    for i10 in -1..2 by 1 unroll full
+      t12 = a0[(i10 + 1)]
+      t14 = a0[(i9 + 1)]
+      t16 = image@[i9, i10]
+      t17 = v0
+      v0 = (t17 + ((t12 * t14) * t16))
+      if (t16 > 0.5)
+        t21 = v1
+        v1 = (t21 + 1)
+  t23 = v0
+  output[0] = (t23 * scale)
+  t25 = v0
+  t26 = v1
+  return t25, t26
+";
+    assert_eq!(text, expected, "{text}");
+}
+
+/// Unrolled, the array gone into registers, the variables into values.
+#[test]
+fn simplified_code_has_neither_loop_nor_array() {
+    let text = blur().simplify().unwrap().to_string();
+    for gone in ["for ", "a0", "v0 =", "if "] {
+        assert!(!text.contains(gone), "{gone}\n{text}");
+    }
+    assert_eq!(text.matches("image@").count(), 9, "{text}");
+    assert!(text.contains("0.125"), "weights are multiplied beforehand\n{text}");
+}
+
+#[test]
+fn functions_are_compared_by_what_they_compute() {
+    let named = |name: &str, factor: f32| {
+        let b = Builder::function(name);
+        let x = b.parameter("x", Type::F32);
+        b.finish_function(&[b.mul(x, factor)]).unwrap()
+    };
+    let all: HashSet<Function> = [named("double", 2.0), named("double", 2.0), named("treble", 3.0)].into();
+    assert_eq!(all.len(), 2);
+    assert_eq!(blur(), blur());
+    assert_eq!(blur().simplify().unwrap(), blur().simplify().unwrap());
+}
+
+/// What stands behind accessors where a function is evaluated.
+#[derive(Default)]
+struct World {
+    written: Vec<f64>,
+    queue: VecDeque<i32>,
+    pushed: Vec<i128>,
+}
+
+impl Environment for World {
+    fn window(&mut self, _: usize, offsets: &[i128]) -> Option<Lanes> {
+        Some([Literal::from((offsets[0] * 10 + offsets[1]) as f32)].into_iter().collect())
+    }
+    fn write(&mut self, _: usize, _: &[i128], value: &[Literal]) -> Option<()> {
+        self.written.push(value[0].as_f64()?);
+        Some(())
+    }
+    fn pop(&mut self, _: usize) -> Option<Lanes> {
+        Some([self.queue.pop_front()?.into()].into_iter().collect())
+    }
+    fn peek(&mut self, _: usize, offset: i128) -> Option<Lanes> {
+        Some([(*self.queue.get(offset as usize)?).into()].into_iter().collect())
+    }
+    fn push(&mut self, _: usize, value: &[Literal]) -> Option<()> {
+        self.pushed.push(value[0].as_i128()?);
+        Some(())
+    }
+}
+
+#[test]
+fn windows_bound_to_code_and_to_the_host_are_the_same() {
+    let mut world = World::default();
+    let direct = blur().evaluate_in(&[2.0f32.into()], &mut world).unwrap();
+
+    let b = Builder::function("caller");
+    let scale = b.parameter("scale", Type::F32);
+    let last = b.variable(Type::F32);
+    let mut image = windowing(|b, offsets| {
+        let number = b.add(b.mul(offsets[0], 10), offsets[1]);
+        b.convert(number, Type::F32)
+    });
+    let mut output = writing(|b, _, value| b.set(last, value));
+    let mut results = b.inline(&blur(), &[scale], &mut [&mut image, &mut output]);
+    drop((image, output));
+    results.push(b.get(last));
+    let caller = b.finish_function(&results).unwrap();
+    for caller in [caller.simplify().unwrap(), caller] {
+        let inlined = caller.evaluate(&[2.0f32.into()]).unwrap();
+        assert_eq!(inlined[..2], direct[..]);
+        assert_eq!(inlined[2].as_f64(), Some(world.written[0]));
+    }
+}
+
+/// A filter that pops two and pushes their sum and what comes next.
+#[test]
+fn queues() {
+    let f = Builder::function("filter");
+    let source = f.accessor("source", AccessorKind::Source, Type::I32, 0);
+    let sink = f.accessor("sink", AccessorKind::Sink, Type::I32, 0);
+    let ahead = f.peek(source, 2);
+    let sum = f.add(f.pop(source), f.pop(source));
+    f.push(sink, sum);
+    f.push(sink, ahead);
+    let filter = f.finish_function(&[]).unwrap();
+
+    let mut world = World { queue: [1, 2, 3].into(), ..World::default() };
+    filter.evaluate_in(&[], &mut world).unwrap();
+    assert_eq!(world.pushed, [3, 3]);
+    assert_eq!(world.queue, [3]);
+    let empty = filter.evaluate_in(&[], &mut World::default());
+    assert!(empty.unwrap_err().to_string().contains("gives no such value"));
+
+    // A binding with a position of its own.
+    struct Counted {
+        next: i32,
+    }
+    impl Binding for Counted {
+        fn pop(&mut self, b: &Builder) -> Value {
+            self.next += 1;
+            b.literal(self.next - 1)
+        }
+        fn peek(&mut self, b: &Builder, offset: Value) -> Value {
+            b.add(b.convert(offset, Type::I32), self.next)
+        }
+    }
+    let b = Builder::function("caller");
+    let mut pushed = vec![];
+    let mut sink = pushing(|_, value| pushed.push(value));
+    b.inline(&filter, &[], &mut [&mut Counted { next: 5 }, &mut sink]);
+    drop(sink);
+    let caller = b.finish_function(&pushed).unwrap();
+    assert_eq!(caller.evaluate(&[]).unwrap(), [11i32.into(), 7i32.into()]);
+    let mut only_pops = popping(|b| b.literal(1i32));
+    let b = Builder::function("caller");
+    b.inline(&filter, &[], &mut [&mut only_pops, &mut pushing(|_, _| {})]);
+    assert!(b.finish_function(&[]).unwrap_err().to_string().contains("no queue to read"));
+}
+
+/// Vectors work lane by lane, beside plain values and literals.
+#[test]
+fn vectors() {
+    let b = Builder::function("vectors");
+    let pixel = b.parameter("pixel", Type::vector(Element::F32, 3).unwrap());
+    let gain = b.parameter("gain", Type::F32);
+    let bright = b.min(b.mul(b.add(pixel, 1), gain), 10.0);
+    let chosen = b.select(b.gt(bright, 5.0), bright, 0.0);
+    let total = b.variable_with(chosen);
+    b.for_range(0, 2, |_| b.set(total, b.add(b.get(total), pixel)));
+    let function = b.finish_function(&[b.get(total), b.lane(bright, 1)]).unwrap();
+    let arguments: Vec<Literal> = [1.0f32, 2.0, 9.0, 2.0].map(Literal::from).into();
+    let expected: Vec<Literal> = [2.0f32, 10.0, 28.0, 6.0].map(Literal::from).into();
+    assert_eq!(function.evaluate(&arguments).unwrap(), expected);
+    assert_eq!(function.simplify().unwrap().evaluate(&arguments).unwrap(), expected);
+}
