@@ -163,7 +163,8 @@ fn lgamma_double<'b>(x: Float<'b>) -> Float<'b> {
     let from_one = small.select(z, z - 1.0);
     let from_two = small.select(z - 1.0, z - 2.0);
     let w = from_one / (from_one + 2.0);
-    let near = (from_one * from_two) * w.evaluate(AROUND_ZEROS);
+    let product = from_one * from_two;
+    let near = product.fma(AROUND_ZEROS[0], (product * w) * w.evaluate(&AROUND_ZEROS[1..]));
     let near = small.select((near - log_z.1) - log_z.0, near);
     // Stirling's formula; where its product is too large, z does for s - 1/2.
     let v = 1.0 / z;

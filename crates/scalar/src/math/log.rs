@@ -63,23 +63,28 @@ pub(super) fn decompose<'b>(x: Float<'b>) -> (Float<'b>, Float<'b>) {
     (e.to_float().fma(exponent_unit(x), low.select(-up, x.number(0.0))), m)
 }
 
-/// `log(1 + f) - f`.
-fn curved<'b>(f: Float<'b>) -> Float<'b> {
-    (f * f) * f.fma(f.polynomial(LOG), -0.5)
+/// `f^2` and the factor by which it makes `log(1 + f) - f`.
+fn curved<'b>(f: Float<'b>) -> (Float<'b>, Float<'b>) {
+    (f * f, f.fma(f.polynomial(LOG), -0.5))
 }
 
-/// `log x = e ln 2 + f + w`.
-fn parts<'b>(x: Float<'b>) -> (Float<'b>, Float<'b>, Float<'b>) {
+/// `log x = e ln 2 + f + w`, with `w` a product.
+struct Parts<'b> {
+    e: Float<'b>,
+    f: Float<'b>,
+    w: (Float<'b>, Float<'b>),
+}
+
+fn parts<'b>(x: Float<'b>) -> Parts<'b> {
     let (e, m) = decompose(x);
     let f = m - 1.0;
-    (e, f, curved(f))
+    Parts { e, f, w: curved(f) }
 }
 
 /// `e ln 2 + f + w`, each less than the one before it.
-fn sum<'b>(e: Float<'b>, f: Float<'b>, w: Float<'b>) -> Float<'b> {
+fn sum<'b>(Parts { e, f, w: (square, factor) }: Parts<'b>) -> Float<'b> {
     // In f32 the nearest number to ln 2 is exact enough.
-    let w = e.pick(w, e.fma(ln2_low(e), w));
-    e.fma(LN_2, f + w)
+    e.fma(LN_2, e.pick(square.fma(factor, f), f + square.fma(factor, e * ln2_low(e))))
 }
 
 /// A result where the argument is positive and finite, else what C says.
@@ -89,18 +94,19 @@ fn on_domain<'b>(x: Float<'b>, y: Float<'b>) -> Float<'b> {
 }
 
 pub(super) fn log<'b>(x: Float<'b>) -> Float<'b> {
-    let (e, f, w) = parts(x);
-    on_domain(x, sum(e, f, w))
+    on_domain(x, sum(parts(x)))
 }
 
 pub(super) fn log2<'b>(x: Float<'b>) -> Float<'b> {
-    let (e, f, w) = parts(x);
+    let Parts { e, f, w: (square, factor) } = parts(x);
+    let w = square * factor;
     let low = x.pick(1.925963033500011e-08, 2.0355273740931033e-17);
     on_domain(x, e + f.fma(LOG2_E, f.fma(low, w * LOG2_E)))
 }
 
 pub(super) fn log10<'b>(x: Float<'b>) -> Float<'b> {
-    let (e, f, w) = parts(x);
+    let Parts { e, f, w: (square, factor) } = parts(x);
+    let w = square * factor;
     let low = x.pick(-1.0103049952192578e-08, 1.098319650216765e-17);
     let low_of_2 = x.pick(-1.432098883924482e-08, -2.8037281277851704e-18);
     on_domain(x, e.fma(LOG10_2, f.fma(LOG10_E, w.fma(LOG10_E, f.fma(low, e * low_of_2)))))
@@ -113,12 +119,13 @@ fn log_one_plus<'b>(t: Float<'b>, rest: Option<(Float<'b>, Float<'b>)>) -> Float
     // Where 1 does not count any more, 2^-e may be too small for the format.
     let big = t.gt(t.pick(2f64.powi(40), 2f64.powi(80)));
     let f = big.select(m - 1.0, t.fma(down, down - 1.0));
-    let (e, w) = (e.to_float() * exponent_unit(t), curved(f));
-    match rest {
-        // log(1 + f + d) is about log(1 + f) + d (1 - f).
-        Some((low, extra)) => sum(e + extra, f, (low * big.select(0.0, down)).fma(1.0 - f, w)),
-        None => sum(e, f, w),
-    }
+    let (square, factor) = curved(f);
+    let e = e.to_float() * exponent_unit(t);
+    let Some((low, extra)) = rest else { return sum(Parts { e, f, w: (square, factor) }) };
+    // log(1 + f + d) is about log(1 + f) + d (1 - f).
+    let e = e + extra;
+    let w = (low * big.select(0.0, down)).fma(1.0 - f, square * factor);
+    e.fma(LN_2, f + e.pick(w, e.fma(ln2_low(e), w)))
 }
 
 pub(super) fn log1p<'b>(x: Float<'b>) -> Float<'b> {

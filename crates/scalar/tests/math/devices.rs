@@ -2,7 +2,9 @@
 
 use crate::applied::{Applied, cpu, function_of, interp};
 use crate::single::{pairs, random};
-use broadloom_scalar::{Literal, MathFunction, Precision, Type};
+use crate::support::map_kernel;
+use broadloom_ptx::print;
+use broadloom_scalar::{Literal, Lowering, MathFunction, Precision, Type, lower_with};
 
 /// Arguments that every function should meet, then some of all exponents.
 fn arguments(count: usize) -> Vec<f32> {
@@ -56,4 +58,24 @@ fn results_are_the_same_everywhere() {
             }
         }
     }
+}
+
+/// Contraction would change results; expansions say themselves where they fuse, and leave it nothing.
+#[test]
+fn contraction_finds_nothing_in_expansions() {
+    let mut found = vec![];
+    for function in MathFunction::ALL.iter().copied() {
+        for ty in [Type::F32, Type::F64] {
+            let kernel = map_kernel(&function_of(function, Precision::Accurate, ty));
+            let fused = |contract| {
+                let lowering = Lowering { contract, ..Lowering::default() };
+                print(&lower_with(std::slice::from_ref(&kernel), &lowering).unwrap()).matches("fma.rn").count()
+            };
+            let (with, without) = (fused(true), fused(false));
+            if with != without {
+                found.push(format!("{function} of {ty}: {without} became {with}"));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{found:#?}");
 }

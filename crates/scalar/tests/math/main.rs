@@ -5,6 +5,10 @@ mod support;
 
 mod applied;
 mod devices;
+mod double;
+mod fast;
+mod half;
 mod page;
 mod reference;
 mod single;
+mod special;
