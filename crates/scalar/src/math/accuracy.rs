@@ -1,8 +1,7 @@
 //! How far results may be from the exact ones: one table for the documentation, for users and for the tests that hold it.
 //!
 //! An error in *ulp* is the distance from the exact result in units of the last place of a number of its size; correct rounding has at
-//! most 0.5. In `f32`, functions of one argument were measured on all arguments, everything else on samples. `f16` is `f32` rounded
-//! once more: at most 0.51 ulp.
+//! most 0.5. `f16` is `f32` rounded once more: at most 0.51 ulp.
 
 use super::MathFunction;
 use std::fmt::Write;
@@ -68,7 +67,7 @@ pub const TABLE: &[Accuracy] = &[
     row(MathFunction::Cospi, 1.2, 1.1),
     row(MathFunction::Asin, 1.8, 1.5),
     row(MathFunction::Acos, 1.3, 1.2),
-    row(MathFunction::Atan, 1.8, 1.7),
+    row(MathFunction::Atan, 1.95, 1.7),
     row(MathFunction::Atan2, 1.9, 1.6),
     row(MathFunction::Sinh, 1.6, 1.8),
     row(MathFunction::Cosh, 1.4, 1.2),
@@ -143,8 +142,8 @@ which are exactly defined, so a result has the same bits in the evaluator, in th
 values (NaN, infinities, zeros with their signs, the many cases of `pow`) are those of annex F of the C standard. Subnormal arguments and results
 are computed like all others. Angles may have any size.
 
-The greatest error is in ulp: units in the last place of the exact result. For functions of one argument in `f32` it was measured over all
-4,294,967,296 arguments; otherwise over samples of all exponents and around hard places. `f16` is computed in `f32` and rounded once more. Below 0, the error of `lgamma` in `f64` is relative to the
+The greatest error is in ulp: units in the last place of the exact result. For functions of one argument in `f32`, `make soak` goes through all
+4,294,967,296 arguments; otherwise it was measured over samples of all exponents and around hard places. `f16` is computed in `f32` and rounded once more. Below 0, the error of `lgamma` in `f64` is relative to the
 result's magnitude or 4, whichever is greater.
 
 The fast mode uses instructions of the hardware for `f32`; it may differ between devices, and subnormal results may be 0. Its error is *relative* to the result; *growing*: relative to the

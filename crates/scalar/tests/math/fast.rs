@@ -28,14 +28,15 @@ fn the_fast_mode_is_as_exact_as_stated() {
                 if wide.abs() > stated.range || is_subnormal(wide) || is_subnormal(y.into()) {
                     continue;
                 }
-                let growth = if function == MathFunction::Pow { right.abs().ln() } else { wide };
-                let rounding = f64::from(f32::MIN_POSITIVE);
-                let allowed = (stated.relative + stated.growth * growth.abs()) * right.abs() + stated.absolute + rounding;
+                // An argument that is infinite does not count where nothing grows.
+                let by = if function == MathFunction::Pow { right.abs().ln() } else { wide };
+                let growth = if stated.growth > 0.0 { stated.growth * by.abs() } else { 0.0 };
+                let allowed = (stated.relative + growth) * right.abs() + stated.absolute + f64::from(f32::MIN_POSITIVE);
                 let held = |value: f64| value.clamp(-2f64.powi(128), 2f64.powi(128));
                 let right_enough = if right.is_nan() || result.is_nan() {
                     right.is_nan() == result.is_nan()
                 } else {
-                    held(result) == held(right) || !((held(result) - held(right)).abs() > allowed)
+                    held(result) == held(right) || (held(result) - held(right)).abs() <= allowed
                 };
                 assert!(right_enough, "{function}({x:e}, {y:e}) is {result:e}, not {right:e}");
             }
