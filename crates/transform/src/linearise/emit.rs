@@ -10,6 +10,7 @@ use super::levels::{Kind, Levels, Node};
 use super::plan::{LevelPlan, Masked, Part, Plan};
 use super::steady::Steady;
 use crate::purity::is_speculable;
+use broadloom_analysis::Cfg;
 use broadloom_ptx::{Block, Edge, Function, Guard, Imm, Opcode, Operand, Reg, Type};
 use cranelift_entity::SecondaryMap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -56,6 +57,7 @@ enum Ways {
 
 pub(super) struct Emitter<'a> {
     pub(super) input: &'a Function,
+    pub(super) cfg: &'a Cfg,
     pub(super) levels: &'a Levels,
     pub(super) plans: &'a [LevelPlan],
     pub(super) steady: &'a Steady,
@@ -63,6 +65,8 @@ pub(super) struct Emitter<'a> {
     pub(super) homes: &'a SecondaryMap<Reg, usize>,
     /// Registers that are computed in a divergent loop and read outside of it, with the node of the loop that holds them.
     pub(super) outs: &'a [Vec<(Reg, Node)>],
+    /// What all lanes bring to the ways out of a divergent loop, one for each parameter of the target.
+    pub(super) brought: HashMap<(usize, Node), Vec<Option<Reg>>>,
     pub(super) builder: Builder,
     /// Where code is written.
     pub(super) at: Block,
@@ -385,7 +389,11 @@ impl Emitter<'_> {
             let all = self.either(others, lanes);
             self.builder.write(variable, self.at, all);
         }
-        for (param, arg) in params.iter().zip(&way.args) {
+        let brought = self.brought.get(&(level, way.target)).cloned().unwrap_or_default();
+        for (index, (param, arg)) in params.iter().zip(&way.args).enumerate() {
+            if leaves && brought.get(index).is_some_and(Option::is_some) {
+                continue;
+            }
             let variable = match kind {
                 _ if Some(way.target) == join => Variable::Join(number, *param),
                 Kind::Block(_) | Kind::Loop(_) => Variable::Value(*param),
@@ -447,8 +455,10 @@ impl Emitter<'_> {
             let everybody = self.real(mask);
             self.builder.write(Variable::Lanes(level), self.at, everybody);
             let nobody = self.builder.zero(Type::Pred);
-            for (exit, _) in &exits {
+            for (exit, block) in &exits {
                 self.builder.write(Variable::Mask(level, *exit), self.at, nobody);
+                let brought = self.brought_out(level, *block);
+                self.brought.insert((level, *exit), brought);
             }
         }
         let header = self.builder.block();
@@ -493,7 +503,12 @@ impl Emitter<'_> {
         let mut ways = vec![];
         for (exit, block) in &exits {
             let params = &self.input.blocks[*block].params;
-            let args = params.iter().map(|param| self.builder.read(Variable::In(level, *exit, *param), self.at)).collect();
+            let brought = self.brought.remove(&(level, *exit)).unwrap_or_default();
+            let arg = |(param, brought): (&Reg, Option<Reg>)| match brought {
+                Some(reg) => self.value(reg, outer),
+                None => self.builder.read(Variable::In(level, *exit, *param), self.at),
+            };
+            let args = params.iter().zip(brought).map(arg).collect();
             let target = self.target(outer, *block);
             if exits.len() == 1 {
                 return Ways::Opens(vec![Open { block: self.at, target, args, from: node, lanes: None }]);
@@ -502,6 +517,24 @@ impl Emitter<'_> {
             ways.push(Way { target, args, lanes: Lanes::All(lanes) });
         }
         Ways::Split(ways)
+    }
+
+    /// What every way out of a loop to a block brings to each of its parameters, where that is one value from before the loop: lanes
+    /// have it whenever they leave, and those that leave by another way have it too.
+    fn brought_out(&self, level: usize, block: Block) -> Vec<Option<Reg>> {
+        let mut brought: Vec<Option<Reg>> = vec![None; self.input.blocks[block].params.len()];
+        let mut first = true;
+        let inside = |from: &&Block| self.levels.is_inside(self.levels.innermost(**from), level);
+        for from in self.cfg.predecessors(block).iter().filter(inside) {
+            for edge in self.input.blocks[*from].edges.iter().filter(|edge| edge.target == block) {
+                for (known, arg) in brought.iter_mut().zip(&edge.args) {
+                    let lasts = !self.levels.is_inside(self.homes[*arg], level);
+                    *known = Some(*arg).filter(|arg| lasts && (first || *known == Some(*arg)));
+                }
+                first = false;
+            }
+        }
+        brought
     }
 
     fn go_back(&mut self, params: &[Reg], args: &[Reg], header: Block) {

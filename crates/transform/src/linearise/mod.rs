@@ -134,11 +134,13 @@ pub fn run(
     }
     let mut emitter = Emitter {
         input: function,
+        cfg: &cfg,
         levels: &levels,
         plans: &plans,
         steady: &steady,
         homes: &homes,
         outs: &outs,
+        brought: HashMap::new(),
         builder,
         at,
         combined: HashMap::new(),
