@@ -9,7 +9,7 @@ SHELL := /bin/bash
 # rustup puts cargo where a login shell finds it; other shells need to be told.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: build demo test bench soak gpu-bundle fmt clean help cargo linker llvm peers rustfmt clippy
+.PHONY: build demo test bench soak gpu-bundle soak-bundle fmt clean help cargo linker llvm peers rustfmt clippy
 
 # Where LLVM 19 is, for the crates that bind to it.
 export LLVM_SYS_191_PREFIX ?= /usr/lib/llvm-19
@@ -45,6 +45,9 @@ soak: cargo linker llvm ## broken text for the parser (SECONDS=n), random kernel
 gpu-bundle: cargo linker llvm ## one program that tests and measures a GPU elsewhere: target/gpu-bundle/broadloom-gpubundle
 	scripts/gpu-bundle.sh
 
+soak-bundle: cargo linker llvm ## the random kernels of `make soak` for another machine: target/soak-bundle/broadloom-soak.tar.gz
+	scripts/soak-bundle.sh
+
 fmt: cargo rustfmt ## format all Rust files
 	cargo fmt --all
 
@@ -52,7 +55,7 @@ clean: ## remove everything that was built
 	rm -rf target
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # What the goals above need.
 

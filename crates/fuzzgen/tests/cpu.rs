@@ -1,8 +1,8 @@
 //! The CPU gives the interpreter's answers to generated kernels, byte for byte: as vectors of every width that the host has and one
 //! thread at a time, optimised and not.
 //!
-//! `BROADLOOM_FUZZ_KERNELS=n` makes n of them, from the seed `BROADLOOM_FUZZ_SEED` on; `BROADLOOM_SWEEP=n` goes through every pure
-//! instruction n times.
+//! `BROADLOOM_FUZZ_KERNELS=n` makes n of them, from the number `BROADLOOM_FUZZ_SEED` on, on `BROADLOOM_FUZZ_JOBS` threads, if not on
+//! all; `BROADLOOM_SWEEP=n` goes through every pure instruction n times.
 
 use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_device::Device;
@@ -45,40 +45,54 @@ impl Way {
     }
 }
 
-/// All ways, those with vectors first.
+/// All ways.
 struct Ways {
+    /// Vectors of each width.
     vectors: Vec<Way>,
-    others: Vec<Way>,
+    /// The same, not optimised.
+    plain: Vec<Way>,
+    /// One thread at a time, optimised and not.
+    threads: Vec<Way>,
 }
 
 impl Ways {
     fn new() -> Ways {
-        let vectors: Vec<Way> = ["avx512", "avx2", "sse4.2"].into_iter().filter_map(|kind| Way::new(kind, true, true)).collect();
-        assert!(!vectors.is_empty(), "a host without vectors that are known here");
-        let others = [(true, false), (false, true), (false, false)];
-        Ways {
-            vectors,
-            others: others.into_iter().filter_map(|(vectorise, optimise)| Way::new("host", vectorise, optimise)).collect(),
-        }
+        let widths =
+            |optimise| ["avx512", "avx2", "sse4.2"].into_iter().filter_map(move |kind| Way::new(kind, true, optimise)).collect();
+        let threads = [true, false].into_iter().filter_map(|optimise| Way::new("host", false, optimise)).collect();
+        let ways = Ways { vectors: widths(true), plain: widths(false), threads };
+        assert!(!ways.vectors.is_empty(), "a host without vectors that are known here");
+        ways
     }
 
-    /// One width for each seed, in turn, and now and then another way.
-    fn of(&self, seed: u64) -> impl Iterator<Item = &Way> {
-        let (seed, widths) = (seed as usize, self.vectors.len());
-        let other = self.others.get(seed / widths % (2 * self.others.len()));
-        std::iter::once(&self.vectors[seed % widths]).chain(other)
+    /// For each kernel one width, optimised, another or the same, not optimised, and for every fourth one thread at a time. Small
+    /// kernels take the widths by turns. Large ones take the widest: the others take the compiler ten times as long, and come to every
+    /// eighth.
+    fn of(&self, number: u64) -> impl Iterator<Item = &Way> {
+        let (turn, widths) = (number as usize / 2, self.vectors.len());
+        let width = |turn: usize| match (is_large(number), turn.is_multiple_of(8)) {
+            (false, _) => turn % widths,
+            (true, true) if widths > 1 => 1 + turn / 8 % (widths - 1),
+            (true, _) => 0,
+        };
+        let thread = turn.is_multiple_of(4).then(|| &self.threads[turn / 4 % self.threads.len()]);
+        [&self.vectors[width(turn)], &self.plain[width(turn + 4)]].into_iter().chain(thread)
     }
 
+    /// Each width, and for one of them the other ways.
     fn all(&self) -> impl Iterator<Item = &Way> {
-        self.vectors.iter().chain(&self.others)
+        self.vectors.iter().chain(self.plain.first()).chain(&self.threads)
     }
 }
 
-/// What the interpreter and a way say to a kernel; `Err` when one of them fails.
-fn both(judge: &Device, way: &Way, kernel: &Kernel, module: &Arc<Verified>) -> Result<(Vec<u8>, Vec<u8>), String> {
-    let expected = run(judge, kernel, module).map_err(|error| format!("the interpreter: {error}"))?;
-    let found = run(&way.device, kernel, module).map_err(|error| format!("{}: {error}", way.name))?;
-    Ok((expected.output, found.output))
+/// The bytes that a kernel writes in a way.
+fn output(way: &Way, kernel: &Kernel, module: &Arc<Verified>) -> Result<Vec<u8>, String> {
+    run(&way.device, kernel, module).map(|outcome| outcome.output).map_err(|error| format!("{}: {error}", way.name))
+}
+
+/// The bytes that it must write.
+fn expected(judge: &Device, kernel: &Kernel, module: &Arc<Verified>) -> Result<Vec<u8>, String> {
+    run(judge, kernel, module).map(|outcome| outcome.output).map_err(|error| format!("the interpreter: {error}"))
 }
 
 /// Runs a job for each number below a limit on all cores; what went wrong, in the order of the numbers.
@@ -86,7 +100,8 @@ fn in_parallel(numbers: std::ops::Range<u64>, job: impl Fn(&Device, &Ways, u64) 
     let next = AtomicU64::new(numbers.start);
     let failures = Mutex::new(vec![]);
     std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        for _ in 0..setting("BROADLOOM_FUZZ_JOBS", cores as u64) {
             scope.spawn(|| {
                 let judge = Device::new(Interp::new(Options::default()));
                 let ways = Ways::new();
@@ -112,29 +127,51 @@ fn assert_none(failures: &[String], of: &str) {
     assert!(failures.is_empty(), "{} of {of} differ:\n{}", failures.len(), shown.join("\n"));
 }
 
-/// Everything that the interpreter executes and the manual fixes, in kernels that take milliseconds to compile, now and then more.
-fn config(seed: u64) -> Config {
+/// Whether the kernel of a number is a large one.
+fn is_large(number: u64) -> bool {
+    number % 2 == 1
+}
+
+/// The kernel of a number. Every seed has two: everything that the interpreter executes and the manual fixes, in kernels that take
+/// milliseconds to compile, now and then more; and what runs the same on a GPU, in kernels of hundreds of instructions.
+fn kernel(number: u64) -> Kernel {
+    let seed = number / 2;
+    if is_large(number) {
+        return generate(seed, &Config::default());
+    }
     let random = Random::new(seed).bits() as usize;
     let (statements, depth) = if random.is_multiple_of(100) { (12, 3) } else { (1 + random / 128 % 5, 2) };
-    Config { statements, depth, threads: [96, 128, 40][random % 3], portable: false, ..Config::default() }
+    let threads = [96, 128, 40][random % 3];
+    generate(seed, &Config { statements, depth, threads, portable: false, ..Config::default() })
+}
+
+/// What differs, the first place of it.
+fn difference(kernel: &Kernel, expected: &[u8], found: &[u8]) -> Option<String> {
+    let at = (0..expected.len()).find(|at| expected[*at] != found[*at])?;
+    let bytes = at / 4 * 4..at / 4 * 4 + 4;
+    Some(format!("{}: {:02x?} instead of {:02x?}", kernel.place(at), &found[bytes.clone()], &expected[bytes]))
 }
 
 #[test]
 fn random_kernels() {
     let (first, count) = (setting("BROADLOOM_FUZZ_SEED", 0), setting("BROADLOOM_FUZZ_KERNELS", 500));
     let vectorised = AtomicUsize::new(0);
-    let failures = in_parallel(first..first + count, |judge, ways, seed| {
-        let kernel = generate(seed, &config(seed));
-        let module = module(&kernel).map_err(|why| format!("seed {seed}: {why}"))?;
-        for (number, way) in ways.of(seed).enumerate() {
-            let (expected, found) = both(judge, way, &kernel, &module).map_err(|why| format!("seed {seed}: {why}"))?;
-            if let Some(at) = (0..expected.len()).find(|at| expected[*at] != found[*at]) {
-                let (bytes, place) = (at / 4 * 4..at / 4 * 4 + 4, kernel.place(at));
-                let (expected, found) = (&expected[bytes.clone()], &found[bytes]);
-                return Err(format!("seed {seed} on {}: {place}: {found:02x?} instead of {expected:02x?}", way.name));
+    let failures = in_parallel(first..first + count, |judge, ways, number| {
+        let kernel = kernel(number);
+        let name = format!("kernel {number} ({} of seed {})", if is_large(number) { "large" } else { "small" }, kernel.seed);
+        let blame = |why: String| format!("{name}: {why}");
+        let module = module(&kernel).map_err(blame)?;
+        let expected = expected(judge, &kernel, &module).map_err(blame)?;
+        for (index, way) in ways.of(number).enumerate() {
+            let found = output(way, &kernel, &module).map_err(blame)?;
+            if let Some(why) = difference(&kernel, &expected, &found) {
+                return Err(blame(format!("{}: {why}", way.name)));
             }
-            let as_vectors = way.cpu.statistics().last().is_some_and(|kernel| kernel.not_vectorised.is_none());
-            vectorised.fetch_add(usize::from(number == 0 && as_vectors), Ordering::Relaxed);
+            let not_vectorised = way.cpu.statistics().last().and_then(|kernel| kernel.not_vectorised.clone());
+            if let Some(why) = not_vectorised.as_ref().filter(|why| why.contains("still divergent")) {
+                return Err(blame(why.clone()));
+            }
+            vectorised.fetch_add(usize::from(index == 0 && not_vectorised.is_none()), Ordering::Relaxed);
         }
         Ok(())
     });
@@ -155,7 +192,7 @@ fn every_pure_instruction() {
             // Threads that are left out leave zeros.
             for threads in if way.name == "avx512" { vec![64, 33, 7, 1] } else { vec![64] } {
                 let kernel = Kernel { block: [threads, 1, 1], ..sweep.kernel.clone() };
-                let (expected, found) = both(judge, way, &kernel, &module)?;
+                let (expected, found) = (expected(judge, &kernel, &module)?, output(way, &kernel, &module)?);
                 for (slot, (expected, found)) in expected.chunks(8).zip(found.chunks(8)).enumerate() {
                     let instruction = &sweep.instructions[slot / 4 % sweep.instructions.len()];
                     // Of the payloads of these the manual says nothing.
