@@ -228,6 +228,13 @@ impl Builder {
         self.held.insert((variable, block), value);
     }
 
+    /// Lets a variable hold nothing that matters from here on. Without this, whoever reads a variable that was not written on
+    /// some way here would look for it, and make parameters, all the way back to the entry.
+    pub(super) fn clear(&mut self, variable: Variable, block: Block) {
+        let zero = self.zero(self.type_of(variable));
+        self.write(variable, block, zero);
+    }
+
     /// What a variable holds at the end of a block as it is written so far.
     pub(super) fn read(&mut self, variable: Variable, block: Block) -> Reg {
         let mut work = vec![];

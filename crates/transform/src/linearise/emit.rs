@@ -243,17 +243,23 @@ impl Emitter<'_> {
     /// Writes what stands behind a head.
     fn masked(&mut self, level: usize, head: Node, masked: &Masked, ways: Ways, mask: Mask) -> Vec<Open> {
         let nobody = self.builder.zero(Type::Pred);
-        let entries = masked.parts.iter().map(|part| part.entry);
-        let back = masked.sinks.iter().copied().filter(|node| self.levels.levels[level].kinds[*node] == Kind::Back);
-        // Each open end of the head starts a line of its own, so all of them know that nobody waits yet.
+        let is_back = |node: &Node| self.levels.levels[level].kinds[*node] == Kind::Back;
+        let waiting: Vec<Node> =
+            masked.parts.iter().map(|part| part.entry).chain(masked.sinks.iter().copied().filter(is_back)).collect();
+        // Each open end of the head starts a line of its own, so all of them know that nobody waits yet, or has brought anything.
         let starts = match &ways {
             Ways::Opens(opens) => opens.iter().map(|open| open.block).collect(),
             Ways::Split(_) => vec![self.at],
         };
-        for node in entries.chain(back) {
-            starts.iter().for_each(|block| self.builder.write(Variable::Mask(level, node), *block, nobody));
-        }
         let mut line = self.line(level, masked.join);
+        for block in starts {
+            waiting.iter().for_each(|node| self.builder.write(Variable::Mask(level, *node), block, nobody));
+            for node in waiting.iter().copied().chain(masked.join) {
+                for param in self.levels.params(self.input, level, node) {
+                    self.builder.clear(self.brought_to(&line, node, *param), block);
+                }
+            }
+        }
         if !self.arrive(&mut line, head, ways, mask) {
             return vec![];
         }
@@ -375,7 +381,7 @@ impl Emitter<'_> {
 
     /// Sends lanes to a node.
     fn pass(&mut self, line: &Line, from: Node, way: &Way, first: bool) {
-        let Line { number, level, join, .. } = *line;
+        let Line { level, join, .. } = *line;
         let params = self.levels.params(self.input, level, way.target);
         let kind = self.levels.levels[level].kinds[way.target];
         let leaves = matches!(kind, Kind::Exit(_));
@@ -394,15 +400,19 @@ impl Emitter<'_> {
             if leaves && brought.get(index).is_some_and(Option::is_some) {
                 continue;
             }
-            let variable = match kind {
-                _ if Some(way.target) == join => Variable::Join(number, *param),
-                Kind::Block(_) | Kind::Loop(_) => Variable::Value(*param),
-                Kind::Back | Kind::Exit(_) | Kind::End => Variable::In(level, way.target, *param),
-            };
-            self.blend(variable, *arg, way.lanes, first);
+            self.blend(self.brought_to(line, way.target, *param), *arg, way.lanes, first);
         }
         if leaves {
             self.keep_values(level, from, way.lanes);
+        }
+    }
+
+    /// The variable that holds what lanes of a line bring to a node for one of its parameters.
+    fn brought_to(&self, line: &Line, node: Node, param: Reg) -> Variable {
+        match self.levels.levels[line.level].kinds[node] {
+            _ if Some(node) == line.join => Variable::Join(line.number, param),
+            Kind::Block(_) | Kind::Loop(_) => Variable::Value(param),
+            Kind::Back | Kind::Exit(_) | Kind::End => Variable::In(line.level, node, param),
         }
     }
 
@@ -459,7 +469,12 @@ impl Emitter<'_> {
                 self.builder.write(Variable::Mask(level, *exit), self.at, nobody);
                 let brought = self.brought_out(level, *block);
                 self.brought.insert((level, *exit), brought);
+                for param in &self.input.blocks[*block].params {
+                    self.builder.clear(Variable::In(level, *exit, *param), self.at);
+                }
             }
+            let outs = self.outs;
+            outs[level].iter().for_each(|(reg, _)| self.builder.clear(Variable::Out(level, *reg), self.at));
         }
         let header = self.builder.block();
         self.builder.jump(self.at, header);

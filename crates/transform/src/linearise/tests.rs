@@ -162,3 +162,28 @@ fn branches_are_nested_as_deep_as_it_may_be() {
     assert_eq!(count(&text, "vote"), super::plan::DEEPEST);
     assert_eq!(leave(400).unwrap_err(), "divergent branches are nested too deeply");
 }
+
+/// How many registers were made on the way to what a number of divergent loops become, which have divergent branches in them.
+fn registers_made(loops: usize) -> usize {
+    let one = |index: usize| {
+        format!(
+            "L{index}: mad.lo.u32 %r2, %r2, 3, {index}; and.b32 %r3, %r2, 31; setp.lt.u32 %d1, %r3, %r1; @%d1 bra E{index};
+             add.u32 %r4, %r4, %r2; bra J{index}; E{index}: xor.b32 %r4, %r4, %r1; J{index}: st.global.u32 [%l1], %r4;
+             setp.gt.u32 %d2, %r3, %r0; @%d2 bra O{index}; setp.gt.u32 %d3, %r3, %r1; @%d3 bra L{index}; add.u32 %r5, %r5, %r4; O{index}:"
+        )
+    };
+    let body: String = (0..loops).map(one).collect();
+    let text = linear(&format!("{body} st.global.u32 [%l1], %r2; st.global.u32 [%l1+4], %r5; ret;")).unwrap();
+    let numbers = text.split(|c: char| !c.is_ascii_alphanumeric()).filter_map(|word| {
+        let digits = word.strip_prefix("step").or_else(|| word.strip_prefix("lanes"))?;
+        digits.parse::<usize>().ok()
+    });
+    numbers.max().unwrap_or(0)
+}
+
+#[test]
+fn many_loops_take_as_much_work_each_as_few() {
+    // The names of registers are numbered as they are made, whether they stay or not.
+    let (few, many) = (registers_made(25), registers_made(100));
+    assert!(few > 100 && many < 5 * few, "{few} registers for 25 loops, {many} for 100");
+}
