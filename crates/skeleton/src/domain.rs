@@ -78,3 +78,10 @@ pub(crate) fn unravel(k: &Writer, linear: Value, lengths: &[Value]) -> Vec<Value
     }
     position
 }
+
+/// The number of a position, counted over axes with these lengths.
+pub(crate) fn ravel(k: &Writer, position: &[Value], lengths: &[Value]) -> Value {
+    let mut pairs = position.iter().zip(lengths);
+    let first = pairs.next().map_or(k.literal(0u32), |(first, _)| *first);
+    pairs.fold(first, |number, (index, length)| k.add(k.mul(number, *length), *index))
+}

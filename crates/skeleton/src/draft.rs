@@ -1,6 +1,6 @@
 //! How programs are written: one place that numbers inputs, outputs and scalars, and kernels whose parameters say what they are given.
 
-use crate::program::{Argument, Output, Program, Step};
+use crate::program::{Argument, Output, Program, Step, Temporary};
 use crate::source::Written;
 use crate::{Count, Result, Sink, Source};
 use broadloom_scalar::{
@@ -86,6 +86,12 @@ impl Draft {
     /// Indices have 32 bits, so this number must be less than 2³¹.
     pub(crate) fn limit(&mut self, count: Count) {
         self.program.limits.push(count);
+    }
+
+    /// Memory that lives as long as a run, by its number.
+    pub(crate) fn temporary(&mut self, bytes: Count, zeroed: bool) -> usize {
+        self.program.temporaries.push(Temporary { bytes, zeroed });
+        self.program.temporaries.len() - 1
     }
 
     /// Adds a kernel and a launch of it.
@@ -177,6 +183,30 @@ impl Writer {
             lanes => self.mul(index, lanes),
         };
         self.store_as(memory, index, value, Order::Weak, cache);
+    }
+
+    /// One of two values that are there, lane by lane alike.
+    pub(crate) fn select_value(&self, condition: Value, then: Value, otherwise: Value) -> Value {
+        let lanes = self.type_of(then).lanes();
+        let condition = if lanes == 1 { condition } else { self.vector(&vec![condition; lanes]) };
+        self.select(condition, then, otherwise)
+    }
+
+    /// One of two lists of values of the same types; only one is computed.
+    pub(crate) fn choose_list(
+        &self,
+        condition: Value,
+        then: impl FnOnce() -> Vec<Value>,
+        otherwise: impl FnOnce() -> Vec<Value>,
+    ) -> Vec<Value> {
+        self.begin_if(condition);
+        let values = then();
+        let variables: Vec<_> = values.iter().map(|value| self.variable(self.type_of(*value))).collect();
+        variables.iter().zip(values).for_each(|(variable, value)| self.set(*variable, value));
+        self.begin_else();
+        variables.iter().zip(otherwise()).for_each(|(variable, value)| self.set(*variable, value));
+        self.end_if();
+        variables.into_iter().map(|variable| self.get(variable)).collect()
     }
 
     /// A position as another function wants it.

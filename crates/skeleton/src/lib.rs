@@ -38,14 +38,18 @@
 //! assert_eq!(result.read().unwrap(), [12.0, 24.0, 36.0]);
 //! ```
 
+mod cooperate;
 mod count;
 mod domain;
 mod draft;
 mod error;
 mod library;
 mod map;
+mod operator;
 mod program;
+mod reduce;
 mod run;
+mod scan;
 mod source;
 
 pub use count::Count;
@@ -53,6 +57,9 @@ pub use domain::Domain;
 pub use error::{Error, Result};
 pub use library::{Library, Pattern};
 pub use map::Map;
+pub use operator::Operator;
 pub use program::{Argument, Output, Program, Step, Temporary};
+pub use reduce::{Reduce, Spread};
 pub use run::{Call, Loaded};
+pub use scan::{Scan, ScanSpread};
 pub use source::{Sink, Source};

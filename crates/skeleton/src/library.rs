@@ -1,6 +1,6 @@
 //! Programs that are ready, found by pattern.
 
-use crate::{Loaded, Map, Program, Result};
+use crate::{Loaded, Map, Program, Reduce, Result, Scan};
 use broadloom_device::{Device, Machine};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,6 +31,10 @@ macro_rules! patterns {
 patterns! {
     /// The same function at every position.
     Map,
+    /// An associative operator over some axes.
+    Reduce,
+    /// All prefixes along an axis.
+    Scan,
 }
 
 /// The programs of a device that are ready; cheap to clone, and shared by all clones.

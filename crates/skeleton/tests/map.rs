@@ -4,25 +4,25 @@ mod support;
 
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Operand, Type};
 use broadloom_skeleton::{Domain, Map, Pattern, Sink, Source};
-use support::{Given, Random, identity, libraries, run};
+use support::{Given, Random, benches, identity, run};
 
 const SIZES: [u64; 9] = [0, 1, 3, 31, 257, 1024, 4096, 5003, 20001];
 
 #[test]
 fn all_types_all_sizes_aligned_or_not() {
-    for (name, library) in libraries() {
+    for (name, bench) in benches() {
         for element in Element::ALL {
             let map = Pattern::from(Map { domain: Domain::LINE, source: identity(element), sink: Sink::STORE });
             for size in SIZES {
                 for shifted in [0, element.bytes() as usize] {
                     let input = Random(size).values(element, size);
                     let inputs = [input.clone()];
-                    let results = run(&library, &map, &Given { inputs: &inputs, sizes: &[size], shifted, ..Given::default() });
+                    let results = run(&bench, &map, &Given { inputs: &inputs, sizes: &[size], shifted, ..Given::default() });
                     assert_eq!(results, [input], "{name}, {element}, {size} shifted by {shifted}");
                 }
             }
         }
-        assert_eq!(library.len(), Element::ALL.len(), "sizes compile nothing");
+        assert_eq!(bench.len(), Element::ALL.len(), "sizes compile nothing");
     }
 }
 
@@ -52,7 +52,7 @@ fn several_inputs_outputs_and_scalars_of_mixed_types() {
     let sink = Sink::new(g.finish_function(&[sum, even]).unwrap(), 1, 3).unwrap();
     let map = Pattern::from(Map { domain: Domain::LINE, source: mixed.clone(), sink });
     let plain = Pattern::from(Map { domain: Domain::LINE, source: mixed, sink: Sink::STORE });
-    for (name, library) in libraries() {
+    for (name, bench) in benches() {
         for size in SIZES {
             let mut random = Random(size);
             let bytes: Vec<u8> = (0..size).map(|_| random.next() as u8).collect();
@@ -71,11 +71,11 @@ fn several_inputs_outputs_and_scalars_of_mixed_types() {
             let longs = |values: Vec<i64>| values.into_iter().map(Literal::from).collect::<Vec<_>>();
 
             let given = Given { inputs: &literals[..2], scalars: &scalars[..2], sizes: &[size], ..Given::default() };
-            let results = run(&library, &plain, &given);
+            let results = run(&bench, &plain, &given);
             assert_eq!(results, [list(&sums), longs(wide.clone()), even.clone()], "{name}, {size}");
 
             let given = Given { inputs: &literals, scalars: &scalars, sizes: &[size], least: size, ..Given::default() };
-            let results = run(&library, &map, &given);
+            let results = run(&bench, &map, &given);
             let added = wide.iter().zip(&extra).map(|(x, y)| x + i64::from(*y)).collect();
             let backwards: Vec<f32> = sums.iter().rev().copied().collect();
             assert_eq!(results, [longs(added), even, list(&backwards)], "{name}, {size}");
@@ -104,7 +104,7 @@ fn positions_of_many_axes() {
         &[2, 1, 3, 2, 33],
         &[2, 1, 3, 2, 2, 37],
     ];
-    for (name, library) in libraries() {
+    for (name, bench) in benches() {
         for index in [Type::I32, Type::U32, Type::I64, Type::U64] {
             for shape in shapes {
                 let f = Builder::function("digits");
@@ -119,7 +119,7 @@ fn positions_of_many_axes() {
                 let digits = Source::new(f.finish_function(&[number, byte]).unwrap(), shape.len()).unwrap();
                 let map = Pattern::from(Map { domain: Domain::of(shape), source: digits, sink: Sink::STORE });
                 let input: Vec<Literal> = (0..shape.first().copied().unwrap_or(1)).map(|i| Literal::from(i as u8)).collect();
-                let results = run(&library, &map, &Given { inputs: &[input], sizes: shape, ..Given::default() });
+                let results = run(&bench, &map, &Given { inputs: &[input], sizes: shape, ..Given::default() });
                 let count: u64 = shape.iter().product();
                 let expected = |linear: u64| {
                     let (mut rest, mut number, mut scale, mut first) = (linear, 0, 1, 0);
@@ -148,11 +148,11 @@ fn small_vectors_are_elements() {
     let negated = f.neg(f.read(input, &[i.into()]));
     let source = Source::new(f.finish_function(&[negated]).unwrap(), 1).unwrap();
     let map = Pattern::from(Map { domain: Domain::LINE, source, sink: Sink::STORE });
-    for (name, library) in libraries() {
+    for (name, bench) in benches() {
         for size in SIZES {
             let input: Vec<Literal> = (0..size * 4).map(|i| Literal::from(i as f32)).collect();
             let expected: Vec<Literal> = (0..size * 4).map(|i| Literal::from(-(i as f32))).collect();
-            let results = run(&library, &map, &Given { inputs: &[input], sizes: &[size], ..Given::default() });
+            let results = run(&bench, &map, &Given { inputs: &[input], sizes: &[size], ..Given::default() });
             assert_eq!(results, [expected], "{name}, {size}");
         }
     }

@@ -3,23 +3,51 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 use broadloom_cpu::{CacheFolder, Cpu};
-use broadloom_device::{Buffer, Device};
+use broadloom_device::{Buffer, Device, Machine, MachineKind};
 use broadloom_interp::Interp;
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type, Value};
-use broadloom_skeleton::{Call, Library, Pattern, Source};
+use broadloom_skeleton::{Call, Loaded, Pattern, Source};
+use std::cell::RefCell;
+use std::collections::HashMap;
 
-/// The interpreter, also as it looks for faults, and the CPU.
-pub(crate) fn libraries() -> Vec<(&'static str, Library)> {
+/// A device, and the machine that programs for it are made for.
+pub(crate) struct Bench {
+    pub(crate) device: Device,
+    pub(crate) machine: Machine,
+    loaded: RefCell<HashMap<Pattern, Loaded>>,
+}
+
+impl Bench {
+    fn new(device: Device, machine: Machine) -> Bench {
+        Bench { device, machine, loaded: RefCell::default() }
+    }
+
+    pub(crate) fn get(&self, pattern: &Pattern) -> Loaded {
+        let load = || pattern.program(&self.machine).and_then(|program| program.load(&self.device));
+        let mut loaded = self.loaded.borrow_mut();
+        loaded.entry(pattern.clone()).or_insert_with(|| load().unwrap_or_else(|error| panic!("{error}"))).clone()
+    }
+
+    /// How many programs were made.
+    pub(crate) fn len(&self) -> usize {
+        self.loaded.borrow().len()
+    }
+}
+
+/// The interpreter, which looks for faults; the CPU; and the CPU with programs that are made for a GPU.
+pub(crate) fn benches() -> Vec<(&'static str, Bench)> {
     let options = broadloom_cpu::Options {
         threads: 2,
         memory_bytes: 1 << 30,
         cache: CacheFolder::Nowhere,
         ..broadloom_cpu::Options::default()
     };
-    vec![
-        ("interp", Library::new(&Device::new(Interp::new(broadloom_interp::Options::default())))),
-        ("cpu", Library::new(&Device::new(Cpu::new(options).unwrap()))),
-    ]
+    let interp = Device::new(Interp::new(broadloom_interp::Options::default()));
+    let cpu = Device::new(Cpu::new(options).unwrap());
+    let gpu = Machine { kind: MachineKind::Cuda, multiprocessors: 4, ..cpu.machine().clone() };
+    let small = Machine { multiprocessors: 2, ..interp.machine().clone() };
+    let cores = cpu.machine().clone();
+    vec![("interp", Bench::new(interp, small)), ("cpu", Bench::new(cpu.clone(), cores)), ("cpu as a gpu", Bench::new(cpu, gpu))]
 }
 
 pub(crate) fn to_bytes(values: &[Literal]) -> Vec<u8> {
@@ -59,9 +87,9 @@ fn shifted(device: &Device, bytes: &[u8], by: usize) -> Buffer<u8> {
 }
 
 /// Runs a pattern, and gives the outputs.
-pub(crate) fn run(library: &Library, pattern: &Pattern, given: &Given<'_>) -> Vec<Vec<Literal>> {
-    let device = library.device();
-    let loaded = library.get(pattern).unwrap_or_else(|error| panic!("{error}"));
+pub(crate) fn run(bench: &Bench, pattern: &Pattern, given: &Given<'_>) -> Vec<Vec<Literal>> {
+    let device = &bench.device;
+    let loaded = bench.get(pattern);
     let program = loaded.program();
     let inputs: Vec<_> = given.inputs.iter().map(|values| shifted(device, &to_bytes(values), given.shifted)).collect();
     let counts = program.output_counts(given.sizes).unwrap();

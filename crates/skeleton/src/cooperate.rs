@@ -1,0 +1,80 @@
+//! What the threads of a warp or a block do together: ordered reductions and scans of one value list per thread.
+
+use crate::draft::Writer;
+use crate::operator::Operator;
+use broadloom_scalar::{Memory, Shuffle, Type, Value};
+
+/// Arrays in shared memory, one for each value of an operator.
+pub(crate) struct Shared(Vec<(Memory, Type)>);
+
+impl Shared {
+    pub(crate) fn new(k: &Writer, types: &[Type], length: u32) -> Shared {
+        Shared(types.iter().map(|ty| (k.shared(ty.element(), length * ty.lanes() as u32), *ty)).collect())
+    }
+
+    pub(crate) fn get(&self, k: &Writer, index: Value) -> Vec<Value> {
+        self.0.iter().map(|(memory, ty)| k.load_element(*memory, *ty, index)).collect()
+    }
+
+    pub(crate) fn set(&self, k: &Writer, index: Value, values: &[Value]) {
+        for ((memory, _), value) in self.0.iter().zip(values) {
+            k.store_element(*memory, index, *value, broadloom_scalar::Cache::Normal);
+        }
+    }
+}
+
+/// Values of each lane combined in the order of lanes, for lane 0. The first `lanes` lanes, a power of two, take part.
+pub(crate) fn reduce_warp(k: &Writer, operator: &Operator, values: &[Value], lanes: u32) -> Vec<Value> {
+    let mut values = values.to_vec();
+    let mut distance = 1;
+    while distance < lanes {
+        let other: Vec<Value> = values.iter().map(|value| k.shuffle(Shuffle::Down, *value, distance)).collect();
+        values = operator.combine(k, &values, &other);
+        distance *= 2;
+    }
+    values
+}
+
+/// Values of each thread of a block combined in the order of threads, for thread 0. All threads of the block come here. `thread` is the thread's number;
+/// blocks have a power of two of warps.
+pub(crate) fn reduce_block(k: &Writer, operator: &Operator, values: &[Value], thread: Value, threads: u32) -> Vec<Value> {
+    let whole = reduce_warp(k, operator, values, 32);
+    let warps = threads / 32;
+    if warps <= 1 {
+        return whole;
+    }
+    let shared = Shared::new(k, &operator.types(), warps);
+    let lane = k.and(thread, 31);
+    k.if_then(k.eq(lane, 0), || shared.set(k, k.shr(thread, 5), &whole));
+    k.barrier();
+    let mine = shared.get(k, k.and(thread, warps - 1));
+    let all = reduce_warp(k, operator, &mine, warps);
+    // What is shared may be written again behind this.
+    k.barrier();
+    all
+}
+
+/// Values of all lanes up to and with each lane, combined in the order of lanes.
+pub(crate) fn scan_warp(k: &Writer, operator: &Operator, values: &[Value], lane: Value) -> Vec<Value> {
+    let mut values = values.to_vec();
+    for distance in [1u32, 2, 4, 8, 16] {
+        let before: Vec<Value> = values.iter().map(|value| k.shuffle(Shuffle::Up, *value, distance)).collect();
+        let both = operator.combine(k, &before, &values);
+        let has = k.ge(lane, distance);
+        values = both.iter().zip(&values).map(|(both, own)| k.select_value(has, *both, *own)).collect();
+    }
+    values
+}
+
+/// From values that are combined up to and with each lane, those up to the lane before; nothing for lane 0.
+pub(crate) fn shift_warp(k: &Writer, operator: &Operator, values: &[Value], lane: Value) -> Vec<Value> {
+    let first = k.eq(lane, 0);
+    let nothing = operator.nothing(k);
+    let before = values.iter().map(|value| k.shuffle(Shuffle::Up, *value, 1));
+    before.zip(nothing).map(|(before, nothing)| k.select_value(first, nothing, before)).collect()
+}
+
+/// The values of a lane, for all lanes.
+pub(crate) fn broadcast(k: &Writer, values: &[Value], lane: u32) -> Vec<Value> {
+    values.iter().map(|value| k.shuffle(Shuffle::Index, *value, lane)).collect()
+}

@@ -1,0 +1,221 @@
+//! Associative operators.
+
+use crate::draft::Writer;
+use crate::{Error, Result};
+use broadloom_scalar::{BinaryOp, Builder, Element, Function, Literal, Type, Value, Variable};
+
+/// An associative operator on one or several values, with its identity.
+///
+/// Several values at once are several reductions in one pass, or parts of one thing, such as the least value and where it is.
+///
+/// ```
+/// use broadloom_scalar::{Builder, Type};
+/// use broadloom_skeleton::Operator;
+/// // Linear functions x ↦ a·x + b, one applied behind the other.
+/// let f = Builder::function("compose");
+/// let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| f.parameter(name, Type::F64));
+/// let composed = [f.mul(a, c), f.add(f.mul(b, c), d)];
+/// let compose = Operator::new(f.finish_function(&composed).unwrap(), &[1.0f64.into(), 0.0f64.into()], false).unwrap();
+/// assert_eq!(compose.types(), [Type::F64, Type::F64]);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Operator {
+    function: Function,
+    identity: Vec<Literal>,
+    commutative: bool,
+}
+
+impl Operator {
+    /// A function of two equal lists of values, the left one first, that gives such a list. Where it is also commutative, elements are taken
+    /// in an order that suits the machine; the order is always the same for the same sizes. The identity of a vector has the same element
+    /// in all lanes.
+    pub fn new(function: Function, identity: &[Literal], commutative: bool) -> Result<Operator> {
+        let bad = |reason: &str| Err(Error::Function { function: function.name().to_owned(), reason: reason.to_owned() });
+        let types = function.result_types();
+        let takes: Vec<Type> = function.parameters().iter().map(|parameter| parameter.ty).collect();
+        if types.is_empty() || takes.len() != 2 * types.len() || takes.chunks(types.len()).any(|half| half != types) {
+            return bad("an operator takes two equal lists of values and gives one more");
+        }
+        if !function.accessors().is_empty() {
+            return bad("an operator has no inputs or outputs");
+        }
+        if identity.len() != types.len() || identity.iter().zip(&types).any(|(own, ty)| own.element() != ty.element()) {
+            return bad("the identity of an operator has the types of its values");
+        }
+        Ok(Operator { function, identity: identity.to_vec(), commutative })
+    }
+
+    /// A binary operation on one value of any type that has it.
+    fn plain(name: &str, op: BinaryOp, ty: Type, identity: Literal) -> Result<Operator> {
+        let f = Builder::function(name);
+        let (a, b) = (f.parameter("a", ty), f.parameter("b", ty));
+        Operator::new(f.finish_function(&[f.binary(op, a, b)])?, &[identity], true)
+    }
+
+    /// The sum; of truth values, whether the number of true ones is odd.
+    pub fn sum(ty: impl Into<Type>) -> Result<Operator> {
+        let ty = ty.into();
+        let op = if ty.element() == Element::Bool { BinaryOp::Xor } else { BinaryOp::Add };
+        Operator::plain("sum", op, ty, Literal::zero(ty.element()))
+    }
+
+    /// The product; of truth values, whether all are true.
+    pub fn product(ty: impl Into<Type>) -> Result<Operator> {
+        let ty = ty.into();
+        let op = if ty.element() == Element::Bool { BinaryOp::And } else { BinaryOp::Mul };
+        Operator::plain("product", op, ty, Literal::from_i128(ty.element(), 1))
+    }
+
+    /// The least value: numbers before NaN, -0 before +0. Of nothing, the greatest there is.
+    pub fn min(ty: impl Into<Type>) -> Result<Operator> {
+        let ty = ty.into();
+        let op = if ty.element() == Element::Bool { BinaryOp::And } else { BinaryOp::Min };
+        Operator::plain("min", op, ty, greatest(ty.element()))
+    }
+
+    /// The greatest value: numbers before NaN, +0 before -0. Of nothing, the least there is.
+    pub fn max(ty: impl Into<Type>) -> Result<Operator> {
+        let ty = ty.into();
+        let op = if ty.element() == Element::Bool { BinaryOp::Or } else { BinaryOp::Max };
+        Operator::plain("max", op, ty, least(ty.element()))
+    }
+
+    /// The least value and where it is first: values of type `ty` with positions of an integer type. NaN counts as greater than all
+    /// numbers. Of nothing, NaN or the greatest value there is, and the greatest position.
+    pub fn arg_min(ty: impl Into<Type>, position: Element) -> Result<Operator> {
+        Operator::arg("arg_min", ty.into(), position, false)
+    }
+
+    /// The greatest value and where it is first: values of type `ty` with positions of an integer type. NaN counts as less than all
+    /// numbers. Of nothing, NaN or the least value there is, and the greatest position.
+    pub fn arg_max(ty: impl Into<Type>, position: Element) -> Result<Operator> {
+        Operator::arg("arg_max", ty.into(), position, true)
+    }
+
+    fn arg(name: &str, ty: Type, position: Element, greater: bool) -> Result<Operator> {
+        let f = Builder::function(name);
+        let (a, i) = (f.parameter("a", ty), f.parameter("i", position));
+        let (b, j) = (f.parameter("b", ty), f.parameter("j", position));
+        let number = |x: Value| if ty.element() == Element::Bool { f.convert(x, Type::U32) } else { x };
+        let (x, y) = (number(a), number(b));
+        let before = |x: Value, y: Value| if greater { f.gt(x, y) } else { f.lt(x, y) };
+        let left = f.lt(i, j);
+        let first = if ty.element().is_float() {
+            // A NaN comes behind all numbers.
+            let (x_nan, y_nan) = (f.is_nan(x), f.is_nan(y));
+            let tie = f.and(f.or(f.eq(x, y), f.and(x_nan, y_nan)), left);
+            f.or(f.or(before(x, y), f.and(y_nan, f.not(x_nan))), tie)
+        } else {
+            f.or(before(x, y), f.and(f.eq(x, y), left))
+        };
+        let results = [f.select(first, a, b), f.select(first, i, j)];
+        let worst = match (ty.element().is_float(), greater) {
+            // So that even a NaN comes before it.
+            (true, _) => nan(ty.element()),
+            (false, true) => least(ty.element()),
+            (false, false) => greatest(ty.element()),
+        };
+        Operator::new(f.finish_function(&results)?, &[worst, greatest(position)], true)
+    }
+
+    /// Several operators at once, their values one behind the other.
+    pub fn all(operators: &[Operator]) -> Result<Operator> {
+        let f = Builder::function("together");
+        let declare = || -> Vec<Vec<Value>> {
+            let each = |operator: &Operator| operator.types().into_iter().map(|ty| f.parameter("x", ty)).collect();
+            operators.iter().map(each).collect()
+        };
+        let (left, right) = (declare(), declare());
+        let results: Vec<Value> = operators
+            .iter()
+            .zip(left.iter().zip(&right))
+            .flat_map(|(operator, (a, b))| f.inline(&operator.function, &[&a[..], &b[..]].concat(), &mut []))
+            .collect();
+        let identity: Vec<Literal> = operators.iter().flat_map(|operator| operator.identity.clone()).collect();
+        Operator::new(f.finish_function(&results)?, &identity, operators.iter().all(|operator| operator.commutative))
+    }
+
+    /// The function.
+    pub fn function(&self) -> &Function {
+        &self.function
+    }
+
+    /// The identity.
+    pub fn identity(&self) -> &[Literal] {
+        &self.identity
+    }
+
+    /// Whether elements may be taken in another order.
+    pub fn is_commutative(&self) -> bool {
+        self.commutative
+    }
+
+    /// The types of its values.
+    pub fn types(&self) -> Vec<Type> {
+        self.function.result_types()
+    }
+
+    pub(crate) fn combine(&self, k: &Writer, left: &[Value], right: &[Value]) -> Vec<Value> {
+        k.inline(&self.function, &[left, right].concat(), &mut [])
+    }
+
+    pub(crate) fn nothing(&self, k: &Writer) -> Vec<Value> {
+        self.types().into_iter().zip(&self.identity).map(|(ty, literal)| k.spread(*literal, ty)).collect()
+    }
+}
+
+/// What has been combined so far.
+pub(crate) struct Accumulator<'a> {
+    operator: &'a Operator,
+    variables: Vec<Variable>,
+}
+
+impl<'a> Accumulator<'a> {
+    /// Nothing so far.
+    pub(crate) fn new(k: &Writer, operator: &'a Operator) -> Accumulator<'a> {
+        let variables = operator.nothing(k).into_iter().map(|value| k.variable_with(value)).collect();
+        Accumulator { operator, variables }
+    }
+
+    pub(crate) fn get(&self, k: &Writer) -> Vec<Value> {
+        self.variables.iter().map(|variable| k.get(*variable)).collect()
+    }
+
+    pub(crate) fn set(&self, k: &Writer, values: &[Value]) {
+        self.variables.iter().zip(values).for_each(|(variable, value)| k.set(*variable, *value));
+    }
+
+    /// Combines with what comes next.
+    pub(crate) fn add(&self, k: &Writer, values: &[Value]) {
+        let sum = self.operator.combine(k, &self.get(k), values);
+        self.set(k, &sum);
+    }
+}
+
+impl Writer {
+    /// A literal in all lanes of a type.
+    pub(crate) fn spread(&self, literal: Literal, ty: Type) -> Value {
+        let value = self.literal(literal);
+        if ty.is_scalar() { value } else { self.vector(&vec![value; ty.lanes()]) }
+    }
+}
+
+fn nan(element: Element) -> Literal {
+    Literal::from_f64(element, f64::NAN).unwrap_or(Literal::zero(element))
+}
+
+/// The greatest value of a type: of floats, infinity.
+fn greatest(element: Element) -> Literal {
+    match element.range() {
+        Some((_, high)) => Literal::from_i128(element, high),
+        None => Literal::from_f64(element, f64::INFINITY).unwrap_or(Literal::zero(element)),
+    }
+}
+
+/// The least value of a type: of floats, minus infinity.
+fn least(element: Element) -> Literal {
+    match element.range() {
+        Some((low, _)) => Literal::from_i128(element, low),
+        None => Literal::from_f64(element, f64::NEG_INFINITY).unwrap_or(Literal::zero(element)),
+    }
+}

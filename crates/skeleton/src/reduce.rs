@@ -1,0 +1,504 @@
+//! Reduce: an associative operator over some axes of a domain.
+//!
+//! Axes that are reduced and axes that are kept may stand in any order. Neighbouring threads work along the last axis where it is long:
+//!
+//! - along *kept* positions, each thread running through all that is reduced into its result;
+//! - along what is *reduced*, a warp or a block having a result for itself. Its threads take what lies side by side, and combine what they have in
+//!   the order of threads.
+//!
+//! Where there are too few results to keep the machine busy, what is reduced is *split*: parts are combined first, and a second kernel combines
+//! the parts in their order. How many parts there are follows from sizes and machine, so results repeat bit for bit.
+//!
+//! Rejected: a counter by which the last block that is done combines the parts. It saves a launch, and every block pays a fence.
+
+use crate::cooperate::{reduce_block, reduce_warp};
+use crate::domain::unravel;
+use crate::draft::{Draft, Inlet, Outlet, Writer};
+use crate::operator::{Accumulator, Operator};
+use crate::program::{Argument, Program};
+use crate::{Count, Domain, Error, Result, Sink, Source};
+use broadloom_device::{Machine, MachineKind};
+use broadloom_scalar::{Axis, Cache, Type, Unroll, Value};
+
+/// Combines the values of a [`Source`] along some axes of a domain by an [`Operator`], and gives the results to a [`Sink`] whose positions are
+/// those of the axes that are kept.
+///
+/// The sizes of a call are the lengths of all axes. The results over no elements are the operator's identity.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Reduce {
+    /// The positions.
+    pub domain: Domain,
+    /// For each axis, whether it is reduced.
+    pub reduced: Vec<bool>,
+    /// The values.
+    pub source: Source,
+    /// How they are combined.
+    pub operator: Operator,
+    /// What becomes of the results.
+    pub sink: Sink,
+    /// How threads are spread.
+    pub spread: Spread,
+}
+
+/// How threads are spread over a reduction. Every way gives a right result for all sizes; [`Spread::of`] says which is fast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Spread {
+    /// Whether neighbouring threads have neighbouring results; else they work on the same one.
+    pub along_kept: bool,
+    /// Whether a block, rather than a warp, has a result. On a CPU a block is a warp.
+    pub blocks: bool,
+    /// Whether what is reduced into one result is split among several blocks.
+    pub split: bool,
+}
+
+impl Spread {
+    /// What suits these sizes.
+    pub fn of(machine: &Machine, sizes: &[u64], reduced: &[bool]) -> Spread {
+        let product = |which: bool| {
+            let lengths = sizes.iter().zip(reduced).filter(|(_, reduced)| **reduced == which);
+            lengths.fold(1u64, |product, (length, _)| product.saturating_mul(*length))
+        };
+        let (kept, folded) = (product(false), product(true));
+        let cores = u64::from(machine.multiprocessors);
+        let is_cpu = machine.kind == MachineKind::Cpu;
+        let last_kept = reduced.last() == Some(&false);
+        let last = sizes.last().copied().unwrap_or(1);
+        let along_kept = (last_kept && last >= 32) || folded < if is_cpu { 32 } else { 16 };
+        let enough = match (along_kept, is_cpu) {
+            (true, true) => cores * 512,
+            (true, false) => cores * 1024,
+            (false, true) => cores * 4,
+            (false, false) => cores * 8,
+        };
+        let split = kept < enough && folded >= if along_kept { 64 } else { 8192 };
+        Spread { along_kept, blocks: !along_kept && folded > 1024, split }
+    }
+}
+
+/// Positions along the last axis that a block of a CPU takes at a time; a multiple of four warps.
+const CPU_TILE: u32 = 4096;
+/// Threads of a block of a GPU.
+const THREADS: u32 = 256;
+
+impl Reduce {
+    /// The program for a machine.
+    pub fn program(&self, machine: &Machine) -> Result<Program> {
+        let axes = self.domain.axes();
+        if self.reduced.len() != axes {
+            let reason = format!("{axes} axes, and {} are said to be reduced or kept", self.reduced.len());
+            return Err(Error::Pattern { pattern: "reduce", reason });
+        }
+        let types = self.operator.types();
+        if self.source.results() != types {
+            let reason = format!("`{}` does not give what the operator takes", self.source.function().name());
+            return Err(Error::Pattern { pattern: "reduce", reason });
+        }
+        let kept_axes: Vec<usize> = (0..axes).filter(|axis| !self.reduced[*axis]).collect();
+        self.sink.check("reduce", kept_axes.len(), &types)?;
+        let index = self.domain.check("reduce", &[&self.source], &self.sink)?;
+        let kept = kept_axes.iter().map(|axis| Count::size(*axis)).reduce(|a, b| a * b).unwrap_or(Count::Constant(1));
+        let mut draft = Draft::new("reduce", axes);
+        let inlet = draft.source(&self.source);
+        let outlet = draft.sink(&self.sink, &types, &kept);
+        if index == Type::U32 {
+            draft.limit(self.domain.count());
+            draft.limit(kept.clone());
+        }
+        let is_cpu = machine.kind == MachineKind::Cpu;
+        let folded_axes: Vec<usize> = (0..axes).filter(|axis| self.reduced[*axis]).collect();
+        let parts = Parts { reduce: self, inlet, outlet, index, is_cpu, kept_axes, folded_axes, kept };
+        if self.spread.along_kept {
+            parts.along_kept(&mut draft, machine)?;
+        } else {
+            parts.along_folded(&mut draft, machine)?;
+        }
+        Ok(draft.finish())
+    }
+}
+
+struct Parts<'a> {
+    reduce: &'a Reduce,
+    inlet: Inlet,
+    outlet: Outlet,
+    index: Type,
+    is_cpu: bool,
+    kept_axes: Vec<usize>,
+    folded_axes: Vec<usize>,
+    /// How many results there are.
+    kept: Count,
+}
+
+/// The parts of results that a first kernel leaves for a second.
+struct Pieces {
+    /// Temporaries, one for each value.
+    temporaries: Vec<usize>,
+    /// Parts of a result.
+    count: Count,
+}
+
+impl Parts<'_> {
+    fn operator(&self) -> &Operator {
+        &self.reduce.operator
+    }
+
+    fn product(&self, axes: &[usize]) -> Count {
+        axes.iter().map(|axis| Count::size(*axis)).reduce(|a, b| a * b).unwrap_or(Count::Constant(1))
+    }
+
+    fn lengths(&self, k: &Writer, axes: &[usize]) -> Vec<Value> {
+        axes.iter().map(|axis| k.count(Count::size(*axis), self.index)).collect()
+    }
+
+    /// The values at a kept and a reduced position.
+    fn at(&self, k: &Writer, kept: &[Value], folded: &[Value]) -> Vec<Value> {
+        self.inlet.at(k, &self.position(kept, folded))
+    }
+
+    fn position(&self, kept: &[Value], folded: &[Value]) -> Vec<Value> {
+        let (mut kept, mut folded) = (kept.iter(), folded.iter());
+        let next = |reduced: &bool| if *reduced { folded.next() } else { kept.next() };
+        self.reduce.reduced.iter().filter_map(next).copied().collect()
+    }
+
+    fn wide(&self, k: &Writer, value: Value) -> Value {
+        k.convert(value, self.index)
+    }
+
+    /// Memory for the parts of all results, if what is reduced is split into so many.
+    fn pieces(&self, draft: &mut Draft, count: Count) -> Option<Pieces> {
+        self.reduce.spread.split.then(|| {
+            let types = self.operator().types().into_iter();
+            let temporaries = types.map(|ty| draft.temporary(self.kept.clone() * count.clone() * ty.bytes(), false)).collect();
+            Pieces { temporaries, count }
+        })
+    }
+
+    fn store_pieces(&self, k: &Writer, pieces: &Pieces, place: Value, values: &[Value]) {
+        for ((temporary, ty), value) in pieces.temporaries.iter().zip(self.operator().types()).zip(values) {
+            let memory = k.memory(Argument::Temporary(*temporary), ty.element());
+            k.store_element(memory, place, *value, Cache::Normal);
+        }
+    }
+
+    fn load_pieces(&self, k: &Writer, pieces: &Pieces, place: Value) -> Vec<Value> {
+        let load = |(temporary, ty): (&usize, Type)| {
+            let memory = k.memory(Argument::Temporary(*temporary), ty.element());
+            k.load_element(memory, ty, place)
+        };
+        pieces.temporaries.iter().zip(self.operator().types()).map(load).collect()
+    }
+
+    // Neighbouring threads have neighbouring results.
+
+    /// Results that a thread has: on a CPU a warp has a wide piece of a row.
+    fn columns(&self) -> u32 {
+        if self.is_cpu && self.kept_axes.len() == 1 { 4 } else { 1 }
+    }
+
+    fn along_kept(&self, draft: &mut Draft, machine: &Machine) -> Result<()> {
+        let folded = self.product(&self.folded_axes);
+        let (threads, columns) = (if self.is_cpu { 32 } else { 128 }, self.columns());
+        let tile = threads * columns;
+        let blocks = self.kept.clone().div_ceil(tile);
+        // As many parts as fill the machine, and none of fewer than 16 elements.
+        let busy = u64::from(machine.multiprocessors) * if self.is_cpu { 8 } else { 16 };
+        let split = folded.clone().div_ceil(16u32).min(Count::Constant(busy).div_ceil(blocks.clone())).max(1u32);
+        let pieces = self.pieces(draft, split.clone());
+        let split = if pieces.is_some() { split } else { Count::Constant(1) };
+        let block = [threads, 1, 1];
+        let k = Writer::new("reduce", block);
+        let (n, all) = (k.count(self.kept.clone(), self.index), k.count(folded.clone(), self.index));
+        let part_length = k.count(folded.div_ceil(split.clone()), self.index);
+        let part = self.wide(&k, k.block(Axis::Y));
+        let from = k.mul(part, part_length);
+        let to = k.min(k.add(from, part_length), all);
+        let first = k.mul(self.wide(&k, k.block(Axis::X)), tile);
+        let thread = self.wide(&k, k.thread(Axis::X));
+        let run = |checked: bool| {
+            let results: Vec<Value> = (0..columns).map(|column| k.add(k.add(first, column * threads), thread)).collect();
+            let sums: Vec<Accumulator<'_>> = results.iter().map(|_| Accumulator::new(&k, self.operator())).collect();
+            let kept: Vec<Vec<Value>> =
+                results.iter().map(|result| unravel(&k, *result, &self.lengths(&k, &self.kept_axes))).collect();
+            let guarded = |result: Value, body: &dyn Fn()| if checked { k.if_then(k.lt(result, n), body) } else { body() };
+            k.for_step(from, to, 1, Unroll::Never, |folded| {
+                let folded = unravel(&k, folded, &self.lengths(&k, &self.folded_axes));
+                for ((result, kept), sum) in results.iter().zip(&kept).zip(&sums) {
+                    guarded(*result, &|| sum.add(&k, &self.at(&k, kept, &folded)));
+                }
+            });
+            for ((result, kept), sum) in results.iter().zip(&kept).zip(&sums) {
+                guarded(*result, &|| match &pieces {
+                    Some(pieces) => self.store_pieces(&k, pieces, k.add(k.mul(part, n), *result), &sum.get(&k)),
+                    None => self.outlet.put(&k, kept, *result, &sum.get(&k)),
+                });
+            }
+        };
+        k.if_else(k.ge(k.sub(n, first), tile), || run(false), || run(true));
+        draft.launch(k, [blocks, split, 1u32.into()], block)?;
+        let Some(pieces) = pieces else { return Ok(()) };
+        let k = Writer::new("reduce_parts", block);
+        let n = k.count(self.kept.clone(), self.index);
+        let result = self.wide(&k, k.global_thread(Axis::X));
+        k.if_then(k.lt(result, n), || {
+            let sum = Accumulator::new(&k, self.operator());
+            k.for_range(0, k.count(pieces.count.clone(), self.index), |part| {
+                sum.add(&k, &self.load_pieces(&k, &pieces, k.add(k.mul(part, n), result)));
+            });
+            let kept = unravel(&k, result, &self.lengths(&k, &self.kept_axes));
+            self.outlet.put(&k, &kept, result, &sum.get(&k));
+        });
+        draft.launch(k, [self.kept.clone().div_ceil(threads), 1u32.into(), 1u32.into()], block)
+    }
+
+    // Neighbouring threads work on the same result.
+
+    /// The reduced axes as rows, which a block goes through one by one, and the axes within a row.
+    fn rows(&self) -> (&[usize], &[usize]) {
+        let last_is_folded = self.reduce.reduced.last() == Some(&true);
+        match self.folded_axes.split_last() {
+            Some((_, above)) if self.reduce.domain.has_rows() && last_is_folded => self.folded_axes.split_at(above.len()),
+            _ => (&[], &self.folded_axes),
+        }
+    }
+
+    fn along_folded(&self, draft: &mut Draft, machine: &Machine) -> Result<()> {
+        let shape = self.shape();
+        let (above, within) = self.rows();
+        // A unit is a tile of a row; a block has a run of them.
+        let tiles = self.product(within).div_ceil(shape.tile);
+        let units = self.product(above) * tiles.clone();
+        let busy = u64::from(machine.multiprocessors) * if self.is_cpu { 16 } else { 8 };
+        let split = units.clone().min(Count::Constant(busy).div_ceil(self.kept.clone())).max(1u32);
+        let pieces = self.pieces(draft, split.clone());
+        let split = if pieces.is_some() { split } else { Count::Constant(1) };
+        let k = Writer::new("reduce", shape.block);
+        let group = self.wide(&k, k.block(Axis::X));
+        let group = match shape.groups {
+            1 => group,
+            groups => k.add(k.mul(group, groups), self.wide(&k, k.thread(Axis::Y))),
+        };
+        let parts = k.count(split.clone(), self.index);
+        let all_groups = self.kept.clone() * split.clone();
+        if shape.groups > 1 {
+            // Warps of a block beyond the last result have nothing to do.
+            k.begin_if(k.lt(group, k.count(all_groups.clone(), self.index)));
+        }
+        let (result, part) = if pieces.is_some() {
+            let result = k.div(group, parts);
+            (result, k.sub(group, k.mul(result, parts)))
+        } else {
+            (group, self.wide(&k, k.literal(0u32)))
+        };
+        let kept = unravel(&k, result, &self.lengths(&k, &self.kept_axes));
+        let run = k.count(units.clone().div_ceil(split), self.index);
+        let from = k.mul(part, run);
+        let to = k.min(k.add(from, run), k.count(units, self.index));
+        let sum = Accumulator::new(&k, self.operator());
+        let sums: Vec<_> = (1..shape.chains).map(|_| Accumulator::new(&k, self.operator())).collect();
+        k.for_step(from, to, 1, Unroll::Never, |unit| {
+            let (row, tile) = if above.is_empty() {
+                (unit, unit)
+            } else {
+                let tiles = k.count(tiles.clone(), self.index);
+                let row = k.div(unit, tiles);
+                (row, k.sub(unit, k.mul(row, tiles)))
+            };
+            let row = unravel(&k, row, &self.lengths(&k, above));
+            self.tile(&k, &shape, &kept, &row, tile, &sum, &sums);
+        });
+        sums.iter().for_each(|other| sum.add(&k, &other.get(&k)));
+        let thread = k.thread(Axis::X);
+        let values = if shape.operates_by_tile(self.operator()) {
+            sum.get(&k)
+        } else {
+            reduce_block(&k, self.operator(), &sum.get(&k), thread, shape.threads)
+        };
+        k.if_then(k.eq(thread, 0), || match &pieces {
+            Some(pieces) => self.store_pieces(&k, pieces, group, &values),
+            None => self.outlet.put(&k, &kept, result, &values),
+        });
+        if shape.groups > 1 {
+            k.end_if();
+        }
+        draft.launch(k, [all_groups.div_ceil(shape.groups), 1u32.into(), 1u32.into()], shape.block)?;
+        match pieces {
+            Some(pieces) => self.combine_pieces(draft, &pieces),
+            None => Ok(()),
+        }
+    }
+
+    fn shape(&self) -> Shape {
+        let commutative = self.operator().is_commutative();
+        if self.is_cpu {
+            // Four chains of sums, so that none waits for another.
+            let (items, chains) = if commutative { (CPU_TILE / 32, 4) } else { (8, 1) };
+            return Shape { threads: 32, groups: 1, block: [32, 1, 1], tile: 32 * items, items, chains };
+        }
+        let vector = self.width().unwrap_or(4) as u32;
+        let items = if commutative { vector.max(8) } else { 8 };
+        if self.reduce.spread.blocks {
+            Shape { threads: THREADS, groups: 1, block: [THREADS, 1, 1], tile: THREADS * items, items, chains: 1 }
+        } else {
+            Shape { threads: 32, groups: 8, block: [32, 8, 1], tile: 32 * items, items, chains: 1 }
+        }
+    }
+
+    /// How many neighbours a thread of a GPU loads at once.
+    fn width(&self) -> Option<usize> {
+        let source = &self.reduce.source;
+        if source.axes() != 1 {
+            return None;
+        }
+        let contiguous = source.contiguous();
+        let types = source.inputs();
+        let mut moved = types.iter().zip(&contiguous).filter(|(_, contiguous)| **contiguous).map(|(ty, _)| *ty).peekable();
+        moved.peek()?;
+        let types: Vec<Type> = moved.collect();
+        let widest = types.iter().map(|ty| ty.bytes()).max()?;
+        types.iter().all(|ty| ty.is_scalar()).then_some((16 / widest).max(4) as usize)
+    }
+
+    /// Whether the buffers that are moved 16 bytes at a time lie so.
+    fn aligned(&self, k: &Writer) -> Value {
+        let moved = self.reduce.source.contiguous().into_iter().enumerate().filter(|(_, moved)| *moved);
+        let bits = moved.map(|(index, _)| k.address(self.inlet.input(k, index))).reduce(|a, b| k.or(a, b));
+        bits.map_or(k.literal(true), |bits| k.eq(k.and(bits, 15), 0))
+    }
+
+    /// A tile of a row goes into sums.
+    #[allow(clippy::too_many_arguments, reason = "the parts of one place")]
+    fn tile(
+        &self,
+        k: &Writer,
+        shape: &Shape,
+        kept: &[Value],
+        row: &[Value],
+        tile: Value,
+        sum: &Accumulator<'_>,
+        others: &[Accumulator<'_>],
+    ) {
+        let (_, within) = self.rows();
+        let length = k.count(self.product(within), self.index);
+        let first = k.mul(tile, shape.tile);
+        let thread = self.wide(k, k.thread(Axis::X));
+        let lengths = self.lengths(k, within);
+        let at = |column: Value| {
+            let mut folded = row.to_vec();
+            folded.extend(unravel(k, column, &lengths));
+            self.at(k, kept, &folded)
+        };
+        let guarded = |column: Value| k.choose_list(k.lt(column, length), || at(column), || self.operator().nothing(k));
+        let whole = k.ge(k.sub(length, first), shape.tile);
+        if !self.operator().is_commutative() {
+            // Each thread has neighbours, and the order of threads is that of elements.
+            let start = k.add(first, k.mul(thread, shape.items));
+            let own = Accumulator::new(k, self.operator());
+            own.set(k, &self.operator().nothing(k));
+            k.for_range(0, k.constant(self.index, shape.items), |item| own.add(k, &guarded(k.add(start, item))));
+            let all = reduce_block(k, self.operator(), &own.get(k), k.thread(Axis::X), shape.threads);
+            sum.add(k, &all);
+            return;
+        }
+        if self.is_cpu {
+            let step = 32 * shape.chains;
+            let chains: Vec<&Accumulator<'_>> = std::iter::once(sum).chain(others).collect();
+            k.if_else(
+                whole,
+                || {
+                    k.for_step(0, k.constant(self.index, shape.tile), step, Unroll::Never, |offset| {
+                        let start = k.add(k.add(first, offset), thread);
+                        for (chain, sum) in chains.iter().enumerate() {
+                            sum.add(k, &at(k.add(start, chain as u32 * 32)));
+                        }
+                    });
+                },
+                || {
+                    k.for_step(0, k.sub(length, first), step, Unroll::Never, |offset| {
+                        let start = k.add(k.add(first, offset), thread);
+                        for (chain, sum) in chains.iter().enumerate() {
+                            let column = k.add(start, chain as u32 * 32);
+                            k.if_then(k.lt(column, length), || sum.add(k, &at(column)));
+                        }
+                    });
+                },
+            );
+            return;
+        }
+        let width = self.width();
+        let group = width.unwrap_or(1) as u32;
+        // Item by item, each thread has `group` neighbours, then the next thread.
+        let start = |piece: u32| k.add(k.add(first, piece * group * shape.threads), k.mul(thread, group));
+        let pieces = shape.items / group;
+        let one_by_one = |checked: bool| {
+            let values: Vec<Vec<Value>> = (0..pieces)
+                .flat_map(|piece| (0..group).map(move |item| (piece, item)))
+                .map(|(piece, item)| k.add(start(piece), item))
+                .map(|column| if checked { guarded(column) } else { at(column) })
+                .collect();
+            values.iter().for_each(|values| sum.add(k, values));
+        };
+        let rows = || {
+            let contiguous = self.reduce.source.contiguous();
+            let load = |piece: u32| -> Vec<Option<Value>> {
+                let load = |(index, moved): (usize, &bool)| {
+                    moved.then(|| k.load_vector(self.inlet.input(k, index), start(piece), group as usize))
+                };
+                contiguous.iter().enumerate().map(load).collect()
+            };
+            let loaded: Vec<_> = (0..pieces).map(load).collect();
+            for (piece, rows) in loaded.iter().enumerate() {
+                for item in 0..group {
+                    let i = k.add(start(piece as u32), item);
+                    let lane = |index: usize| rows[index].map(|row| k.lane(row, item as usize));
+                    sum.add(k, &self.inlet.at_with(k, &[i], &lane));
+                }
+            }
+        };
+        match width {
+            Some(_) => k.if_else(k.and(whole, self.aligned(k)), rows, || one_by_one(true)),
+            None => k.if_else(whole, || one_by_one(false), || one_by_one(true)),
+        }
+    }
+
+    /// The second kernel: a warp combines the parts of a result, each lane some that follow each other.
+    fn combine_pieces(&self, draft: &mut Draft, pieces: &Pieces) -> Result<()> {
+        let block = [32, 1, 1];
+        let k = Writer::new("reduce_parts", block);
+        let result = self.wide(&k, k.block(Axis::X));
+        let parts = k.count(pieces.count.clone(), self.index);
+        let each = k.count(pieces.count.clone().div_ceil(32u32), self.index);
+        let thread = k.thread(Axis::X);
+        let from = k.mul(self.wide(&k, thread), each);
+        let sum = Accumulator::new(&k, self.operator());
+        k.for_range(from, k.min(k.add(from, each), parts), |part| {
+            sum.add(&k, &self.load_pieces(&k, pieces, k.add(k.mul(result, parts), part)));
+        });
+        let values = reduce_warp(&k, self.operator(), &sum.get(&k), 32);
+        k.if_then(k.eq(thread, 0), || {
+            let kept = unravel(&k, result, &self.lengths(&k, &self.kept_axes));
+            self.outlet.put(&k, &kept, result, &values);
+        });
+        draft.launch(k, [self.kept.clone(), 1u32.into(), 1u32.into()], block)
+    }
+}
+
+/// How threads that work on one result are laid out.
+struct Shape {
+    /// Threads that have a result.
+    threads: u32,
+    /// Results of a block.
+    groups: u32,
+    block: [u32; 3],
+    /// Elements that they take at a time, and how many of them a thread does.
+    tile: u32,
+    items: u32,
+    /// Sums that a thread keeps beside each other.
+    chains: u32,
+}
+
+impl Shape {
+    /// Whether threads combine what they have after each tile, so that only thread 0 has a sum.
+    fn operates_by_tile(&self, operator: &Operator) -> bool {
+        !operator.is_commutative()
+    }
+}

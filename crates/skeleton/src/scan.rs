@@ -1,0 +1,457 @@
+//! Scan: all prefixes along one axis of a domain, combined by an associative operator.
+//!
+//! A domain is a set of *lines* along the axis. Threads are spread in one of two ways:
+//!
+//! - neighbouring threads have neighbouring lines, and each runs along its own;
+//! - the threads of a block work on the same line, tile by tile. A warp takes rows of its part of the tile: each lane has a few neighbours, the sums of lanes are
+//!   scanned by shuffles, then those of rows, then those of warps. On a CPU a block is one warp that takes one row at a time.
+//!
+//! Where there are too few lines to keep the machine busy, lines are *split* into parts: a first kernel reduces the parts, a second scans what came out, a third scans
+//! the parts. How many there are follows from sizes and machine, so results repeat bit for bit. Nothing is combined out of order.
+
+use crate::cooperate::{Shared, broadcast, reduce_block, scan_warp, shift_warp};
+use crate::domain::{ravel, unravel};
+use crate::draft::{Draft, Inlet, Outlet, Writer};
+use crate::operator::{Accumulator, Operator};
+use crate::program::{Argument, Program};
+use crate::{Count, Domain, Error, Result, Sink, Source};
+use broadloom_device::{Machine, MachineKind};
+use broadloom_scalar::{Axis, Cache, Type, Unroll, Value};
+
+/// Gives a [`Sink`] at every position the values of a [`Source`] along an axis, combined by an [`Operator`] up to that position.
+///
+/// The sizes of a call are the lengths of all axes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Scan {
+    /// The positions.
+    pub domain: Domain,
+    /// The axis.
+    pub axis: usize,
+    /// The values.
+    pub source: Source,
+    /// How they are combined.
+    pub operator: Operator,
+    /// Whether the value at a position itself is a part of the result there.
+    pub inclusive: bool,
+    /// What becomes of the results.
+    pub sink: Sink,
+    /// How threads are spread.
+    pub spread: ScanSpread,
+}
+
+/// How threads are spread over a scan. Every way gives a right result for all sizes; [`ScanSpread::of`] says which is fast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ScanSpread {
+    /// Whether neighbouring threads work along the axis; else they have neighbouring lines.
+    pub along_axis: bool,
+    /// Whether lines are split among several blocks.
+    pub split: bool,
+}
+
+impl ScanSpread {
+    /// What suits these sizes.
+    pub fn of(machine: &Machine, sizes: &[u64], axis: usize) -> ScanSpread {
+        let length = sizes.get(axis).copied().unwrap_or(1);
+        let lines = sizes.iter().enumerate().filter(|(other, _)| *other != axis);
+        let lines = lines.fold(1u64, |product, (_, length)| product.saturating_mul(*length));
+        let last = sizes.last().copied().unwrap_or(1);
+        let along_axis = if axis + 1 == sizes.len() { length >= 16 } else { last < 32 && length >= 32 };
+        let cores = u64::from(machine.multiprocessors);
+        let enough = match (along_axis, machine.kind == MachineKind::Cpu) {
+            (true, true) => cores * 4,
+            (true, false) => cores * 4,
+            (false, true) => cores * 128,
+            (false, false) => cores * 512,
+        };
+        ScanSpread { along_axis, split: lines < enough && length >= if along_axis { 8192 } else { 64 } }
+    }
+}
+
+impl Scan {
+    /// The program for a machine.
+    pub fn program(&self, machine: &Machine) -> Result<Program> {
+        let axes = self.domain.axes();
+        if self.axis >= axes {
+            return Err(Error::Pattern { pattern: "scan", reason: format!("there is no axis {} among {axes}", self.axis) });
+        }
+        let types = self.operator.types();
+        if self.source.results() != types {
+            let reason = format!("`{}` does not give what the operator takes", self.source.function().name());
+            return Err(Error::Pattern { pattern: "scan", reason });
+        }
+        self.sink.check("scan", axes, &types)?;
+        let index = self.domain.check("scan", &[&self.source], &self.sink)?;
+        let mut draft = Draft::new("scan", axes);
+        let inlet = draft.source(&self.source);
+        let outlet = draft.sink(&self.sink, &types, &self.domain.count());
+        if index == Type::U32 {
+            draft.limit(self.domain.count());
+        }
+        let is_cpu = machine.kind == MachineKind::Cpu;
+        let other_axes: Vec<usize> = (0..axes).filter(|axis| *axis != self.axis).collect();
+        let lines = other_axes.iter().map(|axis| Count::size(*axis)).reduce(|a, b| a * b).unwrap_or(Count::Constant(1));
+        let cores = u64::from(machine.multiprocessors);
+        let parts = Parts { scan: self, inlet, outlet, index, is_cpu, cores, other_axes, lines };
+        if self.spread.along_axis {
+            parts.along_axis(&mut draft)?
+        } else {
+            parts.along_lines(&mut draft)?
+        }
+        Ok(draft.finish())
+    }
+}
+
+struct Parts<'a> {
+    scan: &'a Scan,
+    inlet: Inlet,
+    outlet: Outlet,
+    index: Type,
+    is_cpu: bool,
+    cores: u64,
+    other_axes: Vec<usize>,
+    lines: Count,
+}
+
+/// What is kept of the parts of lines between kernels: one temporary for each value.
+struct Pieces {
+    temporaries: Vec<usize>,
+}
+
+/// How a block that works on one line is laid out.
+struct Shape {
+    warps: u32,
+    /// Rows of a warp in a tile, and neighbours of a lane in a row.
+    rows: u32,
+    items: u32,
+}
+
+impl Shape {
+    fn row(&self) -> u32 {
+        32 * self.items
+    }
+
+    fn tile(&self) -> u32 {
+        self.warps * self.rows * self.row()
+    }
+}
+
+impl Parts<'_> {
+    fn operator(&self) -> &Operator {
+        &self.scan.operator
+    }
+
+    fn wide(&self, k: &Writer, value: Value) -> Value {
+        k.convert(value, self.index)
+    }
+
+    fn length(&self, k: &Writer) -> Value {
+        k.count(Count::size(self.scan.axis), self.index)
+    }
+
+    /// The indices of a line on the other axes.
+    fn line(&self, k: &Writer, line: Value) -> Vec<Value> {
+        let lengths: Vec<Value> = self.other_axes.iter().map(|axis| k.count(Count::size(*axis), self.index)).collect();
+        unravel(k, line, &lengths)
+    }
+
+    fn position(&self, line: &[Value], place: Value) -> Vec<Value> {
+        let mut position = line.to_vec();
+        position.insert(self.scan.axis, place);
+        position
+    }
+
+    fn at(&self, k: &Writer, line: &[Value], place: Value) -> Vec<Value> {
+        self.inlet.at(k, &self.position(line, place))
+    }
+
+    fn put(&self, k: &Writer, line: &[Value], place: Value, values: &[Value]) {
+        let position = self.position(line, place);
+        let lengths: Vec<Value> = (0..position.len()).map(|axis| k.count(Count::size(axis), self.index)).collect();
+        self.outlet.put(k, &position, ravel(k, &position, &lengths), values);
+    }
+
+    fn pieces(&self, draft: &mut Draft, parts: &Count) -> Pieces {
+        let types = self.operator().types().into_iter();
+        let temporaries = types.map(|ty| draft.temporary(self.lines.clone() * parts.clone() * ty.bytes(), false));
+        Pieces { temporaries: temporaries.collect() }
+    }
+
+    fn store(&self, k: &Writer, pieces: &Pieces, place: Value, values: &[Value]) {
+        for ((temporary, ty), value) in pieces.temporaries.iter().zip(self.operator().types()).zip(values) {
+            k.store_element(k.memory(Argument::Temporary(*temporary), ty.element()), place, *value, Cache::Normal);
+        }
+    }
+
+    fn load(&self, k: &Writer, pieces: &Pieces, place: Value) -> Vec<Value> {
+        let each = pieces.temporaries.iter().zip(self.operator().types());
+        each.map(|(temporary, ty)| k.load_element(k.memory(Argument::Temporary(*temporary), ty.element()), ty, place)).collect()
+    }
+
+    // Neighbouring threads have neighbouring lines.
+
+    fn along_lines(&self, draft: &mut Draft) -> Result<()> {
+        let threads = if self.is_cpu { 32 } else { 128 };
+        let block = [threads, 1, 1];
+        let blocks = self.lines.clone().div_ceil(threads);
+        let length = Count::size(self.scan.axis);
+        let busy = self.cores * if self.is_cpu { 8 } else { 16 };
+        let parts = length.clone().div_ceil(16u32).min(Count::Constant(busy).div_ceil(blocks.clone())).max(1u32);
+        let parts = if self.scan.spread.split { parts } else { Count::Constant(1) };
+        let pieces = self.scan.spread.split.then(|| self.pieces(draft, &parts));
+        let each = |name: &str, body: &dyn Fn(&Writer, Value, Value, Value)| {
+            let k = Writer::new(name, block);
+            let line = self.wide(&k, k.global_thread(Axis::X));
+            let part = self.wide(&k, k.block(Axis::Y));
+            let n = k.count(self.lines.clone(), self.index);
+            k.if_then(k.lt(line, n), || body(&k, line, part, k.add(k.mul(part, n), line)));
+            k
+        };
+        let range = |k: &Writer, part: Value| {
+            let run = k.count(length.clone().div_ceil(parts.clone()), self.index);
+            let from = k.mul(part, run);
+            (from, k.min(k.add(from, run), self.length(k)))
+        };
+        if let Some(pieces) = &pieces {
+            let k = each("scan_reduce", &|k, line, part, place| {
+                let sum = Accumulator::new(k, self.operator());
+                let line = self.line(k, line);
+                let (from, to) = range(k, part);
+                k.for_step(from, to, 1, Unroll::Never, |i| sum.add(k, &self.at(k, &line, i)));
+                self.store(k, pieces, place, &sum.get(k));
+            });
+            draft.launch(k, [blocks.clone(), parts.clone(), 1u32.into()], block)?;
+            let k = each("scan_parts", &|k, line, _, _| {
+                let sum = Accumulator::new(k, self.operator());
+                let n = k.count(self.lines.clone(), self.index);
+                k.for_range(0, k.count(parts.clone(), self.index), |part| {
+                    let place = k.add(k.mul(part, n), line);
+                    let own = self.load(k, pieces, place);
+                    self.store(k, pieces, place, &sum.get(k));
+                    sum.add(k, &own);
+                });
+            });
+            draft.launch(k, [blocks.clone(), 1u32.into(), 1u32.into()], block)?;
+        }
+        let k = each("scan", &|k, line, part, place| {
+            let sum = Accumulator::new(k, self.operator());
+            if let Some(pieces) = &pieces {
+                sum.set(k, &self.load(k, pieces, place));
+            }
+            let line = self.line(k, line);
+            let (from, to) = range(k, part);
+            k.for_step(from, to, 1, Unroll::Never, |i| {
+                let (own, before) = (self.at(k, &line, i), sum.get(k));
+                sum.add(k, &own);
+                self.put(k, &line, i, &if self.scan.inclusive { sum.get(k) } else { before });
+            });
+        });
+        draft.launch(k, [blocks, parts, 1u32.into()], block)
+    }
+
+    // The threads of a block work on the same line.
+
+    fn shape(&self) -> Shape {
+        if self.is_cpu {
+            return Shape { warps: 1, rows: 1, items: 1 };
+        }
+        Shape { warps: 8, rows: if self.operator().types().len() > 2 { 2 } else { 4 }, items: 4 }
+    }
+
+    fn along_axis(&self, draft: &mut Draft) -> Result<()> {
+        let shape = self.shape();
+        let block = [32 * shape.warps, 1, 1];
+        // A part is a whole number of tiles; on a CPU of rows of 4 KiB or so.
+        let unit = shape.tile().max(1024);
+        let units = Count::size(self.scan.axis).div_ceil(unit);
+        let busy = self.cores * if self.is_cpu { 16 } else { 8 };
+        let parts = units.clone().min(Count::Constant(busy).div_ceil(self.lines.clone())).max(1u32);
+        let parts = if self.scan.spread.split { parts } else { Count::Constant(1) };
+        let pieces = self.scan.spread.split.then(|| self.pieces(draft, &parts));
+        let run = units.div_ceil(parts.clone()) * unit;
+        let all = self.lines.clone() * parts.clone();
+        let grid = |count: &Count| [count.clone(), 1u32.into(), 1u32.into()];
+        let start = |k: &Writer| {
+            let group = self.wide(k, k.block(Axis::X));
+            let (line, part) = if pieces.is_some() {
+                let parts = k.count(parts.clone(), self.index);
+                let line = k.div(group, parts);
+                (line, k.sub(group, k.mul(line, parts)))
+            } else {
+                (group, k.convert(k.literal(0u32), self.index))
+            };
+            let run = k.count(run.clone(), self.index);
+            let from = k.mul(part, run);
+            (group, self.line(k, line), from, k.min(k.add(from, run), self.length(k)))
+        };
+        if let Some(pieces) = &pieces {
+            let k = Writer::new("scan_reduce", block);
+            let (group, line, from, to) = start(&k);
+            let sum = self.reduce_part(&k, &shape, &line, from, to);
+            k.if_then(k.eq(k.thread(Axis::X), 0), || self.store(&k, pieces, group, &sum));
+            draft.launch(k, grid(&all), block)?;
+            let k = Writer::new("scan_parts", [32, 1, 1]);
+            self.scan_pieces(&k, pieces, &parts);
+            draft.launch(k, grid(&self.lines), [32, 1, 1])?;
+        }
+        let k = Writer::new("scan", block);
+        let (group, line, from, to) = start(&k);
+        let carry = Accumulator::new(&k, self.operator());
+        if let Some(pieces) = &pieces {
+            carry.set(&k, &self.load(&k, pieces, group));
+        }
+        if self.is_cpu {
+            self.scan_rows(&k, &line, from, to, &carry);
+        } else {
+            self.scan_tiles(&k, &shape, &line, from, to, &carry);
+        }
+        draft.launch(k, grid(&all), block)
+    }
+
+    /// A part of a line reduced, for thread 0.
+    fn reduce_part(&self, k: &Writer, shape: &Shape, line: &[Value], from: Value, to: Value) -> Vec<Value> {
+        let threads = 32 * shape.warps;
+        let thread = k.thread(Axis::X);
+        let wide = self.wide(k, thread);
+        let operator = self.operator();
+        if operator.is_commutative() {
+            let chains: Vec<Accumulator<'_>> = (0..4).map(|_| Accumulator::new(k, operator)).collect();
+            k.for_step(from, to, 4 * threads, Unroll::Never, |first| {
+                let start = k.add(first, wide);
+                k.if_else(
+                    k.ge(k.sub(to, first), 4 * threads),
+                    || chains.iter().zip(0u32..).for_each(|(sum, i)| sum.add(k, &self.at(k, line, k.add(start, i * threads)))),
+                    || {
+                        for (sum, i) in chains.iter().zip(0u32..) {
+                            let place = k.add(start, i * threads);
+                            k.if_then(k.lt(place, to), || sum.add(k, &self.at(k, line, place)));
+                        }
+                    },
+                );
+            });
+            let (first, others) = chains.split_at(1);
+            others.iter().for_each(|other| first[0].add(k, &other.get(k)));
+            return reduce_block(k, operator, &first[0].get(k), thread, threads);
+        }
+        let sum = Accumulator::new(k, operator);
+        k.for_step(from, to, 8 * threads, Unroll::Never, |first| {
+            let own = Accumulator::new(k, operator);
+            own.set(k, &operator.nothing(k));
+            let start = k.add(first, k.mul(wide, 8));
+            k.for_range(0, k.constant(self.index, 8), |item| {
+                let place = k.add(start, item);
+                k.if_then(k.lt(place, to), || own.add(k, &self.at(k, line, place)));
+            });
+            let all = reduce_block(k, operator, &own.get(k), thread, threads);
+            sum.add(k, &all);
+        });
+        sum.get(k)
+    }
+
+    /// A warp replaces the sums of a line's parts by what comes before them.
+    fn scan_pieces(&self, k: &Writer, pieces: &Pieces, parts: &Count) {
+        let operator = self.operator();
+        let parts = k.count(parts.clone(), self.index);
+        let first = k.mul(self.wide(k, k.block(Axis::X)), parts);
+        let lane = k.thread(Axis::X);
+        let carry = Accumulator::new(k, operator);
+        k.for_step(0, parts, 32, Unroll::Never, |row| {
+            let part = k.add(row, self.wide(k, lane));
+            let place = k.add(first, part);
+            let there = k.lt(part, parts);
+            let own = k.choose_list(there, || self.load(k, pieces, place), || operator.nothing(k));
+            let up_to = scan_warp(k, operator, &own, lane);
+            let before = operator.combine(k, &carry.get(k), &shift_warp(k, operator, &up_to, lane));
+            k.if_then(there, || self.store(k, pieces, place, &before));
+            carry.add(k, &broadcast(k, &up_to, 31));
+        });
+    }
+
+    /// What goes to the sink, from what came before and what is there.
+    fn result(&self, k: &Writer, before: &[Value], own: &[Value]) -> (Vec<Value>, Vec<Value>) {
+        let up_to = self.operator().combine(k, before, own);
+        (if self.scan.inclusive { up_to.clone() } else { before.to_vec() }, up_to)
+    }
+
+    /// A warp scans row by row.
+    fn scan_rows(&self, k: &Writer, line: &[Value], from: Value, to: Value, carry: &Accumulator<'_>) {
+        let operator = self.operator();
+        let lane = k.thread(Axis::X);
+        let wide = self.wide(k, lane);
+        let row = |first: Value, checked: bool| {
+            let place = k.add(first, wide);
+            let there = k.lt(place, to);
+            let own = match checked {
+                true => k.choose_list(there, || self.at(k, line, place), || operator.nothing(k)),
+                false => self.at(k, line, place),
+            };
+            let up_to = scan_warp(k, operator, &own, lane);
+            let so_far = carry.get(k);
+            let scanned = if self.scan.inclusive { up_to.clone() } else { shift_warp(k, operator, &up_to, lane) };
+            let results = operator.combine(k, &so_far, &scanned);
+            if checked {
+                k.if_then(there, || self.put(k, line, place, &results));
+            } else {
+                self.put(k, line, place, &results);
+            }
+            carry.set(k, &operator.combine(k, &so_far, &broadcast(k, &up_to, 31)));
+        };
+        k.for_step(from, to, 32, Unroll::Never, |first| {
+            k.if_else(k.ge(k.sub(to, first), 32), || row(first, false), || row(first, true));
+        });
+    }
+
+    /// A block scans tile by tile.
+    fn scan_tiles(&self, k: &Writer, shape: &Shape, line: &[Value], from: Value, to: Value, carry: &Accumulator<'_>) {
+        let operator = self.operator();
+        let thread = k.thread(Axis::X);
+        let (lane, warp) = (k.and(thread, 31), k.shr(thread, 5));
+        let totals = Shared::new(k, &operator.types(), shape.warps);
+        k.for_step(from, to, shape.tile(), Unroll::Never, |first| {
+            let start = k.add(first, self.wide(k, k.mul(warp, shape.rows * shape.row())));
+            let start = k.add(start, self.wide(k, k.mul(lane, shape.items)));
+            let place = |row: u32, item: u32| k.add(start, row * shape.row() + item);
+            // All loads first, so that they are under way together.
+            let items: Vec<Vec<Vec<Value>>> = (0..shape.rows)
+                .map(|row| {
+                    let item = |item: u32| {
+                        let place = place(row, item);
+                        k.choose_list(k.lt(place, to), || self.at(k, line, place), || operator.nothing(k))
+                    };
+                    (0..shape.items).map(item).collect()
+                })
+                .collect();
+            // What comes before each lane in each row, from the start of the warp's part.
+            let mut before_rows = operator.nothing(k);
+            let mut starts = vec![];
+            for row in &items {
+                let mut own = row[0].clone();
+                row[1..].iter().for_each(|item| own = operator.combine(k, &own, item));
+                let up_to = scan_warp(k, operator, &own, lane);
+                let before = shift_warp(k, operator, &up_to, lane);
+                starts.push(operator.combine(k, &before_rows, &before));
+                before_rows = operator.combine(k, &before_rows, &broadcast(k, &up_to, 31));
+            }
+            k.if_then(k.eq(lane, 0), || totals.set(k, warp, &before_rows));
+            k.barrier();
+            let (so_far, mut before_warp, mut whole) = (carry.get(k), operator.nothing(k), operator.nothing(k));
+            for other in 0..shape.warps {
+                let is_mine = k.eq(warp, other);
+                before_warp = before_warp.iter().zip(&whole).map(|(old, new)| k.select_value(is_mine, *new, *old)).collect();
+                whole = operator.combine(k, &whole, &totals.get(k, k.literal(other)));
+            }
+            let before_warp = operator.combine(k, &so_far, &before_warp);
+            carry.set(k, &operator.combine(k, &so_far, &whole));
+            for (row, (items, start)) in (0..shape.rows).zip(items.iter().zip(&starts)) {
+                let mut before = operator.combine(k, &before_warp, start);
+                for (item, own) in (0..shape.items).zip(items) {
+                    let (result, up_to) = self.result(k, &before, own);
+                    let place = place(row, item);
+                    k.if_then(k.lt(place, to), || self.put(k, line, place, &result));
+                    before = up_to;
+                }
+            }
+            // The totals are written again in the next round.
+            k.barrier();
+        });
+    }
+}

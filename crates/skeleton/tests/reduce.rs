@@ -1,0 +1,233 @@
+//! Reductions along all axes, spread in all ways.
+
+mod support;
+
+use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
+use broadloom_skeleton::{Domain, Operator, Pattern, Reduce, Sink, Source, Spread};
+use support::{Given, Random, benches, identity, line, run};
+
+/// The values combined one behind the other.
+fn fold(operator: &Operator, values: impl Iterator<Item = Vec<Literal>>) -> Vec<Literal> {
+    let combine = |sum: Vec<Literal>, next: Vec<Literal>| operator.function().evaluate(&[sum, next].concat()).unwrap();
+    values.fold(operator.identity().to_vec(), combine)
+}
+
+fn spreads() -> Vec<Spread> {
+    let flags = [false, true];
+    let all = flags.iter().flat_map(|along_kept| flags.iter().map(move |split| (*along_kept, *split)));
+    all.flat_map(|(along_kept, split)| flags.map(|blocks| Spread { along_kept, blocks, split }))
+        .filter(|spread| !(spread.along_kept && spread.blocks))
+        .collect()
+}
+
+#[test]
+fn all_types_and_sizes() {
+    for (name, bench) in benches() {
+        for element in Element::ALL {
+            let mut operators = vec![Operator::sum(element)];
+            if matches!(element, Element::Bool | Element::I8 | Element::U64 | Element::F16 | Element::F64) {
+                operators.extend([Operator::min(element), Operator::max(element)]);
+            }
+            if matches!(element, Element::Bool | Element::U16) {
+                operators.push(Operator::product(element));
+            }
+            for operator in operators {
+                let operator = operator.unwrap();
+                // Sums of larger numbers of halves are not exact.
+                let sizes: &[u64] = if element == Element::F16 { &[0, 1, 33, 200] } else { &[0, 1, 33, 2049, 20011] };
+                for size in sizes {
+                    let size = if name == "interp" { size.min(&5000) } else { size };
+                    let spread = Spread::of(&bench.machine, &[*size], &[true]);
+                    let reduce = Reduce {
+                        domain: Domain::LINE,
+                        reduced: vec![true],
+                        source: identity(element),
+                        operator: operator.clone(),
+                        sink: Sink::STORE,
+                        spread,
+                    };
+                    let input = Random(*size).values(element, *size);
+                    let expected = fold(&operator, input.iter().map(|value| vec![*value]));
+                    for shifted in [0, element.bytes() as usize] {
+                        let inputs = [input.clone()];
+                        let given = Given { inputs: &inputs, sizes: &[*size], shifted, ..Given::default() };
+                        let results = run(&bench, &Pattern::from(reduce.clone()), &given);
+                        assert_eq!(results.concat(), expected, "{name}, {}, {element}, {size}", operator.function().name());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Every subset of axes, spread in every way.
+#[test]
+fn any_axes() {
+    let shapes: [&[u64]; 9] =
+        [&[], &[130], &[7, 40], &[40, 7], &[300, 3], &[0, 5], &[3, 4, 35], &[2, 3, 4, 5], &[3, 2, 1, 2, 33]];
+    for (name, bench) in benches() {
+        for shape in shapes {
+            let strides: Vec<u64> = (0..shape.len()).map(|axis| shape[axis + 1..].iter().product()).collect();
+            let f = Builder::function("element");
+            let position: Vec<_> = shape.iter().map(|_| f.parameter("i", Type::I32)).collect();
+            let strides_in: Vec<_> = shape.iter().map(|_| f.parameter("stride", Type::I32)).collect();
+            let x = f.accessor("x", AccessorKind::Input, Type::I64, 1);
+            let mut at = f.constant(Type::I32, 0);
+            for (i, stride) in position.iter().zip(&strides_in) {
+                at = f.add(at, f.mul(*i, *stride));
+            }
+            let value = f.read(x, &[at.into()]);
+            let source = Source::new(f.finish_function(&[value]).unwrap(), shape.len()).unwrap();
+            let count: u64 = shape.iter().product();
+            let input = Random(count).values(Element::I64, count);
+            for subset in 0..1u32 << shape.len() {
+                // Of four axes and more, every fifth subset.
+                if shape.len() > 3 && !subset.is_multiple_of(5) {
+                    continue;
+                }
+                let reduced: Vec<bool> = (0..shape.len()).map(|axis| subset >> axis & 1 == 1).collect();
+                let kept: u64 = shape.iter().zip(&reduced).filter(|(_, reduced)| !**reduced).map(|(n, _)| n).product();
+                let mut expected = vec![0i64; kept as usize];
+                for linear in 0..count {
+                    let mut place = 0;
+                    for axis in 0..shape.len() {
+                        if !reduced[axis] {
+                            place = place * shape[axis] + linear / strides[axis] % shape[axis];
+                        }
+                    }
+                    let sum = &mut expected[place as usize];
+                    *sum = sum.wrapping_add(input[linear as usize].as_i128().unwrap() as i64);
+                }
+                let expected: Vec<Literal> = expected.into_iter().map(Literal::from).collect();
+                let mut ways = if [[7, 40].as_slice(), &[3, 4, 35]].contains(&shape) { spreads() } else { vec![] };
+                ways.push(Spread::of(&bench.machine, shape, &reduced));
+                for spread in ways {
+                    let reduce = Reduce {
+                        domain: Domain::of(shape),
+                        reduced: reduced.clone(),
+                        source: source.clone(),
+                        operator: Operator::sum(Element::I64).unwrap(),
+                        sink: Sink::STORE,
+                        spread,
+                    };
+                    let scalars: Vec<Literal> = strides.iter().map(|stride| Literal::from(*stride as i32)).collect();
+                    let given =
+                        Given { inputs: std::slice::from_ref(&input), scalars: &scalars, sizes: shape, ..Given::default() };
+                    let results = run(&bench, &Pattern::from(reduce), &given);
+                    assert_eq!(results.concat(), expected, "{name}, {shape:?} reduced {reduced:?}, {spread:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Strings of length one joined, as a number and how many digits it has: the order matters.
+#[test]
+fn the_order_of_elements_is_kept() {
+    let f = Builder::function("join");
+    let [a, m, b, n] = ["a", "m", "b", "n"].map(|name| f.parameter(name, Type::U32));
+    // m and n are powers of a base, and numbers are modulo 2³².
+    let joined = [f.add(f.mul(a, n), b), f.mul(m, n)];
+    let join = Operator::new(f.finish_function(&joined).unwrap(), &[0u32.into(), 1u32.into()], false).unwrap();
+    let source = line("digit", Element::U32, |f, _, x| vec![x, f.constant(Type::U32, 37)]);
+    for (name, bench) in benches() {
+        for size in [0, 1, 2, 255, 256, 257, 2047, 2049, 9000, 33000] {
+            let size = if name == "interp" { size.min(4100) } else { size };
+            let input = Random(size).values(Element::U32, size);
+            let expected = fold(&join, input.iter().map(|x| vec![*x, 37u32.into()]));
+            for spread in spreads() {
+                let reduce = Reduce {
+                    domain: Domain::LINE,
+                    reduced: vec![true],
+                    source: source.clone(),
+                    operator: join.clone(),
+                    sink: Sink::STORE,
+                    spread,
+                };
+                let given = Given { inputs: std::slice::from_ref(&input), sizes: &[size], ..Given::default() };
+                let results = run(&bench, &Pattern::from(reduce), &given);
+                assert_eq!(results.concat(), expected, "{name}, {size}, {spread:?}");
+            }
+        }
+    }
+}
+
+/// The least and greatest of each row with their places, a sum, and a sink that uses them all.
+#[test]
+fn several_at_once() {
+    let operator = Operator::all(&[
+        Operator::arg_min(Element::F32, Element::I32).unwrap(),
+        Operator::arg_max(Element::F32, Element::I32).unwrap(),
+        Operator::sum(Element::F32).unwrap(),
+    ])
+    .unwrap();
+    let f = Builder::function("row");
+    let (i, j, columns) = (f.parameter("i", Type::I32), f.parameter("j", Type::I32), f.parameter("columns", Type::I32));
+    let x = f.accessor("x", AccessorKind::Input, Type::F32, 1);
+    let value = f.read(x, &[f.add(f.mul(i, columns), j).into()]);
+    let number = f.select(f.is_nan(value), 0.0, value);
+    let source = Source::new(f.finish_function(&[value, j, value, j, number]).unwrap(), 2).unwrap();
+    let g = Builder::function("summary");
+    let i = g.parameter("i", Type::I32);
+    let (low, at_low) = (g.parameter("low", Type::F32), g.parameter("at_low", Type::I32));
+    let (_, at_high) = (g.parameter("high", Type::F32), g.parameter("at_high", Type::I32));
+    let (sum, scale) = (g.parameter("sum", Type::F32), g.parameter("scale", Type::F32));
+    let results = [low, at_low, at_high, g.mul(sum, scale), i];
+    let sink = Sink::new(g.finish_function(&results).unwrap(), 1, 5).unwrap();
+    for (name, bench) in benches() {
+        for (rows, columns) in [(1u64, 5000u64), (3, 77), (40, 40), (200, 9), (2, 20000)] {
+            let columns = if name == "interp" { columns.min(3000) } else { columns };
+            let mut random = Random(rows * columns);
+            let mut numbers: Vec<f32> = (0..rows * columns).map(|_| random.below(1000) as f32 - 500.0).collect();
+            numbers[1] = f32::NAN;
+            let mut expected = vec![vec![]; 5];
+            for (row, numbers) in numbers.chunks(columns as usize).enumerate() {
+                let (mut low, mut high) = ((f32::INFINITY, 0), (f32::NEG_INFINITY, 0));
+                let mut sum = 0.0;
+                for (place, x) in numbers.iter().enumerate().filter(|(_, x)| !x.is_nan()) {
+                    low = if *x < low.0 { (*x, place as i32) } else { low };
+                    high = if *x > high.0 { (*x, place as i32) } else { high };
+                    sum += x;
+                }
+                let row = [low.0.into(), low.1.into(), high.1.into(), (sum * 0.5).into(), Literal::from(row as i32)];
+                expected.iter_mut().zip(row).for_each(|(list, value)| list.push(value));
+            }
+            let reduced = vec![false, true];
+            let reduce = Reduce {
+                domain: Domain::of(&[rows, columns]),
+                spread: Spread::of(&bench.machine, &[rows, columns], &reduced),
+                reduced,
+                source: source.clone(),
+                operator: operator.clone(),
+                sink: sink.clone(),
+            };
+            let input: Vec<Literal> = numbers.iter().map(|x| Literal::from(*x)).collect();
+            let scalars = [Literal::from(columns as i32), 0.5f32.into()];
+            let given = Given { inputs: &[input], scalars: &scalars, sizes: &[rows, columns], ..Given::default() };
+            assert_eq!(run(&bench, &Pattern::from(reduce), &given), expected, "{name}, {rows}×{columns}");
+        }
+    }
+}
+
+/// The same bits every time, wherever the buffer lies.
+#[test]
+fn sums_of_floats_repeat() {
+    let mut random = Random(5);
+    let input: Vec<Literal> = (0..30011).map(|_| Literal::from(random.below(1 << 24) as f32 / 1e6)).collect();
+    let exact: f64 = input.iter().map(|x| x.as_f64().unwrap()).sum();
+    for (name, bench) in benches() {
+        let spread = Spread::of(&bench.machine, &[input.len() as u64], &[true]);
+        let operator = Operator::sum(Element::F32).unwrap();
+        let (source, sink) = (identity(Element::F32), Sink::STORE);
+        let reduce = Pattern::from(Reduce { domain: Domain::LINE, reduced: vec![true], source, operator, sink, spread });
+        let inputs = [input.clone()];
+        let mut seen = vec![];
+        for shifted in [0, 4, 8, 0, 16] {
+            let given = Given { inputs: &inputs, sizes: &[30011], shifted, ..Given::default() };
+            seen.push(run(&bench, &reduce, &given)[0][0]);
+        }
+        assert!(seen.iter().all(|sum| *sum == seen[0]), "{name}: {seen:?}");
+        let error = (seen[0].as_f64().unwrap() - exact).abs() / exact;
+        assert!(error < 1e-6, "{name}: {error}");
+    }
+}

@@ -1,0 +1,143 @@
+//! Scans along all axes, spread in all ways.
+
+mod support;
+
+use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
+use broadloom_skeleton::{Domain, Operator, Pattern, Scan, ScanSpread, Sink, Source};
+use support::{Given, Random, benches, identity, line, run};
+
+/// What a scan of a line gives.
+fn prefixes(operator: &Operator, values: &[Vec<Literal>], inclusive: bool) -> Vec<Vec<Literal>> {
+    let mut sum = operator.identity().to_vec();
+    let step = |own: &Vec<Literal>| {
+        let before = sum.clone();
+        sum = operator.function().evaluate(&[sum.clone(), own.clone()].concat()).unwrap();
+        if inclusive { sum.clone() } else { before }
+    };
+    values.iter().map(step).collect()
+}
+
+fn spreads() -> Vec<ScanSpread> {
+    [false, true].into_iter().flat_map(|split| [false, true].map(|along_axis| ScanSpread { along_axis, split })).collect()
+}
+
+#[test]
+fn all_types_and_sizes() {
+    for (name, bench) in benches() {
+        for element in Element::ALL {
+            for inclusive in if element.is_float() { vec![true] } else { vec![false, true] } {
+                let operator = Operator::sum(element).unwrap();
+                let sizes: &[u64] = if element == Element::F16 { &[0, 1, 200] } else { &[0, 1, 32, 1025, 4099, 20011] };
+                for size in sizes {
+                    let size = if name == "interp" { size.min(&5000) } else { size };
+                    let scan = Scan {
+                        domain: Domain::LINE,
+                        axis: 0,
+                        source: identity(element),
+                        operator: operator.clone(),
+                        inclusive,
+                        sink: Sink::STORE,
+                        spread: ScanSpread::of(&bench.machine, &[*size], 0),
+                    };
+                    let input = Random(*size).values(element, *size);
+                    let values: Vec<Vec<Literal>> = input.iter().map(|x| vec![*x]).collect();
+                    let expected = prefixes(&operator, &values, inclusive).concat();
+                    let given = Given { inputs: &[input], sizes: &[*size], ..Given::default() };
+                    let results = run(&bench, &Pattern::from(scan), &given).concat();
+                    assert!(results == expected, "{name}, {element}, {size}, inclusive: {inclusive}");
+                }
+            }
+        }
+    }
+}
+
+/// Numbers joined digit by digit: the order matters, and there are two values.
+#[test]
+fn the_order_of_elements_is_kept() {
+    let f = Builder::function("join");
+    let [a, m, b, n] = ["a", "m", "b", "n"].map(|name| f.parameter(name, Type::U32));
+    let joined = [f.add(f.mul(a, n), b), f.mul(m, n)];
+    let join = Operator::new(f.finish_function(&joined).unwrap(), &[0u32.into(), 1u32.into()], false).unwrap();
+    let source = line("digit", Element::U32, |f, _, x| vec![x, f.constant(Type::U32, 37)]);
+    for (name, bench) in benches() {
+        for size in [0, 1, 2, 255, 257, 2047, 4097, 33000] {
+            let size = if name == "interp" { size.min(4100) } else { size };
+            let input = Random(size).values(Element::U32, size);
+            let values: Vec<Vec<Literal>> = input.iter().map(|x| vec![*x, 37u32.into()]).collect();
+            for spread in spreads() {
+                let expected = prefixes(&join, &values, spread.split);
+                let scan = Scan {
+                    domain: Domain::LINE,
+                    axis: 0,
+                    source: source.clone(),
+                    operator: join.clone(),
+                    inclusive: spread.split,
+                    sink: Sink::STORE,
+                    spread,
+                };
+                let given = Given { inputs: std::slice::from_ref(&input), sizes: &[size], ..Given::default() };
+                let results = run(&bench, &Pattern::from(scan), &given);
+                let both = results[0].iter().zip(&results[1]).map(|(a, m)| vec![*a, *m]);
+                assert!(both.eq(expected), "{name}, {size}, {spread:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn any_axis() {
+    let shapes: [&[u64]; 8] = [&[130], &[7, 40], &[40, 7], &[3000, 3], &[0, 5], &[3, 70, 35], &[2, 5, 4, 9], &[2, 3, 2, 5, 33]];
+    for (name, bench) in benches() {
+        for shape in shapes {
+            let strides: Vec<u64> = (0..shape.len()).map(|axis| shape[axis + 1..].iter().product()).collect();
+            let f = Builder::function("element");
+            let position: Vec<_> = shape.iter().map(|_| f.parameter("i", Type::I64)).collect();
+            let strides_in: Vec<_> = shape.iter().map(|_| f.parameter("stride", Type::I64)).collect();
+            let x = f.accessor("x", AccessorKind::Input, Type::I32, 1);
+            let mut at = f.constant(Type::I64, 0);
+            for (i, stride) in position.iter().zip(&strides_in) {
+                at = f.add(at, f.mul(*i, *stride));
+            }
+            let value = f.read(x, &[at.into()]);
+            let source = Source::new(f.finish_function(&[value]).unwrap(), shape.len()).unwrap();
+            // The sink takes the last index away.
+            let g = Builder::function("less");
+            let position: Vec<_> = shape.iter().map(|_| g.parameter("i", Type::I64)).collect();
+            let sum = g.parameter("sum", Type::I32);
+            let less = g.sub(sum, g.convert(*position.last().unwrap(), Type::I32));
+            let sink = Sink::new(g.finish_function(&[less]).unwrap(), shape.len(), 1).unwrap();
+            let count: u64 = shape.iter().product();
+            let input = Random(count).values(Element::I32, count);
+            let number = |place: u64| input[place as usize].as_i128().unwrap() as i32;
+            for axis in 0..shape.len() {
+                let (stride, length) = (strides[axis], shape[axis]);
+                let expected: Vec<Literal> = (0..count)
+                    .map(|place| {
+                        let start = place - place / stride % length * stride;
+                        let sum =
+                            (start..=place).step_by(stride as usize).fold(0i32, |sum, place| sum.wrapping_add(number(place)));
+                        sum.wrapping_sub((place % shape[shape.len() - 1]) as i32).into()
+                    })
+                    .collect();
+                let mut ways = if shape.len() < 3 { spreads() } else { vec![] };
+                ways.push(ScanSpread::of(&bench.machine, shape, axis));
+                for spread in ways {
+                    let scan = Scan {
+                        domain: Domain::of(shape),
+                        axis,
+                        source: source.clone(),
+                        operator: Operator::sum(Element::I32).unwrap(),
+                        inclusive: true,
+                        sink: sink.clone(),
+                        spread,
+                    };
+                    let scalars: Vec<Literal> = strides.iter().map(|stride| Literal::from(*stride as i64)).collect();
+                    let given =
+                        Given { inputs: std::slice::from_ref(&input), scalars: &scalars, sizes: shape, ..Given::default() };
+                    let results = run(&bench, &Pattern::from(scan), &given);
+                    assert!(results.concat() == expected, "{name}, {shape:?} along {axis}, {spread:?}");
+                }
+            }
+        }
+    }
+}
