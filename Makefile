@@ -37,7 +37,10 @@ SECONDS ?= 600
 KERNELS ?= 20000
 SEED ?= $(shell date +%Y%m%d0000)
 STEP ?= 1
-soak: cargo linker llvm ## broken text for the parser (SECONDS=n), random kernels (KERNELS=n SEED=s), every argument of elementary functions (STEP=n: every n-th)
+GRAPHS ?= 50000
+soak: cargo linker llvm ## broken text for the parser (SECONDS=n), random kernels (KERNELS=n SEED=s), random arrays (GRAPHS=n), every argument of elementary functions (STEP=n: every n-th)
+	BROADLOOM_FUZZ_GRAPHS=$(GRAPHS) BROADLOOM_FUZZ_SEED=$(SEED) \
+	    cargo test --release --locked --package broadloom-graph --test random
 	BROADLOOM_FUZZ_SECONDS=$(SECONDS) BROADLOOM_FUZZ_FROM=$(SEED) BROADLOOM_FUZZ_KERNELS=$(KERNELS) BROADLOOM_FUZZ_SEED=$(SEED) \
 	    cargo test --release --locked --package broadloom-filetest --package broadloom-fuzzgen --test fuzz --test kernels --test cpu
 	BROADLOOM_MATH_STEP=$(STEP) cargo test --release --locked --package broadloom-scalar --test math single

@@ -1,9 +1,11 @@
 //! Devices by name.
 
+use broadloom_array::Context;
 use broadloom_cpu::Cpu;
 use broadloom_cuda::Cuda;
 use broadloom_device::{Device, Error, Machine};
 use broadloom_interp::Interp;
+use std::sync::OnceLock;
 
 /// A name that no device here has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -48,6 +50,21 @@ pub fn open(name: &str) -> Result<Device, OpenError> {
             Err(UnknownDevice { name: name.to_owned(), available }.into())
         }
     }
+}
+
+/// A place for arrays on the device of that name, with plans and kernels of its own.
+pub fn context(name: &str) -> Result<Context, OpenError> {
+    Ok(Context::new(&open(name)?))
+}
+
+/// The place for arrays on the best device that is here; all who ask get the same.
+pub fn default_context() -> Result<&'static Context, OpenError> {
+    static DEFAULT: OnceLock<Context> = OnceLock::new();
+    if let Some(known) = DEFAULT.get() {
+        return Ok(known);
+    }
+    let context = context("auto")?;
+    Ok(DEFAULT.get_or_init(|| context))
 }
 
 /// The machines that are here, the default first.

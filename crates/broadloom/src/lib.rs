@@ -4,6 +4,19 @@
 //! `cuda`, an NVIDIA GPU (`cuda:1` is the second), `interp`, which executes one thread at a time and judges the others, and `auto`, a GPU
 //! where there is one and else the CPU.
 //!
+//! Arrays are computed when they are needed, in as few passes over memory as pay:
+//!
+//! ```
+//! use broadloom::{Array, context};
+//!
+//! let context = context("auto")?;
+//! let x = Array::line(&context, &[3.0f32, 4.0])?;
+//! assert_eq!((&x * &x).sum().sqrt().item()?, 5.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Kernels in PTX are loaded and launched:
+//!
 //! ```
 //! use broadloom::{device::Launch, diag::Sources, open, ptx};
 //! use std::sync::Arc;
@@ -34,6 +47,8 @@
 
 mod executor;
 
+pub use broadloom_array as array;
+pub use broadloom_array::{Array, Boundary, Context, Span};
 pub use broadloom_cpu as cpu;
 pub use broadloom_cuda as cuda;
 pub use broadloom_device as device;
@@ -42,4 +57,4 @@ pub use broadloom_interp as interp;
 pub use broadloom_launch as launch;
 pub use broadloom_ptx as ptx;
 pub use broadloom_transform as transform;
-pub use executor::{OpenError, UnknownDevice, gpu_ordinal, machines, open};
+pub use executor::{OpenError, UnknownDevice, context, default_context, gpu_ordinal, machines, open};

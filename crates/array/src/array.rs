@@ -1,0 +1,237 @@
+//! The array itself: made, evaluated, read.
+
+use crate::element::{Element, Integer};
+use broadloom_graph::{Context, Elementwise, Error, Node, Result, Shape, Summary};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// An array that is computed when it is needed; cheap to clone. See the [crate](crate).
+pub struct Array<T> {
+    node: Node,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Array<T> {
+    fn clone(&self) -> Self {
+        Array { node: self.node.clone(), element: PhantomData }
+    }
+}
+
+/// A value whose operation the types of Rust have checked already. What is wrong nonetheless is a shape under an operator, which has no other way to
+/// say so.
+#[track_caller]
+pub(crate) fn sure<T>(result: Result<Array<T>>) -> Array<T> {
+    match result {
+        Ok(array) => array,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+impl<T: Element> Array<T> {
+    /// An array of these values, the last axis running fastest.
+    ///
+    /// ```
+    /// # use broadloom_array::{Array};
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let a = Array::new(&context(), &[1, 2, 3, 4, 5, 6], [2, 3])?;
+    /// assert_eq!(a.shape().extents(), [2, 3]);
+    /// assert_eq!(a.to_vec()?, [1, 2, 3, 4, 5, 6]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn new(context: &Context, values: &[T], shape: impl Into<Shape>) -> Result<Array<T>> {
+        let shape = shape.into();
+        if values.len() != shape.count() {
+            return Err(Error::Count { operation: "new".into(), count: values.len(), shape });
+        }
+        Node::upload(context, T::TYPE, shape, &T::to_bytes(values)).map(Array::from_node_unchecked)
+    }
+
+    /// A line of these values.
+    pub fn line(context: &Context, values: &[T]) -> Result<Array<T>> {
+        Array::new(context, values, values.len())
+    }
+
+    /// One value everywhere.
+    pub fn full(context: &Context, shape: impl Into<Shape>, value: T) -> Result<Array<T>> {
+        Node::fill(context, shape.into(), &value.lanes()).map(Array::from_node_unchecked)
+    }
+
+    /// A single value: no axes, fits everywhere. Unlike a number inside of a closure it is no part of what is compiled.
+    pub fn scalar(context: &Context, value: T) -> Array<T> {
+        sure(Array::full(context, [], value))
+    }
+
+    /// A node as an array, if its elements have this type.
+    pub fn from_node(node: Node) -> Result<Array<T>> {
+        if node.ty() == T::TYPE {
+            return Ok(Array::from_node_unchecked(node));
+        }
+        Err(Error::Types { operation: "from_node".into(), left: T::TYPE, right: node.ty() })
+    }
+
+    pub(crate) fn from_node_unchecked(node: Node) -> Array<T> {
+        Array { node, element: PhantomData }
+    }
+
+    /// The node of the graph behind it.
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// Where it is computed.
+    pub fn context(&self) -> &Context {
+        self.node.context()
+    }
+
+    /// Its extents.
+    pub fn shape(&self) -> &Shape {
+        self.node.shape()
+    }
+
+    /// How many axes it has.
+    pub fn rank(&self) -> usize {
+        self.shape().rank()
+    }
+
+    /// How many elements it has.
+    pub fn len(&self) -> usize {
+        self.shape().count()
+    }
+
+    /// Whether it has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.shape().is_empty()
+    }
+
+    /// Computes it, if that has not been done, without waiting for the device. Later uses start from the result.
+    pub fn evaluate(&self) -> Result<()> {
+        self.node.evaluate().map(drop)
+    }
+
+    /// Its elements, the last axis running fastest. Waits for them.
+    pub fn to_vec(&self) -> Result<Vec<T>> {
+        Ok(T::from_bytes(&self.node.evaluate()?.read()?))
+    }
+
+    /// The element of an array that has one. Waits for it.
+    pub fn item(&self) -> Result<T> {
+        match self.to_vec()?.as_slice() {
+            [one] => Ok(*one),
+            several => Err(Error::Count { operation: "item".into(), count: several.len(), shape: Shape::from([]) }),
+        }
+    }
+
+    /// The plan by which it would be computed, as text. Nothing is run.
+    ///
+    /// ```
+    /// # use broadloom_array::{Array};
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let x = Array::line(&context(), &[1.0f32, -2.0, 3.0])?;
+    /// let y = &x * 2.0 + 1.0;
+    /// assert!(y.explain()?.starts_with("1 kernel, 24 bytes moved"));
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn explain(&self) -> Result<String> {
+        Ok(self.plan()?.text())
+    }
+
+    /// The plan by which it would be computed, as data.
+    pub fn plan(&self) -> Result<Summary> {
+        self.context().explain(std::slice::from_ref(&self.node))
+    }
+
+    /// A copy on the device of another context, through the host.
+    pub fn to_context(&self, context: &Context) -> Result<Array<T>> {
+        let bytes = self.node.evaluate()?.read()?;
+        Node::upload(context, T::TYPE, self.shape().clone(), &bytes).map(Array::from_node_unchecked)
+    }
+
+    /// Elements of another type, as Rust's `as` converts them; to `bool`: whether they are not zero. Of as many lanes.
+    ///
+    /// ```
+    /// # use broadloom_array::{Array};
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let a = Array::line(&context(), &[1.9f32, -2.5, 300.0])?;
+    /// assert_eq!(a.cast::<u8>()?.to_vec()?, [1, 0, 255]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn cast<U: Element>(&self) -> Result<Array<U>> {
+        if U::TYPE == T::TYPE {
+            return Array::from_node(self.node.clone());
+        }
+        if U::TYPE.lanes() != T::TYPE.lanes() {
+            return Err(Error::Types { operation: "cast".into(), left: T::TYPE, right: U::TYPE });
+        }
+        Array::apply(Elementwise::Convert(U::TYPE.element()), &[&self.node])
+    }
+
+    pub(crate) fn apply(op: Elementwise, inputs: &[&Node]) -> Result<Array<T>> {
+        Array::from_node(Node::elementwise(op, inputs)?)
+    }
+
+    /// One value, to be used beside this array.
+    pub(crate) fn beside<U: Element>(&self, value: U) -> Array<U> {
+        Array::scalar(self.context(), value)
+    }
+}
+
+impl<T: Integer> Array<T> {
+    /// For each element its index along an axis.
+    ///
+    /// ```
+    /// # use broadloom_array::{Array};
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let columns = Array::<i32>::positions(&context(), [2, 3], 1)?;
+    /// assert_eq!(columns.to_vec()?, [0, 1, 2, 0, 1, 2]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn positions(context: &Context, shape: impl Into<Shape>, axis: usize) -> Result<Array<T>> {
+        Array::from_node(Node::position(context, shape.into(), axis, T::TYPE.element())?)
+    }
+
+    /// 0, 1, 2, …
+    pub fn iota(context: &Context, count: usize) -> Result<Array<T>> {
+        Array::positions(context, count, 0)
+    }
+}
+
+/// Computes several arrays in one plan, so that they share passes over memory. Does not wait for the device.
+///
+/// ```
+/// # use broadloom_array::{evaluate_all, Array};
+/// # fn context() -> broadloom_array::Context {
+/// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+/// # }
+/// let x = Array::line(&context(), &[1.0f32, 2.0, 3.0])?;
+/// let (double, square) = (&x * 2.0, &x * &x);
+/// evaluate_all(&[double.node(), square.node()])?;
+/// assert_eq!(square.to_vec()?, [1.0, 4.0, 9.0]);
+/// # Ok::<(), broadloom_array::Error>(())
+/// ```
+pub fn evaluate_all(nodes: &[&Node]) -> Result<()> {
+    let Some(first) = nodes.first() else { return Ok(()) };
+    for other in nodes {
+        if !other.context().is_same(first.context()) {
+            return Err(Error::Devices {
+                operation: "evaluate_all".into(),
+                left: first.context().device().machine().id.clone(),
+                right: other.context().device().machine().id.clone(),
+            });
+        }
+    }
+    first.context().evaluate(&nodes.iter().map(|node| (*node).clone()).collect::<Vec<Node>>())
+}
+
+impl<T: Element> fmt::Debug for Array<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Array<{}>{}", T::TYPE, self.shape())
+    }
+}

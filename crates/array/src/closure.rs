@@ -1,0 +1,338 @@
+//! Closures of Rust as code of one thread.
+//!
+//! [`Array::map`], [`Array::zip_with`] and [`Array::window`] call a closure once, with [`Traced`] values that write down what is done to
+//! them. What comes out is a function that runs at every element. Numbers in the closure are part of what is compiled; a value that changes
+//! from call to call belongs into an array without axes ([`Array::scalar`]), which is a parameter.
+
+use crate::array::Array;
+use crate::element::{Arithmetic, Bits, Element, Floating, Integer, Number};
+use crate::transform::Boundary;
+use broadloom_graph::{Error, Node, Result};
+use broadloom_scalar::{BinaryOp, Builder, CompareOp, Function, MathFunction, Precision, Value};
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
+
+/// A value of an element while a closure is traced.
+pub struct Traced<'t, T> {
+    builder: &'t Builder,
+    value: Value,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Traced<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Traced<'_, T> {}
+
+impl<'t, T: Element> Traced<'t, T> {
+    fn new(builder: &'t Builder, value: Value) -> Traced<'t, T> {
+        Traced { builder, value, element: PhantomData }
+    }
+
+    /// A value that is part of the code.
+    #[must_use]
+    pub fn constant<U: Element>(self, value: U) -> Traced<'t, U> {
+        let lanes: Vec<Value> = value.lanes().iter().map(|lane| self.builder.literal(*lane)).collect();
+        Traced::new(self.builder, self.builder.vector(&lanes))
+    }
+
+    /// As Rust's `as` converts it.
+    #[must_use]
+    pub fn cast<U: Element>(self) -> Traced<'t, U> {
+        Traced::new(self.builder, self.builder.convert(self.value, U::TYPE))
+    }
+}
+
+/// What can stand beside a traced value: another, or a constant.
+pub trait Term<'t, T> {
+    /// As a value of the builder of another.
+    fn term(self, beside: Traced<'t, T>) -> Traced<'t, T>;
+}
+
+impl<'t, T> Term<'t, T> for Traced<'t, T> {
+    fn term(self, _: Traced<'t, T>) -> Traced<'t, T> {
+        self
+    }
+}
+
+impl<'t, T: Element> Term<'t, T> for T {
+    fn term(self, beside: Traced<'t, T>) -> Traced<'t, T> {
+        beside.constant(self)
+    }
+}
+
+macro_rules! operators {
+    ($($bound:ident $operator:ident $method:ident $op:ident: $($scalar:ty),*;)*) => {
+        $(
+            impl<'t, T: $bound, R: Term<'t, T>> $operator<R> for Traced<'t, T> {
+                type Output = Traced<'t, T>;
+                fn $method(self, other: R) -> Traced<'t, T> {
+                    let other = other.term(self);
+                    Traced::new(self.builder, self.builder.binary(BinaryOp::$op, self.value, other.value))
+                }
+            }
+            $(impl<'t> $operator<Traced<'t, $scalar>> for $scalar {
+                type Output = Traced<'t, $scalar>;
+                fn $method(self, other: Traced<'t, $scalar>) -> Traced<'t, $scalar> {
+                    $operator::$method(other.constant(self), other)
+                }
+            })*
+        )*
+    };
+}
+
+operators! {
+    Arithmetic Add add Add: i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    Arithmetic Sub sub Sub: i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    Arithmetic Mul mul Mul: i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    Arithmetic Div div Div: i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    Number Rem rem Rem: i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    Bits BitAnd bitand And: ;
+    Bits BitOr bitor Or: ;
+    Bits BitXor bitxor Xor: ;
+    Integer Shl shl Shl: ;
+    Integer Shr shr Shr: ;
+}
+
+impl<'t, T: Arithmetic> Neg for Traced<'t, T> {
+    type Output = Traced<'t, T>;
+    fn neg(self) -> Traced<'t, T> {
+        Traced::new(self.builder, self.builder.neg(self.value))
+    }
+}
+
+impl<'t, T: Bits> Not for Traced<'t, T> {
+    type Output = Traced<'t, T>;
+    fn not(self) -> Traced<'t, T> {
+        Traced::new(self.builder, self.builder.not(self.value))
+    }
+}
+
+impl<'t, T: Arithmetic> Traced<'t, T> {
+    /// The lesser one; a number beats NaN.
+    #[must_use]
+    pub fn min(self, other: impl Term<'t, T>) -> Traced<'t, T> {
+        Traced::new(self.builder, self.builder.min(self.value, other.term(self).value))
+    }
+
+    /// The greater one; a number beats NaN.
+    #[must_use]
+    pub fn max(self, other: impl Term<'t, T>) -> Traced<'t, T> {
+        Traced::new(self.builder, self.builder.max(self.value, other.term(self).value))
+    }
+
+    /// The absolute value.
+    #[must_use]
+    pub fn abs(self) -> Traced<'t, T> {
+        Traced::new(self.builder, self.builder.abs(self.value))
+    }
+}
+
+macro_rules! comparisons {
+    ($($(#[$doc:meta])* $name:ident $op:ident;)*) => {
+        impl<'t, T: Number> Traced<'t, T> {
+            $($(#[$doc])*
+            #[must_use]
+            pub fn $name(self, other: impl Term<'t, T>) -> Traced<'t, bool> {
+                Traced::new(self.builder, self.builder.compare(CompareOp::$op, self.value, other.term(self).value))
+            })*
+        }
+    };
+}
+
+comparisons! {
+    /// Whether it is less.
+    lt Lt;
+    /// Whether it is less or equal.
+    le Le;
+    /// Whether it is greater.
+    gt Gt;
+    /// Whether it is greater or equal.
+    ge Ge;
+    /// Whether they are equal.
+    eq Eq;
+    /// Whether they are not equal.
+    ne Ne;
+}
+
+impl<'t> Traced<'t, bool> {
+    /// One of two values; both are computed.
+    #[must_use]
+    pub fn cond<T: Element>(self, yes: Traced<'t, T>, no: impl Term<'t, T>) -> Traced<'t, T> {
+        let no = no.term(yes);
+        Traced::new(self.builder, self.builder.select(self.value, yes.value, no.value))
+    }
+}
+
+macro_rules! functions {
+    ($($name:ident $function:ident ($($argument:ident),*);)*) => {
+        impl<'t, T: Floating> Traced<'t, T> {
+            $(#[doc = concat!("[`MathFunction::", stringify!($function), "`].")]
+            #[must_use]
+            pub fn $name(self $(, $argument: impl Term<'t, T>)*) -> Traced<'t, T> {
+                let arguments = [self.value $(, $argument.term(self).value)*];
+                Traced::new(self.builder, self.builder.math(MathFunction::$function, Precision::Accurate, &arguments))
+            })*
+        }
+    };
+}
+
+functions! {
+    exp Exp(); exp2 Exp2(); exp10 Exp10(); expm1 Expm1(); log Log(); log2 Log2(); log10 Log10(); log1p Log1p();
+    sin Sin(); cos Cos(); tan Tan(); asin Asin(); acos Acos(); atan Atan(); atan2 Atan2(x);
+    sinh Sinh(); cosh Cosh(); tanh Tanh(); asinh Asinh(); acosh Acosh(); atanh Atanh();
+    rsqrt Rsqrt(); cbrt Cbrt(); hypot Hypot(y); pow Pow(y); erf Erf(); erfc Erfc(); lgamma Lgamma(); tgamma Tgamma();
+    fmod Fmod(y); sigmoid Sigmoid(); normcdf NormCdf();
+}
+
+macro_rules! roundings {
+    ($($(#[$doc:meta])* $name:ident;)*) => {
+        impl<'t, T: Floating> Traced<'t, T> {
+            $($(#[$doc])*
+            #[must_use]
+            pub fn $name(self) -> Traced<'t, T> {
+                Traced::new(self.builder, self.builder.$name(self.value))
+            })*
+        }
+    };
+}
+
+roundings! {
+    /// The square root, correctly rounded.
+    sqrt;
+    /// Rounded down.
+    floor;
+    /// Rounded up.
+    ceil;
+    /// Rounded towards zero.
+    trunc;
+    /// Rounded to the nearest integer, halves to the even one.
+    round_even;
+    /// Rounded to the nearest integer, halves away from zero.
+    round;
+}
+
+/// The neighbourhood of an element while a closure is traced.
+pub struct Window<'t, T> {
+    builder: &'t Builder,
+    rank: usize,
+    /// The places that were looked at, each with its parameter.
+    seen: &'t RefCell<Vec<(Vec<i64>, Value)>>,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<'t, T: Element> Window<'t, T> {
+    /// The element so many places away along each axis.
+    #[must_use]
+    pub fn at(&self, offsets: &[i64]) -> Traced<'t, T> {
+        if offsets.len() != self.rank {
+            let problem = format!("a window of {} axes is looked at with {} offsets", self.rank, offsets.len());
+            return Traced::new(self.builder, self.builder.fail(problem));
+        }
+        let mut seen = self.seen.borrow_mut();
+        if let Some((_, value)) = seen.iter().find(|(known, _)| known == offsets) {
+            return Traced::new(self.builder, *value);
+        }
+        let value = self.builder.parameter("x", T::TYPE);
+        seen.push((offsets.to_vec(), value));
+        Traced::new(self.builder, value)
+    }
+}
+
+fn called<U: Element>(builder: &Builder, result: Value, inputs: &[&Node]) -> Result<Array<U>> {
+    call(&builder.finish_function(&[result])?, inputs)
+}
+
+fn call<U: Element>(function: &Function, inputs: &[&Node]) -> Result<Array<U>> {
+    let mut results = Node::call(function, inputs)?;
+    match results.pop() {
+        Some(node) => Array::from_node(node),
+        None => Err(Error::Plan { what: "a closure".into(), reason: "it has no result".into() }),
+    }
+}
+
+impl<T: Element> Array<T> {
+    /// A closure of every element.
+    ///
+    /// ```
+    /// # use broadloom_array::{Array};
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let a = Array::line(&context(), &[1.0f32, 4.0, -9.0])?;
+    /// let b = a.map(|x| x.lt(0.0).cond(x * x, x.sqrt()))?;
+    /// assert_eq!(b.to_vec()?, [1.0, 2.0, 81.0]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn map<U: Element>(&self, closure: impl for<'t> FnOnce(Traced<'t, T>) -> Traced<'t, U>) -> Result<Array<U>> {
+        let builder = Builder::function("map");
+        let x = builder.parameter("x", T::TYPE);
+        let result = closure(Traced::new(&builder, x)).value;
+        called(&builder, result, &[self.node()])
+    }
+
+    /// A closure of every element and that of another array.
+    pub fn zip_with<U: Element, V: Element>(
+        &self,
+        other: &Array<U>,
+        closure: impl for<'t> FnOnce(Traced<'t, T>, Traced<'t, U>) -> Traced<'t, V>,
+    ) -> Result<Array<V>> {
+        let builder = Builder::function("zip");
+        let (x, y) = (builder.parameter("x", T::TYPE), builder.parameter("y", U::TYPE));
+        let result = closure(Traced::new(&builder, x), Traced::new(&builder, y)).value;
+        called(&builder, result, &[self.node(), other.node()])
+    }
+
+    /// A closure of every element and those of two other arrays.
+    pub fn zip_with_two<U: Element, V: Element, W: Element>(
+        &self,
+        second: &Array<U>,
+        third: &Array<V>,
+        closure: impl for<'t> FnOnce(Traced<'t, T>, Traced<'t, U>, Traced<'t, V>) -> Traced<'t, W>,
+    ) -> Result<Array<W>> {
+        let builder = Builder::function("zip");
+        let (x, y, z) = (builder.parameter("x", T::TYPE), builder.parameter("y", U::TYPE), builder.parameter("z", V::TYPE));
+        let result = closure(Traced::new(&builder, x), Traced::new(&builder, y), Traced::new(&builder, z)).value;
+        called(&builder, result, &[self.node(), second.node(), third.node()])
+    }
+
+    /// A closure of the neighbourhood of every element.
+    ///
+    /// ```
+    /// # use broadloom_array::{Array, Boundary};
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let a = Array::line(&context(), &[1, 2, 4, 8])?;
+    /// let b = a.window(Boundary::Clamp, |w| w.at(&[1]) - w.at(&[-1]))?;
+    /// assert_eq!(b.to_vec()?, [1, 3, 6, 4]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn window<U: Element>(
+        &self,
+        outside: Boundary<T>,
+        closure: impl for<'t> FnOnce(Window<'t, T>) -> Traced<'t, U>,
+    ) -> Result<Array<U>> {
+        let builder = Builder::function("window");
+        let seen = RefCell::new(vec![]);
+        let window = Window { builder: &builder, rank: self.rank(), seen: &seen, element: PhantomData };
+        let result = closure(window).value;
+        let function = builder.finish_function(&[result])?;
+        let places: Vec<Vec<i64>> = seen.borrow().iter().map(|(offsets, _)| offsets.clone()).collect();
+        let mut neighbours = vec![];
+        for offsets in &places {
+            let by: Vec<i64> = offsets.iter().map(|offset| offset.saturating_neg()).collect();
+            neighbours.push(self.shift(&by, outside)?);
+        }
+        let nodes: Vec<&Node> = neighbours.iter().map(|array| array.node()).collect();
+        if nodes.is_empty() {
+            let reason = "the closure looks at no element".to_owned();
+            return Err(Error::Range { operation: "window".into(), shape: self.shape().clone(), reason });
+        }
+        call(&function, &nodes)
+    }
+}

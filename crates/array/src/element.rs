@@ -1,0 +1,112 @@
+//! The types that arrays hold.
+
+use broadloom_scalar::{Lanes, Literal, Type};
+use half::f16;
+use zerocopy::{FromBytes, IntoBytes};
+
+/// Four floats as one element: a pixel, a point.
+pub type F32x4 = [f32; 4];
+
+/// A type that arrays hold.
+pub trait Element: Copy + Send + Sync + PartialEq + std::fmt::Debug + 'static {
+    /// Its type in code.
+    const TYPE: Type;
+    /// The value as literals, one for each lane.
+    fn lanes(self) -> Lanes;
+    /// The bytes of values, as devices hold them.
+    fn to_bytes(values: &[Self]) -> std::borrow::Cow<'_, [u8]>;
+    /// Values from such bytes.
+    fn from_bytes(bytes: &[u8]) -> Vec<Self>;
+}
+
+/// An element that has arithmetic: numbers, and vectors of them.
+pub trait Arithmetic: Element {}
+
+/// An element of one lane that has an order: all numbers.
+pub trait Number: Arithmetic {
+    /// Zero.
+    const ZERO: Self;
+    /// One.
+    const ONE: Self;
+}
+
+/// An integer.
+pub trait Integer: Number {}
+
+/// A float of one lane, or a vector of floats.
+pub trait Floating: Arithmetic {}
+
+/// A float of one lane.
+pub trait Float: Number + Floating {}
+
+/// An element that has bits: integers and truth values.
+pub trait Bits: Element {}
+
+macro_rules! numbers {
+    ($($rust:ty, $ty:ident, $zero:expr, $one:expr;)*) => {
+        $(impl Element for $rust {
+            const TYPE: Type = Type::$ty;
+            fn lanes(self) -> Lanes {
+                std::iter::once(Literal::from(self)).collect()
+            }
+            fn to_bytes(values: &[Self]) -> std::borrow::Cow<'_, [u8]> {
+                values.as_bytes().into()
+            }
+            fn from_bytes(bytes: &[u8]) -> Vec<Self> {
+                bytes.chunks_exact(size_of::<Self>()).filter_map(|chunk| Self::read_from_bytes(chunk).ok()).collect()
+            }
+        }
+        impl Arithmetic for $rust {}
+        impl Number for $rust {
+            const ZERO: Self = $zero;
+            const ONE: Self = $one;
+        })*
+    };
+}
+
+numbers! {
+    i8, I8, 0, 1; i16, I16, 0, 1; i32, I32, 0, 1; i64, I64, 0, 1;
+    u8, U8, 0, 1; u16, U16, 0, 1; u32, U32, 0, 1; u64, U64, 0, 1;
+    f32, F32, 0.0, 1.0; f64, F64, 0.0, 1.0; f16, F16, f16::ZERO, f16::ONE;
+}
+
+macro_rules! marked {
+    ($($name:ident: $($rust:ty),*;)*) => { $($(impl $name for $rust {})*)* };
+}
+
+marked! {
+    Integer: i8, i16, i32, i64, u8, u16, u32, u64;
+    Bits: bool, i8, i16, i32, i64, u8, u16, u32, u64;
+    Floating: f16, f32, f64, F32x4;
+    Float: f16, f32, f64;
+    Arithmetic: F32x4;
+}
+
+impl Element for bool {
+    const TYPE: Type = Type::BOOL;
+    fn lanes(self) -> Lanes {
+        std::iter::once(Literal::from(self)).collect()
+    }
+    fn to_bytes(values: &[Self]) -> std::borrow::Cow<'_, [u8]> {
+        values.as_bytes().into()
+    }
+    fn from_bytes(bytes: &[u8]) -> Vec<Self> {
+        bytes.iter().map(|byte| *byte != 0).collect()
+    }
+}
+
+impl Element for F32x4 {
+    const TYPE: Type = match Type::vector(broadloom_scalar::Element::F32, 4) {
+        Some(ty) => ty,
+        None => Type::F32,
+    };
+    fn lanes(self) -> Lanes {
+        self.iter().map(|lane| Literal::from(*lane)).collect()
+    }
+    fn to_bytes(values: &[Self]) -> std::borrow::Cow<'_, [u8]> {
+        values.as_bytes().into()
+    }
+    fn from_bytes(bytes: &[u8]) -> Vec<Self> {
+        bytes.chunks_exact(16).filter_map(|chunk| Self::read_from_bytes(chunk).ok()).collect()
+    }
+}

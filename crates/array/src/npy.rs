@@ -1,0 +1,84 @@
+//! Arrays from and to `.npy` files, the files of NumPy.
+
+use crate::array::Array;
+use crate::element::Element;
+use broadloom_graph::{Context, Node, Shape};
+use broadloom_launch::{Element as FileElement, HostArray, NpyError, read_npy, write_npy};
+use broadloom_scalar::{Element as Scalar, Type};
+use std::path::Path;
+
+/// Why a file was not read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The file.
+    #[error(transparent)]
+    File(#[from] NpyError),
+    /// The array.
+    #[error(transparent)]
+    Array(#[from] broadloom_graph::Error),
+    /// A file of another type.
+    #[error("the file holds `{found}`, not `{wanted}`")]
+    Type {
+        /// What it holds.
+        found: &'static str,
+        /// What was asked for.
+        wanted: Type,
+    },
+}
+
+/// The type of a file's elements. NumPy's truth values are bytes.
+fn file_element(element: Scalar) -> FileElement {
+    match element {
+        Scalar::Bool | Scalar::U8 => FileElement::U8,
+        Scalar::I8 => FileElement::I8,
+        Scalar::I16 => FileElement::I16,
+        Scalar::I32 => FileElement::I32,
+        Scalar::I64 => FileElement::I64,
+        Scalar::U16 => FileElement::U16,
+        Scalar::U32 => FileElement::U32,
+        Scalar::U64 => FileElement::U64,
+        Scalar::F16 => FileElement::F16,
+        Scalar::F32 => FileElement::F32,
+        Scalar::F64 => FileElement::F64,
+    }
+}
+
+impl<T: Element> Array<T> {
+    /// The array in a `.npy` file. The file's type must be this one; of vectors, the last axis of the file has the lanes, and truth values are
+    /// bytes, 0 or not.
+    ///
+    /// ```
+    /// # use broadloom_array::Array;
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let path = std::env::temp_dir().join(format!("broadloom-doc-{}.npy", std::process::id()));
+    /// Array::new(&context, &[1.0f32, 2.0, 3.0, 4.0], [2, 2])?.save_npy(&path)?;
+    /// let back = Array::<f32>::load_npy(&context, &path)?;
+    /// assert_eq!(back.t().to_vec()?, [1.0, 3.0, 2.0, 4.0]);
+    /// # std::fs::remove_file(&path).ok();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn load_npy(context: &Context, path: impl AsRef<Path>) -> Result<Array<T>, FileError> {
+        let mut file = read_npy(path.as_ref())?;
+        let (lanes, wanted) = (T::TYPE.lanes() as u64, file_element(T::TYPE.element()));
+        let split = lanes == 1 || file.shape.pop() == Some(lanes);
+        if file.element != wanted || !split {
+            return Err(FileError::Type { found: file.element.name(), wanted: T::TYPE });
+        }
+        if T::TYPE == Type::BOOL {
+            file.bytes.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+        }
+        let shape: Vec<usize> = file.shape.iter().map(|extent| usize::try_from(*extent).unwrap_or(usize::MAX)).collect();
+        Ok(Array::from_node(Node::upload(context, T::TYPE, Shape::from(shape), &file.bytes)?)?)
+    }
+
+    /// Writes it to a `.npy` file. Waits for its elements.
+    pub fn save_npy(&self, path: impl AsRef<Path>) -> Result<(), FileError> {
+        let bytes = self.node().evaluate()?.read().map_err(broadloom_graph::Error::from)?;
+        let mut shape: Vec<u64> = self.shape().extents().iter().map(|extent| *extent as u64).collect();
+        if !T::TYPE.is_scalar() {
+            shape.push(T::TYPE.lanes() as u64);
+        }
+        write_npy(path.as_ref(), &HostArray { element: file_element(T::TYPE.element()), shape, bytes })?;
+        Ok(())
+    }
+}

@@ -1,0 +1,164 @@
+//! Elements combined: over the whole array or along axes. Table 2 of the Accelerator paper, inner and outer products.
+
+use crate::array::Array;
+use crate::element::{Arithmetic, Element, Float, Number};
+use broadloom_graph::{Combine, Error, Extreme, Result};
+use broadloom_scalar::Element as Scalar;
+
+impl<T: Element> Array<T> {
+    fn reduce(&self, combine: Combine, axes: &[usize]) -> Result<Array<T>> {
+        Ok(Array::from_node_unchecked(self.node().reduce(combine, axes)?))
+    }
+
+    fn reduce_all(&self, combine: Combine) -> Array<T> {
+        let axes: Vec<usize> = (0..self.rank()).collect();
+        crate::array::sure(self.reduce(combine, &axes))
+    }
+}
+
+macro_rules! reductions {
+    ($($bound:ident $combine:ident: $(#[$doc:meta])* $all:ident, $along:ident;)*) => {
+        $(impl<T: $bound> Array<T> {
+            $(#[$doc])*
+            #[must_use]
+            pub fn $all(&self) -> Array<T> {
+                self.reduce_all(Combine::$combine)
+            }
+
+            #[doc = concat!("The same along some axes, which are gone in the result. See [`", stringify!($all), "`](Self::", stringify!($all), ").")]
+            pub fn $along(&self, axes: &[usize]) -> Result<Array<T>> {
+                self.reduce(Combine::$combine, axes)
+            }
+        })*
+    };
+}
+
+reductions! {
+    Arithmetic Sum:
+    /// The sum of all elements, as an array without axes; of none: 0.
+    ///
+    /// ```
+    /// # use broadloom_array::{Array};
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let a = Array::new(&context(), &[1, 2, 3, 4, 5, 6], [2, 3])?;
+    /// assert_eq!(a.sum().item()?, 21);
+    /// assert_eq!(a.sum_along(&[1])?.to_vec()?, [6, 15]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    sum, sum_along;
+    Arithmetic Product:
+    /// The product of all elements; of none: 1.
+    product, product_along;
+    Arithmetic Min:
+    /// The least element; of none: the greatest value of the type. A number beats NaN.
+    min, min_along;
+    Arithmetic Max:
+    /// The greatest element; of none: the least value of the type. A number beats NaN.
+    max, max_along;
+}
+
+impl Array<bool> {
+    /// Whether all elements are true; of none: yes.
+    #[must_use]
+    pub fn all(&self) -> Array<bool> {
+        self.reduce_all(Combine::All)
+    }
+
+    /// The same along some axes, which are gone in the result.
+    pub fn all_along(&self, axes: &[usize]) -> Result<Array<bool>> {
+        self.reduce(Combine::All, axes)
+    }
+
+    /// Whether an element is true; of none: no.
+    #[must_use]
+    pub fn any(&self) -> Array<bool> {
+        self.reduce_all(Combine::Any)
+    }
+
+    /// The same along some axes, which are gone in the result.
+    pub fn any_along(&self, axes: &[usize]) -> Result<Array<bool>> {
+        self.reduce(Combine::Any, axes)
+    }
+}
+
+impl<T: Float> Array<T> {
+    /// The mean of all elements; of none: NaN.
+    pub fn mean(&self) -> Result<Array<T>> {
+        let axes: Vec<usize> = (0..self.rank()).collect();
+        self.mean_along(&axes)
+    }
+
+    /// The mean along some axes.
+    pub fn mean_along(&self, axes: &[usize]) -> Result<Array<T>> {
+        let sum = self.sum_along(axes)?;
+        let count: usize = axes.iter().map(|axis| self.shape().extents()[*axis]).product();
+        let count = self.beside(count as f64).cast::<T>()?;
+        sum.div(&count)
+    }
+}
+
+impl<T: Number> Array<T> {
+    /// The inner product: the last axis of this array against the first of the other, elements multiplied and summed.
+    ///
+    /// ```
+    /// # use broadloom_array::{Array};
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let context = context();
+    /// let m = Array::new(&context, &[1, 2, 3, 4], [2, 2])?;
+    /// let v = Array::line(&context, &[10, 100])?;
+    /// assert_eq!(m.inner(&v)?.to_vec()?, [210, 430]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn inner(&self, other: &Array<T>) -> Result<Array<T>> {
+        let refused = || Error::Shapes { operation: "inner".into(), left: self.shape().clone(), right: other.shape().clone() };
+        let (Some(own), Some(theirs)) = (self.shape().extents().last(), other.shape().extents().first()) else {
+            return Err(refused());
+        };
+        if own != theirs {
+            return Err(refused());
+        }
+        // Positions of the product: axes of this array but the last, axes of the other but the first, then the one that is summed over.
+        let (before, behind) = (self.rank() - 1, other.rank() - 1);
+        let mut left = self.clone();
+        for _ in 0..behind {
+            left = left.add_axis(before, 1)?;
+        }
+        let order: Vec<usize> = (1..other.rank()).chain([0]).collect();
+        left.mul(&other.transpose(&order)?)?.sum_along(&[before + behind])
+    }
+
+    /// Along an axis, where the least element is, the first of equal ones; NaN counts as greater than all numbers.
+    ///
+    /// ```
+    /// # use broadloom_array::Array;
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let a = Array::new(&context(), &[3, 1, 2, 5, 9, 9], [2, 3])?;
+    /// assert_eq!(a.argmin(1)?.to_vec()?, [1, 0]);
+    /// assert_eq!(a.argmax(1)?.to_vec()?, [0, 1]);
+    /// assert_eq!(a.flatten().argmax(0)?.item()?, 4);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn argmin(&self, axis: usize) -> Result<Array<i64>> {
+        Array::from_node(self.node().extreme(Extreme::Least, axis, Scalar::I64)?)
+    }
+
+    /// Along an axis, where the greatest element is, the first of equal ones; NaN counts as less than all numbers.
+    pub fn argmax(&self, axis: usize) -> Result<Array<i64>> {
+        Array::from_node(self.node().extreme(Extreme::Greatest, axis, Scalar::I64)?)
+    }
+
+    /// The outer product: every element of this array times every element of the other.
+    pub fn outer(&self, other: &Array<T>) -> Result<Array<T>> {
+        let mut left = self.clone();
+        for _ in 0..other.rank() {
+            left = left.add_axis(left.rank(), 1)?;
+        }
+        left.mul(other)
+    }
+}

@@ -1,0 +1,120 @@
+//! Which part of an axis is meant: ranges and indices as NumPy has them.
+
+use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
+
+/// A part of an axis. Negative numbers count from the end.
+///
+/// ```
+/// # use broadloom_array::{span, Array};
+/// # fn context() -> broadloom_array::Context {
+/// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+/// # }
+/// let a = Array::<i32>::iota(&context(), 10)?;
+/// assert_eq!(a.slice(&span![2..5])?.to_vec()?, [2, 3, 4]);
+/// assert_eq!(a.slice(&span![-3..])?.to_vec()?, [7, 8, 9]);
+/// assert_eq!(a.slice(&span![.. ; 4])?.to_vec()?, [0, 4, 8]);
+/// assert_eq!(a.slice(&span![.. ; -4])?.to_vec()?, [9, 5, 1]);
+/// assert_eq!(a.slice(&span![-1])?.item()?, 9);
+/// # Ok::<(), broadloom_array::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Span {
+    /// One index; the axis is gone.
+    At(isize),
+    /// From the first to before the last, each `step`-th. A negative step starts at the end.
+    Part {
+        /// The first; the axis starts here if it is not said.
+        start: Option<isize>,
+        /// The one behind the last.
+        end: Option<isize>,
+        /// How far apart; not 0.
+        step: isize,
+    },
+    /// An axis of extent 1 that was not there.
+    Added,
+}
+
+impl Span {
+    /// The whole axis.
+    pub const ALL: Span = Span::Part { start: None, end: None, step: 1 };
+
+    /// Every `step`-th of it.
+    #[must_use]
+    pub const fn by(self, by: isize) -> Span {
+        match self {
+            Span::Part { start, end, step } => Span::Part { start, end, step: step * by },
+            Span::At(_) | Span::Added => self,
+        }
+    }
+
+    /// For an axis of this extent: the first index, how many, how far apart. Ranges are cut to the axis; `None` for an index outside of
+    /// it or a step of 0.
+    pub(crate) fn resolve(self, extent: usize) -> Option<(i64, usize, i64)> {
+        let extent = extent as i64;
+        let from_end = |index: isize| if index < 0 { index as i64 + extent } else { index as i64 };
+        match self {
+            Span::Added => Some((0, 1, 1)),
+            Span::At(index) => {
+                let index = from_end(index);
+                (0..extent).contains(&index).then_some((index, 1, 1))
+            }
+            Span::Part { start, end, step } => {
+                let low = start.map_or(0, from_end).clamp(0, extent);
+                let high = end.map_or(extent, from_end).clamp(low, extent);
+                let step = step as i64;
+                let count = match step {
+                    0 => return None,
+                    _ => ((high - low) as u64).div_ceil(step.unsigned_abs()) as usize,
+                };
+                Some(if step > 0 { (low, count, step) } else { ((high - 1).max(0), count, step) })
+            }
+        }
+    }
+}
+
+macro_rules! spans {
+    ($($range:ty, $value:ident => $start:expr, $end:expr;)*) => {
+        $(impl From<$range> for Span {
+            fn from($value: $range) -> Span {
+                Span::Part { start: $start, end: $end, step: 1 }
+            }
+        })*
+    };
+}
+
+/// Behind an index that is included: behind the last one there is nothing.
+const fn behind(index: isize) -> Option<isize> {
+    if index == -1 { None } else { Some(index + 1) }
+}
+
+spans! {
+    Range<isize>, range => Some(range.start), Some(range.end);
+    RangeFrom<isize>, range => Some(range.start), None;
+    RangeTo<isize>, range => None, Some(range.end);
+    RangeInclusive<isize>, range => Some(*range.start()), behind(*range.end());
+    RangeToInclusive<isize>, range => None, behind(range.end);
+    RangeFull, _range => None, None;
+}
+
+impl From<isize> for Span {
+    fn from(index: isize) -> Span {
+        Span::At(index)
+    }
+}
+
+/// A list of [`Span`]s: `span![1..3, .., -1]`; a step stands behind a semicolon when there is one span: `span![.. ; 2]`.
+#[macro_export]
+macro_rules! span {
+    ($span:expr ; $step:expr) => {
+        [$crate::Span::from($span).by($step)]
+    };
+    ($($span:expr),* $(,)?) => {
+        [$($crate::Span::from($span)),*]
+    };
+}
+
+impl From<&Span> for Span {
+    fn from(span: &Span) -> Span {
+        *span
+    }
+}

@@ -1,0 +1,288 @@
+//! Transformations: other places of an array. Tables 3 and 4 of the Accelerator paper, and slicing as NumPy has it.
+
+use crate::array::Array;
+use crate::element::{Element, Integer};
+use crate::span::Span;
+use broadloom_graph::{AxisMap, Boundary as Outside, Error, Node, Result, Shape};
+
+/// What stands for elements outside of an array.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Boundary<T> {
+    /// The nearest element.
+    Clamp,
+    /// The array starts again.
+    Wrap,
+    /// This value.
+    Constant(T),
+}
+
+impl<T: Element> Boundary<T> {
+    fn outside(self) -> Outside {
+        match self {
+            Boundary::Clamp => Outside::Clamp,
+            Boundary::Wrap => Outside::Wrap,
+            Boundary::Constant(value) => Outside::Constant(value.lanes()),
+        }
+    }
+}
+
+impl<T: Element> Array<T> {
+    fn refuse<U>(&self, operation: &str, reason: String) -> Result<U> {
+        Err(Error::Range { operation: operation.to_owned(), shape: self.shape().clone(), reason })
+    }
+
+    fn per_axis(&self, operation: &str, given: usize) -> Result<()> {
+        if given == self.rank() {
+            return Ok(());
+        }
+        self.refuse(operation, format!("{given} numbers are given for {} axes", self.rank()))
+    }
+
+    fn axis(&self, operation: &str, axis: usize) -> Result<()> {
+        if axis < self.rank() {
+            return Ok(());
+        }
+        Err(Error::Axis { operation: operation.to_owned(), axis, shape: self.shape().clone() })
+    }
+
+    fn affine(&self, operation: &str, axes: &[AxisMap], shape: Shape, outside: Option<Boundary<T>>) -> Result<Array<T>> {
+        let outside = outside.map(Boundary::outside);
+        Ok(Array::from_node_unchecked(self.node().affine(operation, axes, shape, outside.as_ref())?))
+    }
+
+    /// Each axis with its own map, the shape staying as it is.
+    fn moved(&self, operation: &str, by: &[i64], outside: Boundary<T>) -> Result<Array<T>> {
+        self.per_axis(operation, by.len())?;
+        let axes: Vec<AxisMap> = by.iter().enumerate().map(|(axis, by)| at(axis, by.saturating_neg(), 1)).collect();
+        self.affine(operation, &axes, self.shape().clone(), Some(outside))
+    }
+
+    /// For each axis a first index, how many, and how far apart: `R[i] = A[first + step * i]`. What lies outside is taken as the boundary
+    /// says.
+    ///
+    /// ```
+    /// # use broadloom_array::{Array, Boundary};
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let a = Array::<i32>::iota(&context(), 6)?;
+    /// assert_eq!(a.section(&[(1, 3, 2)], None)?.to_vec()?, [1, 3, 5]);
+    /// assert_eq!(a.section(&[(4, 4, 1)], Some(Boundary::Clamp))?.to_vec()?, [4, 5, 5, 5]);
+    /// let error = a.section(&[(4, 4, 1)], None).unwrap_err();
+    /// assert_eq!(error.to_string(), "`section` of an array of shape [6]: indices from 4 to 7 leave axis 0");
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn section(&self, axes: &[(i64, usize, i64)], outside: Option<Boundary<T>>) -> Result<Array<T>> {
+        self.per_axis("section", axes.len())?;
+        let maps: Vec<AxisMap> = axes.iter().enumerate().map(|(axis, (first, _, step))| at(axis, *first, *step)).collect();
+        let shape: Vec<usize> = axes.iter().map(|(_, count, _)| *count).collect();
+        self.affine("section", &maps, shape.into(), outside)
+    }
+
+    /// A part of it, as NumPy slices: see [`Span`]. Axes that are not named are whole.
+    ///
+    /// ```
+    /// # use broadloom_array::{span, Array, Span};
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let a = Array::<i32>::iota(&context(), 12)?.reshape([3, 4])?;
+    /// assert_eq!(a.slice(&span![1..])?.shape().extents(), [2, 4]);
+    /// assert_eq!(a.slice(&span![.., 1])?.to_vec()?, [1, 5, 9]);
+    /// assert_eq!(a.slice(&[Span::ALL.by(-1), Span::At(0)])?.to_vec()?, [8, 4, 0]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn slice(&self, spans: &[Span]) -> Result<Array<T>> {
+        let named = spans.iter().filter(|span| **span != Span::Added).count();
+        if named > self.rank() {
+            return self.refuse("slice", format!("{named} axes are named"));
+        }
+        let (mut maps, mut extents) = (vec![], vec![]);
+        let rest = std::iter::repeat_n(Span::ALL, self.rank() - named);
+        for span in spans.iter().copied().chain(rest) {
+            let axis = maps.len();
+            let extent = self.shape().extents().get(axis).copied().unwrap_or(1);
+            let Some((first, count, step)) = span.resolve(extent) else {
+                return self.refuse("slice", format!("{span:?} of axis {axis}"));
+            };
+            match span {
+                Span::At(_) => maps.push(AxisMap::fixed(first)),
+                Span::Part { .. } => {
+                    maps.push(at(extents.len(), first, step));
+                    extents.push(count);
+                }
+                Span::Added => extents.push(1),
+            }
+        }
+        self.affine("slice", &maps, extents.into(), None)
+    }
+
+    /// Moved by so many places along each axis: `R[i] = A[i - by]`.
+    pub fn shift(&self, by: &[i64], outside: Boundary<T>) -> Result<Array<T>> {
+        self.moved("shift", by, outside)
+    }
+
+    /// Moved by so many places along each axis; what leaves at one end comes in at the other.
+    pub fn rotate(&self, by: &[i64]) -> Result<Array<T>> {
+        if self.is_empty() {
+            return self.per_axis("rotate", by.len()).map(|()| self.clone());
+        }
+        let short = |(axis, by): (usize, &i64)| match self.shape().extents().get(axis) {
+            // The short way round.
+            Some(extent) => {
+                let (by, extent) = (by.rem_euclid(*extent as i64), *extent as i64);
+                if by > extent / 2 { by - extent } else { by }
+            }
+            None => *by,
+        };
+        let by: Vec<i64> = by.iter().enumerate().map(short).collect();
+        self.moved("rotate", &by, Boundary::Wrap)
+    }
+
+    /// The other way round along some axes.
+    pub fn reverse(&self, axes: &[usize]) -> Result<Array<T>> {
+        axes.iter().try_for_each(|axis| self.axis("reverse", *axis))?;
+        let maps: Vec<AxisMap> = self
+            .shape()
+            .extents()
+            .iter()
+            .enumerate()
+            .map(|(axis, extent)| if axes.contains(&axis) { at(axis, (*extent as i64 - 1).max(0), -1) } else { at(axis, 0, 1) })
+            .collect();
+        self.affine("reverse", &maps, self.shape().clone(), None)
+    }
+
+    /// Repeated to fill another shape of the same rank: `R[i] = A[i mod size]`.
+    pub fn replicate(&self, shape: impl Into<Shape>) -> Result<Array<T>> {
+        let shape = shape.into();
+        self.per_axis("replicate", shape.rank())?;
+        let maps: Vec<AxisMap> = (0..self.rank()).map(|axis| at(axis, 0, 1)).collect();
+        self.affine("replicate", &maps, shape, Some(Boundary::Wrap))
+    }
+
+    /// Larger by so many places before and behind along each axis; what is there, the boundary says.
+    pub fn extend(&self, sides: &[(usize, usize)], outside: Boundary<T>) -> Result<Array<T>> {
+        self.enlarged("extend", sides, outside)
+    }
+
+    /// Larger by so many places before and behind along each axis, where the array starts again.
+    pub fn expand(&self, sides: &[(usize, usize)]) -> Result<Array<T>> {
+        self.enlarged("expand", sides, Boundary::Wrap)
+    }
+
+    /// Larger by so many places before and behind along each axis, where a constant stands.
+    pub fn pad(&self, sides: &[(usize, usize)], value: T) -> Result<Array<T>> {
+        self.enlarged("pad", sides, Boundary::Constant(value))
+    }
+
+    fn enlarged(&self, operation: &str, sides: &[(usize, usize)], outside: Boundary<T>) -> Result<Array<T>> {
+        self.per_axis(operation, sides.len())?;
+        let mut extents = vec![];
+        for ((before, behind), extent) in sides.iter().zip(self.shape().extents()) {
+            match extent.checked_add(*before).and_then(|sum| sum.checked_add(*behind)) {
+                Some(extent) if *before < 1 << 40 => extents.push(extent),
+                _ => return self.refuse(operation, "it would be too large".to_owned()),
+            }
+        }
+        let maps: Vec<AxisMap> = sides.iter().enumerate().map(|(axis, (before, _))| at(axis, -(*before as i64), 1)).collect();
+        self.affine(operation, &maps, extents.into(), Some(outside))
+    }
+
+    /// The axes in another order: axis `i` of the result is axis `order[i]` of this array.
+    pub fn transpose(&self, order: &[usize]) -> Result<Array<T>> {
+        self.per_axis("transpose", order.len())?;
+        let mut maps = vec![None; self.rank()];
+        let mut extents = vec![];
+        for (to, from) in order.iter().enumerate() {
+            self.axis("transpose", *from)?;
+            if maps[*from].replace(AxisMap::same(to)).is_some() {
+                return Err(Error::Axis { operation: "transpose".into(), axis: *from, shape: self.shape().clone() });
+            }
+            extents.push(self.shape().extents()[*from]);
+        }
+        self.affine("transpose", &maps.into_iter().flatten().collect::<Vec<_>>(), extents.into(), None)
+    }
+
+    /// All axes in reverse order.
+    #[must_use]
+    pub fn t(&self) -> Array<T> {
+        let order: Vec<usize> = (0..self.rank()).rev().collect();
+        crate::array::sure(self.transpose(&order))
+    }
+
+    /// Without an axis, taken at its first index: `R[i] = A[i, 0]`.
+    pub fn drop_axis(&self, axis: usize) -> Result<Array<T>> {
+        self.index_axis(axis, 0)
+    }
+
+    /// Without an axis, taken at an index.
+    pub fn index_axis(&self, axis: usize, index: usize) -> Result<Array<T>> {
+        self.axis("index_axis", axis)?;
+        let map = |own: usize| match own {
+            _ if own < axis => AxisMap::same(own),
+            _ if own == axis => AxisMap::fixed(i64::try_from(index).unwrap_or(i64::MAX)),
+            _ => AxisMap::same(own - 1),
+        };
+        let maps: Vec<AxisMap> = (0..self.rank()).map(map).collect();
+        self.affine("index_axis", &maps, self.shape().without(&[axis as u8], false), None)
+    }
+
+    /// With another axis before one, along which everything is the same: `R[i, j, k] = A[i, k]`.
+    pub fn add_axis(&self, axis: usize, extent: usize) -> Result<Array<T>> {
+        if axis > self.rank() {
+            return Err(Error::Axis { operation: "add_axis".into(), axis, shape: self.shape().clone() });
+        }
+        let maps: Vec<AxisMap> = (0..self.rank()).map(|own| AxisMap::same(if own < axis { own } else { own + 1 })).collect();
+        let mut extents = self.shape().extents().to_vec();
+        extents.insert(axis, extent);
+        self.affine("add_axis", &maps, extents.into(), None)
+    }
+
+    /// Stretched to a shape, as beside an array of that shape.
+    pub fn broadcast_to(&self, shape: impl Into<Shape>) -> Result<Array<T>> {
+        Ok(Array::from_node_unchecked(self.node().broadcast_to(&shape.into())?))
+    }
+
+    /// The same elements in another shape of as many.
+    pub fn reshape(&self, shape: impl Into<Shape>) -> Result<Array<T>> {
+        Ok(Array::from_node_unchecked(self.node().reshape(shape.into())?))
+    }
+
+    /// The same elements along one axis.
+    #[must_use]
+    pub fn flatten(&self) -> Array<T> {
+        crate::array::sure(self.reshape(self.len()))
+    }
+
+    /// Arrays one behind the other along an axis.
+    pub fn concatenate(axis: usize, parts: &[&Array<T>]) -> Result<Array<T>> {
+        if parts.is_empty() {
+            let reason = "there are no arrays".to_owned();
+            return Err(Error::Range { operation: "concatenate".into(), shape: Shape::from(0), reason });
+        }
+        let nodes: Vec<&Node> = parts.iter().map(|part| part.node()).collect();
+        Ok(Array::from_node_unchecked(Node::concatenate(axis, &nodes)?))
+    }
+
+    /// The elements at the places that index arrays say, one array for each axis: `R[i, j] = A[I[i, j], J[i, j]]`.
+    ///
+    /// ```
+    /// # use broadloom_array::{Array, Boundary};
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let context = context();
+    /// let a = Array::line(&context, &[10, 20, 30])?;
+    /// let at = Array::line(&context, &[2u8, 0, 9])?;
+    /// assert_eq!(a.gather(&[&at], Boundary::Constant(-1))?.to_vec()?, [30, 10, -1]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn gather<I: Integer>(&self, indices: &[&Array<I>], outside: Boundary<T>) -> Result<Array<T>> {
+        let indices: Vec<&Node> = indices.iter().map(|index| index.node()).collect();
+        Ok(Array::from_node_unchecked(self.node().gather(&indices, &outside.outside())?))
+    }
+}
+
+fn at(axis: usize, offset: i64, stride: i64) -> AxisMap {
+    AxisMap { offset, stride, ..AxisMap::same(axis) }
+}

@@ -1,0 +1,98 @@
+//! Loops: nothing is planned or compiled again, nothing piles up, arrays go from thread to thread.
+
+use broadloom_array::{Array, Boundary, Context, Result};
+use broadloom_cpu::{CacheFolder, Cpu};
+use broadloom_device::Device;
+use broadloom_interp::Interp;
+
+fn interp() -> Context {
+    Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())))
+}
+
+#[test]
+fn a_long_loop_neither_plans_nor_grows() -> Result<()> {
+    let context = interp();
+    let mut x = Array::line(&context, &[1.0f32, 2.0, 3.0, 4.0])?;
+    x = &x * 0.5 + 1.0;
+    x.evaluate()?;
+    let (plans, used) = (context.statistics().plans, context.device().memory().used);
+    let programs = context.statistics().programs;
+    for step in 0..1000 {
+        // Another scalar in every step, the same expression.
+        x = &x * (0.5 + step as f32 * 1e-6) + 1.0;
+        x.evaluate()?;
+    }
+    let after = context.statistics();
+    assert_eq!((after.plans, after.programs), (plans, programs));
+    assert_eq!(context.device().memory().used, used);
+    assert!(x.to_vec()?.iter().all(|x| (1.9..2.1).contains(x)));
+    Ok(())
+}
+
+#[test]
+fn other_sizes_need_no_other_plan() -> Result<()> {
+    let context = interp();
+    for (rows, columns) in [(40, 50), (33, 64), (100, 41), (35, 90)] {
+        let x = Array::full(&context, [rows, columns], 1.0f32)?.shift(&[1, 2], Boundary::Constant(0.0))?;
+        let y = Array::new(&context, &vec![2.0f32; rows * columns], [rows, columns])?;
+        let sum = y.shift(&[1, 2], Boundary::Constant(0.0))? + &x * 3.0;
+        assert_eq!(sum.sum().item()?, 5.0 * ((rows - 1) * (columns - 2)) as f32);
+    }
+    let statistics = context.statistics();
+    assert_eq!((statistics.evaluations, statistics.plans), (4, 1));
+    Ok(())
+}
+
+#[test]
+fn a_chain_of_any_length_is_dropped_without_a_stack() -> Result<()> {
+    let context = interp();
+    let mut x = Array::line(&context, &[1i32])?;
+    for _ in 0..200_000 {
+        x = x + 1;
+    }
+    drop(x);
+    Ok(())
+}
+
+#[test]
+fn threads_share_arrays() -> Result<()> {
+    let context = interp();
+    let x = Array::<i32>::iota(&context, 1000)?;
+    let y = &x * 2;
+    let sums: Vec<i32> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..4).map(|k| (y.clone() + k).sum()).map(|sum| scope.spawn(move || sum.item())).collect();
+        workers.into_iter().filter_map(|worker| worker.join().ok()?.ok()).collect()
+    });
+    assert_eq!(sums, [999_000, 1_000_000, 1_001_000, 1_002_000]);
+    Ok(())
+}
+
+/// What the host does for ten operations: building, finding the plan, launching. Timed on an idle machine in release it is a few microseconds;
+/// here it only must not be of another order.
+#[test]
+fn overhead_is_small() -> Result<()> {
+    let options = broadloom_cpu::Options { cache: CacheFolder::Nowhere, ..broadloom_cpu::Options::default() };
+    let device = Device::new(Cpu::new(options).map_err(broadloom_array::Error::from)?);
+    let context = Context::new(&device);
+    let x = Array::line(&context, &[1.0f32; 64])?;
+    let y = Array::line(&context, &[2.0f32; 64])?;
+    let run = || -> Result<Array<f32>> {
+        let mut z = &x + &y;
+        for _ in 0..4 {
+            z = z * &x + 1.0;
+        }
+        z = z.abs();
+        z.evaluate()?;
+        Ok(z)
+    };
+    run()?;
+    context.device().synchronise().map_err(broadloom_array::Error::from)?;
+    let mut best = std::time::Duration::MAX;
+    for _ in 0..200 {
+        let start = std::time::Instant::now();
+        run()?;
+        best = best.min(start.elapsed());
+    }
+    assert!(best.as_micros() < 2000, "{best:?}");
+    Ok(())
+}

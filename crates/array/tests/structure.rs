@@ -1,0 +1,227 @@
+//! How many kernels an expression becomes, and how many bytes they move. A lost fusion fails here without a clock.
+
+use broadloom_array::{Array, Boundary, Context, Reason, Result, evaluate_all};
+use broadloom_device::Device;
+use broadloom_interp::Interp;
+
+fn context() -> Context {
+    Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())))
+}
+
+fn image(context: &Context, rows: usize, columns: usize) -> Result<Array<f32>> {
+    let values: Vec<f32> = (0..rows * columns).map(|i| ((i * 7919) % 1013) as f32 / 1013.0).collect();
+    Array::new(context, &values, [rows, columns])
+}
+
+/// The sum of an image moved to both sides along an axis, with weights: Figure 2 of the paper.
+fn blur_along(image: &Array<f32>, axis: usize, weights: &[f32]) -> Result<Array<f32>> {
+    let mut sum = Array::full(image.context(), image.shape(), 0.0f32)?;
+    for (i, weight) in weights.iter().enumerate() {
+        let mut by = [0, 0];
+        by[axis] = i as i64 - weights.len() as i64 / 2;
+        sum = sum + image.shift(&by, Boundary::Clamp)? * *weight;
+    }
+    Ok(sum)
+}
+
+const GAUSS: [f32; 5] = [0.0625, 0.25, 0.375, 0.25, 0.0625];
+
+#[test]
+fn convolution_is_one_kernel() -> Result<()> {
+    let context = context();
+    let x = image(&context, 40, 50)?;
+    let blurred = blur_along(&blur_along(&x, 1, &GAUSS)?, 0, &GAUSS)?;
+    let plan = blurred.plan()?;
+    assert_eq!(plan.kernels.len(), 1, "{}", plan.text());
+    assert_eq!(plan.bytes_moved(), 2 * 40 * 50 * 4);
+    assert!(plan.kernels[0].interior);
+    // By the definition.
+    let (from, found) = (x.to_vec()?, blurred.to_vec()?);
+    let at = |i: i64, j: i64| f64::from(from[i.clamp(0, 39) as usize * 50 + j.clamp(0, 49) as usize]);
+    for (i, j) in (0..40).flat_map(|i| (0..50).map(move |j| (i, j))) {
+        let mut sum = 0.0;
+        for (a, b) in (0..5).flat_map(|a| (0..5).map(move |b| (a, b))) {
+            // Held to the image first along one axis, then along the other, which is the same.
+            sum += f64::from(GAUSS[a as usize] * GAUSS[b as usize]) * at(i - a + 2, j - b + 2);
+        }
+        assert!((sum - f64::from(found[(i * 50 + j) as usize])).abs() < 1e-6, "{i} {j}");
+    }
+    Ok(())
+}
+
+fn life(cells: &Array<f32>) -> Result<Array<f32>> {
+    let mut neighbours = Array::full(cells.context(), cells.shape(), 0.0f32)?;
+    for (i, j) in [(-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1)] {
+        neighbours = neighbours + cells.rotate(&[i, j])?;
+    }
+    let born = neighbours.eq(3.0f32)?;
+    let stays = &neighbours.eq(2.0f32)? & &cells.gt(0.5f32)?;
+    (born | stays).cond(1.0f32, 0.0f32)
+}
+
+#[test]
+fn life_is_one_kernel() -> Result<()> {
+    let context = context();
+    let mut cells = vec![0.0f32; 16 * 16];
+    for (i, j) in [(0, 1), (1, 2), (2, 0), (2, 1), (2, 2)] {
+        cells[i * 16 + j] = 1.0;
+    }
+    let mut world = Array::new(&context, &cells, [16, 16])?;
+    assert_eq!(life(&world)?.plan()?.kernels.len(), 1);
+    // A glider is one place further along both axes after four generations, and back where it was after sixteen times that.
+    for _ in 0..64 {
+        world = life(&world)?;
+        world.evaluate()?;
+    }
+    assert_eq!(world.to_vec()?, cells);
+    assert_eq!(context.statistics().plans, 1);
+    Ok(())
+}
+
+fn black_scholes(price: &Array<f32>, strike: &Array<f32>, time: &Array<f32>) -> (Array<f32>, Array<f32>) {
+    let (rate, volatility) = (0.02f32, 0.3f32);
+    let root = time.sqrt();
+    let d1 = ((price / strike).log() + time * (rate + 0.5 * volatility * volatility)) / (&root * volatility);
+    let d2 = &d1 - &root * volatility;
+    let discounted = strike * (time * -rate).exp();
+    let call = price * d1.normcdf() - &discounted * d2.normcdf();
+    let put = &discounted * (-&d2).normcdf() - price * (-&d1).normcdf();
+    (call, put)
+}
+
+#[test]
+fn black_scholes_is_one_kernel_with_two_results() -> Result<()> {
+    let context = context();
+    let line = |from: f32, to: f32| -> Result<Array<f32>> {
+        Array::line(&context, &(0..100).map(|i| from + (to - from) * i as f32 / 99.0).collect::<Vec<_>>())
+    };
+    let (price, strike, time) = (line(10.0, 50.0)?, line(50.0, 12.0)?, line(0.25, 5.0)?);
+    let (call, put) = black_scholes(&price, &strike, &time);
+    let plan = context.explain(&[call.node().clone(), put.node().clone()])?;
+    assert_eq!(plan.kernels.len(), 1, "{}", plan.text());
+    assert_eq!(plan.kernels[0].results.len(), 2);
+    assert_eq!(plan.bytes_moved(), 5 * 400);
+    evaluate_all(&[call.node(), put.node()])?;
+    // Put-call parity.
+    let [price, strike, time, call, put] = [price, strike, time, call, put].map(|array| array.to_vec());
+    let (price, strike, time, call, put) = (price?, strike?, time?, call?, put?);
+    for i in 0..100 {
+        let parity = price[i] - strike[i] * (-0.02 * time[i]).exp();
+        assert!((call[i] - put[i] - parity).abs() < 2e-5, "{i}");
+    }
+    Ok(())
+}
+
+#[test]
+fn the_sum_of_absolute_values_is_one_pass() -> Result<()> {
+    let context = context();
+    let x = image(&context, 30, 70)?;
+    let sum = (&x - 0.5).abs().sum();
+    let plan = sum.plan()?;
+    assert_eq!(plan.kernels.len(), 1, "{}", plan.text());
+    assert_eq!(plan.kernels[0].bytes_read, 30 * 70 * 4);
+    assert_eq!(plan.bytes_moved(), 30 * 70 * 4 + 4);
+    let expected: f64 = x.to_vec()?.iter().map(|x| f64::from((x - 0.5).abs())).sum();
+    assert!((f64::from(sum.item()?) - expected).abs() < 1e-3);
+    Ok(())
+}
+
+#[test]
+fn reductions_over_one_array_share_a_pass() -> Result<()> {
+    let context = context();
+    let x = image(&context, 20, 30)?;
+    let (sum, low, high) = (x.sum(), x.min(), x.max());
+    let plan = context.explain(&[sum.node().clone(), low.node().clone(), high.node().clone()])?;
+    assert_eq!(plan.kernels.len(), 1, "{}", plan.text());
+    evaluate_all(&[sum.node(), low.node(), high.node()])?;
+    let values = x.to_vec()?;
+    assert_eq!(low.item()?, values.iter().copied().fold(f32::INFINITY, f32::min));
+    assert_eq!(high.item()?, values.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+    Ok(())
+}
+
+/// Smoothing, gradients, a wider smoothing of their products, the eigenvalues: the corner detection of the paper.
+fn corners(image: &Array<f32>) -> Result<Array<f32>> {
+    let wide: Vec<f32> = (0..9).map(|i| (-((i as f32 - 4.0).powi(2)) / 8.0).exp() / 5.0).collect();
+    let smooth = blur_along(&blur_along(image, 1, &GAUSS)?, 0, &GAUSS)?;
+    let slope = |axis: usize| -> Result<Array<f32>> {
+        let mut by = [0, 0];
+        by[axis] = 1;
+        let before = smooth.shift(&by, Boundary::Clamp)?;
+        by[axis] = -1;
+        Ok((smooth.shift(&by, Boundary::Clamp)? - before) * 0.5)
+    };
+    let (x, y) = (slope(1)?, slope(0)?);
+    let blur = |image: &Array<f32>| blur_along(&blur_along(image, 1, &wide)?, 0, &wide);
+    let (xx, xy, yy) = (blur(&(&x * &x))?, blur(&(&x * &y))?, blur(&(&y * &y))?);
+    let (half, middle) = ((&xx - &yy) * 0.5, (&xx + &yy) * 0.5);
+    let root = (&half * &half + &xy * &xy).sqrt();
+    Ok((&middle + &root) * 0.5 + (&middle - &root))
+}
+
+#[test]
+fn corner_detection_is_three_kernels_at_most() -> Result<()> {
+    let context = context();
+    let plan = corners(&image(&context, 64, 64)?)?.plan()?;
+    assert!(plan.kernels.len() <= 3, "{}", plan.text());
+    let reused = plan.kernels.iter().flat_map(|kernel| &kernel.results).filter(|r| matches!(r.reason, Reason::Reused { .. }));
+    assert!(reused.count() >= 1, "{}", plan.text());
+    Ok(())
+}
+
+#[test]
+fn what_a_view_enlarges_much_is_kept_where_it_is_expensive() -> Result<()> {
+    let context = context();
+    let x = image(&context, 10, 10)?;
+    let cheap = (&x + 1.0).replicate([100, 100])?;
+    let dear = x.exp().sin().replicate([100, 100])?;
+    let (cheap, dear) = (cheap.plan()?, dear.plan()?);
+    assert_eq!((cheap.kernels.len(), dear.kernels.len()), (1, 2), "{}\n{}", cheap.text(), dear.text());
+    assert!(matches!(dear.kernels[0].results[0].reason, Reason::Reused { .. }));
+    Ok(())
+}
+
+#[test]
+fn equal_expressions_are_computed_once() -> Result<()> {
+    let context = context();
+    let x = image(&context, 8, 8)?;
+    let one = Array::scalar(&context, 1.0f32);
+    let twice = (&x + &one).exp() * (&x + &one).exp();
+    let once = {
+        let e = (&x + &one).exp();
+        &e * &e
+    };
+    assert_eq!(twice.plan()?.kernels[0].operations, once.plan()?.kernels[0].operations);
+    Ok(())
+}
+
+#[test]
+fn memory_is_taken_over_by_results() -> Result<()> {
+    let context = context();
+    let x = image(&context, 64, 64)?;
+    // The row sums end a kernel; what is computed with them takes the place of what is dead.
+    let row = x.sum_along(&[1])?;
+    let scaled = (&row * 2.0).sum_along(&[0])?;
+    let plan = scaled.plan()?;
+    assert_eq!(plan.kernels.len(), 2, "{}", plan.text());
+    assert!(plan.peak_bytes <= 64 * 4 + 4, "{}", plan.text());
+    Ok(())
+}
+
+#[test]
+fn large_expressions_are_cut() -> Result<()> {
+    let context = context();
+    let x = image(&context, 4, 4)?;
+    let mut sum = x.clone();
+    for i in 0..2000 {
+        sum = sum + &x * (i as f32);
+    }
+    let plan = sum.plan()?;
+    assert!(plan.kernels.len() > 1 && plan.kernels.len() < 100, "{}", plan.kernels.len());
+    let (found, x) = (sum.to_vec()?, x.to_vec()?);
+    for (found, x) in found.iter().zip(x) {
+        let expected = f64::from(x) * (1.0 + 1999.0 * 1000.0);
+        assert!((f64::from(*found) - expected).abs() <= 1e-5 * expected);
+    }
+    Ok(())
+}

@@ -1,0 +1,390 @@
+//! How nodes are made: every operation is checked when it is asked for, and simplified where that needs no plan.
+//!
+//! What is simplified here: views of views become one where the rules compose, views that change nothing are their input, views of a single
+//! value are that value.
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::node::{Inputs, Node};
+use crate::op::{Axes, Combine, Elementwise, Extreme, Op, Scalar};
+use crate::shape::Shape;
+use crate::view::{AxisMap, Boundary, Rule, View};
+use broadloom_scalar::{Builder, Element, Function, Literal, Type};
+use smallvec::{SmallVec, smallvec};
+
+fn same_context<'a>(operation: &str, inputs: &'a [&Node]) -> Result<&'a Context> {
+    let Some((first, rest)) = inputs.split_first() else {
+        return Err(Error::Plan { what: operation.to_owned(), reason: "an operation without inputs".into() });
+    };
+    for other in rest {
+        if !other.context().is_same(first.context()) {
+            return Err(Error::Devices {
+                operation: operation.to_owned(),
+                left: first.context().device().machine().id.clone(),
+                right: other.context().device().machine().id.clone(),
+            });
+        }
+    }
+    Ok(first.context())
+}
+
+fn possible(operation: &str, shape: &Shape) -> Result<()> {
+    if shape.is_possible() {
+        return Ok(());
+    }
+    let reason = format!("an array has at most {} axes and 2^40 elements", crate::shape::MAX_RANK);
+    Err(Error::Range { operation: operation.to_owned(), shape: shape.clone(), reason })
+}
+
+/// The type of the result of an operation on elements; the builder of scalar code is asked, so both always agree.
+fn result_type(op: &Elementwise, inputs: &[Type]) -> std::result::Result<Type, String> {
+    let builder = Builder::function("check");
+    let values: Vec<_> = inputs.iter().map(|ty| builder.parameter("x", *ty)).collect();
+    let result = crate::emit::apply(&builder, op, &values);
+    let ty = builder.type_of(result);
+    match builder.finish_function(&[result]) {
+        Ok(_) => Ok(ty),
+        Err(broadloom_scalar::Error::Invalid { problems, .. }) => Err(problems.first().cloned().unwrap_or_default()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The same for what needs no builder: the common operations on equal types.
+fn quick_type(op: &Elementwise, inputs: &[Type]) -> Option<Type> {
+    use broadloom_scalar::BinaryOp::{Add, And, Div, Max, Min, Mul, Or, Sub, Xor};
+    use broadloom_scalar::UnaryOp::{Abs, Ceil, Floor, Neg, Not, RoundEven, Sqrt, Trunc};
+    match (op, inputs) {
+        (Elementwise::Binary(Add | Sub | Mul | Div | Min | Max), [a, b]) if a == b && a.element() != Element::Bool => Some(*a),
+        (Elementwise::Binary(And | Or | Xor), [a, b]) if a == b && !a.element().is_float() => Some(*a),
+        (Elementwise::Unary(Neg | Abs), [a]) if a.element() != Element::Bool => Some(*a),
+        (Elementwise::Unary(Floor | Ceil | Trunc | RoundEven | Sqrt), [a]) if a.element().is_float() => Some(*a),
+        (Elementwise::Unary(Not), [a]) if !a.element().is_float() => Some(*a),
+        (Elementwise::Convert(element), [a]) => Some(a.with(*element)),
+        (Elementwise::Compare(_), [a, b]) if a == b && a.element() != Element::Bool => Some(a.with(Element::Bool)),
+        (Elementwise::Select, [c, a, b]) if a == b && *c == a.with(Element::Bool) => Some(*a),
+        (Elementwise::Math(function, _), args) if args.len() == function.arguments() => {
+            let first = *args.first()?;
+            (first.element().is_float() && args.iter().all(|ty| *ty == first)).then_some(first)
+        }
+        (Elementwise::Call(function, result), args) => {
+            let fits = function.accessors().is_empty()
+                && function.parameters().len() == args.len()
+                && function.parameters().iter().zip(args).all(|(parameter, ty)| parameter.ty == *ty);
+            function.result_types().get(usize::from(*result)).copied().filter(|_| fits)
+        }
+        _ => None,
+    }
+}
+
+impl Node {
+    /// An array whose elements are these bytes.
+    pub fn upload(context: &Context, ty: Type, shape: Shape, bytes: &[u8]) -> Result<Node> {
+        possible("upload", &shape)?;
+        let size = ty.bytes() as usize;
+        if bytes.len() != shape.count() * size {
+            return Err(Error::Count { operation: "upload".into(), count: bytes.len() / size, shape });
+        }
+        let buffer = context.device().upload(bytes)?;
+        Ok(Node::ready(context, ty, shape, buffer))
+    }
+
+    /// An array that is in memory of the device already: elements one behind the other, the last axis fastest.
+    pub fn from_buffer(context: &Context, ty: Type, shape: Shape, buffer: broadloom_device::Buffer<u8>) -> Result<Node> {
+        possible("from_buffer", &shape)?;
+        let size = ty.bytes() as usize;
+        if buffer.len() != shape.count() * size {
+            return Err(Error::Count { operation: "from_buffer".into(), count: buffer.len() / size, shape });
+        }
+        Ok(Node::ready(context, ty, shape, buffer))
+    }
+
+    /// One value everywhere.
+    pub fn fill(context: &Context, shape: Shape, value: &[Literal]) -> Result<Node> {
+        possible("fill", &shape)?;
+        let ty = value.first().and_then(|first| Type::vector(first.element(), value.len()));
+        let uniform = value.iter().all(|lane| Some(lane.element()) == value.first().map(|first| first.element()));
+        match ty.filter(|_| uniform) {
+            Some(ty) => Ok(Node::pending(context, ty, shape, Op::Fill(Scalar::new(value)), smallvec![])),
+            None => Err(Error::Range { operation: "fill".into(), shape, reason: "this is no value".into() }),
+        }
+    }
+
+    /// The same value everywhere in another shape.
+    fn filled(&self, shape: Shape, fill: &Op) -> Node {
+        Node::pending(self.context(), self.ty(), shape, fill.clone(), smallvec![])
+    }
+
+    /// The position along an axis.
+    pub fn position(context: &Context, shape: Shape, axis: usize, element: Element) -> Result<Node> {
+        possible("position", &shape)?;
+        if axis >= shape.rank() {
+            return Err(Error::Axis { operation: "position".into(), axis, shape });
+        }
+        if !element.is_integer() {
+            return Err(Error::Type { operation: "position".into(), ty: element.into() });
+        }
+        Ok(Node::pending(context, element.into(), shape, Op::Position(axis as u8), smallvec![]))
+    }
+
+    /// An operation on elements at the same position. Shapes stretch as in NumPy: axes of extent 1, and missing axes in front.
+    pub fn elementwise(op: Elementwise, inputs: &[&Node]) -> Result<Node> {
+        let name = || op.to_string();
+        let context = same_context("elementwise", inputs).map_err(|error| match error {
+            Error::Devices { left, right, .. } => Error::Devices { operation: name(), left, right },
+            other => other,
+        })?;
+        let types: SmallVec<[Type; 3]> = inputs.iter().map(|input| input.ty()).collect();
+        let ty = match quick_type(&op, &types) {
+            Some(ty) => ty,
+            None => result_type(&op, &types).map_err(|_| match types.as_slice() {
+                [_, a, b] if matches!(op, Elementwise::Select) && a != b => {
+                    Error::Types { operation: name(), left: *a, right: *b }
+                }
+                [a, b, ..] if a != b => Error::Types { operation: name(), left: *a, right: *b },
+                [a, ..] => Error::Type { operation: name(), ty: *a },
+                [] => Error::Plan { what: name(), reason: "an operation without inputs".into() },
+            })?,
+        };
+        let mut shape = inputs[0].shape().clone();
+        for input in &inputs[1..] {
+            if *input.shape() == shape {
+                continue;
+            }
+            shape = shape.broadcast(input.shape()).ok_or_else(|| Error::Shapes {
+                operation: name(),
+                left: shape.clone(),
+                right: input.shape().clone(),
+            })?;
+        }
+        possible(&name(), &shape)?;
+        let stretched = inputs.iter().map(|input| input.broadcast_to(&shape)).collect::<Result<Inputs>>()?;
+        Ok(Node::pending(context, ty, shape, Op::Elementwise(op), stretched))
+    }
+
+    /// All results of a function of elements, each as an array. The function has no accessors.
+    pub fn call(function: &Function, inputs: &[&Node]) -> Result<Vec<Node>> {
+        if function.results().len() > usize::from(u8::MAX) {
+            return Err(Error::Plan { what: function.name().to_owned(), reason: "a function with too many results".into() });
+        }
+        (0..function.results().len())
+            .map(|result| Node::elementwise(Elementwise::Call(function.clone(), result as u8), inputs))
+            .collect()
+    }
+
+    /// Other places of this array. See [`View`].
+    pub fn view(&self, view: View) -> Result<Node> {
+        if view.axes.len() != self.shape().rank() {
+            let reason = format!("a view of {} axes", view.axes.len());
+            return Err(Error::Range { operation: "view".into(), shape: self.shape().clone(), reason });
+        }
+        if let Some(fill) = &view.fill {
+            let ty = fill.first().and_then(|first| Type::vector(first.element(), fill.len()));
+            if ty != Some(self.ty()) {
+                return Err(Error::Types { operation: "boundary".into(), left: self.ty(), right: ty.unwrap_or(Type::BOOL) });
+            }
+        }
+        if view.is_identity(self.shape()) {
+            return Ok(self.clone());
+        }
+        if let Some(fill) = view.fill.as_ref().filter(|_| view.is_constant(self.shape())) {
+            return Node::fill(self.context(), view.shape, fill);
+        }
+        if let Some(expression) = self.expression() {
+            match &expression.op {
+                Op::Fill(_) if view.fill.is_none() => return Ok(self.filled(view.shape, &expression.op)),
+                Op::View(inner) => {
+                    let input = &expression.inputs[0];
+                    if let Some(both) = view.after(inner, input.shape()) {
+                        return input.view(both);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let shape = view.shape.clone();
+        Ok(Node::pending(self.context(), self.ty(), shape, Op::View(view), smallvec![self.clone()]))
+    }
+
+    /// Stretched to a shape: axes of extent 1 are repeated, missing axes in front are added.
+    pub fn broadcast_to(&self, shape: &Shape) -> Result<Node> {
+        if self.shape() == shape {
+            return Ok(self.clone());
+        }
+        let refused = || Error::Shapes { operation: "broadcast".into(), left: self.shape().clone(), right: shape.clone() };
+        let missing = shape.rank().checked_sub(self.shape().rank()).ok_or_else(refused)?;
+        let mut axes: SmallVec<[AxisMap; 4]> = SmallVec::new();
+        for (axis, extent) in self.shape().extents().iter().enumerate() {
+            axes.push(match (*extent, shape.extents()[missing + axis]) {
+                (own, wanted) if own == wanted => AxisMap::same(missing + axis),
+                (1, _) => AxisMap::fixed(0),
+                _ => return Err(refused()),
+            });
+        }
+        self.view(View::new("broadcast", self.shape(), &axes, shape.clone(), None)?)
+    }
+
+    /// A view with one map for each axis, all outside treated alike.
+    pub fn affine(&self, operation: &str, axes: &[AxisMap], shape: Shape, boundary: Option<&Boundary>) -> Result<Node> {
+        let fill = match boundary {
+            Some(Boundary::Constant(lanes)) => Some(lanes.clone()),
+            Some(Boundary::Clamp | Boundary::Wrap) | None => None,
+        };
+        if let Some(fill) = &fill {
+            let ty = fill.first().and_then(|first| Type::vector(first.element(), fill.len()));
+            if ty != Some(self.ty()) {
+                let right = ty.unwrap_or(Type::BOOL);
+                return Err(Error::Types { operation: operation.to_owned(), left: self.ty(), right });
+            }
+        }
+        let rule = boundary.map_or(Rule::Inside, Boundary::rule);
+        let axes: SmallVec<[AxisMap; 4]> = axes.iter().map(|map| AxisMap { rule, ..*map }).collect();
+        self.view(View::new(operation, self.shape(), &axes, shape, fill)?)
+    }
+
+    /// The same elements in another shape.
+    pub fn reshape(&self, shape: Shape) -> Result<Node> {
+        possible("reshape", &shape)?;
+        if shape.count() != self.shape().count() {
+            return Err(Error::Shapes { operation: "reshape".into(), left: self.shape().clone(), right: shape });
+        }
+        if shape == *self.shape() {
+            return Ok(self.clone());
+        }
+        if let Some(buffer) = self.buffer() {
+            return Ok(Node::ready(self.context(), self.ty(), shape, buffer));
+        }
+        if let Some(expression) = self.expression() {
+            match &expression.op {
+                Op::Fill(_) => return Ok(self.filled(shape, &expression.op)),
+                Op::Reshape => return expression.inputs[0].reshape(shape),
+                _ => {}
+            }
+        }
+        Ok(Node::pending(self.context(), self.ty(), shape, Op::Reshape, smallvec![self.clone()]))
+    }
+
+    /// The elements at the places that index arrays say, one for each axis, all of one shape.
+    pub fn gather(&self, indices: &[&Node], boundary: &Boundary) -> Result<Node> {
+        let operation = || "gather".to_owned();
+        if indices.len() != self.shape().rank() || indices.is_empty() {
+            let reason = format!("{} index arrays are given", indices.len());
+            return Err(Error::Range { operation: operation(), shape: self.shape().clone(), reason });
+        }
+        let mut all: SmallVec<[&Node; 4]> = smallvec![self];
+        all.extend(indices.iter().copied());
+        let context = same_context("gather", &all)?;
+        let mut shape = indices[0].shape().clone();
+        for index in indices {
+            if !index.ty().is_scalar() || !index.ty().element().is_integer() {
+                return Err(Error::Type { operation: operation(), ty: index.ty() });
+            }
+            let (left, right) = (shape.clone(), index.shape().clone());
+            shape = shape.broadcast(index.shape()).ok_or(Error::Shapes { operation: operation(), left, right })?;
+        }
+        possible("gather", &shape)?;
+        let fill = match boundary {
+            Boundary::Constant(fill) => {
+                let ty = fill.first().and_then(|first| Type::vector(first.element(), fill.len()));
+                if ty != Some(self.ty()) {
+                    return Err(Error::Types { operation: operation(), left: self.ty(), right: ty.unwrap_or(Type::BOOL) });
+                }
+                if self.shape().is_empty() {
+                    return Node::fill(context, shape, fill);
+                }
+                Some(fill.clone())
+            }
+            Boundary::Clamp | Boundary::Wrap if self.shape().is_empty() && !shape.is_empty() => {
+                let reason = "there are no elements to take".into();
+                return Err(Error::Range { operation: operation(), shape: self.shape().clone(), reason });
+            }
+            Boundary::Clamp | Boundary::Wrap => None,
+        };
+        let mut inputs: Inputs = smallvec![self.clone()];
+        for index in indices {
+            inputs.push(index.broadcast_to(&shape)?);
+        }
+        Ok(Node::pending(context, self.ty(), shape, Op::Gather(boundary.rule(), fill), inputs))
+    }
+
+    /// Arrays one behind the other along an axis; their other extents are equal.
+    pub fn concatenate(axis: usize, parts: &[&Node]) -> Result<Node> {
+        let operation = || "concatenate".to_owned();
+        let context = same_context("concatenate", parts)?;
+        let first = parts[0];
+        if axis >= first.shape().rank() {
+            return Err(Error::Axis { operation: operation(), axis, shape: first.shape().clone() });
+        }
+        let mut extents: Vec<usize> = first.shape().extents().to_vec();
+        extents[axis] = 0;
+        for part in parts {
+            if part.ty() != first.ty() {
+                return Err(Error::Types { operation: operation(), left: first.ty(), right: part.ty() });
+            }
+            let same_rank = part.shape().rank() == extents.len();
+            let fits =
+                same_rank && part.shape().extents().iter().zip(&extents).enumerate().all(|(a, (x, y))| a == axis || x == y);
+            if !fits {
+                return Err(Error::Shapes { operation: operation(), left: first.shape().clone(), right: part.shape().clone() });
+            }
+            extents[axis] = extents[axis].saturating_add(part.shape().extents()[axis]);
+        }
+        let shape = Shape::from(extents);
+        possible("concatenate", &shape)?;
+        let mut inputs: Inputs =
+            parts.iter().filter(|part| part.shape().extents()[axis] > 0).map(|part| (*part).clone()).collect();
+        match inputs.len() {
+            0 => Ok(first.clone()),
+            1 => Ok(inputs.swap_remove(0)),
+            _ => Ok(Node::pending(context, first.ty(), shape, Op::Concatenate(axis as u8), inputs)),
+        }
+    }
+
+    /// The axes as a sorted list, each once; an error if one is not there or is named twice.
+    pub(crate) fn checked_axes(&self, operation: &str, axes: &[usize]) -> Result<Axes> {
+        let mut sorted = Axes::new();
+        for axis in axes {
+            if *axis >= self.shape().rank() || sorted.contains(&(*axis as u8)) {
+                return Err(Error::Axis { operation: operation.to_owned(), axis: *axis, shape: self.shape().clone() });
+            }
+            sorted.push(*axis as u8);
+        }
+        sorted.sort_unstable();
+        Ok(sorted)
+    }
+
+    /// Elements along axes combined; the axes are gone. No elements give the combination's identity.
+    pub fn reduce(&self, combine: Combine, axes: &[usize]) -> Result<Node> {
+        let axes = self.checked_axes(combine.name(), axes)?;
+        if !combine.takes(self.ty()) {
+            return Err(Error::Type { operation: combine.name().to_owned(), ty: self.ty() });
+        }
+        if axes.is_empty() {
+            return Ok(self.clone());
+        }
+        let shape = self.shape().without(&axes, false);
+        if self.shape().is_empty() {
+            let identity = combine.identity(self.ty().element());
+            return Node::fill(self.context(), shape, &vec![identity; self.ty().lanes()]);
+        }
+        Ok(Node::pending(self.context(), self.ty(), shape, Op::Reduce(combine, axes), smallvec![self.clone()]))
+    }
+
+    /// The index along an axis of the extreme elements, the first of equal ones; the axis is gone. An axis without elements has none.
+    pub fn extreme(&self, extreme: Extreme, axis: usize, element: Element) -> Result<Node> {
+        let axes = self.checked_axes(extreme.name(), &[axis])?;
+        if !self.ty().is_scalar() || self.ty().element() == Element::Bool {
+            return Err(Error::Type { operation: extreme.name().to_owned(), ty: self.ty() });
+        }
+        let shape = self.shape().without(&axes, false);
+        if self.shape().extents()[axis] == 0 && !shape.is_empty() {
+            let reason = format!("axis {axis} has no elements");
+            return Err(Error::Range { operation: extreme.name().to_owned(), shape: self.shape().clone(), reason });
+        }
+        let labels = Node::position(self.context(), self.shape().clone(), axis, element)?;
+        if shape.is_empty() {
+            return Node::fill(self.context(), shape, &[Literal::zero(element)]);
+        }
+        let inputs = smallvec![self.clone(), labels];
+        Ok(Node::pending(self.context(), element.into(), shape, Op::Extreme(extreme, axes), inputs))
+    }
+}

@@ -1,0 +1,427 @@
+//! Where the graph is cut into kernels.
+//!
+//! Every node that is not *kept* is computed inside of the kernels that use it. Kept are: results, what a pattern combines over, and what it
+//! pays to keep (`papers/accelerator` §5.2.3, 5.3.1, 5.4). The choice is made from the leaves upwards:
+//!
+//! 1. a node that is used at several places, or seen through a view that enlarges, is kept if computing it for all of them costs
+//!    more than writing it once and reading it, at the machine's balance of operations to bytes;
+//! 2. a node with which its kernel would be too large has its most expensive inputs kept, until it fits;
+//! 3. kept nodes over one domain that share work or memory become one kernel with several results;
+//! 4. what several kernels would still compute each for itself is kept if that is cheaper.
+//!
+//! Rejected: choosing all cuts at once by integer programming (plans would take longer than most programs), and cuts from the results
+//! downwards (what a node costs is not known before its inputs are cut).
+
+use crate::emit::{Fused, Roots};
+use crate::op::Axes;
+use crate::tape::{Id, Kind, ShapeId, Tape};
+use crate::trace::READ;
+use std::collections::HashMap;
+use std::fmt;
+
+/// Why a node is kept in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// It was asked for.
+    Result,
+    /// It combines elements, which ends a kernel.
+    Pattern,
+    /// A pattern reads it from memory.
+    Operand,
+    /// It is used at several places, or seen through a view that enlarges: computing it each time costs more than keeping it.
+    Reused {
+        /// How many times an element would be computed.
+        times: u64,
+        /// What that costs, in simple operations per element.
+        recomputed: u64,
+        /// What keeping it costs.
+        kept: u64,
+    },
+    /// Several kernels use it, and it costs more to compute it in each.
+    Shared {
+        /// How many kernels.
+        kernels: u64,
+        /// What computing it in each costs.
+        recomputed: u64,
+        /// What keeping it costs.
+        kept: u64,
+    },
+    /// The kernel would be too large with it.
+    Limit,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Result => f.write_str("a result"),
+            Reason::Pattern => f.write_str("it combines elements"),
+            Reason::Operand => f.write_str("its user reads memory"),
+            Reason::Reused { times, recomputed, kept } => {
+                write!(f, "used {times} times: computed each time it costs {recomputed}, kept {kept}")
+            }
+            Reason::Shared { kernels, recomputed, kept } => {
+                write!(f, "used by {kernels} kernels: computed in each it costs {recomputed}, kept {kept}")
+            }
+            Reason::Limit => f.write_str("one kernel would be too large"),
+        }
+    }
+}
+
+/// What a kernel is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum GroupKind {
+    /// A function of every position.
+    Map,
+    /// Elements combined along axes.
+    Reduce(Axes),
+}
+
+/// Nodes that one kernel computes.
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    pub(crate) kind: GroupKind,
+    /// What is written.
+    pub(crate) roots: Vec<Id>,
+    /// What is computed at each position: the roots, or what they combine.
+    pub(crate) feeds: Vec<Id>,
+    /// The shape of the domain.
+    pub(crate) domain: ShapeId,
+    /// Whether the domain is taken as one line.
+    pub(crate) line: bool,
+    /// What it reads from memory.
+    pub(crate) reads: Vec<Id>,
+}
+
+/// The kernels and why they end.
+#[derive(Clone, Debug)]
+pub(crate) struct Cut {
+    pub(crate) kept: Vec<bool>,
+    pub(crate) reasons: HashMap<Id, Reason>,
+    pub(crate) groups: Vec<Group>,
+}
+
+/// Buffers that a kernel should read at most.
+const MAX_BUFFERS: usize = 24;
+/// Results that a kernel has at most.
+const MAX_RESULTS: usize = 8;
+/// How often it is looked for work that several kernels do.
+const ROUNDS: usize = 64;
+
+struct Cutter<'t> {
+    tape: &'t Tape,
+    /// Simple operations in the time of a byte.
+    balance: u64,
+    kept: Vec<bool>,
+    reasons: HashMap<Id, Reason>,
+    users: Vec<Vec<Id>>,
+}
+
+impl Tape {
+    /// The nodes that stand behind outputs: what is only another shape of something is that.
+    pub(crate) fn behind(&self, id: Id) -> Id {
+        match &self.entry(id).kind {
+            Kind::Reshape => self.behind(self.entry(id).inputs[0]),
+            _ => id,
+        }
+    }
+}
+
+/// Cuts a tape for a machine with so many operations in the time of a byte.
+pub(crate) fn cut(tape: &Tape, balance: u64) -> Cut {
+    let mut users = vec![vec![]; tape.entries.len()];
+    for (id, entry) in tape.entries.iter().enumerate() {
+        for input in &entry.inputs {
+            let of = &mut users[*input as usize];
+            if of.last() != Some(&(id as Id)) {
+                of.push(id as Id);
+            }
+        }
+    }
+    let mut cutter = Cutter { tape, balance, kept: vec![false; tape.entries.len()], reasons: HashMap::new(), users };
+    cutter.required();
+    cutter.reused();
+    let mut groups = cutter.groups();
+    for _ in 0..ROUNDS {
+        if !cutter.shared(&groups) {
+            break;
+        }
+        groups = cutter.groups();
+    }
+    Cut { kept: cutter.kept, reasons: cutter.reasons, groups }
+}
+
+impl Cutter<'_> {
+    fn keep(&mut self, id: Id, reason: Reason) {
+        if !matches!(self.tape.entry(id).kind, Kind::Leaf(_)) && !self.kept[id as usize] {
+            self.kept[id as usize] = true;
+            self.reasons.insert(id, reason);
+        }
+    }
+
+    /// What is kept whatever it costs.
+    fn required(&mut self) {
+        for output in self.tape.outputs.clone() {
+            self.keep(self.tape.behind(output), Reason::Result);
+        }
+        for (id, entry) in self.tape.entries.iter().enumerate() {
+            if entry.is_pattern() {
+                self.keep(id as Id, Reason::Pattern);
+            }
+        }
+    }
+
+    /// Whether it is worth thinking of keeping: it computes something.
+    fn computes(&self, id: Id) -> bool {
+        match &self.tape.entry(id).kind {
+            Kind::Elementwise(_) | Kind::Gather(..) | Kind::Concatenate(_) => true,
+            Kind::Leaf(_)
+            | Kind::Fill(_)
+            | Kind::View(..)
+            | Kind::Reshape
+            | Kind::Position(_)
+            | Kind::Reduce(..)
+            | Kind::Extreme(..) => false,
+        }
+    }
+
+    fn fused(&self, roots: &[Id]) -> Option<Fused<'_>> {
+        traced(self.tape, &self.kept, Roots::Compute(roots), true).map(|(fused, ..)| fused)
+    }
+
+    fn fits(&self, id: Id) -> bool {
+        self.fused(&[id]).is_some_and(|fused| fused.reads().len() <= MAX_BUFFERS)
+    }
+
+    /// How often an element of each node is looked at by its direct users; operations at the same position count as one.
+    fn uses(&self) -> Vec<u64> {
+        let mut uses = vec![0u64; self.tape.entries.len()];
+        for id in (0..self.tape.entries.len()).rev() {
+            let (mut direct, mut through) = (0, 0u64);
+            for user in &self.users[id] {
+                let entry = self.tape.entry(*user);
+                let theirs = uses[*user as usize].max(1);
+                match &entry.kind {
+                    Kind::View(_, _, growth) => through = through.saturating_add(theirs.saturating_mul(growth.factor())),
+                    Kind::Reshape => through = through.saturating_add(theirs),
+                    Kind::Gather(_, _, growth) if entry.inputs[0] == id as Id => {
+                        through = through.saturating_add(theirs.saturating_mul(growth.factor()));
+                    }
+                    Kind::Gather(..)
+                    | Kind::Elementwise(_)
+                    | Kind::Concatenate(_)
+                    | Kind::Reduce(..)
+                    | Kind::Extreme(..)
+                    | Kind::Leaf(_)
+                    | Kind::Fill(_)
+                    | Kind::Position(_) => direct = 1,
+                }
+            }
+            uses[id] = through.saturating_add(direct);
+        }
+        uses
+    }
+
+    /// What it costs to write an element and to read it once.
+    fn traffic(&self, id: Id) -> u64 {
+        2 * u64::from(self.tape.entry(id).ty.bytes()) * self.balance
+    }
+
+    fn reused(&mut self) {
+        let uses = self.uses();
+        for id in 0..self.tape.entries.len() as Id {
+            if !self.computes(id) {
+                continue;
+            }
+            if !self.fits(id) {
+                self.finish_inputs(id);
+            }
+            let times = uses[id as usize];
+            if times <= 1 || self.kept[id as usize] {
+                continue;
+            }
+            let Some(fused) = self.fused(&[id]) else { continue };
+            let cost = fused.cost();
+            let (recomputed, kept) = (times.saturating_mul(cost), cost + self.traffic(id) + times.saturating_mul(READ));
+            if recomputed > kept {
+                self.keep(id, Reason::Reused { times, recomputed, kept });
+            }
+        }
+    }
+
+    /// Keeps the most expensive inputs of a node until it fits into a kernel.
+    fn finish_inputs(&mut self, id: Id) {
+        let mut inputs: Vec<(u64, Id)> = vec![];
+        for input in &self.tape.entry(id).inputs {
+            let mut below = *input;
+            while matches!(self.tape.entry(below).kind, Kind::View(..) | Kind::Reshape) && !self.kept[below as usize] {
+                below = self.tape.entry(below).inputs[0];
+            }
+            if self.computes(below) && !self.kept[below as usize] && !inputs.iter().any(|(_, known)| *known == below) {
+                inputs.push((self.fused(&[below]).map_or(u64::MAX, |fused| fused.cost()), below));
+            }
+        }
+        inputs.sort_unstable_by(|a, b| b.cmp(a));
+        for (_, input) in inputs {
+            self.keep(input, Reason::Limit);
+            if self.fits(id) {
+                break;
+            }
+        }
+    }
+
+    /// Kernels: patterns each alone, other kept nodes together where they share a domain and something else.
+    fn groups(&self) -> Vec<Group> {
+        let mut groups: Vec<Group> = vec![];
+        // For each group, the groups that must run before it.
+        let mut before: Vec<Vec<bool>> = vec![];
+        let mut home: HashMap<Id, usize> = HashMap::new();
+        for id in (0..self.tape.entries.len() as Id).filter(|id| self.kept[*id as usize]) {
+            let alone = Group::of(self.tape, id);
+            let Some((fused, domain, line)) = alone.traced(self.tape, &self.kept) else { continue };
+            let reads = fused.reads();
+            let mut needs = vec![false; groups.len()];
+            for read in &reads {
+                if let Some(producer) = home.get(read) {
+                    needs[*producer] = true;
+                    for (earlier, needed) in before[*producer].iter().enumerate() {
+                        needs[earlier] |= *needed;
+                    }
+                }
+            }
+            let computed = fused.computed();
+            drop(fused);
+            let partner = (0..groups.len()).rev().find(|group| {
+                let other = &groups[*group];
+                let fits = other.kind == alone.kind && other.domain == domain && other.roots.len() < MAX_RESULTS;
+                // What is read of the group itself must be what it computes at the same place.
+                let indirect = reads
+                    .iter()
+                    .filter_map(|read| home.get(read))
+                    .any(|producer| producer != group && before[*producer].get(*group).copied().unwrap_or(false));
+                let shares = reads.iter().any(|read| other.reads.contains(read) || home.get(read) == Some(group));
+                fits && !indirect && (shares || other.roots.iter().any(|root| computed.contains_key(root)))
+            });
+            if let Some(group) = partner {
+                let mut both = groups[group].clone();
+                both.roots.push(id);
+                both.feeds.extend(&alone.feeds);
+                if let Some((fused, domain, line)) = both.traced(self.tape, &self.kept) {
+                    let reads = fused.reads();
+                    if reads.len() <= MAX_BUFFERS && !reads.iter().any(|read| both.roots.contains(read)) {
+                        before[group].resize(needs.len(), false);
+                        for (earlier, needed) in needs.iter().enumerate() {
+                            before[group][earlier] |= *needed && earlier != group;
+                        }
+                        drop(fused);
+                        groups[group] = Group { domain, line, reads, ..both };
+                        home.insert(id, group);
+                        // Whoever runs behind the group runs behind what it needs now.
+                        let own = before[group].clone();
+                        for later in &mut before {
+                            if later.get(group).copied().unwrap_or(false) {
+                                later.resize(later.len().max(own.len()), false);
+                                own.iter().enumerate().for_each(|(earlier, needed)| later[earlier] |= *needed);
+                            }
+                        }
+                        continue;
+                    }
+                }
+            }
+            home.insert(id, groups.len());
+            before.push(needs);
+            groups.push(Group { domain, line, reads, ..alone });
+        }
+        groups
+    }
+
+    /// Keeps the most expensive node that several kernels compute, if that pays; whether there was one.
+    fn shared(&mut self, groups: &[Group]) -> bool {
+        let mut occurrences: HashMap<Id, (u64, u64)> = HashMap::new();
+        for group in groups {
+            let Some((fused, ..)) = group.traced(self.tape, &self.kept) else { continue };
+            for (id, places) in fused.computed() {
+                let entry = occurrences.entry(id).or_default();
+                *entry = (entry.0 + 1, entry.1 + places);
+            }
+        }
+        let mut best: Option<(u64, Id, Reason)> = None;
+        for (id, (kernels, places)) in occurrences {
+            if kernels < 2 || !self.computes(id) || self.kept[id as usize] {
+                continue;
+            }
+            let Some(fused) = self.fused(&[id]) else { continue };
+            let cost = fused.cost();
+            let (recomputed, kept) = (places * cost, cost + self.traffic(id) + places * READ);
+            if recomputed > kept && best.as_ref().is_none_or(|(gain, known, _)| (recomputed - kept, id) > (*gain, *known)) {
+                best = Some((recomputed - kept, id, Reason::Shared { kernels, recomputed, kept }));
+            }
+        }
+        match best {
+            Some((_, id, reason)) => {
+                self.keep(id, reason);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+impl crate::tape::Entry {
+    /// Whether it is more than a function of a position.
+    pub(crate) fn is_pattern(&self) -> bool {
+        match self.kind {
+            Kind::Reduce(..) | Kind::Extreme(..) => true,
+            Kind::Leaf(_)
+            | Kind::Fill(_)
+            | Kind::Elementwise(_)
+            | Kind::View(..)
+            | Kind::Reshape
+            | Kind::Position(_)
+            | Kind::Gather(..)
+            | Kind::Concatenate(_) => false,
+        }
+    }
+}
+
+impl Group {
+    /// The kernel of one node.
+    fn of(tape: &Tape, id: Id) -> Group {
+        let entry = tape.entry(id);
+        let (kind, feeds) = match &entry.kind {
+            Kind::Reduce(_, axes) | Kind::Extreme(_, axes) => (GroupKind::Reduce(axes.clone()), entry.inputs.to_vec()),
+            Kind::Leaf(_)
+            | Kind::Fill(_)
+            | Kind::Elementwise(_)
+            | Kind::View(..)
+            | Kind::Reshape
+            | Kind::Position(_)
+            | Kind::Gather(..)
+            | Kind::Concatenate(_) => (GroupKind::Map, vec![id]),
+        };
+        Group { kind, roots: vec![id], feeds, domain: entry.shape, line: false, reads: vec![] }
+    }
+
+    /// The traces of its kernel, the shape of its domain, and whether that is taken as a line.
+    pub(crate) fn traced<'k>(&self, tape: &'k Tape, kept: &'k [bool]) -> Option<(Fused<'k>, ShapeId, bool)> {
+        match &self.kind {
+            GroupKind::Map => traced(tape, kept, Roots::Compute(&self.feeds), true),
+            GroupKind::Reduce(axes) => {
+                let all = self.feeds.first().is_some_and(|feed| tape.rank(*feed) == axes.len());
+                traced(tape, kept, Roots::Feed(&self.feeds), all)
+            }
+        }
+    }
+}
+
+/// The traces of some nodes of one shape, as a line where that is possible and no index along an axis is needed.
+fn traced<'k>(tape: &'k Tape, kept: &'k [bool], roots: Roots<'_>, line: bool) -> Option<(Fused<'k>, ShapeId, bool)> {
+    let first = *roots.ids().first()?;
+    let (domain, rank) = (tape.entry(first).shape, tape.rank(first));
+    if line || rank == 0 {
+        let fused = Fused::trace(tape, kept, roots, rank, true)?;
+        if rank <= 1 || !fused.unravels(domain) {
+            return Some((fused, domain, true));
+        }
+    }
+    Some((Fused::trace(tape, kept, roots, rank, false)?, domain, false))
+}

@@ -1,0 +1,543 @@
+//! Scalar code for traces.
+//!
+//! A fused kernel is a function from the position of a thread to its results. Where boundary rules can be left out in the interior, the
+//! function has two halves: one for positions whose indices all lie inside, one for the rest; the bounds of the interior are scalars that the
+//! host computes.
+
+use crate::error::{Error, Result};
+use crate::number::Number;
+use crate::op::Elementwise;
+use crate::tape::{Bindings, Id, Kind, Tape};
+use crate::trace::{Condition, Index, IndexId, Item, Place, Trace};
+use broadloom_scalar::{Accessor, AccessorKind, Builder, Element, Function, Literal, Type, Value};
+use smallvec::SmallVec;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What a scalar of a kernel is given.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Given {
+    /// A number, as an index.
+    Number(Number),
+    /// A lane of a slot of the values.
+    Lane(u32, u8),
+    /// The first position along an axis that is in the interior.
+    First(u8, Arc<Vec<Condition>>),
+    /// The position behind the last one.
+    End(u8, Arc<Vec<Condition>>),
+}
+
+/// A function with what its inputs and scalars are.
+#[derive(Clone, Debug)]
+pub(crate) struct Code {
+    pub(crate) function: Function,
+    /// The nodes behind its accessors.
+    pub(crate) inputs: Vec<Id>,
+    pub(crate) scalars: Vec<Given>,
+    /// How many axes its position has.
+    pub(crate) axes: usize,
+    /// What an element costs, in simple operations.
+    pub(crate) cost: u64,
+    /// Inputs that are read at the position itself only.
+    pub(crate) aligned: Vec<bool>,
+    /// Whether boundaries are looked at only near the edges.
+    pub(crate) interior: bool,
+}
+
+/// An operation on elements as code.
+pub(crate) fn apply(b: &Builder, op: &Elementwise, values: &[Value]) -> Value {
+    match (op, values) {
+        (Elementwise::Unary(op), [x]) => b.unary(*op, *x),
+        (Elementwise::Binary(op), [x, y]) => b.binary(*op, x, y),
+        (Elementwise::Compare(op), [x, y]) => b.compare(*op, x, y),
+        (Elementwise::Select, [c, x, y]) => b.select(c, x, y),
+        (Elementwise::Fma, [x, y, z]) => b.fma(x, y, z),
+        (Elementwise::Convert(element), [x]) => b.convert(*x, *element),
+        (Elementwise::Math(function, precision), values) => b.math(*function, *precision, values),
+        (Elementwise::Vector, lanes) => b.vector(lanes),
+        (Elementwise::Lane(lane), [x]) => b.lane(*x, usize::from(*lane)),
+        (Elementwise::Call(function, result), values) => {
+            let results = b.inline(function, values, &mut []);
+            results.get(usize::from(*result)).copied().unwrap_or_else(|| b.fail("a function without that result"))
+        }
+        (op, values) => b.fail(format!("`{op}` of {} values", values.len())),
+    }
+}
+
+/// The interior along an axis: where all conditions on it hold.
+fn interior(axis: u8, conditions: &[Condition], bindings: &Bindings) -> (i64, i64) {
+    let (mut first, mut end) = (0i128, i128::from(i64::MAX));
+    for condition in conditions.iter().filter(|condition| condition.axis == axis) {
+        let [stride, offset, extent] =
+            [&condition.stride, &condition.offset, &condition.extent].map(|number| i128::from(number.of(bindings)));
+        // 0 <= offset + stride * position < extent
+        let (low, high) = match stride {
+            0 if (0..extent).contains(&offset) => continue,
+            0 => (1, 0),
+            1.. => (-(offset.div_euclid(stride)), (extent - 1 - offset).div_euclid(stride) + 1),
+            _ => (-((extent - 1 - offset).div_euclid(-stride)), offset.div_euclid(-stride) + 1),
+        };
+        first = first.max(low);
+        end = end.min(high);
+    }
+    if first >= end { (0, 0) } else { (first as i64, end as i64) }
+}
+
+impl Given {
+    /// Its value in a run, where indices have this type.
+    pub(crate) fn literal(&self, index: Element, bindings: &Bindings) -> Literal {
+        let held = |value: i64| match index {
+            Element::I32 => Literal::from(value.clamp(0, i32::MAX.into()) as i32),
+            _ => Literal::from(value),
+        };
+        match self {
+            Given::Number(number) => Literal::from_i128(index, number.of(bindings).into()),
+            Given::Lane(slot, lane) => bindings.values[*slot as usize][usize::from(*lane)],
+            Given::First(axis, conditions) => held(interior(*axis, conditions, bindings).0),
+            Given::End(axis, conditions) => held(interior(*axis, conditions, bindings).1),
+        }
+    }
+}
+
+struct Emitter<'t> {
+    tape: &'t Tape,
+    builder: Builder,
+    index: Type,
+    position: Vec<Value>,
+    scalars: Vec<(Given, Value)>,
+    inputs: Vec<(Id, Accessor)>,
+    aligned: Vec<bool>,
+}
+
+/// The values of one trace.
+struct Half<'e, 't, 'k> {
+    emitter: &'e mut Emitter<'t>,
+    trace: &'k Trace<'k>,
+    values: Vec<Value>,
+    indices: HashMap<IndexId, Value>,
+    calls: HashMap<(Function, SmallVec<[u32; 3]>), Vec<Value>>,
+    line: bool,
+}
+
+/// What a trace is for.
+#[derive(Clone, Copy)]
+pub(crate) enum Roots<'r> {
+    /// These nodes are computed and written.
+    Compute(&'r [Id]),
+    /// A pattern takes these nodes.
+    Feed(&'r [Id]),
+}
+
+impl Roots<'_> {
+    pub(crate) fn ids(&self) -> &[Id] {
+        match self {
+            Roots::Compute(ids) | Roots::Feed(ids) => ids,
+        }
+    }
+}
+
+/// Traces of some nodes at the position of the thread, for the interior and, if that differs, for everywhere.
+pub(crate) struct Fused<'k> {
+    interior: Trace<'k>,
+    everywhere: Option<Trace<'k>>,
+    roots: Vec<u32>,
+    roots_everywhere: Vec<u32>,
+    rank: usize,
+    line: bool,
+}
+
+impl<'k> Fused<'k> {
+    /// The traces; `None` if they are too much for one kernel. `line` takes all elements as one line. What feeds a pattern is read where it
+    /// is kept; what a kernel is there to compute is computed.
+    pub(crate) fn trace(tape: &'k Tape, kept: &'k [bool], roots: Roots<'_>, rank: usize, line: bool) -> Option<Fused<'k>> {
+        let run = |interior: bool| {
+            let mut trace = Trace::new(tape, kept, interior);
+            let place = trace.start(rank, line);
+            let items = match roots {
+                Roots::Compute(roots) => roots.iter().map(|root| trace.compute(*root, &place)).collect::<Option<Vec<u32>>>()?,
+                Roots::Feed(roots) => roots.iter().map(|root| trace.at(*root, &place)).collect::<Option<Vec<u32>>>()?,
+            };
+            Some((trace, items))
+        };
+        let (interior, roots_interior) = run(true)?;
+        if interior.conditions.is_empty() {
+            return Some(Fused { interior, everywhere: None, roots: roots_interior, roots_everywhere: vec![], rank, line });
+        }
+        let (everywhere, roots_everywhere) = run(false)?;
+        Some(Fused { interior, everywhere: Some(everywhere), roots: roots_interior, roots_everywhere, rank, line })
+    }
+
+    /// Whether indices along axes of a shape are found by division.
+    pub(crate) fn unravels(&self, shape: crate::tape::ShapeId) -> bool {
+        self.interior.indices.iter().any(|index| matches!(index, Index::Unravel(_, own, _) if *own == shape))
+    }
+
+    /// The nodes that are read from memory.
+    pub(crate) fn reads(&self) -> Vec<Id> {
+        self.interior.reads()
+    }
+
+    /// What a position costs, most positions being in the interior.
+    pub(crate) fn cost(&self) -> u64 {
+        self.interior.cost
+    }
+
+    /// The nodes that are computed, with how many places each.
+    pub(crate) fn computed(&self) -> HashMap<Id, u64> {
+        self.interior.computed()
+    }
+
+    /// The function.
+    pub(crate) fn code(self, tape: &Tape, name: &str) -> Result<Code> {
+        let axes = if self.line { 1 } else { self.rank };
+        let index = if tape.wide { Type::I64 } else { Type::I32 };
+        let builder = Builder::function(name);
+        let position =
+            (0..axes).map(|axis| builder.parameter(["i", "j", "k", "l", "m", "n", "o", "p"][axis % 8], index)).collect();
+        let mut emitter = Emitter { tape, builder, index, position, scalars: vec![], inputs: vec![], aligned: vec![] };
+        let results = match &self.everywhere {
+            None => emitter.half(&self.interior, &self.roots, self.line)?,
+            Some(everywhere) => emitter.halves(&self, everywhere)?,
+        };
+        let interior = self.everywhere.is_some();
+        let cost = self.interior.cost;
+        Ok(Code {
+            function: emitter.builder.finish_function(&results)?,
+            inputs: emitter.inputs.iter().map(|(id, _)| *id).collect(),
+            scalars: emitter.scalars.into_iter().map(|(given, _)| given).collect(),
+            axes,
+            cost,
+            aligned: emitter.aligned,
+            interior,
+        })
+    }
+}
+
+impl Emitter<'_> {
+    fn half(&mut self, trace: &Trace<'_>, roots: &[u32], line: bool) -> Result<Vec<Value>> {
+        let mut half = Half { emitter: self, trace, values: vec![], indices: HashMap::new(), calls: HashMap::new(), line };
+        half.items()?;
+        Ok(roots.iter().map(|root| half.values[*root as usize]).collect())
+    }
+
+    fn halves(&mut self, fused: &Fused<'_>, everywhere: &Trace<'_>) -> Result<Vec<Value>> {
+        let conditions = Arc::new(fused.interior.conditions.clone());
+        let mut inside: Option<Value> = None;
+        for axis in 0..self.position.len() {
+            if !conditions.iter().any(|condition| usize::from(condition.axis) == axis) {
+                continue;
+            }
+            let first = self.scalar(Given::First(axis as u8, conditions.clone()), self.index);
+            let end = self.scalar(Given::End(axis as u8, conditions.clone()), self.index);
+            let b = &self.builder;
+            let both = b.and(b.ge(self.position[axis], first), b.lt(self.position[axis], end));
+            inside = Some(inside.map_or(both, |inside| b.and(inside, both)));
+        }
+        let inside = inside.unwrap_or_else(|| self.builder.literal(true));
+        self.builder.begin_if(inside);
+        let results = self.half(&fused.interior, &fused.roots, fused.line)?;
+        let variables: Vec<_> = results.iter().map(|value| self.builder.variable(self.builder.type_of(*value))).collect();
+        variables.iter().zip(&results).for_each(|(variable, value)| self.builder.set(*variable, *value));
+        self.builder.begin_else();
+        let results = self.half(everywhere, &fused.roots_everywhere, fused.line)?;
+        variables.iter().zip(&results).for_each(|(variable, value)| self.builder.set(*variable, *value));
+        self.builder.end_if();
+        Ok(variables.iter().map(|variable| self.builder.get(*variable)).collect())
+    }
+
+    fn scalar(&mut self, given: Given, ty: Type) -> Value {
+        if let Some((_, value)) = self.scalars.iter().find(|(known, _)| *known == given) {
+            return *value;
+        }
+        let value = self.builder.parameter("s", ty);
+        self.scalars.push((given, value));
+        value
+    }
+
+    fn number(&mut self, number: &Number) -> Value {
+        match number {
+            Number::Known(value) => self.builder.literal(Literal::from_i128(self.index.element(), (*value).into())),
+            other => self.scalar(Given::Number(other.clone()), self.index),
+        }
+    }
+
+    fn input(&mut self, node: Id) -> (usize, Accessor) {
+        if let Some(known) = self.inputs.iter().position(|(id, _)| *id == node) {
+            return (known, self.inputs[known].1);
+        }
+        let accessor = self.builder.accessor("x", AccessorKind::Input, self.tape.entry(node).ty, 1);
+        self.inputs.push((node, accessor));
+        self.aligned.push(true);
+        (self.inputs.len() - 1, accessor)
+    }
+
+    /// `base * stride + offset`, left out where that changes nothing.
+    fn affine(&mut self, base: Value, stride: &Number, offset: &Number) -> Value {
+        let scaled = match stride {
+            Number::Known(0) => return self.number(offset),
+            Number::Known(1) => base,
+            Number::Known(-1) => {
+                let offset = self.number(offset);
+                return self.builder.sub(offset, base);
+            }
+            stride => {
+                let stride = self.number(stride);
+                self.builder.mul(base, stride)
+            }
+        };
+        match offset {
+            Number::Known(0) => scaled,
+            offset => {
+                let offset = self.number(offset);
+                self.builder.add(scaled, offset)
+            }
+        }
+    }
+
+    fn fill(&mut self, slot: u32, ty: Type) -> Value {
+        let lanes: Vec<Value> =
+            (0..ty.lanes()).map(|lane| self.scalar(Given::Lane(slot, lane as u8), Type::of(ty.element()))).collect();
+        self.builder.vector(&lanes)
+    }
+}
+
+impl Half<'_, '_, '_> {
+    fn items(&mut self) -> Result<()> {
+        let trace = self.trace;
+        // The type of an item that is a fill or a position is that of the node that it stands for.
+        let types = trace.types();
+        for (number, item) in trace.items.iter().enumerate() {
+            let value = match item {
+                Item::Fill(slot) => self.emitter.fill(*slot, types[number]),
+                Item::Position(index) => {
+                    let value = self.index(*index);
+                    self.emitter.builder.convert(value, types[number].element())
+                }
+                Item::Read { node, place } => {
+                    let (input, accessor) = self.emitter.input(*node);
+                    let aligned = match place {
+                        Place::Number(index) => self.line && trace.indices[*index as usize] == own_axis(0),
+                        Place::At(indices) => {
+                            indices.len() == self.emitter.position.len()
+                                && indices.iter().enumerate().all(|(a, index)| trace.indices[*index as usize] == own_axis(a))
+                        }
+                    };
+                    self.emitter.aligned[input] &= aligned;
+                    let index = self.linear(*node, place);
+                    self.emitter.builder.read(accessor, &[index.into()])
+                }
+                Item::Apply(node, inputs) => self.apply(*node, inputs)?,
+                Item::Guard { inside, item, fill } => {
+                    let mut all: Option<Value> = None;
+                    for (index, extent) in inside {
+                        let one = self.inside(*index, extent);
+                        all = Some(all.map_or(one, |all| self.emitter.builder.and(all, one)));
+                    }
+                    let fill = self.emitter.fill(*fill, types[number]);
+                    let value = self.values[*item as usize];
+                    match all {
+                        Some(all) => self.emitter.builder.select(all, value, fill),
+                        None => value,
+                    }
+                }
+                Item::Before { index, limit, first, second } => {
+                    let (index, limit) = (self.index(*index), self.emitter.number(limit));
+                    let b = &self.emitter.builder;
+                    b.select(b.lt(index, limit), self.values[*first as usize], self.values[*second as usize])
+                }
+            };
+            self.values.push(value);
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, node: Id, inputs: &SmallVec<[u32; 3]>) -> Result<Value> {
+        let Kind::Elementwise(op) = &self.emitter.tape.entry(node).kind else {
+            return Err(Error::Plan { what: "a kernel".into(), reason: format!("node {node} is no operation on elements") });
+        };
+        let values: SmallVec<[Value; 4]> = inputs.iter().map(|input| self.values[*input as usize]).collect();
+        let Elementwise::Call(function, result) = op else { return Ok(apply(&self.emitter.builder, op, &values)) };
+        // One call gives all results.
+        let builder = &self.emitter.builder;
+        let results =
+            self.calls.entry((function.clone(), inputs.clone())).or_insert_with(|| builder.inline(function, &values, &mut []));
+        Ok(results.get(usize::from(*result)).copied().unwrap_or_else(|| builder.fail("a function without that result")))
+    }
+
+    fn index(&mut self, id: IndexId) -> Value {
+        if let Some(known) = self.indices.get(&id) {
+            return *known;
+        }
+        let value = match &self.trace.indices[id as usize] {
+            Index::Affine { axis: None, offset, .. } => self.emitter.number(offset),
+            Index::Affine { axis: Some(axis), stride, offset } => {
+                let base = self.emitter.position[usize::from(*axis)];
+                self.emitter.affine(base, stride, offset)
+            }
+            Index::Scaled { base, stride, offset } => {
+                let base = self.index(*base);
+                self.emitter.affine(base, stride, offset)
+            }
+            Index::Clamp(base, extent) => {
+                let (value, ty) = self.unbounded(*base);
+                let extent = self.extent(extent, ty);
+                let b = &self.emitter.builder;
+                b.convert(b.max(b.min(value, b.sub(extent, 1)), 0), self.emitter.index)
+            }
+            Index::Wrap(base, extent) => {
+                let (value, ty) = self.unsigned_data(*base).unwrap_or_else(|| self.unbounded(*base));
+                let extent = self.extent(extent, ty);
+                let b = &self.emitter.builder;
+                let rest = b.rem(value, extent);
+                let rest = if ty.element().is_signed() { b.select(b.lt(rest, 0), b.add(rest, extent), rest) } else { rest };
+                b.convert(rest, self.emitter.index)
+            }
+            Index::Ravel(indices, shape) => {
+                let rank = indices.len();
+                let mut sum: Option<Value> = None;
+                for (axis, index) in indices.iter().enumerate() {
+                    let value = self.index(*index);
+                    let term = self.emitter.affine(value, &Number::stride(*shape, axis, rank), &Number::Known(0));
+                    sum = Some(sum.map_or(term, |sum| self.emitter.builder.add(sum, term)));
+                }
+                sum.unwrap_or_else(|| self.emitter.number(&Number::Known(0)))
+            }
+            Index::Unravel(number, shape, axis) => {
+                let rank = usize::from(self.emitter.tape.shapes[usize::from(*shape)].rank);
+                let value = self.index(*number);
+                let mut value = self.emitter.builder.bitcast(value, self.unsigned());
+                let stride = Number::stride(*shape, usize::from(*axis), rank);
+                if stride != Number::Known(1) {
+                    let stride = self.emitter.number(&stride);
+                    let b = &self.emitter.builder;
+                    value = b.div(value, b.bitcast(stride, self.unsigned()));
+                }
+                if *axis > 0 {
+                    let extent = self.emitter.number(&Number::Extent(*shape, *axis));
+                    let b = &self.emitter.builder;
+                    value = b.rem(value, b.bitcast(extent, self.unsigned()));
+                }
+                self.emitter.builder.bitcast(value, self.emitter.index)
+            }
+            Index::Data(item) => {
+                let value = self.values[*item as usize];
+                self.emitter.builder.convert(value, self.emitter.index)
+            }
+        };
+        self.indices.insert(id, value);
+        value
+    }
+
+    fn unsigned(&self) -> Type {
+        if self.emitter.index == Type::I64 { Type::U64 } else { Type::U32 }
+    }
+
+    /// An index before its rule, in a type that holds all its values: elements of index arrays can be anything.
+    fn unbounded(&mut self, id: IndexId) -> (Value, Type) {
+        let Index::Data(item) = self.trace.indices[id as usize] else { return (self.index(id), self.emitter.index) };
+        let value = self.values[item as usize];
+        let b = &self.emitter.builder;
+        match b.type_of(value).element() {
+            Element::I8 | Element::I16 | Element::U8 | Element::U16 | Element::I32 => {
+                (b.convert(value, self.emitter.index), self.emitter.index)
+            }
+            // Beyond all extents either way.
+            Element::U64 => (b.convert(b.min(value, i64::MAX), Type::I64), Type::I64),
+            _ => (b.convert(value, Type::I64), Type::I64),
+        }
+    }
+
+    /// An element of an index array of `u64`, which has values that no signed type holds.
+    fn unsigned_data(&mut self, id: IndexId) -> Option<(Value, Type)> {
+        let Index::Data(item) = self.trace.indices[id as usize] else { return None };
+        let value = self.values[item as usize];
+        (self.emitter.builder.type_of(value) == Type::U64).then_some((value, Type::U64))
+    }
+
+    fn extent(&mut self, extent: &Number, ty: Type) -> Value {
+        let value = self.emitter.number(extent);
+        self.emitter.builder.convert(value, ty)
+    }
+
+    /// Whether an index lies within an extent.
+    fn inside(&mut self, id: IndexId, extent: &Number) -> Value {
+        let (value, ty) = self.unbounded(id);
+        let extent = self.extent(extent, ty);
+        let b = &self.emitter.builder;
+        let unsigned = if ty == Type::I64 { Type::U64 } else { Type::U32 };
+        // A negative index is a very large one without its sign.
+        b.lt(b.bitcast(value, unsigned), b.bitcast(extent, unsigned))
+    }
+
+    /// Where an element is in memory. What depends on the thread's position comes first, so that neighbours share it; the offset along the last
+    /// axis comes last, so that it can be part of the access.
+    fn linear(&mut self, node: Id, place: &Place) -> Value {
+        let indices = match place {
+            Place::Number(index) => return self.index(*index),
+            Place::At(indices) => indices.clone(),
+        };
+        let (shape, rank) = (self.emitter.tape.entry(node).shape, indices.len());
+        let mut sum: Option<Value> = None;
+        let mut rest = Number::Known(0);
+        let mut last = Number::Known(0);
+        for (axis, index) in indices.iter().enumerate() {
+            let stride = Number::stride(shape, axis, rank);
+            let term = match &self.trace.indices[*index as usize] {
+                Index::Affine { axis: from, stride: s, offset } => {
+                    if axis + 1 == rank && matches!(offset, Number::Known(_)) {
+                        last = offset.clone();
+                    } else {
+                        rest = Number::sum(&rest, &Number::product(offset, &stride));
+                    }
+                    let Some(from) = from else { continue };
+                    let base = self.emitter.position[usize::from(*from)];
+                    match s {
+                        Number::Known(-1) => {
+                            let b = &self.emitter.builder;
+                            let negative = b.neg(base);
+                            self.emitter.affine(negative, &stride, &Number::Known(0))
+                        }
+                        s => self.emitter.affine(base, &Number::product(s, &stride), &Number::Known(0)),
+                    }
+                }
+                _ => {
+                    let value = self.index(*index);
+                    self.emitter.affine(value, &stride, &Number::Known(0))
+                }
+            };
+            sum = Some(sum.map_or(term, |sum| self.emitter.builder.add(sum, term)));
+        }
+        for number in [rest, last] {
+            if number != Number::Known(0) {
+                let value = self.emitter.number(&number);
+                sum = Some(sum.map_or(value, |sum| self.emitter.builder.add(sum, value)));
+            }
+        }
+        sum.unwrap_or_else(|| self.emitter.number(&Number::Known(0)))
+    }
+}
+
+fn own_axis(axis: usize) -> Index {
+    Index::Affine { axis: Some(axis as u8), stride: Number::Known(1), offset: Number::Known(0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shape::Shape;
+
+    /// Against trying every position.
+    #[test]
+    fn the_interior_is_where_all_indices_are_inside() {
+        for (stride, offset, extent) in (-3i64..4).flat_map(|s| (-5..12).flat_map(move |o| [1, 2, 7].map(move |e| (s, o, e)))) {
+            let bindings = Bindings { shapes: vec![Shape::from(extent as usize)], ..Bindings::default() };
+            let condition =
+                Condition { axis: 0, stride: Number::Known(stride), offset: Number::Known(offset), extent: Number::Extent(0, 0) };
+            let (first, end) = interior(0, &[condition], &bindings);
+            for position in 0..40 {
+                let inside = (0..extent).contains(&(offset + stride * position));
+                assert_eq!((first..end).contains(&position), inside, "{stride} {offset} {extent} {position}");
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What can go wrong, told at the call that is wrong.
+
+use crate::shape::Shape;
+use broadloom_scalar::Type;
+
+/// Why an operation on arrays was refused, or could not be done.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// Shapes that do not fit together.
+    #[error("`{operation}`: the shapes {left} and {right} do not fit together")]
+    Shapes {
+        /// The operation.
+        operation: String,
+        /// One shape.
+        left: Shape,
+        /// The other.
+        right: Shape,
+    },
+    /// Types that do not fit together.
+    #[error("`{operation}`: the types `{left}` and `{right}` do not fit together")]
+    Types {
+        /// The operation.
+        operation: String,
+        /// One type.
+        left: Type,
+        /// The other.
+        right: Type,
+    },
+    /// An operation that a type does not have.
+    #[error("`{operation}` does not take `{ty}`")]
+    Type {
+        /// The operation.
+        operation: String,
+        /// The type.
+        ty: Type,
+    },
+    /// An axis that the array does not have, or one that is named twice.
+    #[error("`{operation}`: axis {axis} of an array of shape {shape}")]
+    Axis {
+        /// The operation.
+        operation: String,
+        /// The axis.
+        axis: usize,
+        /// The shape of the array.
+        shape: Shape,
+    },
+    /// Numbers that the operation cannot work with.
+    #[error("`{operation}` of an array of shape {shape}: {reason}")]
+    Range {
+        /// The operation.
+        operation: String,
+        /// The shape of the array.
+        shape: Shape,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Values and a shape that do not have the same number of elements.
+    #[error("`{operation}`: {count} values for the shape {shape}, which has {}", .shape.count())]
+    Count {
+        /// The operation.
+        operation: String,
+        /// How many values there are.
+        count: usize,
+        /// The shape.
+        shape: Shape,
+    },
+    /// Arrays of two devices.
+    #[error("`{operation}`: one array is on `{left}`, the other on `{right}`; copy one of them first")]
+    Devices {
+        /// The operation.
+        operation: String,
+        /// One device.
+        left: String,
+        /// The other.
+        right: String,
+    },
+    /// Code of one thread that is not valid.
+    #[error(transparent)]
+    Scalar(#[from] broadloom_scalar::Error),
+    /// A pattern that could not be made.
+    #[error(transparent)]
+    Skeleton(#[from] broadloom_skeleton::Error),
+    /// The device refused or failed.
+    #[error(transparent)]
+    Device(#[from] broadloom_device::Error),
+    /// A plan that does not hold together.
+    #[error("the plan of {what} does not hold together, please report this: {reason}")]
+    Plan {
+        /// Where.
+        what: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// A result with this crate's error.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,53 @@
+//! Data-parallel graphs, and the planner that all front ends share.
+//!
+//! A [`Node`] is an array that is computed, or will be: a buffer, one value everywhere, an operation on elements, a [`View`], a gather, elements
+//! combined along axes. Making nodes checks them and computes nothing. [`Context::evaluate`] does:
+//!
+//! 1. *record*: the nodes become a [tape](crate::tape), equal ones once, with scalars, sizes and large offsets left out; a plan
+//!    that was made for an equal tape is taken as it is;
+//! 2. *cut*: the graph is cut into kernels by a cost model over the machine;
+//! 3. *order*: kernels are put in an order that needs little memory, and results take the place of what is dead;
+//! 4. *emit*: each kernel becomes scalar code and a pattern of `skeleton`;
+//! 5. *run*: launches in stream order, without waiting.
+//!
+//! The plan is data: see [`Summary`]. [`naive`] computes the same on the host, one loop per node, for tests.
+//!
+//! ```
+//! use broadloom_graph::{Context, Elementwise, Node, Shape};
+//! use broadloom_device::Device;
+//! use broadloom_interp::Interp;
+//! use broadloom_scalar::{BinaryOp, Type};
+//!
+//! let context = Context::new(&Device::new(Interp::new(Default::default())));
+//! let x = Node::upload(&context, Type::U8, Shape::from([2, 2]), &[1, 2, 3, 4])?;
+//! let y = Node::elementwise(Elementwise::Binary(BinaryOp::Mul), &[&x, &x])?;
+//! let z = Node::elementwise(Elementwise::Binary(BinaryOp::Add), &[&y, &x])?;
+//! assert_eq!(context.explain(&[z.clone()])?.kernels.len(), 1);
+//! assert_eq!(z.read()?.to_bytes(), [2, 6, 12, 20]);
+//! # Ok::<(), broadloom_graph::Error>(())
+//! ```
+
+mod build;
+mod context;
+mod cut;
+mod emit;
+mod error;
+pub mod naive;
+mod node;
+mod number;
+mod op;
+mod plan;
+mod shape;
+mod tape;
+mod trace;
+mod view;
+
+pub use context::{Context, Statistics};
+pub use cut::Reason;
+pub use error::{Error, Result};
+pub use naive::HostArray;
+pub use node::{Expression, Inputs, Node, State};
+pub use op::{Axes, Combine, Elementwise, Extreme, Op, Scalar};
+pub use plan::{KernelSummary, ResultSummary, Summary};
+pub use shape::{MAX_COUNT, MAX_RANK, Shape};
+pub use view::{AxisMap, Boundary, Rule, View};

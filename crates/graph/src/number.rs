@@ -1,0 +1,78 @@
+//! Integers that the host knows when a plan runs: extents, offsets, what follows from them.
+
+use crate::tape::{Bindings, Int, ShapeId};
+use std::fmt;
+use std::sync::Arc;
+
+/// An integer that follows from the bindings of a run. Codes that need it get it as a parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Number {
+    /// The same in all runs.
+    Known(i64),
+    /// A slot of the integers.
+    Given(u32),
+    /// An extent of a shape.
+    Extent(ShapeId, u8),
+    /// A sum.
+    Sum(Arc<(Number, Number)>),
+    /// A product.
+    Product(Arc<(Number, Number)>),
+}
+
+impl From<Int> for Number {
+    fn from(int: Int) -> Number {
+        match int {
+            Int::Known(value) => Number::Known(value),
+            Int::Given(slot) => Number::Given(slot),
+        }
+    }
+}
+
+impl Number {
+    /// The sum, simplified where both are known.
+    pub(crate) fn sum(a: &Number, b: &Number) -> Number {
+        match (a, b) {
+            (Number::Known(a), Number::Known(b)) => Number::Known(a.wrapping_add(*b)),
+            (Number::Known(0), other) | (other, Number::Known(0)) => other.clone(),
+            (a, b) => Number::Sum(Arc::new((a.clone(), b.clone()))),
+        }
+    }
+
+    /// The product, simplified where both are known.
+    pub(crate) fn product(a: &Number, b: &Number) -> Number {
+        match (a, b) {
+            (Number::Known(a), Number::Known(b)) => Number::Known(a.wrapping_mul(*b)),
+            (Number::Known(0), _) | (_, Number::Known(0)) => Number::Known(0),
+            (Number::Known(1), other) | (other, Number::Known(1)) => other.clone(),
+            (a, b) => Number::Product(Arc::new((a.clone(), b.clone()))),
+        }
+    }
+
+    /// The stride of an axis: the product of the extents behind it.
+    pub(crate) fn stride(shape: ShapeId, axis: usize, rank: usize) -> Number {
+        (axis + 1..rank).fold(Number::Known(1), |product, axis| Number::product(&product, &Number::Extent(shape, axis as u8)))
+    }
+
+    /// Its value in a run; modulo 64 bits, which is what index arithmetic needs.
+    pub(crate) fn of(&self, bindings: &Bindings) -> i64 {
+        match self {
+            Number::Known(value) => *value,
+            Number::Given(slot) => bindings.integers[*slot as usize],
+            Number::Extent(shape, axis) => bindings.shapes[usize::from(*shape)].extents()[usize::from(*axis)] as i64,
+            Number::Sum(pair) => pair.0.of(bindings).wrapping_add(pair.1.of(bindings)),
+            Number::Product(pair) => pair.0.of(bindings).wrapping_mul(pair.1.of(bindings)),
+        }
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Number::Known(value) => write!(f, "{value}"),
+            Number::Given(slot) => write!(f, "n{slot}"),
+            Number::Extent(shape, axis) => write!(f, "s{shape}.{axis}"),
+            Number::Sum(pair) => write!(f, "({} + {})", pair.0, pair.1),
+            Number::Product(pair) => write!(f, "{} * {}", pair.0, pair.1),
+        }
+    }
+}

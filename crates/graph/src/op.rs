@@ -1,0 +1,228 @@
+//! What nodes of the graph do.
+
+use crate::view::{Rule, View};
+use broadloom_scalar::{BinaryOp, CompareOp, Element, Function, Lanes, Literal, MathFunction, Precision, Type, UnaryOp};
+use smallvec::SmallVec;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// An operation on single elements.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Elementwise {
+    /// Of one value.
+    Unary(UnaryOp),
+    /// Of two values of one type.
+    Binary(BinaryOp),
+    /// A comparison; vectors compare lane by lane.
+    Compare(CompareOp),
+    /// The second where the first is true, else the third.
+    Select,
+    /// The product of the first two and the third, rounded once.
+    Fma,
+    /// To another element type.
+    Convert(Element),
+    /// An elementary function.
+    Math(MathFunction, Precision),
+    /// A vector of as many lanes as there are inputs.
+    Vector,
+    /// One lane of a vector.
+    Lane(u8),
+    /// A result, by its number, of a function of the inputs. It has no accessors.
+    Call(Function, u8),
+}
+
+impl fmt::Display for Elementwise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Elementwise::Unary(op) => f.write_str(op.name()),
+            Elementwise::Binary(op) => f.write_str(op.name()),
+            Elementwise::Compare(op) => f.write_str(op.name()),
+            Elementwise::Select => f.write_str("select"),
+            Elementwise::Fma => f.write_str("fma"),
+            Elementwise::Convert(element) => write!(f, "as {element}"),
+            Elementwise::Math(function, Precision::Accurate) => write!(f, "{function}"),
+            Elementwise::Math(function, Precision::Fast) => write!(f, "fast {function}"),
+            Elementwise::Vector => f.write_str("vector"),
+            Elementwise::Lane(lane) => write!(f, "lane {lane}"),
+            Elementwise::Call(function, 0) => f.write_str(function.name()),
+            Elementwise::Call(function, result) => write!(f, "{} ({result})", function.name()),
+        }
+    }
+}
+
+/// How elements are combined. Each is associative, or taken to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Combine {
+    /// The sum. Integers and floats.
+    Sum,
+    /// The product. Integers and floats.
+    Product,
+    /// The least. Integers and floats; a number beats NaN.
+    Min,
+    /// The greatest. Integers and floats; a number beats NaN.
+    Max,
+    /// Whether all are true. `bool`.
+    All,
+    /// Whether one is true. `bool`.
+    Any,
+}
+
+impl Combine {
+    /// All of them.
+    pub const EVERY: [Combine; 6] = [Combine::Sum, Combine::Product, Combine::Min, Combine::Max, Combine::All, Combine::Any];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Combine::Sum => "sum",
+            Combine::Product => "product",
+            Combine::Min => "min",
+            Combine::Max => "max",
+            Combine::All => "all",
+            Combine::Any => "any",
+        }
+    }
+
+    /// Whether it takes a type.
+    pub const fn takes(self, ty: Type) -> bool {
+        match self {
+            Combine::Sum | Combine::Product | Combine::Min | Combine::Max => !matches!(ty.element(), Element::Bool),
+            Combine::All | Combine::Any => matches!(ty.element(), Element::Bool),
+        }
+    }
+
+    /// The operation on two values.
+    pub const fn operation(self) -> BinaryOp {
+        match self {
+            Combine::Sum => BinaryOp::Add,
+            Combine::Product => BinaryOp::Mul,
+            Combine::Min => BinaryOp::Min,
+            Combine::Max => BinaryOp::Max,
+            Combine::All => BinaryOp::And,
+            Combine::Any => BinaryOp::Or,
+        }
+    }
+
+    /// What no elements give.
+    pub fn identity(self, element: Element) -> Literal {
+        match self {
+            Combine::Sum | Combine::Any => Literal::zero(element),
+            Combine::Product | Combine::All => Literal::from_i128(element, 1),
+            Combine::Min => match element.range() {
+                Some((_, high)) => Literal::from_i128(element, high),
+                None => Literal::from_f64(element, f64::INFINITY).unwrap_or(Literal::zero(element)),
+            },
+            Combine::Max => match element.range() {
+                Some((low, _)) => Literal::from_i128(element, low),
+                None => Literal::from_f64(element, f64::NEG_INFINITY).unwrap_or(Literal::zero(element)),
+            },
+        }
+    }
+}
+
+/// Which element is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Extreme {
+    /// The least; NaN counts as greater than all numbers.
+    Least,
+    /// The greatest; NaN counts as less than all numbers.
+    Greatest,
+}
+
+impl Extreme {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Extreme::Least => "argmin",
+            Extreme::Greatest => "argmax",
+        }
+    }
+}
+
+/// Some axes of an array, in order.
+pub type Axes = SmallVec<[u8; 4]>;
+
+/// A value that is given when a plan runs. Two of them are the same only if one is a clone of the other, whatever their values: so the
+/// structure of an expression does not depend on what its scalars happen to be.
+#[derive(Clone, Debug)]
+pub struct Scalar(Arc<Lanes>);
+
+impl Scalar {
+    /// A scalar with this value.
+    pub fn new(value: &[Literal]) -> Scalar {
+        Scalar(Arc::new(Lanes::from_slice(value)))
+    }
+
+    /// Its value.
+    pub fn lanes(&self) -> &Lanes {
+        &self.0
+    }
+
+    /// A number that no other living scalar has.
+    pub(crate) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+}
+
+impl PartialEq for Scalar {
+    fn eq(&self, other: &Scalar) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Scalar {}
+
+impl Hash for Scalar {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.identity().hash(state);
+    }
+}
+
+/// What a node is computed by, from its inputs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// One value everywhere. It is a parameter of what is compiled, not a part of it.
+    Fill(Scalar),
+    /// An operation on elements at the same position. All inputs have the shape of the result.
+    Elementwise(Elementwise),
+    /// Other places of the one input.
+    View(View),
+    /// The elements of the one input, in order, in another shape.
+    Reshape,
+    /// The position along an axis, as an integer.
+    Position(u8),
+    /// The first input at the places that the others say, one for each of its axes. Rules hold for all axes.
+    Gather(Rule, Option<Lanes>),
+    /// The inputs one behind the other along an axis.
+    Concatenate(u8),
+    /// Elements along some axes combined; the axes are gone.
+    Reduce(Combine, Axes),
+    /// What the second input, an integer, is where the first is extreme along some axes: the least such integer. The axes are gone.
+    Extreme(Extreme, Axes),
+}
+
+impl Op {
+    /// Its name in plans and errors.
+    pub fn name(&self) -> String {
+        match self {
+            Op::Fill(value) => format!("fill {}", shown(value.lanes())),
+            Op::Elementwise(op) => op.to_string(),
+            Op::View(_) => "view".into(),
+            Op::Reshape => "reshape".into(),
+            Op::Position(axis) => format!("position {axis}"),
+            Op::Gather(..) => "gather".into(),
+            Op::Concatenate(axis) => format!("concatenate {axis}"),
+            Op::Reduce(combine, axes) => format!("{} over {:?}", combine.name(), axes.as_slice()),
+            Op::Extreme(extreme, axes) => format!("{} over {:?}", extreme.name(), axes.as_slice()),
+        }
+    }
+}
+
+/// A value as text.
+pub(crate) fn shown(lanes: &Lanes) -> String {
+    match lanes.as_slice() {
+        [one] => one.to_string(),
+        several => format!("({})", several.iter().map(Literal::to_string).collect::<Vec<_>>().join(", ")),
+    }
+}

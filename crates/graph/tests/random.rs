@@ -1,0 +1,85 @@
+//! Random graphs on the interpreter and the CPU against the naive evaluator.
+//!
+//! `BROADLOOM_FUZZ_GRAPHS=n` makes n of them, from the seed `BROADLOOM_FUZZ_SEED` on.
+
+mod support;
+
+use broadloom_cpu::{CacheFolder, Cpu};
+use broadloom_device::Device;
+use broadloom_graph::{Context, Node, naive};
+use broadloom_interp::Interp;
+use support::{Generator, Known, difference};
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+fn cpu() -> Context {
+    // Speed is not of interest, and compiling is most of the work.
+    let mut options = broadloom_cpu::Options {
+        threads: 2,
+        memory_bytes: 1 << 30,
+        cache: CacheFolder::Nowhere,
+        ..broadloom_cpu::Options::default()
+    };
+    options.compile.optimise = false;
+    Context::new(&Device::new(Cpu::new(options).unwrap_or_else(|error| panic!("{error}"))))
+}
+
+fn interp() -> Context {
+    Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())))
+}
+
+/// One program: made, computed both ways, compared. `Err` says what is wrong.
+fn check(seed: u64, context: &Context) -> Result<(), String> {
+    let mut generator = Generator::new(seed, context);
+    let told = |error: broadloom_graph::Error| error.to_string();
+    for _ in 0..2 + generator.random.below(3) {
+        generator.leaf().map_err(told)?;
+    }
+    let steps = if generator.random.one_in(8) { 120 } else { 4 + generator.random.below(30) };
+    for _ in 0..steps {
+        generator.step().map_err(told)?;
+    }
+    let last = generator.pool.len() - 1;
+    let mut outputs: Vec<Known> = vec![generator.pool[last].clone()];
+    for _ in 0..generator.random.below(4) {
+        let chosen = generator.random.below(last + 1);
+        outputs.push(generator.pool[chosen].clone());
+    }
+    let expected: Vec<_> = outputs.iter().map(|known| naive::evaluate(&known.node)).collect::<Result<_, _>>().map_err(told)?;
+    let nodes: Vec<Node> = outputs.iter().map(|known| known.node.clone()).collect();
+    let plan = context.explain(&nodes).map_err(told)?;
+    context.evaluate(&nodes).map_err(|error| format!("{error}\n{}", plan.text()))?;
+    for (known, expected) in outputs.iter().zip(&expected) {
+        let found = known.node.read().map_err(|error| format!("{error}\n{}", plan.text()))?;
+        if let Some(difference) = difference(&found, expected, known.tolerance()) {
+            return Err(format!("{difference}\n{}", plan.text()));
+        }
+    }
+    Ok(())
+}
+
+fn campaign(context: &Context, programs: u64) {
+    let from = setting("BROADLOOM_FUZZ_SEED", 1);
+    let mut wrong = vec![];
+    for seed in from..from + setting("BROADLOOM_FUZZ_GRAPHS", programs) {
+        if let Err(problem) = check(seed, context) {
+            wrong.push(format!("seed {seed}: {problem}"));
+            if wrong.len() > 3 {
+                break;
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_interpreter_agrees_with_the_naive_evaluator() {
+    campaign(&interp(), 150);
+}
+
+#[test]
+fn the_cpu_agrees_with_the_naive_evaluator() {
+    campaign(&cpu(), 60);
+}

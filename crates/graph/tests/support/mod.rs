@@ -1,0 +1,515 @@
+//! Random graphs that have one right answer, or one within a stated distance.
+//!
+//! Floats are the difficulty: sums are taken in another order and products are fused with sums, so results that were rounded differ a little,
+//! and a comparison or a conversion would make that a lot. So each node knows a bound of its magnitude and whether all its values are exact; what was
+//! rounded goes into continuous operations only, and is compared with a tolerance that follows from the bound.
+
+use broadloom_graph::{AxisMap, Boundary, Combine, Context, Elementwise, HostArray, Node, Result, Rule, Shape, View};
+use broadloom_scalar::{BinaryOp, Builder, CompareOp, Element, Lanes, Literal, MathFunction, Precision, Type, UnaryOp};
+
+/// SplitMix64.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        (self.bits() % limit.max(1) as u64) as usize
+    }
+
+    pub(crate) fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
+    pub(crate) fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
+        &list[self.below(list.len())]
+    }
+
+    pub(crate) fn between(&mut self, low: i64, high: i64) -> i64 {
+        low + self.below((high - low + 1) as usize) as i64
+    }
+}
+
+/// A node with what is known of its values.
+#[derive(Clone)]
+pub(crate) struct Known {
+    pub(crate) node: Node,
+    /// No value is greater in magnitude; of floats.
+    pub(crate) bound: f64,
+    /// Whether every implementation has the same bits.
+    pub(crate) exact: bool,
+}
+
+impl Known {
+    fn ty(&self) -> Type {
+        self.node.ty()
+    }
+
+    /// How far a value may lie from the oracle's.
+    pub(crate) fn tolerance(&self) -> f64 {
+        if self.exact { 0.0 } else { self.bound * 64.0 * epsilon(self.ty().element()) }
+    }
+}
+
+fn epsilon(element: Element) -> f64 {
+    match element {
+        Element::F16 => 2f64.powi(-10),
+        Element::F32 => 2f64.powi(-23),
+        _ => 2f64.powi(-52),
+    }
+}
+
+/// Integers up to this are exact.
+fn exact_limit(element: Element) -> f64 {
+    0.25 / epsilon(element)
+}
+
+/// Magnitudes beyond this are not made.
+fn limit(element: Element) -> f64 {
+    match element {
+        Element::F16 => 2000.0,
+        _ => 1e12,
+    }
+}
+
+pub(crate) struct Generator<'c> {
+    pub(crate) random: Random,
+    context: &'c Context,
+    pub(crate) pool: Vec<Known>,
+    pub(crate) max_extent: usize,
+}
+
+impl<'c> Generator<'c> {
+    pub(crate) fn new(seed: u64, context: &'c Context) -> Generator<'c> {
+        Generator { random: Random(seed), context, pool: vec![], max_extent: 6 }
+    }
+
+    fn shape(&mut self) -> Shape {
+        let rank = *self.random.pick(&[0, 1, 1, 1, 2, 2, 2, 2, 3, 3, 4, 5]);
+        let most = match rank {
+            0..=1 => self.max_extent * 12,
+            2 => self.max_extent * 7,
+            3 => self.max_extent,
+            _ => 3,
+        };
+        let extents: Vec<usize> = (0..rank)
+            .map(|_| match self.random.below(24) {
+                0 => 0,
+                1..=4 => 1,
+                _ => 1 + self.random.below(most),
+            })
+            .collect();
+        Shape::from(extents)
+    }
+
+    fn ty(&mut self) -> Type {
+        let four = Type::vector(Element::F32, 4).unwrap_or(Type::F32);
+        let types = [
+            Type::BOOL,
+            Type::I8,
+            Type::I16,
+            Type::I32,
+            Type::I64,
+            Type::U8,
+            Type::U16,
+            Type::U32,
+            Type::U64,
+            Type::F16,
+            Type::F32,
+            Type::F32,
+            Type::F64,
+            four,
+            Type::I32,
+            Type::F32,
+        ];
+        *self.random.pick(&types)
+    }
+
+    fn literal(&mut self, element: Element) -> Literal {
+        match element {
+            Element::Bool => (self.random.one_in(2)).into(),
+            Element::F16 | Element::F32 | Element::F64 => {
+                Literal::from_f64(element, self.random.between(-8, 8) as f64 / 2.0).unwrap_or(Literal::zero(element))
+            }
+            _ if self.random.one_in(2) => Literal::from_i128(element, self.random.between(-4, 12).into()),
+            _ => Literal::from_bits(element, self.random.bits()),
+        }
+    }
+
+    fn value(&mut self, ty: Type) -> Lanes {
+        (0..ty.lanes()).map(|_| self.literal(ty.element())).collect()
+    }
+
+    fn push(&mut self, node: Node, bound: f64, exact: bool) {
+        self.pool.push(Known { node, bound, exact });
+    }
+
+    pub(crate) fn leaf(&mut self) -> Result<()> {
+        let (ty, shape) = (self.ty(), self.shape());
+        self.leaf_of(ty, shape)
+    }
+
+    fn leaf_of(&mut self, ty: Type, shape: Shape) -> Result<()> {
+        let lanes = (0..shape.count() * ty.lanes()).map(|_| self.literal(ty.element())).collect();
+        let array = HostArray { ty, shape: shape.clone(), lanes };
+        let node = Node::upload(self.context, ty, shape, &array.to_bytes())?;
+        self.push(node, 4.0, true);
+        Ok(())
+    }
+
+    fn any(&mut self) -> Known {
+        // Later nodes more often, so that expressions become deep.
+        let (a, b) = (self.random.below(self.pool.len()), self.random.below(self.pool.len()));
+        self.pool[a.max(b)].clone()
+    }
+
+    /// A node of this type whose shape fits beside another; made if there is none.
+    fn partner(&mut self, ty: Type, shape: &Shape) -> Result<Known> {
+        let fitting: Vec<Known> = self
+            .pool
+            .iter()
+            .filter(|known| known.ty() == ty && known.node.shape().broadcast(shape).is_some_and(|s| s.count() < 6000))
+            .cloned()
+            .collect();
+        if !fitting.is_empty() && !self.random.one_in(6) {
+            return Ok(self.random.pick(&fitting).clone());
+        }
+        if self.random.one_in(2) {
+            let value = self.value(ty);
+            let shape = if self.random.one_in(2) { Shape::from([]) } else { shape.clone() };
+            let node = Node::fill(self.context, shape, &value)?;
+            return Ok(Known { node, bound: 4.0, exact: true });
+        }
+        // Some axes stretch.
+        let extents: Vec<usize> = shape.extents().iter().map(|extent| if self.random.one_in(4) { 1 } else { *extent }).collect();
+        let skip = self.random.below(extents.len() + 1).min(self.random.below(3));
+        self.leaf_of(ty, Shape::new(&extents[skip..]))?;
+        Ok(self.pool[self.pool.len() - 1].clone())
+    }
+
+    /// One more node.
+    pub(crate) fn step(&mut self) -> Result<()> {
+        match self.random.below(20) {
+            0..=6 => self.binary(),
+            7..=8 => self.unary(),
+            9..=13 => self.view(),
+            14 => self.select(),
+            15 => self.convert(),
+            16 => self.gather(),
+            17 => self.shapes(),
+            18 => self.reduce(),
+            _ => self.function(),
+        }
+    }
+
+    fn binary(&mut self) -> Result<()> {
+        let a = self.any();
+        let b = self.partner(a.ty(), a.node.shape())?;
+        let element = a.ty().element();
+        if element.is_float() {
+            let op = *self.random.pick(&[BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Min, BinaryOp::Max]);
+            let bound = match op {
+                BinaryOp::Add | BinaryOp::Sub => a.bound + b.bound,
+                BinaryOp::Mul => a.bound * b.bound,
+                _ => a.bound.max(b.bound),
+            };
+            if bound > limit(element) {
+                return Ok(());
+            }
+            // Halves double their number of places behind the point with each product; the limit leaves room for a few.
+            let exact =
+                a.exact && b.exact && (bound <= exact_limit(element).sqrt() || matches!(op, BinaryOp::Min | BinaryOp::Max));
+            let node = Node::elementwise(Elementwise::Binary(op), &[&a.node, &b.node])?;
+            let exact = exact && op != BinaryOp::Mul || exact && a.bound <= 4.0 && b.bound <= 4.0;
+            self.push(node, bound, exact);
+            if self.random.one_in(4) && a.exact && b.exact && a.ty().is_scalar() {
+                let op = *self.random.pick(CompareOp::ALL);
+                let node = Node::elementwise(Elementwise::Compare(op), &[&a.node, &b.node])?;
+                self.push(node, 1.0, true);
+            }
+            return Ok(());
+        }
+        let ops: &[BinaryOp] = if element == Element::Bool {
+            &[BinaryOp::And, BinaryOp::Or, BinaryOp::Xor]
+        } else {
+            &[
+                BinaryOp::Add,
+                BinaryOp::Sub,
+                BinaryOp::Mul,
+                BinaryOp::MulHigh,
+                BinaryOp::Div,
+                BinaryOp::Rem,
+                BinaryOp::Min,
+                BinaryOp::Max,
+                BinaryOp::And,
+                BinaryOp::Or,
+                BinaryOp::Xor,
+                BinaryOp::Shl,
+                BinaryOp::Shr,
+                BinaryOp::AddSaturating,
+                BinaryOp::SubSaturating,
+            ]
+        };
+        let op = if element != Element::Bool && self.random.one_in(5) {
+            Elementwise::Compare(*self.random.pick(CompareOp::ALL))
+        } else {
+            Elementwise::Binary(*self.random.pick(ops))
+        };
+        let node = Node::elementwise(op, &[&a.node, &b.node])?;
+        self.push(node, 1e30, true);
+        Ok(())
+    }
+
+    fn unary(&mut self) -> Result<()> {
+        let a = self.any();
+        let element = a.ty().element();
+        let (op, bound, exact) = if element.is_float() {
+            match self.random.below(6) {
+                0 => (Elementwise::Unary(UnaryOp::Neg), a.bound, a.exact),
+                1 => (Elementwise::Unary(UnaryOp::Abs), a.bound, a.exact),
+                2 if a.exact => (Elementwise::Unary(UnaryOp::Floor), a.bound + 1.0, true),
+                3 if a.exact => {
+                    let root = Node::elementwise(Elementwise::Unary(UnaryOp::Abs), &[&a.node])?;
+                    let node = Node::elementwise(Elementwise::Unary(UnaryOp::Sqrt), &[&root])?;
+                    self.push(node, a.bound.max(1.0), false);
+                    return Ok(());
+                }
+                4 if a.exact && a.bound <= 8.0 && matches!(element, Element::F32 | Element::F64) => {
+                    let function =
+                        *self.random.pick(&[MathFunction::Sin, MathFunction::Cos, MathFunction::Tanh, MathFunction::Exp]);
+                    let bound = if function == MathFunction::Exp { 3000.0 } else { 1.0 };
+                    (Elementwise::Math(function, Precision::Accurate), bound, false)
+                }
+                _ => (Elementwise::Unary(UnaryOp::Neg), a.bound, a.exact),
+            }
+        } else if element == Element::Bool {
+            (Elementwise::Unary(UnaryOp::Not), 1.0, true)
+        } else {
+            let ops =
+                [UnaryOp::Neg, UnaryOp::Not, UnaryOp::Abs, UnaryOp::Popcount, UnaryOp::LeadingZeros, UnaryOp::TrailingZeros];
+            (Elementwise::Unary(*self.random.pick(&ops)), 1e30, true)
+        };
+        let node = Node::elementwise(op, &[&a.node])?;
+        self.push(node, bound, exact);
+        Ok(())
+    }
+
+    fn boundary(&mut self, ty: Type) -> Boundary {
+        match self.random.below(3) {
+            0 => Boundary::Clamp,
+            1 => Boundary::Wrap,
+            _ => Boundary::Constant(self.value(ty)),
+        }
+    }
+
+    fn view(&mut self) -> Result<()> {
+        let a = self.any();
+        let input = a.node.shape().clone();
+        let outside = self.boundary(a.ty());
+        let rank = input.rank();
+        // Axes of the output: those of the input in some order, some dropped, some added.
+        let mut order: Vec<usize> = (0..rank).collect();
+        if self.random.one_in(3) {
+            for i in (1..rank).rev() {
+                order.swap(i, self.random.below(i + 1));
+            }
+        }
+        let (mut extents, mut axes) = (vec![], vec![AxisMap::fixed(0); rank]);
+        for axis in order {
+            let extent = input.extents()[axis] as i64;
+            if self.random.one_in(12) {
+                axes[axis] = AxisMap { rule: outside.rule(), ..AxisMap::fixed(self.random.between(-1, extent)) };
+                continue;
+            }
+            if self.random.one_in(12) && extents.len() < 5 {
+                extents.push(1 + self.random.below(3));
+            }
+            let stride = *self.random.pick(&[1, 1, 1, 1, 1, -1, 2, -2, 3, 17]);
+            let offset = match self.random.below(6) {
+                0 => 0,
+                1..=3 => self.random.between(-3, 3),
+                4 if stride < 0 => extent - 1,
+                _ => self.random.between(-30, 30),
+            };
+            let count = match self.random.below(6) {
+                0 => self.random.below(12) as i64,
+                1 => extent + self.random.between(0, 4),
+                2 => extent * 2,
+                _ => extent,
+            };
+            axes[axis] = AxisMap { source: Some(extents.len() as u8), offset, stride, rule: outside.rule() };
+            extents.push(count.min(80) as usize);
+        }
+        let shape = Shape::from(extents);
+        if shape.count() > 6000 || shape.rank() > 5 {
+            return Ok(());
+        }
+        let fill = match &outside {
+            Boundary::Constant(fill) => Some(fill.clone()),
+            _ => None,
+        };
+        // Views of nothing are refused at the call: not of interest here.
+        let Ok(view) = View::new("random", &input, &axes, shape, fill) else { return Ok(()) };
+        let rules = view.axes.iter().any(|map| map.rule != Rule::Inside);
+        let node = a.node.view(view)?;
+        self.push(node, if rules { a.bound.max(4.0) } else { a.bound }, a.exact);
+        Ok(())
+    }
+
+    fn select(&mut self) -> Result<()> {
+        let a = self.any();
+        if !a.ty().is_scalar() {
+            return Ok(());
+        }
+        let b = self.partner(a.ty(), a.node.shape())?;
+        let c = self.partner(Type::BOOL, a.node.shape())?;
+        if [b.node.shape(), c.node.shape()].iter().try_fold(a.node.shape().clone(), |s, o| s.broadcast(o)).is_none() {
+            return Ok(());
+        }
+        let node = Node::elementwise(Elementwise::Select, &[&c.node, &a.node, &b.node])?;
+        self.push(node, a.bound.max(b.bound), a.exact && b.exact);
+        Ok(())
+    }
+
+    fn convert(&mut self) -> Result<()> {
+        let a = self.any();
+        let to = self.ty().element();
+        if !a.exact || !a.ty().is_scalar() || to.is_float() && !a.ty().element().is_float() && a.ty() != Type::BOOL {
+            return Ok(());
+        }
+        let fits = !to.is_float() || a.bound <= exact_limit(to).sqrt();
+        if !fits || to == a.ty().element() {
+            return Ok(());
+        }
+        let node = Node::elementwise(Elementwise::Convert(to), &[&a.node])?;
+        self.push(node, if to.is_float() { a.bound } else { 1e30 }, true);
+        Ok(())
+    }
+
+    fn gather(&mut self) -> Result<()> {
+        let a = self.any();
+        let rank = a.node.shape().rank();
+        if rank == 0 || rank > 3 {
+            return Ok(());
+        }
+        let integers: Vec<Known> = self
+            .pool
+            .iter()
+            .filter(|known| known.ty().is_scalar() && known.ty().element().is_integer() && known.node.shape().count() < 3000)
+            .cloned()
+            .collect();
+        if integers.is_empty() {
+            return Ok(());
+        }
+        let first = self.random.pick(&integers).clone();
+        let mut indices = vec![first.node.clone()];
+        for _ in 1..rank {
+            indices.push(self.partner(first.ty(), first.node.shape())?.node);
+        }
+        let outside = self.boundary(a.ty());
+        let indices: Vec<&Node> = indices.iter().collect();
+        // Shapes of three partners may not fit together, and nothing can be taken from nothing.
+        let Ok(node) = a.node.gather(&indices, &outside) else { return Ok(()) };
+        self.push(node, a.bound.max(4.0), a.exact);
+        Ok(())
+    }
+
+    fn shapes(&mut self) -> Result<()> {
+        let a = self.any();
+        let shape = a.node.shape().clone();
+        match self.random.below(3) {
+            0 if shape.rank() > 0 => {
+                let b = a.clone();
+                let axis = self.random.below(shape.rank());
+                if shape.count() < 2000 {
+                    let node = Node::concatenate(axis, &[&a.node, &b.node, &a.node])?;
+                    self.push(node, a.bound, a.exact);
+                }
+            }
+            1 if shape.rank() > 0 => {
+                let axis = self.random.below(shape.rank());
+                let element = *self.random.pick(&[Element::I32, Element::U8, Element::I64]);
+                let node = Node::position(self.context, shape, axis, element)?;
+                self.push(node, 1e30, true);
+            }
+            _ => {
+                let count = shape.count();
+                let divisor = (1..=count.min(7)).rev().find(|d| count.is_multiple_of(*d)).unwrap_or(1);
+                let to = if self.random.one_in(2) { Shape::from(count) } else { Shape::from([count / divisor, divisor]) };
+                if to.count() == count {
+                    let node = a.node.reshape(to)?;
+                    self.push(node, a.bound, a.exact);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn reduce(&mut self) -> Result<()> {
+        let a = self.any();
+        let ty = a.ty();
+        let rank = a.node.shape().rank();
+        let fitting: Vec<Combine> = Combine::EVERY.into_iter().filter(|combine| combine.takes(ty)).collect();
+        let combine = *self.random.pick(&fitting);
+        let axes: Vec<usize> = (0..rank).filter(|_| !self.random.one_in(3)).collect();
+        let count = a.node.shape().count().max(1) as f64;
+        let (bound, exact) = match (combine, ty.element().is_float()) {
+            (Combine::Sum, true) => (a.bound * count, a.exact && a.bound * count <= exact_limit(ty.element()).sqrt()),
+            (Combine::Product, true) => return Ok(()),
+            // No elements give an infinity.
+            (Combine::Min | Combine::Max, true) if a.node.shape().is_empty() => return Ok(()),
+            (_, true) => (a.bound, a.exact),
+            (_, false) => (1e30, true),
+        };
+        if ty.element().is_float() && bound > limit(ty.element()) {
+            return Ok(());
+        }
+        let node = a.node.reduce(combine, &axes)?;
+        self.push(node, bound, exact);
+        Ok(())
+    }
+
+    /// A function with two results, with a condition and a loop in it.
+    fn function(&mut self) -> Result<()> {
+        let a = self.any();
+        if a.ty() != Type::I32 && a.ty() != Type::I64 && a.ty() != Type::U32 {
+            return Ok(());
+        }
+        let b = self.partner(a.ty(), a.node.shape())?;
+        let f = Builder::function("random");
+        let (x, y) = (f.parameter("x", a.ty()), f.parameter("y", a.ty()));
+        let sum = f.variable_with(x);
+        f.for_range(0, f.constant(a.ty(), 1 + self.random.below(3)), |i| {
+            f.if_then(f.lt(f.get(sum), y), || f.set(sum, f.add(f.mul(f.get(sum), 3), i)));
+        });
+        let results = [f.get(sum), f.xor(x, y)];
+        let function = f.finish_function(&results)?;
+        for node in Node::call(&function, &[&a.node, &b.node])? {
+            self.push(node, 1e30, true);
+        }
+        Ok(())
+    }
+}
+
+/// Where two arrays differ by more than a tolerance; the first place.
+pub(crate) fn difference(found: &HostArray, expected: &HostArray, tolerance: f64) -> Option<String> {
+    if found.shape != expected.shape || found.ty != expected.ty || found.lanes.len() != expected.lanes.len() {
+        return Some(format!("{}{} instead of {}{}", found.ty, found.shape, expected.ty, expected.shape));
+    }
+    for (number, (a, b)) in found.lanes.iter().zip(&expected.lanes).enumerate() {
+        let same = match (a.as_f64(), b.as_f64()) {
+            (Some(a), Some(b)) => a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= tolerance,
+            _ => a == b,
+        };
+        if !same {
+            return Some(format!("lane {number} of {}{} is {a} instead of {b}", found.ty, found.shape));
+        }
+    }
+    None
+}
