@@ -62,7 +62,8 @@ pub(crate) struct Rewrite<'a, 'b> {
     structure: Structure,
     live: Option<Live>,
     map: Vec<Option<Value>>,
-    vars: Vec<Variable>,
+    /// Made when they are first needed, so that nothing is left of what is not.
+    vars: Vec<Option<Variable>>,
     arrays: Vec<Option<Elements>>,
     shared: Vec<Option<SharedId>>,
     tables: Vec<Option<TableId>>,
@@ -93,7 +94,7 @@ impl<'a, 'b> Rewrite<'a, 'b> {
             structure,
             live: None,
             map: vec![None; source.nodes.len()],
-            vars: source.vars.iter().map(|element| builder.variable(*element)).collect(),
+            vars: vec![None; source.vars.len()],
             arrays: vec![None; source.arrays.len()],
             shared: vec![None; source.shared.len()],
             tables: vec![None; source.tables.len()],
@@ -111,11 +112,17 @@ impl<'a, 'b> Rewrite<'a, 'b> {
     }
 
     /// Variables are zero where the code begins, also when it is reached more than once.
-    pub(crate) fn reset_variables(&self) {
-        for variable in &self.vars {
-            let zero = self.builder.literal(Literal::zero(variable.ty.element()));
-            self.builder.set(*variable, zero);
+    pub(crate) fn reset_variables(&mut self) {
+        for (index, element) in self.source.vars.iter().enumerate() {
+            let zero = self.builder.literal(Literal::zero(*element));
+            let variable = self.variable(Var(index as u32));
+            self.builder.set(variable, zero);
         }
+    }
+
+    fn variable(&mut self, var: Var) -> Variable {
+        let element = self.source.variable(var);
+        *self.vars[var.index()].get_or_insert_with(|| self.builder.variable(element))
     }
 
     /// Writes everything, and gives what became of the results.
@@ -325,7 +332,8 @@ impl<'a, 'b> Rewrite<'a, 'b> {
         {
             return *value;
         }
-        let value = self.builder.get(self.vars[var.index()]);
+        let variable = self.variable(var);
+        let value = self.builder.get(variable);
         if self.options.forward {
             self.known.insert(var, value);
         }
@@ -333,7 +341,8 @@ impl<'a, 'b> Rewrite<'a, 'b> {
     }
 
     fn set(&mut self, var: Var, value: Value) {
-        self.builder.set(self.vars[var.index()], value);
+        let variable = self.variable(var);
+        self.builder.set(variable, value);
         if self.options.forward {
             self.known.insert(var, value);
         }

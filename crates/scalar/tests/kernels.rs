@@ -9,7 +9,7 @@ use broadloom_scalar::{
     lower_with,
 };
 use std::sync::Arc;
-use support::{devices, exact_lowerings, from_bytes, to_bytes};
+use support::{devices, exact_lowerings, from_bytes, keep, to_bytes};
 
 /// The buffers after a launch, on every device and in every way; all must agree with what is expected.
 fn check(kernel: &Kernel, launch: &Launch, buffers: &[Vec<u8>], expected: &[Vec<u8>]) {
@@ -20,6 +20,7 @@ fn check(kernel: &Kernel, launch: &Launch, buffers: &[Vec<u8>], expected: &[Vec<
         for (kind, lowering) in exact_lowerings() {
             let module =
                 Arc::new(lower_with(std::slice::from_ref(kernel), &lowering).unwrap_or_else(|e| panic!("{e}\n{kernel}")));
+            keep(&module);
             let text = broadloom_ptx::print(&module);
             let loaded = device.load(&module).unwrap_or_else(|error| panic!("{error}\n{text}"));
             let memory: Vec<_> = buffers.iter().map(|bytes| device.upload(bytes).unwrap()).collect();

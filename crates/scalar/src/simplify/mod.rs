@@ -67,12 +67,24 @@ fn contract(body: &Body, results: &[Id]) -> Options {
     Options { contract: Some(contract::products(body, results)), ..unroll() }
 }
 
+/// Applies a pass until nothing changes any more, a few times at most: what one round made known or useless, the next one uses.
+fn settle<T: PartialEq>(mut code: T, pass: impl Fn(&T) -> Result<T>) -> Result<T> {
+    for _ in 0..4 {
+        let next = pass(&code)?;
+        if next == code {
+            break;
+        }
+        code = next;
+    }
+    Ok(code)
+}
+
 impl Function {
     /// The same function, simpler. Results are the same bit for bit.
     pub fn simplify(&self) -> Result<Function> {
         let function = rewrite_function(self, unroll(), true)?;
         let function = rewrite_function(&function, scalarise(), true)?;
-        rewrite_function(&function, unroll(), true)
+        settle(function, |function| rewrite_function(function, unroll(), true))
     }
 
     /// The same function with products that are only added to fused with the sum: faster and more exact, not the same bits.
@@ -86,7 +98,7 @@ impl Kernel {
     pub fn simplify(&self) -> Result<Kernel> {
         let kernel = rewrite_kernel(self, unroll(), true)?;
         let kernel = rewrite_kernel(&kernel, scalarise(), true)?;
-        rewrite_kernel(&kernel, unroll(), true)
+        settle(kernel, |kernel| rewrite_kernel(kernel, unroll(), true))
     }
 
     /// The same kernel with products that are only added to fused with the sum: faster and more exact, not the same bits.

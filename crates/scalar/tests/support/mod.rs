@@ -82,7 +82,7 @@ pub(crate) fn run_map(
 }
 
 /// Writes a module into the folder `BROADLOOM_SCALAR_PTX`, if that is set, for NVIDIA's assembler to look at.
-fn keep(module: &broadloom_ptx::Verified) {
+pub(crate) fn keep(module: &broadloom_ptx::Verified) {
     static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     if let Ok(folder) = std::env::var("BROADLOOM_SCALAR_PTX") {
         let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
