@@ -10,7 +10,9 @@
 //!   back from [`Builder::finish_function`] and [`Builder::finish_kernel`].
 //! - A [`Function`] is a value: it can be compared, hashed, printed, [evaluated](Function::evaluate) and [inlined](Builder::inline). Its
 //!   *accessors* are inputs and outputs that become code only there: see [`Binding`].
-//! - A [`Kernel`] has pointers and scalars as parameters, shared memory, barriers, warp operations, atomics. [`lower`] makes PTX of it.
+//! - A [`Kernel`] has pointers and scalars as parameters, shared memory, barriers, warp operations, atomics. [`lower`] makes PTX of it,
+//!   [simplified](Kernel::simplify): loops with few rounds written out, local arrays in registers, 64-bit indices in 32 bits where
+//!   [promises](Builder::assume), loop bounds and [`LaunchBounds`] show that they fit, products fused with sums ([`Lowering::contract`]).
 //! - What each operation computes, also in the corners, stands in [`op`].
 //!
 //! A function and a kernel that applies it to every element:

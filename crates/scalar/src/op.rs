@@ -1,8 +1,8 @@
 //! What can be computed: the operations and the nodes made of them.
 //!
 //! A [`Node`] is an operation on earlier nodes with the type of its result. *Pure* nodes depend on nothing but their operands and
-//! never fail: they have no place of their own, equal ones are the same node, and [`Schedule`](crate::schedule::Schedule) decides where
-//! they are computed. All others are *placed*: they happen where a statement says so, each time it is reached.
+//! never fail: they have no place of their own, equal ones are the same node, and they are computed where that is best: before all their
+//! uses, outside of the loops that do not change them. All others are *placed*: they happen where a statement says so, each time it is reached.
 //!
 //! Every pure operation has a defined result for all operands:
 //!

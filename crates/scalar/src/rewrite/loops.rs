@@ -1,0 +1,142 @@
+//! Loops: written out where their rounds are known and few, several rounds at a time where that is asked for, narrowed where their
+//! counters fit into 32 bits.
+
+use super::Rewrite;
+use crate::body::{Statement, Unroll};
+use crate::builder::Value;
+use crate::op::{BlockId, Id};
+use crate::types::{Element, Literal};
+
+impl Rewrite<'_, '_> {
+    pub(super) fn repeat(&mut self, head: BlockId, condition: Id, body: BlockId) {
+        self.forget(&[head, body]);
+        self.builder.begin_while();
+        self.block(head);
+        let condition = self.value(condition);
+        self.builder.begin_while_body(condition);
+        self.block(body);
+        self.builder.end_while();
+        self.forget(&[head, body]);
+    }
+
+    /// The nodes inside of a block will be made anew.
+    fn forget_nodes(&mut self, block: BlockId) {
+        for inner in self.structure.order.clone() {
+            if self.structure.is_inside(inner, block) {
+                for id in &self.by_home[inner.index()] {
+                    self.map[id.index()] = None;
+                }
+            }
+        }
+    }
+
+    /// How much code a block is.
+    fn size(&self, block: BlockId) -> usize {
+        let inside = self.structure.order.iter().filter(|inner| self.structure.is_inside(**inner, block));
+        inside.map(|inner| self.by_home[inner.index()].len() + self.source.block(*inner).statements.len()).sum::<usize>().max(1)
+    }
+
+    /// Whether a block leaves the loop whose body it is, or ends a round early.
+    fn jumps(&self, block: BlockId) -> bool {
+        self.source.block(block).statements.iter().any(|statement| match statement {
+            Statement::Break | Statement::Continue => true,
+            Statement::If { then, otherwise, .. } => self.jumps(*then) || self.jumps(*otherwise),
+            _ => false,
+        })
+    }
+
+    pub(super) fn count(&mut self, statement: &Statement) {
+        let Statement::For { counter, start, end, step, body, unroll } = statement else { return };
+        let (counter, body, unroll) = (*counter, *body, *unroll);
+        let [start, end, step] = [*start, *end, *step].map(|id| self.value(id));
+        let element = self.source.type_of(counter).element();
+        if let Some(limit) = self.options.unroll
+            && !self.jumps(body)
+        {
+            let literal = |value: Value| self.builder.as_literal(value).and_then(Literal::as_i128);
+            let step_literal = literal(step);
+            if let (Some(first), Some(end), Some(step)) = (literal(start), literal(end), step_literal)
+                && let Some(rounds) = rounds(element, first, end, step)
+            {
+                let most = match unroll {
+                    Unroll::Never => 1,
+                    Unroll::Auto | Unroll::By(_) => limit,
+                    Unroll::Full => 64 * limit,
+                };
+                let size = self.size(body).saturating_mul(rounds);
+                if rounds <= 1 || (size <= most && self.unrolled.saturating_add(size) <= 64 * limit) {
+                    self.unrolled += size;
+                    for round in 0..rounds {
+                        self.forget_nodes(body);
+                        let value = Literal::from_i128(element, first + step * round as i128);
+                        self.map[counter.index()] = Some(self.builder.literal(value));
+                        self.block(body);
+                    }
+                    self.forget_nodes(body);
+                    return;
+                }
+            }
+            if let (Unroll::By(times @ 2..), Some(step_literal @ 1..)) = (unroll, step_literal)
+                && let Some(long) = step_literal.checked_mul(i128::from(times)).filter(|long| fits(element, *long))
+            {
+                return self.count_by(counter, [start, end], step_literal, long, body);
+            }
+        }
+        let unroll = if matches!(unroll, Unroll::By(_)) && self.options.unroll.is_some() { Unroll::Never } else { unroll };
+        self.count_plainly(counter, [start, end, step], body, unroll);
+    }
+
+    fn count_plainly(&mut self, counter: Id, [start, end, step]: [Value; 3], body: BlockId, unroll: Unroll) {
+        self.forget(&[body]);
+        let narrow = self.options.narrow.then(|| crate::simplify::narrow_bounds(self.builder, start, end, step)).flatten();
+        let value = match narrow {
+            Some([start, end, step]) => {
+                let count = self.builder.begin_for(start, end, step, unroll);
+                self.builder.convert(count, self.source.type_of(counter))
+            }
+            None => self.builder.begin_for(start, end, step, unroll),
+        };
+        self.forget_nodes(body);
+        self.map[counter.index()] = Some(value);
+        self.block(body);
+        self.builder.end_for();
+        self.forget(&[body]);
+    }
+
+    /// Several rounds at a time while they all fit, then the rest one by one.
+    fn count_by(&mut self, counter: Id, [start, end]: [Value; 2], step: i128, long: i128, body: BlockId) {
+        let builder = self.builder;
+        let element = self.source.type_of(counter).element();
+        let literal = |value: i128| builder.literal(Literal::from_i128(element, value));
+        let next = builder.variable_with(start);
+        let limit = builder.sub_saturating(end, literal(long - step));
+        self.forget(&[body]);
+        let before = self.known.clone();
+        let first = builder.begin_for(start, limit, literal(long), Unroll::Never);
+        for offset in (0..long).step_by(step as usize) {
+            self.forget_nodes(body);
+            self.map[counter.index()] = Some(builder.add(first, literal(offset)));
+            self.block(body);
+        }
+        builder.set(next, builder.add(first, literal(long)));
+        builder.end_for();
+        self.known = before;
+        self.forget(&[body]);
+        let rest = builder.get(next);
+        self.count_plainly(counter, [rest, end, literal(step)], body, Unroll::Never);
+    }
+}
+
+fn fits(element: Element, value: i128) -> bool {
+    element.range().is_some_and(|(low, high)| (low..=high).contains(&value))
+}
+
+/// How often a loop runs, when its counter never leaves its type.
+fn rounds(element: Element, start: i128, end: i128, step: i128) -> Option<usize> {
+    let distance = if step > 0 { end - start } else { start - end };
+    if distance <= 0 {
+        return Some(0);
+    }
+    let rounds = (distance + step.abs() - 1) / step.abs();
+    fits(element, start + rounds * step).then(|| usize::try_from(rounds).ok()).flatten()
+}
