@@ -34,6 +34,10 @@ impl Domain {
         }
     }
 
+    pub(crate) const fn with_axes(axes: usize) -> Domain {
+        Domain { axes, rows: true }
+    }
+
     /// How many axes there are.
     pub const fn axes(self) -> usize {
         self.axes

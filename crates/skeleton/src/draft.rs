@@ -83,6 +83,12 @@ impl Draft {
         outlet
     }
 
+    /// The next output, by its number.
+    pub(crate) fn output(&mut self, output: Output) -> usize {
+        self.program.outputs.push(output);
+        self.program.outputs.len() - 1
+    }
+
     /// Indices have 32 bits, so this number must be less than 2³¹.
     pub(crate) fn limit(&mut self, count: Count) {
         self.program.limits.push(count);
@@ -94,12 +100,19 @@ impl Draft {
         self.program.temporaries.len() - 1
     }
 
-    /// Adds a kernel and a launch of it.
-    pub(crate) fn launch(&mut self, kernel: Writer, grid: [Count; 3], block: [u32; 3]) -> Result<()> {
+    /// Adds a step that is there once more, with other arguments.
+    pub(crate) fn repeat(&mut self, step: usize, change: impl Fn(&Argument) -> Argument) {
+        let mut step = self.program.steps[step].clone();
+        step.arguments.iter_mut().for_each(|argument| *argument = change(argument));
+        self.program.steps.push(step);
+    }
+
+    /// Adds a kernel and a launch of it; gives the number of the step.
+    pub(crate) fn launch(&mut self, kernel: Writer, grid: [Count; 3], block: [u32; 3]) -> Result<usize> {
         let arguments = kernel.given.borrow().iter().map(|(argument, _)| argument.clone()).collect();
         self.program.kernels.push(kernel.builder.finish_kernel()?);
         self.program.steps.push(Step { kernel: self.program.kernels.len() - 1, grid, block, arguments });
-        Ok(())
+        Ok(self.program.steps.len() - 1)
     }
 
     pub(crate) fn finish(self) -> Program {

@@ -1,6 +1,6 @@
 //! Programs that are ready, found by pattern.
 
-use crate::{Loaded, Map, Program, Reduce, Result, Scan};
+use crate::{Histogram, Loaded, Map, Pack, Product, Program, Reduce, Result, Scan, Sort, Transpose};
 use broadloom_device::{Device, Machine};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,6 +35,16 @@ patterns! {
     Reduce,
     /// All prefixes along an axis.
     Scan,
+    /// The values at chosen positions.
+    Pack,
+    /// How many positions fall into each bin.
+    Histogram,
+    /// Two axes exchanged.
+    Transpose,
+    /// The product of two matrices.
+    Product,
+    /// Sorted by keys.
+    Sort,
 }
 
 /// The programs of a device that are ready; cheap to clone, and shared by all clones.

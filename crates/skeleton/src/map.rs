@@ -120,7 +120,8 @@ impl Parts<'_> {
                 k.if_else(k.and(whole, self.aligned(&k)), || self.neighbours(&k, first, thread, width), apart);
             }
         }
-        draft.launch(k, [count.div_ceil(tile), 1u32.into(), 1u32.into()], block)
+        draft.launch(k, [count.div_ceil(tile), 1u32.into(), 1u32.into()], block)?;
+        Ok(())
     }
 
     /// Whether the buffers that are moved 16 bytes at a time lie so.
@@ -162,7 +163,8 @@ impl Parts<'_> {
         let lane = k.convert(k.thread(Axis::X), self.index);
         let first = k.mul(k.convert(k.block(Axis::X), self.index), STRETCH);
         self.stretch(&k, first, n, |i| self.at_number(&k, i), lane);
-        draft.launch(k, [count.div_ceil(STRETCH), 1u32.into(), 1u32.into()], block)
+        draft.launch(k, [count.div_ceil(STRETCH), 1u32.into(), 1u32.into()], block)?;
+        Ok(())
     }
 
     /// A warp runs from `first` to the end of the stretch or to `n`.
@@ -200,7 +202,8 @@ impl Parts<'_> {
             k.for_step(k.convert(row, self.index), rows_left, k.convert(step, self.index), Unroll::Never, |row| {
                 self.stretch(&k, first, lengths[axes - 1], |column| row_at(&k, row, column, &lengths), lane);
             });
-            return draft.launch(k, [length.div_ceil(STRETCH), rows.min(MAX_ROWS), 1u32.into()], block);
+            draft.launch(k, [length.div_ceil(STRETCH), rows.min(MAX_ROWS), 1u32.into()], block)?;
+            return Ok(());
         }
         let block = [64, 4, 1];
         let k = Writer::new("map", block);
@@ -219,7 +222,8 @@ impl Parts<'_> {
             });
         });
         let grid = [length.div_ceil(block[0]), rows.div_ceil(block[1] * ROWS).min(MAX_ROWS), 1u32.into()];
-        draft.launch(k, grid, block)
+        draft.launch(k, grid, block)?;
+        Ok(())
     }
 }
 

@@ -247,7 +247,8 @@ impl Parts<'_> {
             let kept = unravel(&k, result, &self.lengths(&k, &self.kept_axes));
             self.outlet.put(&k, &kept, result, &sum.get(&k));
         });
-        draft.launch(k, [self.kept.clone().div_ceil(threads), 1u32.into(), 1u32.into()], block)
+        draft.launch(k, [self.kept.clone().div_ceil(threads), 1u32.into(), 1u32.into()], block)?;
+        Ok(())
     }
 
     // Neighbouring threads work on the same result.
@@ -478,7 +479,8 @@ impl Parts<'_> {
             let kept = unravel(&k, result, &self.lengths(&k, &self.kept_axes));
             self.outlet.put(&k, &kept, result, &values);
         });
-        draft.launch(k, [self.kept.clone(), 1u32.into(), 1u32.into()], block)
+        draft.launch(k, [self.kept.clone(), 1u32.into(), 1u32.into()], block)?;
+        Ok(())
     }
 }
 

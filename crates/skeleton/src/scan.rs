@@ -245,7 +245,8 @@ impl Parts<'_> {
                 self.put(k, &line, i, &if self.scan.inclusive { sum.get(k) } else { before });
             });
         });
-        draft.launch(k, [blocks, parts, 1u32.into()], block)
+        draft.launch(k, [blocks, parts, 1u32.into()], block)?;
+        Ok(())
     }
 
     // The threads of a block work on the same line.
@@ -304,7 +305,8 @@ impl Parts<'_> {
         } else {
             self.scan_tiles(&k, &shape, &line, from, to, &carry);
         }
-        draft.launch(k, grid(&all), block)
+        draft.launch(k, grid(&all), block)?;
+        Ok(())
     }
 
     /// A part of a line reduced, for thread 0.

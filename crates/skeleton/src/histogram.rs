@@ -1,0 +1,147 @@
+//! Histogram: how many positions fall into each bin.
+//!
+//! A block counts in shared memory, each warp of a GPU in a copy of its own where there is room, and adds what it counted to the whole in the end. Where
+//! there are too many bins for that, all count in global memory. Integers add up to the same in any order, so results repeat.
+
+use crate::domain::unravel;
+use crate::draft::{Draft, Writer};
+use crate::program::{Argument, Program};
+use crate::{Count, Domain, Error, Result, Sink, Source};
+use broadloom_device::{Machine, MachineKind};
+use broadloom_scalar::{AtomicOp, Axis, Element, Order, Scope, Type, Unroll, Value};
+
+/// Counts for each bin the positions of a domain at which a [`Source`] gives its number, and gives the counts to a [`Sink`] whose positions are bins.
+///
+/// The source gives one integer; what is no number of a bin is not counted. Counts are `u32`, or `u64` where positions have 64 bits. The sizes of a call are the
+/// lengths of the axes, then the number of bins.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Histogram {
+    /// The positions.
+    pub domain: Domain,
+    /// The numbers of bins.
+    pub source: Source,
+    /// What becomes of the counts.
+    pub sink: Sink,
+    /// How many bins there are room for in shared memory; `None` if they are too many for that. See [`Histogram::room`].
+    pub room: Option<u32>,
+}
+
+/// Most bins that are counted in shared memory.
+const MOST: u64 = 8192;
+/// Positions that a thread counts before its block adds up, at least.
+const PER_THREAD: u32 = 64;
+
+impl Histogram {
+    /// Room for so many bins in shared memory.
+    pub fn room(bins: u64) -> Option<u32> {
+        (bins <= MOST).then(|| (bins.max(256) as u32).next_power_of_two())
+    }
+
+    /// The program for a machine.
+    pub fn program(&self, machine: &Machine) -> Result<Program> {
+        let bad = |reason: String| Err(Error::Pattern { pattern: "histogram", reason });
+        let axes = self.domain.axes();
+        let ty = match self.source.results()[..] {
+            [ty] if ty.is_scalar() && ty.element().is_integer() => ty,
+            _ => return bad(format!("`{}` does not give one integer", self.source.function().name())),
+        };
+        if self.room.is_some_and(|room| room == 0 || u64::from(room) > MOST) {
+            return bad(format!("room for {:?} bins in shared memory", self.room));
+        }
+        let index = self.domain.check("histogram", &[&self.source], &self.sink)?;
+        self.sink.check("histogram", 1, &[index])?;
+        let (count, bins) = (self.domain.count(), Count::size(axes));
+        let mut draft = Draft::new("histogram", axes + 1);
+        let inlet = draft.source(&self.source);
+        let outlet = draft.sink(&self.sink, &[index], &bins);
+        if index == Type::U32 {
+            draft.limit(count.clone());
+            draft.limit(bins.clone());
+        }
+        let whole = draft.temporary(bins.clone() * index.bytes(), true);
+        let is_cpu = machine.kind == MachineKind::Cpu;
+        let threads: u32 = if is_cpu { 32 } else { 256 };
+        let block = [threads, 1, 1];
+        let k = Writer::new("histogram", block);
+        let n = k.count(count.clone(), index);
+        let bins_in = k.count(bins.clone(), index);
+        let lengths: Vec<Value> = (0..axes).map(|axis| k.count(Count::size(axis), index)).collect();
+        let counts = k.memory(Argument::Temporary(whole), index.element());
+        let thread = k.thread(Axis::X);
+        let copies = self.room.map_or(0, |room| if is_cpu { 1 } else { (8192 / room).clamp(1, threads / 32) });
+        let private = self.room.map(|room| k.shared(Element::U32, room * copies));
+        if let (Some(private), Some(room)) = (private, self.room) {
+            k.for_step(thread, k.literal(room * copies), threads, Unroll::Never, |bin| k.store(private, bin, 0));
+            k.barrier();
+        }
+        let own = self.room.map(|room| k.mul(k.and(k.shr(thread, 5), copies - 1), room));
+        // As many blocks as keep the machine busy, and none with little to do.
+        let busy = u64::from(machine.multiprocessors) * 8;
+        let blocks = count.clone().div_ceil(threads * PER_THREAD).min(busy);
+        let run = count.clone().div_ceil(blocks.clone());
+        let run = k.count(run, index);
+        let from = k.mul(k.convert(k.block(Axis::X), index), run);
+        let to = k.min(k.add(from, run), n);
+        let one = |i: Value| {
+            let position = if axes == 1 { vec![i] } else { unravel(&k, i, &lengths) };
+            let bin = inlet.at(&k, &position)[0];
+            // A negative number becomes a very large one.
+            let wide = if ty.element().bits() == 64 || index == Type::U64 { Type::U64 } else { Type::U32 };
+            let signed = if ty.element().is_signed() { k.convert(bin, wide.signed()) } else { bin };
+            let number = k.convert(signed, wide);
+            k.if_then(k.lt(number, k.convert(bins_in, wide)), || match (private, own) {
+                (Some(private), Some(own)) => {
+                    let place = k.add(own, k.convert(number, Type::U32));
+                    k.atomic(AtomicOp::Add, private, place, 1, Order::Relaxed(Scope::Block));
+                }
+                _ => {
+                    k.atomic(AtomicOp::Add, counts, number, 1, Order::Relaxed(Scope::Device));
+                }
+            });
+        };
+        let wide_thread = k.convert(thread, index);
+        k.for_step(from, to, 4 * threads, Unroll::Never, |first| {
+            let start = k.add(first, wide_thread);
+            k.if_else(
+                k.ge(k.sub(to, first), 4 * threads),
+                || (0..4u32).for_each(|item| one(k.add(start, item * threads))),
+                || {
+                    for item in 0..4u32 {
+                        let i = k.add(start, item * threads);
+                        k.if_then(k.lt(i, to), || one(i));
+                    }
+                },
+            );
+        });
+        if let (Some(private), Some(room)) = (private, self.room) {
+            k.barrier();
+            k.for_step(thread, k.convert(bins_in, Type::U32), threads, Unroll::Never, |bin| {
+                let mut sum = k.load(private, bin);
+                for copy in 1..copies {
+                    sum = k.add(sum, k.load(private, k.add(bin, copy * room)));
+                }
+                k.if_then(k.ne(sum, 0), || {
+                    k.atomic(AtomicOp::Add, counts, bin, k.convert(sum, index), Order::Relaxed(Scope::Device));
+                });
+            });
+        }
+        draft.launch(k, [blocks, 1u32.into(), 1u32.into()], block)?;
+        let k = Writer::new("histogram_result", block);
+        let counts = k.memory(Argument::Temporary(whole), index.element());
+        let bin = k.convert(k.global_thread(Axis::X), index);
+        k.if_then(k.lt(bin, k.count(bins.clone(), index)), || outlet.put(&k, &[bin], bin, &[k.load(counts, bin)]));
+        draft.launch(k, [bins.div_ceil(threads), 1u32.into(), 1u32.into()], block)?;
+        Ok(draft.finish())
+    }
+}
+
+trait Signed {
+    fn signed(self) -> Type;
+}
+
+impl Signed for Type {
+    /// The integer type of the same width with a sign.
+    fn signed(self) -> Type {
+        if self.element().bits() == 64 { Type::I64 } else { Type::I32 }
+    }
+}

@@ -1,0 +1,272 @@
+//! Matrix product.
+//!
+//! On a GPU a block has a square tile of the result. Strips of both factors go through shared memory in two buffers by turns, the next strip being on its way in
+//! registers while the present one is used; each thread has a smaller square in registers, read from shared memory four neighbours at a time.
+//!
+//! On a CPU a block is one warp: 32 columns of some rows, in registers. Along the common axis it takes a row of the right factor and one number of
+//! each row of the left one, which all lanes share. Blocks that follow each other have the same columns, so these stay in the cache.
+
+use crate::draft::{Draft, Inlet, Outlet, Writer};
+use crate::program::Program;
+use crate::{Count, Domain, Error, Result, Sink, Source};
+use broadloom_device::{Machine, MachineKind};
+use broadloom_scalar::{Axis, Element, Literal, Memory, Type, Unroll, Value, Variable};
+
+/// The product of two matrices: gives a [`Sink`] at (i, j) the sum over k of the left [`Source`] at (i, k) times the right one at (k, j).
+///
+/// Both sources give one number of the same type. Sums of `f16` are kept as `f32`; floats are multiplied and added with one rounding, in the order of k. The sizes of
+/// a call are the rows of the left factor, the columns of the right one, and what they have in common.
+///
+/// What a source computes is computed again for every tile of the result, so it should not be much more than a read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Product {
+    /// The left factor.
+    pub left: Source,
+    /// The right factor.
+    pub right: Source,
+    /// What becomes of the result.
+    pub sink: Sink,
+}
+
+impl Product {
+    /// The program for a machine.
+    pub fn program(&self, machine: &Machine) -> Result<Program> {
+        let types = self.left.results();
+        let ty = match types[..] {
+            [ty] if ty.is_scalar() && ty != Type::BOOL && self.right.results() == types => ty,
+            _ => {
+                let reason = "the factors do not give one number of the same type".to_owned();
+                return Err(Error::Pattern { pattern: "product", reason });
+            }
+        };
+        self.sink.check("product", 2, &types)?;
+        let index = Domain::with_axes(2).check("product", &[&self.left, &self.right], &self.sink)?;
+        let mut draft = Draft::new("product", 3);
+        let (left, right) = (draft.source(&self.left), draft.source(&self.right));
+        let count = Count::product(0..2);
+        let outlet = draft.sink(&self.sink, &types, &count);
+        if index == Type::U32 {
+            draft.limit(count);
+            draft.limit(Count::size(0) * Count::size(2));
+            draft.limit(Count::size(1) * Count::size(2));
+        }
+        let sum = if ty == Type::F16 { Type::F32 } else { ty };
+        let parts = Parts { left, right, outlet, index, ty, sum };
+        if machine.kind == MachineKind::Cpu {
+            parts.strips(&mut draft)?
+        } else {
+            parts.tiles(&mut draft)?
+        }
+        Ok(draft.finish())
+    }
+}
+
+struct Parts {
+    left: Inlet,
+    right: Inlet,
+    outlet: Outlet,
+    index: Type,
+    ty: Type,
+    /// The type in which sums are kept.
+    sum: Type,
+}
+
+impl Parts {
+    fn size(&self, k: &Writer, size: usize) -> Value {
+        k.count(Count::size(size), self.index)
+    }
+
+    fn wide(&self, k: &Writer, value: Value) -> Value {
+        k.convert(value, self.index)
+    }
+
+    fn multiply_add(&self, k: &Writer, a: Value, b: Value, sum: Value) -> Value {
+        if self.sum.element().is_float() { k.fma(a, b, sum) } else { k.add(k.mul(a, b), sum) }
+    }
+
+    fn put(&self, k: &Writer, i: Value, j: Value, sum: Value) {
+        let linear = k.add(k.mul(i, self.size(k, 1)), j);
+        self.outlet.put(k, &[i, j], linear, &[k.convert(sum, self.ty)]);
+    }
+
+    // For warps that have a strip of rows.
+
+    fn strips(&self, draft: &mut Draft) -> Result<()> {
+        // Two vectors of a register file of 32 hold a row of `f32`, four one of `f64`.
+        let rows: u32 = if self.sum.bytes() == 8 { 6 } else { 12 };
+        let block = [32, 1, 1];
+        let k = Writer::new("product", block);
+        let (m, n, common) = (self.size(&k, 0), self.size(&k, 1), self.size(&k, 2));
+        let strips = Count::size(0).div_ceil(rows);
+        let tile = self.wide(&k, k.block(Axis::X));
+        let strips_in = k.count(strips.clone(), self.index);
+        let panel = k.div(tile, strips_in);
+        let first_row = k.mul(k.sub(tile, k.mul(panel, strips_in)), rows);
+        let first_column = k.mul(panel, 32);
+        let j = k.add(first_column, self.wide(&k, k.thread(Axis::X)));
+        let run = |rows: u32, first_row: Value, there: Option<Value>| {
+            let sums: Vec<Variable> =
+                (0..rows).map(|_| k.variable_with(k.spread(Literal::zero(self.sum.element()), self.sum))).collect();
+            k.for_step(0, common, 1, Unroll::Never, |step| {
+                let read = || self.right.at(&k, &[step, j])[0];
+                let b = match there {
+                    None => read(),
+                    Some(there) => k.choose(there, read, || k.spread(Literal::zero(self.ty.element()), self.ty)),
+                };
+                let b = k.convert(b, self.sum);
+                for (row, sum) in (0..rows).zip(&sums) {
+                    let a = k.convert(self.left.at(&k, &[k.add(first_row, row), step])[0], self.sum);
+                    k.set(*sum, self.multiply_add(&k, a, b, k.get(*sum)));
+                }
+            });
+            for (row, sum) in (0..rows).zip(&sums) {
+                let store = || self.put(&k, k.add(first_row, row), j, k.get(*sum));
+                match there {
+                    None => store(),
+                    Some(there) => k.if_then(there, store),
+                }
+            }
+        };
+        let whole = k.and(k.ge(k.sub(m, first_row), rows), k.ge(k.sub(n, first_column), 32));
+        k.if_else(
+            whole,
+            || run(rows, first_row, None),
+            || {
+                // At the lower and the right border, row by row.
+                let end = k.min(k.add(first_row, rows), m);
+                let there = k.lt(j, n);
+                k.for_step(first_row, end, 1, Unroll::Never, |row| run(1, row, Some(there)));
+            },
+        );
+        draft.launch(k, [strips * Count::size(1).div_ceil(32u32), 1u32.into(), 1u32.into()], block)?;
+        Ok(())
+    }
+
+    // For blocks that share tiles.
+
+    fn tiles(&self, draft: &mut Draft) -> Result<()> {
+        let shape = Tile::of(self.ty);
+        let block = [256, 1, 1];
+        let k = Writer::new("product", block);
+        let (m, n, common) = (self.size(&k, 0), self.size(&k, 1), self.size(&k, 2));
+        let tiles = [Count::size(0).div_ceil(shape.side), Count::size(1).div_ceil(shape.side)];
+        let thread = k.thread(Axis::X);
+        let across = k.count(tiles[1].clone(), self.index);
+        let number = self.wide(&k, k.block(Axis::X));
+        let down = k.div(number, across);
+        let (top, side) = (k.mul(down, shape.side), k.mul(k.sub(number, k.mul(down, across)), shape.side));
+        let strips = [shape.strip(&k, self.ty.element()), shape.strip(&k, self.ty.element())];
+
+        // What a thread brings: of the left factor along the common axis, of the right one along its rows.
+        let each = shape.side * shape.depth / 256;
+        let left_place = |item: u32| {
+            let (depth, row) = (k.and(thread, shape.depth - 1), k.div(thread, shape.depth));
+            (k.add(row, item * (256 / shape.depth)), depth)
+        };
+        let right_place = |item: u32| {
+            let (column, depth) = (k.and(thread, shape.side - 1), k.div(thread, shape.side));
+            (column, k.add(depth, item * (256 / shape.side)))
+        };
+        let zero = || k.spread(Literal::zero(self.ty.element()), self.ty);
+        let carried: Vec<[Variable; 2]> = (0..each).map(|_| [k.variable(self.ty), k.variable(self.ty)]).collect();
+        let bring = |from: Value| {
+            for (item, [left, right]) in (0..each).zip(&carried) {
+                let (row, depth) = left_place(item);
+                let (i, step) = (k.add(top, self.wide(&k, row)), k.add(from, self.wide(&k, depth)));
+                let there = k.and(k.lt(i, m), k.lt(step, common));
+                k.set(*left, k.choose(there, || self.left.at(&k, &[i, step])[0], zero));
+                let (column, depth) = right_place(item);
+                let (j, step) = (k.add(side, self.wide(&k, column)), k.add(from, self.wide(&k, depth)));
+                let there = k.and(k.lt(j, n), k.lt(step, common));
+                k.set(*right, k.choose(there, || self.right.at(&k, &[step, j])[0], zero));
+            }
+        };
+        let put_down = |buffer: Value| {
+            for (item, [left, right]) in (0..each).zip(&carried) {
+                let (row, depth) = left_place(item);
+                k.store(strips[0], shape.place(&k, buffer, depth, row), k.get(*left));
+                let (column, depth) = right_place(item);
+                k.store(strips[1], shape.place(&k, buffer, depth, column), k.get(*right));
+            }
+        };
+        let sums: Vec<Variable> =
+            (0..shape.own * shape.own).map(|_| k.variable_with(k.spread(Literal::zero(self.sum.element()), self.sum))).collect();
+        let (x, y) = (k.and(thread, 15), k.shr(thread, 4));
+        let rounds = k.count(Count::size(2).div_ceil(shape.depth), self.index);
+        let first = self.wide(&k, k.literal(0u32));
+        bring(first);
+        put_down(k.literal(0u32));
+        k.barrier();
+        k.for_step(first, rounds, 1, Unroll::Never, |round| {
+            let next = k.add(round, 1);
+            // Behind the last strip there are zeros, which nobody uses.
+            bring(k.mul(next, shape.depth));
+            let odd = k.convert(k.and(round, 1), Type::U32);
+            let mut values: Vec<Value> = sums.iter().map(|sum| k.get(*sum)).collect();
+            for depth in 0..shape.depth {
+                let read = |strip: Memory, place: Value| -> Vec<Value> {
+                    let groups = (0..shape.own / 4).flat_map(|group| {
+                        let start = k.add(k.mul(place, 4), group * shape.side / 2);
+                        k.lanes(k.load_vector(strip, shape.place(&k, odd, k.literal(depth), start), 4))
+                    });
+                    groups.map(|value| k.convert(value, self.sum)).collect()
+                };
+                let (a, b) = (read(strips[0], y), read(strips[1], x));
+                for (row, a) in a.iter().enumerate() {
+                    for (column, b) in b.iter().enumerate() {
+                        let sum = &mut values[row * shape.own as usize + column];
+                        *sum = self.multiply_add(&k, *a, *b, *sum);
+                    }
+                }
+            }
+            sums.iter().zip(&values).for_each(|(sum, value)| k.set(*sum, *value));
+            put_down(k.xor(odd, 1));
+            k.barrier();
+        });
+        let own = |place: Value, item: u32| self.wide(&k, k.add(k.mul(place, 4), item / 4 * shape.side / 2 + item % 4));
+        for row in 0..shape.own {
+            let i = k.add(top, own(y, row));
+            for column in 0..shape.own {
+                let j = k.add(side, own(x, column));
+                let sum = sums[(row * shape.own + column) as usize];
+                k.if_then(k.and(k.lt(i, m), k.lt(j, n)), || self.put(&k, i, j, k.get(sum)));
+            }
+        }
+        draft.launch(k, [tiles[0].clone() * tiles[1].clone(), 1u32.into(), 1u32.into()], block)?;
+        Ok(())
+    }
+}
+
+/// The tile of a block.
+struct Tile {
+    /// Its rows and columns.
+    side: u32,
+    /// How much of the common axis is there at a time.
+    depth: u32,
+    /// Rows and columns of a thread: one group of four neighbours, or two that lie half a side apart.
+    own: u32,
+}
+
+impl Tile {
+    fn of(ty: Type) -> Tile {
+        match ty.bytes() {
+            8 => Tile { side: 64, depth: 16, own: 4 },
+            _ => Tile { side: 128, depth: 16, own: 8 },
+        }
+    }
+
+    /// The length of a row: four more than it needs, so that what is written down a column falls into different banks.
+    fn row(&self) -> u32 {
+        self.side + 4
+    }
+
+    /// Two buffers for a strip.
+    fn strip(&self, k: &Writer, element: Element) -> Memory {
+        k.shared(element, 2 * self.depth * self.row())
+    }
+
+    fn place(&self, k: &Writer, buffer: Value, depth: Value, place: Value) -> Value {
+        let row = k.add(k.mul(buffer, self.depth), depth);
+        k.add(k.mul(row, self.row()), place)
+    }
+}

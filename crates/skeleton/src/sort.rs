@@ -1,0 +1,431 @@
+//! Sort: stable, by one or several keys, eight bits of a key at a time from the least significant on.
+//!
+//! Each round has the line cut into parts, one for each block:
+//!
+//! 1. each part counts its digits;
+//! 2. a warp for each digit adds up over the parts, then one warp over the digits;
+//! 3. each part goes through its elements again and moves them to where they belong. Elements with the same digit in a row of 32 are found by a match
+//!    among lanes; each warp has places for each digit in shared memory, in the order of warps.
+//!
+//! The first round reads the source, the last one writes to the sink, and temporaries stand between. Keys are compared by unsigned numbers in the same order, which
+//! are made when a digit is wanted; what is moved are the keys themselves, so all bits come out as they went in.
+
+use crate::cooperate::{broadcast, scan_warp, shift_warp};
+use crate::draft::{Draft, Inlet, Outlet, Writer};
+use crate::operator::{Accumulator, Operator};
+use crate::program::{Argument, Program};
+use crate::{Count, Domain, Error, Result, Sink, Source};
+use broadloom_device::{Machine, MachineKind};
+use broadloom_scalar::{AtomicOp, Axis, Cache, Element, Literal, Memory, Order, Scope, Type, Unroll, Value};
+
+/// Gives a [`Sink`] the values of a [`Source`] on a line, sorted by the first of them; positions with equal keys keep their order.
+///
+/// The first results of the source are the keys, the one that counts most first; the others move with them. Sorting within segments is sorting by
+/// the number of the segment, then by the key. Floats are ordered as numbers, -0 before +0, and NaN behind all numbers, in descending order too. The
+/// size of a call is the length of the line.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Sort {
+    /// Keys and values.
+    pub source: Source,
+    /// How the first values are compared.
+    pub keys: Vec<SortKey>,
+    /// What becomes of keys and values; its position is the place in the order.
+    pub sink: Sink,
+}
+
+/// How a key is compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SortKey {
+    /// Whether the greatest comes first.
+    pub descending: bool,
+    /// How many of the lowest bits of an unsigned key may be other than zero; all of them if not said. Fewer bits are fewer rounds.
+    pub bits: Option<u32>,
+}
+
+/// Where a round reads or writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// The source, or the sink.
+    Outside,
+    /// The first or the second set of temporaries.
+    Set(usize),
+}
+
+struct Parts<'a> {
+    sort: &'a Sort,
+    inlet: Inlet,
+    outlet: Outlet,
+    index: Type,
+    types: Vec<Type>,
+    sum: Operator,
+    warps: u32,
+    rows: u32,
+    /// How many parts there are, and how long they are.
+    parts: Count,
+    run: Count,
+    /// Temporaries: for each set, one for each value.
+    sets: Vec<Vec<usize>>,
+    /// How many elements of a digit a part has; then, how many come before them in other parts.
+    counts: usize,
+    /// How many elements have a digit; then, how many have a lesser one.
+    digits: usize,
+}
+
+/// A round: a key, and the first of its bits.
+#[derive(Clone, Copy)]
+struct Round {
+    key: usize,
+    shift: u32,
+}
+
+/// Values of a digit.
+const RADIX: u32 = 256;
+
+impl Sort {
+    fn rounds(&self, types: &[Type]) -> Result<Vec<Round>> {
+        let mut rounds = vec![];
+        for (key, how) in self.keys.iter().enumerate().rev() {
+            let element = types[key].element();
+            let all = element.bits();
+            let bits = match how.bits {
+                Some(bits) if element.is_signed() || element.is_float() || how.descending => {
+                    let reason = format!("a key of type `{element}` with {bits} bits; only unsigned, ascending keys have fewer");
+                    return Err(Error::Pattern { pattern: "sort", reason });
+                }
+                bits => bits.unwrap_or(all).min(all),
+            };
+            rounds.extend((0..bits).step_by(8).map(|shift| Round { key, shift }));
+        }
+        Ok(rounds)
+    }
+
+    /// The program for a machine.
+    pub fn program(&self, machine: &Machine) -> Result<Program> {
+        let types = self.source.results();
+        let bad = |reason: String| Err(Error::Pattern { pattern: "sort", reason });
+        if self.keys.is_empty() || self.keys.len() > types.len() {
+            return bad(format!(
+                "{} keys, and `{}` gives {} values",
+                self.keys.len(),
+                self.source.function().name(),
+                types.len()
+            ));
+        }
+        if let Some(ty) = types[..self.keys.len()].iter().find(|ty| !ty.is_scalar()) {
+            return bad(format!("a key of type `{ty}`"));
+        }
+        self.sink.check("sort", 1, &types)?;
+        let index = Domain::LINE.check("sort", &[&self.source], &self.sink)?;
+        // Where no bits count, one round that finds all alike moves everything.
+        let mut rounds = self.rounds(&types)?;
+        if rounds.is_empty() {
+            rounds.push(Round { key: 0, shift: 0 });
+        }
+        let n = Count::size(0);
+        let mut draft = Draft::new("sort", 1);
+        let inlet = draft.source(&self.source);
+        let outlet = draft.sink(&self.sink, &types, &n);
+        if index == Type::U32 {
+            draft.limit(n.clone());
+        }
+        let is_cpu = machine.kind == MachineKind::Cpu;
+        let (warps, rows) = if is_cpu { (1, 1) } else { (8, 8) };
+        let unit = 2048u32;
+        let units = n.clone().div_ceil(unit);
+        let parts = units.clone().min(u64::from(machine.multiprocessors) * 8);
+        let run = units.div_ceil(parts.clone()) * unit;
+        let sets =
+            (1..rounds.len().min(3)).map(|_| types.iter().map(|ty| draft.temporary(n.clone() * ty.bytes(), false)).collect());
+        let sets = sets.collect();
+        let counts = draft.temporary(parts.clone() * RADIX * index.bytes(), false);
+        let digits = draft.temporary(Count::from(RADIX * index.bytes()), false);
+        let sum = Operator::sum(index)?;
+        let sort = Parts { sort: self, inlet, outlet, index, types, sum, warps, rows, parts, run, sets, counts, digits };
+        sort.all(&mut draft, &rounds)?;
+        Ok(draft.finish())
+    }
+}
+
+impl Parts<'_> {
+    /// All rounds. Those that differ in the bits or in the temporaries only have the same kernels.
+    fn all(&self, draft: &mut Draft, rounds: &[Round]) -> Result<()> {
+        let block = [32 * self.warps, 1, 1];
+        let one = || Count::Constant(1);
+        let grid = [self.parts.clone(), one(), one()];
+        let last = rounds.len() - 1;
+        let place = |round: usize| Place::Set(round % 2);
+        let mut known: Vec<(usize, Place, Place, u32, [usize; 4])> = vec![];
+        for (number, round) in rounds.iter().enumerate() {
+            let from = if number == 0 { Place::Outside } else { place(number - 1) };
+            let to = if number == last { Place::Outside } else { place(number) };
+            let alike = |a: Place, b: Place| (a == Place::Outside) == (b == Place::Outside);
+            let same = known.iter().find(|(key, f, t, ..)| *key == round.key && alike(*f, from) && alike(*t, to));
+            if let Some((_, old_from, old_to, old_shift, kernels)) = same {
+                let change = |argument: &Argument| match argument {
+                    Argument::Temporary(index) => Argument::Temporary(self.moved(*index, [(*old_from, from), (*old_to, to)])),
+                    Argument::Count(Count::Constant(shift), Type::U8) if *shift == u64::from(*old_shift) => {
+                        Argument::Count(Count::Constant(round.shift.into()), Type::U8)
+                    }
+                    Argument::Count(..) | Argument::Input(_) | Argument::Output(_) | Argument::Scalar(_) => argument.clone(),
+                };
+                kernels.iter().for_each(|step| draft.repeat(*step, change));
+                continue;
+            }
+            let name = |what: &str| if number == 0 { what.to_owned() } else { format!("{what}_{number}") };
+            let mut steps = [0; 4];
+            let k = Writer::new(&name("sort_count"), block);
+            self.count(&k, *round, from);
+            steps[0] = draft.launch(k, grid.clone(), block)?;
+            let k = Writer::new(&name("sort_parts"), [32, 1, 1]);
+            self.add_parts(&k);
+            steps[1] =
+                draft.launch(k, [Count::Constant(RADIX.into()).min(self.parts.clone() * RADIX), one(), one()], [32, 1, 1])?;
+            let k = Writer::new(&name("sort_digits"), [32, 1, 1]);
+            self.add_digits(&k);
+            steps[2] = draft.launch(k, [one(), one(), one()], [32, 1, 1])?;
+            let k = Writer::new(&name("sort_move"), block);
+            self.move_elements(&k, *round, from, to);
+            steps[3] = draft.launch(k, grid.clone(), block)?;
+            known.push((round.key, from, to, round.shift, steps));
+        }
+        Ok(())
+    }
+
+    /// The temporary that stands for another one where sets are exchanged.
+    fn moved(&self, index: usize, exchanged: [(Place, Place); 2]) -> usize {
+        for (old, new) in exchanged {
+            if let (Place::Set(old), Place::Set(new)) = (old, new)
+                && let Some(value) = self.sets[old].iter().position(|own| *own == index)
+            {
+                return self.sets[new][value];
+            }
+        }
+        index
+    }
+
+    fn range(&self, k: &Writer) -> (Value, Value) {
+        let run = k.count(self.run.clone(), self.index);
+        let from = k.mul(k.convert(k.block(Axis::X), self.index), run);
+        (from, k.min(k.add(from, run), k.count(Count::size(0), self.index)))
+    }
+
+    fn counts(&self, k: &Writer) -> Memory {
+        k.memory(Argument::Temporary(self.counts), self.index.element())
+    }
+
+    fn digits(&self, k: &Writer) -> Memory {
+        k.memory(Argument::Temporary(self.digits), self.index.element())
+    }
+
+    fn at(&self, k: &Writer, from: Place, i: Value) -> Vec<Value> {
+        match from {
+            Place::Outside => self.inlet.at(k, &[i]),
+            Place::Set(set) => {
+                let memory =
+                    |(value, ty): (&usize, &Type)| k.load_element(k.memory(Argument::Temporary(*value), ty.element()), *ty, i);
+                self.sets[set].iter().zip(&self.types).map(memory).collect()
+            }
+        }
+    }
+
+    fn put(&self, k: &Writer, to: Place, i: Value, values: &[Value]) {
+        match to {
+            Place::Outside => self.outlet.put(k, &[i], i, values),
+            Place::Set(set) => {
+                for ((temporary, ty), value) in self.sets[set].iter().zip(&self.types).zip(values) {
+                    k.store_element(k.memory(Argument::Temporary(*temporary), ty.element()), i, *value, Cache::Normal);
+                }
+            }
+        }
+    }
+
+    /// The digit of a key, a `u32`.
+    fn digit(&self, k: &Writer, round: Round, key: Value) -> Value {
+        let ordered = ordered(k, key, self.sort.keys[round.key].descending);
+        if self.sort.keys[round.key].bits == Some(0) {
+            return k.literal(0u32);
+        }
+        // The shift is an argument, so that rounds have the same code.
+        let shift = k.convert(k.count(Count::Constant(round.shift.into()), Type::U8), Type::U32);
+        k.convert(k.and(k.shr(ordered, shift), RADIX - 1), Type::U32)
+    }
+
+    fn count(&self, k: &Writer, round: Round, from: Place) {
+        let threads = 32 * self.warps;
+        let (first, to) = self.range(k);
+        let thread = k.thread(Axis::X);
+        let table = k.shared(Element::U32, RADIX);
+        k.for_step(thread, k.literal(RADIX), threads, Unroll::Never, |digit| k.store(table, digit, 0));
+        k.barrier();
+        let one = |i: Value| {
+            let digit = self.digit(k, round, self.at(k, from, i)[round.key]);
+            k.atomic(AtomicOp::Add, table, digit, 1, Order::Relaxed(Scope::Block));
+        };
+        k.for_step(first, to, 4 * threads, Unroll::Never, |row| {
+            let start = k.add(row, k.convert(thread, self.index));
+            k.if_else(
+                k.ge(k.sub(to, row), 4 * threads),
+                || (0..4u32).for_each(|item| one(k.add(start, item * threads))),
+                || {
+                    for item in 0..4u32 {
+                        let i = k.add(start, item * threads);
+                        k.if_then(k.lt(i, to), || one(i));
+                    }
+                },
+            );
+        });
+        k.barrier();
+        let parts = k.count(self.parts.clone(), self.index);
+        k.for_step(thread, k.literal(RADIX), threads, Unroll::Never, |digit| {
+            let place = k.add(k.mul(k.convert(digit, self.index), parts), k.convert(k.block(Axis::X), self.index));
+            k.store(self.counts(k), place, k.convert(k.load(table, digit), self.index));
+        });
+    }
+
+    /// A warp replaces numbers in a row of memory by the sum of those before them, and gives the sum of all.
+    fn add_up(&self, k: &Writer, memory: Memory, first: Value, length: Value) -> Value {
+        let lane = k.thread(Axis::X);
+        let carry = Accumulator::new(k, &self.sum);
+        k.for_step(0, length, 32, Unroll::Never, |row| {
+            let part = k.add(row, k.convert(lane, self.index));
+            let (there, place) = (k.lt(part, length), k.add(first, part));
+            let own = k.choose_list(there, || vec![k.load(memory, place)], || self.sum.nothing(k));
+            let up_to = scan_warp(k, &self.sum, &own, lane);
+            let before = self.sum.combine(k, &carry.get(k), &shift_warp(k, &self.sum, &up_to, lane));
+            k.if_then(there, || k.store(memory, place, before[0]));
+            carry.add(k, &broadcast(k, &up_to, 31));
+        });
+        carry.get(k)[0]
+    }
+
+    fn add_parts(&self, k: &Writer) {
+        let parts = k.count(self.parts.clone(), self.index);
+        let digit = k.convert(k.block(Axis::X), self.index);
+        let total = self.add_up(k, self.counts(k), k.mul(digit, parts), parts);
+        k.if_then(k.eq(k.thread(Axis::X), 0), || k.store(self.digits(k), digit, total));
+    }
+
+    fn add_digits(&self, k: &Writer) {
+        self.add_up(k, self.digits(k), k.constant(self.index, 0), k.constant(self.index, RADIX));
+    }
+
+    fn move_elements(&self, k: &Writer, round: Round, from: Place, to: Place) {
+        let threads = 32 * self.warps;
+        let (first, end) = self.range(k);
+        let thread = k.thread(Axis::X);
+        let (lane, warp) = (k.and(thread, 31), k.shr(thread, 5));
+        // Where the next element of each digit goes.
+        let next = k.shared(self.index.element(), RADIX);
+        let parts = k.count(self.parts.clone(), self.index);
+        k.for_step(thread, k.literal(RADIX), threads, Unroll::Never, |digit| {
+            let place = k.add(k.mul(k.convert(digit, self.index), parts), k.convert(k.block(Axis::X), self.index));
+            k.store(next, digit, k.add(k.load(self.counts(k), place), k.load(self.digits(k), digit)));
+        });
+        k.barrier();
+        let lower = k.sub(k.shl(k.literal(1u32), lane), 1);
+        if self.warps == 1 {
+            let row = |first: Value, checked: bool| {
+                let i = k.add(first, k.convert(lane, self.index));
+                let there = k.lt(i, end);
+                let body = || {
+                    let values = self.at(k, from, i);
+                    let digit = self.digit(k, round, values[round.key]);
+                    let members = if checked { Some(k.active_mask()) } else { None };
+                    let same = k.match_any(digit, members);
+                    let before = k.popcount(k.and(same, lower));
+                    let place = k.load(next, digit);
+                    k.if_then(k.eq(before, 0), || {
+                        k.store(next, digit, k.add(place, k.convert(k.popcount(same), self.index)));
+                    });
+                    self.put(k, to, k.add(place, k.convert(before, self.index)), &values);
+                };
+                if checked {
+                    k.if_then(there, body)
+                } else {
+                    body()
+                }
+                k.warp_barrier();
+            };
+            k.for_step(first, end, 32, Unroll::Never, |first| {
+                k.if_else(k.ge(k.sub(end, first), 32), || row(first, false), || row(first, true));
+            });
+            return;
+        }
+        let table = k.shared(Element::U32, RADIX * self.warps);
+        let totals = k.shared(Element::U32, RADIX);
+        let own = k.mul(warp, RADIX);
+        let tile = threads * self.rows;
+        k.for_step(first, end, tile, Unroll::Never, |first| {
+            k.for_step(lane, k.literal(RADIX), 32, Unroll::Never, |digit| k.store(table, k.add(own, digit), 0));
+            k.warp_barrier();
+            let start = k.add(first, k.convert(k.add(k.mul(warp, 32 * self.rows), lane), self.index));
+            let mut moved = vec![];
+            for row in 0..self.rows {
+                let i = k.add(start, row * 32);
+                let there = k.lt(i, end);
+                let nothing = || self.types.iter().map(|ty| k.spread(Literal::zero(ty.element()), *ty)).collect();
+                let values = k.choose_list(there, || self.at(k, from, i), nothing);
+                // Lanes that have nothing are alike in a digit of their own.
+                let digit = self.digit(k, round, values[round.key]);
+                let same = k.match_any(k.select(there, digit, RADIX), None);
+                let before = k.popcount(k.and(same, lower));
+                let place = k.choose(there, || k.load(table, k.add(own, digit)), || k.literal(0u32));
+                k.warp_barrier();
+                k.if_then(k.and(there, k.eq(before, 0)), || {
+                    k.store(table, k.add(own, digit), k.add(place, k.popcount(same)));
+                });
+                k.warp_barrier();
+                moved.push((there, digit, k.add(place, before), values));
+            }
+            k.barrier();
+            // Each digit's places in the order of warps.
+            k.for_step(thread, k.literal(RADIX), threads, Unroll::Never, |digit| {
+                let sum = k.variable_with(k.literal(0u32));
+                for other in 0..self.warps {
+                    let place = k.add(digit, other * RADIX);
+                    let own = k.load(table, place);
+                    k.store(table, place, k.get(sum));
+                    k.set(sum, k.add(k.get(sum), own));
+                }
+                k.store(totals, digit, k.get(sum));
+            });
+            k.barrier();
+            for (there, digit, rank, values) in &moved {
+                k.if_then(*there, || {
+                    let in_tile = k.add(*rank, k.load(table, k.add(own, *digit)));
+                    let place = k.add(k.load(next, *digit), k.convert(in_tile, self.index));
+                    self.put(k, to, place, values);
+                });
+            }
+            k.barrier();
+            k.for_step(thread, k.literal(RADIX), threads, Unroll::Never, |digit| {
+                let total = k.convert(k.load(totals, digit), self.index);
+                k.store(next, digit, k.add(k.load(next, digit), total));
+            });
+            k.barrier();
+        });
+    }
+}
+
+/// A number without a sign, `u32` or `u64`, that is in the order of keys.
+fn ordered(k: &Writer, key: Value, descending: bool) -> Value {
+    let element = k.type_of(key).element();
+    let wide = if element.bits() == 64 { Type::U64 } else { Type::U32 };
+    let Some(unsigned) = element.unsigned() else {
+        let number = k.convert(key, Type::U32);
+        return if descending { k.xor(number, 1) } else { number };
+    };
+    let ones = k.literal(Literal::from_bits(unsigned, u64::MAX));
+    let sign = k.literal(Literal::from_bits(unsigned, 1 << (element.bits() - 1)));
+    let bits = k.bitcast(key, unsigned);
+    let bits = if element.is_float() {
+        k.select(k.ne(k.and(bits, sign), 0), k.xor(bits, ones), k.xor(bits, sign))
+    } else if element.is_signed() {
+        k.xor(bits, sign)
+    } else {
+        bits
+    };
+    let bits = if descending { k.xor(bits, ones) } else { bits };
+    let bits = if element.is_float() { k.select(k.is_nan(key), ones, bits) } else { bits };
+    k.convert(bits, wide)
+}

@@ -1,0 +1,92 @@
+//! Sorting by keys of all types.
+
+mod support;
+
+use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
+use broadloom_skeleton::{Pattern, Sink, Sort, SortKey, Source};
+use std::cmp::Ordering;
+use support::{Given, Random, benches, line, run};
+
+fn compare(a: Literal, b: Literal, descending: bool) -> Ordering {
+    let order = match (a.as_f64(), b.as_f64()) {
+        (Some(x), Some(y)) => match (x.is_nan(), y.is_nan()) {
+            (false, false) => x.total_cmp(&y),
+            // Behind all numbers, whichever way numbers go.
+            (x, y) => return x.cmp(&y),
+        },
+        _ => a.as_i128().cmp(&b.as_i128()),
+    };
+    if descending { order.reverse() } else { order }
+}
+
+#[test]
+fn all_types_of_keys_with_positions() {
+    for (name, bench) in benches() {
+        for element in Element::ALL {
+            for descending in [false, true] {
+                if descending && !matches!(element, Element::Bool | Element::F32) {
+                    continue;
+                }
+                let source = line("key", element, |_, i, x| vec![x, i]);
+                let keys = vec![SortKey { descending, bits: None }];
+                let sort = Pattern::from(Sort { source, keys, sink: Sink::STORE });
+                for size in [0u64, 1, 2, 33, 3000, 40007] {
+                    let size = if name == "interp" { size.min(2100) } else { size };
+                    let mut random = Random(size);
+                    // Many bits, many equal keys, and what is special among floats.
+                    let mut input: Vec<Literal> =
+                        (0..size).map(|_| Literal::from_bits(element, random.next() >> random.below(60))).collect();
+                    for x in [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+                        if let (Some(x), true) = (Literal::from_f64(element, x), size > 100) {
+                            input[random.below(size) as usize] = x;
+                        }
+                    }
+                    let mut expected: Vec<(Literal, Literal)> =
+                        input.iter().enumerate().map(|(i, x)| (*x, Literal::from(i as i32))).collect();
+                    expected.sort_by(|a, b| compare(a.0, b.0, descending));
+                    let given = Given { inputs: &[input], sizes: &[size], ..Given::default() };
+                    let results = run(&bench, &sort, &given);
+                    let results = results[0].iter().zip(&results[1]).map(|(x, i)| (*x, *i));
+                    assert!(results.eq(expected), "{name}, {element}, {size}, descending: {descending}");
+                }
+            }
+        }
+    }
+}
+
+/// Segments of all lengths, and two values of other types that move with the keys.
+#[test]
+fn within_segments() {
+    let f = Builder::function("pairs");
+    let i = f.parameter("i", Type::I64);
+    let segments = f.accessor("segments", AccessorKind::Input, Type::U32, 1);
+    let keys = f.accessor("keys", AccessorKind::Input, Type::I16, 1);
+    let (segment, key) = (f.read(segments, &[i.into()]), f.read(keys, &[i.into()]));
+    let results = [segment, key, f.convert(i, Type::F64), f.lt(key, 0)];
+    let source = Source::new(f.finish_function(&results).unwrap(), 1).unwrap();
+    let keys = vec![SortKey { bits: Some(10), ..SortKey::default() }, SortKey::default()];
+    let sort = Pattern::from(Sort { source, keys, sink: Sink::STORE });
+    for (name, bench) in benches() {
+        for size in [0u64, 5, 5000, 30011] {
+            let size = if name == "interp" { size.min(2500) } else { size };
+            let mut random = Random(size);
+            let mut segment = 0u32;
+            let segments: Vec<Literal> = (0..size)
+                .map(|_| {
+                    segment += (random.below(40) == 0) as u32;
+                    (segment % 1024).into()
+                })
+                .collect();
+            let keys = random.values(Element::I16, size);
+            let mut expected: Vec<usize> = (0..size as usize).collect();
+            expected.sort_by_key(|i| (segments[*i].as_i128(), keys[*i].as_i128()));
+            let inputs = [segments.clone(), keys.clone()];
+            let results = run(&bench, &sort, &Given { inputs: &inputs, sizes: &[size], ..Given::default() });
+            for (place, i) in expected.into_iter().enumerate() {
+                let own: Vec<Literal> = results.iter().map(|list| list[place]).collect();
+                let negative = keys[i].as_i128().unwrap() < 0;
+                assert_eq!(own, [segments[i], keys[i], (i as f64).into(), negative.into()], "{name}, {size}");
+            }
+        }
+    }
+}
