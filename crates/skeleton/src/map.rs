@@ -189,7 +189,11 @@ impl Parts<'_> {
         let row_at = |k: &Writer, row: Value, column: Value, lengths: &[Value]| {
             let mut position = unravel(k, row, &lengths[..axes - 1]);
             position.push(column);
-            self.at(k, &position, k.add(k.mul(row, lengths[axes - 1]), column));
+            let start = k.mul(row, lengths[axes - 1]);
+            // In 32 bits a CPU could not know that the lanes of a warp stay side by side; a GPU does not care.
+            let linear =
+                if self.cpu { k.add(k.convert(start, Type::U64), k.convert(column, Type::U64)) } else { k.add(start, column) };
+            self.at(k, &position, linear);
         };
         if self.cpu {
             let block = [32, 1, 1];
