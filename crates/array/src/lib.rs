@@ -24,7 +24,7 @@
 //! | operations on elements | operators, [`Array::sqrt`] …, [`Array::lt`] …, [`Array::select`], [`Array::cond`], [`Array::cast`] |
 //! | closures | [`Array::map`], [`Array::zip_with`], [`Array::window`] |
 //! | other places | [`Array::slice`], [`Array::section`], [`Array::shift`], [`Array::rotate`], [`Array::pad`], [`Array::transpose`], [`Array::gather`] … |
-//! | elements combined | [`Array::sum`], [`Array::max_along`], [`Array::inner`] … |
+//! | elements combined | [`Array::sum`], [`Array::max_along`], [`Array::argmin`], [`Array::cumulative_sum`], [`Array::inner`] … |
 //! | what will happen | [`Array::explain`], [`Array::plan`], [`Context::statistics`] |
 //!
 //! Mistakes in shapes, axes and types are told at the call, with the operation and both shapes or types. Operators panic instead, since
@@ -37,6 +37,7 @@ mod element;
 mod host;
 mod npy;
 mod reduce;
+mod scan;
 mod span;
 mod transform;
 

@@ -387,4 +387,16 @@ impl Node {
         let inputs = smallvec![self.clone(), labels];
         Ok(Node::pending(self.context(), element.into(), shape, Op::Extreme(extreme, axes), inputs))
     }
+
+    /// Elements along an axis combined with all before them, and with themselves where it is inclusive; the first of an exclusive scan is the
+    /// combination's identity.
+    pub fn scan(&self, combine: Combine, axis: usize, inclusive: bool) -> Result<Node> {
+        let operation = || format!("{} scan", combine.name());
+        let axes = self.checked_axes(&operation(), &[axis])?;
+        if !combine.takes(self.ty()) {
+            return Err(Error::Type { operation: operation(), ty: self.ty() });
+        }
+        let op = Op::Scan { combine, axis: axes[0], inclusive };
+        Ok(Node::pending(self.context(), self.ty(), self.shape().clone(), op, smallvec![self.clone()]))
+    }
 }

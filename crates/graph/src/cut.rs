@@ -74,6 +74,8 @@ pub(crate) enum GroupKind {
     Map,
     /// Elements combined along axes.
     Reduce(Axes),
+    /// Elements along an axis combined with those before them, and with themselves or not.
+    Scan(u8, bool),
 }
 
 /// Nodes that one kernel computes.
@@ -180,6 +182,7 @@ impl Cutter<'_> {
             | Kind::Reshape
             | Kind::Position(_)
             | Kind::Reduce(..)
+            | Kind::Scan(..)
             | Kind::Extreme(..) => false,
         }
     }
@@ -211,6 +214,7 @@ impl Cutter<'_> {
                     | Kind::Concatenate(_)
                     | Kind::Reduce(..)
                     | Kind::Extreme(..)
+                    | Kind::Scan(..)
                     | Kind::Leaf(_)
                     | Kind::Fill(_)
                     | Kind::Position(_) => direct = 1,
@@ -370,7 +374,7 @@ impl crate::tape::Entry {
     /// Whether it is more than a function of a position.
     pub(crate) fn is_pattern(&self) -> bool {
         match self.kind {
-            Kind::Reduce(..) | Kind::Extreme(..) => true,
+            Kind::Reduce(..) | Kind::Extreme(..) | Kind::Scan(..) => true,
             Kind::Leaf(_)
             | Kind::Fill(_)
             | Kind::Elementwise(_)
@@ -389,6 +393,7 @@ impl Group {
         let entry = tape.entry(id);
         let (kind, feeds) = match &entry.kind {
             Kind::Reduce(_, axes) | Kind::Extreme(_, axes) => (GroupKind::Reduce(axes.clone()), entry.inputs.to_vec()),
+            Kind::Scan(_, axis, inclusive) => (GroupKind::Scan(*axis, *inclusive), entry.inputs.to_vec()),
             Kind::Leaf(_)
             | Kind::Fill(_)
             | Kind::Elementwise(_)
@@ -409,6 +414,7 @@ impl Group {
                 let all = self.feeds.first().is_some_and(|feed| tape.rank(*feed) == axes.len());
                 traced(tape, kept, Roots::Feed(&self.feeds), all)
             }
+            GroupKind::Scan(..) => traced(tape, kept, Roots::Feed(&self.feeds), tape.rank(self.feeds[0]) == 1),
         }
     }
 }

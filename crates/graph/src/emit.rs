@@ -103,6 +103,8 @@ struct Emitter<'t> {
     tape: &'t Tape,
     builder: Builder,
     index: Type,
+    /// The type in which the parts of a place in memory are added.
+    sum: Type,
     position: Vec<Value>,
     scalars: Vec<(Given, Value)>,
     inputs: Vec<(Id, Accessor)>,
@@ -188,13 +190,15 @@ impl<'k> Fused<'k> {
     }
 
     /// The function.
-    pub(crate) fn code(self, tape: &Tape, name: &str) -> Result<Code> {
+    /// `side_by_side` adds up places in memory so that an executor of vectors can see that neighbouring threads stay neighbours.
+    pub(crate) fn code(self, tape: &Tape, name: &str, side_by_side: bool) -> Result<Code> {
         let axes = if self.line { 1 } else { self.rank };
         let index = if tape.wide { Type::I64 } else { Type::I32 };
         let builder = Builder::function(name);
         let position =
             (0..axes).map(|axis| builder.parameter(["i", "j", "k", "l", "m", "n", "o", "p"][axis % 8], index)).collect();
-        let mut emitter = Emitter { tape, builder, index, position, scalars: vec![], inputs: vec![], aligned: vec![] };
+        let sum = if side_by_side { Type::I64 } else { index };
+        let mut emitter = Emitter { tape, builder, index, sum, position, scalars: vec![], inputs: vec![], aligned: vec![] };
         let results = match &self.everywhere {
             None => emitter.half(&self.interior, &self.roots, self.line)?,
             Some(everywhere) => emitter.halves(&self, everywhere)?,
@@ -474,10 +478,11 @@ impl Half<'_, '_, '_> {
     fn linear(&mut self, node: Id, place: &Place) -> Value {
         let indices = match place {
             Place::Number(index) => return self.index(*index),
+            Place::At(indices) if indices.len() == 1 => return self.index(indices[0]),
             Place::At(indices) => indices.clone(),
         };
         let (shape, rank) = (self.emitter.tape.entry(node).shape, indices.len());
-        let mut sum: Option<Value> = None;
+        let mut terms: SmallVec<[Value; 4]> = SmallVec::new();
         let mut rest = Number::Known(0);
         let mut last = Number::Known(0);
         for (axis, index) in indices.iter().enumerate() {
@@ -493,8 +498,7 @@ impl Half<'_, '_, '_> {
                     let base = self.emitter.position[usize::from(*from)];
                     match s {
                         Number::Known(-1) => {
-                            let b = &self.emitter.builder;
-                            let negative = b.neg(base);
+                            let negative = self.emitter.builder.neg(base);
                             self.emitter.affine(negative, &stride, &Number::Known(0))
                         }
                         s => self.emitter.affine(base, &Number::product(s, &stride), &Number::Known(0)),
@@ -505,14 +509,15 @@ impl Half<'_, '_, '_> {
                     self.emitter.affine(value, &stride, &Number::Known(0))
                 }
             };
-            sum = Some(sum.map_or(term, |sum| self.emitter.builder.add(sum, term)));
+            terms.push(term);
         }
         for number in [rest, last] {
             if number != Number::Known(0) {
-                let value = self.emitter.number(&number);
-                sum = Some(sum.map_or(value, |sum| self.emitter.builder.add(sum, value)));
+                terms.push(self.emitter.number(&number));
             }
         }
+        let b = &self.emitter.builder;
+        let sum = terms.into_iter().map(|term| b.convert(term, self.emitter.sum)).reduce(|sum, term| b.add(sum, term));
         sum.unwrap_or_else(|| self.emitter.number(&Number::Known(0)))
     }
 }

@@ -168,6 +168,27 @@ fn apply(op: &Op, node: &Node, inputs: &[Arc<HostArray>]) -> Result<HostArray> {
                 }
             }
         }
+        Op::Scan { combine, axis, inclusive } => {
+            let (axis, count) = (usize::from(*axis), ty.lanes());
+            lanes.resize(shape.count() * count, combine.identity(ty.element()));
+            for position in positions(&shape) {
+                let here = ravel(&position, &shape);
+                let mut before = position.clone();
+                for lane in 0..count {
+                    // What stands right before, combined with its own element where that is not part of it.
+                    let mut sum = combine.identity(ty.element());
+                    if position[axis] > 0 {
+                        before[axis] = position[axis] - 1;
+                        let there = ravel(&before, &shape);
+                        sum = lanes[there * count + lane];
+                        if !inclusive {
+                            sum = combined(*combine, sum, inputs[0].at(there)[lane]);
+                        }
+                    }
+                    lanes[here * count + lane] = if *inclusive { combined(*combine, sum, inputs[0].at(here)[lane]) } else { sum };
+                }
+            }
+        }
         Op::Extreme(extreme, axes) => {
             let values = &inputs[0];
             let mut best: Vec<Option<(Literal, Literal)>> = vec![None; shape.count()];

@@ -200,6 +200,15 @@ pub enum Op {
     Reduce(Combine, Axes),
     /// What the second input, an integer, is where the first is extreme along some axes: the least such integer. The axes are gone.
     Extreme(Extreme, Axes),
+    /// Elements along an axis combined with all before them; with themselves too where it is inclusive.
+    Scan {
+        /// How they are combined.
+        combine: Combine,
+        /// The axis.
+        axis: u8,
+        /// Whether an element is part of its own result.
+        inclusive: bool,
+    },
 }
 
 impl Op {
@@ -215,6 +224,7 @@ impl Op {
             Op::Concatenate(axis) => format!("concatenate {axis}"),
             Op::Reduce(combine, axes) => format!("{} over {:?}", combine.name(), axes.as_slice()),
             Op::Extreme(extreme, axes) => format!("{} over {:?}", extreme.name(), axes.as_slice()),
+            Op::Scan { combine, axis, .. } => format!("{} scan along {axis}", combine.name()),
         }
     }
 }

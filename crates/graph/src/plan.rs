@@ -11,7 +11,7 @@ use crate::shape::Shape;
 use crate::tape::{Bindings, Id, Kind, Tape};
 use broadloom_device::{Machine, MachineKind};
 use broadloom_scalar::{Builder, Element, Literal, Type, Value};
-use broadloom_skeleton::{Domain, Library, Loaded, Map, Operator, Reduce, Sink, Source, Spread};
+use broadloom_skeleton::{Domain, Library, Loaded, Map, Operator, Pattern, Reduce, Scan, ScanSpread, Sink, Source, Spread};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
@@ -34,7 +34,40 @@ pub(crate) enum Ready {
     /// One for all sizes.
     One(Loaded),
     /// How threads are best spread depends on sizes: there are a few ways, each made when it is first wanted.
-    Spread { library: Library, pattern: Box<Reduce>, known: Mutex<Vec<(Spread, Loaded)>> },
+    Spread { library: Library, pattern: Box<Spreading>, known: Mutex<Vec<(Way, Loaded)>> },
+}
+
+/// A pattern whose threads can be spread in several ways.
+#[derive(Debug)]
+pub(crate) enum Spreading {
+    Reduce(Reduce),
+    Scan(Scan),
+}
+
+/// One of the ways.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Way {
+    Reduce(Spread),
+    Scan(ScanSpread),
+}
+
+impl Spreading {
+    /// The best way for these sizes.
+    fn way(&self, machine: &Machine, sizes: &[u64]) -> Way {
+        match self {
+            Spreading::Reduce(reduce) => Way::Reduce(Spread::of(machine, sizes, &reduce.reduced)),
+            Spreading::Scan(scan) => Way::Scan(ScanSpread::of(machine, sizes, scan.axis)),
+        }
+    }
+
+    fn pattern(&self, way: Way) -> Pattern {
+        match (self, way) {
+            (Spreading::Reduce(reduce), Way::Reduce(spread)) => Reduce { spread, ..reduce.clone() }.into(),
+            (Spreading::Scan(scan), Way::Scan(spread)) => Scan { spread, ..scan.clone() }.into(),
+            (Spreading::Reduce(reduce), Way::Scan(_)) => reduce.clone().into(),
+            (Spreading::Scan(scan), Way::Reduce(_)) => scan.clone().into(),
+        }
+    }
 }
 
 impl Ready {
@@ -43,14 +76,13 @@ impl Ready {
         match self {
             Ready::One(loaded) => Ok(loaded.clone()),
             Ready::Spread { library, pattern, known } => {
-                let spread = Spread::of(library.device().machine(), sizes, &pattern.reduced);
-                let find =
-                    |known: &[(Spread, Loaded)]| known.iter().find(|(own, _)| *own == spread).map(|(_, loaded)| loaded.clone());
+                let way = pattern.way(library.device().machine(), sizes);
+                let find = |known: &[(Way, Loaded)]| known.iter().find(|(own, _)| *own == way).map(|(_, loaded)| loaded.clone());
                 if let Some(loaded) = find(&known.lock().unwrap_or_else(PoisonError::into_inner)) {
                     return Ok(loaded);
                 }
-                let loaded = library.get(&Reduce { spread, ..(**pattern).clone() }.into())?;
-                known.lock().unwrap_or_else(PoisonError::into_inner).push((spread, loaded.clone()));
+                let loaded = library.get(&pattern.pattern(way))?;
+                known.lock().unwrap_or_else(PoisonError::into_inner).push((way, loaded.clone()));
                 Ok(loaded)
             }
         }
@@ -66,7 +98,7 @@ fn combination(tape: &Tape, group: &Group, reduced: &[bool]) -> Result<(Operator
         let entry = tape.entry(*root);
         let types: Vec<Type> = entry.inputs.iter().map(|input| tape.entry(*input).ty).collect();
         operators.push(match &entry.kind {
-            Kind::Reduce(combine, _) => match combine {
+            Kind::Reduce(combine, _) | Kind::Scan(combine, ..) => match combine {
                 Combine::Sum => Operator::sum(types[0])?,
                 Combine::Product | Combine::All => Operator::product(types[0])?,
                 Combine::Min => Operator::min(types[0])?,
@@ -115,13 +147,14 @@ fn balance(machine: &Machine) -> u64 {
 impl Plan {
     /// A plan for a machine; kernels come from the library.
     pub(crate) fn new(tape: Tape, bindings: &Bindings, library: &Library) -> Result<Plan> {
-        let cut = cut(&tape, balance(library.device().machine()));
+        let machine = library.device().machine();
+        let cut = cut(&tape, balance(machine));
         let order = order(&tape, &cut.groups, bindings);
         let mut kernels = vec![];
         for group in order.into_iter().map(|index| cut.groups[index].clone()) {
             let too_large = || Error::Plan { what: "a kernel".into(), reason: "it does not fit".into() };
             let (fused, _, line) = group.traced(&tape, &cut.kept).ok_or_else(too_large)?;
-            let code = fused.code(&tape, "fused")?;
+            let code = fused.code(&tape, "fused", machine.kind != MachineKind::Cuda)?;
             let source = Source::new(code.function.clone(), code.axes)?;
             let shape = domain(&tape, &group, line);
             let ready = match &group.kind {
@@ -131,7 +164,14 @@ impl Plan {
                         if line { vec![true] } else { (0..code.axes).map(|axis| axes.contains(&(axis as u8))).collect() };
                     let (operator, sink) = combination(&tape, &group, &reduced)?;
                     let spread = Spread { along_kept: false, blocks: false, split: false };
-                    let pattern = Reduce { domain: shape, reduced, source, operator, sink, spread };
+                    let pattern = Spreading::Reduce(Reduce { domain: shape, reduced, source, operator, sink, spread });
+                    Ready::Spread { library: library.clone(), pattern: Box::new(pattern), known: Mutex::default() }
+                }
+                GroupKind::Scan(axis, inclusive) => {
+                    let (operator, sink) = combination(&tape, &group, &vec![false; code.axes])?;
+                    let (axis, inclusive) = (usize::from(*axis), *inclusive);
+                    let spread = ScanSpread { along_axis: false, split: false };
+                    let pattern = Spreading::Scan(Scan { domain: shape, axis, source, operator, inclusive, sink, spread });
                     Ready::Spread { library: library.clone(), pattern: Box::new(pattern), known: Mutex::default() }
                 }
             };
@@ -251,6 +291,7 @@ impl Kind {
             Kind::Concatenate(axis) => format!("concatenate {axis}"),
             Kind::Reduce(combine, axes) => format!("{} over {:?}", combine.name(), axes.as_slice()),
             Kind::Extreme(extreme, axes) => format!("{} over {:?}", extreme.name(), axes.as_slice()),
+            Kind::Scan(combine, axis, _) => format!("{} scan along {axis}", combine.name()),
         }
     }
 }

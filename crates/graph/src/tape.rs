@@ -92,6 +92,8 @@ pub(crate) enum Kind {
     Concatenate(u8),
     Reduce(Combine, Axes),
     Extreme(Extreme, Axes),
+    /// Combination, axis, whether it is inclusive.
+    Scan(Combine, u8, bool),
 }
 
 /// A node.
@@ -223,6 +225,8 @@ impl Recorder {
 
     fn push(&mut self, node: &Node, kind: Kind, inputs: SmallVec<[Id; 3]>, expression: Option<Arc<Expression>>) -> Id {
         let shape = self.shape(node.shape());
+        // Accesses count lanes.
+        self.tape.wide |= node.shape().count().saturating_mul(node.ty().lanes()) >= 1 << 31;
         self.tape.entries.push(Entry { kind, ty: node.ty(), shape, inputs });
         self.expressions.push(expression);
         let id = (self.tape.entries.len() - 1) as Id;
@@ -313,6 +317,7 @@ impl Recorder {
             Op::Concatenate(axis) => Kind::Concatenate(*axis),
             Op::Reduce(combine, axes) => Kind::Reduce(*combine, axes.clone()),
             Op::Extreme(extreme, axes) => Kind::Extreme(*extreme, axes.clone()),
+            Op::Scan { combine, axis, inclusive } => Kind::Scan(*combine, *axis, *inclusive),
         };
         self.push(node, kind, inputs, Some(expression));
     }

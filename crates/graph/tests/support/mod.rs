@@ -4,7 +4,7 @@
 //! and a comparison or a conversion would make that a lot. So each node knows a bound of its magnitude and whether all its values are exact; what was
 //! rounded goes into continuous operations only, and is compared with a tolerance that follows from the bound.
 
-use broadloom_graph::{AxisMap, Boundary, Combine, Context, Elementwise, HostArray, Node, Result, Rule, Shape, View};
+use broadloom_graph::{AxisMap, Boundary, Combine, Context, Elementwise, Extreme, HostArray, Node, Result, Rule, Shape, View};
 use broadloom_scalar::{BinaryOp, Builder, CompareOp, Element, Lanes, Literal, MathFunction, Precision, Type, UnaryOp};
 
 /// SplitMix64.
@@ -203,7 +203,8 @@ impl<'c> Generator<'c> {
             15 => self.convert(),
             16 => self.gather(),
             17 => self.shapes(),
-            18 => self.reduce(),
+            18 if self.random.one_in(2) => self.reduce(),
+            18 => self.scan(),
             _ => self.function(),
         }
     }
@@ -471,6 +472,39 @@ impl<'c> Generator<'c> {
             return Ok(());
         }
         let node = a.node.reduce(combine, &axes)?;
+        self.push(node, bound, exact);
+        Ok(())
+    }
+
+    fn scan(&mut self) -> Result<()> {
+        let a = self.any();
+        let (ty, rank) = (a.ty(), a.node.shape().rank());
+        if rank == 0 {
+            return Ok(());
+        }
+        if self.random.one_in(3) && ty.is_scalar() && ty != Type::BOOL && a.exact {
+            let extreme = *self.random.pick(&[Extreme::Least, Extreme::Greatest]);
+            // An axis of none has no extreme, and is refused.
+            if let Ok(node) = a.node.extreme(extreme, self.random.below(rank), Element::I64) {
+                self.push(node, 1e30, true);
+            }
+            return Ok(());
+        }
+        let fitting: Vec<Combine> = Combine::EVERY.into_iter().filter(|combine| combine.takes(ty)).collect();
+        let combine = *self.random.pick(&fitting);
+        let count = a.node.shape().count().max(1) as f64;
+        let inclusive = self.random.one_in(2);
+        let (bound, exact) = match (combine, ty.element().is_float()) {
+            (Combine::Sum, true) => (a.bound * count, a.exact && a.bound * count <= exact_limit(ty.element()).sqrt()),
+            (Combine::Product, true) => return Ok(()),
+            (_, true) if !inclusive => return Ok(()),
+            (_, true) => (a.bound, a.exact),
+            (_, false) => (1e30, true),
+        };
+        if ty.element().is_float() && bound > limit(ty.element()) {
+            return Ok(());
+        }
+        let node = a.node.scan(combine, self.random.below(rank), inclusive)?;
         self.push(node, bound, exact);
         Ok(())
     }
