@@ -1,11 +1,7 @@
 //! How code is written by programs.
 //!
-//! A [`Builder`] writes one [`Function`](crate::Function) or [`Kernel`](crate::Kernel). Its methods take `&self`, so calls nest:
-//! `b.add(b.mul(x, x), 1.0)`. A [`Value`] is a small copyable handle. Numbers of Rust stand for literals of whatever type the place
-//! wants. Operations on vectors work lane by lane, and a plain value beside a vector stands for all its lanes.
-//!
-//! A mistake never panics: it is noted together with the place of the call, a *poisoned* value comes back, whatever is computed from it is
-//! poisoned too, and [`Builder::finish_function`] or [`Builder::finish_kernel`] returns all that was wrong.
+//! Invariants: a method never holds on to the state while it calls code that is not its own; a node that is handed out is in the body; and
+//! operands of a node are usable where it is made, so its home is the innermost of theirs.
 
 mod arith;
 mod control;
@@ -68,7 +64,23 @@ struct State {
     folding: bool,
 }
 
-/// Writes a function or kernel. See the [module](self).
+/// Writes one [`Function`](crate::Function) or [`Kernel`](crate::Kernel).
+///
+/// Its methods take `&self`, so calls nest: `b.add(b.mul(x, x), 1.0)`. A [`Value`] is a small copyable handle. Numbers of Rust stand for
+/// literals of whatever type the place wants. Operations on vectors work lane by lane, and a plain value beside a vector stands for all
+/// its lanes.
+///
+/// A mistake never panics: it is noted together with the place of the call, a *poisoned* value comes back, whatever is computed from it
+/// is poisoned too, and [`finish_function`](Self::finish_function) or [`finish_kernel`](Self::finish_kernel) returns all that was wrong.
+///
+/// ```
+/// use broadloom_scalar::{Builder, Type};
+/// let b = Builder::function("norm");
+/// let (x, n) = (b.parameter("x", Type::F32), b.parameter("n", Type::I32));
+/// let bad = b.sqrt(b.add(b.mul(x, x), n));
+/// let error = b.finish_function(&[bad]).unwrap_err().to_string();
+/// assert!(error.contains("`f32` is wanted and `i32` is given"));
+/// ```
 pub struct Builder {
     state: RefCell<State>,
     name: String,
