@@ -8,8 +8,47 @@ use crate::reference::{reference, single_error};
 use broadloom_scalar::{MathFunction, Precision, Type};
 use std::thread;
 
-/// Arguments for which functions are farthest from right, among all there are.
-const HARDEST: &[(MathFunction, u32)] = &[];
+/// Arguments for which functions were found farthest from right, among billions.
+const HARDEST: &[(MathFunction, u32)] = &[
+    (MathFunction::Exp, 0xc1db_0878),
+    (MathFunction::Exp2, 0xbef3_e18f),
+    (MathFunction::Exp10, 0xc08a_dcd7),
+    (MathFunction::Expm1, 0x4188_040a),
+    (MathFunction::Log2, 0x3fb2_eb5d),
+    (MathFunction::Log10, 0x3fa9_c6e2),
+    (MathFunction::Log1p, 0x3ed4_c897),
+    (MathFunction::Sin, 0x4530_e0f0),
+    (MathFunction::Sin, 0xfd2d_8c50),
+    (MathFunction::Cos, 0x6341_8876),
+    (MathFunction::Tan, 0x7f2d_f15e),
+    (MathFunction::Tan, 0x4772_25e8),
+    (MathFunction::Asin, 0x3f07_50f1),
+    (MathFunction::Acos, 0x3f19_2399),
+    (MathFunction::Atan, 0xbf81_e9d0),
+    (MathFunction::Tanh, 0xbf11_8a31),
+    (MathFunction::Erf, 0x3f87_3619),
+    (MathFunction::Erfc, 0x40df_a15c),
+    (MathFunction::Acosh, 0x3f87_e41d),
+    (MathFunction::Asinh, 0xbed4_3099),
+    (MathFunction::Sinh, 0xbebe_7f1d),
+    (MathFunction::Cosh, 0xc0bc_f145),
+    (MathFunction::Atanh, 0xbe2f_c590),
+    (MathFunction::Cbrt, 0x8095_7da7),
+    (MathFunction::Rsqrt, 0x2c80_cab3),
+    (MathFunction::NormCdf, 0xbf31_df3c),
+    (MathFunction::Sinh, 0x3ebb_2a9f),
+    (MathFunction::Cosh, 0x4090_d856),
+    (MathFunction::Atanh, 0x3e2f_b2a1),
+    (MathFunction::Cbrt, 0x0095_e726),
+    (MathFunction::NormCdf, 0xbf2f_f6a6),
+    (MathFunction::Sigmoid, 0xc219_b5fa),
+    (MathFunction::Log, 0x3fc8_404f),
+    (MathFunction::Log1p, 0x3ed4_db1f),
+    (MathFunction::Sinpi, 0xbe80_107f),
+    (MathFunction::Cospi, 0xbe7a_f1e9),
+    (MathFunction::Tan, 0x5a0b_43c0),
+    (MathFunction::Cos, 0xc72b_3bf6),
+];
 
 fn step() -> u64 {
     let step = std::env::var("BROADLOOM_MATH_STEP").ok().and_then(|text| text.parse().ok());
