@@ -18,7 +18,7 @@ done
 if [ $# -gt 0 ]; then echo "\`$1\` needs a value" >&2; exit 2; fi
 
 # Kernels per process, and seconds until one is given up.
-batch=40 patience=300
+batch=40 patience=600
 end=$((seed + kernels))
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

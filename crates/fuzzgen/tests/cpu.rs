@@ -65,18 +65,18 @@ impl Ways {
         ways
     }
 
-    /// For each kernel one width, optimised, another or the same, not optimised, and for every fourth one thread at a time. Small
-    /// kernels take the widths by turns. Large ones take the widest: the others take the compiler ten times as long, and come to every
-    /// eighth.
+    /// For each kernel one width, optimised, another or the same, not optimised, and for every fourth one thread at a time. The widest
+    /// comes most often: the others take the compiler up to ten times as long. Small kernels have another every second time, large
+    /// ones every sixteenth.
     fn of(&self, number: u64) -> impl Iterator<Item = &Way> {
         let (turn, widths) = (number as usize / 2, self.vectors.len());
-        let width = |turn: usize| match (is_large(number), turn.is_multiple_of(8)) {
-            (false, _) => turn % widths,
-            (true, true) if widths > 1 => 1 + turn / 8 % (widths - 1),
-            (true, _) => 0,
+        let pause = if is_large(number) { 16 } else { 2 };
+        let width = |turn: usize| match turn.is_multiple_of(pause) {
+            true if widths > 1 => 1 + turn / pause % (widths - 1),
+            true | false => 0,
         };
         let thread = turn.is_multiple_of(4).then(|| &self.threads[turn / 4 % self.threads.len()]);
-        [&self.vectors[width(turn)], &self.plain[width(turn + 4)]].into_iter().chain(thread)
+        [&self.vectors[width(turn)], &self.plain[width(turn + pause / 2)]].into_iter().chain(thread)
     }
 
     /// Each width, and for one of them the other ways.
