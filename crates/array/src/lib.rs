@@ -25,6 +25,7 @@
 //! | closures | [`Array::map`], [`Array::zip_with`], [`Array::window`] |
 //! | other places | [`Array::slice`], [`Array::section`], [`Array::shift`], [`Array::rotate`], [`Array::pad`], [`Array::transpose`], [`Array::gather`] … |
 //! | elements combined | [`Array::sum`], [`Array::max_along`], [`Array::argmin`], [`Array::cumulative_sum`], [`Array::inner`] … |
+//! | another order, chosen, counted | [`Array::sort`], [`Array::argsort`], [`Array::pack`], [`Array::histogram`], [`Array::matmul`] |
 //! | what will happen | [`Array::explain`], [`Array::plan`], [`Context::statistics`] |
 //!
 //! Mistakes in shapes, axes and types are told at the call, with the operation and both shapes or types. Operators panic instead, since
@@ -36,6 +37,7 @@ mod closure;
 mod element;
 mod host;
 mod npy;
+mod order;
 mod reduce;
 mod scan;
 mod span;

@@ -121,6 +121,9 @@ impl<T: Number> Array<T> {
         if own != theirs {
             return Err(refused());
         }
+        if self.rank() == 2 && other.rank() == 2 {
+            return self.matmul(other);
+        }
         // Positions of the product: axes of this array but the last, axes of the other but the first, then the one that is summed over.
         let (before, behind) = (self.rank() - 1, other.rank() - 1);
         let mut left = self.clone();

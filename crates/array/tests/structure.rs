@@ -225,3 +225,41 @@ fn large_expressions_are_cut() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn what_feeds_a_product_is_computed_once() -> Result<()> {
+    let context = context();
+    let x = image(&context, 20, 20)?;
+    // A transposed factor is read where it lies; one that has to be computed is kept.
+    assert_eq!(x.matmul(&x.t())?.plan()?.kernels.len(), 1);
+    let plan = x.exp().matmul(&x)?.plan()?;
+    assert_eq!(plan.kernels.len(), 2, "{}", plan.text());
+    assert_eq!(plan.kernels[0].results[0].reason, Reason::Operand);
+    Ok(())
+}
+
+#[test]
+fn sorted_keys_and_their_places_are_one_sort() -> Result<()> {
+    let context = context();
+    let x = image(&context, 1, 300)?.flatten();
+    let (sorted, places) = (x.sort(0)?, x.argsort(0)?);
+    let plan = context.explain(&[sorted.node().clone(), places.node().clone()])?;
+    assert_eq!(plan.kernels.len(), 1, "{}", plan.text());
+    // Gathered by the places they are the sorted ones.
+    evaluate_all(&[sorted.node(), places.node()])?;
+    assert_eq!(x.gather(&[&places], Boundary::Clamp)?.to_vec()?, sorted.to_vec()?);
+    Ok(())
+}
+
+#[test]
+fn a_long_chain_of_views_is_cut() -> Result<()> {
+    let context = context();
+    let mut x = Array::<i32>::iota(&context, 1000)?;
+    for _ in 0..400 {
+        // Held to the array, two shifts are not one.
+        x = x.shift(&[1], Boundary::Clamp)?.shift(&[-1], Boundary::Clamp)?;
+    }
+    let expected: Vec<i32> = (0..1000).map(|i| i.min(998)).collect();
+    assert_eq!(x.to_vec()?, expected);
+    Ok(())
+}

@@ -12,7 +12,7 @@ use crate::view::{AxisMap, Boundary, Rule, View};
 use broadloom_scalar::{Builder, Element, Function, Literal, Type};
 use smallvec::{SmallVec, smallvec};
 
-fn same_context<'a>(operation: &str, inputs: &'a [&Node]) -> Result<&'a Context> {
+pub(crate) fn same_context<'a>(operation: &str, inputs: &[&'a Node]) -> Result<&'a Context> {
     let Some((first, rest)) = inputs.split_first() else {
         return Err(Error::Plan { what: operation.to_owned(), reason: "an operation without inputs".into() });
     };
@@ -28,7 +28,7 @@ fn same_context<'a>(operation: &str, inputs: &'a [&Node]) -> Result<&'a Context>
     Ok(first.context())
 }
 
-fn possible(operation: &str, shape: &Shape) -> Result<()> {
+pub(crate) fn possible(operation: &str, shape: &Shape) -> Result<()> {
     if shape.is_possible() {
         return Ok(());
     }

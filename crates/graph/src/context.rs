@@ -158,7 +158,8 @@ impl Context {
         let missing = |id: Id| crate::Error::Plan { what: "a run".into(), reason: format!("node {id} is not in memory") };
         let find = |memory: &[Option<Buffer<u8>>], id: Id| memory[id as usize].clone().ok_or_else(|| missing(id));
         for kernel in &plan.kernels {
-            let inputs = kernel.code.inputs.iter().map(|input| find(&memory, *input)).collect::<Result<Vec<Buffer<u8>>>>()?;
+            let inputs = kernel.codes.iter().flat_map(|code| &code.inputs);
+            let inputs = inputs.map(|input| find(&memory, *input)).collect::<Result<Vec<Buffer<u8>>>>()?;
             let mut outputs = vec![];
             for (root, reused) in kernel.group.roots.iter().zip(&kernel.reused) {
                 let buffer = match reused {

@@ -15,7 +15,9 @@
 use crate::emit::{Fused, Roots};
 use crate::op::Axes;
 use crate::tape::{Id, Kind, ShapeId, Tape};
-use crate::trace::READ;
+use crate::trace::{MAX_ITEMS, READ};
+use broadloom_skeleton::SortKey;
+use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -76,6 +78,14 @@ pub(crate) enum GroupKind {
     Reduce(Axes),
     /// Elements along an axis combined with those before them, and with themselves or not.
     Scan(u8, bool),
+    /// A matrix product.
+    Product,
+    /// Sorted by keys.
+    Sort(SmallVec<[SortKey; 2]>),
+    /// Counts of bins, with room for so many in shared memory.
+    Histogram(Option<u32>),
+    /// Chosen elements and their number.
+    Pack,
 }
 
 /// Nodes that one kernel computes.
@@ -94,6 +104,23 @@ pub(crate) struct Group {
     pub(crate) reads: Vec<Id>,
 }
 
+/// A function of a kernel.
+pub(crate) struct Part<'k> {
+    pub(crate) fused: Fused<'k>,
+    /// The shape of its domain.
+    pub(crate) shape: ShapeId,
+    /// Whether the domain is taken as one line.
+    pub(crate) line: bool,
+}
+
+/// What all parts read from memory.
+fn reads_of(parts: &[Part<'_>]) -> Vec<Id> {
+    let mut reads: Vec<Id> = parts.iter().flat_map(|part| part.fused.reads()).collect();
+    reads.sort_unstable();
+    reads.dedup();
+    reads
+}
+
 /// The kernels and why they end.
 #[derive(Clone, Debug)]
 pub(crate) struct Cut {
@@ -108,6 +135,10 @@ const MAX_BUFFERS: usize = 24;
 const MAX_RESULTS: usize = 8;
 /// How often it is looked for work that several kernels do.
 const ROUNDS: usize = 64;
+/// Items that a kernel has left for views and boundaries on top.
+const ROOM: usize = 100;
+/// What a pattern may compute again and again, in simple operations.
+const CHEAP: u64 = 4;
 
 struct Cutter<'t> {
     tape: &'t Tape,
@@ -183,6 +214,10 @@ impl Cutter<'_> {
             | Kind::Position(_)
             | Kind::Reduce(..)
             | Kind::Scan(..)
+            | Kind::Product
+            | Kind::Sort(..)
+            | Kind::Histogram(_)
+            | Kind::Pack(_)
             | Kind::Extreme(..) => false,
         }
     }
@@ -192,7 +227,7 @@ impl Cutter<'_> {
     }
 
     fn fits(&self, id: Id) -> bool {
-        self.fused(&[id]).is_some_and(|fused| fused.reads().len() <= MAX_BUFFERS)
+        self.fused(&[id]).is_some_and(|fused| fused.reads().len() <= MAX_BUFFERS && fused.items() <= MAX_ITEMS - ROOM)
     }
 
     /// How often an element of each node is looked at by its direct users; operations at the same position count as one.
@@ -215,6 +250,10 @@ impl Cutter<'_> {
                     | Kind::Reduce(..)
                     | Kind::Extreme(..)
                     | Kind::Scan(..)
+                    | Kind::Product
+                    | Kind::Sort(..)
+                    | Kind::Histogram(_)
+                    | Kind::Pack(_)
                     | Kind::Leaf(_)
                     | Kind::Fill(_)
                     | Kind::Position(_) => direct = 1,
@@ -233,11 +272,18 @@ impl Cutter<'_> {
     fn reused(&mut self) {
         let uses = self.uses();
         for id in 0..self.tape.entries.len() as Id {
-            if !self.computes(id) {
+            if self.tape.entry(id).kind == Kind::Product {
+                self.operands(id);
+            }
+            let looks = matches!(self.tape.entry(id).kind, Kind::View(..) | Kind::Reshape);
+            if !self.computes(id) && !looks {
                 continue;
             }
             if !self.fits(id) {
                 self.finish_inputs(id);
+            }
+            if looks {
+                continue;
             }
             let times = uses[id as usize];
             if times <= 1 || self.kept[id as usize] {
@@ -252,15 +298,39 @@ impl Cutter<'_> {
         }
     }
 
+    /// What a node and the views of it show.
+    fn below(&self, id: Id) -> Id {
+        let mut below = id;
+        while matches!(self.tape.entry(below).kind, Kind::View(..) | Kind::Reshape) && !self.kept[below as usize] {
+            below = self.tape.entry(below).inputs[0];
+        }
+        below
+    }
+
+    /// Keeps what a pattern would compute again and again.
+    fn operands(&mut self, id: Id) {
+        for input in self.tape.entry(id).inputs.clone() {
+            let below = self.below(input);
+            if self.computes(below) && self.fused(&[below]).is_none_or(|fused| fused.cost() > CHEAP) {
+                self.keep(below, Reason::Operand);
+            }
+        }
+    }
+
     /// Keeps the most expensive inputs of a node until it fits into a kernel.
     fn finish_inputs(&mut self, id: Id) {
         let mut inputs: Vec<(u64, Id)> = vec![];
         for input in &self.tape.entry(id).inputs {
-            let mut below = *input;
-            while matches!(self.tape.entry(below).kind, Kind::View(..) | Kind::Reshape) && !self.kept[below as usize] {
-                below = self.tape.entry(below).inputs[0];
+            let mut below = self.below(*input);
+            // A long chain of views that are not one.
+            if !self.computes(below) && matches!(self.tape.entry(*input).kind, Kind::View(..) | Kind::Reshape) {
+                below = *input;
             }
-            if self.computes(below) && !self.kept[below as usize] && !inputs.iter().any(|(_, known)| *known == below) {
+            if (self.computes(below)
+                || below == *input && !matches!(self.tape.entry(below).kind, Kind::Fill(_) | Kind::Position(_)))
+                && !self.kept[below as usize]
+                && !inputs.iter().any(|(_, known)| *known == below)
+            {
                 inputs.push((self.fused(&[below]).map_or(u64::MAX, |fused| fused.cost()), below));
             }
         }
@@ -281,8 +351,9 @@ impl Cutter<'_> {
         let mut home: HashMap<Id, usize> = HashMap::new();
         for id in (0..self.tape.entries.len() as Id).filter(|id| self.kept[*id as usize]) {
             let alone = Group::of(self.tape, id);
-            let Some((fused, domain, line)) = alone.traced(self.tape, &self.kept) else { continue };
-            let reads = fused.reads();
+            let Some(parts) = alone.traced(self.tape, &self.kept) else { continue };
+            let (domain, line) = (parts[0].shape, parts[0].line);
+            let reads = reads_of(&parts);
             let mut needs = vec![false; groups.len()];
             for read in &reads {
                 if let Some(producer) = home.get(read) {
@@ -292,31 +363,40 @@ impl Cutter<'_> {
                     }
                 }
             }
-            let computed = fused.computed();
-            drop(fused);
+            let computed = parts[0].fused.computed();
+            drop(parts);
             let partner = (0..groups.len()).rev().find(|group| {
                 let other = &groups[*group];
-                let fits = other.kind == alone.kind && other.domain == domain && other.roots.len() < MAX_RESULTS;
+                let same = match &alone.kind {
+                    GroupKind::Map | GroupKind::Reduce(_) | GroupKind::Scan(..) => other.kind == alone.kind,
+                    GroupKind::Sort(_) | GroupKind::Pack => other.kind == alone.kind && other.feeds == alone.feeds,
+                    GroupKind::Product | GroupKind::Histogram(_) => false,
+                };
+                let fits = same && other.domain == domain && other.roots.len() < MAX_RESULTS;
                 // What is read of the group itself must be what it computes at the same place.
                 let indirect = reads
                     .iter()
                     .filter_map(|read| home.get(read))
                     .any(|producer| producer != group && before[*producer].get(*group).copied().unwrap_or(false));
                 let shares = reads.iter().any(|read| other.reads.contains(read) || home.get(read) == Some(group));
-                fits && !indirect && (shares || other.roots.iter().any(|root| computed.contains_key(root)))
+                // The results of one sort or pack come from one kernel, whatever it reads.
+                let one = matches!(alone.kind, GroupKind::Sort(_) | GroupKind::Pack);
+                fits && !indirect && (one || shares || other.roots.iter().any(|root| computed.contains_key(root)))
             });
             if let Some(group) = partner {
                 let mut both = groups[group].clone();
                 both.roots.push(id);
-                both.feeds.extend(&alone.feeds);
-                if let Some((fused, domain, line)) = both.traced(self.tape, &self.kept) {
-                    let reads = fused.reads();
+                if !matches!(alone.kind, GroupKind::Sort(_) | GroupKind::Pack) {
+                    both.feeds.extend(&alone.feeds);
+                }
+                if let Some(parts) = both.traced(self.tape, &self.kept) {
+                    let (reads, domain, line) = (reads_of(&parts), parts[0].shape, parts[0].line);
                     if reads.len() <= MAX_BUFFERS && !reads.iter().any(|read| both.roots.contains(read)) {
                         before[group].resize(needs.len(), false);
                         for (earlier, needed) in needs.iter().enumerate() {
                             before[group][earlier] |= *needed && earlier != group;
                         }
-                        drop(fused);
+                        drop(parts);
                         groups[group] = Group { domain, line, reads, ..both };
                         home.insert(id, group);
                         // Whoever runs behind the group runs behind what it needs now.
@@ -342,8 +422,8 @@ impl Cutter<'_> {
     fn shared(&mut self, groups: &[Group]) -> bool {
         let mut occurrences: HashMap<Id, (u64, u64)> = HashMap::new();
         for group in groups {
-            let Some((fused, ..)) = group.traced(self.tape, &self.kept) else { continue };
-            for (id, places) in fused.computed() {
+            let Some(parts) = group.traced(self.tape, &self.kept) else { continue };
+            for (id, places) in parts.iter().flat_map(|part| part.fused.computed()) {
                 let entry = occurrences.entry(id).or_default();
                 *entry = (entry.0 + 1, entry.1 + places);
             }
@@ -374,7 +454,13 @@ impl crate::tape::Entry {
     /// Whether it is more than a function of a position.
     pub(crate) fn is_pattern(&self) -> bool {
         match self.kind {
-            Kind::Reduce(..) | Kind::Extreme(..) | Kind::Scan(..) => true,
+            Kind::Reduce(..)
+            | Kind::Extreme(..)
+            | Kind::Scan(..)
+            | Kind::Product
+            | Kind::Sort(..)
+            | Kind::Histogram(_)
+            | Kind::Pack(_) => true,
             Kind::Leaf(_)
             | Kind::Fill(_)
             | Kind::Elementwise(_)
@@ -394,6 +480,10 @@ impl Group {
         let (kind, feeds) = match &entry.kind {
             Kind::Reduce(_, axes) | Kind::Extreme(_, axes) => (GroupKind::Reduce(axes.clone()), entry.inputs.to_vec()),
             Kind::Scan(_, axis, inclusive) => (GroupKind::Scan(*axis, *inclusive), entry.inputs.to_vec()),
+            Kind::Product => (GroupKind::Product, entry.inputs.to_vec()),
+            Kind::Sort(keys, _) => (GroupKind::Sort(keys.clone()), entry.inputs.to_vec()),
+            Kind::Histogram(room) => (GroupKind::Histogram(*room), entry.inputs.to_vec()),
+            Kind::Pack(_) => (GroupKind::Pack, entry.inputs.to_vec()),
             Kind::Leaf(_)
             | Kind::Fill(_)
             | Kind::Elementwise(_)
@@ -406,16 +496,25 @@ impl Group {
         Group { kind, roots: vec![id], feeds, domain: entry.shape, line: false, reads: vec![] }
     }
 
-    /// The traces of its kernel, the shape of its domain, and whether that is taken as a line.
-    pub(crate) fn traced<'k>(&self, tape: &'k Tape, kept: &'k [bool]) -> Option<(Fused<'k>, ShapeId, bool)> {
-        match &self.kind {
-            GroupKind::Map => traced(tape, kept, Roots::Compute(&self.feeds), true),
+    /// The traces of its kernel: one, or one for each factor of a product.
+    pub(crate) fn traced<'k>(&self, tape: &'k Tape, kept: &'k [bool]) -> Option<Vec<Part<'k>>> {
+        let one = |roots: Roots<'_>, line: bool| {
+            let (fused, shape, line) = traced(tape, kept, roots, line)?;
+            Some(Part { fused, shape, line })
+        };
+        let part = match &self.kind {
+            GroupKind::Product => {
+                return self.feeds.iter().map(|feed| one(Roots::Feed(&[*feed]), false)).collect();
+            }
+            GroupKind::Map => one(Roots::Compute(&self.feeds), true),
             GroupKind::Reduce(axes) => {
                 let all = self.feeds.first().is_some_and(|feed| tape.rank(*feed) == axes.len());
-                traced(tape, kept, Roots::Feed(&self.feeds), all)
+                one(Roots::Feed(&self.feeds), all)
             }
-            GroupKind::Scan(..) => traced(tape, kept, Roots::Feed(&self.feeds), tape.rank(self.feeds[0]) == 1),
-        }
+            GroupKind::Scan(..) => one(Roots::Feed(&self.feeds), tape.rank(self.feeds[0]) == 1),
+            GroupKind::Sort(_) | GroupKind::Histogram(_) | GroupKind::Pack => one(Roots::Feed(&self.feeds), true),
+        };
+        part.map(|part| vec![part])
     }
 }
 

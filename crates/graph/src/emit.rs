@@ -174,9 +174,17 @@ impl<'k> Fused<'k> {
         self.interior.indices.iter().any(|index| matches!(index, Index::Unravel(_, own, _) if *own == shape))
     }
 
-    /// The nodes that are read from memory.
+    /// The nodes that are read from memory. Near the edges that can be more: without its rules a place may be one that was computed.
     pub(crate) fn reads(&self) -> Vec<Id> {
-        self.interior.reads()
+        let mut reads = self.interior.reads();
+        let others = self.everywhere.iter().flat_map(Trace::reads).collect::<Vec<Id>>();
+        reads.extend(others.into_iter().filter(|id| !reads.contains(id)).collect::<Vec<Id>>());
+        reads
+    }
+
+    /// How many steps the longer of its traces has.
+    pub(crate) fn items(&self) -> usize {
+        self.interior.items.len().max(self.everywhere.as_ref().map_or(0, |trace| trace.items.len()))
     }
 
     /// What a position costs, most positions being in the interior.

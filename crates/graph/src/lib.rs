@@ -36,12 +36,15 @@ pub mod naive;
 mod node;
 mod number;
 mod op;
+mod order;
+mod pattern;
 mod plan;
 mod shape;
 mod tape;
 mod trace;
 mod view;
 
+pub use broadloom_skeleton::SortKey;
 pub use context::{Context, Statistics};
 pub use cut::Reason;
 pub use error::{Error, Result};

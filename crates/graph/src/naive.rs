@@ -11,6 +11,7 @@ use crate::shape::Shape;
 use crate::view::Rule;
 use broadloom_scalar::{BinaryOp, CompareOp, Element, Lanes, Literal, MathFunction, Type, UnaryOp};
 use half::f16;
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -189,6 +190,44 @@ fn apply(op: &Op, node: &Node, inputs: &[Arc<HostArray>]) -> Result<HostArray> {
                 }
             }
         }
+        Op::Product => {
+            let (rows, columns, common) = (shape.extents()[0], shape.extents()[1], inputs[0].shape.extents()[1]);
+            for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
+                let mut sum = Literal::zero(ty.element());
+                for k in 0..common {
+                    let product = binary(BinaryOp::Mul, inputs[0].at(row * common + k)[0], inputs[1].at(k * columns + column)[0]);
+                    sum = binary(BinaryOp::Add, sum, product);
+                }
+                lanes.push(sum);
+            }
+        }
+        Op::Sort { keys, result } => {
+            let mut order: Vec<usize> = (0..shape.count()).collect();
+            order.sort_by(|a, b| {
+                let by_key =
+                    keys.iter().zip(inputs).map(|(key, input)| compare_keys(input.at(*a)[0], input.at(*b)[0], key.descending));
+                by_key.fold(Ordering::Equal, Ordering::then)
+            });
+            order.iter().for_each(|index| lanes.extend(inputs[usize::from(*result)].at(*index)));
+        }
+        Op::Histogram => {
+            let mut counts = vec![0u32; shape.count()];
+            for bin in &inputs[0].lanes {
+                if let Some(count) = bin.as_i128().and_then(|bin| usize::try_from(bin).ok()).and_then(|bin| counts.get_mut(bin)) {
+                    *count += 1;
+                }
+            }
+            lanes.extend(counts.into_iter().map(Literal::from));
+        }
+        Op::Pack { count } => {
+            let chosen: Vec<usize> = (0..inputs[0].lanes.len()).filter(|index| inputs[0].lanes[*index].bits() != 0).collect();
+            if *count {
+                lanes.push(Literal::from(chosen.len() as u32));
+            } else {
+                chosen.iter().for_each(|index| lanes.extend(inputs[1].at(*index)));
+                lanes.resize(shape.count() * ty.lanes(), Literal::zero(ty.element()));
+            }
+        }
         Op::Extreme(extreme, axes) => {
             let values = &inputs[0];
             let mut best: Vec<Option<(Literal, Literal)>> = vec![None; shape.count()];
@@ -213,6 +252,20 @@ fn apply(op: &Op, node: &Node, inputs: &[Arc<HostArray>]) -> Result<HostArray> {
         }
     }
     Ok(HostArray { ty, shape, lanes })
+}
+
+/// Numbers by their order, -0 before +0, NaN behind all numbers whichever way.
+fn compare_keys(a: Literal, b: Literal, descending: bool) -> Ordering {
+    let order = match (a.as_f64(), b.as_f64()) {
+        (Some(x), Some(y)) => match (x.is_nan(), y.is_nan()) {
+            (true, true) => return Ordering::Equal,
+            (true, false) => return Ordering::Greater,
+            (false, true) => return Ordering::Less,
+            (false, false) => x.total_cmp(&y),
+        },
+        _ => a.as_i128().cmp(&b.as_i128()),
+    };
+    if descending { order.reverse() } else { order }
 }
 
 fn combined(combine: Combine, x: Literal, y: Literal) -> Literal {

@@ -2,6 +2,7 @@
 
 use crate::view::{Rule, View};
 use broadloom_scalar::{BinaryOp, CompareOp, Element, Function, Lanes, Literal, MathFunction, Precision, Type, UnaryOp};
+use broadloom_skeleton::SortKey;
 use smallvec::SmallVec;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -209,6 +210,23 @@ pub enum Op {
         /// Whether an element is part of its own result.
         inclusive: bool,
     },
+    /// The product of two matrices.
+    Product,
+    /// One of the inputs, all lines, in the order that the first of them have as keys, the first key counting most.
+    Sort {
+        /// How each key is compared.
+        keys: SmallVec<[SortKey; 2]>,
+        /// Which input comes out.
+        result: u8,
+    },
+    /// How many elements of the one input fall into each bin, as `u32`.
+    Histogram,
+    /// The elements of the second input where the first is true, one behind the other; what follows them is anything. Or, how many there are, a
+    /// `u32`.
+    Pack {
+        /// Whether it is the number.
+        count: bool,
+    },
 }
 
 impl Op {
@@ -225,6 +243,10 @@ impl Op {
             Op::Reduce(combine, axes) => format!("{} over {:?}", combine.name(), axes.as_slice()),
             Op::Extreme(extreme, axes) => format!("{} over {:?}", extreme.name(), axes.as_slice()),
             Op::Scan { combine, axis, .. } => format!("{} scan along {axis}", combine.name()),
+            Op::Product => "matrix product".into(),
+            Op::Sort { .. } => "sort".into(),
+            Op::Histogram => "histogram".into(),
+            Op::Pack { .. } => "pack".into(),
         }
     }
 }

@@ -6,126 +6,26 @@
 use crate::cut::{Group, GroupKind, Reason, cut};
 use crate::emit::{Code, Given};
 use crate::error::{Error, Result};
-use crate::op::{Combine, Extreme};
+use crate::pattern::Ready;
 use crate::shape::Shape;
 use crate::tape::{Bindings, Id, Kind, Tape};
 use broadloom_device::{Machine, MachineKind};
-use broadloom_scalar::{Builder, Element, Literal, Type, Value};
-use broadloom_skeleton::{Domain, Library, Loaded, Map, Operator, Pattern, Reduce, Scan, ScanSpread, Sink, Source, Spread};
+use broadloom_scalar::{Element, Literal};
+use broadloom_skeleton::Library;
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::sync::{Mutex, PoisonError};
 
 /// A kernel of a plan.
 #[derive(Debug)]
 pub(crate) struct Kernel {
     pub(crate) group: Group,
-    pub(crate) code: Code,
+    /// One, or one for each factor of a product.
+    pub(crate) codes: Vec<Code>,
     pub(crate) ready: Ready,
     /// Nodes whose memory is free after it.
     pub(crate) dead: Vec<Id>,
     /// For each result, an input whose memory it takes over.
     pub(crate) reused: Vec<Option<Id>>,
-}
-
-/// The program of a kernel.
-#[derive(Debug)]
-pub(crate) enum Ready {
-    /// One for all sizes.
-    One(Loaded),
-    /// How threads are best spread depends on sizes: there are a few ways, each made when it is first wanted.
-    Spread { library: Library, pattern: Box<Spreading>, known: Mutex<Vec<(Way, Loaded)>> },
-}
-
-/// A pattern whose threads can be spread in several ways.
-#[derive(Debug)]
-pub(crate) enum Spreading {
-    Reduce(Reduce),
-    Scan(Scan),
-}
-
-/// One of the ways.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Way {
-    Reduce(Spread),
-    Scan(ScanSpread),
-}
-
-impl Spreading {
-    /// The best way for these sizes.
-    fn way(&self, machine: &Machine, sizes: &[u64]) -> Way {
-        match self {
-            Spreading::Reduce(reduce) => Way::Reduce(Spread::of(machine, sizes, &reduce.reduced)),
-            Spreading::Scan(scan) => Way::Scan(ScanSpread::of(machine, sizes, scan.axis)),
-        }
-    }
-
-    fn pattern(&self, way: Way) -> Pattern {
-        match (self, way) {
-            (Spreading::Reduce(reduce), Way::Reduce(spread)) => Reduce { spread, ..reduce.clone() }.into(),
-            (Spreading::Scan(scan), Way::Scan(spread)) => Scan { spread, ..scan.clone() }.into(),
-            (Spreading::Reduce(reduce), Way::Scan(_)) => reduce.clone().into(),
-            (Spreading::Scan(scan), Way::Reduce(_)) => scan.clone().into(),
-        }
-    }
-}
-
-impl Ready {
-    /// The program for these sizes.
-    pub(crate) fn loaded(&self, sizes: &[u64]) -> Result<Loaded> {
-        match self {
-            Ready::One(loaded) => Ok(loaded.clone()),
-            Ready::Spread { library, pattern, known } => {
-                let way = pattern.way(library.device().machine(), sizes);
-                let find = |known: &[(Way, Loaded)]| known.iter().find(|(own, _)| *own == way).map(|(_, loaded)| loaded.clone());
-                if let Some(loaded) = find(&known.lock().unwrap_or_else(PoisonError::into_inner)) {
-                    return Ok(loaded);
-                }
-                let loaded = library.get(&pattern.pattern(way))?;
-                known.lock().unwrap_or_else(PoisonError::into_inner).push((way, loaded.clone()));
-                Ok(loaded)
-            }
-        }
-    }
-}
-
-/// How the roots of a reduction are combined, and what is stored of it.
-fn combination(tape: &Tape, group: &Group, reduced: &[bool]) -> Result<(Operator, Sink)> {
-    let mut operators = vec![];
-    // Which of the combined values is the result of each root.
-    let (mut values, mut stored) = (vec![], vec![]);
-    for root in &group.roots {
-        let entry = tape.entry(*root);
-        let types: Vec<Type> = entry.inputs.iter().map(|input| tape.entry(*input).ty).collect();
-        operators.push(match &entry.kind {
-            Kind::Reduce(combine, _) | Kind::Scan(combine, ..) => match combine {
-                Combine::Sum => Operator::sum(types[0])?,
-                Combine::Product | Combine::All => Operator::product(types[0])?,
-                Combine::Min => Operator::min(types[0])?,
-                Combine::Max | Combine::Any => Operator::max(types[0])?,
-            },
-            Kind::Extreme(Extreme::Least, _) => Operator::arg_min(types[0], types[1].element())?,
-            Kind::Extreme(Extreme::Greatest, _) => Operator::arg_max(types[0], types[1].element())?,
-            other => {
-                return Err(Error::Plan { what: "a reduction".into(), reason: format!("`{}` combines nothing", other.name()) });
-            }
-        });
-        values.extend(types);
-        stored.push(values.len() - 1);
-    }
-    let operator = if operators.len() == 1 { operators.remove(0) } else { Operator::all(&operators)? };
-    if values.len() == stored.len() {
-        return Ok((operator, Sink::STORE));
-    }
-    let f = Builder::function("labels");
-    let index = if tape.wide { Type::I64 } else { Type::I32 };
-    let axes = reduced.iter().filter(|reduced| !**reduced).count();
-    (0..axes).for_each(|_| {
-        f.parameter("i", index);
-    });
-    let given: Vec<Value> = values.iter().map(|ty| f.parameter("x", *ty)).collect();
-    let results: Vec<Value> = stored.iter().map(|value| given[*value]).collect();
-    Ok((operator, Sink::new(f.finish_function(&results)?, axes, values.len())?))
 }
 
 /// What is launched.
@@ -153,29 +53,15 @@ impl Plan {
         let mut kernels = vec![];
         for group in order.into_iter().map(|index| cut.groups[index].clone()) {
             let too_large = || Error::Plan { what: "a kernel".into(), reason: "it does not fit".into() };
-            let (fused, _, line) = group.traced(&tape, &cut.kept).ok_or_else(too_large)?;
-            let code = fused.code(&tape, "fused", machine.kind != MachineKind::Cuda)?;
-            let source = Source::new(code.function.clone(), code.axes)?;
-            let shape = domain(&tape, &group, line);
-            let ready = match &group.kind {
-                GroupKind::Map => Ready::One(library.get(&Map { domain: shape, source, sink: Sink::STORE }.into())?),
-                GroupKind::Reduce(axes) => {
-                    let reduced =
-                        if line { vec![true] } else { (0..code.axes).map(|axis| axes.contains(&(axis as u8))).collect() };
-                    let (operator, sink) = combination(&tape, &group, &reduced)?;
-                    let spread = Spread { along_kept: false, blocks: false, split: false };
-                    let pattern = Spreading::Reduce(Reduce { domain: shape, reduced, source, operator, sink, spread });
-                    Ready::Spread { library: library.clone(), pattern: Box::new(pattern), known: Mutex::default() }
-                }
-                GroupKind::Scan(axis, inclusive) => {
-                    let (operator, sink) = combination(&tape, &group, &vec![false; code.axes])?;
-                    let (axis, inclusive) = (usize::from(*axis), *inclusive);
-                    let spread = ScanSpread { along_axis: false, split: false };
-                    let pattern = Spreading::Scan(Scan { domain: shape, axis, source, operator, inclusive, sink, spread });
-                    Ready::Spread { library: library.clone(), pattern: Box::new(pattern), known: Mutex::default() }
-                }
-            };
-            kernels.push(Kernel { group, code, ready, dead: vec![], reused: vec![] });
+            let parts = group.traced(&tape, &cut.kept).ok_or_else(too_large)?;
+            let mut codes = vec![];
+            for part in parts {
+                let side_by_side = machine.kind != MachineKind::Cuda;
+                codes.push((part.fused.code(&tape, "fused", side_by_side)?, part.line));
+            }
+            let ready = Ready::new(&tape, &group, &codes, library)?;
+            let codes = codes.into_iter().map(|(code, _)| code).collect();
+            kernels.push(Kernel { group, codes, ready, dead: vec![], reused: vec![] });
         }
         let mut plan = Plan { tape, kernels, reasons: cut.reasons };
         for kernel in &plan.kernels {
@@ -205,7 +91,8 @@ impl Plan {
             let mut taken: Vec<Id> = vec![];
             for root in &kernel.group.roots {
                 // Element by element, each read before it is written by the same thread.
-                let candidate = kernel.code.inputs.iter().zip(&kernel.code.aligned).find(|(input, aligned)| {
+                let aligned = kernel.codes.iter().flat_map(|code| code.inputs.iter().zip(&code.aligned));
+                let candidate = aligned.clone().find(|(input, aligned)| {
                     let (from, to) = (self.tape.entry(**input), self.tape.entry(*root));
                     **aligned
                         && kernel.group.kind == GroupKind::Map
@@ -224,13 +111,24 @@ impl Plan {
     /// What a kernel is called with.
     pub(crate) fn scalars(&self, kernel: &Kernel, bindings: &Bindings) -> Vec<Literal> {
         let index = if self.tape.wide { Element::I64 } else { Element::I32 };
-        kernel.code.scalars.iter().map(|given: &Given| given.literal(index, bindings)).collect()
+        kernel.codes.iter().flat_map(|code| &code.scalars).map(|given: &Given| given.literal(index, bindings)).collect()
     }
 
     /// The sizes that a kernel is called with.
     pub(crate) fn sizes(&self, kernel: &Kernel, bindings: &Bindings) -> Vec<u64> {
-        let shape = &bindings.shapes[usize::from(kernel.group.domain)];
-        if kernel.group.line { vec![shape.count() as u64] } else { shape.extents().iter().map(|extent| *extent as u64).collect() }
+        let shape_of = |id: Id| &bindings.shapes[usize::from(self.tape.entry(id).shape)];
+        let extents = |shape: &Shape| shape.extents().iter().map(|extent| *extent as u64).collect::<Vec<u64>>();
+        let domain = &bindings.shapes[usize::from(kernel.group.domain)];
+        let mut sizes = if kernel.group.line { vec![domain.count() as u64] } else { extents(domain) };
+        match &kernel.group.kind {
+            GroupKind::Map | GroupKind::Reduce(_) | GroupKind::Scan(..) | GroupKind::Sort(_) | GroupKind::Pack => {}
+            GroupKind::Histogram(_) => sizes.push(shape_of(kernel.group.roots[0]).count() as u64),
+            GroupKind::Product => {
+                sizes = extents(shape_of(kernel.group.roots[0]));
+                sizes.extend(domain.extents().last().map(|extent| *extent as u64));
+            }
+        }
+        sizes
     }
 
     fn bytes(&self, id: Id, bindings: &Bindings) -> u64 {
@@ -255,11 +153,11 @@ impl Plan {
                 name: loaded.program().name.clone(),
                 domain: bindings.shapes[usize::from(kernel.group.domain)].clone(),
                 launches: loaded.program().steps.len(),
-                operations: kernel.code.cost,
+                operations: kernel.codes.iter().map(|code| code.cost).sum(),
                 reads: kernel.group.reads.len(),
                 bytes_read: bytes(&kernel.group.reads),
                 bytes_written: bytes(&kernel.group.roots),
-                interior: kernel.code.interior,
+                interior: kernel.codes.iter().any(|code| code.interior),
                 results: kernel.group.roots.iter().map(|root| self.result(*root, bindings)).collect(),
             });
         }
@@ -292,6 +190,10 @@ impl Kind {
             Kind::Reduce(combine, axes) => format!("{} over {:?}", combine.name(), axes.as_slice()),
             Kind::Extreme(extreme, axes) => format!("{} over {:?}", extreme.name(), axes.as_slice()),
             Kind::Scan(combine, axis, _) => format!("{} scan along {axis}", combine.name()),
+            Kind::Product => "matrix product".into(),
+            Kind::Sort(..) => "sort".into(),
+            Kind::Histogram(_) => "histogram".into(),
+            Kind::Pack(_) => "pack".into(),
         }
     }
 }
@@ -417,17 +319,4 @@ fn order(tape: &Tape, groups: &[Group], bindings: &Bindings) -> Vec<usize> {
         order.push(next);
     }
     order
-}
-
-/// The domain of a shape as code sees it.
-fn domain(tape: &Tape, group: &Group, line: bool) -> Domain {
-    let class = tape.shapes[usize::from(group.domain)];
-    if line {
-        return Domain::LINE;
-    }
-    let mut sizes = vec![1u64; usize::from(class.rank)];
-    if let Some(last) = sizes.last_mut().filter(|_| class.rows) {
-        *last = 1 << 20;
-    }
-    Domain::of(&sizes)
 }

@@ -13,6 +13,7 @@ use crate::shape::Shape;
 use crate::view::{Rule, View};
 use broadloom_device::Buffer;
 use broadloom_scalar::{Lanes, Type};
+use broadloom_skeleton::{Histogram, SortKey};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -94,6 +95,13 @@ pub(crate) enum Kind {
     Extreme(Extreme, Axes),
     /// Combination, axis, whether it is inclusive.
     Scan(Combine, u8, bool),
+    Product,
+    /// Keys, and which input comes out.
+    Sort(SmallVec<[SortKey; 2]>, u8),
+    /// How many bins there are room for in shared memory.
+    Histogram(Option<u32>),
+    /// Whether it is the number.
+    Pack(bool),
 }
 
 /// A node.
@@ -318,6 +326,10 @@ impl Recorder {
             Op::Reduce(combine, axes) => Kind::Reduce(*combine, axes.clone()),
             Op::Extreme(extreme, axes) => Kind::Extreme(*extreme, axes.clone()),
             Op::Scan { combine, axis, inclusive } => Kind::Scan(*combine, *axis, *inclusive),
+            Op::Product => Kind::Product,
+            Op::Sort { keys, result } => Kind::Sort(keys.clone(), *result),
+            Op::Histogram => Kind::Histogram(Histogram::room(node.shape().count() as u64)),
+            Op::Pack { count } => Kind::Pack(*count),
         };
         self.push(node, kind, inputs, Some(expression));
     }

@@ -4,7 +4,9 @@
 //! and a comparison or a conversion would make that a lot. So each node knows a bound of its magnitude and whether all its values are exact; what was
 //! rounded goes into continuous operations only, and is compared with a tolerance that follows from the bound.
 
-use broadloom_graph::{AxisMap, Boundary, Combine, Context, Elementwise, Extreme, HostArray, Node, Result, Rule, Shape, View};
+use broadloom_graph::{
+    AxisMap, Boundary, Combine, Context, Elementwise, Extreme, HostArray, Node, Result, Rule, Shape, SortKey, View, naive,
+};
 use broadloom_scalar::{BinaryOp, Builder, CompareOp, Element, Lanes, Literal, MathFunction, Precision, Type, UnaryOp};
 
 /// SplitMix64.
@@ -204,7 +206,8 @@ impl<'c> Generator<'c> {
             16 => self.gather(),
             17 => self.shapes(),
             18 if self.random.one_in(2) => self.reduce(),
-            18 => self.scan(),
+            18 if self.random.one_in(2) => self.scan(),
+            18 => self.arrange(),
             _ => self.function(),
         }
     }
@@ -506,6 +509,51 @@ impl<'c> Generator<'c> {
         }
         let node = a.node.scan(combine, self.random.below(rank), inclusive)?;
         self.push(node, bound, exact);
+        Ok(())
+    }
+
+    /// Sort, histogram, matrix product, pack.
+    fn arrange(&mut self) -> Result<()> {
+        let a = self.any();
+        let (ty, count) = (a.ty(), a.node.shape().count());
+        if count > 2000 {
+            return Ok(());
+        }
+        let line = a.node.reshape(Shape::from(count))?;
+        match self.random.below(4) {
+            0 if ty.is_scalar() && ty != Type::BOOL && a.exact => {
+                let key = SortKey { descending: self.random.one_in(2), bits: None };
+                let labels = Node::position(self.context, Shape::from(count), 0, Element::I32)?;
+                let sorted = Node::sort(&[(&line, key)], &[&labels])?;
+                self.push(sorted[0].clone(), a.bound, true);
+                self.push(sorted[1].clone(), 1e30, true);
+            }
+            1 if ty.is_scalar() && ty.element().is_integer() => {
+                let bins = self.random.below(20);
+                self.push(a.node.histogram(bins)?, 1e30, true);
+            }
+            2 if a.node.shape().rank() == 2 && ty.is_scalar() && ty != Type::BOOL => {
+                let columns = 1 + self.random.below(9);
+                let common = a.node.shape().extents()[1];
+                self.leaf_of(ty, Shape::from([common, columns]))?;
+                let other = self.pool[self.pool.len() - 1].clone();
+                let bound = a.bound * other.bound * common.max(1) as f64;
+                if !ty.element().is_float() || bound <= limit(ty.element()) {
+                    let node = a.node.product(&other.node)?;
+                    self.push(node, bound, !ty.element().is_float());
+                }
+            }
+            _ => {
+                let chosen = self.partner(Type::BOOL, &Shape::from(count))?;
+                if chosen.node.shape().count() == count && chosen.node.shape().rank() == 1 {
+                    // The number of elements is part of the structure from here on, so it must be exact.
+                    let expected = naive::evaluate(&chosen.node)?.lanes.iter().filter(|lane| lane.bits() != 0).count();
+                    let packed = line.pack(&chosen.node)?;
+                    assert_eq!(packed.shape().count(), expected);
+                    self.push(packed, a.bound, a.exact);
+                }
+            }
+        }
         Ok(())
     }
 

@@ -1,0 +1,135 @@
+//! Elements in another order, chosen, counted; random numbers; matrix products.
+
+use crate::array::Array;
+use crate::element::{Element, Integer, Number};
+use broadloom_graph::{Context, Node, Result, Shape, SortKey};
+use broadloom_scalar::Element as Scalar;
+
+impl<T: Number> Array<T> {
+    /// Along an axis, the elements from the least to the greatest; NaN is behind all numbers.
+    ///
+    /// ```
+    /// # use broadloom_array::Array;
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let a = Array::new(&context(), &[3, 1, 2, 9, 7, 8], [2, 3])?;
+    /// assert_eq!(a.sort(1)?.to_vec()?, [1, 2, 3, 7, 8, 9]);
+    /// assert_eq!(a.argsort(1)?.to_vec()?, [1, 2, 0, 1, 2, 0]);
+    /// assert_eq!(a.sort_descending(1)?.to_vec()?, [3, 2, 1, 9, 8, 7]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn sort(&self, axis: usize) -> Result<Array<T>> {
+        self.sorted(axis, false, |sorted, _| sorted)
+    }
+
+    /// Along an axis, the elements from the greatest to the least; NaN is behind all numbers.
+    pub fn sort_descending(&self, axis: usize) -> Result<Array<T>> {
+        self.sorted(axis, true, |sorted, _| sorted)
+    }
+
+    /// Along an axis, where the elements in order come from; equal ones keep their order.
+    pub fn argsort(&self, axis: usize) -> Result<Array<i32>> {
+        self.sorted(axis, false, |_, places| places)
+    }
+
+    /// Lines along an axis sorted: the axis comes last, all lines go behind each other, and the number of the line is the first key.
+    fn sorted<U: Element>(&self, axis: usize, descending: bool, choose: fn(Node, Node) -> Node) -> Result<Array<U>> {
+        let rank = self.rank();
+        if axis >= rank {
+            let (operation, shape) = ("sort".to_owned(), self.shape().clone());
+            return Err(broadloom_graph::Error::Axis { operation, axis, shape });
+        }
+        let order: Vec<usize> = (0..rank).filter(|own| *own != axis).chain([axis]).collect();
+        let turned = self.transpose(&order)?;
+        let (count, length) = (turned.len(), self.shape().extents()[axis]);
+        let line = turned.flatten();
+        let places = Array::<i32>::positions(self.context(), turned.shape(), rank - 1)?.flatten();
+        let key = (line.node(), SortKey { descending, bits: None });
+        let (keys, values) = (vec![key], [places.node()]);
+        let mut sorted = if rank == 1 || count == length {
+            Node::sort(&keys, &values)?
+        } else {
+            let lines = Array::<u32>::positions(self.context(), [count / length.max(1), length], 0)?.flatten();
+            // Eight bits are a round.
+            let bits = (usize::BITS - (count / length.max(1)).leading_zeros()).next_multiple_of(8).min(32);
+            let first = (lines.node(), SortKey { descending: false, bits: Some(bits) });
+            let mut all = Node::sort(&[first, key], &values)?;
+            all.remove(0);
+            all
+        };
+        let (places, line) = (sorted.remove(1), sorted.remove(0));
+        let result = Array::<U>::from_node(choose(line, places))?.reshape(turned.shape())?;
+        let mut back = vec![0; rank];
+        order.iter().enumerate().for_each(|(to, from)| back[*from] = to);
+        result.transpose(&back)
+    }
+
+    /// The product of two matrices.
+    ///
+    /// ```
+    /// # use broadloom_array::Array;
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let a = Array::new(&context(), &[1.0f32, 2.0, 3.0, 4.0], [2, 2])?;
+    /// assert_eq!(a.matmul(&a)?.to_vec()?, [7.0, 10.0, 15.0, 22.0]);
+    /// assert_eq!(a.matmul(&a.t())?.to_vec()?, [5.0, 11.0, 11.0, 25.0]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn matmul(&self, other: &Array<T>) -> Result<Array<T>> {
+        Array::from_node(self.node().product(other.node())?)
+    }
+}
+
+impl<T: Integer> Array<T> {
+    /// How many elements are 0, 1, 2, … up to the number of bins; all others are not counted.
+    ///
+    /// ```
+    /// # use broadloom_array::Array;
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let a = Array::line(&context(), &[1u8, 3, 1, 200, 0])?;
+    /// assert_eq!(a.histogram(4)?.to_vec()?, [1, 2, 0, 1]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn histogram(&self, bins: usize) -> Result<Array<u32>> {
+        Array::from_node(self.node().histogram(bins)?)
+    }
+}
+
+impl<T: Element> Array<T> {
+    /// The elements where another array of the same shape is true, as a line. How many they are is not known before: this computes them, and
+    /// waits.
+    ///
+    /// ```
+    /// # use broadloom_array::Array;
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let a = Array::line(&context(), &[5, -1, 7, -2, 0])?;
+    /// assert_eq!(a.pack(&a.ge(0)?)?.to_vec()?, [5, 7, 0]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn pack(&self, chosen: &Array<bool>) -> Result<Array<T>> {
+        if chosen.shape() != self.shape() {
+            let (left, right) = (self.shape().clone(), chosen.shape().clone());
+            return Err(broadloom_graph::Error::Shapes { operation: "pack".into(), left, right });
+        }
+        Array::from_node(self.flatten().node().pack(chosen.flatten().node())?)
+    }
+}
+
+macro_rules! random {
+    ($($rust:ty, $element:ident;)*) => {
+        $(impl Array<$rust> {
+            /// Random numbers from 0 up to but not including 1: the same for the same seed, on every device.
+            pub fn random(context: &Context, shape: impl Into<Shape>, seed: u64) -> Result<Array<$rust>> {
+                Array::from_node(Node::random(context, shape.into(), Scalar::$element, seed)?)
+            }
+        })*
+    };
+}
+
+random! { f32, F32; f64, F64; }

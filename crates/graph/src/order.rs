@@ -1,0 +1,130 @@
+//! Nodes that put elements into another order, or count them: matrix product, sort, histogram, pack, random numbers.
+
+use crate::build::{possible, same_context};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::node::{Inputs, Node};
+use crate::op::{Elementwise, Op};
+use crate::shape::Shape;
+use broadloom_scalar::{Builder, Element, Literal, Type};
+use broadloom_skeleton::{SortKey, random};
+use smallvec::smallvec;
+
+impl Node {
+    fn line(&self, operation: &str) -> Result<()> {
+        if self.shape().rank() == 1 {
+            return Ok(());
+        }
+        let reason = "an array with one axis is wanted".to_owned();
+        Err(Error::Range { operation: operation.to_owned(), shape: self.shape().clone(), reason })
+    }
+
+    /// The product of two matrices of numbers.
+    pub fn product(&self, other: &Node) -> Result<Node> {
+        let operation = || "matrix product".to_owned();
+        let context = same_context("matrix product", &[self, other])?;
+        if self.ty() != other.ty() {
+            return Err(Error::Types { operation: operation(), left: self.ty(), right: other.ty() });
+        }
+        if !self.ty().is_scalar() || self.ty() == Type::BOOL {
+            return Err(Error::Type { operation: operation(), ty: self.ty() });
+        }
+        let ([rows, common], [same, columns]) = (self.shape().extents(), other.shape().extents()) else {
+            return Err(Error::Shapes { operation: operation(), left: self.shape().clone(), right: other.shape().clone() });
+        };
+        if common != same {
+            return Err(Error::Shapes { operation: operation(), left: self.shape().clone(), right: other.shape().clone() });
+        }
+        let shape = Shape::from([*rows, *columns]);
+        possible("matrix product", &shape)?;
+        if shape.is_empty() || *common == 0 {
+            return Node::fill(context, shape, &[Literal::zero(self.ty().element())]);
+        }
+        Ok(Node::pending(context, self.ty(), shape, Op::Product, smallvec![self.clone(), other.clone()]))
+    }
+
+    /// All arrays, lines of one length, in the order of keys, the first of which counts most; equal ones keep their order. Keys come first in the
+    /// result. NaN is behind all numbers.
+    pub fn sort(keys: &[(&Node, SortKey)], values: &[&Node]) -> Result<Vec<Node>> {
+        let all: Vec<&Node> = keys.iter().map(|(node, _)| *node).chain(values.iter().copied()).collect();
+        let context = same_context("sort", &all)?;
+        for (index, node) in all.iter().enumerate() {
+            node.line("sort")?;
+            if node.shape() != all[0].shape() {
+                return Err(Error::Shapes {
+                    operation: "sort".into(),
+                    left: all[0].shape().clone(),
+                    right: node.shape().clone(),
+                });
+            }
+            if index < keys.len() && (!node.ty().is_scalar() || node.ty() == Type::BOOL) {
+                return Err(Error::Type { operation: "sort".into(), ty: node.ty() });
+            }
+        }
+        if keys.is_empty() || all.len() > usize::from(u8::MAX) {
+            let reason = format!("{} keys and {} values", keys.len(), values.len());
+            return Err(Error::Range { operation: "sort".into(), shape: all[0].shape().clone(), reason });
+        }
+        let how: smallvec::SmallVec<[SortKey; 2]> = keys.iter().map(|(_, key)| *key).collect();
+        let inputs: Inputs = all.iter().map(|node| (*node).clone()).collect();
+        let sorted = |(result, node): (usize, &&Node)| {
+            let op = Op::Sort { keys: how.clone(), result: result as u8 };
+            Node::pending(context, node.ty(), node.shape().clone(), op, inputs.clone())
+        };
+        Ok(all.iter().enumerate().map(sorted).collect())
+    }
+
+    /// How many elements, integers, are the number of each bin; all others are not counted.
+    pub fn histogram(&self, bins: usize) -> Result<Node> {
+        let shape = Shape::from(bins);
+        possible("histogram", &shape)?;
+        if !self.ty().is_scalar() || !self.ty().element().is_integer() {
+            return Err(Error::Type { operation: "histogram".into(), ty: self.ty() });
+        }
+        if self.shape().is_empty() || bins == 0 {
+            return Node::fill(self.context(), shape, &[Literal::zero(Element::U32)]);
+        }
+        Ok(Node::pending(self.context(), Type::U32, shape, Op::Histogram, smallvec![self.clone()]))
+    }
+
+    /// The elements of a line where another is true. How many they are is not known before: this computes them, and waits.
+    pub fn pack(&self, chosen: &Node) -> Result<Node> {
+        let context = same_context("pack", &[self, chosen])?;
+        self.line("pack")?;
+        if chosen.ty() != Type::BOOL {
+            return Err(Error::Types { operation: "pack".into(), left: Type::BOOL, right: chosen.ty() });
+        }
+        if chosen.shape() != self.shape() {
+            return Err(Error::Shapes { operation: "pack".into(), left: self.shape().clone(), right: chosen.shape().clone() });
+        }
+        if self.shape().is_empty() {
+            return Ok(self.clone());
+        }
+        let inputs: Inputs = smallvec![chosen.clone(), self.clone()];
+        let values = Node::pending(context, self.ty(), self.shape().clone(), Op::Pack { count: false }, inputs.clone());
+        let count = Node::pending(context, Type::U32, Shape::from([]), Op::Pack { count: true }, inputs);
+        context.evaluate(&[values.clone(), count.clone()])?;
+        let failed = || Error::Plan { what: "pack".into(), reason: "a result is not in memory".into() };
+        let found = count.read()?.lanes.first().and_then(|count| count.as_i128()).ok_or_else(failed)? as usize;
+        let bytes = found * self.ty().bytes() as usize;
+        let buffer = values.buffer().and_then(|buffer| buffer.slice(0, bytes)).ok_or_else(failed)?;
+        Node::from_buffer(context, self.ty(), Shape::from(found), buffer)
+    }
+
+    /// Random numbers from 0 up to but not including 1, `f32` or `f64`: the same for the same seed on every device.
+    pub fn random(context: &Context, shape: Shape, element: Element, seed: u64) -> Result<Node> {
+        possible("random", &shape)?;
+        let f = Builder::function("random");
+        let (position, key) = (f.parameter("position", Type::U64), f.parameter("seed", Type::U64));
+        let words = random::words_at(&f, position, key, 0);
+        let result = match element {
+            Element::F32 => random::uniform_f32(&f, words[0]),
+            Element::F64 => random::uniform_f64(&f, words[0], words[1]),
+            other => return Err(Error::Type { operation: "random".into(), ty: other.into() }),
+        };
+        let function = f.finish_function(&[result])?;
+        let places = Node::position(context, Shape::from(shape.count()), 0, Element::U64)?;
+        let seed = Node::fill(context, Shape::from([]), &[seed.into()])?;
+        Node::elementwise(Elementwise::Call(function, 0), &[&places, &seed])?.reshape(shape)
+    }
+}

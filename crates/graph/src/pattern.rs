@@ -1,0 +1,190 @@
+//! Which pattern a kernel is, and the program that it becomes.
+
+use crate::cut::{Group, GroupKind};
+use crate::emit::Code;
+use crate::error::{Error, Result};
+use crate::op::{Combine, Extreme};
+use crate::tape::{Kind, Tape};
+use broadloom_device::Machine;
+use broadloom_scalar::{Builder, Type, Value};
+use broadloom_skeleton::{
+    Domain, Histogram, Library, Loaded, Map, Operator, Pack, Pattern, Product, Reduce, Scan, ScanSpread, Sink, Sort, Source,
+    Spread,
+};
+use std::sync::{Mutex, PoisonError};
+
+/// The program of a kernel.
+#[derive(Debug)]
+pub(crate) enum Ready {
+    /// One for all sizes.
+    One(Loaded),
+    /// How threads are best spread depends on sizes: there are a few ways, each made when it is first wanted.
+    Spread { library: Library, pattern: Box<Spreading>, known: Mutex<Vec<(Way, Loaded)>> },
+}
+
+/// A pattern whose threads can be spread in several ways.
+#[derive(Debug)]
+pub(crate) enum Spreading {
+    Reduce(Reduce),
+    Scan(Scan),
+}
+
+/// One of the ways.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Way {
+    Reduce(Spread),
+    Scan(ScanSpread),
+}
+
+impl Spreading {
+    /// The best way for these sizes.
+    fn way(&self, machine: &Machine, sizes: &[u64]) -> Way {
+        match self {
+            Spreading::Reduce(reduce) => Way::Reduce(Spread::of(machine, sizes, &reduce.reduced)),
+            Spreading::Scan(scan) => Way::Scan(ScanSpread::of(machine, sizes, scan.axis)),
+        }
+    }
+
+    fn pattern(&self, way: Way) -> Pattern {
+        match (self, way) {
+            (Spreading::Reduce(reduce), Way::Reduce(spread)) => Reduce { spread, ..reduce.clone() }.into(),
+            (Spreading::Scan(scan), Way::Scan(spread)) => Scan { spread, ..scan.clone() }.into(),
+            (Spreading::Reduce(reduce), Way::Scan(_)) => reduce.clone().into(),
+            (Spreading::Scan(scan), Way::Reduce(_)) => scan.clone().into(),
+        }
+    }
+}
+
+impl Ready {
+    /// The program of a kernel, each function with whether its domain is one line.
+    pub(crate) fn new(tape: &Tape, group: &Group, codes: &[(Code, bool)], library: &Library) -> Result<Ready> {
+        let mut sources = vec![];
+        for (code, _) in codes {
+            sources.push(Source::new(code.function.clone(), code.axes)?);
+        }
+        let none = || Error::Plan { what: "a kernel".into(), reason: "it computes nothing".into() };
+        let (code, line) = codes.first().map(|(code, line)| (code, *line)).ok_or_else(none)?;
+        let shape = domain(tape, group, line);
+        let spread =
+            |pattern: Spreading| Ready::Spread { library: library.clone(), pattern: Box::new(pattern), known: Mutex::default() };
+        let mut sources = sources.into_iter();
+        let source = sources.next().ok_or_else(none)?;
+        let feeds: Vec<Type> = group.feeds.iter().map(|feed| tape.entry(*feed).ty).collect();
+        let pattern: Pattern = match &group.kind {
+            GroupKind::Map => Map { domain: shape, source, sink: Sink::STORE }.into(),
+            GroupKind::Reduce(axes) => {
+                let reduced: Vec<bool> =
+                    if line { vec![true] } else { (0..code.axes).map(|axis| axes.contains(&(axis as u8))).collect() };
+                let (operator, sink) = combination(tape, group, &reduced)?;
+                let any = Spread { along_kept: false, blocks: false, split: false };
+                return Ok(spread(Spreading::Reduce(Reduce { domain: shape, reduced, source, operator, sink, spread: any })));
+            }
+            GroupKind::Scan(axis, inclusive) => {
+                let (operator, sink) = combination(tape, group, &vec![false; code.axes])?;
+                let (axis, inclusive) = (usize::from(*axis), *inclusive);
+                let any = ScanSpread { along_axis: false, split: false };
+                return Ok(spread(Spreading::Scan(Scan { domain: shape, axis, source, operator, inclusive, sink, spread: any })));
+            }
+            GroupKind::Product => Product { left: source, right: sources.next().ok_or_else(none)?, sink: Sink::STORE }.into(),
+            GroupKind::Sort(keys) => {
+                let stored = |root: &u32| match &tape.entry(*root).kind {
+                    Kind::Sort(_, result) => usize::from(*result),
+                    _ => 0,
+                };
+                let stored: Vec<usize> = group.roots.iter().map(stored).collect();
+                Sort { source, keys: keys.to_vec(), sink: picking(tape, 1, &feeds, &stored)? }.into()
+            }
+            GroupKind::Histogram(room) => Histogram { domain: shape, source, sink: counting(tape)?, room: *room }.into(),
+            // The values and the number, in this order: that is how the nodes are made.
+            GroupKind::Pack => Pack { source, sink: Sink::STORE, rest: false }.into(),
+        };
+        Ok(Ready::One(library.get(&pattern)?))
+    }
+
+    /// The program for these sizes.
+    pub(crate) fn loaded(&self, sizes: &[u64]) -> Result<Loaded> {
+        match self {
+            Ready::One(loaded) => Ok(loaded.clone()),
+            Ready::Spread { library, pattern, known } => {
+                let way = pattern.way(library.device().machine(), sizes);
+                let find = |known: &[(Way, Loaded)]| known.iter().find(|(own, _)| *own == way).map(|(_, loaded)| loaded.clone());
+                if let Some(loaded) = find(&known.lock().unwrap_or_else(PoisonError::into_inner)) {
+                    return Ok(loaded);
+                }
+                let loaded = library.get(&pattern.pattern(way))?;
+                known.lock().unwrap_or_else(PoisonError::into_inner).push((way, loaded.clone()));
+                Ok(loaded)
+            }
+        }
+    }
+}
+
+/// How the roots of a reduction are combined, and what is stored of it.
+fn combination(tape: &Tape, group: &Group, reduced: &[bool]) -> Result<(Operator, Sink)> {
+    let mut operators = vec![];
+    // Which of the combined values is the result of each root.
+    let (mut values, mut stored) = (vec![], vec![]);
+    for root in &group.roots {
+        let entry = tape.entry(*root);
+        let types: Vec<Type> = entry.inputs.iter().map(|input| tape.entry(*input).ty).collect();
+        operators.push(match &entry.kind {
+            Kind::Reduce(combine, _) | Kind::Scan(combine, ..) => match combine {
+                Combine::Sum => Operator::sum(types[0])?,
+                Combine::Product | Combine::All => Operator::product(types[0])?,
+                Combine::Min => Operator::min(types[0])?,
+                Combine::Max | Combine::Any => Operator::max(types[0])?,
+            },
+            Kind::Extreme(Extreme::Least, _) => Operator::arg_min(types[0], types[1].element())?,
+            Kind::Extreme(Extreme::Greatest, _) => Operator::arg_max(types[0], types[1].element())?,
+            other => {
+                return Err(Error::Plan { what: "a reduction".into(), reason: format!("`{}` combines nothing", other.name()) });
+            }
+        });
+        values.extend(types);
+        stored.push(values.len() - 1);
+    }
+    let operator = if operators.len() == 1 { operators.remove(0) } else { Operator::all(&operators)? };
+    let axes = reduced.iter().filter(|reduced| !**reduced).count();
+    Ok((operator, picking(tape, axes, &values, &stored)?))
+}
+
+/// A sink that stores some of the values.
+fn picking(tape: &Tape, axes: usize, values: &[Type], stored: &[usize]) -> Result<Sink> {
+    if stored.iter().copied().eq(0..values.len()) {
+        return Ok(Sink::STORE);
+    }
+    let f = Builder::function("picked");
+    declare_position(&f, tape, axes);
+    let given: Vec<Value> = values.iter().map(|ty| f.parameter("x", *ty)).collect();
+    let results: Vec<Value> = stored.iter().map(|value| given[*value]).collect();
+    Ok(Sink::new(f.finish_function(&results)?, axes, values.len())?)
+}
+
+fn declare_position(f: &Builder, tape: &Tape, axes: usize) {
+    let index = if tape.wide { Type::I64 } else { Type::I32 };
+    (0..axes).for_each(|_| {
+        f.parameter("i", index);
+    });
+}
+
+/// A sink that stores a number, which is as wide as indices are, as `u32`.
+fn counting(tape: &Tape) -> Result<Sink> {
+    let f = Builder::function("counted");
+    declare_position(&f, tape, 1);
+    let count = f.parameter("count", if tape.wide { Type::U64 } else { Type::U32 });
+    let result = f.convert(count, Type::U32);
+    Ok(Sink::new(f.finish_function(&[result])?, 1, 1)?)
+}
+
+/// The domain of a shape as code sees it.
+fn domain(tape: &Tape, group: &Group, line: bool) -> Domain {
+    let class = tape.shapes[usize::from(group.domain)];
+    if line {
+        return Domain::LINE;
+    }
+    let mut sizes = vec![1u64; usize::from(class.rank)];
+    if let Some(last) = sizes.last_mut().filter(|_| class.rows) {
+        *last = 1 << 20;
+    }
+    Domain::of(&sizes)
+}
