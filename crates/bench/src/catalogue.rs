@@ -1,13 +1,15 @@
 //! What benchmarks there are, by group and name.
 
 use crate::error::Error;
-use crate::{compile, interp, kernels};
+use crate::{arrays, compile, interp, kernels};
 
 /// A benchmark of any group.
 #[derive(Clone, Copy)]
 pub(crate) enum Entry {
     /// A kernel against its peer.
     Kernel(&'static kernels::Benchmark),
+    /// An expression of arrays against its peer.
+    Arrays(&'static arrays::Benchmark),
     /// What compilation takes.
     Compile,
     /// The interpreter's speed.
@@ -18,6 +20,7 @@ impl Entry {
     pub(crate) fn group(self) -> &'static str {
         match self {
             Entry::Kernel(_) => "kernels",
+            Entry::Arrays(_) => "arrays",
             Entry::Compile => compile::GROUP,
             Entry::Interp(_) => "interp",
         }
@@ -26,6 +29,7 @@ impl Entry {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Entry::Kernel(benchmark) => benchmark.name,
+            Entry::Arrays(benchmark) => benchmark.name,
             Entry::Compile => compile::NAME,
             Entry::Interp(benchmark) => benchmark.name,
         }
@@ -40,7 +44,8 @@ impl Entry {
 /// All benchmarks, in the order in which they run.
 pub(crate) fn entries() -> impl Iterator<Item = Entry> {
     let kernels = kernels::ALL.iter().map(Entry::Kernel);
-    kernels.chain([Entry::Compile]).chain(interp::ALL.iter().map(Entry::Interp))
+    let arrays = arrays::ALL.iter().map(Entry::Arrays);
+    kernels.chain(arrays).chain([Entry::Compile]).chain(interp::ALL.iter().map(Entry::Interp))
 }
 
 /// The groups, and the benchmarks of each.
@@ -94,7 +99,7 @@ mod tests {
     fn names_choose_groups_and_benchmarks() {
         assert_eq!(chosen(&[]).len(), entries().count());
         assert_eq!(chosen(&["kernels"]).len(), kernels::ALL.len());
-        assert_eq!(chosen(&["scan", "life"]), ["kernels/scan", "kernels/life"]);
+        assert_eq!(chosen(&["scan", "life"]), ["kernels/scan", "kernels/life", "arrays/scan", "arrays/life"]);
         assert_eq!(chosen(&["saxpy"]), ["kernels/saxpy", "interp/saxpy"]);
         assert_eq!(chosen(&["interp/saxpy"]), ["interp/saxpy"]);
     }

@@ -39,6 +39,9 @@ pub enum Failure {
     /// The device could not.
     #[error(transparent)]
     Device(#[from] device::Error),
+    /// The planner of arrays could not.
+    #[error(transparent)]
+    Array(#[from] broadloom::array::Error),
     /// The kernel's text is not what this build of Broadloom takes.
     #[error("the kernel is not accepted:\n{0}")]
     Module(String),

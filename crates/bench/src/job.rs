@@ -94,11 +94,14 @@ struct Step {
 }
 
 type Judge = Box<dyn Fn(u64) -> std::result::Result<Verdict, Failure>>;
+type Repetition = Box<dyn Fn() -> std::result::Result<(), Failure>>;
 
 /// A benchmark made ready on a device.
 pub(crate) struct Job {
     pub(crate) work: Work,
     steps: Vec<Step>,
+    /// What is done instead of launches.
+    expression: Option<Repetition>,
     judge: Judge,
     /// Buffers that launches use and the judge does not hold: a launch knows only their addresses.
     kept: Vec<Box<dyn Any>>,
@@ -107,7 +110,8 @@ pub(crate) struct Job {
 impl Job {
     /// With no launches yet. The judge is told how many repetitions there were.
     pub(crate) fn new<V: Into<Verdict>>(work: Work, judge: impl Fn(u64) -> std::result::Result<V, Failure> + 'static) -> Self {
-        Job { work, steps: vec![], judge: Box::new(move |repetitions| judge(repetitions).map(Into::into)), kept: vec![] }
+        let judge = move |repetitions| judge(repetitions).map(Into::into);
+        Job { work, steps: vec![], expression: None, judge: Box::new(judge), kept: vec![] }
     }
 
     /// With buffers that live as long as it.
@@ -122,7 +126,13 @@ impl Job {
         Ok(self)
     }
 
-    /// Launches of a repetition.
+    /// With something else to do in each repetition, which launches what it needs.
+    pub(crate) fn expression(mut self, repetition: impl Fn() -> std::result::Result<(), Failure> + 'static) -> Self {
+        self.expression = Some(Box::new(repetition));
+        self
+    }
+
+    /// Launches of a repetition, as far as they are its own.
     pub(crate) fn launches(&self) -> usize {
         self.steps.len()
     }
@@ -133,8 +143,9 @@ impl Job {
     }
 
     /// Gives the device one repetition to do.
-    pub(crate) fn launch(&self) -> Result<()> {
-        self.steps.iter().try_for_each(|step| step.kernel.launch(&step.launch, &step.arguments))
+    pub(crate) fn launch(&self) -> std::result::Result<(), Failure> {
+        self.steps.iter().try_for_each(|step| step.kernel.launch(&step.launch, &step.arguments))?;
+        self.expression.as_ref().map_or(Ok(()), |repetition| repetition())
     }
 
     /// Compares the result of so many repetitions with the reference.

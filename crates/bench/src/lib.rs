@@ -1,6 +1,7 @@
 //! The benchmarks behind `broadloom bench`.
 //!
 //! - `kernels`: kernels as people write them in CUDA C++, each against the same job in C++ with OpenMP;
+//! - `arrays`: expressions of whole arrays, each against the same job in C++ with OpenMP;
 //! - `compile`: what a device takes to make the kernels of the corpus ready;
 //! - `interp`: thread-instructions per second of the interpreter.
 //!
@@ -8,6 +9,7 @@
 //! not the peer's, is a failure and gives no figure. What was not measured is absent, never invented. Nothing here prints: rows are
 //! told as they come.
 
+mod arrays;
 mod catalogue;
 mod compile;
 mod error;
@@ -28,7 +30,7 @@ pub use report::{Figure, Rate, Report, Row};
 
 use broadloom::device::{Device, MachineKind, Module};
 use broadloom::diag::Sources;
-use broadloom::{machines, open, ptx};
+use broadloom::{Context, machines, open, ptx};
 use catalogue::{Entry, Selection};
 use job::{Scale, Unit};
 use measure::Effort;
@@ -74,7 +76,7 @@ pub fn run(options: &Options, tell: &mut dyn FnMut(Event<'_>)) -> Result<Report,
     let device = open(&name)?;
     let is_slow = device.machine().kind == MachineKind::Interp;
     let quick = options.quick || is_slow;
-    if quick && selection.entries.iter().any(|entry| matches!(entry, Entry::Kernel(_))) {
+    if quick && selection.entries.iter().any(|entry| matches!(entry, Entry::Kernel(_) | Entry::Arrays(_))) {
         let why = if options.quick { "as asked for" } else { "that the interpreter can finish" };
         tell(Event::Remark(format!("tiny sizes {why}, once each: the results are checked, the times mean nothing")));
     }
@@ -100,6 +102,15 @@ fn load(device: &Device, name: &str, text: &str) -> Result<Module, Failure> {
     Ok(device.load(&Arc::new(module))?)
 }
 
+/// A benchmark that has a peer.
+struct Contest {
+    group: &'static str,
+    name: &'static str,
+    size: String,
+    tolerance: f64,
+    peer: Option<Result<Peer, String>>,
+}
+
 /// A run of benchmarks.
 struct Run<'a> {
     options: &'a Options,
@@ -112,12 +123,13 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn all(&mut self, selection: &Selection) {
-        if selection.entries.iter().any(|entry| matches!(entry, Entry::Kernel(_))) {
+        if selection.entries.iter().any(|entry| matches!(entry, Entry::Kernel(_) | Entry::Arrays(_))) {
             self.look_around();
         }
         for &entry in &selection.entries {
             let outcome = match entry {
                 Entry::Kernel(benchmark) => self.kernel(benchmark).map(|row| vec![row]),
+                Entry::Arrays(benchmark) => self.arrays(benchmark).map(|row| vec![row]),
                 Entry::Interp(benchmark) => interp::run(benchmark, self.options.quick).map(|row| vec![row]),
                 Entry::Compile => match &self.options.command {
                     Some(command) => figures::compile_apart(command, &self.report.machine.id),
@@ -171,25 +183,64 @@ impl Run<'_> {
 
     fn kernel(&mut self, benchmark: &'static kernels::Benchmark) -> Result<Row, Failure> {
         let size = (benchmark.size)(self.scale);
-        // The peer makes its inputs while the kernel is compiled.
-        let program = self.compiler.as_ref().map(|compiler| compiler.compile(benchmark.name, benchmark.peer));
-        let peer = program.map(|program| program.and_then(|program| Peer::start(&program, size)));
-        let (mut peer, mut without_peer) = match peer {
+        let contest = Contest {
+            group: "kernels",
+            name: benchmark.name,
+            size: (benchmark.shown)(size),
+            tolerance: benchmark.tolerance,
+            peer: self.peer(benchmark.name, benchmark.peer, size),
+        };
+        let (module, compile_ms) = self.compiled(benchmark)?;
+        let job = (benchmark.ready)(&module, size)?;
+        let row = self.measured(contest, &job)?;
+        Ok(Row { launches: job.launches() as u64, compile_ms: Some(compile_ms), ..row })
+    }
+
+    fn arrays(&mut self, benchmark: &'static arrays::Benchmark) -> Result<Row, Failure> {
+        let size = (benchmark.size)(self.scale);
+        let contest = Contest {
+            group: "arrays",
+            name: benchmark.name,
+            size: (benchmark.shown)(size),
+            tolerance: benchmark.tolerance,
+            peer: self.peer(benchmark.name, benchmark.peer, size),
+        };
+        let context = Context::new(&self.device);
+        // Planning and compilation happen on tiny arrays: the code serves all sizes.
+        let tiny = (benchmark.ready)(&context, (benchmark.size)(Scale { quick: true, ..self.scale }))?;
+        let first = measure::repetition(&self.device, &tiny)?;
+        let again = measure::repetition(&self.device, &tiny)?;
+        let compile_ms = first.saturating_sub(again).as_secs_f64() * 1e3;
+        let job = (benchmark.ready)(&context, size)?;
+        let before = context.statistics().kernels;
+        measure::repetition(&self.device, &job)?;
+        let launches = context.statistics().kernels - before;
+        let row = self.measured(contest, &job)?;
+        Ok(Row { launches, compile_ms: Some(compile_ms), ..row })
+    }
+
+    /// The peer of a benchmark, started, so that it makes its inputs while we get ready; or why there is none.
+    fn peer(&self, name: &str, text: &str, size: usize) -> Option<Result<Peer, String>> {
+        let compiler = self.compiler.as_ref()?;
+        Some(compiler.compile(name, text).and_then(|program| Peer::start(&program, size)))
+    }
+
+    /// Runs a job and its peer by turns and compares what they found.
+    fn measured(&mut self, contest: Contest, job: &job::Job) -> Result<Row, Failure> {
+        let (mut peer, mut without_peer) = match contest.peer {
             Some(Ok(peer)) => (Some(peer), None),
             Some(Err(reason)) => (None, Some(reason)),
             None => (None, None),
         };
-        let (module, compile_ms) = self.compiled(benchmark)?;
-        let job = (benchmark.ready)(&module, size)?;
         let effort = if self.scale.quick { Effort::QUICK } else { Effort::FULL };
-        let times = measure::by_turns(&self.device, &job, peer.as_mut(), effort)?;
+        let times = measure::by_turns(&self.device, job, peer.as_mut(), effort)?;
         let verdict = job.judge(times.repetitions)?;
         without_peer = without_peer.or(times.without_peer);
         if let (Some(peer), None) = (&mut peer, &without_peer) {
             match peer.checksum() {
-                Ok(theirs) if is_near(verdict.checksum, theirs, benchmark.tolerance) => {}
+                Ok(theirs) if is_near(verdict.checksum, theirs, contest.tolerance) => {}
                 Ok(theirs) => {
-                    let (ours, tolerance) = (verdict.checksum, benchmark.tolerance);
+                    let (ours, tolerance) = (verdict.checksum, contest.tolerance);
                     let text = format!("the checksum is {ours}, the peer's {theirs} (allowed: {tolerance:e} of it)");
                     return Err(Failure::Wrong(text));
                 }
@@ -197,7 +248,7 @@ impl Run<'_> {
             }
         }
         if let Some(reason) = &without_peer {
-            (self.tell)(Event::Remark(format!("{}: no peer: {reason}", benchmark.name)));
+            (self.tell)(Event::Remark(format!("{}: no peer: {reason}", contest.name)));
         }
         let work = job::Work { operations: verdict.operations.unwrap_or(job.work.operations), ..job.work };
         let seconds = times.ours.as_secs_f64().max(1e-9);
@@ -207,15 +258,15 @@ impl Run<'_> {
         };
         let peer_time = times.peer.filter(|_| without_peer.is_none());
         Ok(Row {
-            group: "kernels",
-            name: benchmark.name.to_owned(),
-            size: (benchmark.shown)(size),
+            group: contest.group,
+            name: contest.name.to_owned(),
+            size: contest.size,
             device: self.report.machine.id.clone(),
             ms: seconds * 1e3,
             rate: Some(rate),
             limit_share: self.report.limits.least_seconds(&work).map(|least| least / seconds),
-            launches: job.launches() as u64,
-            compile_ms: Some(compile_ms),
+            launches: 0,
+            compile_ms: None,
             peer: peer_time.and(self.compiler.as_ref()).map(Compiler::describe),
             peer_ms: peer_time.map(|time| time.as_secs_f64() * 1e3),
         })

@@ -3,7 +3,7 @@
 use crate::error::Failure;
 use crate::job::Job;
 use crate::peer::Peer;
-use broadloom::device::{Device, Result};
+use broadloom::device::Device;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -77,7 +77,7 @@ pub(crate) fn by_turns(
 }
 
 /// How long one repetition takes, until its results are there.
-pub(crate) fn repetition(device: &Device, job: &Job) -> Result<Duration> {
+pub(crate) fn repetition(device: &Device, job: &Job) -> Result<Duration, Failure> {
     let start = Instant::now();
     job.launch()?;
     device.synchronise()?;

@@ -69,7 +69,7 @@ pub(super) fn black_scholes(module: &Module, n: usize) -> Result<Job> {
 }
 
 /// Call and put.
-fn option(index: u32) -> (f64, f64) {
+pub(crate) fn option(index: u32) -> (f64, f64) {
     let price = f64::from(between(index, 1, 5.0, 30.0));
     let strike = f64::from(between(index, 2, 1.0, 100.0));
     let years = f64::from(between(index, 3, 0.25, 10.0));

@@ -9,6 +9,8 @@ mod grids;
 mod irregular;
 mod reductions;
 
+pub(crate) use elements::option;
+
 use crate::job::{Job, Scale};
 use broadloom::device::{Module, Result};
 

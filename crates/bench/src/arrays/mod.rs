@@ -1,0 +1,84 @@
+//! The group `arrays`: whole arrays as people write them with `Array`, against the same job in C++ with OpenMP.
+//!
+//! A benchmark is an expression, built anew in every repetition, a peer in `peers/NAME.cpp`, its size and its reference in plain Rust. Peer and
+//! expression make the same inputs from [`crate::inputs`].
+
+mod images;
+mod lines;
+
+use crate::error::Failure;
+use crate::job::{Job, Scale, Work};
+use broadloom::array::evaluate_all;
+use broadloom::{Array, Context, array};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// A benchmark of the group.
+pub(crate) struct Benchmark {
+    /// Its name, and that of its peer.
+    pub(crate) name: &'static str,
+    /// The peer.
+    pub(crate) peer: &'static str,
+    /// How far the peer's checksum may be from ours, relative to it.
+    pub(crate) tolerance: f64,
+    /// How many elements, or points of a side.
+    pub(crate) size: fn(Scale) -> usize,
+    /// The size, for people.
+    pub(crate) shown: fn(usize) -> String,
+    /// Makes inputs ready.
+    pub(crate) ready: fn(&Context, usize) -> Result<Job, Failure>,
+}
+
+macro_rules! benchmark {
+    ($name:ident in $place:ident, $tolerance:expr, $full:expr, $quick:expr, $shown:expr) => {
+        Benchmark {
+            name: stringify!($name),
+            peer: include_str!(concat!("../../peers/", stringify!($name), ".cpp")),
+            tolerance: $tolerance,
+            size: |scale| scale.fixed($full, $quick),
+            shown: $shown,
+            ready: $place::$name,
+        }
+    };
+}
+
+fn count(n: usize) -> String {
+    n.to_string()
+}
+
+fn square(n: usize) -> String {
+    format!("{n}×{n}")
+}
+
+/// All of them, in the order in which they run.
+pub(crate) const ALL: &[Benchmark] = &[
+    benchmark!(sum_abs in lines, 1e-4, 8192 * 8192, 5000, count),
+    benchmark!(dot in lines, 1e-4, 10_000_000, 5000, count),
+    benchmark!(matrix_vector in lines, 1e-4, 8192, 75, square),
+    benchmark!(black_scholes in lines, 1e-4, 10_000_000, 1000, count),
+    benchmark!(scan in lines, 1e-12, 100_000_000, 5000, count),
+    benchmark!(life in images, 1e-12, 8192, 75, square),
+    benchmark!(convolution in images, 1e-5, 8192, 75, square),
+    benchmark!(rotation in images, 1e-3, 4096, 64, |n| format!("3×{n}×{n}")),
+];
+
+/// A job that builds arrays and computes them, all in one plan; the judge sees those of the last repetition.
+fn repeated<T: array::Element>(
+    work: Work,
+    expression: impl Fn() -> array::Result<Vec<Array<T>>> + 'static,
+    judge: impl Fn(&[Vec<T>]) -> Result<f64, Failure> + 'static,
+) -> Job {
+    let last: Rc<RefCell<Vec<Array<T>>>> = Rc::default();
+    let results = last.clone();
+    let repetition = move || {
+        let arrays = expression()?;
+        evaluate_all(&arrays.iter().map(Array::node).collect::<Vec<_>>())?;
+        *last.borrow_mut() = arrays;
+        Ok(())
+    };
+    let judge = move |_| {
+        let values: Vec<Vec<T>> = results.borrow().iter().map(Array::to_vec).collect::<array::Result<_>>()?;
+        judge(&values)
+    };
+    Job::new(work, judge).expression(repetition)
+}
