@@ -7,7 +7,7 @@ fn an_unknown_benchmark_names_what_there_is() {
     broadloom(&["bench", "mandelbort"]).exits(2).complains(&[
         "error[C0012]: there is no benchmark and no group `mandelbort`",
         "there is `mandelbrot`",
-        "kernels, compile, interp",
+        "kernels, arrays, compile, interp",
         "histogram",
     ]);
     broadloom(&["bench", "kernels/shuffles"]).exits(2).complains(&["`kernels/shuffles`"]);
@@ -21,9 +21,15 @@ fn an_unknown_device_is_the_machines_lack() {
 
 #[test]
 fn the_table_has_a_row_per_benchmark() {
-    let outcome = broadloom(&["bench", "--quick", "--device", "interp", "--no-peers", "kernels/vector_add", "scan"]).exits(0);
+    let outcome = broadloom(&["bench", "--quick", "--device", "interp", "--no-peers", "kernels/vector_add", "kernels/scan"]).exits(0);
     let outcome = outcome.says(&["benchmark", "vector_add", "1000", "GB/s", "scan", "8192"]);
     assert_eq!(outcome.out.lines().count(), 3, "{}", outcome.out);
+}
+
+#[test]
+fn expressions_of_arrays_give_what_their_references_say() {
+    let outcome = broadloom(&["bench", "--quick", "--device", "cpu", "--no-peers", "arrays"]).exits(0);
+    outcome.says(&["sum_abs", "matrix_vector", "convolution", "rotation", "3×64×64"]);
 }
 
 #[test]
