@@ -83,9 +83,17 @@ pub(crate) fn unravel(k: &Writer, linear: Value, lengths: &[Value]) -> Vec<Value
     position
 }
 
-/// The number of a position, counted over axes with these lengths.
+/// The number of a position, counted over axes with these lengths. It has 64 bits where there are several axes: with 32, an executor that runs warps as
+/// vectors would have to prove that no lane wraps around before it can see that neighbours lie side by side.
 pub(crate) fn ravel(k: &Writer, position: &[Value], lengths: &[Value]) -> Value {
-    let mut pairs = position.iter().zip(lengths);
-    let first = pairs.next().map_or(k.literal(0u32), |(first, _)| *first);
-    pairs.fold(first, |number, (index, length)| k.add(k.mul(number, *length), *index))
+    match position {
+        [] => k.literal(0u32),
+        [only] => *only,
+        _ => {
+            let wide = |value: &Value| k.convert(*value, Type::U64);
+            let mut pairs = position.iter().zip(lengths);
+            let first = pairs.next().map_or(k.literal(0u64), |(first, _)| wide(first));
+            pairs.fold(first, |number, (index, length)| k.add(k.mul(number, wide(length)), wide(index)))
+        }
+    }
 }

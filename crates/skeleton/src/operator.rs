@@ -135,6 +135,37 @@ impl Operator {
         Operator::new(f.finish_function(&results)?, &identity, operators.iter().all(|operator| operator.commutative))
     }
 
+    /// The same operator within segments: one more value in front, a `bool` that is true where a segment starts. A [`Scan`](crate::Scan) by
+    /// it starts anew at each segment, and its work is spread evenly however long segments are. The value at the last position of a segment is the segment's
+    /// reduction; a [`Sink`](crate::Sink) that stores it there only makes a reduction of segments.
+    ///
+    /// ```
+    /// use broadloom_scalar::{Element, Type};
+    /// use broadloom_skeleton::Operator;
+    /// let sums = Operator::sum(Element::I32).unwrap().segmented().unwrap();
+    /// assert_eq!(sums.types(), [Type::BOOL, Type::I32]);
+    /// let combine = |a: (bool, i32), b: (bool, i32)| sums.function().evaluate(&[a.0.into(), a.1.into(), b.0.into(), b.1.into()]).unwrap();
+    /// assert_eq!(combine((false, 1), (false, 2)), [false.into(), 3.into()]);
+    /// assert_eq!(combine((false, 1), (true, 2)), [true.into(), 2.into()]);
+    /// ```
+    pub fn segmented(&self) -> Result<Operator> {
+        let f = Builder::function("segmented");
+        let declare = || {
+            let starts = f.parameter("starts", Type::BOOL);
+            (starts, self.types().into_iter().map(|ty| f.parameter("x", ty)).collect::<Vec<Value>>())
+        };
+        let ((starts_left, left), (starts, right)) = (declare(), declare());
+        let both = f.inline(&self.function, &[&left[..], &right[..]].concat(), &mut []);
+        let mut results = vec![f.or(starts_left, starts)];
+        for (both, right) in both.into_iter().zip(&right) {
+            let lanes = f.type_of(*right).lanes();
+            let starts = if lanes == 1 { starts } else { f.vector(&vec![starts; lanes]) };
+            results.push(f.select(starts, *right, both));
+        }
+        let identity: Vec<Literal> = std::iter::once(Literal::from(false)).chain(self.identity.iter().copied()).collect();
+        Operator::new(f.finish_function(&results)?, &identity, false)
+    }
+
     /// The function.
     pub fn function(&self) -> &Function {
         &self.function

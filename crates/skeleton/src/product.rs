@@ -6,6 +6,7 @@
 //! On a CPU a block is one warp: 32 columns of some rows, in registers. Along the common axis it takes a row of the right factor and one number of
 //! each row of the left one, which all lanes share. Blocks that follow each other have the same columns, so these stay in the cache.
 
+use crate::domain::ravel;
 use crate::draft::{Draft, Inlet, Outlet, Writer};
 use crate::program::Program;
 use crate::{Count, Domain, Error, Result, Sink, Source};
@@ -85,7 +86,7 @@ impl Parts {
     }
 
     fn put(&self, k: &Writer, i: Value, j: Value, sum: Value) {
-        let linear = k.add(k.mul(i, self.size(k, 1)), j);
+        let linear = ravel(k, &[i, j], &[self.size(k, 0), self.size(k, 1)]);
         self.outlet.put(k, &[i, j], linear, &[k.convert(sum, self.ty)]);
     }
 
