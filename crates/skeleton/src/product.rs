@@ -3,12 +3,13 @@
 //! On a GPU a block has a square tile of the result. Strips of both factors go through shared memory in two buffers by turns, the next strip being on its way in
 //! registers while the present one is used; each thread has a smaller square in registers, read from shared memory four neighbours at a time.
 //!
-//! On a CPU a block is one warp: 32 columns of some rows, in registers. Along the common axis it takes a row of the right factor and one number of
-//! each row of the left one, which all lanes share. Blocks that follow each other have the same columns, so these stay in the cache.
+//! On a CPU a block is one warp with 32 columns of some strips of rows. It copies a piece of its columns, then for each strip a piece of its rows, so that what is used
+//! again and again lies side by side in the first-level cache. Sums of a strip are in registers: along the common axis the warp takes a row of the right factor
+//! and one number of each row of the left one, which all lanes share.
 
 use crate::domain::ravel;
 use crate::draft::{Draft, Inlet, Outlet, Writer};
-use crate::program::Program;
+use crate::program::{Argument, Program};
 use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::{Machine, MachineKind};
 use broadloom_scalar::{Axis, Element, Literal, Memory, Type, Unroll, Value, Variable};
@@ -28,6 +29,11 @@ pub struct Product {
     /// What becomes of the result.
     pub sink: Sink,
 }
+
+/// Strips of rows that a warp of a CPU has.
+const STRIPS: u32 = 8;
+/// Elements between rows of a copy, so that rows do not fall onto each other in a cache.
+const PAD: u32 = 16;
 
 impl Product {
     /// The program for a machine.
@@ -90,56 +96,104 @@ impl Parts {
         self.outlet.put(k, &[i, j], linear, &[k.convert(sum, self.ty)]);
     }
 
-    // For warps that have a strip of rows.
+    // For warps that have strips of rows.
 
+    /// A warp copies its columns of the right factor, a piece of the common axis at a time, and goes through its strips with them. Sums of a strip are in registers,
+    /// and in a temporary between pieces.
     fn strips(&self, draft: &mut Draft) -> Result<()> {
-        // Two vectors of a register file of 32 hold a row of `f32`, four one of `f64`.
-        let rows: u32 = if self.sum.bytes() == 8 { 6 } else { 12 };
+        // Two vectors of a register file of 32 hold a row of `f32`, four one of `f64`; both copies together fit into a first-level cache.
+        let (rows, depth): (u32, u32) = if self.sum.bytes() == 8 { (6, 96) } else { (12, 192) };
+        let own = rows * STRIPS;
         let block = [32, 1, 1];
+        let element = self.sum.element();
+        let groups = Count::size(0).div_ceil(own);
+        let panels = Count::size(1).div_ceil(32u32);
+        let kept = draft.temporary(groups.clone() * panels.clone() * own * 32u32 * self.sum.bytes(), false);
         let k = Writer::new("product", block);
+        let kept = k.memory(Argument::Temporary(kept), element);
         let (m, n, common) = (self.size(&k, 0), self.size(&k, 1), self.size(&k, 2));
-        let strips = Count::size(0).div_ceil(rows);
+        let zero = || k.spread(Literal::zero(element), self.sum);
+        let (columns, pieces) = (k.shared(element, depth * 32), k.shared(element, rows * (depth + PAD)));
         let tile = self.wide(&k, k.block(Axis::X));
-        let strips_in = k.count(strips.clone(), self.index);
-        let panel = k.div(tile, strips_in);
-        let first_row = k.mul(k.sub(tile, k.mul(panel, strips_in)), rows);
-        let first_column = k.mul(panel, 32);
-        let j = k.add(first_column, self.wide(&k, k.thread(Axis::X)));
-        let run = |rows: u32, first_row: Value, there: Option<Value>| {
-            let sums: Vec<Variable> =
-                (0..rows).map(|_| k.variable_with(k.spread(Literal::zero(self.sum.element()), self.sum))).collect();
-            k.for_step(0, common, 1, Unroll::Never, |step| {
-                let read = || self.right.at(&k, &[step, j])[0];
-                let b = match there {
-                    None => read(),
-                    Some(there) => k.choose(there, read, || k.spread(Literal::zero(self.ty.element()), self.ty)),
-                };
-                let b = k.convert(b, self.sum);
-                for (row, sum) in (0..rows).zip(&sums) {
-                    let a = k.convert(self.left.at(&k, &[k.add(first_row, row), step])[0], self.sum);
-                    k.set(*sum, self.multiply_add(&k, a, b, k.get(*sum)));
-                }
-            });
-            for (row, sum) in (0..rows).zip(&sums) {
-                let store = || self.put(&k, k.add(first_row, row), j, k.get(*sum));
-                match there {
-                    None => store(),
-                    Some(there) => k.if_then(there, store),
-                }
-            }
+        let groups_in = k.count(groups.clone(), self.index);
+        let panel = k.div(tile, groups_in);
+        let first_row = k.mul(k.sub(tile, k.mul(panel, groups_in)), own);
+        let last_row = k.min(k.add(first_row, own), m);
+        let lane = k.thread(Axis::X);
+        let j = k.add(k.mul(panel, 32), self.wide(&k, lane));
+        let there = k.lt(j, n);
+        // Where a sum is kept: a row of 32 for each row of the block.
+        let keep_at = |row: Value| {
+            let tile = k.convert(tile, Type::U64);
+            let row = k.add(k.mul(tile, own), k.convert(k.sub(row, first_row), Type::U64));
+            k.add(k.mul(row, 32), k.convert(lane, Type::U64))
         };
-        let whole = k.and(k.ge(k.sub(m, first_row), rows), k.ge(k.sub(n, first_column), 32));
-        k.if_else(
-            whole,
-            || run(rows, first_row, None),
-            || {
-                // At the lower and the right border, row by row.
-                let end = k.min(k.add(first_row, rows), m);
-                let there = k.lt(j, n);
-                k.for_step(first_row, end, 1, Unroll::Never, |row| run(1, row, Some(there)));
-            },
-        );
-        draft.launch(k, [strips * Count::size(1).div_ceil(32u32), 1u32.into(), 1u32.into()], block)?;
+        let narrow = |value: Value| k.convert(value, Type::U32);
+        let pieces_of = |from: Value, length: Value| {
+            let start = |row: Value| {
+                let sums = k.choose(k.eq(from, 0), zero, || k.load(kept, keep_at(row)));
+                k.variable_with(sums)
+            };
+            let is_last = k.ge(k.add(from, depth), common);
+            let end = |row: Value, sum: Variable| {
+                k.if_else(
+                    is_last,
+                    || k.if_then(there, || self.put(&k, row, j, k.get(sum))),
+                    || k.store(kept, keep_at(row), k.get(sum)),
+                );
+            };
+            let column = |step: Value| k.load(columns, k.add(k.mul(step, 32), lane));
+            let strip = |first: Value| {
+                k.warp_barrier();
+                for row in 0..rows {
+                    k.for_step(0, length, 32, Unroll::Never, |start| {
+                        let step = k.add(start, lane);
+                        k.if_then(k.lt(step, length), || {
+                            let a = self.left.at(&k, &[k.add(first, row), k.add(from, self.wide(&k, step))])[0];
+                            k.store(pieces, k.add(step, row * (depth + PAD)), k.convert(a, self.sum));
+                        });
+                    });
+                }
+                k.warp_barrier();
+                let sums: Vec<Variable> = (0..rows).map(|row| start(k.add(first, row))).collect();
+                k.for_step(0, length, 1, Unroll::By(4), |step| {
+                    let b = column(step);
+                    for (row, sum) in (0..rows).zip(&sums) {
+                        let a = k.load(pieces, k.add(step, row * (depth + PAD)));
+                        k.set(*sum, self.multiply_add(&k, a, b, k.get(*sum)));
+                    }
+                });
+                (0..rows).zip(&sums).for_each(|(row, sum)| end(k.add(first, row), *sum));
+            };
+            let single = |row: Value| {
+                let sum = start(row);
+                k.for_step(0, length, 1, Unroll::Never, |step| {
+                    let a = self.left.at(&k, &[row, k.add(from, self.wide(&k, step))])[0];
+                    k.set(sum, self.multiply_add(&k, k.convert(a, self.sum), column(step), k.get(sum)));
+                });
+                end(row, sum);
+            };
+            k.for_step(first_row, last_row, rows, Unroll::Never, |first| {
+                k.if_else(
+                    k.ge(k.sub(last_row, first), rows),
+                    || strip(first),
+                    || k.for_step(first, last_row, 1, Unroll::Never, single),
+                );
+            });
+        };
+        let piece = |from: Value| {
+            let length = narrow(k.min(k.sub(common, from), depth));
+            k.for_step(0, length, 1, Unroll::Never, |step| {
+                let at = || k.convert(self.right.at(&k, &[k.add(from, self.wide(&k, step)), j])[0], self.sum);
+                let b = k.choose(there, at, zero);
+                k.store(columns, k.add(k.mul(step, 32), lane), b);
+            });
+            pieces_of(from, length);
+        };
+        // Where there is nothing to add up, one empty piece gives the zeros.
+        let end = k.max(common, 1);
+        k.for_step(0, end, depth, Unroll::Never, piece);
+        draft.launch(k, [groups * panels, 1u32.into(), 1u32.into()], block)?;
         Ok(())
     }
 

@@ -26,9 +26,10 @@ fn products_of_all_types_and_shapes() {
             }
             let product = Product { left: matrix(*element), right: matrix(*element), sink: Sink::STORE };
             let product = Pattern::from(product);
-            let shapes = [[0u64, 3, 4], [3, 4, 0], [1, 1, 1], [12, 32, 7], [13, 33, 20], [70, 5, 40], [130, 140, 33]];
+            let shapes =
+                [[0u64, 3, 4], [3, 4, 0], [1, 1, 1], [12, 32, 7], [13, 33, 20], [70, 5, 40], [130, 140, 33], [110, 40, 400]];
             let large = name != "interp" && [Element::F32, Element::F64, Element::I32].contains(element);
-            for [m, n, common] in shapes.into_iter().take(if large { 7 } else { 5 }) {
+            for [m, n, common] in shapes.into_iter().take(if large { 8 } else { 5 }) {
                 let mut random = Random(m * n);
                 let (a, b) = (random.values(*element, m * common), random.values(*element, common * n));
                 let whole = |x: &Literal| x.as_i128().unwrap_or_else(|| x.as_f64().unwrap() as i128);
