@@ -106,7 +106,8 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Parameters are no ordinary memory: inputs are read, results written, arguments filled without a guard.
+    /// Parameters are no ordinary memory: inputs are read, results written; arguments of calls are filled and
+    /// their results taken without a guard.
     pub(super) fn parameter_use(&mut self, known: Known<'_>) {
         let function = self.function;
         let (writes, reads) = match known.form.get().opcode {
@@ -140,6 +141,8 @@ impl Body<'_, '_> {
                 (format!("`{}` is a result of `{}` and cannot be read", variable.name, function.name), "reads a result")
             } else if writes && !is_result && known.data.guard.is_some() {
                 (format!("`{}` is an argument of a call and cannot be stored under a guard", variable.name), "guarded")
+            } else if reads && !is_input && known.data.guard.is_some() {
+                (format!("`{}` is a result of a call and cannot be loaded under a guard", variable.name), "guarded")
             } else {
                 continue;
             };
