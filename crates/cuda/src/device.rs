@@ -5,13 +5,13 @@ use crate::context::Context;
 use crate::driver::{self, Driver};
 use crate::ffi::{EventHandle, ModuleHandle};
 use crate::graph::Graph;
-use crate::host::Staging;
 use crate::image::{self, Images};
 use crate::machine;
 use crate::measure;
 use crate::module::Loaded;
 use crate::pool::Pool;
 use crate::queue::{Queue, until};
+use crate::staging::Staging;
 use crate::statistics::{KernelStatistics, Record};
 use crate::timing::{Piece, Timing};
 use broadloom_device::cache::CACHE_BYTES;
@@ -298,12 +298,12 @@ impl Inner {
     }
 
     /// Waits for an event. The context is current.
-    fn wait_for(&self, mark: &Mark) -> Result<()> {
+    pub(crate) fn wait_for(&self, event: EventHandle) -> Result<()> {
         let limited = self.all_queues().into_iter().filter_map(|queue| Some((queue.deadline()?, queue)));
         let driver = &self.context.driver;
         match limited.max_by_key(|((deadline, _), _)| *deadline) {
-            None => self.context.checked(driver.synchronise_event(mark.handle)),
-            Some(((deadline, limit), queue)) => until(deadline, || self.context.checked(driver.query_event(mark.handle)))?
+            None => self.context.checked(driver.synchronise_event(event)),
+            Some(((deadline, limit), queue)) => until(deadline, || self.context.checked(driver.query_event(event)))?
                 .ok_or_else(|| self.context.give_up(&queue, limit)),
         }
     }
@@ -501,15 +501,15 @@ impl Backend for Cuda {
     fn synchronise_event(&self, event: EventId) -> Result<()> {
         let mark = self.inner.mark(event)?;
         self.inner.context.enter()?;
-        if mark.recorded.load(Ordering::SeqCst) { self.inner.wait_for(&mark) } else { Ok(()) }
+        if mark.recorded.load(Ordering::SeqCst) { self.inner.wait_for(mark.handle) } else { Ok(()) }
     }
 
     fn elapsed(&self, start: EventId, end: EventId) -> Result<Duration> {
         let inner = &self.inner;
         let (start, end) = (inner.recorded(start)?, inner.recorded(end)?);
         inner.context.enter()?;
-        inner.wait_for(&start)?;
-        inner.wait_for(&end)?;
+        inner.wait_for(start.handle)?;
+        inner.wait_for(end.handle)?;
         let milliseconds = inner.context.checked(inner.context.driver.elapsed(start.handle, end.handle))?;
         Ok(Duration::try_from_secs_f64(f64::from(milliseconds) / 1e3).unwrap_or_default())
     }

@@ -28,6 +28,7 @@ mod memory;
 mod module;
 mod pool;
 mod queue;
+mod staging;
 mod statistics;
 mod timing;
 

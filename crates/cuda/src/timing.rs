@@ -23,9 +23,9 @@ const MOST_SPARE: usize = 1 << 12;
 
 /// An event of the driver's, given back when it is dropped.
 #[derive(Debug)]
-struct Stamp {
-    context: Arc<Context>,
-    handle: EventHandle,
+pub(crate) struct Stamp {
+    pub(crate) context: Arc<Context>,
+    pub(crate) handle: EventHandle,
 }
 
 impl Drop for Stamp {

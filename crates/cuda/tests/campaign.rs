@@ -10,7 +10,7 @@ use broadloom_cuda::{Cuda, Options};
 use broadloom_device::{Argument, Device, Error, Launch, Stream};
 use broadloom_ptx::Verified;
 use fake::{Fake, KERNELS, module, options};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// Functions that are called, by the names under which the fake driver counts them.
@@ -66,6 +66,9 @@ const FUNCTIONS: &[&str] = &[
     "cuGraphExecDestroy",
     "cuGraphLaunch",
 ];
+
+/// Elements of a copy that goes through in three pieces.
+const LARGE: u32 = 9 << 18;
 
 /// Results: a plain failure, too little memory, and a context that is gone.
 const CODES: [u32; 3] = [999, 2, 700];
@@ -151,6 +154,11 @@ fn workload(device: &Device, code: &Arc<Verified>) -> Result<(), Ended> {
     expect("an upload", &copy.read()?, &numbers)?;
     host.download(Stream::default(), &data)?;
     expect("a download", &host.values()?.to_vec(), &times(27))?;
+    // So much that threads copy pieces of it beside the GPU.
+    static MANY: OnceLock<Vec<u32>> = OnceLock::new();
+    let many = MANY.get_or_init(|| (0..LARGE).map(|value| value.wrapping_mul(0x9e37_79b9)).collect());
+    let large = device.upload(many)?;
+    expect("a large copy", &(large.read()? == *many), &true)?;
     // A sequence of every kind of step.
     let mut recorder = device.recorder();
     recorder.fill_bytes(&count, 0);

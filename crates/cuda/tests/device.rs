@@ -387,6 +387,49 @@ fn compiled_modules_are_kept_whatever_their_text_looks_like() {
 }
 
 #[test]
+fn large_copies_go_through_in_pieces() {
+    let _one = alone();
+    let fake = Fake::new();
+    fake.forget();
+    {
+        let device = open().unwrap();
+        let scale = device.load(&module(KERNELS)).unwrap().kernel("scale").unwrap();
+        // Twice what is staged at a time, and a bit: chunks are used again while others are under way.
+        let count = (144 << 18) + 3;
+        let values: Vec<u32> = (0..count).map(|value: u32| value.wrapping_mul(0x9e37_79b9)).collect();
+        let data = device.allocate::<u32>(values.len()).unwrap();
+        let other = device.stream().unwrap();
+        for stream in [Stream::default(), other.id()] {
+            data.write_in(stream, &values).unwrap();
+            scale.launch(&Launch::linear(1, 1).on(stream), &[(&data).into(), 1u32.into(), 3u32.into()]).unwrap();
+            let mut back = vec![0; values.len()];
+            data.read_into(stream, &mut back).unwrap();
+            assert!(back[1..] == values[1..] && back[0] == values[0].wrapping_mul(3));
+        }
+        // A part of it, at an odd place, and small copies between large ones.
+        let part = data.slice(1, 9 << 18).unwrap();
+        let small = device.upload(&[7u32; 100]).unwrap();
+        part.write(&values[..9 << 18]).unwrap();
+        assert_eq!(small.read().unwrap(), [7; 100]);
+        assert!(part.read().unwrap() == values[..9 << 18]);
+        // From two threads at a time.
+        std::thread::scope(|scope| {
+            for stream in [Stream::default(), other.id()] {
+                let (device, values) = (&device, &values);
+                scope.spawn(move || {
+                    let mine = device.allocate::<u32>(5 << 20).unwrap();
+                    mine.write_in(stream, &values[..5 << 20]).unwrap();
+                    let mut back = vec![0; 5 << 20];
+                    mine.read_into(stream, &mut back).unwrap();
+                    assert!(back == values[..5 << 20]);
+                });
+            }
+        });
+    }
+    fake.assert_clean("after large copies");
+}
+
+#[test]
 fn launches_are_timed_by_events() {
     let _one = alone();
     let fake = Fake::new();

@@ -1,0 +1,384 @@
+//! Copies between the GPU and ordinary memory of the host, by way of pinned memory.
+//!
+//! A small copy is put into a chunk of pinned memory behind those before it, and the GPU fetches it from there. A large one goes through in pieces of a chunk each: threads
+//! of the host copy some pieces while the GPU copies others, so that the slower of the two sets the pace. All calls of the driver come from the thread that asked for the copy.
+//! **A chunk has one user at a time: whoever fills or empties it, or the work of a queue with a number, until that is known to be done.**
+
+use crate::device::Inner;
+use crate::ffi::EVENT_NO_TIMING;
+use crate::host::{Pinned, Use};
+use crate::queue::Queue;
+use crate::timing::Stamp;
+use broadloom_device::{Error, Result};
+use std::collections::{HashSet, VecDeque};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Bytes of the first piece of staging memory, and of all others.
+const FIRST_CHUNK: usize = 256 << 10;
+const CHUNK: usize = 4 << 20;
+/// Most staging memory.
+const MOST_STAGED: usize = 64 << 20;
+/// Copies of so many bytes are large.
+const LARGE: usize = 2 * CHUNK;
+/// Most threads that copy at a time.
+const MOST_HELPERS: usize = 12;
+
+/// A piece of staging memory.
+#[derive(Debug)]
+struct Chunk {
+    memory: Pinned,
+    /// Bytes that copies under way use.
+    used: usize,
+    last: Option<Use>,
+    /// Put behind the piece of a large copy.
+    event: Option<Stamp>,
+}
+
+impl Chunk {
+    fn is_idle(&self) -> bool {
+        self.last.as_ref().is_none_or(|(queue, number)| queue.is_done(*number))
+    }
+}
+
+/// Pinned memory through which other memory of the host goes.
+#[derive(Debug, Default)]
+pub(crate) struct Staging {
+    chunks: Vec<Chunk>,
+    bytes: usize,
+}
+
+impl Staging {
+    /// A chunk more.
+    fn grow(&mut self, inner: &Inner, bytes: usize) -> Result<usize> {
+        self.chunks.push(Chunk { memory: Pinned::new(inner, bytes)?, used: 0, last: None, event: None });
+        self.bytes += bytes;
+        Ok(self.chunks.len() - 1)
+    }
+
+    /// A chunk with room for copies of a queue, by its place in the list. Waits when all are in use.
+    fn room(&mut self, inner: &Inner, queue: &Arc<Queue>, wanted: usize) -> Result<usize> {
+        let open = |chunk: &Chunk| {
+            let same = chunk.last.as_ref().is_some_and(|(other, _)| Arc::ptr_eq(other, queue));
+            same && chunk.memory.bytes - chunk.used >= wanted.min(chunk.memory.bytes / 8).max(1)
+        };
+        if let Some(index) = self.chunks.iter().position(open) {
+            return Ok(index);
+        }
+        for round in 0..2 {
+            // The largest that is idle.
+            let idle = self.chunks.iter().enumerate().filter(|(_, chunk)| chunk.is_idle());
+            if let Some((index, _)) = idle.max_by_key(|(_, chunk)| chunk.memory.bytes) {
+                self.chunks[index].used = 0;
+                self.chunks[index].last = None;
+                return Ok(index);
+            }
+            if self.bytes < MOST_STAGED {
+                let first = self.chunks.is_empty() && wanted <= FIRST_CHUNK;
+                return self.grow(inner, if first { FIRST_CHUNK } else { CHUNK });
+            }
+            if round == 0 {
+                for chunk in &self.chunks {
+                    if let Some((queue, _)) = &chunk.last {
+                        queue.look()?;
+                    }
+                }
+            }
+        }
+        // The one that was used first is done first.
+        let oldest = self.chunks.iter().enumerate().filter_map(|(index, chunk)| Some((chunk.last.as_ref()?.1, index))).min();
+        let (_, index) = oldest.ok_or(Error::OutOfMemory { requested: wanted as u64, available: 0 })?;
+        if let Some((queue, _)) = self.chunks[index].last.clone() {
+            inner.wait(&queue)?;
+        }
+        self.chunks[index].used = 0;
+        self.chunks[index].last = None;
+        Ok(index)
+    }
+
+    /// A whole chunk that nobody uses; `None` when there is none and there may be no more.
+    fn idle(&mut self, inner: &Inner, held: &HashSet<usize>) -> Result<Option<usize>> {
+        let whole = |(index, chunk): (usize, &Chunk)| {
+            (chunk.memory.bytes == CHUNK && chunk.is_idle() && !held.contains(&index)).then_some(index)
+        };
+        match self.chunks.iter().enumerate().find_map(whole) {
+            Some(index) => {
+                self.chunks[index].used = 0;
+                self.chunks[index].last = None;
+                Ok(Some(index))
+            }
+            None if self.bytes < MOST_STAGED => self.grow(inner, CHUNK).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Puts the event of a chunk behind the work of a queue that uses it.
+    fn given(&mut self, inner: &Inner, queue: &Arc<Queue>, index: usize) -> Result<()> {
+        let (context, driver, chunk) = (&inner.context, &inner.context.driver, &mut self.chunks[index]);
+        // It is in use from here on, whether or not there is an event to say until when.
+        chunk.used = chunk.memory.bytes;
+        chunk.last = Some((queue.clone(), inner.given(queue)));
+        let event = match &chunk.event {
+            Some(event) => event,
+            None => {
+                let handle = inner.retried(|| driver.create_event(EVENT_NO_TIMING))?;
+                chunk.event.insert(Stamp { context: context.clone(), handle })
+            }
+        };
+        context.checked(driver.record_event(event.handle, queue.handle))?;
+        inner.given(queue);
+        Ok(())
+    }
+
+    /// Whether the work that was given last with a chunk is done.
+    fn is_done(&mut self, inner: &Inner, index: usize) -> Result<bool> {
+        let event = self.chunks[index].event.as_ref().map(|event| event.handle);
+        let done = event.map_or(Ok(false), |event| inner.context.checked(inner.context.driver.query_event(event)))?;
+        if done {
+            self.chunks[index].last = None;
+        }
+        Ok(done)
+    }
+
+    /// Waits for the work that was given last with a chunk.
+    fn wait(&mut self, inner: &Inner, index: usize) -> Result<()> {
+        if let Some(event) = &self.chunks[index].event {
+            inner.wait_for(event.handle)?;
+        }
+        self.chunks[index].last = None;
+        Ok(())
+    }
+}
+
+/// Bytes that a thread is to copy for the chunk of a number.
+struct Copying {
+    chunk: usize,
+    piece: usize,
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+}
+
+// SAFETY: one of the places is a chunk that is held for it, the other a piece of the caller's memory that it alone was given.
+unsafe impl Send for Copying {}
+
+/// Threads that copy, for as long as a large copy takes.
+struct Helpers {
+    work: Sender<Copying>,
+    done: Receiver<(usize, usize)>,
+}
+
+impl Helpers {
+    /// Does something with the help of threads, which have all ended when it returns.
+    fn with<T>(pieces: usize, act: impl FnOnce(&Helpers) -> Result<T>) -> Result<T> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let count = (cores * 3 / 4).clamp(1, MOST_HELPERS).min(pieces);
+        let (work, taken) = channel::<Copying>();
+        let (finished, done) = channel();
+        let taken = Mutex::new(taken);
+        std::thread::scope(|scope| {
+            let help = || {
+                let (taken, finished) = (&taken, finished.clone());
+                move || loop {
+                    let next = taken.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                    let Ok(Copying { chunk, piece, from, to, bytes }) = next else { break };
+                    // SAFETY: whoever sent it holds both places for it until it is told that it is done, or all threads have ended.
+                    unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
+                    if finished.send((chunk, piece)).is_err() {
+                        break;
+                    }
+                }
+            };
+            let started = (0..count).filter(|_| std::thread::Builder::new().spawn_scoped(scope, help()).is_ok()).count();
+            let helpers = Helpers { work, done };
+            if started == 0 {
+                return Err(Error::OutOfMemory { requested: 0, available: 0 });
+            }
+            // Dropping the helpers closes the way to the threads, which ends them.
+            act(&helpers)
+        })
+    }
+
+    fn copy(&self, copying: Copying) -> Result<()> {
+        self.work.send(copying).map_err(|_| gone())
+    }
+
+    fn finished(&self) -> Result<(usize, usize)> {
+        self.done.recv().map_err(|_| gone())
+    }
+}
+
+/// Threads that end before they are told to have run out of something.
+fn gone() -> Error {
+    Error::OutOfMemory { requested: 0, available: 0 }
+}
+
+impl Inner {
+    /// Copies bytes of the host to the device; they may be changed when the call returns. The context is current.
+    pub(crate) fn write(&self, queue: &Arc<Queue>, to: u64, bytes: &[u8]) -> Result<()> {
+        let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
+        if bytes.len() >= LARGE {
+            return Helpers::with(bytes.len().div_ceil(CHUNK), |helpers| {
+                self.write_large(&mut staging, helpers, queue, to, bytes)
+            });
+        }
+        let (mut to, mut bytes) = (to, bytes);
+        while !bytes.is_empty() {
+            let index = staging.room(self, queue, bytes.len())?;
+            let chunk = &mut staging.chunks[index];
+            let (start, count) = (chunk.used, bytes.len().min(chunk.memory.bytes - chunk.used));
+            let (part, rest) = bytes.split_at(count);
+            // SAFETY: behind `used` no copy is under way, and so many bytes are left in the chunk.
+            unsafe { std::ptr::copy_nonoverlapping(part.as_ptr(), chunk.memory.at(start), count) };
+            // SAFETY: the chunk is pinned; its bytes are left alone until the work with the number below is done.
+            let copied = unsafe { self.context.driver.copy_in(to, chunk.memory.at(start), count, queue.handle) };
+            self.context.checked(copied)?;
+            chunk.used = (start + count).next_multiple_of(64).min(chunk.memory.bytes);
+            chunk.last = Some((queue.clone(), self.given(queue)));
+            (bytes, to) = (rest, to + count as u64);
+        }
+        Ok(())
+    }
+
+    fn write_large(&self, staging: &mut Staging, helpers: &Helpers, queue: &Arc<Queue>, to: u64, bytes: &[u8]) -> Result<()> {
+        let pieces: Vec<&[u8]> = bytes.chunks(CHUNK).collect();
+        let (mut next, mut given) = (0, 0);
+        // Chunks that threads fill, and chunks that the GPU empties, the oldest first.
+        let (mut held, mut under_way) = (HashSet::new(), VecDeque::new());
+        while given < pieces.len() {
+            while let Some(&index) = under_way.front()
+                && staging.is_done(self, index)?
+            {
+                under_way.pop_front();
+            }
+            while next < pieces.len()
+                && let Some(chunk) = staging.idle(self, &held)?
+            {
+                let (from, count) = (pieces[next].as_ptr(), pieces[next].len());
+                held.insert(chunk);
+                helpers.copy(Copying { chunk, piece: next, from, to: staging.chunks[chunk].memory.at(0), bytes: count })?;
+                next += 1;
+            }
+            if held.is_empty() {
+                // The GPU has them all, or others do.
+                match under_way.pop_front() {
+                    Some(index) => staging.wait(self, index)?,
+                    None => self.wait_all()?,
+                }
+                continue;
+            }
+            let (index, piece) = helpers.finished()?;
+            let address = to + (piece * CHUNK) as u64;
+            // SAFETY: the chunk is pinned and holds the piece; it is left alone until its event has happened.
+            let copied = unsafe {
+                self.context.driver.copy_in(address, staging.chunks[index].memory.at(0), pieces[piece].len(), queue.handle)
+            };
+            self.context.checked(copied)?;
+            staging.given(self, queue, index)?;
+            held.remove(&index);
+            under_way.push_back(index);
+            given += 1;
+        }
+        Ok(())
+    }
+
+    /// Copies from the device, behind all earlier work of a queue, and waits. The context is current.
+    pub(crate) fn read(&self, queue: &Arc<Queue>, mut from: u64, bytes: &mut [u8]) -> Result<()> {
+        if bytes.is_empty() {
+            return self.wait(queue);
+        }
+        if bytes.len() >= LARGE {
+            // What came before is waited for as always: with its time limits, and what it prints.
+            self.wait(queue)?;
+            let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
+            return Helpers::with(bytes.len().div_ceil(CHUNK), |helpers| {
+                self.read_large(&mut staging, helpers, queue, from, bytes)
+            });
+        }
+        let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            // As much as there is room for is under way at a time.
+            let mut under_way: Vec<(usize, usize, &mut [u8])> = vec![];
+            while !rest.is_empty() && under_way.len() * CHUNK < MOST_STAGED {
+                let index = staging.room(self, queue, rest.len())?;
+                let chunk = &mut staging.chunks[index];
+                if under_way.iter().any(|(other, ..)| *other == index) && chunk.used == 0 {
+                    // It was waited for: what it held is there, and has to be taken first.
+                    break;
+                }
+                let (start, count) = (chunk.used, rest.len().min(chunk.memory.bytes - chunk.used));
+                // SAFETY: behind `used` no copy is under way; the bytes are left alone until the queue was waited for.
+                let copied = unsafe { self.context.driver.copy_out(chunk.memory.at(start), from, count, queue.handle) };
+                self.context.checked(copied)?;
+                chunk.used = (start + count).next_multiple_of(64).min(chunk.memory.bytes);
+                chunk.last = Some((queue.clone(), self.given(queue)));
+                let (part, behind) = std::mem::take(&mut rest).split_at_mut(count);
+                under_way.push((index, start, part));
+                (rest, from) = (behind, from + count as u64);
+            }
+            self.wait(queue)?;
+            for (index, start, part) in under_way {
+                // SAFETY: the copy into it is done, and nobody else uses staging memory while it is locked.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(staging.chunks[index].memory.at(start), part.as_mut_ptr(), part.len());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read_large(
+        &self,
+        staging: &mut Staging,
+        helpers: &Helpers,
+        queue: &Arc<Queue>,
+        from: u64,
+        bytes: &mut [u8],
+    ) -> Result<()> {
+        let places: Vec<(*mut u8, usize)> = bytes.chunks_mut(CHUNK).map(|piece| (piece.as_mut_ptr(), piece.len())).collect();
+        let (mut next, mut taken) = (0, 0);
+        // Chunks that are ours, and of those the ones that the GPU fills, the oldest first.
+        let (mut held, mut under_way) = (HashSet::new(), VecDeque::new());
+        while taken < places.len() {
+            while next < places.len()
+                && let Some(chunk) = staging.idle(self, &held)?
+            {
+                let (address, count) = (from + (next * CHUNK) as u64, places[next].1);
+                // SAFETY: nobody uses the chunk, which is left alone until its event has happened.
+                let copied =
+                    unsafe { self.context.driver.copy_out(staging.chunks[chunk].memory.at(0), address, count, queue.handle) };
+                self.context.checked(copied)?;
+                staging.given(self, queue, chunk)?;
+                held.insert(chunk);
+                under_way.push_back((chunk, next));
+                next += 1;
+            }
+            match under_way.pop_front() {
+                Some((chunk, piece)) => {
+                    staging.wait(self, chunk)?;
+                    let (to, count) = places[piece];
+                    helpers.copy(Copying { chunk, piece, from: staging.chunks[chunk].memory.at(0), to, bytes: count })?;
+                }
+                None if held.is_empty() => {
+                    // Others have them all.
+                    self.wait_all()?;
+                    continue;
+                }
+                None => {}
+            }
+            // What threads are done with goes back to the GPU; when there is nothing else to do, it is waited for.
+            while let Ok((chunk, _)) = helpers.done.try_recv() {
+                held.remove(&chunk);
+                taken += 1;
+            }
+            if under_way.is_empty() && taken < places.len() && !held.is_empty() {
+                let (chunk, _) = helpers.finished()?;
+                held.remove(&chunk);
+                taken += 1;
+            }
+        }
+        // It is all done; now the queue knows.
+        self.wait(queue)
+    }
+}
