@@ -34,7 +34,7 @@ pub(crate) fn run(options: &Options) -> Summary {
                 continue;
             }
             if FAULTY.contains(&case.kernel) && !options.alone {
-                summary.add(&name, isolate::run(&["corpus", "--filter", &name]));
+                summary.add(&name, isolate::run(&["corpus", "--filter", &name], isolate::LIMIT));
                 continue;
             }
             if kept.as_ref().is_ok_and(|kept| kept.device.synchronise().is_err()) {

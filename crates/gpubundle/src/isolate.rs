@@ -2,26 +2,29 @@
 
 use crate::Summary;
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// When a process is given up: a kernel that does not end holds it.
-const LIMIT: Duration = Duration::from_secs(100);
+/// When the process of a file is given up.
+pub(crate) const LIMIT: Duration = Duration::from_secs(100);
 
-/// Runs this program again with other words, and takes what its report says.
-pub(crate) fn run(words: &[&str]) -> Result<Summary, String> {
+/// Runs this program again with other words, and takes what its report says. It is given up after a while.
+pub(crate) fn run(words: &[&str], limit: Duration) -> Result<Summary, String> {
+    static SERIAL: AtomicU64 = AtomicU64::new(0);
+    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let path = std::env::temp_dir().join(format!("broadloom-gpubundle-{}", std::process::id()));
+    let path = std::env::temp_dir().join(format!("broadloom-gpubundle-{}-{serial}", std::process::id()));
     let file = std::fs::File::create(&path).map_err(|error| error.to_string())?;
     let mut child = Command::new(program).args(words).arg("--alone").stdout(file).spawn().map_err(|error| error.to_string())?;
     let start = Instant::now();
     let ended = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status.to_string(),
-            Ok(None) if start.elapsed() < LIMIT => std::thread::sleep(Duration::from_millis(10)),
+            Ok(None) if start.elapsed() < limit => std::thread::sleep(Duration::from_millis(10)),
             Ok(None) | Err(_) => {
                 let _ = child.kill();
                 let _ = child.wait();
-                break format!("did not end within {LIMIT:?}");
+                break format!("did not end within {limit:?}");
             }
         }
     };

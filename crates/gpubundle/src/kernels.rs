@@ -8,6 +8,7 @@ use broadloom_fuzzgen::{Config, Kernel, generate, module, run as run_kernel, swe
 use broadloom_interp::Interp;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// The three executors.
 struct Three {
@@ -63,8 +64,40 @@ pub(crate) fn run(options: &Options) -> Summary {
     let end = options.seed + options.kernels;
     for seed in (options.seed..end).step_by(BATCH) {
         let count = (end - seed).min(BATCH as u64);
-        let words = ["kernels", "--kernels", &count.to_string(), "--seed", &seed.to_string()];
-        summary.add(&format!("seeds from {seed}"), isolate::run(&words));
+        let run = |seed: u64, count: u64, limit: Duration| {
+            isolate::run(&["kernels", "--kernels", &count.to_string(), "--seed", &seed.to_string()], limit)
+        };
+        let (some, cause) = match run(seed, count, BATCH_LIMIT) {
+            Ok(some) => (some, None),
+            Err(why) => (Summary::default(), Some(why)),
+        };
+        // What a kernel that faults or does not end took along is run again by itself; so is all of a batch that gave no report.
+        let again: Vec<u64> = match cause {
+            Some(_) => (seed..seed + count).collect(),
+            None => some
+                .failed
+                .iter()
+                .filter(|(_, why)| why.contains("Lost") || why.contains("Fault"))
+                .filter_map(|(name, _)| name.strip_prefix("seed ")?.parse().ok())
+                .collect(),
+        };
+        summary.passed += some.passed;
+        let is_again = |name: &str| again.iter().any(|seed| name == format!("seed {seed}"));
+        summary.failed.extend(some.failed.into_iter().filter(|(name, _)| !is_again(name)));
+        let alone = Mutex::new((again.clone(), vec![]));
+        std::thread::scope(|scope| {
+            for _ in 0..BESIDE {
+                scope.spawn(|| {
+                    while let Some(seed) = take(&alone) {
+                        let outcome = run(seed, 1, KERNEL_LIMIT);
+                        alone.lock().unwrap_or_else(PoisonError::into_inner).1.push((seed, outcome));
+                    }
+                });
+            }
+        });
+        for (seed, outcome) in alone.into_inner().unwrap_or_else(PoisonError::into_inner).1 {
+            summary.add(&format!("seed {seed}"), outcome);
+        }
         say(&format!("seeds to {}: {} passed, {} failed", seed + count, summary.passed, summary.failed.len()));
     }
     let (passed, kernels) = (summary.passed, options.kernels);
@@ -76,6 +109,16 @@ pub(crate) fn run(options: &Options) -> Summary {
 
 /// Kernels per process.
 const BATCH: usize = 50;
+/// When the process of a batch, and that of a single kernel, is given up: a kernel that does not end holds it.
+const BATCH_LIMIT: Duration = Duration::from_secs(40);
+const KERNEL_LIMIT: Duration = Duration::from_secs(15);
+/// Processes with single kernels that run beside each other.
+const BESIDE: usize = 6;
+
+/// A seed that nobody has taken.
+fn take<T>(seeds: &Mutex<(Vec<u64>, T)>) -> Option<u64> {
+    seeds.lock().unwrap_or_else(PoisonError::into_inner).0.pop()
+}
 
 fn batch(options: &Options) -> Summary {
     let next = AtomicU64::new(options.seed);

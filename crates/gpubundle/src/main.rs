@@ -2,10 +2,13 @@
 //!
 //! ```text
 //! broadloom-gpubundle [figures] [tests] [corpus] [kernels] [instructions] [--kernels N] [--sweeps N] [--seed S] [--filter TEXT]
+//! broadloom-gpubundle reduce [--seed S | --kernel FILE]
+//! broadloom-gpubundle save --seed S --kernel FILE
 //! ```
 //!
 //! Without a part named it does all: the file tests and the corpus on the GPU, random kernels and every pure instruction by itself on the interpreter, the CPU and
-//! the GPU, and the figures. `reduce --seed S` makes the random kernel of a seed smaller for as long as the GPU differs from the interpreter.
+//! the GPU, and the figures. `reduce` makes the random kernel of a seed smaller for as long as the GPU differs from the interpreter. `save` writes the
+//! kernel of a seed to a file, so that it can be looked at and run again when seeds make other kernels.
 //! The report comes at the end; the exit code is 1 when something differs.
 
 mod corpus;
@@ -13,6 +16,7 @@ mod figures;
 mod isolate;
 mod kernels;
 mod reduce;
+mod saved;
 mod tests;
 
 use std::io::Write;
@@ -37,6 +41,8 @@ pub(crate) struct Options {
     pub(crate) alone: bool,
     /// What names of tests must hold.
     pub(crate) filter: String,
+    /// The file of a kernel that was saved, or is to be.
+    pub(crate) kernel: Option<String>,
 }
 
 /// What came of a part.
@@ -60,7 +66,8 @@ pub(crate) fn say(text: &str) {
 }
 
 fn options() -> Result<Options, String> {
-    let mut options = Options { parts: vec![], kernels: 2000, sweeps: 4, seed: 0, alone: false, filter: String::new() };
+    let filter = String::new();
+    let mut options = Options { parts: vec![], kernels: 2000, sweeps: 4, seed: 0, alone: false, filter, kernel: None };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} needs a value"));
@@ -70,6 +77,7 @@ fn options() -> Result<Options, String> {
             "--seed" => options.seed = value()?.parse().map_err(|_| "--seed needs a number")?,
             "--alone" => options.alone = true,
             "--filter" => options.filter = value()?,
+            "--kernel" => options.kernel = Some(value()?),
             part if PARTS.iter().any(|(name, _)| *name == part) => options.parts.push(word),
             _ => return Err(format!("`{word}` is not understood")),
         }
@@ -81,14 +89,18 @@ fn options() -> Result<Options, String> {
 type Part = fn(&Options) -> Summary;
 
 /// All parts.
-const PARTS: [(&str, Part); 6] = [
+const PARTS: [(&str, Part); 7] = [
     ("figures", figures::run),
     ("tests", tests::run),
     ("corpus", corpus::run),
     ("kernels", kernels::run),
     ("instructions", kernels::run_sweeps),
     ("reduce", reduce::run),
+    ("save", saved::run),
 ];
+
+/// Parts that are done only when they are asked for.
+const ASKED_FOR: [&str; 2] = ["reduce", "save"];
 
 fn main() -> ExitCode {
     let options = match options() {
@@ -100,6 +112,8 @@ fn main() -> ExitCode {
     };
     match broadloom_cuda::machines() {
         Ok(machines) => machines.iter().for_each(|machine| say(&format!("{machine:?}"))),
+        // A kernel can be saved where there is no GPU.
+        Err(_) if options.parts == ["save"] => {}
         Err(error) => {
             say(&error.to_string());
             return ExitCode::from(3);
@@ -107,8 +121,7 @@ fn main() -> ExitCode {
     }
     let mut summaries = vec![];
     for (name, part) in PARTS {
-        // A kernel is made smaller only when that is asked for.
-        if options.parts.is_empty() && name != "reduce" || options.parts.iter().any(|wanted| wanted == name) {
+        if options.parts.is_empty() && !ASKED_FOR.contains(&name) || options.parts.iter().any(|wanted| wanted == name) {
             let start = std::time::Instant::now();
             let summary = part(&options);
             say(&format!("{name}: done in {:.1} s", start.elapsed().as_secs_f64()));

@@ -2,10 +2,10 @@
 //!
 //! What sets registers first, touches memory, branches or meets others stays, so that a smaller kernel keeps the promises of the larger one.
 
-use crate::{Options, Summary};
+use crate::{Options, Summary, saved};
 use broadloom_cuda::Cuda;
 use broadloom_device::Device;
-use broadloom_fuzzgen::{Config, Kernel, generate, module, run as run_kernel};
+use broadloom_fuzzgen::{Kernel, module, run as run_kernel};
 use broadloom_interp::Interp;
 
 /// Reduces the kernel of the seed; the report holds what is left of it.
@@ -28,7 +28,13 @@ pub(crate) fn run(options: &Options) -> Summary {
         let bytes = at / 4 * 4..(at / 4 * 4 + 4).min(expected.len());
         Some(format!("{}: {:02x?} instead of {:02x?}", kernel.place(at), &found[bytes.clone()], &expected[bytes]))
     };
-    let mut kernel = generate(options.seed, &Config::default());
+    let mut kernel = match saved::wanted(options) {
+        Ok(kernel) => kernel,
+        Err(why) => {
+            summary.failed.push(("reduce".to_owned(), why));
+            return summary;
+        }
+    };
     let Some(mut why) = differs(&kernel) else {
         summary.passed += 1;
         return summary;
@@ -54,7 +60,7 @@ pub(crate) fn run(options: &Options) -> Summary {
         step /= 2;
     }
     let body: Vec<&str> = kernel.text.lines().filter(|line| may_go(line)).collect();
-    summary.failed.push((format!("seed {}: {why}", options.seed), body.join("\n")));
+    summary.failed.push((format!("seed {}: {why}", kernel.seed), body.join("\n")));
     summary
 }
 

@@ -16,7 +16,7 @@ pub(crate) fn run(options: &Options) -> Summary {
             continue;
         }
         if lost && !options.alone {
-            summary.add(&name, isolate::run(&["tests", "--filter", &name]));
+            summary.add(&name, isolate::run(&["tests", "--filter", &name], isolate::LIMIT));
             continue;
         }
         let cases = match TestFile::parse(content) {
