@@ -1,7 +1,7 @@
 //! What benchmarks there are, by group and name.
 
 use crate::error::Error;
-use crate::{arrays, compile, interp, kernels};
+use crate::{arrays, compile, interp, kernels, start};
 
 /// A benchmark of any group.
 #[derive(Clone, Copy)]
@@ -12,6 +12,8 @@ pub(crate) enum Entry {
     Arrays(&'static arrays::Benchmark),
     /// What compilation takes.
     Compile,
+    /// What the command takes to its first result.
+    Start,
     /// The interpreter's speed.
     Interp(&'static interp::Benchmark),
 }
@@ -22,6 +24,7 @@ impl Entry {
             Entry::Kernel(_) => "kernels",
             Entry::Arrays(_) => "arrays",
             Entry::Compile => compile::GROUP,
+            Entry::Start => start::GROUP,
             Entry::Interp(_) => "interp",
         }
     }
@@ -31,6 +34,7 @@ impl Entry {
             Entry::Kernel(benchmark) => benchmark.name,
             Entry::Arrays(benchmark) => benchmark.name,
             Entry::Compile => compile::NAME,
+            Entry::Start => start::NAME,
             Entry::Interp(benchmark) => benchmark.name,
         }
     }
@@ -45,7 +49,7 @@ impl Entry {
 pub(crate) fn entries() -> impl Iterator<Item = Entry> {
     let kernels = kernels::ALL.iter().map(Entry::Kernel);
     let arrays = arrays::ALL.iter().map(Entry::Arrays);
-    kernels.chain(arrays).chain([Entry::Compile]).chain(interp::ALL.iter().map(Entry::Interp))
+    kernels.chain(arrays).chain([Entry::Compile, Entry::Start]).chain(interp::ALL.iter().map(Entry::Interp))
 }
 
 /// The groups, and the benchmarks of each.

@@ -3,6 +3,7 @@
 //! - `kernels`: kernels as people write them in CUDA C++, each against the same job in C++ with OpenMP;
 //! - `arrays`: expressions of whole arrays, each against the same job in C++ with OpenMP;
 //! - `compile`: what a device takes to make the kernels of the corpus ready;
+//! - `start`: what the command takes from its start to the result of a small kernel;
 //! - `interp`: thread-instructions per second of the interpreter.
 //!
 //! Invariants: ours and the peer's times come from the same run, by turns. A result that is not the reference's, or a checksum that is
@@ -22,6 +23,7 @@ mod limits;
 mod measure;
 mod peer;
 mod report;
+mod start;
 
 pub use catalogue::groups;
 pub use error::{Error, Failure};
@@ -80,8 +82,12 @@ pub fn run(options: &Options, tell: &mut dyn FnMut(Event<'_>)) -> Result<Report,
         let why = if options.quick { "as asked for" } else { "that the interpreter can finish" };
         tell(Event::Remark(format!("tiny sizes {why}, once each: the results are checked, the times mean nothing")));
     }
-    let report =
-        Report { machine: device.machine().clone(), limits: Limits::default(), rows: vec![], figures: vec![], failures: vec![] };
+    // What is not measured here the device measures.
+    let machine = match device.machine().kind {
+        MachineKind::Cuda => device.measured_machine(),
+        MachineKind::Cpu | MachineKind::Interp => device.machine().clone(),
+    };
+    let report = Report { machine, limits: Limits::default(), rows: vec![], figures: vec![], failures: vec![] };
     let scale = Scale { quick, cache_bytes: cache_bytes() };
     let mut run = Run { options, device, scale, compiler: None, report, tell };
     run.all(&selection);
@@ -134,6 +140,10 @@ impl Run<'_> {
                 Entry::Compile => match &self.options.command {
                     Some(command) => figures::compile_apart(command, &self.report.machine.id),
                     None => compile::run(&self.device),
+                },
+                Entry::Start => match &self.options.command {
+                    Some(command) => start::run(command, &self.report.machine.id, self.options.quick),
+                    None => Ok(vec![]),
                 },
             };
             match outcome {

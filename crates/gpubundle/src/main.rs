@@ -4,6 +4,7 @@
 //! broadloom-gpubundle [figures] [tests] [corpus] [kernels] [instructions] [--kernels N] [--sweeps N] [--seed S] [--filter TEXT]
 //! broadloom-gpubundle reduce [--seed S | --kernel FILE]
 //! broadloom-gpubundle save --seed S --kernel FILE
+//! broadloom-gpubundle trace                            writes trace.json
 //! ```
 //!
 //! Without a part named it does all: the file tests and the corpus on the GPU, random kernels and every pure instruction by itself on the interpreter, the CPU and
@@ -18,6 +19,7 @@ mod kernels;
 mod reduce;
 mod saved;
 mod tests;
+mod traced;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -89,7 +91,7 @@ fn options() -> Result<Options, String> {
 type Part = fn(&Options) -> Summary;
 
 /// All parts.
-const PARTS: [(&str, Part); 7] = [
+const PARTS: [(&str, Part); 8] = [
     ("figures", figures::run),
     ("tests", tests::run),
     ("corpus", corpus::run),
@@ -97,10 +99,11 @@ const PARTS: [(&str, Part); 7] = [
     ("instructions", kernels::run_sweeps),
     ("reduce", reduce::run),
     ("save", saved::run),
+    ("trace", traced::run),
 ];
 
 /// Parts that are done only when they are asked for.
-const ASKED_FOR: [&str; 2] = ["reduce", "save"];
+const ASKED_FOR: [&str; 3] = ["reduce", "save", "trace"];
 
 fn main() -> ExitCode {
     let options = match options() {

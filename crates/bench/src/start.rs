@@ -1,0 +1,72 @@
+//! The group `start`: how long the command takes from its start to the first result of a small kernel, and to its end.
+//!
+//! Each time is that of a whole process of its own, as whoever types the command sees it: once with an empty cache of compiled code, which is emptied before each run, and
+//! once with what the run before has left there. The median counts.
+
+use crate::error::Failure;
+use crate::measure::median;
+use crate::report::Row;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+pub(crate) const GROUP: &str = "start";
+pub(crate) const NAME: &str = "first_result";
+
+const KERNEL: &str = include_str!("../../../examples/saxpy.ptx");
+const ARGUMENTS: [&str; 12] =
+    ["--grid", "2", "--block", "4", "--arg", "f32:10", "--arg", "f32[6]:iota", "--arg", "f32[6]:iota=", "--arg", "u32:6"];
+const RESULT: &str = "y: f32[6]\n  0: 0.0 11.0 22.0 33.0 44.0 55.0\n";
+/// Processes of each kind.
+const RUNS: usize = 31;
+
+/// A folder that is removed when it is dropped.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Measures processes of the command.
+pub(crate) fn run(command: &Path, device: &str, quick: bool) -> Result<Vec<Row>, Failure> {
+    let folder = Folder(std::env::temp_dir().join(format!("broadloom-start-{}", std::process::id())));
+    let (cache, file) = (folder.0.join("cache"), folder.0.join("saxpy.ptx"));
+    let made = std::fs::create_dir_all(&folder.0).and_then(|()| std::fs::write(&file, KERNEL));
+    made.map_err(|error| Failure::Outside(format!("{} cannot be made: {error}", folder.0.display())))?;
+    let runs = if quick { 1 } else { RUNS };
+    let (mut cold, mut warm) = (vec![], vec![]);
+    for _ in 0..runs {
+        let _ = std::fs::remove_dir_all(&cache);
+        cold.push(once(command, device, &file, &cache)?);
+        warm.push(once(command, device, &file, &cache)?);
+    }
+    let row = |name: &str, times: Vec<Duration>| Row {
+        group: GROUP,
+        name: name.to_owned(),
+        size: format!("{runs} processes"),
+        device: device.to_owned(),
+        ms: median(times).unwrap_or_default().as_secs_f64() * 1e3,
+        rate: None,
+        limit_share: None,
+        launches: 1,
+        compile_ms: None,
+        peer: None,
+        peer_ms: None,
+    };
+    Ok(vec![row("empty_cache", cold), row("from_the_cache", warm)])
+}
+
+fn once(command: &Path, device: &str, file: &Path, cache: &Path) -> Result<Duration, Failure> {
+    let mut call = Command::new(command);
+    call.arg("run").arg(file).args(ARGUMENTS).args(["--device", device]).env("BROADLOOM_CACHE", cache).stdin(Stdio::null());
+    let start = Instant::now();
+    let output = call.output().map_err(|error| Failure::Outside(format!("{} cannot be run: {error}", command.display())))?;
+    let time = start.elapsed();
+    if output.status.success() && output.stdout == RESULT.as_bytes() {
+        return Ok(time);
+    }
+    let said = [output.stdout, output.stderr].concat();
+    Err(Failure::Wrong(format!("the command gave {}", String::from_utf8_lossy(&said).trim())))
+}
