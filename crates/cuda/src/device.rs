@@ -47,6 +47,8 @@ pub struct Options {
     pub cache_bytes: u64,
     /// Whether launches are timed by events of the driver, for [`Cuda::statistics`].
     pub timing: bool,
+    /// How much the driver's assembler optimises, 0 to 4: `BROADLOOM_CUDA_LEVEL`, or what it does by itself. To tell its mistakes from others.
+    pub level: Option<u8>,
     /// Whether every launch is waited for, so that a fault has exactly one kernel: `BROADLOOM_CUDA_SYNC=1`.
     pub synchronous: bool,
 }
@@ -61,6 +63,10 @@ impl Default for Options {
             cache: CacheFolder::Default,
             cache_bytes: CACHE_BYTES,
             timing: false,
+            level: std::env::var("BROADLOOM_CUDA_LEVEL")
+                .ok()
+                .and_then(|text| text.trim().parse().ok())
+                .filter(|level| *level <= 4),
             synchronous: std::env::var("BROADLOOM_CUDA_SYNC").is_ok_and(|value| !value.is_empty() && value != "0"),
         }
     }

@@ -6,8 +6,8 @@
 
 use crate::ffi::{
     AttributeValue, Code, ContextHandle, CopyNode, DeviceAttribute, EventHandle, ExecHandle, FillNode, FunctionAttribute,
-    FunctionHandle, Functions, GraphHandle, INPUT_PTX, JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES, KernelNode, LaunchConfig, Limit,
-    LinkHandle, ModuleHandle, NodeHandle, STREAM_NON_BLOCKING, StreamHandle, code,
+    FunctionHandle, Functions, GraphHandle, INPUT_PTX, JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES, JIT_LEVEL, KernelNode, LaunchConfig,
+    Limit, LinkHandle, ModuleHandle, NodeHandle, STREAM_NON_BLOCKING, StreamHandle, code,
 };
 use broadloom_device::{Error, Result};
 use std::collections::HashMap;
@@ -315,15 +315,16 @@ impl Driver {
         Ok(module)
     }
 
-    /// Loads a module from its text; the driver's log beside the failure.
-    pub(crate) fn load_module(&self, text: &CStr) -> std::result::Result<ModuleHandle, (Failed, String)> {
+    /// Loads a module from its text, at a level of the assembler's optimisations or at its own; the driver's log beside the failure.
+    pub(crate) fn load_module(&self, text: &CStr, level: Option<u8>) -> std::result::Result<ModuleHandle, (Failed, String)> {
         let mut module = ModuleHandle::default();
         let mut log = vec![0u8; LOG_BYTES];
-        let mut options = [JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES];
-        // The size travels as a pointer; one byte less than there is, so that the last stays zero.
-        let mut values = [log.as_mut_ptr().cast::<c_void>(), (LOG_BYTES - 1) as *mut c_void];
-        let image = text.as_ptr().cast();
-        let outcome = call!(self.cuModuleLoadDataEx(&mut module, image, 2, options.as_mut_ptr(), values.as_mut_ptr()));
+        let mut options = [JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES, JIT_LEVEL];
+        // Numbers travel as pointers; of bytes one less than there are, so that the last stays zero.
+        let level_value = usize::from(level.unwrap_or_default()) as *mut c_void;
+        let mut values = [log.as_mut_ptr().cast::<c_void>(), (LOG_BYTES - 1) as *mut c_void, level_value];
+        let (image, count) = (text.as_ptr().cast(), if level.is_some() { 3 } else { 2 });
+        let outcome = call!(self.cuModuleLoadDataEx(&mut module, image, count, options.as_mut_ptr(), values.as_mut_ptr()));
         match outcome {
             Ok(()) => Ok(module),
             Err(failed) => {

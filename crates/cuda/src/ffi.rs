@@ -125,6 +125,8 @@ pub(crate) const PARAM_SIZE: usize = 2;
 /// `CU_JIT_ERROR_LOG_BUFFER` and its size.
 pub(crate) const JIT_ERROR_LOG: c_int = 5;
 pub(crate) const JIT_ERROR_LOG_BYTES: c_int = 6;
+/// `CU_JIT_OPTIMIZATION_LEVEL`: 0 to 4.
+pub(crate) const JIT_LEVEL: c_int = 7;
 /// `CU_JIT_INPUT_PTX`.
 pub(crate) const INPUT_PTX: c_int = 1;
 /// `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`.

@@ -3,6 +3,9 @@
 //! The driver has a cache of its own, which misses when a comment changes and says nothing of why. Here a module is found by its canonical
 //! print, and what is kept is the image that the driver's linker makes of it. **Images help and are never needed: where the driver makes none or
 //! takes one no more, the module is loaded from its text,** and what is wrong with the text is told by that.
+//!
+//! The linker compiles functions apart from their callers, and then its assembler keeps values of theirs in registers of the warp across branches at which lanes part: the
+//! results are wrong. So modules with functions of their own go to the driver as text, which compiles them with their callers, and into its own cache.
 
 use crate::device::Inner;
 use crate::ffi::{ModuleHandle, code};
@@ -63,6 +66,12 @@ pub(crate) fn load(inner: &Inner, module: &Verified) -> Result<(ModuleHandle, Ma
     let key = Key::new(&Origin { device: "cuda", code, version: &version, machine, options: LINK_OPTIONS });
     let made = |miss| Made { miss, time: started.elapsed() };
     let images = &inner.images;
+    let has_functions = module.functions.values().any(|function| !function.is_kernel && function.has_body);
+    if has_functions || inner.options.level.is_some() {
+        let handle = loaded_text(inner, &text)?;
+        images.count(Err(Miss::Unkept));
+        return Ok((handle, made(Some(Miss::Unkept))));
+    }
     let miss = match images.find(&key, 0, |body| Some((body.to_vec(), body.len()))) {
         Ok(image) => {
             if let Some(handle) = loaded_image(inner, &image)? {
@@ -108,10 +117,10 @@ fn loaded_image(inner: &Inner, image: &[u8]) -> Result<Option<ModuleHandle>> {
 
 fn loaded_text(inner: &Inner, text: &CStr) -> Result<ModuleHandle> {
     // The driver may lack memory for the module while the pool holds some.
-    let mut outcome = inner.context.driver.load_module(text);
+    let mut outcome = inner.context.driver.load_module(text, inner.options.level);
     if matches!(&outcome, Err((failed, _)) if failed.code == code::OUT_OF_MEMORY) {
         inner.reclaim()?;
-        outcome = inner.context.driver.load_module(text);
+        outcome = inner.context.driver.load_module(text, inner.options.level);
     }
     outcome.map_err(|(failed, log)| {
         let compiles =

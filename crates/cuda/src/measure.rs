@@ -23,7 +23,7 @@ pub(crate) fn bare_launch_time(inner: &Inner, launches: u32) -> Option<f64> {
     let (isa, sm) = (inner.machine.isa, inner.machine.sm);
     let header = format!(".version {isa}\n.target sm_{sm}\n.address_size 64\n");
     let text = CString::new(format!("{header}.visible .entry empty()\n{{\n\tret;\n}}\n")).ok()?;
-    let module = driver.load_module(&text).map_err(|(failed, _)| context.error(failed)).ok()?;
+    let module = driver.load_module(&text, None).map_err(|(failed, _)| context.error(failed)).ok()?;
     let module = Loaded(inner, module);
     let function = context.checked(driver.function(module.1, c"empty")).ok()?;
     let queue = inner.queue(broadloom_device::Stream::default()).ok()?;

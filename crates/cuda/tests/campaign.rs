@@ -9,7 +9,7 @@ mod fake;
 use broadloom_cuda::{Cuda, Options};
 use broadloom_device::{Argument, Device, Error, Launch, Stream};
 use broadloom_ptx::Verified;
-use fake::{Fake, KERNELS, module, options};
+use fake::{Fake, KERNELS, PLAIN, module, options};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -92,11 +92,14 @@ fn expect<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, expected: &T) -
 }
 
 /// A little of everything.
-fn workload(device: &Device, code: &Arc<Verified>) -> Result<(), Ended> {
+fn workload(device: &Device, [code, plain]: &[Arc<Verified>; 2]) -> Result<(), Ended> {
     let module = device.load(code)?;
     let (scale, large, together) = (module.kernel("scale")?, module.kernel("large")?, module.kernel("together")?);
     scale.attributes()?;
     large.occupancy(&Launch::linear(1, 32))?;
+    // One that is compiled by the linker, and loaded again.
+    let (plain, _again) = (device.load(plain)?, device.load(plain)?);
+    plain.kernel("scale")?.attributes()?;
     let numbers: Vec<u32> = (0..500).collect();
     let data = device.upload(&numbers)?;
     let times = |factor: u32| numbers.iter().map(|value| value.wrapping_mul(factor)).collect::<Vec<u32>>();
@@ -186,7 +189,7 @@ fn probe(device: &Device) -> Result<bool, String> {
 }
 
 /// One run with one failure: what is wrong with how it went.
-fn run(fake: &Fake, code: &Arc<Verified>) -> Result<(), String> {
+fn run(fake: &Fake, code: &[Arc<Verified>; 2]) -> Result<(), String> {
     let opened = Cuda::new(Options { timing: true, ..options() });
     if let Ok(cuda) = opened {
         let device = Device::new(cuda);
@@ -222,7 +225,7 @@ fn reopened() -> Result<(), String> {
 #[test]
 fn every_call_fails_once() {
     let fake = Fake::new();
-    let code = module(KERNELS);
+    let code = [module(KERNELS), module(PLAIN)];
     fake.forget();
     run(&fake, &code).unwrap_or_else(|why| panic!("without a failure: {why}"));
     fake.assert_clean("without a failure");

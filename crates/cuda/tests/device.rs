@@ -6,7 +6,7 @@ use broadloom_cuda::{Cuda, Options};
 use broadloom_device::cache::Miss;
 use broadloom_device::trace::{Trace, Value};
 use broadloom_device::{Argument, CacheFolder, Device, Error, FaultKind, Launch, MachineKind, Stream};
-use fake::{Fake, KERNELS, alone, module, open, options};
+use fake::{Fake, KERNELS, PLAIN, alone, module, open, options};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -227,7 +227,7 @@ fn what_the_driver_does_not_compile_is_told_with_its_log() {
         assert!(text.contains("refused, as its name asks for") && text.contains(".visible .entry refused()"), "{text}");
         // One refusal of an image is none of the text.
         fake.fail("cuModuleLoadDataEx", 1, 218);
-        assert!(device.load(&module(KERNELS)).is_ok());
+        assert!(device.load(&module(PLAIN)).is_ok());
         assert!(device.load(&module(KERNELS)).is_ok());
     }
     fake.assert_clean("after a module that was not compiled");
@@ -347,17 +347,17 @@ fn compiled_modules_are_kept_whatever_their_text_looks_like() {
         cuda.statistics()[0].miss
     };
     let compilations = || fake.calls("cuLinkComplete");
-    assert_eq!(launched(KERNELS, &cache), Some(Miss::Unseen));
-    assert_eq!((launched(KERNELS, &cache), compilations()), (None, 1));
-    let other_looks = KERNELS.replace(";\n", ";  // a comment\n\n").replace("    ", "\t");
+    assert_eq!(launched(PLAIN, &cache), Some(Miss::Unseen));
+    assert_eq!((launched(PLAIN, &cache), compilations()), (None, 1));
+    let other_looks = PLAIN.replace(";\n", ";  // a comment\n\n").replace("    ", "\t");
     assert_eq!((launched(&other_looks, &cache), compilations()), (None, 1));
-    assert_eq!(launched(&KERNELS.replace("counter = 5", "counter = 6"), &cache), Some(Miss::Unseen));
-    assert_eq!(launched(KERNELS, &CacheFolder::Nowhere), Some(Miss::Disabled));
+    assert_eq!(launched(&PLAIN.replace("counter = 5", "counter = 6"), &cache), Some(Miss::Unseen));
+    assert_eq!(launched(PLAIN, &CacheFolder::Nowhere), Some(Miss::Disabled));
     // Loaded twice by one device it is compiled once, wherever it is kept.
     {
         let before = compilations();
         let device = open().unwrap();
-        let (one, two) = (device.load(&module(KERNELS)).unwrap(), device.load(&module(&other_looks)).unwrap());
+        let (one, two) = (device.load(&module(PLAIN)).unwrap(), device.load(&module(&other_looks)).unwrap());
         assert_eq!(compilations(), before + 1);
         // Each has variables of its own.
         assert_ne!(one.variable("counter").unwrap().address, two.variable("counter").unwrap().address);
@@ -369,17 +369,19 @@ fn compiled_modules_are_kept_whatever_their_text_looks_like() {
     };
     assert_eq!(file(&folder).len(), 2);
     file(&folder).iter().for_each(|path| std::fs::write(path, "broken").unwrap());
-    assert_eq!((launched(KERNELS, &cache), launched(KERNELS, &cache)), (Some(Miss::Corrupt), None));
+    assert_eq!((launched(PLAIN, &cache), launched(PLAIN, &cache)), (Some(Miss::Corrupt), None));
     for (function, code) in [("cuModuleLoadDataEx", 200), ("cuModuleLoadDataEx", 209)] {
         fake.fail(function, 1, code);
-        assert_eq!((launched(KERNELS, &cache), launched(KERNELS, &cache)), (Some(Miss::Corrupt), None));
+        assert_eq!((launched(PLAIN, &cache), launched(PLAIN, &cache)), (Some(Miss::Corrupt), None));
     }
     // Without a linker the text is loaded.
     for function in ["cuLinkCreate", "cuLinkAddData", "cuLinkComplete"] {
         fake.fail(function, 1, 999);
-        assert_eq!(launched(KERNELS, &CacheFolder::Nowhere), Some(Miss::Disabled));
+        assert_eq!(launched(PLAIN, &CacheFolder::Nowhere), Some(Miss::Disabled));
         assert!(fake.fired());
     }
+    // A module with functions of its own is left to the driver.
+    assert_eq!(launched(KERNELS, &cache), Some(Miss::Unkept));
     let counts = cache.contents().unwrap().unwrap().devices[1].counts;
     assert_eq!((counts.missed(Miss::Unseen), counts.missed(Miss::Corrupt)), (2, 3));
     std::fs::remove_dir_all(&folder).unwrap();

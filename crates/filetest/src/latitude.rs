@@ -21,6 +21,7 @@ pub fn left_out_on_gpus(name: &str, case: &Case) -> Option<&'static str> {
 /// Files and cases that GPUs do otherwise than the manual says, by how their names start.
 const LEFT_OUT: &[(&str, &str)] = &[
     ("run/arith/clmad.ptx", LATER),
+    ("run/atomic/counters.ptx", "goes past a shared variable into the next, and the manual does not say where that is"),
     ("run/cluster/red.async.ptx", LATER),
     ("run/cluster/st.async.ptx", LATER),
     ("run/cluster/st.bulk.ptx", LATER),

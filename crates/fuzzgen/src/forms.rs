@@ -29,15 +29,28 @@ fn is_portable(form: &Form) -> bool {
     let takes = |modifier: Modifier| form.slots.iter().any(|slot| slot.choices.contains(&modifier));
     match form.opcode {
         Opcode::Fns => false,
-        Opcode::Bfe | Opcode::Bfi => !takes(Modifier::U64) && !takes(Modifier::B64) && !takes(Modifier::S64),
         Opcode::Cvt => {
             let flushes_to_half = takes(Modifier::Ftz) && takes(Modifier::F16);
             let saturates_double = takes(Modifier::Sat) && takes(Modifier::F64);
             !takes(Modifier::Tf32) && !flushes_to_half && !saturates_double
         }
-        // Left to a constant, the assembler folds a shift by more than the width otherwise than the machine does it.
-        Opcode::Shl | Opcode::Shr => !takes(Modifier::B16) && !takes(Modifier::S16) && !takes(Modifier::U16),
         opcode => opcode.row().class != Class::Video || opcode.name().ends_with(['2', '4']),
+    }
+}
+
+/// The same of the types that were chosen, in the order of the form.
+fn are_portable(opcode: Opcode, mut types: impl Iterator<Item = Type>) -> bool {
+    match opcode {
+        // Left to a constant, the assembler folds a shift by more than the width otherwise than the machine does it.
+        Opcode::Shl | Opcode::Shr => types.all(|ty| ty.bytes() != 2),
+        // Machines do not cut positions to 8 bits.
+        Opcode::Bfe | Opcode::Bfi => types.all(|ty| ty.bytes() != 8),
+        // The assembler keeps the absolute value of the smallest number in 32 bits, where it is another number.
+        Opcode::Abs => types.all(|ty| ty != Type::S16),
+        // What it gives as a half the assembler takes for a truth value: a sign or a conversion behind it is folded as that of the number 0 or 1, so that
+        // -0 becomes 0, and the bits of one kind of half are not those of the other.
+        Opcode::Set => types.next().is_none_or(|ty| !matches!(ty, Type::F16 | Type::Bf16)),
+        _ => true,
     }
 }
 
@@ -72,8 +85,8 @@ pub(crate) fn drawable(config: &Config) -> Vec<FormId> {
 /// What a written operand is called: a register of a pool, the same never twice in one instruction.
 pub(crate) type Written<'a> = &'a mut dyn FnMut(&'static Pool, &mut Random) -> String;
 
-/// An instruction of a form as text, without its `;`; `None` when the choice of modifiers has no registers here.
-pub(crate) fn instantiate(form: &Form, random: &mut Random, written: Written<'_>) -> Option<String> {
+/// An instruction of a form as text, without its `;`; `None` when the choice of modifiers has no registers here, or is not wanted.
+pub(crate) fn instantiate(form: &Form, config: &Config, random: &mut Random, written: Written<'_>) -> Option<String> {
     let mut text = form.opcode.name().to_owned();
     let mut chosen: Vec<Option<Modifier>> = vec![];
     for slot in form.slots {
@@ -83,6 +96,9 @@ pub(crate) fn instantiate(form: &Form, random: &mut Random, written: Written<'_>
             text.push_str(modifier.text());
         }
         chosen.push(modifier);
+    }
+    if config.portable && !are_portable(form.opcode, chosen.iter().flatten().filter_map(|modifier| modifier.ty())) {
+        return None;
     }
     let mut separator = " ";
     let mut left_out = false;

@@ -53,8 +53,9 @@ pub struct Config {
     pub approximate: bool,
     /// Whether to stay with what the manual fixes and NVIDIA's machines follow, so that kernels can be compared with a GPU.
     /// Left out are then: payloads of NaNs in `f32` and `f64` (a result that is NaN is made canonical), sums of doubles
-    /// in memory, conversions to `tf32`, to halves with `.ftz` and to doubles with `.sat`, shifts of 16 bits, bit fields of 64 bits (machines do not cut positions to 8 bits), `fns`, scalar video instructions (the assembler's
-    /// sequences for them leave the manual), and guards on instructions that the assembler turns into several.
+    /// in memory, conversions to `tf32`, to halves with `.ftz` and to doubles with `.sat`, shifts of 16 bits, bit fields of 64 bits (machines do not cut positions to 8 bits), absolute values of 16 bits, comparisons that give
+    /// halves, `fns`, scalar video instructions (the assembler's sequences for them leave the manual), guards on instructions that the assembler turns into several, and
+    /// masks of warps that are made on one side of a branch alone.
     pub portable: bool,
     /// Whether it can be seen which NaN an instruction on `f64` gave, of which the manual says nothing. Where it cannot, such a
     /// result is made canonical, and no doubles are summed in memory.

@@ -338,7 +338,7 @@ impl<'c> Writer<'c> {
                     return name;
                 }
             };
-            if let Some(text) = instantiate(form, &mut self.random, &mut written) {
+            if let Some(text) = instantiate(form, self.config, &mut self.random, &mut written) {
                 let guard = if self.config.portable && !may_be_guarded(form) { 7 } else { self.random.below(8) };
                 let text = match guard {
                     0 => format!("@{} {text}", self.reg(Type::Pred)),

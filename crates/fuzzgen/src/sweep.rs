@@ -41,7 +41,7 @@ pub fn sweep(seed: u64, config: &Config, choices: usize) -> Vec<Sweep> {
                 results.push(pool);
                 format!("{}o{same}", pool.prefix)
             };
-            if let Some(text) = instantiate(form.get(), &mut random, &mut written) {
+            if let Some(text) = instantiate(form.get(), config, &mut random, &mut written) {
                 all.push((text, results));
             }
         }

@@ -71,13 +71,20 @@ impl Writer<'_> {
     pub(crate) fn part_of_warp(&mut self, depth: usize) {
         let (otherwise, end) = (self.label(), self.label());
         let value = self.reg(Type::Pred);
+        let others = ["not.b32 %some, %some", "and.b32 %some, %some, %mask"];
         self.line(&format!("vote.sync.ballot.b32 %some, {value}, %mask"));
+        if self.config.portable {
+            // The assembler keeps a ballot in a register of the warp, and when one side makes its mask of it behind the branch, it does so in that register: the
+            // side that runs later then waits for lanes that are not its own.
+            others.into_iter().for_each(|line| self.line(&format!("@!{value} {line}")));
+        }
         self.line(&format!("@!{value} bra {otherwise}"));
         self.with_some(depth);
         self.line(&format!("bra {end}"));
         self.place_label(&otherwise);
-        self.line("not.b32 %some, %some");
-        self.line("and.b32 %some, %some, %mask");
+        if !self.config.portable {
+            others.into_iter().for_each(|line| self.line(line));
+        }
         self.with_some(depth);
         self.place_label(&end);
     }

@@ -10,12 +10,21 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(100);
 
 /// Runs this program again with other words, and takes what its report says. It is given up after a while.
 pub(crate) fn run(words: &[&str], limit: Duration) -> Result<Summary, String> {
+    run_at(words, limit, None)
+}
+
+/// The same at a level of the assembler's optimisations.
+pub(crate) fn run_at(words: &[&str], limit: Duration, level: Option<u8>) -> Result<Summary, String> {
     static SERIAL: AtomicU64 = AtomicU64::new(0);
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let path = std::env::temp_dir().join(format!("broadloom-gpubundle-{}-{serial}", std::process::id()));
     let file = std::fs::File::create(&path).map_err(|error| error.to_string())?;
-    let mut child = Command::new(program).args(words).arg("--alone").stdout(file).spawn().map_err(|error| error.to_string())?;
+    let mut call = Command::new(program);
+    if let Some(level) = level {
+        call.env("BROADLOOM_CUDA_LEVEL", level.to_string());
+    }
+    let mut child = call.args(words).arg("--alone").stdout(file).spawn().map_err(|error| error.to_string())?;
     let start = Instant::now();
     let ended = loop {
         match child.try_wait() {

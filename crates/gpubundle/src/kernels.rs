@@ -1,6 +1,6 @@
 //! Random kernels on the interpreter, the CPU and the GPU, byte for byte; and every pure instruction by itself.
 
-use crate::{Options, Summary, isolate, say};
+use crate::{Options, Summary, isolate, saved, say};
 use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_cuda::Cuda;
 use broadloom_device::{Device, Result};
@@ -55,8 +55,11 @@ impl Three {
     }
 }
 
-/// Compares them all, on as many threads as there are cores.
+/// Compares them all, some in a process at a time.
 pub(crate) fn run(options: &Options) -> Summary {
+    if options.kernel.is_some() {
+        return saved_kernel(options);
+    }
     if options.alone {
         return batch(options);
     }
@@ -64,46 +67,94 @@ pub(crate) fn run(options: &Options) -> Summary {
     let end = options.seed + options.kernels;
     for seed in (options.seed..end).step_by(BATCH) {
         let count = (end - seed).min(BATCH as u64);
-        let run = |seed: u64, count: u64, limit: Duration| {
-            isolate::run(&["kernels", "--kernels", &count.to_string(), "--seed", &seed.to_string()], limit)
-        };
-        let (some, cause) = match run(seed, count, BATCH_LIMIT) {
-            Ok(some) => (some, None),
-            Err(why) => (Summary::default(), Some(why)),
-        };
-        // What a kernel that faults or does not end took along is run again by itself; so is all of a batch that gave no report.
-        let again: Vec<u64> = match cause {
-            Some(_) => (seed..seed + count).collect(),
-            None => some
-                .failed
-                .iter()
-                .filter(|(_, why)| why.contains("Lost") || why.contains("Fault"))
-                .filter_map(|(name, _)| name.strip_prefix("seed ")?.parse().ok())
-                .collect(),
-        };
-        summary.passed += some.passed;
-        let is_again = |name: &str| again.iter().any(|seed| name == format!("seed {seed}"));
-        summary.failed.extend(some.failed.into_iter().filter(|(name, _)| !is_again(name)));
-        let alone = Mutex::new((again.clone(), vec![]));
-        std::thread::scope(|scope| {
-            for _ in 0..BESIDE {
-                scope.spawn(|| {
-                    while let Some(seed) = take(&alone) {
-                        let outcome = run(seed, 1, KERNEL_LIMIT);
-                        alone.lock().unwrap_or_else(PoisonError::into_inner).1.push((seed, outcome));
-                    }
-                });
-            }
-        });
-        for (seed, outcome) in alone.into_inner().unwrap_or_else(PoisonError::into_inner).1 {
-            summary.add(&format!("seed {seed}"), outcome);
-        }
+        let found = isolated(seed, count);
+        summary.passed += found.passed;
+        summary.failed.extend(found.failed);
         say(&format!("seeds to {}: {} passed, {} failed", seed + count, summary.passed, summary.failed.len()));
     }
+    let plain = without_optimisations(&mut summary);
     let (passed, kernels) = (summary.passed, options.kernels);
     summary.lines.push(format!("{passed} of {kernels} random kernels give the same bytes on interp, cpu and cuda"));
     let of = |name: &str| summary.failed.iter().filter(|(_, why)| why.contains(name)).count();
     summary.lines.push(format!("cuda differs from interp on {}, cpu on {}", of("cuda: "), of("cpu: ")));
+    summary.lines.push(format!("of those on cuda {plain} agree when the assembler does not optimise"));
+    summary
+}
+
+/// Kernels with seeds from a first one on, in a process of their own.
+fn processed(seed: u64, count: u64, limit: Duration, level: Option<u8>) -> std::result::Result<Summary, String> {
+    isolate::run_at(&["kernels", "--kernels", &count.to_string(), "--seed", &seed.to_string()], limit, level)
+}
+
+/// The same; what a kernel that faults or does not end took along is run again by itself, and so is all of a batch that gave no report.
+fn isolated(seed: u64, count: u64) -> Summary {
+    let (mut summary, again) = match processed(seed, count, BATCH_LIMIT, None) {
+        Err(_) => (Summary::default(), (seed..seed + count).collect()),
+        Ok(mut some) => {
+            let taken_along = |why: &str| why.contains("Lost") || why.contains("Fault") || why.contains("NotHere");
+            let again: Vec<u64> =
+                some.failed.iter().filter(|(_, why)| taken_along(why)).filter_map(|(name, _)| seed_of(name)).collect();
+            some.failed.retain(|(_, why)| !taken_along(why));
+            (some, again)
+        }
+    };
+    for (seed, outcome) in singly(again, None) {
+        summary.add(&format!("seed {seed}"), outcome);
+    }
+    summary
+}
+
+/// Kernels in a process each, some beside each other.
+fn singly(seeds: Vec<u64>, level: Option<u8>) -> Vec<(u64, std::result::Result<Summary, String>)> {
+    let work = Mutex::new((seeds, vec![]));
+    let lock = || work.lock().unwrap_or_else(PoisonError::into_inner);
+    std::thread::scope(|scope| {
+        for _ in 0..BESIDE {
+            scope.spawn(|| {
+                loop {
+                    let next = lock().0.pop();
+                    let Some(seed) = next else { break };
+                    let outcome = processed(seed, 1, KERNEL_LIMIT, level);
+                    lock().1.push((seed, outcome));
+                }
+            });
+        }
+    });
+    work.into_inner().unwrap_or_else(PoisonError::into_inner).1
+}
+
+fn seed_of(name: &str) -> Option<u64> {
+    name.strip_prefix("seed ")?.parse().ok()
+}
+
+/// Runs what the GPU does otherwise again without the assembler's optimisations: what agrees then is a mistake of theirs. How many there are.
+fn without_optimisations(summary: &mut Summary) -> usize {
+    let differs = |why: &str| why.contains("cuda: ") || why.contains("did not end");
+    let seeds = summary.failed.iter().filter(|(_, why)| differs(why)).filter_map(|(name, _)| seed_of(name)).collect();
+    let agree = |outcome: std::result::Result<Summary, String>| {
+        outcome.is_ok_and(|summary| summary.failed.iter().all(|(_, why)| !differs(why)))
+    };
+    let plain: Vec<u64> =
+        singly(seeds, Some(0)).into_iter().filter_map(|(seed, outcome)| agree(outcome).then_some(seed)).collect();
+    for (name, why) in &mut summary.failed {
+        if seed_of(name).is_some_and(|seed| plain.contains(&seed)) {
+            why.insert_str(0, "when the assembler does not optimise it agrees\n");
+        }
+    }
+    plain.len()
+}
+
+/// Compares a kernel that was saved.
+fn saved_kernel(options: &Options) -> Summary {
+    let mut summary = Summary::default();
+    let compared = saved::wanted(options).and_then(|kernel| {
+        let three = Three::new().map_err(|error| error.to_string())?;
+        three.compare(&kernel)
+    });
+    match compared {
+        Ok(()) => summary.passed += 1,
+        Err(why) => summary.failed.push((options.kernel.clone().unwrap_or_default(), why)),
+    }
     summary
 }
 
@@ -114,11 +165,6 @@ const BATCH_LIMIT: Duration = Duration::from_secs(40);
 const KERNEL_LIMIT: Duration = Duration::from_secs(15);
 /// Processes with single kernels that run beside each other.
 const BESIDE: usize = 6;
-
-/// A seed that nobody has taken.
-fn take<T>(seeds: &Mutex<(Vec<u64>, T)>) -> Option<u64> {
-    seeds.lock().unwrap_or_else(PoisonError::into_inner).0.pop()
-}
 
 fn batch(options: &Options) -> Summary {
     let next = AtomicU64::new(options.seed);

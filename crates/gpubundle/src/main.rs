@@ -4,6 +4,7 @@
 //! broadloom-gpubundle [figures] [tests] [corpus] [kernels] [instructions] [--kernels N] [--sweeps N] [--seed S] [--filter TEXT]
 //! broadloom-gpubundle reduce [--seed S | --kernel FILE]
 //! broadloom-gpubundle save --seed S --kernel FILE
+//! broadloom-gpubundle kernels --kernel FILE
 //! broadloom-gpubundle trace                            writes trace.json
 //! ```
 //!

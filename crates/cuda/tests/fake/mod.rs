@@ -243,3 +243,28 @@ again:
     ret;
 }
 ";
+
+/// A module without functions of its own, with `scale` as above.
+pub(crate) const PLAIN: &str = "
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .global .align 4 .u32 counter = 5;
+
+.visible .entry scale(.param .u64 data, .param .u32 count, .param .u32 factor)
+{
+    .reg .pred %p; .reg .b32 %r<8>; .reg .b64 %d<4>;
+    ld.param.u64 %d1, [data];
+    ld.param.u32 %r1, [count];
+    ld.param.u32 %r2, [factor];
+    mov.u32 %r3, %tid.x;
+    setp.ge.u32 %p, %r3, %r1;
+    @%p ret;
+    mul.wide.u32 %d2, %r3, 4;
+    add.u64 %d1, %d1, %d2;
+    ld.global.u32 %r6, [%d1];
+    mul.lo.u32 %r6, %r6, %r2;
+    st.global.u32 [%d1], %r6;
+    ret;
+}
+";

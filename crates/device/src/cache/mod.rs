@@ -136,11 +136,13 @@ pub enum Miss {
     Corrupt,
     /// The folder cannot be read.
     Unreadable,
+    /// Code of this kind is not kept here.
+    Unkept,
 }
 
 impl Miss {
     /// All reasons.
-    pub const ALL: [Miss; 8] = [
+    pub const ALL: [Miss; 9] = [
         Miss::Disabled,
         Miss::Unseen,
         Miss::OtherVersion,
@@ -149,6 +151,7 @@ impl Miss {
         Miss::Evicted,
         Miss::Corrupt,
         Miss::Unreadable,
+        Miss::Unkept,
     ];
 
     /// One word for it.
@@ -162,6 +165,7 @@ impl Miss {
             Miss::Evicted => "evicted",
             Miss::Corrupt => "corrupt",
             Miss::Unreadable => "unreadable",
+            Miss::Unkept => "unkept",
         }
     }
 }
@@ -177,6 +181,7 @@ impl fmt::Display for Miss {
             Miss::Evicted => "it had to make room for others",
             Miss::Corrupt => "what was kept was broken",
             Miss::Unreadable => "the folder cannot be read",
+            Miss::Unkept => "code of this kind is left to the driver",
         })
     }
 }
