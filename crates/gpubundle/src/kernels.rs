@@ -91,7 +91,7 @@ fn isolated(seed: u64, count: u64) -> Summary {
     let (mut summary, again) = match processed(seed, count, BATCH_LIMIT, None) {
         Err(_) => (Summary::default(), (seed..seed + count).collect()),
         Ok(mut some) => {
-            let taken_along = |why: &str| why.contains("Lost") || why.contains("Fault") || why.contains("NotHere");
+            let taken_along = |why: &str| ["Lost", "Fault", "is not here"].iter().any(|word| why.contains(word));
             let again: Vec<u64> =
                 some.failed.iter().filter(|(_, why)| taken_along(why)).filter_map(|(name, _)| seed_of(name)).collect();
             some.failed.retain(|(_, why)| !taken_along(why));
