@@ -345,9 +345,9 @@ impl Inner {
                 && let Some(chunk) = staging.idle(self, &held)?
             {
                 let (address, count) = (from + (next * CHUNK) as u64, places[next].1);
+                let place = staging.chunks[chunk].memory.at(0);
                 // SAFETY: nobody uses the chunk, which is left alone until its event has happened.
-                let copied =
-                    unsafe { self.context.driver.copy_out(staging.chunks[chunk].memory.at(0), address, count, queue.handle) };
+                let copied = unsafe { self.context.driver.copy_out(place, address, count, queue.handle) };
                 self.context.checked(copied)?;
                 staging.given(self, queue, chunk)?;
                 held.insert(chunk);
