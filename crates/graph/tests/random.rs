@@ -76,10 +76,10 @@ fn campaign(context: &Context, programs: u64) {
 
 #[test]
 fn the_interpreter_agrees_with_the_naive_evaluator() {
-    campaign(&interp(), 150);
+    campaign(&interp(), 200);
 }
 
 #[test]
 fn the_cpu_agrees_with_the_naive_evaluator() {
-    campaign(&cpu(), 60);
+    campaign(&cpu(), 100);
 }
