@@ -21,7 +21,8 @@ fn an_unknown_device_is_the_machines_lack() {
 
 #[test]
 fn the_table_has_a_row_per_benchmark() {
-    let outcome = broadloom(&["bench", "--quick", "--device", "interp", "--no-peers", "kernels/vector_add", "kernels/scan"]).exits(0);
+    let outcome =
+        broadloom(&["bench", "--quick", "--device", "interp", "--no-peers", "kernels/vector_add", "kernels/scan"]).exits(0);
     let outcome = outcome.says(&["benchmark", "vector_add", "1000", "GB/s", "scan", "8192"]);
     assert_eq!(outcome.out.lines().count(), 3, "{}", outcome.out);
 }
