@@ -5,6 +5,18 @@
 //! these functions. Patterns and programs can be compared and hashed; sizes and scalars are no part of them, so nothing is compiled again
 //! when only those change.
 //!
+//! | pattern | what it does |
+//! | --- | --- |
+//! | [`Map`] | a function at every position; gathers, index arrays, outer products and [random numbers](random) are maps |
+//! | [`Reduce`] | an associative [`Operator`] over any axes, several at once |
+//! | [`Scan`] | all prefixes along an axis; within segments of any length by [`Operator::segmented`] |
+//! | [`Pack`] | the values at chosen positions, and the others behind them |
+//! | [`Scatter`] | values sent to places, and combined there |
+//! | [`Histogram`] | how many positions fall into each bin |
+//! | [`Transpose`] | two axes exchanged |
+//! | [`Product`] | the product of two matrices |
+//! | [`Sort`] | stable, by several keys of any type |
+//!
 //! ```
 //! use broadloom_device::Device;
 //! use broadloom_interp::Interp;
@@ -47,6 +59,7 @@ mod histogram;
 mod library;
 mod map;
 mod operator;
+mod order;
 mod pack;
 mod product;
 mod program;
@@ -54,6 +67,7 @@ pub mod random;
 mod reduce;
 mod run;
 mod scan;
+mod scatter;
 mod sort;
 mod source;
 mod transpose;
@@ -71,6 +85,7 @@ pub use program::{Argument, Output, Program, Step, Temporary};
 pub use reduce::{Reduce, Spread};
 pub use run::{Call, Loaded};
 pub use scan::{Scan, ScanSpread};
+pub use scatter::{Combine, Scatter};
 pub use sort::{Sort, SortKey};
 pub use source::{Sink, Source};
 pub use transpose::Transpose;

@@ -1,6 +1,6 @@
 //! Programs that are ready, found by pattern.
 
-use crate::{Histogram, Loaded, Map, Pack, Product, Program, Reduce, Result, Scan, Sort, Transpose};
+use crate::{Histogram, Loaded, Map, Pack, Product, Program, Reduce, Result, Scan, Scatter, Sort, Transpose};
 use broadloom_device::{Device, Machine};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,6 +45,8 @@ patterns! {
     Product,
     /// Sorted by keys.
     Sort,
+    /// Values sent to places, and combined there.
+    Scatter,
 }
 
 /// The programs of a device that are ready; cheap to clone, and shared by all clones.

@@ -13,6 +13,7 @@
 use crate::cooperate::{broadcast, scan_warp, shift_warp};
 use crate::draft::{Draft, Inlet, Outlet, Writer};
 use crate::operator::{Accumulator, Operator};
+use crate::order::ordered;
 use crate::program::{Argument, Program};
 use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::{Machine, MachineKind};
@@ -405,27 +406,4 @@ impl Parts<'_> {
             k.barrier();
         });
     }
-}
-
-/// A number without a sign, `u32` or `u64`, that is in the order of keys.
-fn ordered(k: &Writer, key: Value, descending: bool) -> Value {
-    let element = k.type_of(key).element();
-    let wide = if element.bits() == 64 { Type::U64 } else { Type::U32 };
-    let Some(unsigned) = element.unsigned() else {
-        let number = k.convert(key, Type::U32);
-        return if descending { k.xor(number, 1) } else { number };
-    };
-    let ones = k.literal(Literal::from_bits(unsigned, u64::MAX));
-    let sign = k.literal(Literal::from_bits(unsigned, 1 << (element.bits() - 1)));
-    let bits = k.bitcast(key, unsigned);
-    let bits = if element.is_float() {
-        k.select(k.ne(k.and(bits, sign), 0), k.xor(bits, ones), k.xor(bits, sign))
-    } else if element.is_signed() {
-        k.xor(bits, sign)
-    } else {
-        bits
-    };
-    let bits = if descending { k.xor(bits, ones) } else { bits };
-    let bits = if element.is_float() { k.select(k.is_nan(key), ones, bits) } else { bits };
-    k.convert(bits, wide)
 }

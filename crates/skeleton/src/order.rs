@@ -1,0 +1,37 @@
+//! Numbers in the order of others: keys of all types as unsigned integers, and back.
+
+use crate::draft::Writer;
+use broadloom_scalar::{Element, Literal, Type, Value};
+
+/// A number without a sign, `u32` or `u64`, that is in the order of keys: -0 before +0, NaN behind all, in descending order too.
+pub(crate) fn ordered(k: &Writer, key: Value, descending: bool) -> Value {
+    let element = k.type_of(key).element();
+    let wide = if element.bits() == 64 { Type::U64 } else { Type::U32 };
+    let Some(unsigned) = element.unsigned() else {
+        let number = k.convert(key, Type::U32);
+        return if descending { k.xor(number, 1) } else { number };
+    };
+    let ones = k.literal(Literal::from_bits(unsigned, u64::MAX));
+    let sign = k.literal(Literal::from_bits(unsigned, 1 << (element.bits() - 1)));
+    let bits = k.bitcast(key, unsigned);
+    let bits = if element.is_float() {
+        k.select(k.ne(k.and(bits, sign), 0), k.xor(bits, ones), k.xor(bits, sign))
+    } else if element.is_signed() {
+        k.xor(bits, sign)
+    } else {
+        bits
+    };
+    let bits = if descending { k.xor(bits, ones) } else { bits };
+    let bits = if element.is_float() { k.select(k.is_nan(key), ones, bits) } else { bits };
+    k.convert(bits, wide)
+}
+
+/// The float that [`ordered`] made a number of; some NaN of any NaN.
+pub(crate) fn from_ordered(k: &Writer, number: Value, element: Element, descending: bool) -> Value {
+    let Some(unsigned) = element.unsigned() else { return k.convert(number, element) };
+    let ones = k.literal(Literal::from_bits(unsigned, u64::MAX));
+    let sign = k.literal(Literal::from_bits(unsigned, 1 << (element.bits() - 1)));
+    let bits = k.convert(number, unsigned);
+    let bits = if descending { k.xor(bits, ones) } else { bits };
+    k.bitcast(k.select(k.ne(k.and(bits, sign), 0), k.xor(bits, sign), k.xor(bits, ones)), element)
+}

@@ -1,0 +1,220 @@
+//! Scatter: values go to places that they come with, and what comes to the same place is combined.
+//!
+//! Combining is done by atomic operations on integers whose order does not matter, so results repeat bit for bit: narrow integers are combined in words, the least and
+//! greatest floats by integers in the same order. Where the last value counts, each place finds the last position that goes to it, and takes the value from there. Sums of
+//! floats are none of these: they depend on the order, and are a [`Sort`](crate::Sort) by place and a scan of segments.
+
+use crate::domain::unravel;
+use crate::draft::{Draft, Inlet, Writer};
+use crate::order::{from_ordered, ordered};
+use crate::program::{Argument, Program};
+use crate::{Count, Domain, Error, Result, Sink, Source};
+use broadloom_device::{Machine, MachineKind};
+use broadloom_scalar::{AtomicOp, Axis, Element, Literal, Memory, Order, Scope, Type, Value};
+
+/// Gives a [`Sink`] at each of a number of places what a [`Source`] has there at first, combined with what another sends there from the positions of a
+/// domain.
+///
+/// The source gives an integer, the place, and a value; what goes to no place is dropped. The base has one axis, the places, and gives a value of the same type;
+/// so has the sink. The sizes of a call are the lengths of the axes, then the number of places. Inputs and scalars are those of the source, the base, the sink.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Scatter {
+    /// The positions.
+    pub domain: Domain,
+    /// Places and values.
+    pub source: Source,
+    /// What is at each place at first.
+    pub base: Source,
+    /// What becomes of values that come to the same place.
+    pub combine: Combine,
+    /// What becomes of the results.
+    pub sink: Sink,
+}
+
+/// What becomes of values that come to the same place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Combine {
+    /// The one from the last position stays, also of the base. Any type.
+    Last,
+    /// The sum with the base, of integers.
+    Add,
+    /// The least; numbers before NaN. Integers and floats.
+    Min,
+    /// The greatest; numbers before NaN. Integers and floats.
+    Max,
+    /// `&`, of integers and truth values.
+    And,
+    /// `|`, of integers and truth values.
+    Or,
+    /// `^`, of integers and truth values.
+    Xor,
+}
+
+impl Combine {
+    fn takes(self, ty: Type) -> bool {
+        let element = ty.element();
+        match self {
+            Combine::Last => true,
+            Combine::Add => ty.is_scalar() && element.is_integer(),
+            Combine::Min | Combine::Max => ty.is_scalar() && element != Element::Bool,
+            Combine::And | Combine::Or | Combine::Xor => ty.is_scalar() && !element.is_float(),
+        }
+    }
+}
+
+struct Parts<'a> {
+    scatter: &'a Scatter,
+    inlet: Inlet,
+    index: Type,
+    ty: Type,
+    /// What is combined at each place.
+    held: Type,
+    memory: usize,
+}
+
+impl Scatter {
+    /// The program for a machine.
+    pub fn program(&self, machine: &Machine) -> Result<Program> {
+        let bad = |reason: String| Err(Error::Pattern { pattern: "scatter", reason });
+        let axes = self.domain.axes();
+        let ty = match self.source.results()[..] {
+            [place, ty] if place.is_scalar() && place.element().is_integer() && self.base.results() == [ty] => ty,
+            _ => return bad("a source gives a place and a value, and the base a value of the same type".to_owned()),
+        };
+        if self.base.axes() != 1 {
+            return bad(format!("positions of the base have {} indices, and places have one", self.base.axes()));
+        }
+        if !self.combine.takes(ty) {
+            return bad(format!("values of type `{ty}` are not combined by `{:?}`", self.combine));
+        }
+        self.sink.check("scatter", 1, &[ty])?;
+        let index = match (self.domain.check("scatter", &[&self.source], &self.sink)?, self.base.index().element().bits()) {
+            (Type::U32, 32) => Type::U32,
+            _ => Type::U64,
+        };
+        let (count, places) = (self.domain.count(), Count::size(axes));
+        let mut draft = Draft::new("scatter", axes + 1);
+        let (inlet, base) = (draft.source(&self.source), draft.source(&self.base));
+        let outlet = draft.sink(&self.sink, &[ty], &places);
+        if index == Type::U32 {
+            draft.limit(count.clone());
+            draft.limit(places.clone());
+        }
+        let (wide, signed) = (ty.element().bits() == 64, ty.element().is_signed());
+        let held = match (self.combine, wide, signed) {
+            (Combine::Last, ..) => index,
+            (Combine::Min | Combine::Max, true, true) => Type::I64,
+            (Combine::Min | Combine::Max, false, true) => Type::I32,
+            (_, true, _) => Type::U64,
+            (_, false, _) => Type::U32,
+        };
+        let nothing = self.nothing(ty, held);
+        let memory = draft.temporary(places.clone() * held.bytes(), nothing.bits() == 0);
+        let parts = Parts { scatter: self, inlet, index, ty, held, memory };
+        let threads = if machine.kind == MachineKind::Cpu { 1024 } else { 256 };
+        let block = [threads, 1, 1];
+        let grid = |count: &Count| [count.clone().div_ceil(threads), 1u32.into(), 1u32.into()];
+        let each = |name: &str, count: &Count, body: &dyn Fn(&Writer, Value)| {
+            let k = Writer::new(name, block);
+            let block_start = k.mul(k.convert(k.block(Axis::X), index), threads);
+            let i = k.add(block_start, k.convert(k.thread(Axis::X), index));
+            k.if_then(k.lt(i, k.count(count.clone(), index)), || body(&k, i));
+            k
+        };
+        if nothing.bits() != 0 {
+            let k = each("scatter_start", &places, &|k, place| k.store(parts.held(k), place, k.literal(nothing)));
+            draft.launch(k, grid(&places), block)?;
+        }
+        let k = each("scatter", &count, &|k, i| parts.send(k, i));
+        draft.launch(k, grid(&count), block)?;
+        let k = each("scatter_result", &places, &|k, place| {
+            let first = base.at(k, &[place])[0];
+            let result = parts.result(k, place, first);
+            outlet.put(k, &[place], place, &[result]);
+        });
+        draft.launch(k, grid(&places), block)?;
+        Ok(draft.finish())
+    }
+
+    /// What is held at a place that nothing comes to.
+    fn nothing(&self, ty: Type, held: Type) -> Literal {
+        let element = held.element();
+        let bound = |greatest: bool| match ty.element().range() {
+            Some((low, high)) => Literal::from_i128(element, if greatest { high } else { low }),
+            None => Literal::from_bits(element, u64::MAX),
+        };
+        match self.combine {
+            Combine::Last | Combine::Add | Combine::Or | Combine::Xor => Literal::zero(element),
+            Combine::Min => bound(true),
+            Combine::Max => bound(false),
+            Combine::And => Literal::from_bits(element, u64::MAX),
+        }
+    }
+}
+
+impl Parts<'_> {
+    fn held(&self, k: &Writer) -> Memory {
+        k.memory(Argument::Temporary(self.memory), self.held.element())
+    }
+
+    fn position(&self, k: &Writer, number: Value) -> Vec<Value> {
+        let axes = self.scatter.domain.axes();
+        let lengths: Vec<Value> = (0..axes).map(|axis| k.count(Count::size(axis), self.index)).collect();
+        unravel(k, number, &lengths)
+    }
+
+    /// The operation on what is held. The greatest float is the least in the reverse order.
+    fn operation(&self) -> AtomicOp {
+        match self.scatter.combine {
+            Combine::Last => AtomicOp::Max,
+            Combine::Add => AtomicOp::Add,
+            Combine::Min => AtomicOp::Min,
+            Combine::Max if self.ty.element().is_float() => AtomicOp::Min,
+            Combine::Max => AtomicOp::Max,
+            Combine::And => AtomicOp::And,
+            Combine::Or => AtomicOp::Or,
+            Combine::Xor => AtomicOp::Xor,
+        }
+    }
+
+    fn send(&self, k: &Writer, number: Value) {
+        let values = self.inlet.at(k, &self.position(k, number));
+        let places = k.count(Count::size(self.scatter.domain.axes()), self.index);
+        // A negative place becomes a very large one.
+        let place = if k.type_of(values[0]).element().is_signed() { k.convert(values[0], Type::I64) } else { values[0] };
+        let place = k.convert(place, Type::U64);
+        k.if_then(k.lt(place, k.convert(places, Type::U64)), || {
+            let sent = match self.scatter.combine {
+                Combine::Last => k.add(number, 1),
+                Combine::Min | Combine::Max if self.ty.element().is_float() => {
+                    ordered(k, values[1], self.scatter.combine == Combine::Max)
+                }
+                _ => k.convert(values[1], self.held),
+            };
+            k.atomic(self.operation(), self.held(k), place, sent, Order::Relaxed(Scope::Device));
+        });
+    }
+
+    fn result(&self, k: &Writer, place: Value, first: Value) -> Value {
+        let held = k.load(self.held(k), place);
+        if self.scatter.combine == Combine::Last {
+            let sent = || self.inlet.at(k, &self.position(k, k.sub(held, 1)))[1];
+            return k.choose(k.ne(held, 0), sent, || first);
+        }
+        let value = match self.scatter.combine {
+            Combine::Min | Combine::Max if self.ty.element().is_float() => {
+                from_ordered(k, held, self.ty.element(), self.scatter.combine == Combine::Max)
+            }
+            _ => k.convert(held, self.ty),
+        };
+        match self.scatter.combine {
+            Combine::Last => first,
+            Combine::Add => k.add(first, value),
+            Combine::Min => k.min(first, value),
+            Combine::Max => k.max(first, value),
+            Combine::And => k.and(first, value),
+            Combine::Or => k.or(first, value),
+            Combine::Xor => k.xor(first, value),
+        }
+    }
+}
