@@ -80,7 +80,15 @@ impl Emitter<'_> {
     /// Writes the whole function.
     pub(super) fn function(&mut self, mask: Mask) {
         let plans = self.plans;
-        self.region(0, &plans[0].plan, mask);
+        let mut opens = self.region(0, &plans[0].plan, mask);
+        // A dead block may stand in front of some of the ways that lead to it: it is written again for each of them.
+        while let Some(open) = opens.pop() {
+            let target = open.target;
+            self.join(0, target, vec![open]);
+            if let Ways::Opens(more) = self.node(0, target, mask, false) {
+                opens.extend(more);
+            }
+        }
     }
 
     /// The variable that holds a register for someone in a level.
