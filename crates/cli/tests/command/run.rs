@@ -208,8 +208,8 @@ fn compiled_kernels_are_counted_and_removed() {
     .says(&["; not in the cache: nothing is kept on disk"]);
 }
 
-/// The spans of a trace: the process, the lane, the name, when it starts and when it ends.
-fn spans(file: &std::path::Path) -> Vec<(String, u64, String, f64, f64)> {
+/// The spans of a trace: the process, the lane, the name, when it starts and when it ends, in nanoseconds.
+fn spans(file: &std::path::Path) -> Vec<(String, u64, String, i64, i64)> {
     let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     let events = json["traceEvents"].as_array().unwrap();
     let named = |pid: &serde_json::Value| {
@@ -222,8 +222,10 @@ fn spans(file: &std::path::Path) -> Vec<(String, u64, String, f64, f64)> {
         event["tid"].as_u64().unwrap()
     };
     let spans = events.iter().filter(|event| event["ph"] == "X").map(|event| {
-        let start = event["ts"].as_f64().unwrap();
-        let end = start + event["dur"].as_f64().unwrap();
+        // Whole nanoseconds: floating sums of microseconds differ in the last bit.
+        let nanoseconds = |what: &str| (event[what].as_f64().unwrap() * 1e3).round() as i64;
+        let start = nanoseconds("ts");
+        let end = start + nanoseconds("dur");
         (named(&event["pid"]), lane(event), event["name"].as_str().unwrap().to_owned(), start, end)
     });
     spans.collect()
