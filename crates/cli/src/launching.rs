@@ -166,7 +166,7 @@ pub fn failure(error: Error, sources: Sources) -> Failure {
     let (exit, diagnostics): (Exit, Diagnostics) = match error {
         Error::Fault(fault) => (Exit::Failed, describe(&fault).into()),
         Error::Unsupported(diagnostics) => (Exit::Machine, diagnostics),
-        Error::BadLaunch { .. } | Error::BadArgument { .. } | Error::UnknownKernel { .. } => {
+        Error::BadLaunch { .. } | Error::BadArgument { .. } | Error::UnknownKernel { .. } | Error::BadTexture { .. } => {
             (Exit::Usage, Diagnostic::error(codes::BAD_LAUNCH, error.to_string()).into())
         }
         Error::OutOfMemory { .. } => (Exit::Machine, Diagnostic::error(codes::OUT_OF_MEMORY, error.to_string()).into()),

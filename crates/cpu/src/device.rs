@@ -11,6 +11,7 @@ use crate::statistics::{KernelStatistics, Record};
 use crate::stream::{Finished, Job, Streams, Work};
 use crate::watchdog::Watchdog;
 use crate::worker::{Shared, work};
+use broadloom_device::texture::{Opaques, Surface, Texture};
 use broadloom_device::{Backend, Error, EventId, LoadedModule, Machine, MemoryUse, Result, Stream, trace};
 use broadloom_ptx::Verified;
 use std::sync::atomic::AtomicU32;
@@ -32,6 +33,7 @@ pub(crate) struct Inner {
     pub(crate) shared: Arc<Shared>,
     pub(crate) cache: Cache,
     pub(crate) launches: AtomicU32,
+    pub(crate) opaques: Opaques,
     statistics: Mutex<Vec<(KernelStatistics, Arc<Record>)>>,
     workers: Vec<JoinHandle<()>>,
 }
@@ -89,6 +91,7 @@ impl Cpu {
                 memory,
                 shared,
                 launches: AtomicU32::new(0),
+                opaques: Opaques::default(),
                 statistics: Mutex::new(vec![]),
                 workers,
             }),
@@ -139,6 +142,11 @@ impl Inner {
             }
             outcome => outcome,
         }
+    }
+
+    /// Whether a range is inside of one allocation.
+    pub(crate) fn inside(&self, address: u64, bytes: u64) -> Result<()> {
+        self.memory.range("texture", address, bytes).map(drop)
     }
 
     /// Does something with a range of memory, which stays meanwhile.
@@ -213,6 +221,18 @@ impl Backend for Cpu {
 
     fn load(&self, module: &Arc<Verified>) -> Result<Arc<dyn LoadedModule>> {
         Ok(Arc::new(Loaded::new(&self.inner, module)?))
+    }
+
+    fn create_texture(&self, texture: &Texture) -> Result<u64> {
+        self.inner.opaques.add_texture(texture, |address, bytes| self.inner.inside(address, bytes))
+    }
+
+    fn create_surface(&self, surface: &Surface) -> Result<u64> {
+        self.inner.opaques.add_surface(surface, |address, bytes| self.inner.inside(address, bytes))
+    }
+
+    fn destroy_opaque(&self, handle: u64) -> Result<()> {
+        self.inner.opaques.remove(handle)
     }
 
     fn create_stream(&self) -> Result<Stream> {

@@ -10,6 +10,7 @@ use crate::grid::{Grid, Ready, Workspace};
 use crate::shaped::{Compiled, Shaped};
 use crate::stream::Work;
 use crate::variables::Variables;
+use broadloom_device::texture::{self, Surface, Texture};
 use broadloom_device::{Error, GlobalVariable, Launch, LoadedModule, Result};
 use broadloom_diag::{Code as DiagnosticCode, Diagnostic, Diagnostics};
 use broadloom_ptx::{Class, Func, InstData, Modifier, Module, Opcode, Verified};
@@ -39,7 +40,7 @@ impl Loaded {
     pub(crate) fn new(inner: &Arc<Inner>, module: &Arc<Verified>) -> Result<Loaded> {
         let mut module: Module = (***module).clone();
         hoist_statics::run(&mut module);
-        let variables = Variables::load(&module, &inner.memory)?;
+        let variables = Variables::load(&module, &inner.memory, &inner.opaques)?;
         Ok(Loaded { inner: inner.clone(), module, variables, kernels: Mutex::default() })
     }
 
@@ -122,13 +123,25 @@ fn is_beyond(data: &InstData) -> bool {
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        self.variables.unload(&self.inner.memory, || self.inner.shared.streams.horizon());
+        self.variables.unload(&self.inner.memory, &self.inner.opaques, || self.inner.shared.streams.horizon());
     }
 }
 
 impl LoadedModule for Loaded {
     fn variable(&self, name: &str) -> Option<GlobalVariable> {
         self.variables.by_name(name)
+    }
+
+    fn bind_texture(&self, name: &str, texture: Option<&Texture>) -> Result<()> {
+        let inside = |address, bytes| self.inner.inside(address, bytes);
+        let opaque = texture.map(|texture| texture::checked_texture(texture, inside)).transpose()?;
+        self.variables.references.bind(&self.inner.opaques, name, opaque)
+    }
+
+    fn bind_surface(&self, name: &str, surface: Option<&Surface>) -> Result<()> {
+        let inside = |address, bytes| self.inner.inside(address, bytes);
+        let opaque = surface.map(|surface| texture::checked_surface(surface, inside)).transpose()?;
+        self.variables.references.bind(&self.inner.opaques, name, opaque)
     }
 
     fn prepare(&self, kernel: Func, launch: &Launch) -> Result<()> {

@@ -4,6 +4,7 @@
 use crate::abi::function_address;
 use crate::code::Named;
 use crate::memory::{Memory, Owner};
+use broadloom_device::texture::{Opaques, References};
 use broadloom_device::{Error, GlobalVariable, Result};
 use broadloom_diag::{Code, Diagnostic, Diagnostics};
 use broadloom_eval::immediate;
@@ -18,15 +19,19 @@ const NARROW: Code = Code("C0002");
 pub(crate) struct Variables {
     module: HashMap<Var, u64>,
     by_name: HashMap<String, GlobalVariable>,
+    /// Handles of variables that textures and surfaces are bound to.
+    handles: HashMap<Var, u64>,
+    /// The same by name.
+    pub(crate) references: References,
 }
 
 impl Variables {
     /// Places all variables. Whatever fails, nothing stays taken.
-    pub(crate) fn load(module: &Module, memory: &Memory) -> Result<Variables> {
+    pub(crate) fn load(module: &Module, memory: &Memory, opaques: &Opaques) -> Result<Variables> {
         let mut variables = Variables::default();
-        let outcome = variables.place(module, memory);
+        let outcome = variables.place(module, memory, opaques);
         if let Err(error) = outcome {
-            variables.unload(memory, || None);
+            variables.unload(memory, opaques, || None);
             return Err(error);
         }
         variables.fill(module);
@@ -34,7 +39,8 @@ impl Variables {
     }
 
     /// Gives the memory back once all work below the horizon is done.
-    pub(crate) fn unload(&self, memory: &Memory, horizon: impl Fn() -> Option<u64>) {
+    pub(crate) fn unload(&self, memory: &Memory, opaques: &Opaques, horizon: impl Fn() -> Option<u64>) {
+        self.references.remove(opaques);
         for address in self.module.values() {
             if let Ok(corpse) = memory.free(*address) {
                 memory.bury(corpse, horizon());
@@ -50,14 +56,14 @@ impl Variables {
     /// The address of something that code names; zero for what has none.
     pub(crate) fn address(&self, named: Named) -> u64 {
         match named {
-            Named::Variable(var) => self.module.get(&var).copied().unwrap_or(0),
+            Named::Variable(var) => self.module.get(&var).or_else(|| self.handles.get(&var)).copied().unwrap_or(0),
             // There are none: they are variables of the module.
             Named::Local(..) => 0,
             Named::Function(func) => function_address(func),
         }
     }
 
-    fn place(&mut self, module: &Module, memory: &Memory) -> Result<()> {
+    fn place(&mut self, module: &Module, memory: &Memory, opaques: &Opaques) -> Result<()> {
         let mut missing = Diagnostics::new();
         if module.address_size != 64 {
             missing.push(
@@ -78,6 +84,10 @@ impl Variables {
                         .at(variable.span, "an external variable")
                         .help("link the module that defines it into this one"),
                 );
+                continue;
+            }
+            if References::is_reference(variable) {
+                self.handles.insert(var, self.references.add(opaques, variable));
                 continue;
             }
             let bytes = variable.bytes().unwrap_or(0);
@@ -129,7 +139,7 @@ impl Variables {
             Init::Address { symbol, offset, generic: _, mask } => {
                 let base = match symbol {
                     Symbol::Func(func) => function_address(*func),
-                    Symbol::Var(var) | Symbol::Local(var) => self.module.get(var).copied().unwrap_or(0),
+                    Symbol::Var(var) | Symbol::Local(var) => self.address(Named::Variable(*var)),
                 };
                 let value = base.wrapping_add_signed(*offset);
                 put(match mask {
@@ -165,7 +175,7 @@ mod tests {
             .global .align 1 .b8 nothing[100];";
         let module = module(text);
         let memory = Memory::new(1 << 30, 0);
-        let variables = Variables::load(&module, &memory).unwrap();
+        let variables = Variables::load(&module, &memory, &Opaques::default()).unwrap();
         assert_eq!(bytes(&variables, "one"), [7, 0, 0, 0]);
         assert_eq!(bytes(&variables, "half"), 0.5f32.to_le_bytes());
         assert_eq!(bytes(&variables, "table"), [1, 0, 2, 0, 3, 0, 4, 0, 0, 0, 0, 0]);
@@ -175,7 +185,7 @@ mod tests {
         assert_eq!(bytes(&variables, "code"), functions.concat());
         assert_eq!(bytes(&variables, "nothing"), [0; 100]);
         assert_eq!(variables.address(Named::Variable(module.variable("table").unwrap())), table);
-        variables.unload(&memory, || None);
+        variables.unload(&memory, &Opaques::default(), || None);
         assert!(memory.range("test", table, 1).is_err());
     }
 
@@ -183,7 +193,7 @@ mod tests {
     fn what_is_defined_elsewhere_is_refused_and_takes_nothing() {
         let text = ".version 8.0 .target sm_80 .address_size 64 .global .u32 mine; .extern .global .u32 theirs;";
         let memory = Memory::new(1 << 30, 0);
-        let error = Variables::load(&module(text), &memory).unwrap_err();
+        let error = Variables::load(&module(text), &memory, &Opaques::default()).unwrap_err();
         assert!(matches!(error, Error::Unsupported(_)), "{error:?}");
         assert!(memory.near(1 << 40).eq(&Near::Outside("0x10000000000 is not in any memory".into())));
     }

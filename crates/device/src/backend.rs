@@ -2,7 +2,8 @@
 
 use crate::host::PageableMemory;
 use crate::sequence::OneByOne;
-use crate::{HostMemory, Launch, Machine, Result, Sequence, Step};
+use crate::texture::{Surface, Texture};
+use crate::{Error, HostMemory, Launch, Machine, Result, Sequence, Step};
 use broadloom_ptx::{Func, Verified};
 use std::any::Any;
 use std::fmt::Debug;
@@ -127,16 +128,45 @@ pub trait Backend: Debug + Send + Sync {
         Ok(Box::new(PageableMemory::new(bytes)?))
     }
 
+    /// A handle for a texture over memory that is there.
+    fn create_texture(&self, _texture: &Texture) -> Result<u64> {
+        Err(none_here())
+    }
+
+    /// A handle for a surface over memory that is there.
+    fn create_surface(&self, _surface: &Surface) -> Result<u64> {
+        Err(none_here())
+    }
+
+    /// Gives the handle of a texture or surface back. Launches given before go on with it.
+    fn destroy_opaque(&self, _handle: u64) -> Result<()> {
+        Err(none_here())
+    }
+
     /// Makes a fixed sequence of work ready to be done again and again.
     fn record(&self, steps: Vec<Step>) -> Result<Arc<dyn Sequence>> {
         Ok(Arc::new(OneByOne(steps)))
     }
 }
 
+fn none_here() -> Error {
+    Error::BadTexture { reason: "this device takes none from here".into() }
+}
+
 /// A module that an executor made ready.
 pub trait LoadedModule: Any + Debug + Send + Sync {
     /// The address of a global or constant variable.
     fn variable(&self, name: &str) -> Option<GlobalVariable>;
+
+    /// Binds a texture to a `.texref` variable, or nothing any more. Later launches see it.
+    fn bind_texture(&self, _name: &str, _texture: Option<&Texture>) -> Result<()> {
+        Err(none_here())
+    }
+
+    /// Binds a surface to a `.surfref` variable, or nothing any more. Later launches see it.
+    fn bind_surface(&self, _name: &str, _surface: Option<&Surface>) -> Result<()> {
+        Err(none_here())
+    }
 
     /// Makes a kernel ready for launches of this shape, so that the first of them finds it compiled. An executor that has nothing
     /// left to do after loading does nothing.

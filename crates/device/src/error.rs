@@ -54,6 +54,12 @@ pub enum Error {
     /// Code that this device does not run, each with its place.
     #[error("this device cannot run the module: {} problem(s)", .0.error_count())]
     Unsupported(Diagnostics),
+    /// A texture or surface that there cannot be, or that the device does not have.
+    #[error("no such texture: {reason}")]
+    BadTexture {
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A kernel did something wrong.
     #[error("{0}")]
     Fault(Box<Fault>),

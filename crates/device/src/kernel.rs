@@ -1,5 +1,6 @@
 //! Modules, kernels and launches.
 
+use crate::texture::{Surface, Texture};
 use crate::{Buffer, Device, Element, Error, GlobalVariable, KernelAttributes, LoadedModule, Result, Step, Stream, trace};
 use broadloom_ptx::{Func, Function, Param, Type, Verified};
 use std::sync::Arc;
@@ -159,6 +160,16 @@ impl Module {
     /// A global or constant variable by name.
     pub fn variable(&self, name: &str) -> Option<GlobalVariable> {
         self.loaded.variable(name)
+    }
+
+    /// Binds a texture to a `.texref` variable, or nothing any more. Later launches see it; its memory must stay meanwhile.
+    pub fn bind_texture(&self, name: &str, texture: Option<&Texture>) -> Result<()> {
+        self.loaded.bind_texture(name, texture)
+    }
+
+    /// Binds a surface to a `.surfref` variable, or nothing any more. Later launches see it; its memory must stay meanwhile.
+    pub fn bind_surface(&self, name: &str, surface: Option<&Surface>) -> Result<()> {
+        self.loaded.bind_surface(name, surface)
     }
 
     /// The device.

@@ -24,6 +24,7 @@ mod machine;
 mod measure;
 mod printf;
 mod sequence;
+pub mod texture;
 pub mod trace;
 
 pub use backend::{Backend, EventId, GlobalVariable, KernelAttributes, LoadedModule, MemoryUse, Stream};

@@ -23,6 +23,8 @@
 //!
 //! [`mbarrier`] is the one object of memory whose contents are the executor's to choose: its layout and what instructions make of it.
 //!
+//! [`texture`] says what textures are and how they are sampled.
+//!
 //! `mov` and `cvta` are no such functions: the one is about operands only, the other about where an executor keeps its memory.
 
 mod arith;
@@ -40,6 +42,7 @@ mod operation;
 mod soft;
 #[cfg(test)]
 mod testing;
+pub mod texture;
 mod video;
 mod video_simd;
 

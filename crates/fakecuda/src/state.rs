@@ -231,7 +231,9 @@ pub(crate) fn code_of(error: &Error) -> Code {
             FaultKind::Trap | FaultKind::BadFree | FaultKind::Deadlock | FaultKind::StackOverflow => code::LAUNCH_FAILED,
             FaultKind::BadBarrier | FaultKind::Unsupported => code::LAUNCH_FAILED,
         },
-        Error::BadAddress { .. } | Error::BadArgument { .. } | Error::BadLaunch { .. } => code::INVALID_VALUE,
+        Error::BadAddress { .. } | Error::BadArgument { .. } | Error::BadLaunch { .. } | Error::BadTexture { .. } => {
+            code::INVALID_VALUE
+        }
         Error::UnknownKernel { .. } => code::NOT_FOUND,
         Error::UnknownStream(_) | Error::UnknownEvent(_) => code::INVALID_HANDLE,
         Error::NotHere { .. } | Error::Lost { .. } | Error::Driver { .. } => code::UNKNOWN,

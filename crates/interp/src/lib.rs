@@ -21,6 +21,7 @@ mod op;
 mod program;
 mod watch;
 
+use broadloom_device::texture::{self, Opaques, Surface, Texture};
 use broadloom_device::{
     Backend, Error, EventId, GlobalVariable, Launch, LoadedModule, Machine, MachineKind, MemoryUse, Result, Stream, trace,
 };
@@ -101,6 +102,7 @@ struct Shared {
     machine: Machine,
     options: Options,
     state: Mutex<State>,
+    opaques: Opaques,
 }
 
 impl Interp {
@@ -135,7 +137,7 @@ impl Interp {
             findings: Findings::default(),
             defined: DeviceBytes::default(),
         };
-        Interp { shared: Arc::new(Shared { machine, options, state: Mutex::new(state) }) }
+        Interp { shared: Arc::new(Shared { machine, options, state: Mutex::new(state), opaques: Opaques::default() }) }
     }
 
     /// What was found so far, in the order found, and the leaks as they stand now.
@@ -160,8 +162,8 @@ impl Interp {
     /// Instructions of a module that the interpreter does not run, each with its place, whether a kernel reaches them or not.
     pub fn refused(&self, module: &Arc<Verified>) -> Result<Diagnostics> {
         let memory = &mut self.shared.state().memory;
-        let program = Program::load(module, memory)?;
-        program.unload(memory);
+        let program = Program::load(module, memory, &self.shared.opaques)?;
+        program.unload(memory, &self.shared.opaques);
         Ok(program.refused(module.functions.keys()))
     }
 
@@ -190,6 +192,11 @@ impl Shared {
         let state = self.state();
         let known = stream.0 < state.streams && !state.destroyed.contains(&stream.0);
         if known { Ok(state) } else { Err(Error::UnknownStream(stream.0)) }
+    }
+
+    /// Whether a range is inside of one allocation.
+    fn inside(&self, address: u64, bytes: u64) -> Result<()> {
+        self.state().memory.range("texture", address, bytes).map(drop)
     }
 
     /// When an event was recorded.
@@ -251,13 +258,25 @@ impl Backend for Interp {
 
     fn load(&self, module: &Arc<Verified>) -> Result<Arc<dyn LoadedModule>> {
         let mut state = self.shared.state();
-        let program = Program::load(module, &mut state.memory)?;
+        let program = Program::load(module, &mut state.memory, &self.shared.opaques)?;
         // Variables of a module start out as zeros, whatever else is said of them.
         for variable in program.variables() {
             self.shared.define(&mut state, variable.address, variable.bytes);
         }
         drop(state);
         Ok(Arc::new(Loaded { shared: self.shared.clone(), program }))
+    }
+
+    fn create_texture(&self, texture: &Texture) -> Result<u64> {
+        self.shared.opaques.add_texture(texture, |address, bytes| self.shared.inside(address, bytes))
+    }
+
+    fn create_surface(&self, surface: &Surface) -> Result<u64> {
+        self.shared.opaques.add_surface(surface, |address, bytes| self.shared.inside(address, bytes))
+    }
+
+    fn destroy_opaque(&self, handle: u64) -> Result<()> {
+        self.shared.opaques.remove(handle)
     }
 
     fn create_stream(&self) -> Result<Stream> {
@@ -337,13 +356,25 @@ struct Loaded {
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        self.program.unload(&mut self.shared.state().memory);
+        self.program.unload(&mut self.shared.state().memory, &self.shared.opaques);
     }
 }
 
 impl LoadedModule for Loaded {
     fn variable(&self, name: &str) -> Option<GlobalVariable> {
         self.program.variable(name)
+    }
+
+    fn bind_texture(&self, name: &str, texture: Option<&Texture>) -> Result<()> {
+        let inside = |address, bytes| self.shared.inside(address, bytes);
+        let opaque = texture.map(|texture| texture::checked_texture(texture, inside)).transpose()?;
+        self.program.references.bind(&self.shared.opaques, name, opaque)
+    }
+
+    fn bind_surface(&self, name: &str, surface: Option<&Surface>) -> Result<()> {
+        let inside = |address, bytes| self.shared.inside(address, bytes);
+        let opaque = surface.map(|surface| texture::checked_surface(surface, inside)).transpose()?;
+        self.program.references.bind(&self.shared.opaques, name, opaque)
     }
 
     fn launch(&self, kernel: Func, launch: &Launch, params: &[u8]) -> Result<()> {

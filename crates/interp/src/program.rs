@@ -3,6 +3,7 @@
 use crate::decode::{self, Routine};
 use crate::memory::{FUNCTION_BASE, Memory, Owner};
 use crate::op::Handler;
+use broadloom_device::texture::{Opaques, References};
 use broadloom_device::{Error, GlobalVariable, Result};
 use broadloom_diag::{Code, Diagnostic, Diagnostics};
 use broadloom_eval::immediate;
@@ -43,6 +44,8 @@ pub(crate) struct Program {
     pub(crate) places: Places,
     pub(crate) routines: Vec<Routine>,
     by_name: HashMap<String, GlobalVariable>,
+    /// Variables that textures and surfaces are bound to.
+    pub(crate) references: References,
 }
 
 /// The address of a function.
@@ -51,14 +54,16 @@ pub(crate) fn function_address(func: Func) -> u64 {
 }
 
 impl Program {
-    pub(crate) fn load(module: &Arc<Verified>, memory: &mut Memory) -> Result<Program> {
+    pub(crate) fn load(module: &Arc<Verified>, memory: &mut Memory, opaques: &Opaques) -> Result<Program> {
         let mut places = Places::default();
+        let mut references = References::default();
         let mut owned = vec![];
-        let outcome = place_variables(module, memory, &mut places, &mut owned)
+        let outcome = place_variables(module, memory, (opaques, &mut references), &mut places, &mut owned)
             .and_then(|by_name| fill_variables(module, memory, &places).map(|()| by_name));
         let by_name = match outcome {
             Ok(by_name) => by_name,
             Err(error) => {
+                references.remove(opaques);
                 for address in owned {
                     let _ = memory.free(address);
                 }
@@ -66,10 +71,11 @@ impl Program {
             }
         };
         let routines = module.functions.keys().map(|func| decode::decode(module, func, &places)).collect();
-        Ok(Program { module: module.clone(), places, routines, by_name })
+        Ok(Program { module: module.clone(), places, routines, by_name, references })
     }
 
-    pub(crate) fn unload(&self, memory: &mut Memory) {
+    pub(crate) fn unload(&self, memory: &mut Memory, opaques: &Opaques) {
+        self.references.remove(opaques);
         for address in self.places.addresses.values().chain(self.places.local_addresses.values()) {
             let _ = memory.free(*address);
         }
@@ -81,7 +87,7 @@ impl Program {
 
     /// All global and constant variables, those of functions too.
     pub(crate) fn variables(&self) -> impl Iterator<Item = GlobalVariable> + '_ {
-        let bytes = |variable: &Variable| variable.bytes().unwrap_or(0);
+        let bytes = |variable: &Variable| if References::is_reference(variable) { 0 } else { variable.bytes().unwrap_or(0) };
         let module = self.places.addresses.iter().map(move |(var, address)| (*address, bytes(&self.module.variables[*var])));
         let functions = self
             .places
@@ -150,6 +156,7 @@ impl Program {
 fn place_variables(
     module: &Verified,
     memory: &mut Memory,
+    (opaques, references): (&Opaques, &mut References),
     places: &mut Places,
     owned: &mut Vec<u64>,
 ) -> Result<HashMap<String, GlobalVariable>> {
@@ -186,6 +193,14 @@ fn place_variables(
                     );
                     continue;
                 }
+                if References::is_reference(variable) {
+                    let handle = references.add(opaques, variable);
+                    match func {
+                        None => places.addresses.insert(var, handle),
+                        Some(func) => places.local_addresses.insert((func, var), handle),
+                    };
+                    continue;
+                }
                 let owner = match variable.space {
                     Space::Const => Owner::Const(variable.name.clone()),
                     Space::Global | Space::Tex | Space::Generic | Space::Reg | Space::Local | Space::Shared | Space::Param => {
@@ -217,7 +232,7 @@ fn fill_variables(module: &Verified, memory: &mut Memory, places: &Places) -> Re
         function.variables.iter().filter_map(move |(var, variable)| Some((*places.local_addresses.get(&(func, var))?, variable)))
     });
     for (address, variable) in module_variables.chain(function_variables) {
-        let Some(init) = &variable.init else { continue };
+        let Some(init) = variable.init.as_ref().filter(|_| !References::is_reference(variable)) else { continue };
         let bytes = memory.range("initialise a variable", address, variable.bytes().unwrap_or(0))?;
         fill(bytes, variable, &variable.dims, init, places);
     }

@@ -1,0 +1,212 @@
+//! What textures and surfaces are: how texels lie in memory, and how a sampler makes a value of them (manual: "Texture Instructions",
+//! "Texture, Sampler and Surface Types").
+//!
+//! An [`Image`] describes texels, not where they are: whoever executes knows the address. Rows of texels lie one behind the other,
+//! [`Image::row_pitch`] bytes apart, slices of a volume, layers and faces [`Image::slice_pitch`] bytes.
+
+/// What a channel of a texel holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Channel {
+    /// An integer with a sign.
+    Signed,
+    /// An integer without one.
+    Unsigned,
+    /// A float of 16 or 32 bits.
+    Float,
+}
+
+/// What a texel is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Format {
+    /// What each of its channels holds.
+    pub channel: Channel,
+    /// Bits of a channel: 8, 16 or 32, for floats 16 or 32.
+    pub bits: u8,
+    /// How many channels there are: 1, 2 or 4.
+    pub channels: u8,
+}
+
+impl Format {
+    /// Bytes of a texel.
+    pub fn texel_bytes(self) -> u32 {
+        u32::from(self.bits / 8) * u32::from(self.channels)
+    }
+
+    /// Whether there is such a format.
+    pub fn is_valid(self) -> bool {
+        let bits = match self.channel {
+            Channel::Signed | Channel::Unsigned => matches!(self.bits, 8 | 16 | 32),
+            Channel::Float => matches!(self.bits, 16 | 32),
+        };
+        bits && matches!(self.channels, 1 | 2 | 4)
+    }
+}
+
+/// What the images of a texture or surface are to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Layers {
+    /// One image of one, two or three axes.
+    None,
+    /// As many layers as the image is deep, of one or two axes each.
+    Array,
+    /// Six faces of a cube.
+    Cube,
+    /// Six faces for each of several cubes.
+    CubeArray,
+}
+
+/// Texels of one level of a texture, or of a surface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Image {
+    /// What a texel is.
+    pub format: Format,
+    /// Texels of a row.
+    pub width: u32,
+    /// Rows; 1 when there is one axis.
+    pub height: u32,
+    /// Slices, layers, or faces of all cubes together; 1 when there is one.
+    pub depth: u32,
+    /// Bytes from a row to the next.
+    pub row_pitch: u64,
+    /// Bytes from a slice, layer or face to the next.
+    pub slice_pitch: u64,
+}
+
+impl Image {
+    /// An image whose rows follow each other without a gap.
+    pub fn packed(format: Format, [width, height, depth]: [u32; 3]) -> Image {
+        let row_pitch = u64::from(width) * u64::from(format.texel_bytes());
+        Image { format, width, height, depth, row_pitch, slice_pitch: row_pitch.saturating_mul(u64::from(height)) }
+    }
+
+    /// Bytes from the first texel to behind the last one; `None` when no memory is that large.
+    pub fn bytes(&self) -> Option<u64> {
+        let row = u64::from(self.width).checked_mul(u64::from(self.format.texel_bytes()))?;
+        let rows = u64::from(self.height.checked_sub(1)?).checked_mul(self.row_pitch)?;
+        let slices = u64::from(self.depth.checked_sub(1)?).checked_mul(self.slice_pitch)?;
+        slices.checked_add(rows)?.checked_add(row)
+    }
+
+    /// Where a texel is, in bytes from the first.
+    #[inline(always)]
+    pub fn offset(&self, x: u32, y: u32, z: u32) -> u64 {
+        u64::from(z) * self.slice_pitch + u64::from(y) * self.row_pitch + u64::from(x) * u64::from(self.format.texel_bytes())
+    }
+
+    /// What is wrong with it: a size of zero, a format that there is not, rows that lie in each other.
+    pub fn check(&self, layers: Layers) -> Result<(), String> {
+        if !self.format.is_valid() {
+            return Err(format!("there is no format of {} channels of {} bits", self.format.channels, self.format.bits));
+        }
+        if self.width == 0 || self.height == 0 || self.depth == 0 {
+            return Err(format!("{} x {} x {} texels are none", self.width, self.height, self.depth));
+        }
+        let row = u64::from(self.width) * u64::from(self.format.texel_bytes());
+        if self.height > 1 && self.row_pitch < row {
+            return Err(format!("rows of {row} bytes do not fit into a pitch of {}", self.row_pitch));
+        }
+        let slice = u64::from(self.height - 1).saturating_mul(self.row_pitch).saturating_add(row);
+        if self.depth > 1 && self.slice_pitch < slice {
+            return Err(format!("slices of {slice} bytes do not fit into a pitch of {}", self.slice_pitch));
+        }
+        let (square, faces) = (self.width == self.height, self.depth.is_multiple_of(6));
+        match layers {
+            Layers::None | Layers::Array => Ok(()),
+            Layers::Cube if square && self.depth == 6 => Ok(()),
+            Layers::CubeArray if square && faces => Ok(()),
+            Layers::Cube | Layers::CubeArray => {
+                Err(format!("{} images of {} x {} texels are no faces of cubes", self.depth, self.width, self.height))
+            }
+        }
+    }
+}
+
+/// What lies beyond the edge of an image.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum AddressMode {
+    /// The image again; where coordinates are not normalised, as [`AddressMode::Clamp`].
+    Wrap,
+    /// The image again, every other time turned around; where coordinates are not normalised, as [`AddressMode::Clamp`].
+    Mirror,
+    /// The texel at the edge.
+    #[default]
+    Clamp,
+    /// The colour of the border.
+    Border,
+}
+
+/// What is between texels, or between levels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Filter {
+    /// The nearest.
+    #[default]
+    Point,
+    /// A mean of those around, weighted by distance, in steps of 1/256.
+    Linear,
+}
+
+/// How a texture is read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampler {
+    /// What lies beyond the edges, by axis.
+    pub address: [AddressMode; 3],
+    /// What is between texels.
+    pub filter: Filter,
+    /// Whether coordinates go from 0 to 1 over the image; otherwise they count texels.
+    pub normalised_coordinates: bool,
+    /// Whether integers of 8 and 16 bits are read as floats from 0 or -1 to 1.
+    pub normalised_values: bool,
+    /// Whether colours of 8 bits are in sRGB and are made linear when they are read as floats.
+    pub srgb: bool,
+    /// The colour of the border.
+    pub border: [f32; 4],
+    /// What is between levels.
+    pub level_filter: Filter,
+    /// What is added to the level that is asked for.
+    pub level_bias: f32,
+    /// The least level that is read.
+    pub least_level: f32,
+    /// The most.
+    pub most_level: f32,
+}
+
+impl Default for Sampler {
+    fn default() -> Self {
+        Sampler {
+            address: [AddressMode::Clamp; 3],
+            filter: Filter::Point,
+            normalised_coordinates: false,
+            normalised_values: false,
+            srgb: false,
+            border: [0.0; 4],
+            level_filter: Filter::Point,
+            level_bias: 0.0,
+            least_level: 0.0,
+            most_level: f32::INFINITY,
+        }
+    }
+}
+
+/// The numbers by which `txq` and `suq` name the type and the order of channels (manual: "Channel Data Type and Channel Order Fields").
+pub fn channel_codes(format: Format, normalised: bool) -> (u32, u32) {
+    let kind = match (format.channel, format.bits, normalised) {
+        (Channel::Signed, 8, true) => 0x10d0,
+        (Channel::Signed, 16, true) => 0x10d1,
+        (Channel::Unsigned, 8, true) => 0x10d2,
+        (Channel::Unsigned, 16, true) => 0x10d3,
+        (Channel::Signed, 8, false) => 0x10d7,
+        (Channel::Signed, 16, false) => 0x10d8,
+        (Channel::Signed, _, _) => 0x10d9,
+        (Channel::Unsigned, 8, false) => 0x10da,
+        (Channel::Unsigned, 16, false) => 0x10db,
+        (Channel::Unsigned, _, _) => 0x10dc,
+        (Channel::Float, 16, _) => 0x10dd,
+        (Channel::Float, _, _) => 0x10de,
+    };
+    let order = match format.channels {
+        1 => 0x10b0,
+        2 => 0x10b2,
+        _ => 0x10b5,
+    };
+    (kind, order)
+}
