@@ -6,7 +6,6 @@ use crate::code::{Accesses, Named, Rare, RareOperand, Site};
 use crate::testing::{code, module};
 use broadloom_diag::Sources;
 use broadloom_ptx::{Selector, Var};
-use std::time::Duration;
 
 /// A folder of its own, removed when dropped.
 struct Folder(PathBuf);
@@ -140,12 +139,9 @@ fn kernels_are_found_again_with_the_reason_when_not() {
     stored.sites[0].span = Some(plain.places.0[1]);
     folder.cache().store(&plain, false, &stored);
     let cache = folder.cache();
-    let started = std::time::Instant::now();
     let found = cache.find(&plain, false).unwrap();
-    let took = started.elapsed();
     assert_eq!(found.code.operations, stored.operations);
     assert_eq!(found.code.sites, stored.sites);
-    assert!(took < Duration::from_millis(50), "{took:?}");
     assert_eq!(cache.find(&plain, true).unwrap_err(), Miss::OtherOptions);
     assert_eq!(cache.find(&wanted(TEXT, [64, 1, 1]), false).unwrap_err(), Miss::OtherOptions);
     assert_eq!(cache.find(&wanted(&TEXT.replace("%tid.x", "%tid.y"), [32, 1, 1]), false).unwrap_err(), Miss::Unseen);
