@@ -38,10 +38,15 @@ pub fn module(kernel: &Kernel) -> Result<Arc<Verified>, String> {
 
 /// Runs a kernel on a device.
 pub fn run(device: &Device, kernel: &Kernel, module: &Arc<Verified>) -> Result<Outcome, Error> {
+    run_within(Duration::from_secs(60), device, kernel, module)
+}
+
+/// Runs a kernel that may not end on a device, for a while.
+pub fn run_within(limit: Duration, device: &Device, kernel: &Kernel, module: &Arc<Verified>) -> Result<Outcome, Error> {
     let loaded = device.load(module)?;
     let input = device.upload(&kernel.input)?;
     let output = device.zeros::<u8>(kernel.output_bytes)?;
-    let launch = Launch::new(kernel.grid, kernel.block).time_limit(Duration::from_secs(60));
+    let launch = Launch::new(kernel.grid, kernel.block).time_limit(limit);
     loaded.kernel("fuzz")?.launch(&launch, &[Argument::from(&input), Argument::from(&output)])?;
     let output = output.read()?;
     let useful = is_useful(kernel, module, &output);

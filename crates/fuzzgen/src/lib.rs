@@ -28,7 +28,7 @@ mod statements;
 mod sweep;
 mod together;
 
-pub use campaign::{Outcome, Report, module, run, survey};
+pub use campaign::{Outcome, Report, module, run, run_within, survey};
 pub use random::Random;
 pub use sweep::{Sweep, sweep};
 

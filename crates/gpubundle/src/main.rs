@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Without a part named it does all: the file tests and the corpus on the GPU, random kernels and every pure instruction by itself on the interpreter, the CPU and
-//! the GPU, and the figures. `reduce` makes the random kernel of a seed smaller for as long as the GPU differs from the interpreter. `save` writes the
+//! the GPU, and the figures. `reduce` makes the random kernel of a seed smaller for as long as the GPU differs from the interpreter, faults or does not end, and
+//! saves what is left as `reduced-S.ptx`; `judge` is the process that it asks. `save` writes the
 //! kernel of a seed to a file, so that it can be looked at and run again when seeds make other kernels.
 //! The report comes at the end; the exit code is 1 when something differs.
 
@@ -92,19 +93,20 @@ fn options() -> Result<Options, String> {
 type Part = fn(&Options) -> Summary;
 
 /// All parts.
-const PARTS: [(&str, Part); 8] = [
+const PARTS: [(&str, Part); 9] = [
     ("figures", figures::run),
     ("tests", tests::run),
     ("corpus", corpus::run),
     ("kernels", kernels::run),
     ("instructions", kernels::run_sweeps),
     ("reduce", reduce::run),
+    ("judge", reduce::run_judge),
     ("save", saved::run),
     ("trace", traced::run),
 ];
 
 /// Parts that are done only when they are asked for.
-const ASKED_FOR: [&str; 3] = ["reduce", "save", "trace"];
+const ASKED_FOR: [&str; 4] = ["reduce", "judge", "save", "trace"];
 
 fn main() -> ExitCode {
     let options = match options() {
@@ -146,7 +148,8 @@ fn main() -> ExitCode {
             say(&format!("  skipped {count}: {reason}"));
         }
         for (test, why) in wrong {
-            let short: String = why.lines().take(12).map(|line| format!("      {line}\n")).collect();
+            let short: String =
+                why.lines().take(if *name == "reduce" { usize::MAX } else { 12 }).map(|line| format!("      {line}\n")).collect();
             say(&format!("  FAILED {test}\n{}", short.trim_end()));
         }
         failed |= !wrong.is_empty();

@@ -23,7 +23,7 @@ pub(crate) fn wanted(options: &Options) -> Result<Kernel, String> {
     kernel(&text).ok_or_else(|| format!("{path} is not a kernel that was saved"))
 }
 
-fn text(kernel: &Kernel) -> String {
+pub(crate) fn text(kernel: &Kernel) -> String {
     let list = |name: &str, numbers: &[u32]| {
         numbers.iter().fold(format!("// {name}"), |mut line, number| {
             let _ = write!(line, " {number}");
@@ -40,7 +40,7 @@ fn text(kernel: &Kernel) -> String {
     format!("{}\n{}", head.join("\n"), kernel.text)
 }
 
-fn kernel(text: &str) -> Option<Kernel> {
+pub(crate) fn kernel(text: &str) -> Option<Kernel> {
     let mut lines = text.splitn(6, '\n');
     let mut line = |name: &str| lines.next()?.strip_prefix("// ")?.strip_prefix(name);
     let numbers = |text: &str| text.split_whitespace().map(|word| word.parse::<u32>().ok()).collect::<Option<Vec<u32>>>();

@@ -1,0 +1,188 @@
+//! A process that says of one kernel after the other how the GPU does with it, and starts anew when a kernel took it along.
+//!
+//! The process reads the path of a kernel per line, and answers with two: one when the kernel is valid and the GPU agrees without optimisations,
+//! and one that says how it went with them. A process that ends or falls silent behind the first of them was ended by the second run.
+
+use crate::{Options, Summary, saved, say};
+use broadloom_cuda::Cuda;
+use broadloom_device::{CacheFolder, Device};
+use broadloom_fuzzgen::{Kernel, module, run as run_kernel, run_within};
+use broadloom_interp::Interp;
+use broadloom_ptx::Verified;
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// How a kernel did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The GPU agrees.
+    Right,
+    /// It differs first in this register or place.
+    Differs(String),
+    /// It ends in a fault.
+    Faults,
+    /// It does not end.
+    Stuck,
+    /// Nothing can be said: the kernel is not what kernels must be, or the GPU differs without optimisations, too.
+    Invalid(String),
+}
+
+impl Verdict {
+    /// Whether this is wrong in the way in which the other is.
+    pub(super) fn is_like(&self, other: &Verdict) -> bool {
+        match (self, other) {
+            // Fewer stores move the place; one difference may well show in other registers.
+            (Verdict::Differs(_), Verdict::Differs(_)) => true,
+            (one, other) => one == other,
+        }
+    }
+}
+
+/// How long an answer may take. Kernels end within milliseconds; what is compiled is small.
+const PATIENCE: Duration = Duration::from_secs(6);
+/// How long the interpreter may take, and the GPU without optimisations: a kernel of which pieces went may not end.
+const LIMIT: Duration = Duration::from_secs(1);
+const VALID: &str = "valid";
+
+/// The process, and what has been asked.
+pub(super) struct Judge {
+    process: Process,
+    path: PathBuf,
+}
+
+struct Process {
+    child: Child,
+    questions: ChildStdin,
+    answers: Receiver<String>,
+}
+
+impl Process {
+    fn start() -> Result<Process, String> {
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let mut child = Command::new(program)
+            .args(["judge", "--alone"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| error.to_string())?;
+        let (Some(questions), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err("a process without input and output".to_owned());
+        };
+        let (sender, answers) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if let Some(answer) = line.strip_prefix("judge: ")
+                    && sender.send(answer.to_owned()).is_err()
+                {
+                    break;
+                }
+            }
+        });
+        Ok(Process { child, questions, answers })
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Judge {
+    pub(super) fn new() -> Result<Judge, String> {
+        let path = std::env::temp_dir().join(format!("broadloom-reduce-{}.ptx", std::process::id()));
+        Ok(Judge { process: Process::start()?, path })
+    }
+
+    /// How the GPU does with a kernel.
+    pub(super) fn ask(&mut self, kernel: &Kernel) -> Result<Verdict, String> {
+        std::fs::write(&self.path, saved::text(kernel)).map_err(|error| format!("{}: {error}", self.path.display()))?;
+        writeln!(self.process.questions, "{}", self.path.display()).map_err(|error| error.to_string())?;
+        // What was lost with the process, or for it, is started again.
+        let (verdict, is_lost) = match self.process.answers.recv_timeout(PATIENCE) {
+            Ok(answer) if answer == VALID => match self.process.answers.recv_timeout(PATIENCE) {
+                Ok(answer) => read(&answer),
+                Err(RecvTimeoutError::Timeout) => (Verdict::Stuck, true),
+                Err(RecvTimeoutError::Disconnected) => (Verdict::Faults, true),
+            },
+            Ok(answer) => {
+                let is_lost = answer == LOST;
+                (Verdict::Invalid(answer), is_lost)
+            }
+            Err(error) => (Verdict::Invalid(error.to_string()), true),
+        };
+        if is_lost {
+            self.process = Process::start()?;
+        }
+        Ok(verdict)
+    }
+}
+
+/// What a process says of a kernel that took its context along without optimisations.
+const LOST: &str = "lost";
+
+/// How the run with optimisations went, and whether it took the context along.
+fn read(answer: &str) -> (Verdict, bool) {
+    match answer.strip_prefix("differs ") {
+        Some(place) => (Verdict::Differs(place.to_owned()), false),
+        None if answer == "right" => (Verdict::Right, false),
+        None => (Verdict::Faults, true),
+    }
+}
+
+impl Drop for Judge {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// The process itself.
+pub(crate) fn run(_: &Options) -> Summary {
+    let answer = |text: &str| say(&format!("judge: {text}"));
+    let open = |level| {
+        let cache = CacheFolder::Nowhere;
+        Cuda::new(broadloom_cuda::Options { level, cache, ..broadloom_cuda::Options::default() }).map(Device::new)
+    };
+    let (Ok(plain), Ok(optimised)) = (open(Some(0)), open(None)) else {
+        answer("no GPU");
+        return Summary::default();
+    };
+    for path in std::io::stdin().lines().map_while(Result::ok) {
+        let kernel = std::fs::read_to_string(&path).ok().and_then(|text| saved::kernel(&text));
+        match kernel.ok_or_else(|| format!("{path} is not a kernel")).and_then(|kernel| Ok((expected(&kernel)?, kernel))) {
+            Err(why) => answer(&why),
+            Ok(((code, expected), kernel)) => match run_within(LIMIT, &plain, &kernel, &code) {
+                Err(_) => answer(LOST),
+                Ok(outcome) if outcome.output != expected => answer("it differs without optimisations, too"),
+                Ok(_) => {
+                    answer(VALID);
+                    match run_kernel(&optimised, &kernel, &code) {
+                        Err(_) => answer("faults"),
+                        Ok(outcome) => match (0..expected.len()).find(|at| expected[*at] != outcome.output[*at]) {
+                            None => answer("right"),
+                            Some(at) => answer(&format!("differs {}", kernel.place(at))),
+                        },
+                    }
+                }
+            },
+        }
+    }
+    Summary::default()
+}
+
+/// A kernel's code, and what it gives by the interpreter, which has nothing to say against it.
+pub(super) fn expected(kernel: &Kernel) -> Result<(Arc<Verified>, Vec<u8>), String> {
+    let code = module(kernel).map_err(|_| "it is not valid")?;
+    let interp = Interp::new(broadloom_interp::Options { check: true, ..broadloom_interp::Options::default() });
+    let watched = interp.clone();
+    let outcome = run_within(LIMIT, &Device::new(interp), kernel, &code).map_err(|error| error.to_string().replace('\n', " "))?;
+    match watched.findings().is_empty() {
+        true => Ok((code, outcome.output)),
+        false => Err("the interpreter finds fault with it".to_owned()),
+    }
+}

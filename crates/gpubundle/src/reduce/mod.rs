@@ -1,0 +1,88 @@
+//! Makes a random kernel on which the GPU goes wrong smaller: pieces are left out for as long as it goes wrong in the same way.
+//!
+//! A kernel goes wrong when the interpreter finds nothing to say against it, the GPU agrees without the assembler's optimisations, and with them
+//! it differs, faults or does not end. Who answers that is a process of its own ([`judge`]), since a fault takes the only context that a process
+//! has. What can be left out is said by [`pieces`].
+
+mod judge;
+mod pieces;
+
+pub(crate) use judge::run as run_judge;
+
+use crate::{Options, Summary, saved, say};
+use broadloom_fuzzgen::Kernel;
+use judge::{Judge, Verdict};
+use std::ops::Range;
+
+/// Reduces the kernel of the seed, or of the file; what is left of it is saved beside, and its body is in the report.
+pub(crate) fn run(options: &Options) -> Summary {
+    let mut summary = Summary::default();
+    let reduced = saved::wanted(options).and_then(|kernel| {
+        let mut judge = Judge::new()?;
+        let how = match judge.ask(&kernel)? {
+            Verdict::Right => return Ok(None),
+            Verdict::Invalid(why) => return Err(why),
+            wrong @ (Verdict::Differs(_) | Verdict::Faults | Verdict::Stuck) => wrong,
+        };
+        say(&format!("seed {}: {how:?}", kernel.seed));
+        let left = smallest(kernel, |smaller| Ok(judge.ask(smaller)?.is_like(&how)))?;
+        let path = format!("reduced-{}.ptx", left.seed);
+        std::fs::write(&path, saved::text(&left)).map_err(|error| format!("{path}: {error}"))?;
+        Ok(Some((left, how)))
+    });
+    match reduced {
+        Ok(None) => summary.passed += 1,
+        Ok(Some((left, how))) => summary.failed.push((format!("seed {}: {how:?}", left.seed), left.text)),
+        Err(why) => summary.failed.push(("reduce".to_owned(), why)),
+    }
+    summary
+}
+
+/// The smallest kernel that is still wrong, found by leaving out ever fewer pieces at a time until not one can go.
+fn smallest(mut kernel: Kernel, mut is_wrong: impl FnMut(&Kernel) -> Result<bool, String>) -> Result<Kernel, String> {
+    loop {
+        let before = kernel.text.len();
+        let mut step = pieces::of(&kernel.text).len().div_ceil(2);
+        while step > 0 {
+            let mut at = 0;
+            loop {
+                let all = pieces::of(&kernel.text);
+                let Some(chosen) = all.get(at..(at + step).min(all.len())).filter(|chosen| !chosen.is_empty()) else { break };
+                let smaller = Kernel { text: without(&kernel.text, chosen), ..kernel.clone() };
+                match is_wrong(&smaller)? {
+                    true => kernel = smaller,
+                    false => at += step,
+                }
+            }
+            step /= 2;
+        }
+        if kernel.text.len() == before {
+            return Ok(kernel);
+        }
+    }
+}
+
+/// The text without some of its lines.
+fn without(text: &str, chosen: &[Range<usize>]) -> String {
+    let lines = text.lines().enumerate().filter(|(number, _)| !chosen.iter().any(|piece| piece.contains(number)));
+    lines.map(|(_, line)| format!("{line}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use broadloom_fuzzgen::{Config, generate};
+
+    /// What is left of a kernel is right, and holds the instruction that is to blame and little else.
+    #[test]
+    fn little_is_left_but_what_is_to_blame() {
+        let blamed = |kernel: &Kernel| kernel.text.lines().filter(|line| line.contains("madc.hi")).count();
+        let kernel = (0..).map(|seed| generate(seed, &Config::default())).find(|kernel| blamed(kernel) == 1).unwrap();
+        let all = kernel.text.lines().count();
+        let left = smallest(kernel, |smaller| Ok(blamed(smaller) == 1 && judge::expected(smaller).is_ok())).unwrap();
+        assert_eq!(blamed(&left), 1);
+        // Declarations and labels, and what ends loops.
+        let lines = left.text.lines().count();
+        assert!(lines < all / 3 && lines < 80, "{lines} of {all}:\n{}", left.text);
+    }
+}
