@@ -1,15 +1,14 @@
 //! What benchmarks there are, by group and name.
 
+use crate::benchmark::Benchmark;
 use crate::error::Error;
 use crate::{arrays, compile, interp, kernels, start};
 
 /// A benchmark of any group.
 #[derive(Clone, Copy)]
 pub(crate) enum Entry {
-    /// A kernel against its peer.
-    Kernel(&'static kernels::Benchmark),
-    /// An expression of arrays against its peer.
-    Arrays(&'static arrays::Benchmark),
+    /// A job against its peer.
+    Contest(&'static Benchmark),
     /// What compilation takes.
     Compile,
     /// What the command takes to its first result.
@@ -21,8 +20,7 @@ pub(crate) enum Entry {
 impl Entry {
     pub(crate) fn group(self) -> &'static str {
         match self {
-            Entry::Kernel(_) => "kernels",
-            Entry::Arrays(_) => "arrays",
+            Entry::Contest(benchmark) => benchmark.group(),
             Entry::Compile => compile::GROUP,
             Entry::Start => start::GROUP,
             Entry::Interp(_) => "interp",
@@ -31,8 +29,7 @@ impl Entry {
 
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Entry::Kernel(benchmark) => benchmark.name,
-            Entry::Arrays(benchmark) => benchmark.name,
+            Entry::Contest(benchmark) => benchmark.name,
             Entry::Compile => compile::NAME,
             Entry::Start => start::NAME,
             Entry::Interp(benchmark) => benchmark.name,
@@ -47,9 +44,8 @@ impl Entry {
 
 /// All benchmarks, in the order in which they run.
 pub(crate) fn entries() -> impl Iterator<Item = Entry> {
-    let kernels = kernels::ALL.iter().map(Entry::Kernel);
-    let arrays = arrays::ALL.iter().map(Entry::Arrays);
-    kernels.chain(arrays).chain([Entry::Compile, Entry::Start]).chain(interp::ALL.iter().map(Entry::Interp))
+    let contests = kernels::ALL.iter().chain(arrays::ALL).map(Entry::Contest);
+    contests.chain([Entry::Compile, Entry::Start]).chain(interp::ALL.iter().map(Entry::Interp))
 }
 
 /// The groups, and the benchmarks of each.

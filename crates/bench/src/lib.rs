@@ -11,6 +11,7 @@
 //! told as they come.
 
 mod arrays;
+mod benchmark;
 mod catalogue;
 mod compile;
 mod error;
@@ -30,11 +31,12 @@ pub use error::{Error, Failure};
 pub use limits::Limits;
 pub use report::{Figure, Rate, Report, Row};
 
-use broadloom::device::{Device, MachineKind, Module};
+use benchmark::{Benchmark, Subject};
+use broadloom::device::{self, Device, MachineKind, Module};
 use broadloom::diag::Sources;
 use broadloom::{Context, machines, open, ptx};
 use catalogue::{Entry, Selection};
-use job::{Scale, Unit};
+use job::{Job, Scale, Unit};
 use measure::Effort;
 use peer::{Compiler, Peer};
 use std::path::PathBuf;
@@ -78,7 +80,7 @@ pub fn run(options: &Options, tell: &mut dyn FnMut(Event<'_>)) -> Result<Report,
     let device = open(&name)?;
     let is_slow = device.machine().kind == MachineKind::Interp;
     let quick = options.quick || is_slow;
-    if quick && selection.entries.iter().any(|entry| matches!(entry, Entry::Kernel(_) | Entry::Arrays(_))) {
+    if quick && selection.entries.iter().any(|entry| matches!(entry, Entry::Contest(_))) {
         let why = if options.quick { "as asked for" } else { "that the interpreter can finish" };
         tell(Event::Remark(format!("tiny sizes {why}, once each: the results are checked, the times mean nothing")));
     }
@@ -99,22 +101,24 @@ fn cache_bytes() -> u64 {
     machines().iter().find(|machine| machine.kind == MachineKind::Cpu).and_then(|machine| machine.cache_bytes).unwrap_or(64 << 20)
 }
 
-/// A kernel's text, made ready on a device.
-fn load(device: &Device, name: &str, text: &str) -> Result<Module, Failure> {
+/// A kernel's text, parsed and verified.
+fn parse(name: &str, text: &str) -> Result<Arc<ptx::Verified>, Failure> {
     let mut sources = Sources::new();
     let id = sources.add(format!("{name}.ptx"), text);
     let module = ptx::parse(&sources, id).and_then(ptx::verify);
-    let module = module.map_err(|wrong| Failure::Module(sources.render_all(&wrong)))?;
-    Ok(device.load(&Arc::new(module))?)
+    module.map(Arc::new).map_err(|wrong| Failure::Module(sources.render_all(&wrong)))
 }
 
-/// A benchmark that has a peer.
-struct Contest {
-    group: &'static str,
-    name: &'static str,
-    size: String,
-    tolerance: f64,
-    peer: Option<Result<Peer, String>>,
+/// A kernel's text, made ready on a device.
+fn load(device: &Device, name: &str, text: &str) -> Result<Module, Failure> {
+    Ok(device.load(&parse(name, text)?)?)
+}
+
+/// A benchmark made ready on the device.
+struct Ready {
+    job: Job,
+    launches: u64,
+    compile_ms: f64,
 }
 
 /// A run of benchmarks.
@@ -129,13 +133,12 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn all(&mut self, selection: &Selection) {
-        if selection.entries.iter().any(|entry| matches!(entry, Entry::Kernel(_) | Entry::Arrays(_))) {
+        if selection.entries.iter().any(|entry| matches!(entry, Entry::Contest(_))) {
             self.look_around();
         }
         for &entry in &selection.entries {
             let outcome = match entry {
-                Entry::Kernel(benchmark) => self.kernel(benchmark).map(|row| vec![row]),
-                Entry::Arrays(benchmark) => self.arrays(benchmark).map(|row| vec![row]),
+                Entry::Contest(benchmark) => self.contest(benchmark).map(|row| vec![row]),
                 Entry::Interp(benchmark) => interp::run(benchmark, self.options.quick).map(|row| vec![row]),
                 Entry::Compile => match &self.options.command {
                     Some(command) => figures::compile_apart(command, &self.report.machine.id),
@@ -191,53 +194,67 @@ impl Run<'_> {
         }
     }
 
-    fn kernel(&mut self, benchmark: &'static kernels::Benchmark) -> Result<Row, Failure> {
+    /// Measures a benchmark against its peer.
+    fn contest(&mut self, benchmark: &Benchmark) -> Result<Row, Failure> {
         let size = (benchmark.size)(self.scale);
-        let contest = Contest {
-            group: "kernels",
-            name: benchmark.name,
-            size: (benchmark.shown)(size),
-            tolerance: benchmark.tolerance,
-            peer: self.peer(benchmark.name, benchmark.peer, size),
+        // Started first, so that it makes its inputs while we get ready.
+        let started = |compiler: &Compiler| {
+            compiler.compile(benchmark.name, benchmark.peer).and_then(|program| Peer::start(&program, size))
         };
-        let (module, compile_ms) = self.compiled(benchmark)?;
-        let job = (benchmark.ready)(&module, size)?;
-        let row = self.measured(contest, &job)?;
-        Ok(Row { launches: job.launches() as u64, compile_ms: Some(compile_ms), ..row })
+        let peer = self.compiler.as_ref().map(started);
+        let tiny = (benchmark.size)(Scale { quick: true, ..self.scale });
+        let ready = match benchmark.subject {
+            Subject::Kernel { ptx, ready } => self.kernel(benchmark.name, ptx, ready, [tiny, size])?,
+            Subject::Arrays(ready) => self.arrays(ready, [tiny, size])?,
+        };
+        let row = self.measured(benchmark, (benchmark.shown)(size), peer, &ready.job)?;
+        Ok(Row { launches: ready.launches, compile_ms: Some(ready.compile_ms), ..row })
     }
 
-    fn arrays(&mut self, benchmark: &'static arrays::Benchmark) -> Result<Row, Failure> {
-        let size = (benchmark.size)(self.scale);
-        let contest = Contest {
-            group: "arrays",
-            name: benchmark.name,
-            size: (benchmark.shown)(size),
-            tolerance: benchmark.tolerance,
-            peer: self.peer(benchmark.name, benchmark.peer, size),
-        };
+    fn kernel(
+        &self,
+        name: &str,
+        ptx: &str,
+        ready: fn(&Module, usize) -> device::Result<Job>,
+        [tiny, size]: [usize; 2],
+    ) -> Result<Ready, Failure> {
+        let module = parse(name, ptx)?;
+        let start = Instant::now();
+        let module = self.device.load(&module)?;
+        let loading = start.elapsed();
+        // Whatever is left to the first launch happens on a tiny one, which costs next to nothing itself.
+        let tiny = ready(&module, tiny)?;
+        let start = Instant::now();
+        tiny.prepare()?;
+        let first = start.elapsed() + measure::repetition(&self.device, &tiny)?;
+        let again = measure::repetition(&self.device, &tiny)?;
+        let compile_ms = (loading + first.saturating_sub(again)).as_secs_f64() * 1e3;
+        let job = ready(&module, size)?;
+        Ok(Ready { launches: job.launches() as u64, job, compile_ms })
+    }
+
+    fn arrays(&self, ready: fn(&Context, usize) -> Result<Job, Failure>, [tiny, size]: [usize; 2]) -> Result<Ready, Failure> {
         let context = Context::new(&self.device);
         // Planning and compilation happen on tiny arrays: the code serves all sizes.
-        let tiny = (benchmark.ready)(&context, (benchmark.size)(Scale { quick: true, ..self.scale }))?;
+        let tiny = ready(&context, tiny)?;
         let first = measure::repetition(&self.device, &tiny)?;
         let again = measure::repetition(&self.device, &tiny)?;
         let compile_ms = first.saturating_sub(again).as_secs_f64() * 1e3;
-        let job = (benchmark.ready)(&context, size)?;
+        let job = ready(&context, size)?;
         let before = context.statistics().kernels;
         measure::repetition(&self.device, &job)?;
-        let launches = context.statistics().kernels - before;
-        let row = self.measured(contest, &job)?;
-        Ok(Row { launches, compile_ms: Some(compile_ms), ..row })
-    }
-
-    /// The peer of a benchmark, started, so that it makes its inputs while we get ready; or why there is none.
-    fn peer(&self, name: &str, text: &str, size: usize) -> Option<Result<Peer, String>> {
-        let compiler = self.compiler.as_ref()?;
-        Some(compiler.compile(name, text).and_then(|program| Peer::start(&program, size)))
+        Ok(Ready { job, launches: context.statistics().kernels - before, compile_ms })
     }
 
     /// Runs a job and its peer by turns and compares what they found.
-    fn measured(&mut self, contest: Contest, job: &job::Job) -> Result<Row, Failure> {
-        let (mut peer, mut without_peer) = match contest.peer {
+    fn measured(
+        &mut self,
+        benchmark: &Benchmark,
+        size: String,
+        peer: Option<Result<Peer, String>>,
+        job: &Job,
+    ) -> Result<Row, Failure> {
+        let (mut peer, mut without_peer) = match peer {
             Some(Ok(peer)) => (Some(peer), None),
             Some(Err(reason)) => (None, Some(reason)),
             None => (None, None),
@@ -248,9 +265,9 @@ impl Run<'_> {
         without_peer = without_peer.or(times.without_peer);
         if let (Some(peer), None) = (&mut peer, &without_peer) {
             match peer.checksum() {
-                Ok(theirs) if is_near(verdict.checksum, theirs, contest.tolerance) => {}
+                Ok(theirs) if is_near(verdict.checksum, theirs, benchmark.tolerance) => {}
                 Ok(theirs) => {
-                    let (ours, tolerance) = (verdict.checksum, contest.tolerance);
+                    let (ours, tolerance) = (verdict.checksum, benchmark.tolerance);
                     let text = format!("the checksum is {ours}, the peer's {theirs} (allowed: {tolerance:e} of it)");
                     return Err(Failure::Wrong(text));
                 }
@@ -258,7 +275,7 @@ impl Run<'_> {
             }
         }
         if let Some(reason) = &without_peer {
-            (self.tell)(Event::Remark(format!("{}: no peer: {reason}", contest.name)));
+            (self.tell)(Event::Remark(format!("{}: no peer: {reason}", benchmark.name)));
         }
         let work = job::Work { operations: verdict.operations.unwrap_or(job.work.operations), ..job.work };
         let seconds = times.ours.as_secs_f64().max(1e-9);
@@ -268,9 +285,9 @@ impl Run<'_> {
         };
         let peer_time = times.peer.filter(|_| without_peer.is_none());
         Ok(Row {
-            group: contest.group,
-            name: contest.name.to_owned(),
-            size: contest.size,
+            group: benchmark.group(),
+            name: benchmark.name.to_owned(),
+            size,
             device: self.report.machine.id.clone(),
             ms: seconds * 1e3,
             rate: Some(rate),
@@ -280,24 +297,6 @@ impl Run<'_> {
             peer: peer_time.and(self.compiler.as_ref()).map(Compiler::describe),
             peer_ms: peer_time.map(|time| time.as_secs_f64() * 1e3),
         })
-    }
-
-    /// The module, with its kernels ready for the blocks that they will be launched with, and the milliseconds that took.
-    fn compiled(&self, benchmark: &kernels::Benchmark) -> Result<(Module, f64), Failure> {
-        let mut sources = Sources::new();
-        let id = sources.add(format!("{}.ptx", benchmark.name), benchmark.ptx);
-        let module = ptx::parse(&sources, id).and_then(ptx::verify);
-        let module = Arc::new(module.map_err(|wrong| Failure::Module(sources.render_all(&wrong)))?);
-        let start = Instant::now();
-        let module = self.device.load(&module)?;
-        let loading = start.elapsed();
-        // Whatever is left to the first launch happens on a tiny one, which costs next to nothing itself.
-        let tiny = (benchmark.ready)(&module, (benchmark.size)(Scale { quick: true, ..self.scale }))?;
-        let start = Instant::now();
-        tiny.prepare()?;
-        let first = start.elapsed() + measure::repetition(&self.device, &tiny)?;
-        let again = measure::repetition(&self.device, &tiny)?;
-        Ok((module, (loading + first.saturating_sub(again)).as_secs_f64() * 1e3))
     }
 
     fn figures(&mut self) {

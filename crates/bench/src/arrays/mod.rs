@@ -6,28 +6,13 @@
 mod images;
 mod lines;
 
+use crate::benchmark::{Benchmark, Subject, count, square};
 use crate::error::Failure;
-use crate::job::{Job, Scale, Work};
+use crate::job::{Job, Work};
 use broadloom::array::evaluate_all;
-use broadloom::{Array, Context, array};
+use broadloom::{Array, array};
 use std::cell::RefCell;
 use std::rc::Rc;
-
-/// A benchmark of the group.
-pub(crate) struct Benchmark {
-    /// Its name, and that of its peer.
-    pub(crate) name: &'static str,
-    /// The peer.
-    pub(crate) peer: &'static str,
-    /// How far the peer's checksum may be from ours, relative to it.
-    pub(crate) tolerance: f64,
-    /// How many elements, or points of a side.
-    pub(crate) size: fn(Scale) -> usize,
-    /// The size, for people.
-    pub(crate) shown: fn(usize) -> String,
-    /// Makes inputs ready.
-    pub(crate) ready: fn(&Context, usize) -> Result<Job, Failure>,
-}
 
 macro_rules! benchmark {
     ($name:ident in $place:ident, $tolerance:expr, $full:expr, $quick:expr, $shown:expr) => {
@@ -37,17 +22,9 @@ macro_rules! benchmark {
             tolerance: $tolerance,
             size: |scale| scale.fixed($full, $quick),
             shown: $shown,
-            ready: $place::$name,
+            subject: Subject::Arrays($place::$name),
         }
     };
-}
-
-fn count(n: usize) -> String {
-    n.to_string()
-}
-
-fn square(n: usize) -> String {
-    format!("{n}×{n}")
 }
 
 /// All of them, in the order in which they run.

@@ -11,47 +11,22 @@ mod reductions;
 
 pub(crate) use elements::option;
 
-use crate::job::{Job, Scale};
-use broadloom::device::{Module, Result};
-
-/// A benchmark of the group.
-pub(crate) struct Benchmark {
-    /// Its name, and that of its files.
-    pub(crate) name: &'static str,
-    /// The kernel.
-    pub(crate) ptx: &'static str,
-    /// The peer.
-    pub(crate) peer: &'static str,
-    /// How far the peer's checksum may be from ours, relative to it.
-    pub(crate) tolerance: f64,
-    /// How many elements, points of a side, rows or bodies.
-    pub(crate) size: fn(Scale) -> usize,
-    /// The size, for people.
-    pub(crate) shown: fn(usize) -> String,
-    /// Makes inputs and launches ready.
-    pub(crate) ready: fn(&Module, usize) -> Result<Job>,
-}
+use crate::benchmark::{Benchmark, Subject, count, square};
 
 macro_rules! benchmark {
     ($name:ident in $place:ident, $tolerance:expr, $size:expr, $shown:expr) => {
         Benchmark {
             name: stringify!($name),
-            ptx: include_str!(concat!("../../kernels/", stringify!($name), ".ptx")),
             peer: include_str!(concat!("../../peers/", stringify!($name), ".cpp")),
             tolerance: $tolerance,
             size: $size,
             shown: $shown,
-            ready: $place::$name,
+            subject: Subject::Kernel {
+                ptx: include_str!(concat!("../../kernels/", stringify!($name), ".ptx")),
+                ready: $place::$name,
+            },
         }
     };
-}
-
-fn count(n: usize) -> String {
-    n.to_string()
-}
-
-fn square(n: usize) -> String {
-    format!("{n}×{n}")
 }
 
 /// All of them, in the order in which they run.
