@@ -1,9 +1,12 @@
 //! How times are taken: ours and the peer's by turns within one run, and the median of each counts.
+//!
+//! A GPU is given many repetitions at once, as loops of programs do: what counts is how long each takes when the next waits behind it, not what it takes to
+//! wake an idle device and to hear from it.
 
 use crate::error::Failure;
 use crate::job::Job;
 use crate::peer::Peer;
-use broadloom::device::Device;
+use broadloom::device::{Device, MachineKind};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,6 +28,9 @@ impl Effort {
     pub(crate) const QUICK: Effort = Effort { repetitions: 1, time: Duration::ZERO, pause: Duration::ZERO };
     /// So many at most, however short they are.
     const MOST: usize = 200;
+    /// How long the repetitions take that a GPU is given at once, and how many they are at most.
+    const BURST: Duration = Duration::from_millis(10);
+    const MOST_AT_ONCE: u64 = 100;
 }
 
 /// What was measured.
@@ -50,9 +56,11 @@ pub(crate) fn by_turns(
     let (mut ours, mut theirs) = (vec![], vec![]);
     let mut without_peer = None;
     let mut repetitions = 0;
+    let mut at_once = 1;
     loop {
         thread::sleep(effort.pause);
-        let time = repetition(device, job)?;
+        let time = burst(device, job, at_once)?;
+        repetitions += at_once;
         let peer_time = match peer.as_deref_mut().filter(|_| without_peer.is_none()) {
             Some(peer) => {
                 thread::sleep(effort.pause);
@@ -60,10 +68,12 @@ pub(crate) fn by_turns(
             }
             None => None,
         };
-        repetitions += 1;
         if repetitions > 1 || effort.time.is_zero() {
             ours.push(time);
             theirs.extend(peer_time);
+        } else if device.machine().kind == MachineKind::Cuda {
+            let many = Effort::BURST.as_nanos() / time.as_nanos().max(1);
+            at_once = u64::try_from(many).unwrap_or(u64::MAX).clamp(1, Effort::MOST_AT_ONCE);
         }
         let is_enough = |times: &[Duration]| {
             times.len() >= Effort::MOST || times.len() >= effort.repetitions && times.iter().sum::<Duration>() >= effort.time
@@ -78,10 +88,17 @@ pub(crate) fn by_turns(
 
 /// How long one repetition takes, until its results are there.
 pub(crate) fn repetition(device: &Device, job: &Job) -> Result<Duration, Failure> {
+    burst(device, job, 1)
+}
+
+/// How long each of several repetitions takes that wait for each other, and for nothing else.
+fn burst(device: &Device, job: &Job, count: u64) -> Result<Duration, Failure> {
     let start = Instant::now();
-    job.launch()?;
+    for _ in 0..count {
+        job.launch()?;
+    }
     device.synchronise()?;
-    Ok(start.elapsed())
+    Ok(start.elapsed().div_f64(count as f64))
 }
 
 /// The middle one, or the mean of the two in the middle.
