@@ -3,7 +3,7 @@
 use crate::array::Array;
 use crate::element::Element;
 use broadloom_graph::{Context, Node, Shape};
-use broadloom_launch::{Element as FileElement, HostArray, NpyError, read_npy, write_npy};
+use broadloom_launch::{Element as FileElement, HostArray, NpyError, read_npy, write_npy, write_npy_bool};
 use broadloom_scalar::{Element as Scalar, Type};
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub enum FileError {
     },
 }
 
-/// The type of a file's elements. NumPy's truth values are bytes.
+/// The type of a file's elements. Truth values are bytes there.
 fn file_element(element: Scalar) -> FileElement {
     match element {
         Scalar::Bool | Scalar::U8 => FileElement::U8,
@@ -71,14 +71,30 @@ impl<T: Element> Array<T> {
         Ok(Array::from_node(Node::upload(context, T::TYPE, Shape::from(shape), &file.bytes)?)?)
     }
 
-    /// Writes it to a `.npy` file. Waits for its elements.
+    /// Writes it to a `.npy` file. Waits for its elements. Truth values are NumPy's `bool`.
+    ///
+    /// ```
+    /// # use broadloom_array::Array;
+    /// # let context = broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let path = std::env::temp_dir().join(format!("broadloom-doc-bool-{}.npy", std::process::id()));
+    /// let a = Array::line(&context, &[1, -2, 3])?.gt(0)?;
+    /// a.save_npy(&path)?;
+    /// assert!(String::from_utf8_lossy(&std::fs::read(&path)?).contains("'descr': '|b1'"));
+    /// assert_eq!(Array::<bool>::load_npy(&context, &path)?.to_vec()?, [true, false, true]);
+    /// # std::fs::remove_file(&path).ok();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn save_npy(&self, path: impl AsRef<Path>) -> Result<(), FileError> {
         let bytes = self.node().evaluate()?.read().map_err(broadloom_graph::Error::from)?;
         let mut shape: Vec<u64> = self.shape().extents().iter().map(|extent| *extent as u64).collect();
         if !T::TYPE.is_scalar() {
             shape.push(T::TYPE.lanes() as u64);
         }
-        write_npy(path.as_ref(), &HostArray { element: file_element(T::TYPE.element()), shape, bytes })?;
+        let array = HostArray { element: file_element(T::TYPE.element()), shape, bytes };
+        match T::TYPE.element() {
+            Scalar::Bool => write_npy_bool(path.as_ref(), &array)?,
+            _ => write_npy(path.as_ref(), &array)?,
+        }
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ pub struct Context(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     device: Device,
-    library: Mutex<Library>,
+    library: Library,
     plans: Mutex<Plans>,
     planned: AtomicU64,
     evaluations: AtomicU64,
@@ -36,8 +36,6 @@ struct Plans {
 
 /// Plans that are kept.
 const MAX_PLANS: usize = 512;
-/// Kernels that are kept beside those of the plans.
-const MAX_PROGRAMS: usize = 2048;
 
 /// What a context has done so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +55,7 @@ impl Context {
     pub fn new(device: &Device) -> Context {
         Context(Arc::new(Inner {
             device: device.clone(),
-            library: Mutex::new(Library::new(device)),
+            library: Library::new(device),
             plans: Mutex::default(),
             planned: AtomicU64::new(0),
             evaluations: AtomicU64::new(0),
@@ -81,16 +79,8 @@ impl Context {
             evaluations: self.0.evaluations.load(Ordering::Relaxed),
             plans: self.0.planned.load(Ordering::Relaxed),
             kernels: self.0.launched.load(Ordering::Relaxed),
-            programs: self.0.library.lock().unwrap_or_else(PoisonError::into_inner).len(),
+            programs: self.0.library.len(),
         }
-    }
-
-    fn library(&self) -> Library {
-        let mut library = self.0.library.lock().unwrap_or_else(PoisonError::into_inner);
-        if library.len() > MAX_PROGRAMS {
-            *library = Library::new(&self.0.device);
-        }
-        library.clone()
     }
 
     fn plan(&self, tape: Tape, bindings: &Bindings) -> Result<Arc<Plan>> {
@@ -104,7 +94,7 @@ impl Context {
             }
         }
         // Not under the lock: others need not wait for a compiler.
-        let plan = Arc::new(Plan::new(tape.clone(), bindings, &self.library())?);
+        let plan = Arc::new(Plan::new(tape.clone(), bindings, &self.0.library)?);
         self.0.planned.fetch_add(1, Ordering::Relaxed);
         let mut plans = self.0.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if plans.known.len() >= MAX_PLANS {

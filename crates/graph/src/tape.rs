@@ -233,8 +233,6 @@ impl Recorder {
 
     fn push(&mut self, node: &Node, kind: Kind, inputs: SmallVec<[Id; 3]>, expression: Option<Arc<Expression>>) -> Id {
         let shape = self.shape(node.shape());
-        // Accesses count lanes.
-        self.tape.wide |= node.shape().count().saturating_mul(node.ty().lanes()) >= 1 << 31;
         self.tape.entries.push(Entry { kind, ty: node.ty(), shape, inputs });
         self.expressions.push(expression);
         let id = (self.tape.entries.len() - 1) as Id;

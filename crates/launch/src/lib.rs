@@ -46,7 +46,7 @@ pub use argument::{ArgumentSpec, ArgumentValue, BufferSpec, Contents, Destinatio
 pub use array::{HostArray, SHOWN_WHOLE};
 pub use codes::*;
 pub use element::Element;
-pub use npy::{NpyError, read_npy, write_npy};
+pub use npy::{NpyError, read_npy, write_npy, write_npy_bool};
 pub use prepare::{LaunchError, Output, Prepared, prepare};
 pub use spec::{LaunchSpec, parse_extent};
 pub use words::split_words;

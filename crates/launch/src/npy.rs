@@ -184,14 +184,27 @@ fn string(text: &str) -> Option<(&str, &str)> {
 
 /// Writes a file. `bf16`, which NumPy does not know, and bits are written as unsigned integers.
 pub fn write_npy(path: &Path, array: &HostArray) -> Result<(), NpyError> {
+    write_file(path, array, descr(array.element))
+}
+
+/// Writes a file of truth values, NumPy's `bool`, from an array of bytes that are 0 or 1.
+pub fn write_npy_bool(path: &Path, array: &HostArray) -> Result<(), NpyError> {
+    if array.element.bytes() != 1 || array.bytes.iter().any(|byte| *byte > 1) {
+        return Err(broken("truth values are bytes, 0 or 1"));
+    }
+    write_file(path, array, "|b1")
+}
+
+fn write_file(path: &Path, array: &HostArray, descr: &str) -> Result<(), NpyError> {
     let mut file = File::create(path)?;
-    write_to(&mut file, array)?;
+    write_to(&mut file, array, descr)?;
     file.flush()?;
     Ok(())
 }
 
-fn write_to(output: &mut impl Write, array: &HostArray) -> io::Result<()> {
-    let descr = match array.element {
+/// The type of a file's values.
+fn descr(element: Element) -> &'static str {
+    match element {
         Element::B8 | Element::U8 => "|u1",
         Element::I8 => "|i1",
         Element::B16 | Element::U16 | Element::Bf16 => "<u2",
@@ -203,7 +216,10 @@ fn write_to(output: &mut impl Write, array: &HostArray) -> io::Result<()> {
         Element::B64 | Element::U64 => "<u8",
         Element::I64 => "<i8",
         Element::F64 => "<f8",
-    };
+    }
+}
+
+fn write_to(output: &mut impl Write, array: &HostArray, descr: &str) -> io::Result<()> {
     let shape: Vec<String> = array.shape.iter().map(|dim| format!("{dim},")).collect();
     let shape = match &shape[..] {
         [one] => one.clone(),
@@ -227,7 +243,7 @@ mod tests {
 
     fn written(array: &HostArray) -> Vec<u8> {
         let mut bytes = vec![];
-        write_to(&mut bytes, array).unwrap();
+        write_to(&mut bytes, array, descr(array.element)).unwrap();
         bytes
     }
 

@@ -185,15 +185,21 @@ impl Writer {
     pub(crate) fn load_element(&self, memory: Memory, ty: Type, index: Value) -> Value {
         match ty.lanes() {
             1 => self.load(memory, index),
-            lanes => self.load_vector(memory, self.mul(index, lanes), lanes),
+            lanes => self.load_vector(memory, self.first_lane(index, lanes), lanes),
         }
+    }
+
+    /// Where the lanes of an element start. There can be 2³¹ of them and more where elements are counted in 32 bits.
+    fn first_lane(&self, index: Value, lanes: usize) -> Value {
+        let wide = if self.type_of(index).element().is_signed() { Type::I64 } else { Type::U64 };
+        self.mul(self.convert(index, wide), lanes)
     }
 
     /// Gives the element of a buffer at an index that counts elements a value.
     pub(crate) fn store_element(&self, memory: Memory, index: Value, value: Value, cache: Cache) {
         let index = match self.type_of(value).lanes() {
             1 => index,
-            lanes => self.mul(index, lanes),
+            lanes => self.first_lane(index, lanes),
         };
         self.store_as(memory, index, value, Order::Weak, cache);
     }

@@ -3,7 +3,7 @@
 use crate::{Histogram, Loaded, Map, Pack, Product, Program, Reduce, Result, Scan, Scatter, Sort, Transpose};
 use broadloom_device::{Device, Machine};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 macro_rules! patterns {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -49,19 +49,61 @@ patterns! {
     Scatter,
 }
 
+/// Programs that a library keeps.
+const MOST: usize = 1024;
+
 /// The programs of a device that are ready; cheap to clone, and shared by all clones.
 ///
-/// A pattern that was asked for before costs a look into a table. Compiled code is also kept on disk, by the device.
+/// A pattern that was asked for before costs a look into a table. There are never more than [`Library::most`] programs: the one that was not asked for
+/// for longest goes first. Whoever holds a [`Loaded`] program can go on using it. Compiled code is also kept on disk, by the device.
 #[derive(Clone, Debug)]
 pub struct Library {
     device: Device,
-    loaded: Arc<Mutex<HashMap<Pattern, Loaded>>>,
+    most: usize,
+    loaded: Arc<Mutex<Shelf>>,
+}
+
+/// Programs, each with when it was last asked for.
+#[derive(Debug, Default)]
+struct Shelf {
+    programs: HashMap<Pattern, (u64, Loaded)>,
+    clock: u64,
+}
+
+impl Shelf {
+    fn get(&mut self, pattern: &Pattern) -> Option<Loaded> {
+        self.clock += 1;
+        let (used, loaded) = self.programs.get_mut(pattern)?;
+        *used = self.clock;
+        Some(loaded.clone())
+    }
+
+    /// Adds a program, and gives what must go for it. What another thread has added meanwhile stays.
+    fn add(&mut self, pattern: &Pattern, loaded: Loaded, most: usize) -> (Loaded, Vec<Loaded>) {
+        if let Some(known) = self.get(pattern) {
+            return (known, vec![loaded]);
+        }
+        let mut gone = vec![];
+        while self.programs.len() >= most.max(1) {
+            // Compiling a program costs far more than a look at all that there are.
+            let oldest = self.programs.iter().min_by_key(|(_, (used, _))| *used).map(|(pattern, _)| pattern.clone());
+            let Some((_, program)) = oldest.and_then(|oldest| self.programs.remove(&oldest)) else { break };
+            gone.push(program);
+        }
+        self.programs.insert(pattern.clone(), (self.clock, loaded.clone()));
+        (loaded, gone)
+    }
 }
 
 impl Library {
     /// An empty one.
     pub fn new(device: &Device) -> Library {
-        Library { device: device.clone(), loaded: Arc::default() }
+        Library::with_most(device, MOST)
+    }
+
+    /// An empty one that keeps so many programs, and at least one.
+    pub fn with_most(device: &Device, most: usize) -> Library {
+        Library { device: device.clone(), most: most.max(1), loaded: Arc::default() }
     }
 
     /// The device.
@@ -69,21 +111,30 @@ impl Library {
         &self.device
     }
 
+    /// How many programs are kept.
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The program of a pattern, ready to run.
     pub fn get(&self, pattern: &Pattern) -> Result<Loaded> {
-        let known = self.loaded.lock().unwrap_or_else(PoisonError::into_inner).get(pattern).cloned();
-        if let Some(known) = known {
+        if let Some(known) = self.shelf().get(pattern) {
             return Ok(known);
         }
-        // Not under the lock: others need not wait for a compiler.
+        // Not under the lock: others need not wait for a compiler, nor for what is unloaded.
         let loaded = pattern.program(self.device.machine())?.load(&self.device)?;
-        let mut all = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(all.entry(pattern.clone()).or_insert(loaded).clone())
+        let (loaded, gone) = self.shelf().add(pattern, loaded, self.most);
+        drop(gone);
+        Ok(loaded)
     }
 
     /// How many programs there are.
     pub fn len(&self) -> usize {
-        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.shelf().programs.len()
     }
 
     /// Whether there are none.
