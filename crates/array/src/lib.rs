@@ -23,8 +23,9 @@
 //! | made from and turned into values | [`Array::new`], [`Array::full`], [`Array::positions`], [`Array::to_vec`], [`Array::item`], [`Array::from_ndarray`], [`Array::load_npy`] … |
 //! | operations on elements | operators, [`Array::sqrt`] …, [`Array::lt`] …, [`Array::select`], [`Array::cond`], [`Array::cast`] |
 //! | closures | [`Array::map`], [`Array::zip_with`], [`Array::window`] |
-//! | other places | [`Array::slice`], [`Array::section`], [`Array::shift`], [`Array::rotate`], [`Array::pad`], [`Array::transpose`], [`Array::gather`] … |
+//! | other places | [`Array::slice`], [`Array::section`], [`Array::shift`], [`Array::rotate`], [`Array::pad`], [`Array::transpose`], [`Array::gather`], [`Array::scatter`] … |
 //! | elements combined | [`Array::sum`], [`Array::max_along`], [`Array::argmin`], [`Array::cumulative_sum`], [`Array::inner`] … |
+//! | within segments | [`Segments`], [`Array::segmented_sum`], [`Array::segmented_cumulative_sum`], [`Array::segmented_sort`] … |
 //! | another order, chosen, counted | [`Array::sort`], [`Array::argsort`], [`Array::pack`], [`Array::histogram`], [`Array::matmul`] |
 //! | what will happen | [`Array::explain`], [`Array::plan`], [`Context::statistics`] |
 //!
@@ -40,6 +41,8 @@ mod npy;
 mod order;
 mod reduce;
 mod scan;
+mod scatter;
+mod segments;
 mod span;
 mod transform;
 
@@ -49,6 +52,7 @@ pub use broadloom_graph::{Context, Error, KernelSummary, Node, Reason, Result, R
 pub use closure::{Term, Traced, Window};
 pub use element::{Arithmetic, Bits, Element, F32x4, Float, Floating, Integer, Number};
 pub use npy::FileError;
+pub use segments::Segments;
 pub use span::Span;
 pub use transform::Boundary;
 

@@ -1,6 +1,6 @@
 //! Mistakes are told at the call, with the operation and what does not fit.
 
-use broadloom_array::{Array, Boundary, Context, Result, Span, span};
+use broadloom_array::{Array, Boundary, Context, Result, Segments, Span, span};
 use broadloom_device::Device;
 use broadloom_interp::Interp;
 
@@ -83,4 +83,38 @@ fn operators_panic() {
     let context = context();
     let (Ok(a), Ok(b)) = (Array::<i32>::iota(&context, 2), Array::<i32>::iota(&context, 3)) else { return };
     let _ = a + b;
+}
+
+#[test]
+fn scatters_and_segments() -> Result<()> {
+    let context = context();
+    let a = Array::<i32>::positions(&context, [2, 3], 0)?;
+    let (line, long) = (Array::line(&context, &[1, 2])?, Array::line(&context, &[1, 2, 3])?);
+    assert_eq!(told(a.scatter(&[&line], &line)), "`scatter` of an array of shape [2, 3]: 1 index arrays are given");
+    assert_eq!(told(a.scatter(&[&line, &long], &line)), "`scatter`: the shapes [2] and [3] do not fit together");
+    assert_eq!(told(line.scatter_sum(&[&line], &long)), "`scatter sum`: the shapes [2] and [3] do not fit together");
+    let other = Array::line(&self::context(), &[1, 2])?;
+    assert_eq!(
+        told(line.scatter_max(&[&line], &other)),
+        "`scatter max`: one array is on `interp`, the other on `interp`; copy one of them first"
+    );
+    let segments = Segments::from_lengths(&line, 3)?;
+    assert_eq!(told(long.segmented_sum(&segments)?.to_vec()), "no error");
+    assert_eq!(told(line.segmented_sum(&segments)), "`segmented sum`: the shapes [2] and [3] do not fit together");
+    assert_eq!(told(a.segmented_sort(&segments)), "`segmented sort`: the shapes [2, 3] and [3] do not fit together");
+    assert_eq!(
+        told(a.segmented_cumulative_max(&segments)),
+        "`segmented max scan`: the shapes [2, 3] and [3] do not fit together"
+    );
+    let none = Array::<i32>::iota(&context, 0)?;
+    assert_eq!(
+        told(Segments::from_offsets(&none, 3)),
+        "`segment_starts` of an array of shape [0]: there is one more offset than there are segments"
+    );
+    assert_eq!(
+        told(Segments::from_offsets(&a, 3)),
+        "`segment_starts` of an array of shape [2, 3]: an array with one axis is wanted"
+    );
+    assert_eq!(told(Segments::from_lengths(&a, 3)), "`segments` of an array of shape [2, 3]: an array with one axis is wanted");
+    Ok(())
 }

@@ -263,3 +263,94 @@ fn a_long_chain_of_views_is_cut() -> Result<()> {
     assert_eq!(x.to_vec()?, expected);
     Ok(())
 }
+
+#[test]
+fn what_follows_a_reduction_is_in_its_kernel() -> Result<()> {
+    let context = context();
+    let x = image(&context, 40, 70)?;
+    let values = x.to_vec()?;
+    let norm = (&x * &x).sum().sqrt();
+    let plan = norm.plan()?;
+    assert_eq!(plan.kernels.len(), 1, "{}", plan.text());
+    // The sum itself is nowhere in memory.
+    assert_eq!((plan.kernels[0].bytes_written, plan.kernels[0].results.len()), (4, 1), "{}", plan.text());
+    let expected = values.iter().map(|x| f64::from(x * x)).sum::<f64>().sqrt();
+    assert!((f64::from(norm.item()?) - expected).abs() < 1e-4);
+    // Means along an axis, with another array beside them; the reductions that share a pass share what follows.
+    let weights = image(&context, 1, 40)?.flatten();
+    let spread = (x.max_along(&[1])? - x.min_along(&[1])?) * &weights + x.mean_along(&[1])?;
+    let plan = spread.plan()?;
+    assert_eq!(plan.kernels.len(), 1, "{}", plan.text());
+    assert_eq!(plan.kernels[0].results.len(), 1, "{}", plan.text());
+    let weights = weights.to_vec()?;
+    for (row, found) in spread.to_vec()?.into_iter().enumerate() {
+        let row_values = &values[row * 70..(row + 1) * 70];
+        let high = row_values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let low = row_values.iter().copied().fold(f32::INFINITY, f32::min);
+        let expected = (high - low) * weights[row] + row_values.iter().sum::<f32>() / 70.0;
+        assert!((found - expected).abs() < 1e-5, "{row}");
+    }
+    // What is asked for too is written too.
+    let sum = x.sum();
+    let root = sum.sqrt();
+    let plan = context.explain(&[root.node().clone(), sum.node().clone()])?;
+    assert_eq!((plan.kernels.len(), plan.kernels[0].results.len()), (1, 2), "{}", plan.text());
+    evaluate_all(&[root.node(), sum.node()])?;
+    assert_eq!(root.item()?, sum.item()?.sqrt());
+    Ok(())
+}
+
+#[test]
+fn what_follows_scans_sorts_products_and_scatters_is_in_their_kernels() -> Result<()> {
+    let context = context();
+    let x = image(&context, 1, 300)?.flatten();
+    let total = x.sum();
+    // The sum is another pass over the same input, and comes first.
+    let shares = x.cumulative_sum(0)? / &total;
+    assert_eq!(shares.plan()?.kernels.len(), 2, "{}", shares.explain()?);
+    assert!((shares.to_vec()?[299] - 1.0).abs() < 1e-5);
+    let sorted = x.sort(0)?;
+    let scaled = &sorted * 2.0 + Array::<i32>::iota(&context, 300)?.cast::<f32>()?;
+    assert_eq!(scaled.plan()?.kernels.len(), 1, "{}", scaled.explain()?);
+    let mut expected = x.to_vec()?;
+    expected.sort_by(f32::total_cmp);
+    let expected: Vec<f32> = expected.iter().enumerate().map(|(i, x)| x * 2.0 + i as f32).collect();
+    assert_eq!(scaled.to_vec()?, expected);
+    // A layer of a network.
+    let (m, bias) = (image(&context, 20, 30)?, image(&context, 1, 20)?.flatten());
+    let layer = (m.matmul(&m.t())? + &bias).clamp(0.0f32, f32::MAX)?;
+    assert_eq!(layer.plan()?.kernels.len(), 1, "{}", layer.explain()?);
+    let (values, bias) = (m.to_vec()?, bias.to_vec()?);
+    for (place, found) in layer.to_vec()?.into_iter().enumerate() {
+        let (i, j) = (place / 20, place % 20);
+        let product: f32 = (0..30).map(|k| values[i * 30 + k] * values[j * 30 + k]).sum();
+        assert!((found - (product + bias[j]).max(0.0)).abs() < 1e-4, "{i} {j}");
+    }
+    let at = Array::line(&context, &[1u32, 1, 5])?;
+    let sent = Array::full(&context, 8, 1i32)?.scatter_sum(&[&at], &Array::line(&context, &[10, 20, 30])?)? * 2;
+    assert_eq!(sent.plan()?.kernels.len(), 1, "{}", sent.explain()?);
+    assert_eq!(sent.to_vec()?, [2, 62, 2, 2, 2, 62, 2, 2]);
+    let frequencies = (&x * 10.0).cast::<u8>()?.histogram(10)?.cast::<f32>()? / 300.0;
+    assert_eq!(frequencies.plan()?.kernels.len(), 1, "{}", frequencies.explain()?);
+    assert!((frequencies.sum().item()? - 1.0).abs() < 1e-5);
+    // What looks at other places of a scan needs it in memory.
+    let scan = x.cumulative_sum(0)?;
+    let moving = &scan - &scan.shift(&[5], Boundary::Constant(0.0))?;
+    assert_eq!(moving.plan()?.kernels.len(), 2, "{}", moving.explain()?);
+    Ok(())
+}
+
+/// A softmax along rows: the greatest, the sum of what follows from it, the result; every pass reads its inputs once.
+#[test]
+fn a_softmax_is_three_kernels() -> Result<()> {
+    let context = context();
+    let x = image(&context, 33, 50)?;
+    let high = x.max_along(&[1])?.add_axis(1, 50)?;
+    let powers = (&x - &high).exp();
+    let softmax = &powers / &powers.sum_along(&[1])?.add_axis(1, 50)?;
+    assert!(softmax.plan()?.kernels.len() <= 3, "{}", softmax.explain()?);
+    for row in softmax.to_vec()?.chunks(50) {
+        assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+    }
+    Ok(())
+}

@@ -7,18 +7,22 @@
 //!    more than writing it once and reading it, at the machine's balance of operations to bytes;
 //! 2. a node with which its kernel would be too large has its most expensive inputs kept, until it fits;
 //! 3. kept nodes over one domain that share work or memory become one kernel with several results;
-//! 4. what several kernels would still compute each for itself is kept if that is cheaper.
+//! 4. what several kernels would still compute each for itself is kept if that is cheaper;
+//! 5. work on elements that follows a pattern position by position goes into the pattern's last kernel, and what only such work reads is not
+//!    written at all.
 //!
 //! Rejected: choosing all cuts at once by integer programming (plans would take longer than most programs), and cuts from the results
 //! downwards (what a node costs is not known before its inputs are cut).
 
 use crate::emit::{Fused, Roots};
-use crate::op::Axes;
+use crate::op::{Axes, Combine};
 use crate::tape::{Id, Kind, ShapeId, Tape};
 use crate::trace::{MAX_ITEMS, READ};
+use broadloom_scalar::Type;
 use broadloom_skeleton::SortKey;
 use smallvec::SmallVec;
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 
 /// Why a node is kept in memory.
@@ -86,6 +90,8 @@ pub(crate) enum GroupKind {
     Histogram(Option<u32>),
     /// Chosen elements and their number.
     Pack,
+    /// Elements sent to places.
+    Scatter(Option<Combine>),
 }
 
 /// Nodes that one kernel computes.
@@ -94,6 +100,8 @@ pub(crate) struct Group {
     pub(crate) kind: GroupKind,
     /// What is written.
     pub(crate) roots: Vec<Id>,
+    /// What the pattern gives, whether it is written or not; of a map, nothing.
+    pub(crate) combined: Vec<Id>,
     /// What is computed at each position: the roots, or what they combine.
     pub(crate) feeds: Vec<Id>,
     /// The shape of the domain.
@@ -180,6 +188,7 @@ pub(crate) fn cut(tape: &Tape, balance: u64) -> Cut {
         }
         groups = cutter.groups();
     }
+    let groups = cutter.absorb(groups);
     Cut { kept: cutter.kept, reasons: cutter.reasons, groups }
 }
 
@@ -218,6 +227,8 @@ impl Cutter<'_> {
             | Kind::Sort(..)
             | Kind::Histogram(_)
             | Kind::Pack(_)
+            | Kind::Scatter(_)
+            | Kind::SegmentedScan(..)
             | Kind::Extreme(..) => false,
         }
     }
@@ -254,6 +265,8 @@ impl Cutter<'_> {
                     | Kind::Sort(..)
                     | Kind::Histogram(_)
                     | Kind::Pack(_)
+                    | Kind::Scatter(_)
+                    | Kind::SegmentedScan(..)
                     | Kind::Leaf(_)
                     | Kind::Fill(_)
                     | Kind::Position(_) => direct = 1,
@@ -370,7 +383,7 @@ impl Cutter<'_> {
                 let same = match &alone.kind {
                     GroupKind::Map | GroupKind::Reduce(_) | GroupKind::Scan(..) => other.kind == alone.kind,
                     GroupKind::Sort(_) | GroupKind::Pack => other.kind == alone.kind && other.feeds == alone.feeds,
-                    GroupKind::Product | GroupKind::Histogram(_) => false,
+                    GroupKind::Product | GroupKind::Histogram(_) | GroupKind::Scatter(_) => false,
                 };
                 let fits = same && other.domain == domain && other.roots.len() < MAX_RESULTS;
                 // What is read of the group itself must be what it computes at the same place.
@@ -386,6 +399,7 @@ impl Cutter<'_> {
             if let Some(group) = partner {
                 let mut both = groups[group].clone();
                 both.roots.push(id);
+                both.combined.extend(&alone.combined);
                 if !matches!(alone.kind, GroupKind::Sort(_) | GroupKind::Pack) {
                     both.feeds.extend(&alone.feeds);
                 }
@@ -416,6 +430,69 @@ impl Cutter<'_> {
             groups.push(Group { domain, line, reads, ..alone });
         }
         groups
+    }
+
+    /// Work on elements behind a pattern goes into the pattern's kernel, where it needs nothing else of the pattern than what is at the same position.
+    fn absorb(&self, mut groups: Vec<Group>) -> Vec<Group> {
+        while let Some((pattern, map, both)) = self.tail_of_some(&groups) {
+            groups[pattern] = both;
+            groups.remove(map);
+        }
+        // What only the pattern's own kernel looks at need not be written.
+        let read: HashSet<Id> = groups.iter().flat_map(|group| &group.reads).copied().collect();
+        let results: HashSet<Id> = self.tape.outputs.iter().map(|output| self.tape.behind(*output)).collect();
+        for group in groups.iter_mut().filter(|group| group.roots.len() > group.combined.len()) {
+            let combined = &group.combined;
+            group.roots.retain(|root| !combined.contains(root) || read.contains(root) || results.contains(root));
+        }
+        groups
+    }
+
+    /// A pattern and a map that can go into its kernel: their numbers, and what they become.
+    fn tail_of_some(&self, groups: &[Group]) -> Option<(usize, usize, Group)> {
+        let home: HashMap<Id, usize> =
+            groups.iter().enumerate().flat_map(|(index, group)| group.roots.iter().map(move |root| (*root, index))).collect();
+        let producers =
+            |group: &Group| group.reads.iter().filter_map(|read| home.get(read).copied()).collect::<BTreeSet<usize>>();
+        let behind = |start: usize, looked_for: usize| {
+            let (mut stack, mut seen) = (vec![start], HashSet::from([start]));
+            while let Some(group) = stack.pop() {
+                if group == looked_for {
+                    return true;
+                }
+                stack.extend(producers(&groups[group]).into_iter().filter(|producer| seen.insert(*producer)));
+            }
+            false
+        };
+        for (map, tail) in groups.iter().enumerate().filter(|(_, group)| group.kind == GroupKind::Map) {
+            let from = producers(tail);
+            let mut patterns: Vec<usize> = from.iter().copied().filter(|from| groups[*from].takes_tail()).collect();
+            // A kernel that waits for others should not keep much alive while it does: first those that read inputs only, the latest of them.
+            patterns.sort_by_key(|pattern| (producers(&groups[*pattern]).len(), Reverse(*pattern)));
+            for pattern in patterns {
+                let own = &groups[pattern];
+                let fits = self.tape.entry(tail.roots[0]).shape == self.tape.entry(own.combined[0]).shape
+                    && own.roots.len() + tail.roots.len() <= MAX_RESULTS;
+                if !fits || from.iter().any(|other| *other != pattern && behind(*other, pattern)) {
+                    continue;
+                }
+                let mut both = own.clone();
+                both.roots.extend(&tail.roots);
+                both.roots.sort_unstable();
+                let (Some(fused), Some(parts)) = (both.tail(self.tape, &self.kept), both.traced(self.tape, &self.kept)) else {
+                    continue;
+                };
+                let mut reads = reads_of(&parts);
+                reads.extend(fused.reads());
+                reads.sort_unstable();
+                reads.dedup();
+                if reads.len() <= MAX_BUFFERS && !reads.iter().any(|read| both.roots.contains(read)) {
+                    both.reads = reads;
+                    return Some((pattern, map, both));
+                }
+            }
+        }
+        None
     }
 
     /// Keeps the most expensive node that several kernels compute, if that pays; whether there was one.
@@ -460,6 +537,8 @@ impl crate::tape::Entry {
             | Kind::Product
             | Kind::Sort(..)
             | Kind::Histogram(_)
+            | Kind::Scatter(_)
+            | Kind::SegmentedScan(..)
             | Kind::Pack(_) => true,
             Kind::Leaf(_)
             | Kind::Fill(_)
@@ -484,6 +563,9 @@ impl Group {
             Kind::Sort(keys, _) => (GroupKind::Sort(keys.clone()), entry.inputs.to_vec()),
             Kind::Histogram(room) => (GroupKind::Histogram(*room), entry.inputs.to_vec()),
             Kind::Pack(_) => (GroupKind::Pack, entry.inputs.to_vec()),
+            Kind::SegmentedScan(_, axis) => (GroupKind::Scan(*axis, true), entry.inputs.to_vec()),
+            // Places and values, then what is there at first.
+            Kind::Scatter(combine) => (GroupKind::Scatter(*combine), vec![entry.inputs[1], entry.inputs[2], entry.inputs[0]]),
             Kind::Leaf(_)
             | Kind::Fill(_)
             | Kind::Elementwise(_)
@@ -493,10 +575,83 @@ impl Group {
             | Kind::Gather(..)
             | Kind::Concatenate(_) => (GroupKind::Map, vec![id]),
         };
-        Group { kind, roots: vec![id], feeds, domain: entry.shape, line: false, reads: vec![] }
+        let combined = if kind == GroupKind::Map { vec![] } else { vec![id] };
+        Group { kind, roots: vec![id], combined, feeds, domain: entry.shape, line: false, reads: vec![] }
     }
 
-    /// The traces of its kernel: one, or one for each factor of a product.
+    /// Whether it gives its results position by position, so that work on them can follow in its kernel. Of a pack it is not known how many
+    /// there are.
+    fn takes_tail(&self) -> bool {
+        match self.kind {
+            GroupKind::Map | GroupKind::Pack => false,
+            GroupKind::Reduce(_)
+            | GroupKind::Scan(..)
+            | GroupKind::Product
+            | GroupKind::Sort(_)
+            | GroupKind::Histogram(_)
+            | GroupKind::Scatter(_) => true,
+        }
+    }
+
+    /// The types of the values that the pattern gives at a position.
+    pub(crate) fn values(&self, tape: &Tape) -> Vec<Type> {
+        let types = |ids: &[Id]| ids.iter().map(|id| tape.entry(*id).ty).collect::<Vec<Type>>();
+        match &self.kind {
+            GroupKind::Map | GroupKind::Pack => vec![],
+            GroupKind::Reduce(_) | GroupKind::Scan(..) | GroupKind::Sort(_) => types(&self.feeds),
+            GroupKind::Product | GroupKind::Scatter(_) => types(&self.combined),
+            GroupKind::Histogram(_) => vec![if tape.wide { Type::U64 } else { Type::U32 }],
+        }
+    }
+
+    /// Which of these values each node is that the pattern gives.
+    fn given(&self, tape: &Tape) -> Vec<(Id, u8)> {
+        let mut before = 0;
+        let number = |id: &Id| {
+            let value = match &tape.entry(*id).kind {
+                Kind::Sort(_, result) => usize::from(*result),
+                // The last of what is combined for it: where an extreme is, not the start of a segment.
+                Kind::Reduce(..) | Kind::Extreme(..) | Kind::Scan(..) | Kind::SegmentedScan(..) => {
+                    before += tape.entry(*id).inputs.len();
+                    before - 1
+                }
+                Kind::Product | Kind::Histogram(_) | Kind::Scatter(_) => 0,
+                Kind::Leaf(_)
+                | Kind::Fill(_)
+                | Kind::Elementwise(_)
+                | Kind::View(..)
+                | Kind::Reshape
+                | Kind::Position(_)
+                | Kind::Gather(..)
+                | Kind::Concatenate(_)
+                | Kind::Pack(_) => 0,
+            };
+            (*id, value as u8)
+        };
+        self.combined.iter().map(number).collect()
+    }
+
+    /// Whether what is written is just what the pattern gives, value by value.
+    pub(crate) fn is_stored(&self, tape: &Tape) -> bool {
+        let values = self.values(tape);
+        let given = self.given(tape);
+        values.is_empty()
+            || self.roots == self.combined
+                && values.len() == given.len()
+                && given
+                    .iter()
+                    .zip(&values)
+                    .enumerate()
+                    .all(|(number, ((id, value), ty))| usize::from(*value) == number && tape.entry(*id).ty == *ty)
+    }
+
+    /// What becomes of the values of a pattern before they are written; `None` if it is too much for one kernel.
+    pub(crate) fn tail<'k>(&self, tape: &'k Tape, kept: &'k [bool]) -> Option<Fused<'k>> {
+        let rank = tape.rank(*self.combined.first()?);
+        Fused::trace_behind(tape, kept, Roots::Compute(&self.roots), rank, false, &self.given(tape))
+    }
+
+    /// The traces of what feeds its kernel: one, or one for each factor of a product, or two of a scatter: what is sent, and where to.
     pub(crate) fn traced<'k>(&self, tape: &'k Tape, kept: &'k [bool]) -> Option<Vec<Part<'k>>> {
         let one = |roots: Roots<'_>, line: bool| {
             let (fused, shape, line) = traced(tape, kept, roots, line)?;
@@ -505,6 +660,10 @@ impl Group {
         let part = match &self.kind {
             GroupKind::Product => {
                 return self.feeds.iter().map(|feed| one(Roots::Feed(&[*feed]), false)).collect();
+            }
+            GroupKind::Scatter(_) => {
+                let (sent, base) = self.feeds.split_at(2);
+                return Some(vec![one(Roots::Feed(sent), true)?, one(Roots::Feed(base), true)?]);
             }
             GroupKind::Map => one(Roots::Compute(&self.feeds), true),
             GroupKind::Reduce(axes) => {

@@ -106,6 +106,8 @@ struct Emitter<'t> {
     /// The type in which the parts of a place in memory are added.
     sum: Type,
     position: Vec<Value>,
+    /// What the pattern in front gives.
+    given: Vec<Value>,
     scalars: Vec<(Given, Value)>,
     inputs: Vec<(Id, Accessor)>,
     aligned: Vec<bool>,
@@ -152,9 +154,22 @@ impl<'k> Fused<'k> {
     /// The traces; `None` if they are too much for one kernel. `line` takes all elements as one line. What feeds a pattern is read where it
     /// is kept; what a kernel is there to compute is computed.
     pub(crate) fn trace(tape: &'k Tape, kept: &'k [bool], roots: Roots<'_>, rank: usize, line: bool) -> Option<Fused<'k>> {
+        Fused::trace_behind(tape, kept, roots, rank, line, &[])
+    }
+
+    /// The same, where nodes are given at the position of the thread: each with the number of its value.
+    pub(crate) fn trace_behind(
+        tape: &'k Tape,
+        kept: &'k [bool],
+        roots: Roots<'_>,
+        rank: usize,
+        line: bool,
+        given: &[(Id, u8)],
+    ) -> Option<Fused<'k>> {
         let run = |interior: bool| {
             let mut trace = Trace::new(tape, kept, interior);
             let place = trace.start(rank, line);
+            given.iter().for_each(|(node, value)| trace.give(*value, *node, &place));
             let items = match roots {
                 Roots::Compute(roots) => roots.iter().map(|root| trace.compute(*root, &place)).collect::<Option<Vec<u32>>>()?,
                 Roots::Feed(roots) => roots.iter().map(|root| trace.at(*root, &place)).collect::<Option<Vec<u32>>>()?,
@@ -197,16 +212,18 @@ impl<'k> Fused<'k> {
         self.interior.computed()
     }
 
-    /// The function.
+    /// The function, which takes values of these types behind the position.
     /// `side_by_side` adds up places in memory so that an executor of vectors can see that neighbouring threads stay neighbours.
-    pub(crate) fn code(self, tape: &Tape, name: &str, side_by_side: bool) -> Result<Code> {
+    pub(crate) fn code(self, tape: &Tape, name: &str, side_by_side: bool, values: &[Type]) -> Result<Code> {
         let axes = if self.line { 1 } else { self.rank };
         let index = if tape.wide { Type::I64 } else { Type::I32 };
         let builder = Builder::function(name);
         let position =
             (0..axes).map(|axis| builder.parameter(["i", "j", "k", "l", "m", "n", "o", "p"][axis % 8], index)).collect();
+        let given = values.iter().map(|ty| builder.parameter("x", *ty)).collect();
         let sum = if side_by_side { Type::I64 } else { index };
-        let mut emitter = Emitter { tape, builder, index, sum, position, scalars: vec![], inputs: vec![], aligned: vec![] };
+        let mut emitter =
+            Emitter { tape, builder, index, sum, position, given, scalars: vec![], inputs: vec![], aligned: vec![] };
         let results = match &self.everywhere {
             None => emitter.half(&self.interior, &self.roots, self.line)?,
             Some(everywhere) => emitter.halves(&self, everywhere)?,
@@ -352,6 +369,10 @@ impl Half<'_, '_, '_> {
                         None => value,
                     }
                 }
+                Item::Given(value, _) => match self.emitter.given.get(usize::from(*value)) {
+                    Some(value) => self.emitter.builder.convert(*value, types[number].element()),
+                    None => self.emitter.builder.fail("a value that nothing gives"),
+                },
                 Item::Before { index, limit, first, second } => {
                     let (index, limit) = (self.index(*index), self.emitter.number(limit));
                     let b = &self.emitter.builder;

@@ -39,6 +39,8 @@ mod op;
 mod order;
 mod pattern;
 mod plan;
+mod scatter;
+mod segments;
 mod shape;
 mod tape;
 mod trace;

@@ -228,6 +228,33 @@ fn apply(op: &Op, node: &Node, inputs: &[Arc<HostArray>]) -> Result<HostArray> {
                 lanes.resize(shape.count() * ty.lanes(), Literal::zero(ty.element()));
             }
         }
+        Op::Scatter(combine) => {
+            lanes.clone_from(&inputs[0].lanes);
+            for sent in 0..inputs[1].lanes.len() {
+                let place = inputs[1].lanes[sent].as_i128().and_then(|place| usize::try_from(place).ok());
+                let Some(place) = place.filter(|place| *place < shape.count()) else { continue };
+                for lane in 0..ty.lanes() {
+                    let (there, value) = (&mut lanes[place * ty.lanes() + lane], inputs[2].at(sent)[lane]);
+                    *there = combine.map_or(value, |combine| combined(combine, *there, value));
+                }
+            }
+        }
+        Op::SegmentedScan(combine, axis) => {
+            let (axis, count) = (usize::from(*axis), ty.lanes());
+            lanes.clone_from(&inputs[1].lanes);
+            for position in positions(&shape) {
+                let here = ravel(&position, &shape);
+                if position[axis] == 0 || inputs[0].at(here)[0].bits() != 0 {
+                    continue;
+                }
+                let mut before = position.clone();
+                before[axis] -= 1;
+                let before = ravel(&before, &shape);
+                for lane in 0..count {
+                    lanes[here * count + lane] = combined(*combine, lanes[before * count + lane], lanes[here * count + lane]);
+                }
+            }
+        }
         Op::Extreme(extreme, axes) => {
             let values = &inputs[0];
             let mut best: Vec<Option<(Literal, Literal)>> = vec![None; shape.count()];

@@ -227,6 +227,11 @@ pub enum Op {
         /// Whether it is the number.
         count: bool,
     },
+    /// The first input, a line, with elements of the third at the places that the second says: combined with what is there, or, without a combination,
+    /// in its stead, the last one that comes to a place. What goes to no place is dropped.
+    Scatter(Option<Combine>),
+    /// Elements of the second input along an axis combined with themselves and all before them, from the last place on where the first is true.
+    SegmentedScan(Combine, u8),
 }
 
 impl Op {
@@ -247,7 +252,22 @@ impl Op {
             Op::Sort { .. } => "sort".into(),
             Op::Histogram => "histogram".into(),
             Op::Pack { .. } => "pack".into(),
+            Op::Scatter(combine) => scatter_name(*combine).into(),
+            Op::SegmentedScan(combine, axis) => format!("segmented {} scan along {axis}", combine.name()),
         }
+    }
+}
+
+/// The name of a scatter.
+pub(crate) const fn scatter_name(combine: Option<Combine>) -> &'static str {
+    match combine {
+        None => "scatter",
+        Some(Combine::Sum) => "scatter sum",
+        Some(Combine::Product) => "scatter product",
+        Some(Combine::Min) => "scatter min",
+        Some(Combine::Max) => "scatter max",
+        Some(Combine::All) => "scatter all",
+        Some(Combine::Any) => "scatter any",
     }
 }
 

@@ -11,7 +11,7 @@ use broadloom_skeleton::{SortKey, random};
 use smallvec::smallvec;
 
 impl Node {
-    fn line(&self, operation: &str) -> Result<()> {
+    pub(crate) fn line(&self, operation: &str) -> Result<()> {
         if self.shape().rank() == 1 {
             return Ok(());
         }

@@ -6,10 +6,10 @@ use crate::error::{Error, Result};
 use crate::op::{Combine, Extreme};
 use crate::tape::{Kind, Tape};
 use broadloom_device::Machine;
-use broadloom_scalar::{Builder, Type, Value};
+use broadloom_scalar::Type;
 use broadloom_skeleton::{
-    Domain, Histogram, Library, Loaded, Map, Operator, Pack, Pattern, Product, Reduce, Scan, ScanSpread, Sink, Sort, Source,
-    Spread,
+    Combine as Sent, Domain, Histogram, Library, Loaded, Map, Operator, Pack, Pattern, Product, Reduce, Scan, ScanSpread,
+    Scatter, Sink, Sort, Source, Spread,
 };
 use std::sync::{Mutex, PoisonError};
 
@@ -56,8 +56,14 @@ impl Spreading {
 }
 
 impl Ready {
-    /// The program of a kernel, each function with whether its domain is one line.
-    pub(crate) fn new(tape: &Tape, group: &Group, codes: &[(Code, bool)], library: &Library) -> Result<Ready> {
+    /// The program of a kernel, each function that feeds it with whether its domain is one line. Without a function for its results they are just stored.
+    pub(crate) fn new(
+        tape: &Tape,
+        group: &Group,
+        codes: &[(Code, bool)],
+        sink: Option<&Code>,
+        library: &Library,
+    ) -> Result<Ready> {
         let mut sources = vec![];
         for (code, _) in codes {
             sources.push(Source::new(code.function.clone(), code.axes)?);
@@ -69,32 +75,42 @@ impl Ready {
             |pattern: Spreading| Ready::Spread { library: library.clone(), pattern: Box::new(pattern), known: Mutex::default() };
         let mut sources = sources.into_iter();
         let source = sources.next().ok_or_else(none)?;
-        let feeds: Vec<Type> = group.feeds.iter().map(|feed| tape.entry(*feed).ty).collect();
+        let sink = match sink {
+            Some(code) => Sink::new(code.function.clone(), code.axes, group.values(tape).len())?,
+            None => Sink::STORE,
+        };
         let pattern: Pattern = match &group.kind {
             GroupKind::Map => Map { domain: shape, source, sink: Sink::STORE }.into(),
             GroupKind::Reduce(axes) => {
                 let reduced: Vec<bool> =
                     if line { vec![true] } else { (0..code.axes).map(|axis| axes.contains(&(axis as u8))).collect() };
-                let (operator, sink) = combination(tape, group, &reduced)?;
+                let operator = combination(tape, group)?;
                 let any = Spread { along_kept: false, blocks: false, split: false };
                 return Ok(spread(Spreading::Reduce(Reduce { domain: shape, reduced, source, operator, sink, spread: any })));
             }
             GroupKind::Scan(axis, inclusive) => {
-                let (operator, sink) = combination(tape, group, &vec![false; code.axes])?;
+                let operator = combination(tape, group)?;
                 let (axis, inclusive) = (usize::from(*axis), *inclusive);
                 let any = ScanSpread { along_axis: false, split: false };
                 return Ok(spread(Spreading::Scan(Scan { domain: shape, axis, source, operator, inclusive, sink, spread: any })));
             }
-            GroupKind::Product => Product { left: source, right: sources.next().ok_or_else(none)?, sink: Sink::STORE }.into(),
-            GroupKind::Sort(keys) => {
-                let stored = |root: &u32| match &tape.entry(*root).kind {
-                    Kind::Sort(_, result) => usize::from(*result),
-                    _ => 0,
+            GroupKind::Product => Product { left: source, right: sources.next().ok_or_else(none)?, sink }.into(),
+            GroupKind::Sort(keys) => Sort { source, keys: keys.to_vec(), sink }.into(),
+            GroupKind::Histogram(room) => Histogram { domain: shape, source, sink, room: *room }.into(),
+            GroupKind::Scatter(combine) => {
+                let combine = match combine {
+                    None => Sent::Last,
+                    Some(Combine::Sum) => Sent::Add,
+                    Some(Combine::Min) => Sent::Min,
+                    Some(Combine::Max) => Sent::Max,
+                    Some(Combine::All) => Sent::And,
+                    Some(Combine::Any) => Sent::Or,
+                    Some(Combine::Product) => {
+                        return Err(Error::Plan { what: "a scatter".into(), reason: "products are sorted first".into() });
+                    }
                 };
-                let stored: Vec<usize> = group.roots.iter().map(stored).collect();
-                Sort { source, keys: keys.to_vec(), sink: picking(tape, 1, &feeds, &stored)? }.into()
+                Scatter { domain: shape, source, base: sources.next().ok_or_else(none)?, combine, sink }.into()
             }
-            GroupKind::Histogram(room) => Histogram { domain: shape, source, sink: counting(tape)?, room: *room }.into(),
             // The values and the number, in this order: that is how the nodes are made.
             GroupKind::Pack => Pack { source, sink: Sink::STORE, rest: false }.into(),
         };
@@ -119,61 +135,29 @@ impl Ready {
     }
 }
 
-/// How the roots of a reduction are combined, and what is stored of it.
-fn combination(tape: &Tape, group: &Group, reduced: &[bool]) -> Result<(Operator, Sink)> {
+/// How the values of a reduction or a scan are combined.
+fn combination(tape: &Tape, group: &Group) -> Result<Operator> {
+    let plain = |combine: Combine, ty: Type| match combine {
+        Combine::Sum => Operator::sum(ty),
+        Combine::Product | Combine::All => Operator::product(ty),
+        Combine::Min => Operator::min(ty),
+        Combine::Max | Combine::Any => Operator::max(ty),
+    };
     let mut operators = vec![];
-    // Which of the combined values is the result of each root.
-    let (mut values, mut stored) = (vec![], vec![]);
-    for root in &group.roots {
-        let entry = tape.entry(*root);
+    for id in &group.combined {
+        let entry = tape.entry(*id);
         let types: Vec<Type> = entry.inputs.iter().map(|input| tape.entry(*input).ty).collect();
         operators.push(match &entry.kind {
-            Kind::Reduce(combine, _) | Kind::Scan(combine, ..) => match combine {
-                Combine::Sum => Operator::sum(types[0])?,
-                Combine::Product | Combine::All => Operator::product(types[0])?,
-                Combine::Min => Operator::min(types[0])?,
-                Combine::Max | Combine::Any => Operator::max(types[0])?,
-            },
+            Kind::Reduce(combine, _) | Kind::Scan(combine, ..) => plain(*combine, types[0])?,
+            Kind::SegmentedScan(combine, _) => plain(*combine, types[1])?.segmented()?,
             Kind::Extreme(Extreme::Least, _) => Operator::arg_min(types[0], types[1].element())?,
             Kind::Extreme(Extreme::Greatest, _) => Operator::arg_max(types[0], types[1].element())?,
             other => {
                 return Err(Error::Plan { what: "a reduction".into(), reason: format!("`{}` combines nothing", other.name()) });
             }
         });
-        values.extend(types);
-        stored.push(values.len() - 1);
     }
-    let operator = if operators.len() == 1 { operators.remove(0) } else { Operator::all(&operators)? };
-    let axes = reduced.iter().filter(|reduced| !**reduced).count();
-    Ok((operator, picking(tape, axes, &values, &stored)?))
-}
-
-/// A sink that stores some of the values.
-fn picking(tape: &Tape, axes: usize, values: &[Type], stored: &[usize]) -> Result<Sink> {
-    if stored.iter().copied().eq(0..values.len()) {
-        return Ok(Sink::STORE);
-    }
-    let f = Builder::function("picked");
-    declare_position(&f, tape, axes);
-    let given: Vec<Value> = values.iter().map(|ty| f.parameter("x", *ty)).collect();
-    let results: Vec<Value> = stored.iter().map(|value| given[*value]).collect();
-    Ok(Sink::new(f.finish_function(&results)?, axes, values.len())?)
-}
-
-fn declare_position(f: &Builder, tape: &Tape, axes: usize) {
-    let index = if tape.wide { Type::I64 } else { Type::I32 };
-    (0..axes).for_each(|_| {
-        f.parameter("i", index);
-    });
-}
-
-/// A sink that stores a number, which is as wide as indices are, as `u32`.
-fn counting(tape: &Tape) -> Result<Sink> {
-    let f = Builder::function("counted");
-    declare_position(&f, tape, 1);
-    let count = f.parameter("count", if tape.wide { Type::U64 } else { Type::U32 });
-    let result = f.convert(count, Type::U32);
-    Ok(Sink::new(f.finish_function(&[result])?, 1, 1)?)
+    Ok(if operators.len() == 1 { operators.remove(0) } else { Operator::all(&operators)? })
 }
 
 /// The domain of a shape as code sees it.

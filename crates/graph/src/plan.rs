@@ -12,14 +12,14 @@ use crate::tape::{Bindings, Id, Kind, Tape};
 use broadloom_device::{Machine, MachineKind};
 use broadloom_scalar::{Element, Literal};
 use broadloom_skeleton::Library;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
 /// A kernel of a plan.
 #[derive(Debug)]
 pub(crate) struct Kernel {
     pub(crate) group: Group,
-    /// One, or one for each factor of a product.
+    /// What feeds it, one or several, and what becomes of its results, if they are not just stored.
     pub(crate) codes: Vec<Code>,
     pub(crate) ready: Ready,
     /// Nodes whose memory is free after it.
@@ -55,12 +55,20 @@ impl Plan {
             let too_large = || Error::Plan { what: "a kernel".into(), reason: "it does not fit".into() };
             let parts = group.traced(&tape, &cut.kept).ok_or_else(too_large)?;
             let mut codes = vec![];
+            let side_by_side = machine.kind != MachineKind::Cuda;
             for part in parts {
-                let side_by_side = machine.kind != MachineKind::Cuda;
-                codes.push((part.fused.code(&tape, "fused", side_by_side)?, part.line));
+                codes.push((part.fused.code(&tape, "fused", side_by_side, &[])?, part.line));
             }
-            let ready = Ready::new(&tape, &group, &codes, library)?;
-            let codes = codes.into_iter().map(|(code, _)| code).collect();
+            let values = group.values(&tape);
+            let sink = match group.is_stored(&tape) {
+                true => None,
+                false => {
+                    let fused = group.tail(&tape, &cut.kept).ok_or_else(too_large)?;
+                    Some(fused.code(&tape, "tail", side_by_side, &values)?)
+                }
+            };
+            let ready = Ready::new(&tape, &group, &codes, sink.as_ref(), library)?;
+            let codes = codes.into_iter().map(|(code, _)| code).chain(sink).collect();
             kernels.push(Kernel { group, codes, ready, dead: vec![], reused: vec![] });
         }
         let mut plan = Plan { tape, kernels, reasons: cut.reasons };
@@ -122,9 +130,11 @@ impl Plan {
         let mut sizes = if kernel.group.line { vec![domain.count() as u64] } else { extents(domain) };
         match &kernel.group.kind {
             GroupKind::Map | GroupKind::Reduce(_) | GroupKind::Scan(..) | GroupKind::Sort(_) | GroupKind::Pack => {}
-            GroupKind::Histogram(_) => sizes.push(shape_of(kernel.group.roots[0]).count() as u64),
+            GroupKind::Histogram(_) | GroupKind::Scatter(_) => {
+                sizes.push(shape_of(kernel.group.combined[0]).count() as u64);
+            }
             GroupKind::Product => {
-                sizes = extents(shape_of(kernel.group.roots[0]));
+                sizes = extents(shape_of(kernel.group.combined[0]));
                 sizes.extend(domain.extents().last().map(|extent| *extent as u64));
             }
         }
@@ -145,10 +155,16 @@ impl Plan {
             let fresh: Vec<Id> =
                 kernel.group.roots.iter().zip(&kernel.reused).filter(|(_, reused)| reused.is_none()).map(|(id, _)| *id).collect();
             live += bytes(&fresh);
-            summary.peak_bytes = summary.peak_bytes.max(live);
+            let sizes = self.sizes(kernel, bindings);
+            let loaded = kernel.ready.loaded(&sizes)?;
+            // A kernel that does not run takes no memory besides.
+            let besides = match sizes.contains(&0) {
+                true => 0,
+                false => loaded.program().temporary_bytes(&sizes)?.iter().sum(),
+            };
+            summary.peak_bytes = summary.peak_bytes.max(live + besides);
             let taken: Vec<Id> = kernel.reused.iter().flatten().copied().collect();
             live -= kernel.dead.iter().filter(|id| !taken.contains(id)).map(|id| self.bytes(*id, bindings)).sum::<u64>();
-            let loaded = kernel.ready.loaded(&self.sizes(kernel, bindings))?;
             summary.kernels.push(KernelSummary {
                 name: loaded.program().name.clone(),
                 domain: bindings.shapes[usize::from(kernel.group.domain)].clone(),
@@ -157,6 +173,7 @@ impl Plan {
                 reads: kernel.group.reads.len(),
                 bytes_read: bytes(&kernel.group.reads),
                 bytes_written: bytes(&kernel.group.roots),
+                bytes_besides: besides,
                 interior: kernel.codes.iter().any(|code| code.interior),
                 results: kernel.group.roots.iter().map(|root| self.result(*root, bindings)).collect(),
             });
@@ -194,6 +211,8 @@ impl Kind {
             Kind::Sort(..) => "sort".into(),
             Kind::Histogram(_) => "histogram".into(),
             Kind::Pack(_) => "pack".into(),
+            Kind::Scatter(combine) => crate::op::scatter_name(*combine).into(),
+            Kind::SegmentedScan(combine, axis) => format!("segmented {} scan along {axis}", combine.name()),
         }
     }
 }
@@ -228,6 +247,8 @@ pub struct KernelSummary {
     pub bytes_read: u64,
     /// How many bytes its results have.
     pub bytes_written: u64,
+    /// How many bytes it needs besides while it runs.
+    pub bytes_besides: u64,
     /// Whether boundaries are looked at only near the edges.
     pub interior: bool,
     /// Its results.
@@ -239,7 +260,7 @@ pub struct KernelSummary {
 pub struct Summary {
     /// The kernels, in order.
     pub kernels: Vec<KernelSummary>,
-    /// Most bytes that are alive at a time, inputs not counted.
+    /// Most bytes that are alive at a time: results, what is kept between kernels, what kernels need besides; inputs not counted.
     pub peak_bytes: u64,
 }
 
@@ -263,9 +284,13 @@ impl Summary {
         );
         for (number, kernel) in self.kernels.iter().enumerate() {
             let edges = if kernel.interior { ", boundaries only at the edges" } else { "" };
+            let besides = match kernel.bytes_besides {
+                0 => String::new(),
+                bytes => format!(", {bytes} bytes besides"),
+            };
             let _ = writeln!(
                 text,
-                "{number}: {} over {}: reads {} ({} bytes), writes {} bytes, {} operations a position{edges}",
+                "{number}: {} over {}: reads {} ({} bytes), writes {} bytes{besides}, {} operations a position{edges}",
                 kernel.name,
                 kernel.domain,
                 plural(kernel.reads, "array"),
@@ -281,7 +306,8 @@ impl Summary {
     }
 }
 
-/// The order of kernels in which least memory is alive: of those that can run, the one after which least is.
+/// The order of kernels in which least memory is alive: of those that can run, the one after which least is; of equal ones, the one that lets another run
+/// after which least is.
 fn order(tape: &Tape, groups: &[Group], bindings: &Bindings) -> Vec<usize> {
     let bytes = |id: Id| {
         let entry = tape.entry(id);
@@ -292,12 +318,15 @@ fn order(tape: &Tape, groups: &[Group], bindings: &Bindings) -> Vec<usize> {
     let mut readers: HashMap<Id, usize> = HashMap::new();
     groups.iter().flat_map(|group| &group.reads).for_each(|read| *readers.entry(*read).or_default() += 1);
     let results: Vec<Id> = tape.outputs.iter().map(|output| tape.behind(*output)).collect();
-    let mut done = vec![false; groups.len()];
+    // Kernels that each waits for, and those that wait for each.
+    let waits: Vec<BTreeSet<usize>> =
+        groups.iter().map(|group| group.reads.iter().filter_map(|read| home.get(read).copied()).collect()).collect();
+    let mut followers: Vec<Vec<usize>> = vec![vec![]; groups.len()];
+    waits.iter().enumerate().for_each(|(index, waits)| waits.iter().for_each(|producer| followers[*producer].push(index)));
+    let mut missing: Vec<usize> = waits.iter().map(BTreeSet::len).collect();
+    let mut ready: BTreeSet<usize> = (0..groups.len()).filter(|index| missing[*index] == 0).collect();
     let mut order = vec![];
-    while order.len() < groups.len() {
-        let ready = (0..groups.len()).filter(|index| {
-            !done[*index] && groups[*index].reads.iter().all(|read| home.get(read).is_none_or(|producer| done[*producer]))
-        });
+    loop {
         let cost = |index: usize| {
             let group = &groups[index];
             let made: i128 = group.roots.iter().map(|root| bytes(*root)).sum();
@@ -309,11 +338,21 @@ fn order(tape: &Tape, groups: &[Group], bindings: &Bindings) -> Vec<usize> {
                 .sum();
             made - freed
         };
-        let Some(next) = ready.min_by_key(|index| (cost(*index), *index)) else { break };
-        done[next] = true;
+        let then = |index: usize| followers[index].iter().filter(|next| missing[**next] == 1).map(|next| cost(*next)).min();
+        let Some(next) = ready.iter().copied().min_by_key(|index| (cost(*index), then(*index).unwrap_or(0).min(0), *index))
+        else {
+            break;
+        };
+        ready.remove(&next);
         for read in &groups[next].reads {
             if let Some(left) = readers.get_mut(read) {
                 *left -= 1;
+            }
+        }
+        for follower in &followers[next] {
+            missing[*follower] -= 1;
+            if missing[*follower] == 0 {
+                ready.insert(*follower);
             }
         }
         order.push(next);

@@ -102,6 +102,10 @@ pub(crate) enum Kind {
     Histogram(Option<u32>),
     /// Whether it is the number.
     Pack(bool),
+    /// How what comes to one place is combined; the last stays where it is not.
+    Scatter(Option<Combine>),
+    /// Combination, axis.
+    SegmentedScan(Combine, u8),
 }
 
 /// A node.
@@ -328,6 +332,8 @@ impl Recorder {
             Op::Sort { keys, result } => Kind::Sort(keys.clone(), *result),
             Op::Histogram => Kind::Histogram(Histogram::room(node.shape().count() as u64)),
             Op::Pack { count } => Kind::Pack(*count),
+            Op::Scatter(combine) => Kind::Scatter(*combine),
+            Op::SegmentedScan(combine, axis) => Kind::SegmentedScan(*combine, *axis),
         };
         self.push(node, kind, inputs, Some(expression));
     }

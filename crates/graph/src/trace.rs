@@ -60,6 +60,8 @@ pub(crate) enum Item {
     Apply(Id, SmallVec<[ItemId; 3]>),
     /// The item where all indices lie within their extents, else a scalar.
     Guard { inside: SmallVec<[(IndexId, Number); 2]>, item: ItemId, fill: u32 },
+    /// A value that the pattern in front gives, by its number, as the node.
+    Given(u8, Id),
     /// The first item where the index is less than the limit, else the second.
     Before { index: IndexId, limit: Number, first: ItemId, second: ItemId },
 }
@@ -159,6 +161,13 @@ impl<'t> Trace<'t> {
         id
     }
 
+    /// At this place a node is a value that the pattern in front gives.
+    pub(crate) fn give(&mut self, value: u8, node: Id, place: &Place) {
+        let place = self.plain(node, place);
+        self.items.push(Item::Given(value, node));
+        self.done.insert((node, place), (self.items.len() - 1) as ItemId);
+    }
+
     fn item(&mut self, item: Item, cost: u64) -> Option<ItemId> {
         if self.items.len() >= MAX_ITEMS {
             return None;
@@ -246,6 +255,8 @@ impl<'t> Trace<'t> {
             | Kind::Product
             | Kind::Sort(..)
             | Kind::Histogram(_)
+            | Kind::Scatter(_)
+            | Kind::SegmentedScan(..)
             | Kind::Pack(_) => self.at(node, place),
             Kind::Fill(slot) => self.item(Item::Fill(*slot), 0),
             Kind::Elementwise(op) => {
@@ -418,7 +429,7 @@ impl Trace<'_> {
         let nodes: HashMap<ItemId, Id> = self.done.iter().map(|((node, _), item)| (*item, *node)).collect();
         for (number, item) in self.items.iter().enumerate() {
             types.push(match item {
-                Item::Read { node, .. } | Item::Apply(node, _) => self.tape.entry(*node).ty,
+                Item::Read { node, .. } | Item::Apply(node, _) | Item::Given(_, node) => self.tape.entry(*node).ty,
                 Item::Guard { item, .. } | Item::Before { first: item, .. } => types[*item as usize],
                 // Views change no type, so whichever node stands for the item has it.
                 Item::Fill(_) | Item::Position(_) => {

@@ -207,7 +207,9 @@ impl<'c> Generator<'c> {
             17 => self.shapes(),
             18 if self.random.one_in(2) => self.reduce(),
             18 if self.random.one_in(2) => self.scan(),
-            18 => self.arrange(),
+            18 if self.random.one_in(2) => self.arrange(),
+            18 if self.random.one_in(2) => self.scatter(),
+            18 => self.segments(),
             _ => self.function(),
         }
     }
@@ -554,6 +556,100 @@ impl<'c> Generator<'c> {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Elements sent to places, some of which are none.
+    fn scatter(&mut self) -> Result<()> {
+        let a = self.any();
+        let (ty, rank) = (a.ty(), a.node.shape().rank());
+        if rank == 0 || rank > 3 {
+            return Ok(());
+        }
+        let index = *self.random.pick(&[Type::I32, Type::U8, Type::I64, Type::U64, Type::I16]);
+        let shape = self.shape();
+        if shape.count() > 1000 {
+            return Ok(());
+        }
+        let mut indices = vec![];
+        for axis in 0..rank {
+            let extent = a.node.shape().extents()[axis] as i64;
+            let places = (0..shape.count()).map(|_| Literal::from_i128(index.element(), self.random.between(-1, extent).into()));
+            let array = HostArray { ty: index, shape: shape.clone(), lanes: places.collect() };
+            indices.push(Node::upload(self.context, index, shape.clone(), &array.to_bytes())?);
+        }
+        let values = self.partner(ty, &shape)?;
+        if values.node.shape().broadcast(&shape).as_ref() != Some(&shape) {
+            return Ok(());
+        }
+        let mut ways = vec![None];
+        ways.extend(Combine::EVERY.into_iter().filter(|combine| combine.takes(ty)).map(Some));
+        let combine = *self.random.pick(&ways);
+        let indices: Vec<&Node> = indices.iter().collect();
+        let (bound, exact) = match (combine, ty.element().is_float()) {
+            (Some(Combine::Sum), true) => {
+                let bound = a.bound + values.bound * shape.count() as f64;
+                (bound, a.exact && values.exact && bound <= exact_limit(ty.element()).sqrt())
+            }
+            (Some(Combine::Product), true) => return Ok(()),
+            (_, true) => (a.bound.max(values.bound), a.exact && values.exact),
+            (_, false) => (1e30, true),
+        };
+        if ty.element().is_float() && bound > limit(ty.element()) {
+            return Ok(());
+        }
+        let node = a.node.scatter(&indices, &values.node, combine)?;
+        self.push(node, bound, exact);
+        Ok(())
+    }
+
+    /// Reductions, scans and sorts within segments.
+    fn segments(&mut self) -> Result<()> {
+        let a = self.any();
+        let (ty, count) = (a.ty(), a.node.shape().count());
+        if count > 2000 {
+            return Ok(());
+        }
+        let line = a.node.reshape(Shape::from(count))?;
+        let mut offsets: Vec<i64> = (0..1 + self.random.below(12)).map(|_| self.random.between(0, count as i64)).collect();
+        if self.random.one_in(2) {
+            offsets.extend([0, count as i64]);
+        }
+        offsets.sort_unstable();
+        let element = *self.random.pick(&[Element::I32, Element::I64, Element::U32]);
+        let lanes = offsets.iter().map(|offset| Literal::from_i128(element, (*offset).into())).collect();
+        let shape = Shape::from(offsets.len());
+        let array = HostArray { ty: element.into(), shape: shape.clone(), lanes };
+        let offsets = Node::upload(self.context, element.into(), shape, &array.to_bytes())?;
+        if self.random.one_in(3) && ty.is_scalar() && ty != Type::BOOL && a.exact {
+            let key = SortKey { descending: self.random.one_in(2), bits: None };
+            let sorted = Node::segmented_sort(&offsets, &[(&line, key)], &[])?;
+            self.push(sorted[0].clone(), a.bound, true);
+            return Ok(());
+        }
+        let fitting: Vec<Combine> = Combine::EVERY.into_iter().filter(|combine| combine.takes(ty)).collect();
+        let combine = *self.random.pick(&fitting);
+        let scans = self.random.one_in(2);
+        let (bound, exact) = match (combine, ty.element().is_float()) {
+            (Combine::Sum, true) => {
+                let bound = a.bound * count.max(1) as f64;
+                (bound, a.exact && bound <= exact_limit(ty.element()).sqrt())
+            }
+            (Combine::Product, true) => return Ok(()),
+            // No elements give an infinity.
+            (_, true) if !scans => return Ok(()),
+            (_, true) => (a.bound, a.exact),
+            (_, false) => (1e30, true),
+        };
+        if ty.element().is_float() && bound > limit(ty.element()) {
+            return Ok(());
+        }
+        let starts = offsets.segment_starts(count)?;
+        let node = match scans {
+            true => line.segmented_scan(&starts, combine, 0)?,
+            false => line.segmented_reduce(&offsets, &starts, combine)?,
+        };
+        self.push(node, bound, exact);
         Ok(())
     }
 

@@ -1,0 +1,114 @@
+//! Memory: no more than the plan says, and the plan says no more than it must.
+
+use broadloom_array::{Array, Context, Result, Segments, evaluate_all};
+use broadloom_device::Device;
+use broadloom_interp::Interp;
+
+fn context(bytes: u64) -> Context {
+    let options = broadloom_interp::Options { memory_bytes: bytes, ..broadloom_interp::Options::default() };
+    Context::new(&Device::new(Interp::new(options)))
+}
+
+fn line(context: &Context, count: usize) -> Result<Array<f32>> {
+    Array::line(context, &(0..count).map(|i| ((i * 7919) % 1013) as f32 / 1013.0 - 0.25).collect::<Vec<f32>>())
+}
+
+/// Some arrays of an expression of a line.
+type Program = fn(&Array<f32>) -> Result<Vec<Array<f32>>>;
+
+const COUNT: usize = 5000;
+/// Memory that is taken from the start: the interpreter wants a device that could hold the state of a block.
+const BALLAST: usize = 16 << 20;
+
+fn programs() -> Vec<(&'static str, Program)> {
+    vec![
+        ("a map", |x| Ok(vec![x * 2.0 + 1.0])),
+        ("a reduction in parts", |x| Ok(vec![x.exp().sum().sqrt()])),
+        ("a scan and its greatest", |x| Ok(vec![x.cumulative_sum(0)?.max()])),
+        ("a sort, normalised", |x| {
+            let sorted = x.sort(0)?;
+            Ok(vec![&sorted / &sorted.max()])
+        }),
+        ("two results", |x| {
+            let y = x.cumulative_sum(0)?;
+            Ok(vec![&y - &y.reverse(&[0])?, y.sum()])
+        }),
+        ("many scans, one behind the other", |x| {
+            let mut sum = x.sum();
+            for k in 0..6 {
+                sum = sum + (x * k as f32).cumulative_sum(0)?.max();
+            }
+            Ok(vec![sum])
+        }),
+        ("segments", |x| {
+            let offsets = Array::line(x.context(), &[0i64, 10, 10, 4000, 5000])?;
+            Ok(vec![x.segmented_sum(&Segments::from_offsets(&offsets, COUNT)?)?])
+        }),
+        ("products", |x| {
+            let m = x.reshape([50, 100])?;
+            Ok(vec![m.matmul(&m.t())?.exp(), m.sum_along(&[0])?])
+        }),
+    ]
+}
+
+/// With as much memory as inputs and plan take a program runs; with one byte less it does not.
+#[test]
+fn the_peak_is_what_the_plan_says() -> Result<()> {
+    for (name, program) in programs() {
+        let wide = context(1 << 30);
+        let x = line(&wide, COUNT)?;
+        let results = program(&x)?;
+        let nodes: Vec<_> = results.iter().map(|array| array.node()).collect();
+        let plan = wide.explain(&nodes.iter().map(|node| (*node).clone()).collect::<Vec<_>>())?;
+        let inputs = wide.device().memory().used;
+        for (less, runs) in [(0, true), (1, false)] {
+            let narrow = context(BALLAST as u64 + inputs + plan.peak_bytes - less);
+            let ballast = narrow.device().allocate::<u8>(BALLAST).map_err(broadloom_array::Error::from)?;
+            let results = program(&line(&narrow, COUNT)?)?;
+            let nodes: Vec<_> = results.iter().map(|array| array.node()).collect();
+            let ran = evaluate_all(&nodes);
+            assert_eq!(ran.is_ok(), runs, "{name}, {less} bytes less: {ran:?}\n{}", plan.text());
+            if let Err(error) = ran {
+                assert!(error.to_string().contains("memory"), "{name}: {error}");
+                // What failed leaves everything usable: with more room it runs.
+                drop(ballast);
+                evaluate_all(&nodes)?;
+            }
+        }
+        // What is computed is there, and nothing else.
+        evaluate_all(&nodes)?;
+        let bytes: usize = results.iter().chain([&x]).map(|array| array.len() * 4).sum();
+        assert_eq!(wide.device().memory().used, bytes as u64, "{name}\n{}", plan.text());
+    }
+    Ok(())
+}
+
+#[test]
+fn one_scan_is_alive_at_a_time() -> Result<()> {
+    let context = context(1 << 30);
+    let mut sum = line(&context, COUNT)?.sum();
+    for _ in 0..8 {
+        // Of one array all would be one pass; these have nothing in common.
+        sum = sum + line(&context, COUNT)?.cumulative_sum(0)?.reverse(&[0])?.max();
+    }
+    let plan = sum.plan()?;
+    // A scan and a few scalars, whatever kernels need besides.
+    let besides = plan.kernels.iter().map(|kernel| kernel.bytes_besides).max().unwrap_or(0);
+    assert!(plan.peak_bytes <= (COUNT * 4 + 16 * 4) as u64 + besides, "{}", plan.text());
+    Ok(())
+}
+
+#[test]
+fn results_take_the_place_of_what_is_dead() -> Result<()> {
+    let context = context(1 << 30);
+    let x = line(&context, COUNT)?;
+    let y = x.cumulative_sum(0)?;
+    // The sum needs the whole scan, so what is divided by it is a kernel of its own; it can work in place.
+    let z = &y / &y.max();
+    let plan = z.plan()?;
+    assert_eq!(plan.kernels.len(), 3, "{}", plan.text());
+    let besides = plan.kernels.iter().map(|kernel| kernel.bytes_besides).max().unwrap_or(0);
+    assert!(plan.peak_bytes <= (COUNT * 4 + 4) as u64 + besides, "{}", plan.text());
+    assert_eq!(z.max().item()?, 1.0);
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! Segments of all lengths and elements sent to places, on the interpreter and on the CPU.
+
+use broadloom_array::{Array, Context, Result, Segments};
+use broadloom_cpu::{CacheFolder, Cpu};
+use broadloom_device::Device;
+use broadloom_interp::Interp;
+
+/// The devices, each with how many elements it is tried with.
+fn contexts() -> Result<Vec<(&'static str, Context, usize)>> {
+    let options = broadloom_cpu::Options { threads: 2, cache: CacheFolder::Nowhere, ..broadloom_cpu::Options::default() };
+    let cpu = Device::new(Cpu::new(options).map_err(broadloom_array::Error::from)?);
+    let interp = Device::new(Interp::new(broadloom_interp::Options::default()));
+    Ok(vec![("interp", Context::new(&interp), 3000), ("cpu", Context::new(&cpu), 100_000)])
+}
+
+/// Numbers that repeat.
+fn numbers(count: usize, seed: u64) -> impl Iterator<Item = u64> {
+    (0..count as u64).map(move |i| {
+        let z = (i + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (z ^ (z >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 20
+    })
+}
+
+/// Lengths with a sum: many short ones, some of none, one that has a third of all.
+fn lengths(count: usize) -> Vec<u32> {
+    let mut lengths = vec![0, 1, count as u32 / 3, 0, 0];
+    let mut left = count as u32 - count as u32 / 3 - 1;
+    for number in numbers(count, 5) {
+        let length = (number % 9) as u32;
+        if length > left {
+            break;
+        }
+        lengths.push(length);
+        left -= length;
+    }
+    lengths.push(left);
+    lengths.push(0);
+    lengths
+}
+
+#[test]
+fn segments_of_any_length() -> Result<()> {
+    for (name, context, count) in contexts()? {
+        let lengths = lengths(count);
+        let integers: Vec<i64> = numbers(count, 1).map(|n| (n % 2001) as i64 - 1000).collect();
+        let a = Array::line(&context, &integers)?;
+        let segments = Segments::from_lengths(&Array::line(&context, &lengths)?, count)?;
+        segments.evaluate()?;
+        assert_eq!((segments.count(), segments.length()), (lengths.len(), count));
+        assert_eq!(segments.lengths()?.to_vec()?, lengths.iter().map(|length| i64::from(*length)).collect::<Vec<_>>());
+        let mut parts: Vec<&[i64]> = vec![];
+        let mut rest = &integers[..];
+        for length in &lengths {
+            let (part, behind) = rest.split_at(*length as usize);
+            parts.push(part);
+            rest = behind;
+        }
+        let each = |f: &dyn Fn(&[i64]) -> i64| parts.iter().map(|part| f(part)).collect::<Vec<i64>>();
+        let sums = a.segmented_sum(&segments)?;
+        assert_eq!(sums.to_vec()?, each(&|part| part.iter().sum()), "{name}");
+        let low = each(&|part| part.iter().copied().min().unwrap_or(i64::MAX));
+        assert_eq!(a.segmented_min(&segments)?.to_vec()?, low, "{name}");
+        let high = each(&|part| part.iter().copied().max().unwrap_or(i64::MIN));
+        assert_eq!(a.segmented_max(&segments)?.to_vec()?, high, "{name}");
+        let odd = (&a & 1).eq(1i64)?;
+        let any: Vec<bool> = parts.iter().map(|part| part.iter().any(|x| x & 1 == 1)).collect();
+        assert_eq!(odd.segmented_any(&segments)?.to_vec()?, any, "{name}");
+        let every = |f: &dyn Fn(&[i64]) -> Vec<i64>| parts.iter().flat_map(|part| f(part)).collect::<Vec<i64>>();
+        let running = |part: &[i64]| {
+            let sums = part.iter().scan(0i64, |sum, x| {
+                *sum += x;
+                Some(*sum)
+            });
+            sums.collect::<Vec<i64>>()
+        };
+        assert_eq!(a.segmented_cumulative_sum(&segments)?.to_vec()?, every(&running), "{name}");
+        let before = |part: &[i64]| running(part).iter().zip(part).map(|(sum, own)| sum - own).collect();
+        assert_eq!(a.segmented_sum_before(&segments)?.to_vec()?, every(&before), "{name}");
+        let sorted = |part: &[i64]| {
+            let mut sorted = part.to_vec();
+            sorted.sort_unstable();
+            sorted
+        };
+        assert_eq!(a.segmented_sort(&segments)?.to_vec()?, every(&sorted), "{name}");
+        let places = a.segmented_argsort(&segments)?;
+        let found = a.gather(&[&places], broadloom_array::Boundary::Clamp)?;
+        assert_eq!(found.to_vec()?, every(&sorted), "{name}");
+        // What is fused on both sides.
+        let scaled = (a.cast::<f64>()? * 0.5).segmented_sum(&segments)? + 1.0;
+        let expected: Vec<f64> = parts.iter().map(|part| part.iter().sum::<i64>() as f64 * 0.5 + 1.0).collect();
+        assert_eq!(scaled.to_vec()?, expected, "{name}");
+    }
+    Ok(())
+}
+
+#[test]
+fn elements_sent_to_places() -> Result<()> {
+    for (name, context, count) in contexts()? {
+        let places = 97usize;
+        // Some go to no place.
+        let at: Vec<i32> = numbers(count, 3).map(|n| (n % (places as u64 + 2)) as i32 - 1).collect();
+        let values: Vec<i32> = numbers(count, 4).map(|n| (n % 1000) as i32 - 500).collect();
+        let base: Vec<i32> = (0..places as i32).collect();
+        let (index, sent) = (Array::line(&context, &at)?, Array::line(&context, &values)?);
+        let start = Array::line(&context, &base)?;
+        let host = |combine: fn(i32, i32) -> i32| {
+            let mut result = base.clone();
+            for (at, value) in at.iter().zip(&values) {
+                if let Some(there) = usize::try_from(*at).ok().and_then(|at| result.get_mut(at)) {
+                    *there = combine(*there, *value);
+                }
+            }
+            result
+        };
+        assert_eq!(start.scatter(&[&index], &sent)?.to_vec()?, host(|_, b| b), "{name}");
+        assert_eq!(start.scatter_sum(&[&index], &sent)?.to_vec()?, host(|a, b| a.wrapping_add(b)), "{name}");
+        assert_eq!(start.scatter_product(&[&index], &sent)?.to_vec()?, host(|a, b| a.wrapping_mul(b)), "{name}");
+        assert_eq!(start.scatter_min(&[&index], &sent)?.to_vec()?, host(i32::min), "{name}");
+        assert_eq!(start.scatter_max(&[&index], &sent)?.to_vec()?, host(i32::max), "{name}");
+        // Sums of floats are exact here, and the same bits each time.
+        let floats = start.cast::<f64>()?.scatter_sum(&[&index], &sent.cast()?)?.to_vec()?;
+        assert_eq!(floats, host(|a, b| a + b).iter().map(|x| f64::from(*x)).collect::<Vec<_>>(), "{name}");
+        let thirds = sent.cast::<f32>()? / 3.0;
+        let zeros = Array::full(&context, places, 0.0f32)?;
+        let bits = |array: Array<f32>| {
+            Ok::<_, broadloom_array::Error>(array.to_vec()?.into_iter().map(f32::to_bits).collect::<Vec<_>>())
+        };
+        let first = bits(zeros.scatter_sum(&[&index], &thirds)?)?;
+        assert_eq!(bits(zeros.scatter_sum(&[&index], &thirds)?)?, first, "{name}");
+        // Along two axes, one value for all, of four lanes.
+        let ones = Array::full(&context, [10, 10], [1.0f32; 4])?;
+        let (i, j) = (Array::line(&context, &[1u8, 1, 10])?, Array::line(&context, &[2u8, 2, 0])?);
+        let sum = ones.scatter_sum(&[&i, &j], &Array::scalar(&context, [1.0, 2.0, 3.0, 4.0]))?.to_vec()?;
+        let mut expected = vec![[1.0f32; 4]; 100];
+        expected[12] = [3.0, 5.0, 7.0, 9.0];
+        assert_eq!(sum, expected, "{name}");
+    }
+    Ok(())
+}

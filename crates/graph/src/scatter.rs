@@ -1,0 +1,129 @@
+//! Nodes that send elements to places.
+//!
+//! What a machine can combine at a place in any order with the same result (integers, the least and the greatest, truth values) is combined there.
+//! Sums and products of floats depend on the order: what is sent is sorted by place, segments of equal places are combined in their order, and each
+//! place takes the last of its segment. So results repeat bit for bit.
+
+use crate::build::same_context;
+use crate::error::{Error, Result};
+use crate::node::Node;
+use crate::op::{Combine, Elementwise, Op, scatter_name};
+use crate::shape::Shape;
+use crate::view::{AxisMap, Boundary};
+use broadloom_scalar::{BinaryOp, Builder, CompareOp, Element, Literal, Type, Value};
+use broadloom_skeleton::SortKey;
+use smallvec::{SmallVec, smallvec};
+
+/// Whether values of this type are combined at their places, in whatever order they come.
+fn in_any_order(combine: Option<Combine>, ty: Type) -> bool {
+    match combine {
+        None => true,
+        Some(Combine::Sum) => ty.is_scalar() && ty.element().is_integer(),
+        Some(Combine::Min | Combine::Max | Combine::All | Combine::Any) => ty.is_scalar(),
+        Some(Combine::Product) => false,
+    }
+}
+
+impl Node {
+    /// This array with elements of another at the places that index arrays say, one for each axis. They are combined with what is there, or, without a combination, come in
+    /// its stead, and then the last of those that come to one place stays. What goes to no place is dropped.
+    pub fn scatter(&self, indices: &[&Node], values: &Node, combine: Option<Combine>) -> Result<Node> {
+        let operation = || scatter_name(combine).to_owned();
+        if indices.len() != self.shape().rank() || indices.is_empty() {
+            let reason = format!("{} index arrays are given", indices.len());
+            return Err(Error::Range { operation: operation(), shape: self.shape().clone(), reason });
+        }
+        let mut all: SmallVec<[&Node; 4]> = smallvec![self, values];
+        all.extend(indices.iter().copied());
+        let context = same_context(scatter_name(combine), &all)?;
+        if values.ty() != self.ty() {
+            return Err(Error::Types { operation: operation(), left: self.ty(), right: values.ty() });
+        }
+        if combine.is_some_and(|combine| !combine.takes(self.ty())) {
+            return Err(Error::Type { operation: operation(), ty: self.ty() });
+        }
+        let mut shape = indices[0].shape().clone();
+        for index in indices {
+            if !index.ty().is_scalar() || !index.ty().element().is_integer() {
+                return Err(Error::Type { operation: operation(), ty: index.ty() });
+            }
+            let (left, right) = (shape.clone(), index.shape().clone());
+            shape = shape.broadcast(index.shape()).ok_or(Error::Shapes { operation: operation(), left, right })?;
+        }
+        // Values stretch to as many as there are places, not the other way round.
+        let refused = || Error::Shapes { operation: operation(), left: shape.clone(), right: values.shape().clone() };
+        let values = values.broadcast_to(&shape).map_err(|_| refused())?;
+        if self.shape().is_empty() || shape.is_empty() {
+            return Ok(self.clone());
+        }
+        let indices = indices.iter().map(|index| index.broadcast_to(&shape)).collect::<Result<Vec<Node>>>()?;
+        let places = self.places(&indices)?;
+        let line = self.reshape(Shape::from(self.shape().count()))?;
+        let sent = match combine {
+            Some(combine) if !in_any_order(Some(combine), self.ty()) => line.send_in_order(&places, &values, combine)?,
+            _ => {
+                let inputs = smallvec![line.clone(), places, values];
+                Node::pending(context, self.ty(), line.shape().clone(), Op::Scatter(combine), inputs)
+            }
+        };
+        sent.reshape(self.shape().clone())
+    }
+
+    /// The number of each place in memory order, or one that is no place.
+    fn places(&self, indices: &[Node]) -> Result<Node> {
+        if let [only] = indices {
+            return Ok(only.clone());
+        }
+        let f = Builder::function("place");
+        let at: Vec<Value> = indices.iter().map(|index| f.parameter("index", index.ty())).collect();
+        let extents: Vec<Value> = indices.iter().map(|_| f.parameter("extent", Type::I64)).collect();
+        let (mut place, mut inside) = (f.literal(0i64), f.literal(true));
+        for (index, extent) in at.into_iter().zip(extents) {
+            let index = f.convert(index, Type::I64);
+            // A negative index is a very large one without its sign, and the other way round.
+            inside = f.and(inside, f.lt(f.bitcast(index, Type::U64), f.bitcast(extent, Type::U64)));
+            place = f.add(f.mul(place, extent), index);
+        }
+        let function = f.finish_function(&[f.select(inside, place, -1i64)])?;
+        let extents = self.shape().extents().iter().map(|extent| self.number(*extent));
+        let extents = extents.collect::<Result<Vec<Node>>>()?;
+        let inputs: Vec<&Node> = indices.iter().chain(&extents).collect();
+        Node::elementwise(Elementwise::Call(function, 0), &inputs)
+    }
+
+    /// A number as an `i64` beside this array.
+    pub(crate) fn number(&self, value: usize) -> Result<Node> {
+        Node::fill(self.context(), Shape::from([]), &[Literal::from(value as i64)])
+    }
+
+    /// This line, its elements combined with those that are sent to them, in the order in which they come.
+    fn send_in_order(&self, places: &Node, values: &Node, combine: Combine) -> Result<Node> {
+        let (count, sent) = (self.shape().count(), values.shape().count());
+        let line = Shape::from(sent);
+        // What goes to no place comes behind all others.
+        let f = Builder::function("key");
+        let (place, count_in) = (f.parameter("place", places.ty()), f.parameter("count", Type::I64));
+        let place = f.bitcast(f.convert(place, Type::I64), Type::U64);
+        let element = if count < 1 << 31 { Element::U32 } else { Element::U64 };
+        let key = f.convert(f.min(place, f.bitcast(count_in, Type::U64)), element);
+        let key = Elementwise::Call(f.finish_function(&[key])?, 0);
+        let key = Node::elementwise(key, &[&places.reshape(line.clone())?, &self.number(count)?])?;
+        // Eight bits are a round.
+        let bits = (usize::BITS - count.leading_zeros()).next_multiple_of(8).min(element.bits());
+        let sorted = Node::sort(&[(&key, SortKey { descending: false, bits: Some(bits) })], &[&values.reshape(line.clone())?])?;
+        let [keys, values] = &sorted[..] else {
+            return Err(Error::Plan { what: "a scatter".into(), reason: "a sort without its values".into() });
+        };
+        let before = AxisMap { offset: -1, ..AxisMap::same(0) };
+        let before = keys.affine("scatter", &[before], line.clone(), Some(&Boundary::Clamp))?;
+        let other = Node::elementwise(Elementwise::Compare(CompareOp::Ne), &[keys, &before])?;
+        let position = Node::position(self.context(), line, 0, Element::I64)?;
+        let first = Node::elementwise(Elementwise::Compare(CompareOp::Eq), &[&position, &self.number(0)?])?;
+        let starts = Node::elementwise(Elementwise::Binary(BinaryOp::Or), &[&other, &first])?;
+        let combined = values.segmented_scan(&starts, combine, 0)?;
+        let nothing = vec![combine.identity(self.ty().element()); self.ty().lanes()];
+        let nothing = Node::fill(self.context(), self.shape().clone(), &nothing)?;
+        let sums = nothing.scatter(&[keys], &combined, None)?;
+        Node::elementwise(Elementwise::Binary(combine.operation()), &[self, &sums])
+    }
+}
