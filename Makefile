@@ -18,6 +18,7 @@ build: cargo linker llvm ## the command, optimised: target/release/broadloom
 	cargo build --release --locked --package broadloom-cli
 
 demo: build ## what it does, in a minute
+	cargo build --release --locked --package broadloom --example life
 	examples/demo.sh
 
 test: cargo linker llvm rustfmt clippy ## all checks: format, lints, tests

@@ -33,6 +33,9 @@ chapter "The sum of a quarter of a million numbers, by 1024 blocks of 256 thread
 call 0 broadloom run examples/reduce.ptx --grid 1024 --block 256 \
     --arg f32[262144]:random --arg f32[1]:zero= --arg i32:262144 --stats
 
+chapter "Whole arrays in Rust: Life, 200 generations, a kernel each (crates/broadloom/examples/life.rs)"
+call 0 target/release/examples/life
+
 chapter "A kernel that draws with printf"
 call 0 broadloom run examples/mandelbrot.ptx --block 100 --arg i32:36 --arg i32:300
 
