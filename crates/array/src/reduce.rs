@@ -1,7 +1,7 @@
 //! Elements combined: over the whole array or along axes. Table 2 of the Accelerator paper, inner and outer products.
 
 use crate::array::Array;
-use crate::element::{Arithmetic, Element, Float, Number};
+use crate::element::{Arithmetic, Element, Float, Integer, Number};
 use broadloom_graph::{Combine, Error, Extreme, Result};
 use broadloom_scalar::Element as Scalar;
 
@@ -154,6 +154,26 @@ impl<T: Number> Array<T> {
     /// Along an axis, where the greatest element is, the first of equal ones; NaN counts as less than all numbers.
     pub fn argmax(&self, axis: usize) -> Result<Array<i64>> {
         Array::from_node(self.node().extreme(Extreme::Greatest, axis, Scalar::I64)?)
+    }
+
+    /// Like [`Array::argmin`], as another type of integers. An axis that is too long for the type is refused.
+    pub fn argmin_as<I: Integer>(&self, axis: usize) -> Result<Array<I>> {
+        self.extreme_as(Extreme::Least, axis)
+    }
+
+    /// Like [`Array::argmax`], as another type of integers. An axis that is too long for the type is refused.
+    pub fn argmax_as<I: Integer>(&self, axis: usize) -> Result<Array<I>> {
+        self.extreme_as(Extreme::Greatest, axis)
+    }
+
+    fn extreme_as<I: Integer>(&self, extreme: Extreme, axis: usize) -> Result<Array<I>> {
+        let element = I::TYPE.element();
+        let most = element.range().map_or(0, |(_, high)| high);
+        if self.shape().extents().get(axis).is_some_and(|extent| *extent as i128 > most + 1) {
+            let reason = format!("positions along axis {axis} are no `{element}`");
+            return Err(Error::Range { operation: extreme.name().to_owned(), shape: self.shape().clone(), reason });
+        }
+        Array::from_node(self.node().extreme(extreme, axis, element)?)
     }
 
     /// The outer product: every element of this array times every element of the other.

@@ -12,6 +12,8 @@ pub enum Boundary<T> {
     Clamp,
     /// The array starts again.
     Wrap,
+    /// The array goes back and forth; the elements at its ends are seen once each time.
+    Mirror,
     /// This value.
     Constant(T),
 }
@@ -21,6 +23,7 @@ impl<T: Element> Boundary<T> {
         match self {
             Boundary::Clamp => Outside::Clamp,
             Boundary::Wrap => Outside::Wrap,
+            Boundary::Mirror => Outside::Mirror,
             Boundary::Constant(value) => Outside::Constant(value.lanes()),
         }
     }

@@ -227,7 +227,7 @@ impl Node {
     pub fn affine(&self, operation: &str, axes: &[AxisMap], shape: Shape, boundary: Option<&Boundary>) -> Result<Node> {
         let fill = match boundary {
             Some(Boundary::Constant(lanes)) => Some(lanes.clone()),
-            Some(Boundary::Clamp | Boundary::Wrap) | None => None,
+            Some(Boundary::Clamp | Boundary::Wrap | Boundary::Mirror) | None => None,
         };
         if let Some(fill) = &fill {
             let ty = fill.first().and_then(|first| Type::vector(first.element(), fill.len()));
@@ -293,11 +293,11 @@ impl Node {
                 }
                 Some(fill.clone())
             }
-            Boundary::Clamp | Boundary::Wrap if self.shape().is_empty() && !shape.is_empty() => {
+            Boundary::Clamp | Boundary::Wrap | Boundary::Mirror if self.shape().is_empty() && !shape.is_empty() => {
                 let reason = "there are no elements to take".into();
                 return Err(Error::Range { operation: operation(), shape: self.shape().clone(), reason });
             }
-            Boundary::Clamp | Boundary::Wrap => None,
+            Boundary::Clamp | Boundary::Wrap | Boundary::Mirror => None,
         };
         let mut inputs: Inputs = smallvec![self.clone()];
         for index in indices {

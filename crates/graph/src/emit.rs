@@ -184,6 +184,28 @@ impl<'k> Fused<'k> {
         Some(Fused { interior, everywhere: Some(everywhere), roots: roots_interior, roots_everywhere, rank, line })
     }
 
+    /// Traces of nodes in a strip of rows that starts at the position of the thread; what rows share is there once. The roots of the first row come
+    /// first.
+    pub(crate) fn strip(tape: &'k Tape, kept: &'k [bool], roots: &[Id], rank: usize, rows: u32) -> Option<Fused<'k>> {
+        let run = |interior: bool| {
+            let mut trace = Trace::new(tape, kept, interior);
+            let mut items = vec![];
+            for row in 0..rows {
+                let place = trace.below(rank, row);
+                for root in roots {
+                    items.push(trace.compute(*root, &place)?);
+                }
+            }
+            Some((trace, items))
+        };
+        let (interior, roots) = run(true)?;
+        if interior.conditions.is_empty() {
+            return Some(Fused { interior, everywhere: None, roots, roots_everywhere: vec![], rank, line: false });
+        }
+        let (everywhere, roots_everywhere) = run(false)?;
+        Some(Fused { interior, everywhere: Some(everywhere), roots, roots_everywhere, rank, line: false })
+    }
+
     /// Whether indices along axes of a shape are found by division.
     pub(crate) fn unravels(&self, shape: crate::tape::ShapeId) -> bool {
         self.interior.indices.iter().any(|index| matches!(index, Index::Unravel(_, own, _) if *own == shape))
@@ -212,9 +234,7 @@ impl<'k> Fused<'k> {
         self.interior.computed()
     }
 
-    /// The function, which takes values of these types behind the position.
-    /// `side_by_side` adds up places in memory so that an executor of vectors can see that neighbouring threads stay neighbours.
-    pub(crate) fn code(self, tape: &Tape, name: &str, side_by_side: bool, values: &[Type]) -> Result<Code> {
+    fn emitter<'t>(&self, tape: &'t Tape, name: &str, side_by_side: bool, values: &[Type]) -> Emitter<'t> {
         let axes = if self.line { 1 } else { self.rank };
         let index = if tape.wide { Type::I64 } else { Type::I32 };
         let builder = Builder::function(name);
@@ -222,27 +242,54 @@ impl<'k> Fused<'k> {
             (0..axes).map(|axis| builder.parameter(["i", "j", "k", "l", "m", "n", "o", "p"][axis % 8], index)).collect();
         let given = values.iter().map(|ty| builder.parameter("x", *ty)).collect();
         let sum = if side_by_side { Type::I64 } else { index };
-        let mut emitter =
-            Emitter { tape, builder, index, sum, position, given, scalars: vec![], inputs: vec![], aligned: vec![] };
+        Emitter { tape, builder, index, sum, position, given, scalars: vec![], inputs: vec![], aligned: vec![] }
+    }
+
+    /// The functions of a strip: that of the interior, that near edges if it is another; and the bounds of the interior along all axes.
+    pub(crate) fn strip_codes(self, tape: &Tape, side_by_side: bool) -> Result<(Vec<Code>, Vec<Given>)> {
+        let conditions = Arc::new(self.interior.conditions.clone());
+        let axes = 0..self.rank as u8;
+        let bounds = axes.flat_map(|axis| [Given::First(axis, conditions.clone()), Given::End(axis, conditions.clone())]);
+        let halves = std::iter::once((&self.interior, &self.roots, "inner"))
+            .chain(self.everywhere.iter().map(|trace| (trace, &self.roots_everywhere, "edge")));
+        let mut codes = vec![];
+        for (trace, roots, name) in halves {
+            let mut emitter = self.emitter(tape, name, side_by_side, &[]);
+            let results = emitter.half(trace, roots, false)?;
+            // A strip reads what another one may have written.
+            emitter.aligned.iter_mut().for_each(|aligned| *aligned = false);
+            let cost = if codes.is_empty() { trace.cost } else { 0 };
+            codes.push(emitter.code(&results, self.rank, cost, self.everywhere.is_some())?);
+        }
+        Ok((codes, bounds.collect()))
+    }
+
+    /// The function, which takes values of these types behind the position.
+    /// `side_by_side` adds up places in memory so that an executor of vectors can see that neighbouring threads stay neighbours.
+    pub(crate) fn code(self, tape: &Tape, name: &str, side_by_side: bool, values: &[Type]) -> Result<Code> {
+        let axes = if self.line { 1 } else { self.rank };
+        let mut emitter = self.emitter(tape, name, side_by_side, values);
         let results = match &self.everywhere {
             None => emitter.half(&self.interior, &self.roots, self.line)?,
             Some(everywhere) => emitter.halves(&self, everywhere)?,
         };
-        let interior = self.everywhere.is_some();
-        let cost = self.interior.cost;
-        Ok(Code {
-            function: emitter.builder.finish_function(&results)?,
-            inputs: emitter.inputs.iter().map(|(id, _)| *id).collect(),
-            scalars: emitter.scalars.into_iter().map(|(given, _)| given).collect(),
-            axes,
-            cost,
-            aligned: emitter.aligned,
-            interior,
-        })
+        emitter.code(&results, axes, self.interior.cost, self.everywhere.is_some())
     }
 }
 
 impl Emitter<'_> {
+    fn code(self, results: &[Value], axes: usize, cost: u64, interior: bool) -> Result<Code> {
+        Ok(Code {
+            function: self.builder.finish_function(results)?,
+            inputs: self.inputs.iter().map(|(id, _)| *id).collect(),
+            scalars: self.scalars.into_iter().map(|(given, _)| given).collect(),
+            axes,
+            cost,
+            aligned: self.aligned,
+            interior,
+        })
+    }
+
     fn half(&mut self, trace: &Trace<'_>, roots: &[u32], line: bool) -> Result<Vec<Value>> {
         let mut half = Half { emitter: self, trace, values: vec![], indices: HashMap::new(), calls: HashMap::new(), line };
         half.items()?;
@@ -420,10 +467,19 @@ impl Half<'_, '_, '_> {
             Index::Wrap(base, extent) => {
                 let (value, ty) = self.unsigned_data(*base).unwrap_or_else(|| self.unbounded(*base));
                 let extent = self.extent(extent, ty);
+                let rest = modulo(&self.emitter.builder, value, extent);
+                self.emitter.builder.convert(rest, self.emitter.index)
+            }
+            Index::Mirror(base, extent) => {
+                let (value, ty) = self.unsigned_data(*base).unwrap_or_else(|| self.unbounded(*base));
+                let extent = self.extent(extent, ty);
                 let b = &self.emitter.builder;
-                let rest = b.rem(value, extent);
-                let rest = if ty.element().is_signed() { b.select(b.lt(rest, 0), b.add(rest, extent), rest) } else { rest };
-                b.convert(rest, self.emitter.index)
+                // Twice an extent may need one bit more.
+                let wide = if ty == Type::I32 { Type::F64 } else { ty };
+                let (value, extent) = (b.convert(value, wide), b.convert(extent, wide));
+                let period = b.max(b.mul(b.sub(extent, 1), 2), 1);
+                let rest = modulo(b, value, period);
+                b.convert(b.min(rest, b.sub(period, rest)), self.emitter.index)
             }
             Index::Ravel(indices, shape) => {
                 let rank = indices.len();
@@ -548,6 +604,19 @@ impl Half<'_, '_, '_> {
         let b = &self.emitter.builder;
         let sum = terms.into_iter().map(|term| b.convert(term, self.emitter.sum)).reduce(|sum, term| b.add(sum, term));
         sum.unwrap_or_else(|| self.emitter.number(&Number::Known(0)))
+    }
+}
+
+/// A number modulo another that is positive. Numbers of 32 bits are divided as floats, which hold them exactly and which vector units divide.
+fn modulo(b: &Builder, value: Value, by: Value) -> Value {
+    let ty = b.type_of(value);
+    match ty {
+        Type::I32 => b.convert(modulo(b, b.convert(value, Type::F64), b.convert(by, Type::F64)), ty),
+        Type::F64 => b.sub(value, b.mul(b.floor(b.div(value, by)), by)),
+        _ => {
+            let rest = b.rem(value, by);
+            if ty.element().is_signed() { b.select(b.lt(rest, 0), b.add(rest, by), rest) } else { rest }
+        }
     }
 }
 

@@ -134,6 +134,11 @@ fn apply(op: &Op, node: &Node, inputs: &[Arc<HostArray>]) -> Result<HostArray> {
                     outside |= at < 0 || at >= extent;
                     place.push(match rule {
                         Rule::Wrap => at.rem_euclid(extent),
+                        Rule::Mirror => {
+                            let period = (2 * (extent - 1)).max(1);
+                            let rest = at.rem_euclid(period);
+                            rest.min(period - rest)
+                        }
                         Rule::Clamp | Rule::Constant | Rule::Inside => at.clamp(0, extent - 1),
                     } as usize);
                 }

@@ -9,7 +9,7 @@ use broadloom_device::Machine;
 use broadloom_scalar::Type;
 use broadloom_skeleton::{
     Combine as Sent, Domain, Histogram, Library, Loaded, Map, Operator, Pack, Pattern, Product, Reduce, Scan, ScanSpread,
-    Scatter, Sink, Sort, Source, Spread,
+    Scatter, Sink, Sort, Source, Spread, Stencil,
 };
 use std::sync::{Mutex, PoisonError};
 
@@ -115,6 +115,16 @@ impl Ready {
             GroupKind::Pack => Pack { source, sink: Sink::STORE, rest: false }.into(),
         };
         Ok(Ready::One(library.get(&pattern)?))
+    }
+
+    /// The program of a kernel in strips of so many rows: functions for the interior and, if it is another, near the edges.
+    pub(crate) fn strips(tape: &Tape, group: &Group, codes: &[Code], rows: u32, library: &Library) -> Result<Ready> {
+        let source = |code: &Code| Source::new(code.function.clone(), code.axes);
+        let none = || Error::Plan { what: "a kernel".into(), reason: "it computes nothing".into() };
+        let inner = source(codes.first().ok_or_else(none)?)?;
+        let edge = codes.get(1).map(source).transpose()?;
+        let pattern = Stencil { domain: domain(tape, group, false), rows, inner, edge };
+        Ok(Ready::One(library.get(&pattern.into())?))
     }
 
     /// The program for these sizes.

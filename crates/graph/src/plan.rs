@@ -3,15 +3,15 @@
 //! A plan is data. It can be printed ([`Plan::explain`]) and asserted in tests: how many kernels, how many bytes, why each cut. It holds
 //! nothing of a single run, so one plan serves all expressions with the same [tape](crate::tape), whatever their sizes and scalars.
 
-use crate::cut::{Group, GroupKind, Reason, cut};
-use crate::emit::{Code, Given};
+use crate::cut::{Group, GroupKind, Part, Reason, cut};
+use crate::emit::{Code, Fused, Given};
 use crate::error::{Error, Result};
 use crate::pattern::Ready;
 use crate::shape::Shape;
 use crate::tape::{Bindings, Id, Kind, Tape};
 use broadloom_device::{Machine, MachineKind};
 use broadloom_scalar::{Element, Literal};
-use broadloom_skeleton::Library;
+use broadloom_skeleton::{Library, Stencil};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
@@ -19,8 +19,12 @@ use std::fmt::Write;
 #[derive(Debug)]
 pub(crate) struct Kernel {
     pub(crate) group: Group,
-    /// What feeds it, one or several, and what becomes of its results, if they are not just stored.
+    /// What feeds it, one or several, or the interior and the edges of strips; and what becomes of its results, if they are not just stored.
     pub(crate) codes: Vec<Code>,
+    /// Scalars that stand before those of the codes.
+    pub(crate) bounds: Vec<Given>,
+    /// What a position costs, in simple operations.
+    pub(crate) cost: u64,
     pub(crate) ready: Ready,
     /// Nodes whose memory is free after it.
     pub(crate) dead: Vec<Id>,
@@ -44,6 +48,24 @@ fn balance(machine: &Machine) -> u64 {
     }
 }
 
+/// Items that the code of a strip has at most.
+const MAX_STRIP: usize = 400;
+
+/// The traces of a kernel whose threads have a strip of rows each, and how many rows, where rows share enough of what they read and compute.
+fn strip<'k>(tape: &'k Tape, kept: &'k [bool], group: &Group, parts: &[Part<'_>], machine: &Machine) -> Option<(Fused<'k>, u32)> {
+    let [part] = parts else { return None };
+    let class = tape.shapes[usize::from(part.shape)];
+    if group.kind != GroupKind::Map || part.line || !class.rows || !class.tall {
+        return None;
+    }
+    Stencil::heights(machine).iter().find_map(|rows| {
+        let fused = Fused::strip(tape, kept, &group.feeds, class.rank.into(), *rows)?;
+        // A fifth less has to be left for the larger code to pay.
+        let pays = fused.cost() * 5 <= part.fused.cost() * u64::from(*rows) * 4;
+        (pays && fused.items() <= MAX_STRIP).then_some((fused, *rows))
+    })
+}
+
 impl Plan {
     /// A plan for a machine; kernels come from the library.
     pub(crate) fn new(tape: Tape, bindings: &Bindings, library: &Library) -> Result<Plan> {
@@ -54,8 +76,15 @@ impl Plan {
         for group in order.into_iter().map(|index| cut.groups[index].clone()) {
             let too_large = || Error::Plan { what: "a kernel".into(), reason: "it does not fit".into() };
             let parts = group.traced(&tape, &cut.kept).ok_or_else(too_large)?;
-            let mut codes = vec![];
             let side_by_side = machine.kind != MachineKind::Cuda;
+            if let Some((fused, rows)) = strip(&tape, &cut.kept, &group, &parts, machine) {
+                let cost = fused.cost() / u64::from(rows);
+                let (codes, bounds) = fused.strip_codes(&tape, side_by_side)?;
+                let ready = Ready::strips(&tape, &group, &codes, rows, library)?;
+                kernels.push(Kernel { group, codes, bounds, cost, ready, dead: vec![], reused: vec![] });
+                continue;
+            }
+            let mut codes = vec![];
             for part in parts {
                 codes.push((part.fused.code(&tape, "fused", side_by_side, &[])?, part.line));
             }
@@ -68,8 +97,9 @@ impl Plan {
                 }
             };
             let ready = Ready::new(&tape, &group, &codes, sink.as_ref(), library)?;
-            let codes = codes.into_iter().map(|(code, _)| code).chain(sink).collect();
-            kernels.push(Kernel { group, codes, ready, dead: vec![], reused: vec![] });
+            let codes: Vec<Code> = codes.into_iter().map(|(code, _)| code).chain(sink).collect();
+            let cost = codes.iter().map(|code| code.cost).sum();
+            kernels.push(Kernel { group, codes, bounds: vec![], cost, ready, dead: vec![], reused: vec![] });
         }
         let mut plan = Plan { tape, kernels, reasons: cut.reasons };
         for kernel in &plan.kernels {
@@ -119,7 +149,8 @@ impl Plan {
     /// What a kernel is called with.
     pub(crate) fn scalars(&self, kernel: &Kernel, bindings: &Bindings) -> Vec<Literal> {
         let index = if self.tape.wide { Element::I64 } else { Element::I32 };
-        kernel.codes.iter().flat_map(|code| &code.scalars).map(|given: &Given| given.literal(index, bindings)).collect()
+        let own = kernel.codes.iter().flat_map(|code| &code.scalars);
+        kernel.bounds.iter().chain(own).map(|given: &Given| given.literal(index, bindings)).collect()
     }
 
     /// The sizes that a kernel is called with.
@@ -169,7 +200,7 @@ impl Plan {
                 name: loaded.program().name.clone(),
                 domain: bindings.shapes[usize::from(kernel.group.domain)].clone(),
                 launches: loaded.program().steps.len(),
-                operations: kernel.codes.iter().map(|code| code.cost).sum(),
+                operations: kernel.cost,
                 reads: kernel.group.reads.len(),
                 bytes_read: bytes(&kernel.group.reads),
                 bytes_written: bytes(&kernel.group.roots),

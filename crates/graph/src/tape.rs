@@ -5,7 +5,7 @@
 //! slots that the tape names. Two expressions with equal tapes have one plan.
 //!
 //! What stays in the tape: small offsets and strides (neighbours of a stencil are part of its code), which shapes are equal, whether a last
-//! axis is long, how much a view enlarges (in classes), and whether some index needs 64 bits.
+//! axis is long and the one before it not short, how much a view enlarges (in classes), and whether some index needs 64 bits.
 
 use crate::node::{Expression, Node, State};
 use crate::op::{Axes, Combine, Elementwise, Extreme, Op};
@@ -123,6 +123,8 @@ pub(crate) struct ShapeClass {
     pub(crate) rank: u8,
     /// Whether the last axis is long.
     pub(crate) rows: bool,
+    /// Whether there are enough rows along the axis before it for a strip of them.
+    pub(crate) tall: bool,
 }
 
 /// The canonical form.
@@ -149,6 +151,9 @@ const SMALL: i64 = 8;
 
 /// From which length on a last axis is long.
 const LONG: usize = 32;
+
+/// From which length on the axis before the last has strips of rows.
+const TALL: usize = 16;
 
 /// Writes a tape.
 struct Recorder {
@@ -230,7 +235,8 @@ impl Recorder {
         }
         self.tape.wide |= shape.count() >= 1 << 31;
         let rows = shape.rank() < 2 || shape.extents().last().is_some_and(|last| *last >= LONG);
-        self.tape.shapes.push(ShapeClass { rank: shape.rank() as u8, rows });
+        let tall = shape.rank() >= 2 && shape.extents()[shape.rank() - 2] >= TALL;
+        self.tape.shapes.push(ShapeClass { rank: shape.rank() as u8, rows, tall });
         self.bindings.shapes.push(shape.clone());
         (self.bindings.shapes.len() - 1) as ShapeId
     }

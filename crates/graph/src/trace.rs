@@ -32,6 +32,8 @@ pub(crate) enum Index {
     Clamp(IndexId, Number),
     /// Modulo the extent.
     Wrap(IndexId, Number),
+    /// Back and forth in the extent.
+    Mirror(IndexId, Number),
     /// The number of a place in a shape.
     Ravel(SmallVec<[IndexId; 4]>, ShapeId),
     /// The index along an axis of the place with a number in a shape.
@@ -149,6 +151,14 @@ impl<'t> Trace<'t> {
             return Place::Number(self.axis(0));
         }
         Place::At((0..rank).map(|axis| self.axis(axis)).collect())
+    }
+
+    /// The place so many rows below that of the thread.
+    pub(crate) fn below(&mut self, rank: usize, row: u32) -> Place {
+        let down = |axis: usize| if axis + 2 == rank { row.into() } else { 0 };
+        let index =
+            |axis: usize| Index::Affine { axis: Some(axis as u8), stride: Number::Known(1), offset: Number::Known(down(axis)) };
+        Place::At((0..rank).map(|axis| self.index(index(axis))).collect())
     }
 
     pub(crate) fn index(&mut self, index: Index) -> IndexId {
@@ -361,7 +371,7 @@ impl<'t> Trace<'t> {
             return index;
         }
         // What wraps around many times has no interior worth the name.
-        let droppable = rule != Rule::Wrap || growth == Growth::None;
+        let droppable = !matches!(rule, Rule::Wrap | Rule::Mirror) || growth == Growth::None;
         if self.interior
             && droppable
             && let Index::Affine { axis: Some(axis), stride, offset } = &self.indices[index as usize]
@@ -376,6 +386,7 @@ impl<'t> Trace<'t> {
             Rule::Inside => index,
             Rule::Clamp => self.index(Index::Clamp(index, extent)),
             Rule::Wrap => self.index(Index::Wrap(index, extent)),
+            Rule::Mirror => self.index(Index::Mirror(index, extent)),
             Rule::Constant => {
                 inside.push((index, extent.clone()));
                 self.index(Index::Clamp(index, extent))

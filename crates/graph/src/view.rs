@@ -1,7 +1,8 @@
 //! Views: which element of its input an element of a view is.
 //!
 //! A view has, for each axis of its *input*, an affine map from one axis of its output (or from none: then it is fixed), and a rule for
-//! indices that leave the input (`papers/accelerator` §4.3): a constant comes instead, the nearest element, or the index wraps around.
+//! indices that leave the input (`papers/accelerator` §4.3): a constant comes instead, the nearest element, or the
+//! index wraps around or is mirrored.
 //! Section, shift, rotate, reverse, replicate, expand, pad, transpose, broadcasting, dropped and added axes are all such views, and views of
 //! views are one view where the rules allow it (§5.3).
 
@@ -19,6 +20,8 @@ pub enum Rule {
     Clamp,
     /// The axis starts again.
     Wrap,
+    /// The axis goes back and forth; the elements at its ends are seen once each time.
+    Mirror,
     /// A constant.
     Constant,
 }
@@ -30,6 +33,8 @@ pub enum Boundary {
     Clamp,
     /// The array starts again.
     Wrap,
+    /// The array goes back and forth; the elements at its ends are seen once each time.
+    Mirror,
     /// This value.
     Constant(Lanes),
 }
@@ -40,6 +45,7 @@ impl Boundary {
         match self {
             Boundary::Clamp => Rule::Clamp,
             Boundary::Wrap => Rule::Wrap,
+            Boundary::Mirror => Rule::Mirror,
             Boundary::Constant(_) => Rule::Constant,
         }
     }
@@ -88,6 +94,13 @@ pub struct View {
     pub fill: Option<Lanes>,
 }
 
+/// An index of an axis that goes back and forth.
+pub(crate) fn mirrored(index: i64, extent: i64) -> i64 {
+    let period = (2 * (extent - 1)).max(1);
+    let rest = index.rem_euclid(period);
+    rest.min(period - rest)
+}
+
 /// Numbers beyond this are refused, so that index arithmetic cannot overflow.
 const MAX_NUMBER: i64 = 1 << 40;
 
@@ -124,10 +137,13 @@ impl View {
             }
             match map.rule {
                 Rule::Inside => return Err(range(format!("indices from {low} to {high} leave axis {axis}"))),
-                Rule::Clamp | Rule::Wrap if extent == 0 => return Err(range(format!("axis {axis} has no elements to take"))),
+                Rule::Clamp | Rule::Wrap | Rule::Mirror if extent == 0 => {
+                    return Err(range(format!("axis {axis} has no elements to take")));
+                }
                 Rule::Wrap if map.source.is_none() => *map = AxisMap::fixed(map.offset.rem_euclid(extent)),
                 Rule::Clamp if map.source.is_none() => *map = AxisMap::fixed(map.offset.clamp(0, extent - 1)),
-                Rule::Clamp | Rule::Wrap | Rule::Constant => {}
+                Rule::Mirror if map.source.is_none() => *map = AxisMap::fixed(mirrored(map.offset, extent)),
+                Rule::Clamp | Rule::Wrap | Rule::Mirror | Rule::Constant => {}
             }
         }
         if !view.axes.iter().any(|map| map.rule == Rule::Constant) {
@@ -226,6 +242,7 @@ impl View {
                 Rule::Inside => index,
                 Rule::Clamp => index.clamp(0, extent - 1),
                 Rule::Wrap => index.rem_euclid(extent),
+                Rule::Mirror => mirrored(index, extent),
                 Rule::Constant if index < 0 || index >= extent => return None,
                 Rule::Constant => index,
             };
@@ -250,7 +267,7 @@ mod tests {
     /// Composed or not, the same elements are seen.
     #[test]
     fn views_of_views_see_the_same_elements() {
-        let rules = [Rule::Inside, Rule::Clamp, Rule::Wrap, Rule::Constant];
+        let rules = [Rule::Inside, Rule::Clamp, Rule::Wrap, Rule::Mirror, Rule::Constant];
         let mut composed = 0;
         for input in [1usize, 2, 5] {
             for (inner_rule, outer_rule) in rules.iter().flat_map(|a| rules.iter().map(move |b| (*a, *b))) {

@@ -30,8 +30,8 @@ fn interp() -> Context {
     Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())))
 }
 
-/// One program: made, computed both ways, compared. `Err` says what is wrong.
-fn check(seed: u64, context: &Context) -> Result<(), String> {
+/// One program: made, computed both ways, compared. Gives how many of its kernels are stencils; `Err` says what is wrong.
+fn check(seed: u64, context: &Context) -> Result<usize, String> {
     let mut generator = Generator::new(seed, context);
     let told = |error: broadloom_graph::Error| error.to_string();
     for _ in 0..2 + generator.random.below(3) {
@@ -40,6 +40,9 @@ fn check(seed: u64, context: &Context) -> Result<(), String> {
     let steps = if generator.random.one_in(8) { 120 } else { 4 + generator.random.below(30) };
     for _ in 0..steps {
         generator.step().map_err(told)?;
+    }
+    for _ in 0..generator.random.below(8).saturating_sub(5) {
+        generator.neighbours().map_err(told)?;
     }
     let last = generator.pool.len() - 1;
     let mut outputs: Vec<Known> = vec![generator.pool[last].clone()];
@@ -57,21 +60,24 @@ fn check(seed: u64, context: &Context) -> Result<(), String> {
             return Err(format!("{difference}\n{}", plan.text()));
         }
     }
-    Ok(())
+    Ok(plan.kernels.iter().filter(|kernel| kernel.name == "stencil").count())
 }
 
 fn campaign(context: &Context, programs: u64) {
     let from = setting("BROADLOOM_FUZZ_SEED", 1);
-    let mut wrong = vec![];
-    for seed in from..from + setting("BROADLOOM_FUZZ_GRAPHS", programs) {
-        if let Err(problem) = check(seed, context) {
-            wrong.push(format!("seed {seed}: {problem}"));
-            if wrong.len() > 3 {
-                break;
-            }
+    let (mut wrong, mut stencils) = (vec![], 0);
+    let programs = setting("BROADLOOM_FUZZ_GRAPHS", programs);
+    for seed in from..from + programs {
+        match check(seed, context) {
+            Ok(found) => stencils += found,
+            Err(problem) => wrong.push(format!("seed {seed}: {problem}")),
+        }
+        if wrong.len() > 3 {
+            break;
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(programs < 50 || stencils as u64 >= programs / 20, "{stencils} stencils");
 }
 
 #[test]

@@ -42,6 +42,7 @@ impl Draft {
                 scalars: vec![],
                 sizes,
                 limits: vec![],
+                least: vec![],
                 temporaries: vec![],
                 steps: vec![],
             },
@@ -92,6 +93,17 @@ impl Draft {
     /// Indices have 32 bits, so this number must be less than 2³¹.
     pub(crate) fn limit(&mut self, count: Count) {
         self.program.limits.push(count);
+    }
+
+    /// This number must be at least so large.
+    pub(crate) fn least(&mut self, count: Count, least: u64) {
+        self.program.least.push((count, least));
+    }
+
+    /// The next scalar, by its number.
+    pub(crate) fn scalar(&mut self, ty: Type) -> usize {
+        self.program.scalars.push(ty);
+        self.program.scalars.len() - 1
     }
 
     /// Memory that lives as long as a run, by its number.
@@ -170,6 +182,11 @@ impl Writer {
     /// A number that follows from the sizes.
     pub(crate) fn count(&self, count: impl Into<Count>, ty: Type) -> Value {
         self.value(Argument::Count(count.into(), ty), ty, "count")
+    }
+
+    /// A scalar, by its number.
+    pub(crate) fn scalar(&self, number: usize, ty: Type) -> Value {
+        self.value(Argument::Scalar(number), ty, "scalar")
     }
 
     fn value(&self, argument: Argument, ty: Type, name: &str) -> Value {
@@ -251,7 +268,7 @@ impl Inlet {
         let mut arguments = k.positions(position, self.source.index());
         let own = arguments.last().copied();
         for (index, ty) in self.source.scalars().into_iter().enumerate() {
-            arguments.push(k.value(Argument::Scalar(self.first_scalar + index), ty, "scalar"));
+            arguments.push(k.scalar(self.first_scalar + index, ty));
         }
         let mut bindings: Vec<_> = function
             .accessors()
@@ -289,7 +306,7 @@ impl Outlet {
         arguments.extend(values);
         let scalars = &function.parameters()[written.axes + written.values..];
         for (index, parameter) in scalars.iter().enumerate() {
-            arguments.push(k.value(Argument::Scalar(self.first_scalar + index), parameter.ty, "scalar"));
+            arguments.push(k.scalar(self.first_scalar + index, parameter.ty));
         }
         let (mut inputs, mut outputs) = (self.first_input, self.first_output + self.stored.len());
         let mut bindings: Vec<Box<dyn Binding>> = vec![];

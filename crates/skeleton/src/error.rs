@@ -65,6 +65,16 @@ pub enum Error {
         /// The sizes.
         sizes: Vec<u64>,
     },
+    /// Sizes below what the program is made for.
+    #[error("the sizes {sizes:?} are too small for `{program}`: one must be at least {least}")]
+    Small {
+        /// The program.
+        program: String,
+        /// The sizes.
+        sizes: Vec<u64>,
+        /// The least size.
+        least: u64,
+    },
     /// Building or lowering code failed.
     #[error(transparent)]
     Code(#[from] broadloom_scalar::Error),

@@ -8,6 +8,7 @@
 //! | pattern | what it does |
 //! | --- | --- |
 //! | [`Map`] | a function at every position; gathers, index arrays, outer products and [random numbers](random) are maps |
+//! | [`Stencil`] | a function of neighbourhoods, several rows of results at a time |
 //! | [`Reduce`] | an associative [`Operator`] over any axes, several at once |
 //! | [`Scan`] | all prefixes along an axis; within segments of any length by [`Operator::segmented`] |
 //! | [`Pack`] | the values at chosen positions, and the others behind them |
@@ -70,6 +71,7 @@ mod scan;
 mod scatter;
 mod sort;
 mod source;
+mod stencil;
 mod transpose;
 
 pub use count::Count;
@@ -88,4 +90,5 @@ pub use scan::{Scan, ScanSpread};
 pub use scatter::{Combine, Scatter};
 pub use sort::{Sort, SortKey};
 pub use source::{Sink, Source};
+pub use stencil::Stencil;
 pub use transpose::Transpose;

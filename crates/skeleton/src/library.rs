@@ -1,6 +1,6 @@
 //! Programs that are ready, found by pattern.
 
-use crate::{Histogram, Loaded, Map, Pack, Product, Program, Reduce, Result, Scan, Scatter, Sort, Transpose};
+use crate::{Histogram, Loaded, Map, Pack, Product, Program, Reduce, Result, Scan, Scatter, Sort, Stencil, Transpose};
 use broadloom_device::{Device, Machine};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,6 +31,8 @@ macro_rules! patterns {
 patterns! {
     /// The same function at every position.
     Map,
+    /// A function of neighbourhoods, several rows at a time.
+    Stencil,
     /// An associative operator over some axes.
     Reduce,
     /// All prefixes along an axis.

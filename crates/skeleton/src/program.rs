@@ -70,6 +70,8 @@ pub struct Program {
     pub sizes: usize,
     /// Numbers that must be less than 2³¹, because the program's indices have 32 bits.
     pub limits: Vec<Count>,
+    /// Numbers that must be at least so large.
+    pub least: Vec<(Count, u64)>,
     /// What it needs besides.
     pub temporaries: Vec<Temporary>,
     /// The launches, in order.

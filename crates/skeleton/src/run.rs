@@ -146,6 +146,11 @@ impl Loaded {
                 return Err(program.too_large(call.sizes));
             }
         }
+        for (count, least) in &program.least {
+            if program.count(count, call.sizes)? < *least && !call.sizes.contains(&0) {
+                return Err(Error::Small { program: program.name.clone(), sizes: call.sizes.to_vec(), least: *least });
+            }
+        }
         for (index, (buffer, output)) in call.outputs.iter().zip(&program.outputs).enumerate() {
             let wanted = program
                 .count(&output.count, call.sizes)?

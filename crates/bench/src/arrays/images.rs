@@ -6,7 +6,7 @@ use crate::inputs::{unit, units, weighed};
 use crate::job::{Job, Work, close, close_at, equal};
 use broadloom::{Array, Boundary, Context, array};
 
-fn checksum(got: &[f32], first: usize) -> f64 {
+pub(super) fn checksum(got: &[f32], first: usize) -> f64 {
     weighed(got.iter().map(|&x| f64::from(x)), first)
 }
 
@@ -34,28 +34,30 @@ pub(super) fn life(context: &Context, n: usize) -> Result<Job, Failure> {
     Ok(repeated(Work::memory(8 * n * n, 11 * n * n), expression, judge))
 }
 
-/// A Gaussian of sigma 1 over five points.
-fn weights() -> [f32; 5] {
-    let bell = [-2.0f64, -1.0, 0.0, 1.0, 2.0].map(|x: f64| (-0.5 * x * x).exp());
+/// A Gaussian over an odd number of points.
+pub(super) fn bell<const N: usize>(sigma: f64) -> [f32; N] {
+    let place = |i: usize| (i as f64 - (N / 2) as f64) / sigma;
+    let bell: [f64; N] = std::array::from_fn(|i| (-0.5 * place(i) * place(i)).exp());
     let sum: f64 = bell.iter().sum();
     bell.map(|x| (x / sum) as f32)
 }
 
 /// As in Figure 2 of the Accelerator paper.
-fn blurred(image: &Array<f32>, axis: usize) -> array::Result<Array<f32>> {
+pub(super) fn blurred(image: &Array<f32>, axis: usize, weights: &[f32]) -> array::Result<Array<f32>> {
     let mut sum = Array::full(image.context(), image.shape(), 0.0f32)?;
-    for (i, weight) in weights().into_iter().enumerate() {
+    for (i, weight) in weights.iter().enumerate() {
         let mut by = [0, 0];
-        by[axis] = i as i64 - 2;
-        sum = sum + image.shift(&by, Boundary::Clamp)? * weight;
+        by[axis] = i as i64 - weights.len() as i64 / 2;
+        sum = sum + image.shift(&by, Boundary::Clamp)? * *weight;
     }
     Ok(sum)
 }
 
 pub(super) fn convolution(context: &Context, n: usize) -> Result<Job, Failure> {
     let image = Array::new(context, &units(n * n, 1, 0.0, 1.0), [n, n])?;
+    let weights = bell::<5>(1.0);
     let judge = move |got: &[Vec<f32>]| {
-        let weights = weights().map(f64::from);
+        let weights = weights.map(f64::from);
         let at = |y: usize, x: usize| f64::from(unit((y * n + x) as u32, 1));
         let near = |place: usize, k: usize| (place + k).saturating_sub(2).min(n - 1);
         let want = |i: usize| {
@@ -65,7 +67,8 @@ pub(super) fn convolution(context: &Context, n: usize) -> Result<Job, Failure> {
         close(&got[0], want, 1e-6, 0.0)?;
         Ok(checksum(&got[0], 0))
     };
-    Ok(repeated(Work::memory(8 * n * n, 20 * n * n), move || Ok(vec![blurred(&blurred(&image, 1)?, 0)?]), judge))
+    let expression = move || Ok(vec![blurred(&blurred(&image, 1, &weights)?, 0, &weights)?]);
+    Ok(repeated(Work::memory(8 * n * n, 20 * n * n), expression, judge))
 }
 
 /// Half a radian.

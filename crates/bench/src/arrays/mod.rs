@@ -5,6 +5,8 @@
 
 mod images;
 mod lines;
+mod motion;
+mod vision;
 
 use crate::benchmark::{Benchmark, Subject, count, square};
 use crate::error::Failure;
@@ -37,6 +39,10 @@ pub(crate) const ALL: &[Benchmark] = &[
     benchmark!(life in images, 1e-12, 8192, 75, square),
     benchmark!(convolution in images, 1e-5, 8192, 75, square),
     benchmark!(rotation in images, 1e-3, 4096, 64, |n| format!("3×{n}×{n}")),
+    benchmark!(demosaic in vision, 1e-5, 1000, 75, square),
+    benchmark!(corner in vision, 1e-4, 1000, 75, square),
+    benchmark!(motion in motion, 1e-12, 512, 64, square),
+    benchmark!(stereo in vision, 1e-12, 1000, 40, square),
 ];
 
 /// A job that builds arrays and computes them, all in one plan; the judge sees those of the last repetition.

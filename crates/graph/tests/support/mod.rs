@@ -210,6 +210,7 @@ impl<'c> Generator<'c> {
             18 if self.random.one_in(2) => self.arrange(),
             18 if self.random.one_in(2) => self.scatter(),
             18 => self.segments(),
+            19 if self.random.one_in(3) => self.neighbours(),
             _ => self.function(),
         }
     }
@@ -307,9 +308,10 @@ impl<'c> Generator<'c> {
     }
 
     fn boundary(&mut self, ty: Type) -> Boundary {
-        match self.random.below(3) {
+        match self.random.below(4) {
             0 => Boundary::Clamp,
             1 => Boundary::Wrap,
+            2 => Boundary::Mirror,
             _ => Boundary::Constant(self.value(ty)),
         }
     }
@@ -365,6 +367,49 @@ impl<'c> Generator<'c> {
         let rules = view.axes.iter().any(|map| map.rule != Rule::Inside);
         let node = a.node.view(view)?;
         self.push(node, if rules { a.bound.max(4.0) } else { a.bound }, a.exact);
+        Ok(())
+    }
+
+    /// A sum of neighbours in an image that is large enough for strips of rows.
+    pub(crate) fn neighbours(&mut self) -> Result<()> {
+        let is_image = |known: &&Known| {
+            let arithmetic = known.ty().element() != Element::Bool;
+            arithmetic && matches!(known.node.shape().extents(), [.., rows, columns] if *rows >= 16 && *columns >= 32)
+        };
+        let images: Vec<Known> = self.pool.iter().filter(is_image).cloned().collect();
+        let image = if images.is_empty() || self.random.one_in(3) {
+            let ty = *self.random.pick(&[Type::F32, Type::I32, Type::U8, Type::F64]);
+            let mut extents = vec![16 + self.random.below(20), 32 + self.random.below(40)];
+            if self.random.one_in(4) {
+                extents.insert(0, 2);
+            }
+            self.leaf_of(ty, Shape::from(extents))?;
+            self.pool[self.pool.len() - 1].clone()
+        } else {
+            self.random.pick(&images).clone()
+        };
+        let terms = 3 + self.random.below(7);
+        let bound = image.bound.max(4.0) * terms as f64;
+        let element = image.ty().element();
+        if element.is_float() && bound > limit(element) {
+            return Ok(());
+        }
+        let (outside, shape) = (self.boundary(image.ty()), image.node.shape().clone());
+        let mut sum: Option<Node> = None;
+        for _ in 0..terms {
+            let near = |axis: usize| if axis + 2 < shape.rank() { 0 } else { 3 };
+            let map = |(axis, by): (usize, i64)| AxisMap { offset: by, ..AxisMap::same(axis) };
+            let by: Vec<i64> = (0..shape.rank()).map(|axis| self.random.between(-near(axis), near(axis))).collect();
+            let axes: Vec<AxisMap> = by.into_iter().enumerate().map(map).collect();
+            let term = image.node.affine("shift", &axes, shape.clone(), Some(&outside))?;
+            sum = Some(match sum {
+                None => term,
+                Some(sum) => Node::elementwise(Elementwise::Binary(BinaryOp::Add), &[&sum, &term])?,
+            });
+        }
+        if let Some(sum) = sum {
+            self.push(sum, bound, image.exact && (!element.is_float() || bound <= exact_limit(element).sqrt()));
+        }
         Ok(())
     }
 

@@ -1,0 +1,129 @@
+//! Stencils over images of all sizes, with every boundary rule.
+
+mod support;
+
+use broadloom_scalar::{AccessorKind, Builder, Literal, Type, Value};
+use broadloom_skeleton::{Call, Domain, Error, Pattern, Source, Stencil};
+use support::{Given, Random, benches, run};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Rule {
+    Clamp,
+    Wrap,
+    /// This value stands outside.
+    Constant(i64),
+}
+
+/// Weights of the neighbours, which no symmetry leaves unseen.
+const TAPS: [(i64, i64, i64); 6] = [(-2, 0, 1), (-1, 1, 3), (0, 0, 5), (0, -2, 7), (1, 1, 11), (2, 0, 13)];
+
+/// Two results for each row of a strip: the weighed sum of the neighbours, and the element itself. The scalars are height and width.
+fn strip(axes: usize, index: Type, rows: u32, rule: Option<Rule>) -> Source {
+    let f = Builder::function(if rule.is_some() { "edge" } else { "inner" });
+    let position: Vec<Value> = (0..axes).map(|_| f.parameter("i", index)).collect();
+    let (height, width) = (f.parameter("height", index), f.parameter("width", index));
+    let image = f.accessor("image", AccessorKind::Input, Type::I32, 1);
+    let (y, x) = (position[axes - 2], position[axes - 1]);
+    let above = if axes == 3 { f.mul(position[0], height) } else { f.constant(index, 0) };
+    let held = |place: Value, extent: Value| match rule {
+        None => place,
+        Some(Rule::Wrap) => f.rem(f.add(place, extent), extent),
+        Some(Rule::Clamp | Rule::Constant(_)) => f.max(f.min(place, f.sub(extent, 1)), 0),
+    };
+    let at = |dy: i64, dx: i64| {
+        let (own_y, own_x) = (f.add(y, dy), f.add(x, dx));
+        let (in_y, in_x) = (held(own_y, height), held(own_x, width));
+        let value = f.read(image, &[f.add(f.mul(f.add(above, in_y), width), in_x).into()]);
+        match rule {
+            Some(Rule::Constant(outside)) => {
+                let inside = f.and(f.eq(own_y, in_y), f.eq(own_x, in_x));
+                f.select(inside, value, f.constant(Type::I32, outside))
+            }
+            _ => value,
+        }
+    };
+    let mut results = vec![];
+    for row in 0..i64::from(rows) {
+        let terms = TAPS.iter().map(|(dy, dx, weight)| f.mul(at(row + dy, *dx), *weight));
+        results.extend(terms.reduce(|a, b| f.add(a, b)));
+        results.push(at(row, 0));
+    }
+    Source::new(f.finish_function(&results).unwrap(), axes).unwrap()
+}
+
+fn expected(image: &[i32], height: i64, width: i64, rule: Rule) -> Vec<Literal> {
+    let at = |plane: i64, y: i64, x: i64| {
+        let inside = (0..height).contains(&y) && (0..width).contains(&x);
+        let (y, x) = match rule {
+            Rule::Constant(outside) if !inside => return outside as i32,
+            Rule::Wrap => (y.rem_euclid(height), x.rem_euclid(width)),
+            Rule::Clamp | Rule::Constant(_) => (y.clamp(0, height - 1), x.clamp(0, width - 1)),
+        };
+        image[((plane * height + y) * width + x) as usize]
+    };
+    let sum = |i: i64| {
+        let (plane, y, x) = (i / (height * width), i / width % height, i % width);
+        TAPS.iter().fold(0i32, |sum, (dy, dx, weight)| sum.wrapping_add(at(plane, y + dy, x + dx).wrapping_mul(*weight as i32)))
+    };
+    (0..image.len() as i64).map(|i| Literal::from(sum(i))).collect()
+}
+
+#[test]
+fn neighbours_of_all_positions() {
+    let shapes: [&[u64]; 9] =
+        [&[4, 1], &[5, 3], &[8, 40], &[9, 70], &[31, 33], &[6, 4200], &[2, 7, 65], &[3, 8, 32], &[2, 0, 40]];
+    for (name, bench) in benches() {
+        for (rule, rows, index) in [
+            (Rule::Clamp, 4, Type::I32),
+            (Rule::Wrap, 2, Type::I64),
+            (Rule::Constant(-7), 3, Type::I32),
+            (Rule::Clamp, 1, Type::I64),
+        ] {
+            for shape in shapes {
+                let axes = shape.len();
+                let (height, width) = (shape[axes - 2] as i64, shape[axes - 1] as i64);
+                let inner = strip(axes, index, rows, None);
+                let edge = Some(strip(axes, index, rows, Some(rule)));
+                let pattern = Pattern::from(Stencil { domain: Domain::of(&[9, 9, 40][3 - axes..]), rows, inner, edge });
+                let count: u64 = shape.iter().product();
+                let mut random = Random(count);
+                let image: Vec<i32> = (0..count).map(|_| random.next() as i32).collect();
+                let literals: Vec<Literal> = image.iter().map(|x| Literal::from(*x)).collect();
+                let number = |value: i64| Literal::from_i128(index.element(), value.into());
+                // Strips whose rows all have two others above and below.
+                let mut bounds = vec![(0, 1 << 20); axes - 2];
+                bounds.extend([(2, height - 1 - i64::from(rows)), (2, width - 1)]);
+                let bounds = bounds.iter().flat_map(|(first, end)| [number(*first), number(*end)]);
+                let extents = [number(height), number(width)];
+                let scalars: Vec<Literal> = bounds.chain(extents).chain(extents).collect();
+                let inputs = [literals.clone(), literals.clone()];
+                let given = Given { inputs: &inputs, scalars: &scalars, sizes: shape, ..Given::default() };
+                let results = run(&bench, &pattern, &given);
+                assert_eq!(results, [expected(&image, height, width, rule), literals], "{name}, {shape:?}, {rule:?}, {rows}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_image_lower_than_a_strip_is_refused() {
+    let (name, bench) = benches().remove(0);
+    let inner = strip(2, Type::I32, 4, Some(Rule::Clamp));
+    let pattern = Pattern::from(Stencil { domain: Domain::of(&[9, 40]), rows: 4, inner, edge: None });
+    let scalars: Vec<Literal> = [0, 3, 0, 40, 3, 40].map(|x: i32| Literal::from(x)).to_vec();
+    let image = bench.device.upload(&[0u8; 480]).unwrap();
+    let outputs = [bench.device.allocate::<u8>(480).unwrap(), bench.device.allocate::<u8>(480).unwrap()];
+    let call = Call { inputs: &[image], outputs: &outputs, scalars: &scalars, sizes: &[3, 40], ..Call::default() };
+    let refused = bench.get(&pattern).run(&call);
+    assert!(matches!(refused, Err(Error::Small { least: 4, .. })), "{name}: {refused:?}");
+}
+
+#[test]
+fn strips_that_do_not_come_out_even_are_refused() {
+    let (_, bench) = benches().remove(0);
+    let inner = strip(2, Type::I32, 3, None);
+    for (rows, edge) in [(4, None), (0, None), (3, Some(strip(2, Type::I64, 3, Some(Rule::Wrap))))] {
+        let stencil = Stencil { domain: Domain::of(&[9, 40]), rows, inner: inner.clone(), edge };
+        assert!(matches!(stencil.program(&bench.machine), Err(Error::Pattern { pattern: "stencil", .. })));
+    }
+}
