@@ -64,6 +64,20 @@ impl Count {
         Count::Max(Arc::new((self, other.into())))
     }
 
+    /// The same number where other numbers stand for the sizes.
+    pub(crate) fn with(&self, sizes: &[Count]) -> Count {
+        let both = |pair: &Arc<(Count, Count)>| (pair.0.with(sizes), pair.1.with(sizes));
+        match self {
+            Count::Constant(value) => Count::Constant(*value),
+            Count::Size(index) => sizes.get(*index).cloned().unwrap_or(Count::Size(*index)),
+            Count::Sum(pair) => Count::Sum(Arc::new(both(pair))),
+            Count::Product(pair) => Count::Product(Arc::new(both(pair))),
+            Count::DivCeil(pair) => Count::DivCeil(Arc::new(both(pair))),
+            Count::Min(pair) => Count::Min(Arc::new(both(pair))),
+            Count::Max(pair) => Count::Max(Arc::new(both(pair))),
+        }
+    }
+
     /// The number for these sizes; `None` when it is beyond 64 bits or one of the sizes is not there.
     pub fn of(&self, sizes: &[u64]) -> Option<u64> {
         match self {

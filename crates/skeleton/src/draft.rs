@@ -14,6 +14,14 @@ pub(crate) struct Draft {
     program: Program,
 }
 
+/// What a program is given that becomes a part of another one.
+pub(crate) struct Given<'a> {
+    pub(crate) inputs: &'a [Argument],
+    pub(crate) outputs: &'a [Argument],
+    pub(crate) scalars: &'a [Argument],
+    pub(crate) sizes: &'a [Count],
+}
+
 /// A source within a program.
 pub(crate) struct Inlet {
     source: Source,
@@ -117,6 +125,31 @@ impl Draft {
         let mut step = self.program.steps[step].clone();
         step.arguments.iter_mut().for_each(|argument| *argument = change(argument));
         self.program.steps.push(step);
+    }
+
+    /// Adds all steps of another program. Its inputs, outputs, scalars and sizes are what is said here; its temporaries are some more of this one.
+    pub(crate) fn include(&mut self, other: Program, given: &Given<'_>) {
+        let (kernels, temporaries) = (self.program.kernels.len(), self.program.temporaries.len());
+        let sized = |count: &Count| count.with(given.sizes);
+        self.program.limits.extend(other.limits.iter().map(sized));
+        let own = other.temporaries.iter().map(|own| Temporary { bytes: sized(&own.bytes), zeroed: own.zeroed });
+        self.program.temporaries.extend(own);
+        for step in &other.steps {
+            let argument = |argument: &Argument| match argument {
+                Argument::Input(index) => given.inputs[*index].clone(),
+                Argument::Output(index) => given.outputs[*index].clone(),
+                Argument::Scalar(index) => given.scalars[*index].clone(),
+                Argument::Temporary(index) => Argument::Temporary(temporaries + index),
+                Argument::Count(count, ty) => Argument::Count(sized(count), *ty),
+            };
+            self.program.steps.push(Step {
+                kernel: kernels + step.kernel,
+                grid: [0, 1, 2].map(|axis: usize| sized(&step.grid[axis])),
+                block: step.block,
+                arguments: step.arguments.iter().map(argument).collect(),
+            });
+        }
+        self.program.kernels.extend(other.kernels);
     }
 
     /// Adds a kernel and a launch of it; gives the number of the step.
@@ -245,6 +278,12 @@ impl Writer {
         variables.into_iter().map(|variable| self.get(variable)).collect()
     }
 
+    /// Whether all these addresses are multiples of 16.
+    pub(crate) fn aligned(&self, addresses: Vec<Value>) -> Value {
+        let bits = addresses.into_iter().reduce(|a, b| self.or(a, b));
+        bits.map_or(self.literal(true), |bits| self.eq(self.and(bits, 15), 0))
+    }
+
     /// A position as another function wants it.
     fn positions(&self, position: &[Value], ty: Type) -> Vec<Value> {
         position.iter().map(|index| self.convert(*index, ty)).collect()
@@ -252,6 +291,33 @@ impl Writer {
 }
 
 impl Inlet {
+    /// The arguments of its inputs.
+    pub(crate) fn inputs(&self) -> Vec<Argument> {
+        (0..self.source.inputs().len()).map(|index| Argument::Input(self.first_input + index)).collect()
+    }
+
+    /// The arguments of its scalars.
+    pub(crate) fn scalars(&self) -> Vec<Argument> {
+        (0..self.source.scalars().len()).map(|index| Argument::Scalar(self.first_scalar + index)).collect()
+    }
+
+    /// Whether an input is read at the position itself, and can be read for several neighbours at once.
+    fn side_by_side(&self) -> Vec<bool> {
+        self.source.contiguous().iter().zip(self.source.inputs()).map(|(found, ty)| *found && ty.is_scalar()).collect()
+    }
+
+    /// The addresses of inputs that [`Inlet::row`] reads; all must be multiples of 16.
+    pub(crate) fn row_addresses(&self, k: &Writer) -> Vec<Value> {
+        let read = self.side_by_side().into_iter().enumerate().filter(|(_, read)| *read);
+        read.map(|(index, _)| k.address(self.input(k, index))).collect()
+    }
+
+    /// What inputs hold for neighbours on a line, as far as they are read at the position itself.
+    pub(crate) fn row(&self, k: &Writer, start: Value, width: usize) -> Vec<Option<Value>> {
+        let load = |(index, read): (usize, bool)| read.then(|| k.load_vector(self.input(k, index), start, width));
+        self.side_by_side().into_iter().enumerate().map(load).collect()
+    }
+
     /// The memory of an input.
     pub(crate) fn input(&self, k: &Writer, index: usize) -> Memory {
         k.memory(Argument::Input(self.first_input + index), self.source.inputs()[index].element())
@@ -288,6 +354,46 @@ impl Inlet {
 }
 
 impl Outlet {
+    /// The arguments of its outputs.
+    pub(crate) fn outputs(&self) -> Vec<Argument> {
+        let elsewhere = self.written.iter().flat_map(|written| written.function.accessors());
+        let elsewhere = elsewhere.filter(|accessor| accessor.kind == AccessorKind::Output).count();
+        (0..self.stored.len() + elsewhere).map(|index| Argument::Output(self.first_output + index)).collect()
+    }
+
+    /// The arguments of its inputs.
+    pub(crate) fn inputs(&self) -> Vec<Argument> {
+        let accessors = self.written.iter().flat_map(|written| written.function.accessors());
+        let count = accessors.filter(|accessor| accessor.kind != AccessorKind::Output).count();
+        (0..count).map(|index| Argument::Input(self.first_input + index)).collect()
+    }
+
+    /// The arguments of its scalars.
+    pub(crate) fn scalars(&self) -> Vec<Argument> {
+        let count = |written: &Written| written.function.parameters().len() - written.axes - written.values;
+        (0..self.written.as_ref().map_or(0, count)).map(|index| Argument::Scalar(self.first_scalar + index)).collect()
+    }
+
+    /// Whether results of neighbours can be stored at once.
+    pub(crate) fn stores_rows(&self) -> bool {
+        !self.writes_elsewhere() && self.stored.iter().all(|ty| ty.is_scalar())
+    }
+
+    /// The addresses of outputs that [`Outlet::put_row`] writes; all must be multiples of 16.
+    pub(crate) fn row_addresses(&self, k: &Writer) -> Vec<Value> {
+        (0..self.stored.len()).map(|index| k.address(self.output(k, index))).collect()
+    }
+
+    /// Takes the values of neighbours on a line.
+    pub(crate) fn put_row(&self, k: &Writer, start: Value, values: &[Vec<Value>]) {
+        let each = values.iter().enumerate();
+        let results: Vec<Vec<Value>> = each.map(|(item, values)| self.results(k, &[k.add(start, item)], values)).collect();
+        for index in 0..self.stored.len() {
+            let row: Vec<Value> = results.iter().map(|results| results[index]).collect();
+            k.store_as(self.output(k, index), start, k.vector(&row), Order::Weak, Cache::Normal);
+        }
+    }
+
     /// Whether all it does is to store values at the position.
     pub(crate) fn writes_elsewhere(&self) -> bool {
         self.written.as_ref().is_some_and(|written| written.function.accessors().iter().any(|a| a.kind == AccessorKind::Output))

@@ -11,6 +11,7 @@
 //! | [`Stencil`] | a function of neighbourhoods, several rows of results at a time |
 //! | [`Reduce`] | an associative [`Operator`] over any axes, several at once |
 //! | [`Scan`] | all prefixes along an axis; within segments of any length by [`Operator::segmented`] |
+//! | [`SegmentedReduce`] | an associative [`Operator`] over segments of a line |
 //! | [`Pack`] | the values at chosen positions, and the others behind them |
 //! | [`Scatter`] | values sent to places, and combined there |
 //! | [`Histogram`] | how many positions fall into each bin |
@@ -58,6 +59,7 @@ mod draft;
 mod error;
 mod histogram;
 mod library;
+mod lookback;
 mod map;
 mod operator;
 mod order;
@@ -69,6 +71,7 @@ mod reduce;
 mod run;
 mod scan;
 mod scatter;
+mod segments;
 mod sort;
 mod source;
 mod stencil;
@@ -88,6 +91,7 @@ pub use reduce::{Reduce, Spread};
 pub use run::{Call, Loaded};
 pub use scan::{Scan, ScanSpread};
 pub use scatter::{Combine, Scatter};
+pub use segments::SegmentedReduce;
 pub use sort::{Sort, SortKey};
 pub use source::{Sink, Source};
 pub use stencil::Stencil;

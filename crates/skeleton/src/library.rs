@@ -1,6 +1,8 @@
 //! Programs that are ready, found by pattern.
 
-use crate::{Histogram, Loaded, Map, Pack, Product, Program, Reduce, Result, Scan, Scatter, Sort, Stencil, Transpose};
+use crate::{
+    Histogram, Loaded, Map, Pack, Product, Program, Reduce, Result, Scan, Scatter, SegmentedReduce, Sort, Stencil, Transpose,
+};
 use broadloom_device::{Device, Machine};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,6 +39,8 @@ patterns! {
     Reduce,
     /// All prefixes along an axis.
     Scan,
+    /// An associative operator over segments of a line.
+    SegmentedReduce,
     /// The values at chosen positions.
     Pack,
     /// How many positions fall into each bin.

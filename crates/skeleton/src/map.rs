@@ -10,7 +10,7 @@ use crate::domain::unravel;
 use crate::draft::{Draft, Inlet, Outlet, Writer};
 use crate::{Count, Domain, Program, Result, Sink, Source};
 use broadloom_device::{Machine, MachineKind};
-use broadloom_scalar::{Axis, Cache, Type, Unroll, Value};
+use broadloom_scalar::{Axis, Type, Unroll, Value};
 
 /// Computes a [`Source`] at every position of a domain, and gives the values to a [`Sink`].
 ///
@@ -117,42 +117,28 @@ impl Parts<'_> {
             None => apart(),
             Some(width) => {
                 let whole = k.ge(k.sub(n, first), tile);
-                k.if_else(k.and(whole, self.aligned(&k)), || self.neighbours(&k, first, thread, width), apart);
+                k.if_else(
+                    k.and(whole, k.aligned([self.inlet.row_addresses(&k), self.outlet.row_addresses(&k)].concat())),
+                    || self.neighbours(&k, first, thread, width),
+                    apart,
+                );
             }
         }
         draft.launch(k, [count.div_ceil(tile), 1u32.into(), 1u32.into()], block)?;
         Ok(())
     }
 
-    /// Whether the buffers that are moved 16 bytes at a time lie so.
-    fn aligned(&self, k: &Writer) -> Value {
-        let inputs = self.map.source.contiguous().into_iter().enumerate().filter(|(_, moved)| *moved);
-        let inputs = inputs.map(|(index, _)| self.inlet.input(k, index));
-        let outputs = (0..self.outlet.stored.len()).map(|index| self.outlet.output(k, index));
-        let bits = inputs.chain(outputs).map(|memory| k.address(memory)).reduce(|a, b| k.or(a, b));
-        bits.map_or(k.literal(true), |bits| k.eq(k.and(bits, 15), 0))
-    }
-
     /// A thread's neighbours, all of which are there.
     fn neighbours(&self, k: &Writer, first: Value, thread: Value, width: usize) {
         let start = k.add(first, k.convert(k.mul(thread, width), self.index));
-        let contiguous = self.map.source.contiguous();
-        let rows: Vec<Option<Value>> = contiguous
-            .iter()
-            .enumerate()
-            .map(|(index, moved)| moved.then(|| k.load_vector(self.inlet.input(k, index), start, width)))
-            .collect();
-        let results: Vec<Vec<Value>> = (0..width)
+        let row = self.inlet.row(k, start, width);
+        let values: Vec<Vec<Value>> = (0..width)
             .map(|item| {
                 let i = k.add(start, item);
-                let values = self.inlet.at_with(k, &[i], &|index| rows[index].map(|row| k.lane(row, item)));
-                self.outlet.results(k, &[i], &values)
+                self.inlet.at_with(k, &[i], &|index| row[index].map(|row| k.lane(row, item)))
             })
             .collect();
-        for index in 0..self.outlet.stored.len() {
-            let row: Vec<Value> = results.iter().map(|results| results[index]).collect();
-            k.store_element_row(self.outlet.output(k, index), start, &row);
-        }
+        self.outlet.put_row(k, start, &values);
     }
 
     /// All positions in one line, for warps that run along it.
@@ -235,10 +221,3 @@ impl Parts<'_> {
 const ROWS: u32 = 4;
 /// Most blocks in the second direction of a grid.
 const MAX_ROWS: u32 = 65535;
-
-impl Writer {
-    /// Stores neighbours.
-    fn store_element_row(&self, memory: broadloom_scalar::Memory, start: Value, row: &[Value]) {
-        self.store_as(memory, start, self.vector(row), broadloom_scalar::Order::Weak, Cache::Normal);
-    }
-}

@@ -1,7 +1,10 @@
 //! Pack: the values at chosen positions of a line, one behind the other.
 //!
-//! The line is cut into parts, one for each block. A first kernel counts what is chosen in each part, a second adds up, a third goes through the parts again and
-//! stores. Within a warp the place of a value is found from a ballot.
+//! A GPU has a block for each tile of the line, and blocks learn how many are chosen before them from each other ([`crate::lookback`]): one pass. On a CPU, and where what
+//! is not chosen follows behind all that is, the line is cut into parts, one for each block. A first kernel counts what is chosen in each part, a second adds up, a third
+//! goes through the parts again and stores. Within a warp the place of a value is found from a ballot.
+
+mod once;
 
 use crate::cooperate::{Shared, broadcast, reduce_block, scan_warp, shift_warp};
 use crate::draft::{Draft, Inlet, Outlet, Writer};
@@ -59,6 +62,11 @@ impl Pack {
             draft.limit(n.clone());
         }
         let is_cpu = machine.kind == MachineKind::Cpu;
+        let sum = Operator::sum(index)?;
+        if !is_cpu && !self.rest {
+            once::Once { pack: self, inlet, outlet, index, sum, total }.launch(&mut draft)?;
+            return Ok(draft.finish());
+        }
         let (warps, rows) = if is_cpu { (1, 1) } else { (8, 8) };
         let block = [32 * warps, 1, 1];
         let unit = 2048u32;
@@ -68,7 +76,6 @@ impl Pack {
         let parts = units.clone().min(busy).max(1u32);
         let run = units.div_ceil(parts.clone()) * unit;
         let counts = draft.temporary(parts.clone() * index.bytes(), false);
-        let sum = Operator::sum(index)?;
         let pack = Parts { pack: self, inlet, outlet, index, sum, warps, rows, counts, total };
         let grid = [parts.clone(), 1u32.into(), 1u32.into()];
         let k = Writer::new("pack_count", block);

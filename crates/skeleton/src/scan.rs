@@ -6,8 +6,12 @@
 //! - the threads of a block work on the same line, tile by tile. A warp takes rows of its part of the tile: each lane has a few neighbours, the sums of lanes are
 //!   scanned by shuffles, then those of rows, then those of warps. On a CPU a block is one warp that takes one row at a time.
 //!
-//! Where there are too few lines to keep the machine busy, lines are *split* into parts: a first kernel reduces the parts, a second scans what came out, a third scans
-//! the parts. How many there are follows from sizes and machine, so results repeat bit for bit. Nothing is combined out of order.
+//! Where there are too few lines to keep the machine busy, lines are *split*. A GPU has a block for each tile, and blocks learn what comes before them from each other
+//! ([`crate::lookback`]): one pass. On a CPU, and where threads have lines of their own, lines are cut into parts: a first kernel reduces the parts, a second scans what
+//! came out, a third scans the parts; a core reads its part again from its cache. How many parts there are follows from sizes and machine, so results repeat bit for bit.
+//! Nothing is combined out of order.
+
+mod once;
 
 use crate::cooperate::{Shared, broadcast, reduce_block, scan_warp, shift_warp};
 use crate::domain::{ravel, unravel};
@@ -259,12 +263,15 @@ impl Parts<'_> {
     }
 
     fn along_axis(&self, draft: &mut Draft) -> Result<()> {
+        if self.scan.spread.split && !self.is_cpu {
+            return self.once(draft);
+        }
         let shape = self.shape();
         let block = [32 * shape.warps, 1, 1];
         // A part is a whole number of tiles; on a CPU of rows of 4 KiB or so.
         let unit = shape.tile().max(1024);
         let units = Count::size(self.scan.axis).div_ceil(unit);
-        let busy = self.cores * if self.is_cpu { 16 } else { 8 };
+        let busy = self.cores * 16;
         let parts = units.clone().min(Count::Constant(busy).div_ceil(self.lines.clone())).max(1u32);
         let parts = if self.scan.spread.split { parts } else { Count::Constant(1) };
         let pieces = self.scan.spread.split.then(|| self.pieces(draft, &parts));

@@ -2,7 +2,9 @@
 //!
 //! Combining is done by atomic operations on integers whose order does not matter, so results repeat bit for bit: narrow integers are combined in words, the least and
 //! greatest floats by integers in the same order. Where the last value counts, each place finds the last position that goes to it, and takes the value from there. Sums of
-//! floats are none of these: they depend on the order, and are a [`Sort`](crate::Sort) by place and a scan of segments.
+//! floats are none of these: they depend on the order, so they are a [`Sort`](crate::Sort) by place and a [`SegmentedReduce`](crate::SegmentedReduce) in one program.
+
+mod sums;
 
 use crate::domain::unravel;
 use crate::draft::{Draft, Inlet, Writer};
@@ -36,7 +38,8 @@ pub struct Scatter {
 pub enum Combine {
     /// The one from the last position stays, also of the base. Any type.
     Last,
-    /// The sum with the base, of integers.
+    /// The sum with the base, of integers and floats. Floats that come to one place are added to each other, in an order that is the same for the same sizes, then to the
+    /// base; sums of `f16` are kept as `f32`.
     Add,
     /// The least; numbers before NaN. Integers and floats.
     Min,
@@ -55,8 +58,7 @@ impl Combine {
         let element = ty.element();
         match self {
             Combine::Last => true,
-            Combine::Add => ty.is_scalar() && element.is_integer(),
-            Combine::Min | Combine::Max => ty.is_scalar() && element != Element::Bool,
+            Combine::Add | Combine::Min | Combine::Max => ty.is_scalar() && element != Element::Bool,
             Combine::And | Combine::Or | Combine::Xor => ty.is_scalar() && !element.is_float(),
         }
     }
@@ -99,6 +101,10 @@ impl Scatter {
         if index == Type::U32 {
             draft.limit(count.clone());
             draft.limit(places.clone());
+        }
+        if self.combine == Combine::Add && ty.element().is_float() {
+            sums::Sums { scatter: self, inlet, base, outlet, index, ty }.include(&mut draft, machine)?;
+            return Ok(draft.finish());
         }
         let (wide, signed) = (ty.element().bits() == 64, ty.element().is_signed());
         let held = match (self.combine, wide, signed) {

@@ -3,8 +3,9 @@
 mod support;
 
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
+use broadloom_skeleton::Call;
 use broadloom_skeleton::{Domain, Operator, Pattern, Scan, ScanSpread, Sink, Source};
-use support::{Given, Random, benches, identity, line, run};
+use support::{Given, Random, benches, h200, identity, line, run};
 
 /// What a scan of a line gives.
 fn prefixes(operator: &Operator, values: &[Vec<Literal>], inclusive: bool) -> Vec<Vec<Literal>> {
@@ -139,5 +140,54 @@ fn any_axis() {
                 }
             }
         }
+    }
+}
+
+/// More tiles than a group or a range of them has; sums of floats are the same every time, and near what they should be.
+#[test]
+fn long_lines() {
+    let bench = h200();
+    let size = 4_400_003;
+    let scan = |element: Element, inclusive: bool| Scan {
+        domain: Domain::LINE,
+        axis: 0,
+        source: identity(element),
+        operator: Operator::sum(element).unwrap(),
+        inclusive,
+        sink: Sink::STORE,
+        spread: ScanSpread::of(&bench.machine, &[size], 0),
+    };
+    let mut random = Random(3);
+    let integers: Vec<i32> = (0..size).map(|_| random.next() as i32).collect();
+    let input = bench.device.upload(&integers).unwrap();
+    let output = bench.device.allocate::<i32>(size as usize).unwrap();
+    let (inputs, outputs) = ([input.view().unwrap()], [output.view().unwrap()]);
+    let call = Call { inputs: &inputs, outputs: &outputs, sizes: &[size], ..Call::default() };
+    let program = bench.get(&scan(Element::I32, false).into());
+    assert_eq!(program.program().steps.len(), 1, "one pass");
+    program.run(&call).unwrap();
+    let mut sum = 0i32;
+    let exact = output.read().unwrap().into_iter().zip(&integers).all(|(result, x)| {
+        let before = sum;
+        sum = sum.wrapping_add(*x);
+        result == before
+    });
+    assert!(exact);
+
+    let floats: Vec<f32> = integers.iter().map(|x| *x as f32 / 2f32.powi(33)).collect();
+    let input = bench.device.upload(&floats).unwrap();
+    let inputs = [input.view().unwrap()];
+    let call = Call { inputs: &inputs, ..call };
+    let program = bench.get(&scan(Element::F32, true).into());
+    let mut runs = (0..3).map(|_| {
+        program.run(&call).unwrap();
+        output.read().unwrap()
+    });
+    let first = runs.next().unwrap();
+    assert!(runs.all(|bits| bits == first));
+    let mut sum = 0.0;
+    for (bits, x) in first.into_iter().zip(&floats) {
+        sum += f64::from(*x);
+        assert!((f64::from(f32::from_bits(bits as u32)) - sum).abs() < 1e-2);
     }
 }

@@ -3,8 +3,8 @@
 mod support;
 
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
-use broadloom_skeleton::{Domain, Operator, Pattern, Scan, ScanSpread, Sink, Source};
-use support::{Given, Random, benches, run};
+use broadloom_skeleton::{Domain, Operator, Pattern, Scan, ScanSpread, SegmentedReduce, Sink, Source};
+use support::{Given, Random, benches, h200, identity, line, run};
 
 /// The starts of segments as marks, and the number of the segment of each position.
 fn marks(lengths: &[u64]) -> (Vec<Literal>, Vec<usize>) {
@@ -68,6 +68,90 @@ fn scans_and_reductions() {
             let sums: Vec<Literal> = sums.into_iter().map(Literal::from).collect();
             assert!(results[0].starts_with(&prefixes), "{name}, {} segments", lengths.len());
             assert!(results[1][..sums.len()] == sums, "{name}, {} segments", lengths.len());
+        }
+    }
+}
+
+/// Segments of all kinds: none, empty ones, one that is long, many short ones, and long among short.
+fn kinds(long: u64) -> Vec<Vec<u64>> {
+    let mut random = Random(9);
+    let ragged: Vec<u64> = (0..long / 8).map(|i| if i % 197 == 5 { long / 3 } else { random.below(12) }).collect();
+    vec![vec![], vec![0], vec![0; long as usize], vec![1], vec![long], vec![1; 500], vec![0, 3, 0, 0, 70, 1, 0], ragged]
+}
+
+fn offsets(lengths: &[u64]) -> Vec<Literal> {
+    let mut all = 0;
+    let mut offsets = vec![Literal::from(0u32)];
+    for length in lengths {
+        all += *length as u32;
+        offsets.push(all.into());
+    }
+    offsets
+}
+
+/// Numbers joined digit by digit: the order matters, and there are two values.
+#[test]
+fn reductions_keep_the_order() {
+    let f = Builder::function("join");
+    let [a, m, b, n] = ["a", "m", "b", "n"].map(|name| f.parameter(name, Type::U32));
+    let joined = [f.add(f.mul(a, n), b), f.mul(m, n)];
+    let join = Operator::new(f.finish_function(&joined).unwrap(), &[0u32.into(), 1u32.into()], false).unwrap();
+    // The sink adds the number of the segment, and writes backwards too.
+    let g = Builder::function("both");
+    let (s, joined, _) = (g.parameter("s", Type::I32), g.parameter("joined", Type::U32), g.parameter("m", Type::U32));
+    let last = g.parameter("last", Type::I32);
+    let backwards = g.accessor("backwards", AccessorKind::Output, Type::U32, 1);
+    g.write(backwards, &[g.sub(last, s).into()], joined);
+    let sink = Sink::new(g.finish_function(&[g.add(joined, g.convert(s, Type::U32))]).unwrap(), 1, 2).unwrap();
+    let source = line("digit", Element::U32, |f, _, x| vec![x, f.constant(Type::U32, 37)]);
+    let reduce = Pattern::from(SegmentedReduce { source, offsets: identity(Element::U32), operator: join, sink });
+    for (name, bench) in benches() {
+        for lengths in kinds(if name == "interp" { 2500 } else { 12_000 }) {
+            let size: u64 = lengths.iter().sum();
+            let input = Random(size).values(Element::U32, size);
+            let mut digits = input.iter().map(|x| x.as_i128().unwrap() as u32);
+            let joined: Vec<u32> = lengths
+                .iter()
+                .map(|length| digits.by_ref().take(*length as usize).fold(0u32, |a, b| a.wrapping_mul(37).wrapping_add(b)))
+                .collect();
+            let count = lengths.len() as u64;
+            let inputs = [input, offsets(&lengths)];
+            let scalars = [Literal::from(count as i32 - 1)];
+            let given = Given { inputs: &inputs, scalars: &scalars, sizes: &[size, count], least: count, ..Given::default() };
+            let results = run(&bench, &reduce, &given);
+            let added: Vec<Literal> = joined.iter().zip(0u32..).map(|(x, s)| Literal::from(x.wrapping_add(s))).collect();
+            let backwards: Vec<Literal> = joined.iter().rev().map(|x| Literal::from(*x)).collect();
+            assert!(results[0] == added && results[1] == backwards, "{name}, {size} in {count}");
+        }
+    }
+}
+
+#[test]
+fn reductions_of_all_types() {
+    for (name, bench) in benches().into_iter().chain([("h200", h200())]) {
+        for element in Element::ALL {
+            if name == "h200" && !matches!(element, Element::F32 | Element::F64) {
+                continue;
+            }
+            let operator = Operator::sum(element).unwrap();
+            let (source, offset_source) = (identity(element), identity(Element::U32));
+            let reduce =
+                Pattern::from(SegmentedReduce { source, offsets: offset_source, operator: operator.clone(), sink: Sink::STORE });
+            // Sums of larger numbers of halves are not exact.
+            let lengths = if element == Element::F16 { vec![3, 0, 200, 1] } else { vec![3, 0, 4500, 1, 90, 0, 0, 700] };
+            let size: u64 = lengths.iter().sum();
+            let input = Random(size).values(element, size);
+            let mut rest = &input[..];
+            let mut expected = vec![];
+            for length in &lengths {
+                let (own, others) = rest.split_at(*length as usize);
+                let add = |sum: Literal, x: &Literal| operator.function().evaluate(&[sum, *x]).unwrap()[0];
+                expected.push(own.iter().fold(Literal::zero(element), add));
+                rest = others;
+            }
+            let inputs = [input.clone(), offsets(&lengths)];
+            let given = Given { inputs: &inputs, sizes: &[size, lengths.len() as u64], ..Given::default() };
+            assert_eq!(run(&bench, &reduce, &given).concat(), expected, "{name}, {element}");
         }
     }
 }

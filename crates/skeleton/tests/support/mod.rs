@@ -50,6 +50,27 @@ pub(crate) fn benches() -> Vec<(&'static str, Bench)> {
     vec![("interp", Bench::new(interp, small)), ("cpu", Bench::new(cpu.clone(), cores)), ("cpu as a gpu", Bench::new(cpu, gpu))]
 }
 
+/// The CPU with programs that are made for an H200.
+pub(crate) fn h200() -> Bench {
+    let options = broadloom_cpu::Options {
+        threads: 2,
+        memory_bytes: 1 << 30,
+        cache: CacheFolder::Nowhere,
+        ..broadloom_cpu::Options::default()
+    };
+    let cpu = Device::new(Cpu::new(options).unwrap());
+    let machine = Machine {
+        kind: MachineKind::Cuda,
+        multiprocessors: 132,
+        registers: Some(65536),
+        max_shared_bytes: 232_448,
+        cache_bytes: Some(60 << 20),
+        sm: 90,
+        ..cpu.machine().clone()
+    };
+    Bench::new(cpu, machine)
+}
+
 pub(crate) fn to_bytes(values: &[Literal]) -> Vec<u8> {
     values.iter().flat_map(|value| value.bits().to_le_bytes()[..value.element().bytes() as usize].to_vec()).collect()
 }

@@ -1,0 +1,244 @@
+//! What comes before a tile, found while other tiles are still at work.
+//!
+//! A pass over a line takes it tile by tile, one for each block. A block publishes what its tile comes to, and waits for what other blocks publish of the tiles
+//! before it:
+//!
+//! - 32 tiles are a *group*, 32 groups a *range*. A tile is published as soon as it has been read. The last tile of a group publishes the group as soon as it has
+//!   seen the others; the last tile of a range publishes all that there is up to its end.
+//! - What comes before a tile is what comes before its range, then the groups before its own in the range, then the tiles before it in the group. Three warps wait
+//!   for the three at the same time.
+//!
+//! So a tile waits for 63 words at most, wherever it lies, and values are always combined in the same way, whichever block is first: results repeat bit for bit, of
+//! floats too. Rejected for this: looking back until some tile has published all that comes before it (Merrill and Garland's decoupled look-back), which combines
+//! in a way that depends on time.
+//!
+//! **Blocks take numbers** from a counter when they start, and wait for lesser numbers only. Whatever they wait for has started, so they never wait forever, also where
+//! blocks run one after the other.
+//!
+//! **Words carry their own flag.** What is published is cut into words of 64 bits with a bit that says that the word is there. A word is written once, at one stroke, so
+//! neither fences nor an order between words are needed.
+
+use crate::Count;
+use crate::cooperate::{Shared, reduce_warp};
+use crate::draft::{Draft, Writer};
+use crate::operator::Operator;
+use crate::program::Argument;
+use broadloom_scalar::{AtomicOp, Axis, Element, Memory, Order, Scope, Type, Value, Vote};
+
+/// Tiles of a group, and groups of a range: the lanes of a warp.
+const FAN: u32 = 32;
+/// Bits of a word beside the flag.
+const PAYLOAD: u32 = 63;
+/// The first word that is no counter; what is counted shares no line of a cache with what is published.
+const FIRST: u32 = 16;
+/// Warps that wait.
+const WAITING: u32 = 3;
+
+/// Lines of tiles whose results depend on what comes before them.
+pub(crate) struct Chain {
+    operator: Operator,
+    index: Type,
+    /// Tiles of a line.
+    tiles: Count,
+    memory: usize,
+    pieces: Vec<Piece>,
+    /// Words of what is published.
+    words: u32,
+}
+
+/// Some bits of a lane of a value, and where they are in the words.
+#[derive(Clone, Copy)]
+struct Piece {
+    value: usize,
+    lane: usize,
+    /// The first bit of the lane, and how many there are.
+    shift: u32,
+    bits: u32,
+    word: u32,
+    place: u32,
+}
+
+/// Pieces of values of these types, each within one word, and how many words there are.
+fn pieces(types: &[Type]) -> (Vec<Piece>, u32) {
+    let (mut pieces, mut word, mut place) = (vec![], 0, 0);
+    for (value, ty) in types.iter().enumerate() {
+        let all = ty.element().bits();
+        for lane in 0..ty.lanes() {
+            for shift in (0..all).step_by(32) {
+                let bits = (all - shift).min(32);
+                if place + bits > PAYLOAD {
+                    (word, place) = (word + 1, 0);
+                }
+                pieces.push(Piece { value, lane, shift, bits, word, place });
+                place += bits;
+            }
+        }
+    }
+    (pieces, word + 1)
+}
+
+impl Chain {
+    /// Lines of so many tiles each. `index` is the type that counts tiles.
+    pub(crate) fn new(draft: &mut Draft, operator: &Operator, index: Type, lines: &Count, tiles: &Count) -> Chain {
+        let (pieces, words) = pieces(&operator.types());
+        let chain = Chain { operator: operator.clone(), index, tiles: tiles.clone(), memory: 0, pieces, words };
+        let bytes = (lines.clone() * chain.entries() * words + FIRST) * 8u32;
+        Chain { memory: draft.temporary(bytes, true), ..chain }
+    }
+
+    fn groups(&self) -> Count {
+        self.tiles.clone().div_ceil(FAN)
+    }
+
+    /// What is published of a line.
+    fn entries(&self) -> Count {
+        self.tiles.clone() + self.groups() + self.groups().div_ceil(FAN)
+    }
+
+    fn memory(&self, k: &Writer) -> Memory {
+        k.memory(Argument::Temporary(self.memory), Element::U64)
+    }
+
+    /// The number of the block, in the order in which blocks start. All threads of the block come here, once.
+    pub(crate) fn number(&self, k: &Writer) -> Value {
+        let own = k.shared(self.index.element(), 1);
+        k.if_then(k.eq(k.thread(Axis::X), 0), || {
+            let number = k.atomic(AtomicOp::Add, self.memory(k), 0, 1, Order::Relaxed(Scope::Device));
+            k.store(own, 0, k.convert(number, self.index));
+        });
+        k.barrier();
+        k.load(own, 0)
+    }
+
+    fn publish(&self, k: &Writer, entry: Value, values: &[Value]) {
+        let mut words = vec![k.literal(1u64 << PAYLOAD); self.words as usize];
+        for piece in &self.pieces {
+            let lane = k.lane(values[piece.value], piece.lane);
+            let bits = match k.type_of(lane).element().unsigned() {
+                Some(unsigned) => k.bitcast(lane, unsigned),
+                None => lane,
+            };
+            let bits = k.convert(bits, Type::U64);
+            let part = if piece.shift == 0 { bits } else { k.shr(bits, piece.shift) };
+            let part = if piece.shift == 0 && piece.bits == 32 { k.and(part, u64::from(u32::MAX)) } else { part };
+            let word = &mut words[piece.word as usize];
+            *word = k.or(*word, if piece.place == 0 { part } else { k.shl(part, piece.place) });
+        }
+        for (number, word) in (0..self.words).zip(words) {
+            k.store_as(self.memory(k), self.place(k, entry, number), word, Order::Relaxed(Scope::Device), Default::default());
+        }
+    }
+
+    fn place(&self, k: &Writer, entry: Value, word: u32) -> Value {
+        let entry = k.convert(entry, Type::U64);
+        k.add(if self.words == 1 { entry } else { k.mul(entry, self.words) }, FIRST + word)
+    }
+
+    fn values(&self, k: &Writer, words: &[Value]) -> Vec<Value> {
+        let types = self.operator.types();
+        let mut lanes: Vec<Vec<Value>> = types.iter().map(|ty| vec![k.literal(0u64); ty.lanes()]).collect();
+        for piece in &self.pieces {
+            let word = words[piece.word as usize];
+            let part = if piece.place == 0 { word } else { k.shr(word, piece.place) };
+            let part = k.and(part, u64::MAX >> (64 - piece.bits));
+            let lane = &mut lanes[piece.value][piece.lane];
+            *lane = if piece.shift == 0 { part } else { k.or(*lane, k.shl(part, piece.shift)) };
+        }
+        let lane = |ty: &Type, bits: Value| match ty.element().unsigned() {
+            Some(unsigned) => k.bitcast(k.convert(bits, unsigned), ty.element()),
+            None => k.ne(bits, 0),
+        };
+        let vector = |(ty, lanes): (&Type, Vec<Value>)| {
+            let lanes: Vec<Value> = lanes.into_iter().map(|bits| lane(ty, bits)).collect();
+            if ty.is_scalar() { lanes[0] } else { k.vector(&lanes) }
+        };
+        types.iter().zip(lanes).map(vector).collect()
+    }
+
+    /// What an entry says, for each lane that wants one; nothing for the others. All lanes of a warp come here.
+    fn wait(&self, k: &Writer, entry: Value, wanted: Value) -> Vec<Value> {
+        let words: Vec<_> = (0..self.words).map(|_| k.variable_with(k.literal(0u64))).collect();
+        let waits = k.variable_with(k.literal(true));
+        k.while_loop(
+            || k.get(waits),
+            || {
+                k.if_then(wanted, || {
+                    for (number, word) in (0..self.words).zip(&words) {
+                        let order = Order::Relaxed(Scope::Device);
+                        k.set(*word, k.load_as(self.memory(k), self.place(k, entry, number), 1, order, Default::default()));
+                    }
+                });
+                let all = words.iter().map(|word| k.get(*word)).reduce(|a, b| k.and(a, b)).unwrap_or(k.literal(0u64));
+                let there = k.or(k.not(wanted), k.ne(k.shr(all, PAYLOAD), 0));
+                k.set(waits, k.not(k.vote(Vote::All, there, None)));
+            },
+        );
+        let words: Vec<Value> = words.into_iter().map(|word| k.get(word)).collect();
+        let nothing = self.operator.nothing(k);
+        let values = self.values(k, &words);
+        values.into_iter().zip(nothing).map(|(value, nothing)| k.select_value(wanted, value, nothing)).collect()
+    }
+
+    /// Publishes what a tile comes to, `whole`, and gives what comes before it on its line. All threads of a block of three warps at least come here, once, with
+    /// the same values.
+    pub(crate) fn before(&self, k: &Writer, line: Option<Value>, tile: Value, whole: &[Value]) -> Vec<Value> {
+        let operator = &self.operator;
+        let thread = k.thread(Axis::X);
+        let (lane, warp) = (k.and(thread, 31), k.shr(thread, 5));
+        let start = match line {
+            Some(line) => k.mul(line, k.count(self.entries(), self.index)),
+            None => k.constant(self.index, 0),
+        };
+        let (group, range) = (k.shr(tile, 5), k.shr(tile, 10));
+        let narrow = |value: Value| k.convert(value, Type::U32);
+        let (in_group, in_range) = (narrow(k.and(tile, FAN - 1)), narrow(k.and(group, FAN - 1)));
+        let groups_at = k.add(start, k.count(self.tiles.clone(), self.index));
+        let ranges_at = k.add(groups_at, k.count(self.groups(), self.index));
+        k.if_then(k.eq(thread, 0), || self.publish(k, k.add(start, tile), whole));
+        let found = Shared::new(k, &operator.types(), WAITING);
+        k.if_then(k.lt(warp, WAITING), || {
+            let [tiles, groups] = [0u32, 1].map(|role| k.eq(warp, role));
+            let by_warp = |a: Value, b: Value, c: Value| k.select(tiles, a, k.select(groups, b, c));
+            let first = by_warp(
+                k.add(start, k.sub(tile, k.convert(in_group, self.index))),
+                k.add(groups_at, k.sub(group, k.convert(in_range, self.index))),
+                k.sub(k.add(ranges_at, range), 1),
+            );
+            let count = by_warp(in_group, in_range, narrow(k.min(range, 1)));
+            let values = self.wait(k, k.add(first, k.convert(lane, self.index)), k.lt(lane, count));
+            let all = reduce_warp(k, operator, &values, FAN);
+            k.if_then(k.eq(lane, 0), || {
+                found.set(k, warp, &all);
+                let is_last = k.and(tiles, k.eq(in_group, FAN - 1));
+                k.if_then(is_last, || self.publish(k, k.add(groups_at, group), &operator.combine(k, &all, whole)));
+            });
+        });
+        k.barrier();
+        let [tiles, groups, ranges] = [0u32, 1, 2].map(|role| found.get(k, k.literal(role)));
+        let before = operator.combine(k, &operator.combine(k, &ranges, &groups), &tiles);
+        let is_last = k.and(k.eq(in_group, FAN - 1), k.eq(in_range, FAN - 1));
+        k.if_then(k.and(k.eq(thread, 0), is_last), || {
+            self.publish(k, k.add(ranges_at, range), &operator.combine(k, &before, whole));
+        });
+        before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_cut_into_words() {
+        let words = |types: &[Type]| pieces(types).1;
+        assert_eq!(words(&[Type::F32]), 1);
+        assert_eq!(words(&[Type::BOOL, Type::F32]), 1);
+        assert_eq!(words(&[Type::F32, Type::F32]), 2);
+        assert_eq!(words(&[Type::F64]), 2);
+        assert_eq!(words(&[Type::BOOL, Type::I64]), 2);
+        assert_eq!(words(&[Type::U8, Type::U8, Type::U16, Type::BOOL]), 1);
+        for piece in pieces(&[Type::BOOL, Type::I64, Type::F16, Type::F64]).0 {
+            assert!(piece.place + piece.bits <= PAYLOAD);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Reductions of segments of a line, balanced however long or short they are.
+//!
+//! Elements and the ends of segments are one sequence: each end stands behind the elements of its segment. It is cut into equal parts, so no part has more to do than
+//! another, be there one segment, or a million without elements (Merrill and Garland's merge path). The end of segment `s` is number `offset(s + 1) + s` in the
+//! sequence, so where a part starts is found by a search.
+//!
+//! On a GPU a part is a tile of a block. A first kernel finds where tiles start, a warp asking 32 places at a time. In the second one a block puts its elements into
+//! shared memory, and marks the ends; each thread goes through a few of the sequence, what is left over is scanned over the threads and, by a [`Chain`], over the blocks.
+//!
+//! On a CPU there are a few parts for each core. A warp goes through the segments of its part, 32 elements at a time; what began in another part is put together by a second
+//! kernel.
+
+mod parts;
+mod tiles;
+
+use crate::draft::{Draft, Inlet, Outlet, Writer};
+use crate::operator::Operator;
+use crate::program::Program;
+use crate::{Count, Domain, Error, Result, Sink, Source};
+use broadloom_device::{Machine, MachineKind};
+use broadloom_scalar::{Type, Value};
+
+/// Combines the values of a [`Source`] on a line within segments by an [`Operator`], in their order, and gives the results to a [`Sink`] whose positions are segments.
+///
+/// The offsets are a source of one integer with a position more than there are segments: segment `s` is from `offset(s)` to `offset(s + 1)`. They begin with 0, never
+/// decrease, and end with the length of the line. What an empty segment gives is the operator's identity. The sizes of a call are the length of the line and the number of
+/// segments. Inputs and scalars are those of the source, the offsets, the sink.
+///
+/// ```
+/// use broadloom_device::Device;
+/// use broadloom_interp::Interp;
+/// use broadloom_scalar::{AccessorKind, Builder, Element, Type};
+/// use broadloom_skeleton::{Call, Operator, SegmentedReduce, Sink, Source};
+///
+/// let read = |name: &str, element: Element| {
+///     let f = Builder::function(name);
+///     let i = f.parameter("i", Type::I32);
+///     let x = f.accessor(name, AccessorKind::Input, element, 1);
+///     Source::new(f.finish_function(&[f.read(x, &[i.into()])]).unwrap(), 1).unwrap()
+/// };
+/// let sums = SegmentedReduce {
+///     source: read("x", Element::F32),
+///     offsets: read("offsets", Element::U32),
+///     operator: Operator::sum(Element::F32).unwrap(),
+///     sink: Sink::STORE,
+/// };
+/// let device = Device::new(Interp::new(Default::default()));
+/// let program = sums.program(device.machine()).unwrap().load(&device).unwrap();
+/// let x = device.upload(&[1.0f32, 2.0, 3.0, 4.0]).unwrap();
+/// let offsets = device.upload(&[0u32, 3, 3, 4]).unwrap();
+/// let result = device.allocate::<f32>(3).unwrap();
+/// let inputs = [x.view::<u8>().unwrap(), offsets.view::<u8>().unwrap()];
+/// let outputs = [result.view::<u8>().unwrap()];
+/// program.run(&Call { inputs: &inputs, outputs: &outputs, sizes: &[4, 3], ..Call::default() }).unwrap();
+/// assert_eq!(result.read().unwrap(), [6.0, 0.0, 4.0]);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SegmentedReduce {
+    /// The values.
+    pub source: Source,
+    /// Where segments start.
+    pub offsets: Source,
+    /// How values are combined.
+    pub operator: Operator,
+    /// What becomes of the results.
+    pub sink: Sink,
+}
+
+struct Parts {
+    inlet: Inlet,
+    offsets: Inlet,
+    outlet: Outlet,
+    operator: Operator,
+    index: Type,
+}
+
+impl SegmentedReduce {
+    /// The program for a machine.
+    pub fn program(&self, machine: &Machine) -> Result<Program> {
+        let bad = |reason: String| Err(Error::Pattern { pattern: "segmented reduce", reason });
+        let types = self.operator.types();
+        if self.source.results() != types {
+            return bad(format!("`{}` does not give what the operator takes", self.source.function().name()));
+        }
+        match self.offsets.results()[..] {
+            [ty] if ty.is_scalar() && ty.element().is_integer() => {}
+            _ => return bad(format!("`{}` does not give one integer", self.offsets.function().name())),
+        }
+        self.sink.check("segmented reduce", 1, &types)?;
+        let index = Domain::LINE.check("segmented reduce", &[&self.source, &self.offsets], &self.sink)?;
+        let (n, segments) = (Count::size(0), Count::size(1));
+        let mut draft = Draft::new("segmented reduce", 2);
+        let (inlet, offsets) = (draft.source(&self.source), draft.source(&self.offsets));
+        let outlet = draft.sink(&self.sink, &types, &segments);
+        if index == Type::U32 {
+            draft.limit(n + segments);
+        }
+        let parts = Parts { inlet, offsets, outlet, operator: self.operator.clone(), index };
+        if machine.kind == MachineKind::Cpu {
+            parts.parts(&mut draft, machine)?;
+        } else {
+            parts.tiles(&mut draft)?;
+        }
+        Ok(draft.finish())
+    }
+}
+
+impl Parts {
+    /// All elements, all ends, and both together.
+    fn sizes(&self, k: &Writer) -> [Value; 3] {
+        let (n, segments) = (k.count(Count::size(0), self.index), k.count(Count::size(1), self.index));
+        [n, segments, k.add(n, segments)]
+    }
+
+    fn wide(&self, k: &Writer, value: Value) -> Value {
+        k.convert(value, self.index)
+    }
+
+    fn offset(&self, k: &Writer, segment: Value) -> Value {
+        self.wide(k, self.offsets.at(k, &[segment])[0])
+    }
+
+    /// The number of a segment's end in the sequence.
+    fn end(&self, k: &Writer, segment: Value) -> Value {
+        k.add(self.offset(k, k.add(segment, 1)), segment)
+    }
+
+    /// How many ends are among the first `number` of the sequence. All lanes of a warp come here with the same number.
+    fn ends_before(&self, k: &Writer, number: Value, lane: Value) -> Value {
+        let [n, segments, _] = self.sizes(k);
+        let low = k.variable_with(k.sub(k.max(number, n), n));
+        let high = k.variable_with(k.min(number, segments));
+        let lane = self.wide(k, lane);
+        k.while_loop(
+            || k.lt(k.get(low), k.get(high)),
+            || {
+                let (first, last) = (k.get(low), k.get(high));
+                let step = k.shr(k.add(k.sub(last, first), 31), 5);
+                let asked = k.min(k.add(first, k.sub(k.mul(k.add(lane, 1), step), 1)), k.sub(last, 1));
+                // True up to some lane, false from there on.
+                let ends = k.lt(self.end(k, asked), number);
+                let before = self.wide(k, k.popcount(k.ballot(ends, None)));
+                let next = k.add(first, k.mul(before, step));
+                k.set(low, k.min(next, last));
+                k.set(high, k.min(k.sub(k.add(next, step), 1), last));
+            },
+        );
+        k.get(low)
+    }
+}
