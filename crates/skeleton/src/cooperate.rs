@@ -12,6 +12,11 @@ impl Shared {
         Shared(types.iter().map(|ty| (k.shared(ty.element(), length * ty.lanes() as u32), *ty)).collect())
     }
 
+    /// One array of values of a type, in memory that others use too.
+    pub(crate) fn over(k: &Writer, memory: Memory, ty: Type) -> Shared {
+        Shared(vec![(k.shared_view(memory, ty.element(), 0), ty)])
+    }
+
     pub(crate) fn get(&self, k: &Writer, index: Value) -> Vec<Value> {
         self.0.iter().map(|(memory, ty)| k.load_element(*memory, *ty, index)).collect()
     }

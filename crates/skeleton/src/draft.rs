@@ -374,6 +374,11 @@ impl Outlet {
         (0..self.written.as_ref().map_or(0, count)).map(|index| Argument::Scalar(self.first_scalar + index)).collect()
     }
 
+    /// Whether values are stored as they come, each in an output of its own.
+    pub(crate) fn stores_values(&self) -> bool {
+        self.written.is_none()
+    }
+
     /// Whether results of neighbours can be stored at once.
     pub(crate) fn stores_rows(&self) -> bool {
         !self.writes_elsewhere() && self.stored.iter().all(|ty| ty.is_scalar())

@@ -1,14 +1,16 @@
 //! Sort: stable, by one or several keys, eight bits of a key at a time from the least significant on.
 //!
-//! Each round has the line cut into parts, one for each block:
+//! On a GPU a round is one pass ([`sweep`]). On a CPU each round has the line cut into parts, one for each block of one warp:
 //!
 //! 1. each part counts its digits;
 //! 2. a warp for each digit adds up over the parts, then one warp over the digits;
 //! 3. each part goes through its elements again and moves them to where they belong. Elements with the same digit in a row of 32 are found by a match
-//!    among lanes; each warp has places for each digit in shared memory, in the order of warps.
+//!    among lanes; shared memory has the next place of each digit.
 //!
 //! The first round reads the source, the last one writes to the sink, and temporaries stand between. Keys are compared by unsigned numbers in the same order, which
 //! are made when a digit is wanted; what is moved are the keys themselves, so all bits come out as they went in.
+
+mod sweep;
 
 use crate::cooperate::{broadcast, scan_warp, shift_warp};
 use crate::draft::{Draft, Inlet, Outlet, Writer};
@@ -17,7 +19,7 @@ use crate::order::ordered;
 use crate::program::{Argument, Program};
 use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::{Machine, MachineKind};
-use broadloom_scalar::{AtomicOp, Axis, Cache, Element, Literal, Memory, Order, Scope, Type, Unroll, Value};
+use broadloom_scalar::{AtomicOp, Axis, Cache, Element, Memory, Order, Scope, Type, Unroll, Value};
 
 /// Gives a [`Sink`] the values of a [`Source`] on a line, sorted by the first of them; positions with equal keys keep their order.
 ///
@@ -59,8 +61,6 @@ struct Parts<'a> {
     index: Type,
     types: Vec<Type>,
     sum: Operator,
-    warps: u32,
-    rows: u32,
     /// How many parts there are, and how long they are.
     parts: Count,
     run: Count,
@@ -81,6 +81,33 @@ struct Round {
 
 /// Values of a digit.
 const RADIX: u32 = 256;
+/// Threads of a block of a CPU.
+const THREADS: u32 = 32;
+
+/// The digit of a key from a bit on, a `u32`.
+fn digit(k: &Writer, sort: &Sort, round: Round, key: Value, shift: Value) -> Value {
+    let how = sort.keys[round.key];
+    if how.bits == Some(0) {
+        return k.literal(0u32);
+    }
+    k.convert(k.and(k.shr(ordered(k, key, how.descending), shift), RADIX - 1), Type::U32)
+}
+
+/// A warp replaces numbers in a row of memory by the sum of those before them, and gives the sum of all.
+fn add_up(k: &Writer, sum: &Operator, index: Type, memory: Memory, first: Value, length: Value) -> Value {
+    let lane = k.thread(Axis::X);
+    let carry = Accumulator::new(k, sum);
+    k.for_step(0, length, 32, Unroll::Never, |row| {
+        let part = k.add(row, k.convert(lane, index));
+        let (there, place) = (k.lt(part, length), k.add(first, part));
+        let own = k.choose_list(there, || vec![k.load(memory, place)], || sum.nothing(k));
+        let up_to = scan_warp(k, sum, &own, lane);
+        let before = sum.combine(k, &carry.get(k), &shift_warp(k, sum, &up_to, lane));
+        k.if_then(there, || k.store(memory, place, before[0]));
+        carry.add(k, &broadcast(k, &up_to, 31));
+    });
+    carry.get(k)[0]
+}
 
 impl Sort {
     fn rounds(&self, types: &[Type]) -> Result<Vec<Round>> {
@@ -129,8 +156,11 @@ impl Sort {
         if index == Type::U32 {
             draft.limit(n.clone());
         }
-        let is_cpu = machine.kind == MachineKind::Cpu;
-        let (warps, rows) = if is_cpu { (1, 1) } else { (8, 8) };
+        if machine.kind != MachineKind::Cpu {
+            let sweep = sweep::Sweep::new(&mut draft, self, (inlet, outlet), index, &rounds, machine)?;
+            sweep.all(&mut draft, &rounds)?;
+            return Ok(draft.finish());
+        }
         let unit = 2048u32;
         let units = n.clone().div_ceil(unit);
         let parts = units.clone().min(u64::from(machine.multiprocessors) * 8);
@@ -141,7 +171,7 @@ impl Sort {
         let counts = draft.temporary(parts.clone() * RADIX * index.bytes(), false);
         let digits = draft.temporary(Count::from(RADIX * index.bytes()), false);
         let sum = Operator::sum(index)?;
-        let sort = Parts { sort: self, inlet, outlet, index, types, sum, warps, rows, parts, run, sets, counts, digits };
+        let sort = Parts { sort: self, inlet, outlet, index, types, sum, parts, run, sets, counts, digits };
         sort.all(&mut draft, &rounds)?;
         Ok(draft.finish())
     }
@@ -150,7 +180,7 @@ impl Sort {
 impl Parts<'_> {
     /// All rounds. Those that differ in the bits or in the temporaries only have the same kernels.
     fn all(&self, draft: &mut Draft, rounds: &[Round]) -> Result<()> {
-        let block = [32 * self.warps, 1, 1];
+        let block = [THREADS, 1, 1];
         let one = || Count::Constant(1);
         let grid = [self.parts.clone(), one(), one()];
         let last = rounds.len() - 1;
@@ -240,19 +270,14 @@ impl Parts<'_> {
         }
     }
 
-    /// The digit of a key, a `u32`.
+    /// The digit of a key, a `u32`. The shift is an argument, so that rounds have the same code.
     fn digit(&self, k: &Writer, round: Round, key: Value) -> Value {
-        let ordered = ordered(k, key, self.sort.keys[round.key].descending);
-        if self.sort.keys[round.key].bits == Some(0) {
-            return k.literal(0u32);
-        }
-        // The shift is an argument, so that rounds have the same code.
         let shift = k.convert(k.count(Count::Constant(round.shift.into()), Type::U8), Type::U32);
-        k.convert(k.and(k.shr(ordered, shift), RADIX - 1), Type::U32)
+        digit(k, self.sort, round, key, shift)
     }
 
     fn count(&self, k: &Writer, round: Round, from: Place) {
-        let threads = 32 * self.warps;
+        let threads = THREADS;
         let (first, to) = self.range(k);
         let thread = k.thread(Axis::X);
         let table = k.shared(Element::U32, RADIX);
@@ -283,38 +308,22 @@ impl Parts<'_> {
         });
     }
 
-    /// A warp replaces numbers in a row of memory by the sum of those before them, and gives the sum of all.
-    fn add_up(&self, k: &Writer, memory: Memory, first: Value, length: Value) -> Value {
-        let lane = k.thread(Axis::X);
-        let carry = Accumulator::new(k, &self.sum);
-        k.for_step(0, length, 32, Unroll::Never, |row| {
-            let part = k.add(row, k.convert(lane, self.index));
-            let (there, place) = (k.lt(part, length), k.add(first, part));
-            let own = k.choose_list(there, || vec![k.load(memory, place)], || self.sum.nothing(k));
-            let up_to = scan_warp(k, &self.sum, &own, lane);
-            let before = self.sum.combine(k, &carry.get(k), &shift_warp(k, &self.sum, &up_to, lane));
-            k.if_then(there, || k.store(memory, place, before[0]));
-            carry.add(k, &broadcast(k, &up_to, 31));
-        });
-        carry.get(k)[0]
-    }
-
     fn add_parts(&self, k: &Writer) {
         let parts = k.count(self.parts.clone(), self.index);
         let digit = k.convert(k.block(Axis::X), self.index);
-        let total = self.add_up(k, self.counts(k), k.mul(digit, parts), parts);
+        let total = add_up(k, &self.sum, self.index, self.counts(k), k.mul(digit, parts), parts);
         k.if_then(k.eq(k.thread(Axis::X), 0), || k.store(self.digits(k), digit, total));
     }
 
     fn add_digits(&self, k: &Writer) {
-        self.add_up(k, self.digits(k), k.constant(self.index, 0), k.constant(self.index, RADIX));
+        add_up(k, &self.sum, self.index, self.digits(k), k.constant(self.index, 0), k.constant(self.index, RADIX));
     }
 
     fn move_elements(&self, k: &Writer, round: Round, from: Place, to: Place) {
-        let threads = 32 * self.warps;
+        let threads = THREADS;
         let (first, end) = self.range(k);
         let thread = k.thread(Axis::X);
-        let (lane, warp) = (k.and(thread, 31), k.shr(thread, 5));
+        let lane = k.and(thread, 31);
         // Where the next element of each digit goes.
         let next = k.shared(self.index.element(), RADIX);
         let parts = k.count(self.parts.clone(), self.index);
@@ -324,86 +333,30 @@ impl Parts<'_> {
         });
         k.barrier();
         let lower = k.sub(k.shl(k.literal(1u32), lane), 1);
-        if self.warps == 1 {
-            let row = |first: Value, checked: bool| {
-                let i = k.add(first, k.convert(lane, self.index));
-                let there = k.lt(i, end);
-                let body = || {
-                    let values = self.at(k, from, i);
-                    let digit = self.digit(k, round, values[round.key]);
-                    let members = if checked { Some(k.active_mask()) } else { None };
-                    let same = k.match_any(digit, members);
-                    let before = k.popcount(k.and(same, lower));
-                    let place = k.load(next, digit);
-                    k.if_then(k.eq(before, 0), || {
-                        k.store(next, digit, k.add(place, k.convert(k.popcount(same), self.index)));
-                    });
-                    self.put(k, to, k.add(place, k.convert(before, self.index)), &values);
-                };
-                if checked {
-                    k.if_then(there, body)
-                } else {
-                    body()
-                }
-                k.warp_barrier();
-            };
-            k.for_step(first, end, 32, Unroll::Never, |first| {
-                k.if_else(k.ge(k.sub(end, first), 32), || row(first, false), || row(first, true));
-            });
-            return;
-        }
-        let table = k.shared(Element::U32, RADIX * self.warps);
-        let totals = k.shared(Element::U32, RADIX);
-        let own = k.mul(warp, RADIX);
-        let tile = threads * self.rows;
-        k.for_step(first, end, tile, Unroll::Never, |first| {
-            k.for_step(lane, k.literal(RADIX), 32, Unroll::Never, |digit| k.store(table, k.add(own, digit), 0));
-            k.warp_barrier();
-            let start = k.add(first, k.convert(k.add(k.mul(warp, 32 * self.rows), lane), self.index));
-            let mut moved = vec![];
-            for row in 0..self.rows {
-                let i = k.add(start, row * 32);
-                let there = k.lt(i, end);
-                let nothing = || self.types.iter().map(|ty| k.spread(Literal::zero(ty.element()), *ty)).collect();
-                let values = k.choose_list(there, || self.at(k, from, i), nothing);
-                // Lanes that have nothing are alike in a digit of their own.
+        let row = |first: Value, checked: bool| {
+            let i = k.add(first, k.convert(lane, self.index));
+            let there = k.lt(i, end);
+            let body = || {
+                let values = self.at(k, from, i);
                 let digit = self.digit(k, round, values[round.key]);
-                let same = k.match_any(k.select(there, digit, RADIX), None);
+                let members = if checked { Some(k.active_mask()) } else { None };
+                let same = k.match_any(digit, members);
                 let before = k.popcount(k.and(same, lower));
-                let place = k.choose(there, || k.load(table, k.add(own, digit)), || k.literal(0u32));
-                k.warp_barrier();
-                k.if_then(k.and(there, k.eq(before, 0)), || {
-                    k.store(table, k.add(own, digit), k.add(place, k.popcount(same)));
+                let place = k.load(next, digit);
+                k.if_then(k.eq(before, 0), || {
+                    k.store(next, digit, k.add(place, k.convert(k.popcount(same), self.index)));
                 });
-                k.warp_barrier();
-                moved.push((there, digit, k.add(place, before), values));
+                self.put(k, to, k.add(place, k.convert(before, self.index)), &values);
+            };
+            if checked {
+                k.if_then(there, body)
+            } else {
+                body()
             }
-            k.barrier();
-            // Each digit's places in the order of warps.
-            k.for_step(thread, k.literal(RADIX), threads, Unroll::Never, |digit| {
-                let sum = k.variable_with(k.literal(0u32));
-                for other in 0..self.warps {
-                    let place = k.add(digit, other * RADIX);
-                    let own = k.load(table, place);
-                    k.store(table, place, k.get(sum));
-                    k.set(sum, k.add(k.get(sum), own));
-                }
-                k.store(totals, digit, k.get(sum));
-            });
-            k.barrier();
-            for (there, digit, rank, values) in &moved {
-                k.if_then(*there, || {
-                    let in_tile = k.add(*rank, k.load(table, k.add(own, *digit)));
-                    let place = k.add(k.load(next, *digit), k.convert(in_tile, self.index));
-                    self.put(k, to, place, values);
-                });
-            }
-            k.barrier();
-            k.for_step(thread, k.literal(RADIX), threads, Unroll::Never, |digit| {
-                let total = k.convert(k.load(totals, digit), self.index);
-                k.store(next, digit, k.add(k.load(next, digit), total));
-            });
-            k.barrier();
+            k.warp_barrier();
+        };
+        k.for_step(first, end, 32, Unroll::Never, |first| {
+            k.if_else(k.ge(k.sub(end, first), 32), || row(first, false), || row(first, true));
         });
     }
 }
