@@ -191,6 +191,14 @@ impl Writer {
         Writer { builder, given: RefCell::new(vec![]) }
     }
 
+    /// A kernel of which a multiprocessor holds so many blocks at least: the compiler keeps to as many registers as that leaves.
+    pub(crate) fn with_blocks(name: &str, block: [u32; 3], blocks: u32) -> Writer {
+        let writer = Writer::new(name, block);
+        let bounds = LaunchBounds { block: Some(block), min_blocks: Some(blocks), ..LaunchBounds::default() };
+        writer.builder.launch_bounds(bounds);
+        writer
+    }
+
     fn known(&self, argument: &Argument) -> Option<Handle> {
         self.given.borrow().iter().find(|(known, _)| known == argument).map(|(_, handle)| *handle)
     }

@@ -2,6 +2,8 @@
 //!
 //! A block counts in shared memory, each warp of a GPU in a copy of its own where there is room, and adds what it counted to the whole in the end. Where
 //! there are too many bins for that, all count in global memory. Integers add up to the same in any order, so results repeat.
+//!
+//! A thread of a GPU takes neighbours by accesses of 16 bytes, two of them at a time, where inputs are read at the position itself and are aligned.
 
 use crate::domain::unravel;
 use crate::draft::{Draft, Writer};
@@ -28,6 +30,8 @@ pub struct Histogram {
 
 /// Most bins that are counted in shared memory.
 const MOST: u64 = 8192;
+/// Accesses of a thread of a GPU that are under way together.
+const PIECES: u32 = 2;
 /// Positions that a thread counts before its block adds up, at least.
 const PER_THREAD: u32 = 64;
 
@@ -78,13 +82,14 @@ impl Histogram {
         // As many blocks as keep the machine busy, and none with little to do.
         let busy = u64::from(machine.multiprocessors) * 8;
         let blocks = count.clone().div_ceil(threads * PER_THREAD).min(busy);
-        let run = count.clone().div_ceil(blocks.clone());
+        // Neighbours that a thread of a GPU takes by one access.
+        let width = if is_cpu { None } else { self.source.row_width().filter(|width| *width as u32 * PIECES <= PER_THREAD) };
+        let unit = width.map_or(1, |width| threads * PIECES * width as u32);
+        let run = count.clone().div_ceil(unit).div_ceil(blocks.clone()) * unit;
         let run = k.count(run, index);
-        let from = k.mul(k.convert(k.block(Axis::X), index), run);
+        let from = k.min(k.mul(k.convert(k.block(Axis::X), index), run), n);
         let to = k.min(k.add(from, run), n);
-        let one = |i: Value| {
-            let position = if axes == 1 { vec![i] } else { unravel(&k, i, &lengths) };
-            let bin = inlet.at(&k, &position)[0];
+        let count_bin = |bin: Value| {
             // A negative number becomes a very large one.
             let wide = if ty.element().bits() == 64 || index == Type::U64 { Type::U64 } else { Type::U32 };
             let signed = if ty.element().is_signed() { k.convert(bin, wide.signed()) } else { bin };
@@ -99,7 +104,30 @@ impl Histogram {
                 }
             });
         };
+        let one = |i: Value| {
+            let position = if axes == 1 { vec![i] } else { unravel(&k, i, &lengths) };
+            count_bin(inlet.at(&k, &position)[0]);
+        };
         let wide_thread = k.convert(thread, index);
+        // What is left of the line when all that is taken by wide accesses has been.
+        let from = match width {
+            None => from,
+            Some(width) => {
+                let wide_end = k.sub(to, k.rem(k.sub(to, from), unit));
+                let wide_end = k.select(k.aligned(inlet.row_addresses(&k)), wide_end, from);
+                k.for_step(from, wide_end, unit, Unroll::Never, |first| {
+                    let start = |piece: u32| k.add(first, k.mul(k.add(wide_thread, piece * threads), width));
+                    let rows: Vec<_> = (0..PIECES).map(|piece| inlet.row(&k, start(piece), width)).collect();
+                    for (piece, row) in (0..PIECES).zip(&rows) {
+                        for item in 0..width {
+                            let i = k.add(start(piece), item);
+                            count_bin(inlet.at_with(&k, &[i], &|index| row[index].map(|row| k.lane(row, item)))[0]);
+                        }
+                    }
+                });
+                wide_end
+            }
+        };
         k.for_step(from, to, 4 * threads, Unroll::Never, |first| {
             let start = k.add(first, wide_thread);
             k.if_else(

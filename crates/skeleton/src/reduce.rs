@@ -346,24 +346,7 @@ impl Parts<'_> {
 
     /// How many neighbours a thread of a GPU loads at once.
     fn width(&self) -> Option<usize> {
-        let source = &self.reduce.source;
-        if source.axes() != 1 {
-            return None;
-        }
-        let contiguous = source.contiguous();
-        let types = source.inputs();
-        let mut moved = types.iter().zip(&contiguous).filter(|(_, contiguous)| **contiguous).map(|(ty, _)| *ty).peekable();
-        moved.peek()?;
-        let types: Vec<Type> = moved.collect();
-        let widest = types.iter().map(|ty| ty.bytes()).max()?;
-        types.iter().all(|ty| ty.is_scalar()).then_some((16 / widest).max(4) as usize)
-    }
-
-    /// Whether the buffers that are moved 16 bytes at a time lie so.
-    fn aligned(&self, k: &Writer) -> Value {
-        let moved = self.reduce.source.contiguous().into_iter().enumerate().filter(|(_, moved)| *moved);
-        let bits = moved.map(|(index, _)| k.address(self.inlet.input(k, index))).reduce(|a, b| k.or(a, b));
-        bits.map_or(k.literal(true), |bits| k.eq(k.and(bits, 15), 0))
+        self.reduce.source.row_width()
     }
 
     /// A tile of a row goes into sums.
@@ -439,14 +422,7 @@ impl Parts<'_> {
             values.iter().for_each(|values| sum.add(k, values));
         };
         let rows = || {
-            let contiguous = self.reduce.source.contiguous();
-            let load = |piece: u32| -> Vec<Option<Value>> {
-                let load = |(index, moved): (usize, &bool)| {
-                    moved.then(|| k.load_vector(self.inlet.input(k, index), start(piece), group as usize))
-                };
-                contiguous.iter().enumerate().map(load).collect()
-            };
-            let loaded: Vec<_> = (0..pieces).map(load).collect();
+            let loaded: Vec<_> = (0..pieces).map(|piece| self.inlet.row(k, start(piece), group as usize)).collect();
             for (piece, rows) in loaded.iter().enumerate() {
                 for item in 0..group {
                     let i = k.add(start(piece as u32), item);
@@ -456,7 +432,7 @@ impl Parts<'_> {
             }
         };
         match width {
-            Some(_) => k.if_else(k.and(whole, self.aligned(k)), rows, || one_by_one(true)),
+            Some(_) => k.if_else(k.and(whole, k.aligned(self.inlet.row_addresses(k))), rows, || one_by_one(true)),
             None => k.if_else(whole, || one_by_one(false), || one_by_one(true)),
         }
     }

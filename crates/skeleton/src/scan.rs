@@ -127,6 +127,8 @@ struct Shape {
     /// Rows of a warp in a tile, and neighbours of a lane in a row.
     rows: u32,
     items: u32,
+    /// Blocks that a multiprocessor should hold.
+    blocks: u32,
 }
 
 impl Shape {
@@ -257,9 +259,16 @@ impl Parts<'_> {
 
     fn shape(&self) -> Shape {
         if self.is_cpu {
-            return Shape { warps: 1, rows: 1, items: 1 };
+            return Shape { warps: 1, rows: 1, items: 1, blocks: 1 };
         }
-        Shape { warps: 8, rows: if self.operator().types().len() > 2 { 2 } else { 4 }, items: 4 }
+        let bytes: u32 = self.operator().types().iter().map(|ty| ty.bytes()).sum();
+        // As many elements as registers hold, and as many blocks.
+        let (rows, blocks) = match bytes {
+            0..=5 => (4, 4),
+            6..=12 => (2, 4),
+            _ => (1, 2),
+        };
+        Shape { warps: 8, rows, items: 4, blocks }
     }
 
     fn along_axis(&self, draft: &mut Draft) -> Result<()> {

@@ -119,6 +119,16 @@ impl Source {
     }
 }
 
+impl Source {
+    /// How many neighbours on a line are read by accesses of 16 bytes, four at least; `None` where inputs are not read at the position itself.
+    pub(crate) fn row_width(&self) -> Option<usize> {
+        let inputs = self.inputs();
+        let moved: Vec<&Type> = inputs.iter().zip(self.contiguous()).filter(|(_, read)| *read).map(|(ty, _)| ty).collect();
+        let widest = moved.iter().map(|ty| ty.bytes()).max()?;
+        moved.iter().all(|ty| ty.is_scalar()).then_some((16 / widest).max(4) as usize)
+    }
+}
+
 /// What becomes of results: a [`Function`] from a position and the values there, or just storing them.
 ///
 /// Its parameters are the position, as for a [`Source`], the values, then any scalars. Its results are stored, each in an output of its own, at

@@ -42,7 +42,7 @@ impl Once<'_> {
         // Where there is nothing, one tile says so.
         let tiles = Count::size(0).div_ceil(tile).max(1u32);
         let chain = Chain::new(draft, &self.sum, self.index, &Count::Constant(1), &tiles);
-        let k = Writer::new("pack", block);
+        let k = Writer::with_blocks("pack", block, 4);
         let thread = k.thread(Axis::X);
         let (lane, warp) = (k.and(thread, 31), k.shr(thread, 5));
         let number = chain.number(&k);

@@ -16,7 +16,7 @@ impl Parts<'_> {
         let block = [32 * shape.warps, 1, 1];
         let tiles = Count::size(self.scan.axis).div_ceil(shape.tile());
         let chain = Chain::new(draft, operator, self.index, &self.lines, &tiles);
-        let k = Writer::new("scan", block);
+        let k = Writer::with_blocks("scan", block, shape.blocks);
         let thread = k.thread(Axis::X);
         let (lane, warp) = (k.and(thread, 31), k.shr(thread, 5));
         let number = chain.number(&k);

@@ -70,14 +70,14 @@ impl Sums<'_> {
                 inputs: &self.inlet.inputs(),
                 outputs: &[sorted.clone(), values.clone()],
                 scalars: &scalars,
-                sizes: &[count.clone()],
+                sizes: std::slice::from_ref(&count),
             },
         );
         draft.include(
             self.find_starts(machine)?,
             &Given {
                 inputs: &[sorted],
-                outputs: &[starts.clone()],
+                outputs: std::slice::from_ref(&starts),
                 scalars: &[Argument::Count(count.clone(), self.index)],
                 sizes: &[places.clone() + 1u32],
             },

@@ -33,7 +33,7 @@ impl Parts {
         self.find_starts(draft, starts, tile, &tiles)?;
 
         let block = [THREADS, 1, 1];
-        let k = Writer::new("segments", block);
+        let k = Writer::with_blocks("segments", block, 5);
         let thread = k.thread(Axis::X);
         let (lane, warp) = (k.and(thread, 31), k.shr(thread, 5));
         let [_, _, all] = self.sizes(&k);

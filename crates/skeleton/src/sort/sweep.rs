@@ -61,9 +61,10 @@ impl<'a> Sweep<'a> {
     ) -> Result<Sweep<'a>> {
         let types = sort.source.results();
         let widest = types.iter().map(|ty| ty.bytes()).max().unwrap_or(1);
-        // A thread keeps a key, a place and a few more for each element.
+        // A thread keeps a key, a place and a value for each element; three blocks have room beside each other.
         let most = match machine.registers {
-            Some(registers) if registers >= 1 << 16 => 20,
+            Some(registers) if registers >= 1 << 16 && types.len() == 1 => 18,
+            Some(registers) if registers >= 1 << 16 => 12,
             _ => 4,
         };
         let items = (ROOM / THREADS / widest).clamp(1, most);
@@ -119,7 +120,7 @@ impl<'a> Sweep<'a> {
                 draft.repeat(*step, change);
                 continue;
             }
-            let k = Writer::new(&format!("sort_{number}"), block);
+            let k = Writer::with_blocks(&format!("sort_{number}"), block, 3);
             self.round(&k, *round, number, from, to);
             known.push((number, from, to, draft.launch(k, grid(tiles.clone()), block)?));
         }
@@ -251,10 +252,10 @@ impl<'a> Sweep<'a> {
             )
         };
 
-        // Places of a warp's elements among those of the same digit. What is not there comes behind all others.
+        // Places of a warp's elements among those of the same digit, with the digit. What is not there comes behind all others.
         let keys = load(round.key);
         let lower = k.sub(k.shl(k.literal(1u32), lane), 1);
-        let ranked: Vec<(Value, Value)> = (0..items)
+        let ranked: Vec<Value> = (0..items)
             .zip(&keys)
             .map(|(item, key)| {
                 let there = k.lt(k.add(offset, item * 32), valid);
@@ -271,7 +272,7 @@ impl<'a> Sweep<'a> {
                 k.warp_barrier();
                 k.if_then(k.eq(before, 0), || k.store(table, place, k.add(known, k.popcount(same))));
                 k.warp_barrier();
-                (k.add(known, before), place)
+                k.or(k.shl(k.add(known, before), RADIX.ilog2()), digit)
             })
             .collect();
         k.barrier();
@@ -307,7 +308,11 @@ impl<'a> Sweep<'a> {
         }
         k.barrier();
         // Places in the tile, in the order of digits.
-        let places: Vec<Value> = ranked.iter().map(|(rank, digit)| k.add(*rank, k.load(table, *digit))).collect();
+        let place = |ranked: &Value| {
+            let before = k.load(table, k.add(own_table, k.and(*ranked, RADIX - 1)));
+            k.add(k.shr(*ranked, RADIX.ilog2()), before)
+        };
+        let places: Vec<Value> = ranked.iter().map(place).collect();
         let widest = self.types.iter().map(|ty| ty.bytes()).max().unwrap_or(1);
         let room = k.shared(Element::U8, widest * tile);
         let staged = Shared::over(k, room, self.types[round.key]);
