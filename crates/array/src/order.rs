@@ -100,8 +100,8 @@ impl<T: Integer> Array<T> {
 }
 
 impl<T: Element> Array<T> {
-    /// The elements where another array of the same shape is true, as a line. How many they are is not known before: this computes them, and
-    /// waits.
+    /// The elements where another array of the same shape is true, as a line. The host knows the shape of every array, and this one's only when it is computed: so this
+    /// computes it, and waits. [`pack_padded`](Self::pack_padded) does not.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -118,6 +118,29 @@ impl<T: Element> Array<T> {
             return Err(broadloom_graph::Error::Shapes { operation: "pack".into(), left, right });
         }
         Array::from_node(self.flatten().node().pack(chosen.flatten().node())?)
+    }
+
+    /// The elements where another array of the same shape is true, as a line with as many elements as this array has, of which the last have a value of your choice; and how
+    /// many were chosen. Nothing is computed yet, and nothing waits.
+    ///
+    /// ```
+    /// # use broadloom_array::Array;
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let a = Array::line(&context(), &[5, -1, 7, -2, 0])?;
+    /// let (chosen, count) = a.pack_padded(&a.ge(0)?, -9)?;
+    /// assert_eq!(chosen.to_vec()?, [5, 7, 0, -9, -9]);
+    /// assert_eq!(count.item()?, 3);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn pack_padded(&self, chosen: &Array<bool>, value: T) -> Result<(Array<T>, Array<u32>)> {
+        if chosen.shape() != self.shape() {
+            let (left, right) = (self.shape().clone(), chosen.shape().clone());
+            return Err(broadloom_graph::Error::Shapes { operation: "pack_padded".into(), left, right });
+        }
+        let (values, count) = self.flatten().node().pack_padded(chosen.flatten().node(), &value.lanes())?;
+        Ok((Array::from_node(values)?, Array::from_node(count)?))
     }
 }
 

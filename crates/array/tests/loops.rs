@@ -29,6 +29,41 @@ fn a_long_loop_neither_plans_nor_grows() -> Result<()> {
     Ok(())
 }
 
+fn cpu() -> Result<Context> {
+    let options = broadloom_cpu::Options { cache: CacheFolder::Nowhere, ..broadloom_cpu::Options::default() };
+    Ok(Context::new(&Device::new(Cpu::new(options).map_err(broadloom_array::Error::from)?)))
+}
+
+/// So many steps of a simulation whose every step needs the last: `BROADLOOM_LOOP_STEPS` of them. Nothing that is counted grows, neither memory of the
+/// device nor what is kept for it, plans and programs.
+#[test]
+fn a_very_long_loop_does_not_grow() -> Result<()> {
+    let steps = std::env::var("BROADLOOM_LOOP_STEPS").ok().and_then(|text| text.parse().ok()).unwrap_or(20_000u32);
+    let context = cpu()?;
+    let mut x = Array::<f32>::random(&context, 256, 3)?;
+    let mut mean = x.mean()?;
+    let mut settled = None;
+    for step in 0..steps {
+        let left = x.shift(&[1], Boundary::Wrap)?;
+        x = (&x * 0.75 + &left * 0.25) * (1.0 + step as f32 * 1e-9);
+        x.evaluate()?;
+        if step % 16 == 0 {
+            // A value that goes through the host now and then, as the end of a loop is looked for.
+            mean = (x.mean()? + &mean) * 0.5;
+            mean.evaluate()?;
+        }
+        if step % 256 == 255 {
+            assert!(mean.item()?.is_finite());
+            context.device().synchronise().map_err(broadloom_array::Error::from)?;
+            let (statistics, memory) = (context.statistics(), context.device().memory());
+            let now = (statistics.plans, statistics.programs, memory.used, memory.pooled);
+            assert_eq!(*settled.get_or_insert(now), now, "step {step}");
+        }
+    }
+    assert!(settled.is_some());
+    Ok(())
+}
+
 #[test]
 fn other_sizes_need_no_other_plan() -> Result<()> {
     let context = interp();
@@ -71,9 +106,7 @@ fn threads_share_arrays() -> Result<()> {
 /// here it only must not be of another order.
 #[test]
 fn overhead_is_small() -> Result<()> {
-    let options = broadloom_cpu::Options { cache: CacheFolder::Nowhere, ..broadloom_cpu::Options::default() };
-    let device = Device::new(Cpu::new(options).map_err(broadloom_array::Error::from)?);
-    let context = Context::new(&device);
+    let context = cpu()?;
     let x = Array::line(&context, &[1.0f32; 64])?;
     let y = Array::line(&context, &[2.0f32; 64])?;
     let run = || -> Result<Array<f32>> {

@@ -354,3 +354,65 @@ fn a_softmax_is_three_kernels() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn what_is_transposed_goes_through_tiles() -> Result<()> {
+    let context = context();
+    let x = image(&context, 40, 70)?;
+    let (values, name) =
+        (x.to_vec()?, |array: &Array<f32>| Ok::<_, broadloom_array::Error>(array.plan()?.kernels[0].name.clone()));
+    let turned = x.t() * 2.0;
+    assert_eq!(name(&turned)?, "transpose");
+    let found = turned.to_vec()?;
+    for (i, j) in (0..70).flat_map(|i| (0..40).map(move |j| (i, j))) {
+        assert_eq!(found[i * 40 + j], values[j * 70 + i] * 2.0, "{i} {j}");
+    }
+    // Beside what is not, from another place, the other way round.
+    let square = image(&context, 64, 64)?;
+    // Twice is exact, so that it does not matter whether it is rounded before the difference.
+    let both = &square - &square.t().reverse(&[1])? * 2.0;
+    assert_eq!(name(&both)?, "transpose");
+    let (found, values) = (both.to_vec()?, square.to_vec()?);
+    for (i, j) in (0..64).flat_map(|i| (0..64).map(move |j| (i, j))) {
+        assert_eq!(found[i * 64 + j], values[i * 64 + j] - values[(63 - j) * 64 + i] * 2.0, "{i} {j}");
+    }
+    // Of more axes, with one in between that stays.
+    let volume = Array::<i32>::iota(&context, 33 * 3 * 35)?.reshape([33, 3, 35])?;
+    volume.evaluate()?;
+    let turned = volume.transpose(&[2, 1, 0])?;
+    assert_eq!(turned.plan()?.kernels[0].name, "transpose");
+    let found = turned.to_vec()?;
+    for (i, j, k) in (0..35).flat_map(|i| (0..3).flat_map(move |j| (0..33).map(move |k| (i, j, k)))) {
+        assert_eq!(found[(i * 3 + j) * 33 + k], ((k * 3 + j) * 35 + i) as i32);
+    }
+    // Short rows are no tiles, and neither is what looks over edges.
+    let thin = image(&context, 70, 3)?;
+    assert_eq!(name(&(thin.t() + 1.0))?, "map");
+    assert_eq!(name(&x.t().shift(&[1, 0], Boundary::Clamp)?)?, "map");
+    Ok(())
+}
+
+#[test]
+fn only_the_part_of_a_concatenation_is_computed_that_is_there() -> Result<()> {
+    let context = context();
+    let parts: Vec<Array<i32>> = (0..6).map(|k| Array::line(&context, &vec![k; 10 + k as usize])).collect::<Result<_>>()?;
+    let all = Array::concatenate(0, &parts.iter().collect::<Vec<_>>())? * 2;
+    assert_eq!(all.plan()?.kernels.len(), 1);
+    let expected: Vec<i32> = (0..6).flat_map(|k| vec![2 * k; 10 + k as usize]).collect();
+    assert_eq!(all.to_vec()?, expected);
+    // The same array in the same place of two concatenations, and moved within its part.
+    let (a, b, c) = (&parts[3], &parts[4], &parts[5]);
+    let moved = a.shift(&[2], Boundary::Constant(100))?;
+    let twice = Array::concatenate(0, &[a, b])? * Array::concatenate(0, &[&moved, b])? + Array::concatenate(0, &[b, a])?;
+    let (a, b, moved) = ([3; 13], [4; 14], [100, 100, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3]);
+    let first = a.iter().chain(&b).zip(moved.iter().chain(&b)).map(|(x, y)| x * y);
+    let expected: Vec<i32> = first.zip(b.iter().chain(&a)).map(|(x, y)| x + y).collect();
+    assert_eq!(twice.to_vec()?, expected);
+    // Along rows, nested.
+    let rows = c.reshape([3, 5])?;
+    let nested = Array::concatenate(1, &[&rows, &Array::concatenate(1, &[&(&rows * 2), &(&rows * 3)])?])?;
+    assert_eq!(nested.shape().extents(), [3, 15]);
+    let expected: Vec<i32> = (0..45).map(|i| 5 * (1 + (i % 15) / 5)).collect();
+    assert_eq!(nested.to_vec()?, expected);
+    Ok(())
+}

@@ -2,7 +2,7 @@
 
 use crate::benchmark::Benchmark;
 use crate::error::Error;
-use crate::{arrays, compile, interp, kernels, start};
+use crate::{arrays, compile, interp, kernels, overhead, start};
 
 /// A benchmark of any group.
 #[derive(Clone, Copy)]
@@ -13,6 +13,8 @@ pub(crate) enum Entry {
     Compile,
     /// What the command takes to its first result.
     Start,
+    /// What the host does for an expression of arrays.
+    Overhead,
     /// The interpreter's speed.
     Interp(&'static interp::Benchmark),
 }
@@ -23,6 +25,7 @@ impl Entry {
             Entry::Contest(benchmark) => benchmark.group(),
             Entry::Compile => compile::GROUP,
             Entry::Start => start::GROUP,
+            Entry::Overhead => overhead::GROUP,
             Entry::Interp(_) => "interp",
         }
     }
@@ -32,6 +35,7 @@ impl Entry {
             Entry::Contest(benchmark) => benchmark.name,
             Entry::Compile => compile::NAME,
             Entry::Start => start::NAME,
+            Entry::Overhead => overhead::NAME,
             Entry::Interp(benchmark) => benchmark.name,
         }
     }
@@ -45,7 +49,7 @@ impl Entry {
 /// All benchmarks, in the order in which they run.
 pub(crate) fn entries() -> impl Iterator<Item = Entry> {
     let contests = kernels::ALL.iter().chain(arrays::ALL).map(Entry::Contest);
-    contests.chain([Entry::Compile, Entry::Start]).chain(interp::ALL.iter().map(Entry::Interp))
+    contests.chain([Entry::Overhead, Entry::Compile, Entry::Start]).chain(interp::ALL.iter().map(Entry::Interp))
 }
 
 /// The groups, and the benchmarks of each.

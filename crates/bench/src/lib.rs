@@ -22,6 +22,7 @@ mod job;
 mod kernels;
 mod limits;
 mod measure;
+mod overhead;
 mod peer;
 mod report;
 mod start;
@@ -144,6 +145,7 @@ impl Run<'_> {
                     Some(command) => figures::compile_apart(command, &self.report.machine.id),
                     None => compile::run(&self.device),
                 },
+                Entry::Overhead => overhead::run(&self.device, self.options.quick),
                 Entry::Start => match &self.options.command {
                     Some(command) => start::run(command, &self.report.machine.id, self.options.quick),
                     None => Ok(vec![]),

@@ -92,6 +92,8 @@ pub(crate) enum GroupKind {
     Pack,
     /// Elements sent to places.
     Scatter(Option<Combine>),
+    /// A function of every position that reads along this axis what it writes along the last.
+    Transpose(u8),
 }
 
 /// Nodes that one kernel computes.
@@ -383,7 +385,7 @@ impl Cutter<'_> {
                 let same = match &alone.kind {
                     GroupKind::Map | GroupKind::Reduce(_) | GroupKind::Scan(..) => other.kind == alone.kind,
                     GroupKind::Sort(_) | GroupKind::Pack => other.kind == alone.kind && other.feeds == alone.feeds,
-                    GroupKind::Product | GroupKind::Histogram(_) | GroupKind::Scatter(_) => false,
+                    GroupKind::Product | GroupKind::Histogram(_) | GroupKind::Scatter(_) | GroupKind::Transpose(_) => false,
                 };
                 let fits = same && other.domain == domain && other.roots.len() < MAX_RESULTS;
                 // What is read of the group itself must be what it computes at the same place.
@@ -400,6 +402,10 @@ impl Cutter<'_> {
                 let mut both = groups[group].clone();
                 both.roots.push(id);
                 both.combined.extend(&alone.combined);
+                if alone.kind == GroupKind::Pack {
+                    // The values and the number, in this order.
+                    both.roots.sort_by_key(|root| self.tape.entry(*root).kind == Kind::Pack(true));
+                }
                 if !matches!(alone.kind, GroupKind::Sort(_) | GroupKind::Pack) {
                     both.feeds.extend(&alone.feeds);
                 }
@@ -562,7 +568,12 @@ impl Group {
             Kind::Product => (GroupKind::Product, entry.inputs.to_vec()),
             Kind::Sort(keys, _) => (GroupKind::Sort(keys.clone()), entry.inputs.to_vec()),
             Kind::Histogram(room) => (GroupKind::Histogram(*room), entry.inputs.to_vec()),
-            Kind::Pack(_) => (GroupKind::Pack, entry.inputs.to_vec()),
+            Kind::Pack(_) => {
+                // Where only the number is wanted nothing is packed.
+                let packs = |other: &&crate::tape::Entry| other.kind == Kind::Pack(false) && other.inputs == entry.inputs;
+                let values = tape.entries.iter().any(|other| packs(&other));
+                (GroupKind::Pack, entry.inputs[..if values { 2 } else { 1 }].to_vec())
+            }
             Kind::SegmentedScan(_, axis) => (GroupKind::Scan(*axis, true), entry.inputs.to_vec()),
             // Places and values, then what is there at first.
             Kind::Scatter(combine) => (GroupKind::Scatter(*combine), vec![entry.inputs[1], entry.inputs[2], entry.inputs[0]]),
@@ -583,7 +594,7 @@ impl Group {
     /// there are.
     fn takes_tail(&self) -> bool {
         match self.kind {
-            GroupKind::Map | GroupKind::Pack => false,
+            GroupKind::Map | GroupKind::Pack | GroupKind::Transpose(_) => false,
             GroupKind::Reduce(_)
             | GroupKind::Scan(..)
             | GroupKind::Product
@@ -597,7 +608,7 @@ impl Group {
     pub(crate) fn values(&self, tape: &Tape) -> Vec<Type> {
         let types = |ids: &[Id]| ids.iter().map(|id| tape.entry(*id).ty).collect::<Vec<Type>>();
         match &self.kind {
-            GroupKind::Map | GroupKind::Pack => vec![],
+            GroupKind::Map | GroupKind::Pack | GroupKind::Transpose(_) => vec![],
             GroupKind::Reduce(_) | GroupKind::Scan(..) | GroupKind::Sort(_) => types(&self.feeds),
             GroupKind::Product | GroupKind::Scatter(_) => types(&self.combined),
             GroupKind::Histogram(_) => vec![if tape.wide { Type::U64 } else { Type::U32 }],
@@ -665,7 +676,7 @@ impl Group {
                 let (sent, base) = self.feeds.split_at(2);
                 return Some(vec![one(Roots::Feed(sent), true)?, one(Roots::Feed(base), true)?]);
             }
-            GroupKind::Map => one(Roots::Compute(&self.feeds), true),
+            GroupKind::Map | GroupKind::Transpose(_) => one(Roots::Compute(&self.feeds), true),
             GroupKind::Reduce(axes) => {
                 let all = self.feeds.first().is_some_and(|feed| tape.rank(*feed) == axes.len());
                 one(Roots::Feed(&self.feeds), all)

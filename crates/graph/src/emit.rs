@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::op::Elementwise;
 use crate::tape::{Bindings, Id, Kind, Tape};
-use crate::trace::{Condition, Index, IndexId, Item, Place, Trace};
+use crate::trace::{Condition, Index, IndexId, Item, Place, Side, Trace};
 use broadloom_scalar::{Accessor, AccessorKind, Builder, Element, Function, Literal, Type, Value};
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -43,6 +43,9 @@ pub(crate) struct Code {
     /// Whether boundaries are looked at only near the edges.
     pub(crate) interior: bool,
 }
+
+/// Reads that go through shared memory, at most.
+const MAX_TRANSPOSED: usize = 3;
 
 /// An operation on elements as code.
 pub(crate) fn apply(b: &Builder, op: &Elementwise, values: &[Value]) -> Value {
@@ -108,6 +111,8 @@ struct Emitter<'t> {
     position: Vec<Value>,
     /// What the pattern in front gives.
     given: Vec<Value>,
+    /// Items of a trace that it gives, by number.
+    replaced: Vec<u32>,
     scalars: Vec<(Given, Value)>,
     inputs: Vec<(Id, Accessor)>,
     aligned: Vec<bool>,
@@ -242,7 +247,61 @@ impl<'k> Fused<'k> {
             (0..axes).map(|axis| builder.parameter(["i", "j", "k", "l", "m", "n", "o", "p"][axis % 8], index)).collect();
         let given = values.iter().map(|ty| builder.parameter("x", *ty)).collect();
         let sum = if side_by_side { Type::I64 } else { index };
-        Emitter { tape, builder, index, sum, position, given, scalars: vec![], inputs: vec![], aligned: vec![] }
+        let replaced = vec![];
+        Emitter { tape, builder, index, sum, position, given, replaced, scalars: vec![], inputs: vec![], aligned: vec![] }
+    }
+
+    /// The reads that run along another axis than the last, and that axis, if all of them run along the same one and nothing is looked at near edges: what such a kernel reads
+    /// row by row it would write column by column, or the other way round.
+    pub(crate) fn transposed(&self, tape: &Tape) -> Option<(u8, Vec<u32>)> {
+        let last = self.rank.checked_sub(1).filter(|last| *last > 0 && !self.line)?;
+        if self.everywhere.is_some() || self.interior.items.iter().any(|item| matches!(item, Item::Before { .. })) {
+            return None;
+        }
+        let (mut along, mut found) = (None, vec![]);
+        for (number, item) in self.interior.items.iter().enumerate() {
+            let Item::Read { node, place: Place::At(indices) } = item else { continue };
+            let mut axes = vec![];
+            for index in indices {
+                match &self.interior.indices[*index as usize] {
+                    Index::Affine { axis, stride, .. } => axes.push((axis.map(usize::from), stride)),
+                    _ => axes.push((None, &Number::Known(0))),
+                }
+            }
+            let affine = indices.iter().all(|index| matches!(self.interior.indices[*index as usize], Index::Affine { .. }));
+            let strided = axes.iter().rev().skip(1).any(|(axis, _)| *axis == Some(last));
+            let rows = tape.shapes[usize::from(tape.entry(*node).shape)].rows;
+            match axes.last() {
+                Some((Some(axis), Number::Known(1 | -1))) if affine && strided && rows && *axis != last => {
+                    if along.is_some_and(|along| along != *axis) {
+                        return None;
+                    }
+                    along = Some(*axis);
+                    found.push(number as u32);
+                }
+                _ => {}
+            }
+        }
+        along.filter(|_| found.len() <= MAX_TRANSPOSED).map(|axis| (axis as u8, found))
+    }
+
+    /// What reads run along an axis, as a function of positions with that axis and the last one exchanged; and the function that takes what was read.
+    pub(crate) fn code_transposed(self, tape: &Tape, side_by_side: bool, axis: u8, reads: Vec<u32>) -> Result<[Code; 2]> {
+        let mut emitter = self.emitter(tape, "rows", side_by_side, &[]);
+        emitter.position.swap(usize::from(axis), self.rank - 1);
+        let (trace, line) = (&self.interior, false);
+        let mut half = Half::new(&mut emitter, trace, line);
+        let mut results = vec![];
+        for read in &reads {
+            if let Item::Read { node, place } = &trace.items[*read as usize] {
+                let (_, accessor) = half.emitter.input(*node);
+                let at = half.linear(*node, place);
+                results.push(half.emitter.builder.read(accessor, &[at.into()]));
+            }
+        }
+        let types: Vec<Type> = results.iter().map(|value| emitter.builder.type_of(*value)).collect();
+        let rows = emitter.code(&results, self.rank, 0, false)?;
+        Ok([rows, self.code_replacing(tape, "fused", side_by_side, &types, reads)?])
     }
 
     /// The functions of a strip: that of the interior, that near edges if it is another; and the bounds of the interior along all axes.
@@ -267,8 +326,13 @@ impl<'k> Fused<'k> {
     /// The function, which takes values of these types behind the position.
     /// `side_by_side` adds up places in memory so that an executor of vectors can see that neighbouring threads stay neighbours.
     pub(crate) fn code(self, tape: &Tape, name: &str, side_by_side: bool, values: &[Type]) -> Result<Code> {
+        self.code_replacing(tape, name, side_by_side, values, vec![])
+    }
+
+    /// The same, where the values stand for these items.
+    fn code_replacing(self, tape: &Tape, name: &str, side_by_side: bool, values: &[Type], replaced: Vec<u32>) -> Result<Code> {
         let axes = if self.line { 1 } else { self.rank };
-        let mut emitter = self.emitter(tape, name, side_by_side, values);
+        let mut emitter = Emitter { replaced, ..self.emitter(tape, name, side_by_side, values) };
         let results = match &self.everywhere {
             None => emitter.half(&self.interior, &self.roots, self.line)?,
             Some(everywhere) => emitter.halves(&self, everywhere)?,
@@ -291,8 +355,8 @@ impl Emitter<'_> {
     }
 
     fn half(&mut self, trace: &Trace<'_>, roots: &[u32], line: bool) -> Result<Vec<Value>> {
-        let mut half = Half { emitter: self, trace, values: vec![], indices: HashMap::new(), calls: HashMap::new(), line };
-        half.items()?;
+        let mut half = Half::new(self, trace, line);
+        half.items(roots)?;
         Ok(roots.iter().map(|root| half.values[*root as usize]).collect())
     }
 
@@ -377,58 +441,106 @@ impl Emitter<'_> {
     }
 }
 
+impl<'e, 't, 'k> Half<'e, 't, 'k> {
+    fn new(emitter: &'e mut Emitter<'t>, trace: &'k Trace<'k>, line: bool) -> Half<'e, 't, 'k> {
+        // What is not computed yet is looked at by nobody.
+        let nothing = emitter.builder.literal(false);
+        let values = vec![nothing; trace.items.len()];
+        Half { emitter, trace, values, indices: HashMap::new(), calls: HashMap::new(), line }
+    }
+}
+
 impl Half<'_, '_, '_> {
-    fn items(&mut self) -> Result<()> {
-        let trace = self.trace;
+    /// All items, each as far out as it is needed.
+    fn items(&mut self, roots: &[u32]) -> Result<()> {
         // The type of an item that is a fill or a position is that of the node that it stands for.
-        let types = trace.types();
-        for (number, item) in trace.items.iter().enumerate() {
-            let value = match item {
-                Item::Fill(slot) => self.emitter.fill(*slot, types[number]),
-                Item::Position(index) => {
-                    let value = self.index(*index);
-                    self.emitter.builder.convert(value, types[number].element())
-                }
-                Item::Read { node, place } => {
-                    let (input, accessor) = self.emitter.input(*node);
-                    let aligned = match place {
-                        Place::Number(index) => self.line && trace.indices[*index as usize] == own_axis(0),
-                        Place::At(indices) => {
-                            indices.len() == self.emitter.position.len()
-                                && indices.iter().enumerate().all(|(a, index)| trace.indices[*index as usize] == own_axis(a))
-                        }
-                    };
-                    self.emitter.aligned[input] &= aligned;
-                    let index = self.linear(*node, place);
-                    self.emitter.builder.read(accessor, &[index.into()])
-                }
-                Item::Apply(node, inputs) => self.apply(*node, inputs)?,
-                Item::Guard { inside, item, fill } => {
-                    let mut all: Option<Value> = None;
-                    for (index, extent) in inside {
-                        let one = self.inside(*index, extent);
-                        all = Some(all.map_or(one, |all| self.emitter.builder.and(all, one)));
-                    }
-                    let fill = self.emitter.fill(*fill, types[number]);
-                    let value = self.values[*item as usize];
-                    match all {
-                        Some(all) => self.emitter.builder.select(all, value, fill),
-                        None => value,
-                    }
-                }
-                Item::Given(value, _) => match self.emitter.given.get(usize::from(*value)) {
-                    Some(value) => self.emitter.builder.convert(*value, types[number].element()),
-                    None => self.emitter.builder.fail("a value that nothing gives"),
-                },
+        let types = self.trace.types();
+        let mut scopes: HashMap<Vec<Side>, Vec<usize>> = HashMap::new();
+        for (number, side) in self.trace.sides(roots).into_iter().enumerate() {
+            scopes.entry(side).or_default().push(number);
+        }
+        self.scope(&[], &scopes, &types)
+    }
+
+    /// The items of one side of a choice, or of none.
+    fn scope(&mut self, side: &[Side], scopes: &HashMap<Vec<Side>, Vec<usize>>, types: &[Type]) -> Result<()> {
+        let Some(own) = scopes.get(side) else { return Ok(()) };
+        for number in own {
+            let value = match &self.trace.items[*number] {
                 Item::Before { index, limit, first, second } => {
                     let (index, limit) = (self.index(*index), self.emitter.number(limit));
                     let b = &self.emitter.builder;
-                    b.select(b.lt(index, limit), self.values[*first as usize], self.values[*second as usize])
+                    let result = b.variable(types[*number]);
+                    b.begin_if(b.lt(index, limit));
+                    self.branch(side, (*number as u32, true), scopes, types)?;
+                    self.emitter.builder.set(result, self.values[*first as usize]);
+                    self.emitter.builder.begin_else();
+                    self.branch(side, (*number as u32, false), scopes, types)?;
+                    self.emitter.builder.set(result, self.values[*second as usize]);
+                    self.emitter.builder.end_if();
+                    self.emitter.builder.get(result)
                 }
+                item => self.item(*number, item, types)?,
             };
-            self.values.push(value);
+            self.values[*number] = value;
         }
         Ok(())
+    }
+
+    /// A side of a choice; what is computed there is not known outside.
+    fn branch(&mut self, outside: &[Side], side: Side, scopes: &HashMap<Vec<Side>, Vec<usize>>, types: &[Type]) -> Result<()> {
+        let (indices, calls) = (self.indices.clone(), self.calls.clone());
+        let side: Vec<Side> = outside.iter().copied().chain([side]).collect();
+        self.scope(&side, scopes, types)?;
+        (self.indices, self.calls) = (indices, calls);
+        Ok(())
+    }
+
+    fn item(&mut self, number: usize, item: &Item, types: &[Type]) -> Result<Value> {
+        if let Some(given) = self.emitter.replaced.iter().position(|replaced| *replaced as usize == number) {
+            return Ok(self.emitter.given[given]);
+        }
+        let trace = self.trace;
+        Ok(match item {
+            Item::Fill(slot) => self.emitter.fill(*slot, types[number]),
+            Item::Position(index) => {
+                let value = self.index(*index);
+                self.emitter.builder.convert(value, types[number].element())
+            }
+            Item::Read { node, place } => {
+                let (input, accessor) = self.emitter.input(*node);
+                let aligned = match place {
+                    Place::Number(index) => self.line && trace.indices[*index as usize] == own_axis(0),
+                    Place::At(indices) => {
+                        indices.len() == self.emitter.position.len()
+                            && indices.iter().enumerate().all(|(a, index)| trace.indices[*index as usize] == own_axis(a))
+                    }
+                };
+                self.emitter.aligned[input] &= aligned;
+                let index = self.linear(*node, place);
+                self.emitter.builder.read(accessor, &[index.into()])
+            }
+            Item::Apply(node, inputs) => self.apply(*node, inputs)?,
+            Item::Guard { inside, item, fill } => {
+                let mut all: Option<Value> = None;
+                for (index, extent) in inside {
+                    let one = self.inside(*index, extent);
+                    all = Some(all.map_or(one, |all| self.emitter.builder.and(all, one)));
+                }
+                let fill = self.emitter.fill(*fill, types[number]);
+                let value = self.values[*item as usize];
+                match all {
+                    Some(all) => self.emitter.builder.select(all, value, fill),
+                    None => value,
+                }
+            }
+            Item::Given(value, _) => match self.emitter.given.get(usize::from(*value)) {
+                Some(value) => self.emitter.builder.convert(*value, types[number].element()),
+                None => self.emitter.builder.fail("a value that nothing gives"),
+            },
+            // Only where it is chosen what is computed, see `scope`.
+            Item::Before { .. } => self.emitter.builder.fail("a choice"),
+        })
     }
 
     fn apply(&mut self, node: Id, inputs: &SmallVec<[u32; 3]>) -> Result<Value> {
@@ -512,6 +624,10 @@ impl Half<'_, '_, '_> {
                 let value = self.values[*item as usize];
                 self.emitter.builder.convert(value, self.emitter.index)
             }
+            Index::Part { base, offset, .. } => {
+                let base = self.index(*base);
+                self.emitter.affine(base, &Number::Known(1), offset)
+            }
         };
         self.indices.insert(id, value);
         value
@@ -558,12 +674,33 @@ impl Half<'_, '_, '_> {
         b.lt(b.bitcast(value, unsigned), b.bitcast(extent, unsigned))
     }
 
+    /// An index; the place in a part of a concatenation as an affine index where it is one.
+    fn affine_index(&self, index: IndexId) -> Index {
+        match &self.trace.indices[index as usize] {
+            Index::Part { base, offset, .. } => match &self.trace.indices[*base as usize] {
+                Index::Affine { axis, stride, offset: first } => {
+                    Index::Affine { axis: *axis, stride: stride.clone(), offset: Number::sum(first, offset) }
+                }
+                other => other.clone(),
+            },
+            other => other.clone(),
+        }
+    }
+
+    /// Whether an index is the thread's own, and so much before or behind.
+    fn is_moved(&self, index: IndexId) -> bool {
+        match self.affine_index(index) {
+            Index::Affine { axis: Some(_), stride: Number::Known(1), offset } => offset != Number::Known(0),
+            _ => false,
+        }
+    }
+
     /// Where an element is in memory. What depends on the thread's position comes first, so that neighbours share it; the offset along the last
     /// axis comes last, so that it can be part of the access.
     fn linear(&mut self, node: Id, place: &Place) -> Value {
         let indices = match place {
             Place::Number(index) => return self.index(*index),
-            Place::At(indices) if indices.len() == 1 => return self.index(indices[0]),
+            Place::At(indices) if indices.len() == 1 && !self.is_moved(indices[0]) => return self.index(indices[0]),
             Place::At(indices) => indices.clone(),
         };
         let (shape, rank) = (self.emitter.tape.entry(node).shape, indices.len());
@@ -572,7 +709,7 @@ impl Half<'_, '_, '_> {
         let mut last = Number::Known(0);
         for (axis, index) in indices.iter().enumerate() {
             let stride = Number::stride(shape, axis, rank);
-            let term = match &self.trace.indices[*index as usize] {
+            let term = match &self.affine_index(*index) {
                 Index::Affine { axis: from, stride: s, offset } => {
                     if axis + 1 == rank && matches!(offset, Number::Known(_)) {
                         last = offset.clone();

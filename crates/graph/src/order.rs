@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::node::{Inputs, Node};
 use crate::op::{Elementwise, Op};
 use crate::shape::Shape;
+use crate::view::Boundary;
 use broadloom_scalar::{Builder, Element, Literal, Type};
 use broadloom_skeleton::{SortKey, random};
 use smallvec::smallvec;
@@ -87,8 +88,25 @@ impl Node {
         Ok(Node::pending(self.context(), Type::U32, shape, Op::Histogram, smallvec![self.clone()]))
     }
 
-    /// The elements of a line where another is true. How many they are is not known before: this computes them, and waits.
+    /// The elements of a line where another is true. The host must know how many they are, as it does of all arrays: this computes them, and waits. See
+    /// [`Node::pack_counted`].
     pub fn pack(&self, chosen: &Node) -> Result<Node> {
+        let (values, count) = self.pack_counted(chosen)?;
+        if self.shape().is_empty() {
+            return Ok(values);
+        }
+        let context = self.context();
+        context.evaluate(&[values.clone(), count.clone()])?;
+        let failed = || Error::Plan { what: "pack".into(), reason: "a result is not in memory".into() };
+        let found = count.read()?.lanes.first().and_then(|count| count.as_i128()).ok_or_else(failed)? as usize;
+        let bytes = found * self.ty().bytes() as usize;
+        let buffer = values.buffer().and_then(|buffer| buffer.slice(0, bytes)).ok_or_else(failed)?;
+        Node::from_buffer(context, self.ty(), Shape::from(found), buffer)
+    }
+
+    /// The elements of a line where another is true, at the start of a line as long as this one, and how many they are, a `u32`. What follows them is anything. Nothing
+    /// waits.
+    pub fn pack_counted(&self, chosen: &Node) -> Result<(Node, Node)> {
         let context = same_context("pack", &[self, chosen])?;
         self.line("pack")?;
         if chosen.ty() != Type::BOOL {
@@ -98,17 +116,26 @@ impl Node {
             return Err(Error::Shapes { operation: "pack".into(), left: self.shape().clone(), right: chosen.shape().clone() });
         }
         if self.shape().is_empty() {
-            return Ok(self.clone());
+            return Ok((self.clone(), Node::fill(context, Shape::from([]), &[Literal::zero(Element::U32)])?));
         }
         let inputs: Inputs = smallvec![chosen.clone(), self.clone()];
         let values = Node::pending(context, self.ty(), self.shape().clone(), Op::Pack { count: false }, inputs.clone());
-        let count = Node::pending(context, Type::U32, Shape::from([]), Op::Pack { count: true }, inputs);
-        context.evaluate(&[values.clone(), count.clone()])?;
-        let failed = || Error::Plan { what: "pack".into(), reason: "a result is not in memory".into() };
-        let found = count.read()?.lanes.first().and_then(|count| count.as_i128()).ok_or_else(failed)? as usize;
-        let bytes = found * self.ty().bytes() as usize;
-        let buffer = values.buffer().and_then(|buffer| buffer.slice(0, bytes)).ok_or_else(failed)?;
-        Node::from_buffer(context, self.ty(), Shape::from(found), buffer)
+        Ok((values, Node::pending(context, Type::U32, Shape::from([]), Op::Pack { count: true }, inputs)))
+    }
+
+    /// The elements of a line where another is true, then a value up to the length of the line; and how many there are, a `u32`. Nothing waits.
+    pub fn pack_padded(&self, chosen: &Node, value: &[Literal]) -> Result<(Node, Node)> {
+        let (values, count) = self.pack_counted(chosen)?;
+        if self.shape().is_empty() {
+            return Ok((values, count));
+        }
+        let f = Builder::function("packed");
+        let (place, found) = (f.parameter("place", Type::I64), f.parameter("count", Type::U32));
+        let place = f.select(f.lt(place, f.convert(found, Type::I64)), place, -1i64);
+        let function = f.finish_function(&[place])?;
+        let places = Node::position(self.context(), self.shape().clone(), 0, Element::I64)?;
+        let places = Node::elementwise(Elementwise::Call(function, 0), &[&places, &count])?;
+        Ok((values.gather(&[&places], &Boundary::Constant(value.into()))?, count))
     }
 
     /// Random numbers from 0 up to but not including 1, `f32` or `f64`: the same for the same seed on every device.

@@ -9,7 +9,7 @@ use broadloom_device::Machine;
 use broadloom_scalar::Type;
 use broadloom_skeleton::{
     Combine as Sent, Domain, Histogram, Library, Loaded, Map, Operator, Pack, Pattern, Product, Reduce, Scan, ScanSpread,
-    Scatter, Sink, Sort, Source, Spread, Stencil,
+    Scatter, Sink, Sort, Source, Spread, Stencil, Transpose,
 };
 use std::sync::{Mutex, PoisonError};
 
@@ -76,10 +76,15 @@ impl Ready {
         let mut sources = sources.into_iter();
         let source = sources.next().ok_or_else(none)?;
         let sink = match sink {
-            Some(code) => Sink::new(code.function.clone(), code.axes, group.values(tape).len())?,
+            Some(code) => {
+                // What is transposed is not the group's to say.
+                let transposed = if matches!(group.kind, GroupKind::Transpose(_)) { source.results().len() } else { 0 };
+                Sink::new(code.function.clone(), code.axes, group.values(tape).len() + transposed)?
+            }
             None => Sink::STORE,
         };
         let pattern: Pattern = match &group.kind {
+            GroupKind::Transpose(axis) => Transpose { axes: code.axes, axis: usize::from(*axis), source, sink }.into(),
             GroupKind::Map => Map { domain: shape, source, sink: Sink::STORE }.into(),
             GroupKind::Reduce(axes) => {
                 let reduced: Vec<bool> =
@@ -111,7 +116,7 @@ impl Ready {
                 };
                 Scatter { domain: shape, source, base: sources.next().ok_or_else(none)?, combine, sink }.into()
             }
-            // The values and the number, in this order: that is how the nodes are made.
+            // The values and the number, in this order: so are the roots.
             GroupKind::Pack => Pack { source, sink: Sink::STORE, rest: false }.into(),
         };
         Ok(Ready::One(library.get(&pattern)?))

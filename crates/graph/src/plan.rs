@@ -73,7 +73,7 @@ impl Plan {
         let cut = cut(&tape, balance(machine));
         let order = order(&tape, &cut.groups, bindings);
         let mut kernels = vec![];
-        for group in order.into_iter().map(|index| cut.groups[index].clone()) {
+        for mut group in order.into_iter().map(|index| cut.groups[index].clone()) {
             let too_large = || Error::Plan { what: "a kernel".into(), reason: "it does not fit".into() };
             let parts = group.traced(&tape, &cut.kept).ok_or_else(too_large)?;
             let side_by_side = machine.kind != MachineKind::Cuda;
@@ -85,13 +85,23 @@ impl Plan {
                 continue;
             }
             let mut codes = vec![];
+            let mut transposed = None;
             for part in parts {
+                let rows = tape.shapes[usize::from(part.shape)].rows;
+                if let Some((axis, reads)) = part.fused.transposed(&tape).filter(|_| rows && group.kind == GroupKind::Map) {
+                    let [read, rest] = part.fused.code_transposed(&tape, side_by_side, axis, reads)?;
+                    group.kind = GroupKind::Transpose(axis);
+                    codes.push((read, false));
+                    transposed = Some(rest);
+                    continue;
+                }
                 codes.push((part.fused.code(&tape, "fused", side_by_side, &[])?, part.line));
             }
             let values = group.values(&tape);
-            let sink = match group.is_stored(&tape) {
-                true => None,
-                false => {
+            let sink = match (transposed, group.is_stored(&tape)) {
+                (Some(rest), _) => Some(rest),
+                (None, true) => None,
+                (None, false) => {
                     let fused = group.tail(&tape, &cut.kept).ok_or_else(too_large)?;
                     Some(fused.code(&tape, "tail", side_by_side, &values)?)
                 }
@@ -161,6 +171,10 @@ impl Plan {
         let mut sizes = if kernel.group.line { vec![domain.count() as u64] } else { extents(domain) };
         match &kernel.group.kind {
             GroupKind::Map | GroupKind::Reduce(_) | GroupKind::Scan(..) | GroupKind::Sort(_) | GroupKind::Pack => {}
+            GroupKind::Transpose(axis) => {
+                let last = sizes.len() - 1;
+                sizes.swap(usize::from(*axis), last);
+            }
             GroupKind::Histogram(_) | GroupKind::Scatter(_) => {
                 sizes.push(shape_of(kernel.group.combined[0]).count() as u64);
             }

@@ -301,7 +301,8 @@ impl Recorder {
         let inputs: SmallVec<[Id; 3]> = expression.inputs.iter().map(|input| self.numbers[&input.identity()]).collect();
         let mut hasher = DefaultHasher::new();
         (&expression.op, &inputs).hash(&mut hasher);
-        let same = self.known.entry(hasher.finish()).or_default();
+        let hash = hasher.finish();
+        let same = self.known.entry(hash).or_default();
         let found = same.iter().copied().find(|id| {
             let entry = &self.tape.entries[*id as usize];
             let known = self.expressions[*id as usize].as_ref();
@@ -314,7 +315,13 @@ impl Recorder {
             self.numbers.insert(node.identity(), id);
             return;
         }
-        same.push(self.tape.entries.len() as Id);
+        if let Op::Pack { count: true } = &expression.op
+            && let Some(known) = self.packed_number(&inputs)
+        {
+            self.numbers.insert(node.identity(), known);
+            return;
+        }
+        self.known.entry(hash).or_default().push(self.tape.entries.len() as Id);
         let kind = match &expression.op {
             Op::Fill(value) => {
                 let known = self.scalars.get(&value.identity()).copied();
@@ -341,6 +348,20 @@ impl Recorder {
             Op::Scatter(combine) => Kind::Scatter(*combine),
             Op::SegmentedScan(combine, axis) => Kind::SegmentedScan(*combine, *axis),
         };
-        self.push(node, kind, inputs, Some(expression));
+        let packs = kind == Kind::Pack(false);
+        self.push(node, kind, inputs.clone(), Some(expression));
+        // What is packed is always counted too.
+        if packs && self.packed_number(&inputs).is_none() {
+            let shape = self.shape(&Shape::from([]));
+            self.tape.entries.push(Entry { kind: Kind::Pack(true), ty: Type::U32, shape, inputs });
+            self.expressions.push(None);
+        }
+    }
+
+    /// The node that says how many are packed of these inputs.
+    fn packed_number(&self, inputs: &[Id]) -> Option<Id> {
+        let found =
+            self.tape.entries.iter().position(|entry| entry.kind == Kind::Pack(true) && entry.inputs.as_slice() == inputs);
+        found.map(|id| id as Id)
     }
 }

@@ -40,6 +40,9 @@ pub(crate) enum Index {
     Unravel(IndexId, ShapeId, u8),
     /// An element of an index array.
     Data(ItemId),
+    /// `base + offset`, within a part of a concatenation: each time another one, so that what is computed at it is not taken for something that is
+    /// there for other parts.
+    Part { base: IndexId, offset: Number, part: u32 },
 }
 
 /// Where an element is: indices along all axes, or its number in memory order.
@@ -64,7 +67,7 @@ pub(crate) enum Item {
     Guard { inside: SmallVec<[(IndexId, Number); 2]>, item: ItemId, fill: u32 },
     /// A value that the pattern in front gives, by its number, as the node.
     Given(u8, Id),
-    /// The first item where the index is less than the limit, else the second.
+    /// The first item where the index is less than the limit, else the second; only one of them is computed.
     Before { index: IndexId, limit: Number, first: ItemId, second: ItemId },
 }
 
@@ -91,6 +94,7 @@ pub(crate) struct Trace<'t> {
     /// What it costs, in simple operations.
     pub(crate) cost: u64,
     depth: usize,
+    parts: u32,
 }
 
 /// Items of one kernel, at most.
@@ -137,6 +141,7 @@ impl<'t> Trace<'t> {
             conditions: vec![],
             cost: 0,
             depth: 0,
+            parts: 0,
         }
     }
 
@@ -418,8 +423,9 @@ impl<'t> Trace<'t> {
         for input in &entry.inputs {
             let extent = Number::Extent(self.tape.entry(*input).shape, axis);
             let mut indices = own.clone();
-            let moved = self.scaled(own[usize::from(axis)], Number::Known(1), Number::product(&Number::Known(-1), &start));
-            indices[usize::from(axis)] = self.index(Index::Clamp(moved, extent.clone()));
+            self.parts += 1;
+            let offset = Number::product(&Number::Known(-1), &start);
+            indices[usize::from(axis)] = self.index(Index::Part { base: own[usize::from(axis)], offset, part: self.parts });
             let item = self.at(*input, &Place::At(indices))?;
             start = Number::sum(&start, &extent);
             parts.push((item, start.clone()));
@@ -433,7 +439,67 @@ impl<'t> Trace<'t> {
     }
 }
 
+/// A side of an [`Item::Before`]: its number, and whether it is the first.
+pub(crate) type Side = (ItemId, bool);
+
 impl Trace<'_> {
+    /// The items that an index needs.
+    fn needed_by_index(&self, index: IndexId, found: &mut Vec<ItemId>) {
+        match &self.indices[index as usize] {
+            Index::Affine { .. } => {}
+            Index::Scaled { base, .. }
+            | Index::Clamp(base, _)
+            | Index::Wrap(base, _)
+            | Index::Mirror(base, _)
+            | Index::Part { base, .. } => {
+                self.needed_by_index(*base, found);
+            }
+            Index::Ravel(indices, _) => indices.iter().for_each(|index| self.needed_by_index(*index, found)),
+            Index::Unravel(number, ..) => self.needed_by_index(*number, found),
+            Index::Data(item) => found.push(*item),
+        }
+    }
+
+    /// The sides of choices that each item is needed in only, from the outermost in; items that are needed whatever is chosen have none.
+    pub(crate) fn sides(&self, roots: &[ItemId]) -> Vec<Vec<Side>> {
+        // The common start of the ways to all uses; `None` where there has been no use.
+        let mut ways: Vec<Option<Vec<Side>>> = vec![None; self.items.len()];
+        let meet = |ways: &mut Vec<Option<Vec<Side>>>, item: ItemId, way: &[Side]| {
+            let known = &mut ways[item as usize];
+            *known = Some(match known.take() {
+                None => way.to_vec(),
+                Some(known) => known.iter().zip(way).take_while(|(a, b)| a == b).map(|(a, _)| *a).collect(),
+            });
+        };
+        roots.iter().for_each(|root| meet(&mut ways, *root, &[]));
+        for number in (0..self.items.len()).rev() {
+            let way = ways[number].clone().unwrap_or_default();
+            let mut needed: Vec<ItemId> = vec![];
+            match &self.items[number] {
+                Item::Read { place, .. } => match place {
+                    Place::At(indices) => indices.iter().for_each(|index| self.needed_by_index(*index, &mut needed)),
+                    Place::Number(index) => self.needed_by_index(*index, &mut needed),
+                },
+                Item::Fill(_) | Item::Given(..) => {}
+                Item::Position(index) => self.needed_by_index(*index, &mut needed),
+                Item::Apply(_, inputs) => needed.extend(inputs),
+                Item::Guard { inside, item, .. } => {
+                    inside.iter().for_each(|(index, _)| self.needed_by_index(*index, &mut needed));
+                    needed.push(*item);
+                }
+                Item::Before { index, first, second, .. } => {
+                    self.needed_by_index(*index, &mut needed);
+                    for (item, is_first) in [(*first, true), (*second, false)] {
+                        let side: Vec<Side> = way.iter().copied().chain([(number as ItemId, is_first)]).collect();
+                        meet(&mut ways, item, &side);
+                    }
+                }
+            }
+            needed.into_iter().for_each(|item| meet(&mut ways, item, &way));
+        }
+        ways.into_iter().map(Option::unwrap_or_default).collect()
+    }
+
     /// The type of each item.
     pub(crate) fn types(&self) -> Vec<broadloom_scalar::Type> {
         let mut types: Vec<broadloom_scalar::Type> = Vec::with_capacity(self.items.len());

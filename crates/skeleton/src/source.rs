@@ -1,7 +1,7 @@
 //! What is fused into a pattern: functions of a position that read inputs, and functions that take results and write outputs.
 
 use crate::{Error, Result};
-use broadloom_scalar::{AccessorKind, Function, Op, Type};
+use broadloom_scalar::{AccessorKind, Block, Body, Function, Op, Statement, Type};
 
 /// A fused producer: a [`Function`] from a position to one or several values.
 ///
@@ -102,17 +102,46 @@ impl Source {
         self.function.result_types()
     }
 
-    /// Which inputs are read at the last index of the position itself, somewhere: neighbouring positions read neighbouring elements.
+    /// Which inputs are read at the last index of the position itself whatever else happens: neighbouring positions read neighbouring elements, and
+    /// all of them are there. What is read under a condition may not be.
     pub(crate) fn contiguous(&self) -> Vec<bool> {
-        let mut found = vec![false; self.function.accessors().len()];
+        if self.axes != 1 {
+            return vec![false; self.function.accessors().len()];
+        }
+        self.read_in(self.function.body().block(Body::ENTRY))
+    }
+
+    /// The inputs that a block reads at the position itself each time it runs.
+    fn read_in(&self, block: &Block) -> Vec<bool> {
         let body = self.function.body();
-        for (_, node) in body.nodes() {
-            if let Op::Read(accessor, position) = &node.op
-                && let [index] = position[..]
-                && matches!(body.node(index).op, Op::Parameter(parameter) if parameter as usize + 1 == self.axes)
-                && self.axes == 1
-            {
-                found[accessor.index()] = true;
+        let mut found = vec![false; self.function.accessors().len()];
+        for statement in &block.statements {
+            match statement {
+                Statement::Define(id) => {
+                    if let Op::Read(accessor, position) = &body.node(*id).op
+                        && let [index] = position[..]
+                        && matches!(body.node(index).op, Op::Parameter(0))
+                    {
+                        found[accessor.index()] = true;
+                    }
+                }
+                Statement::If { then, otherwise, .. } => {
+                    let (then, otherwise) = (self.read_in(body.block(*then)), self.read_in(body.block(*otherwise)));
+                    let both = then.into_iter().zip(otherwise).map(|(a, b)| a && b);
+                    found.iter_mut().zip(both).for_each(|(found, both)| *found |= both);
+                }
+                Statement::For { .. }
+                | Statement::While { .. }
+                | Statement::Set(..)
+                | Statement::SetElement { .. }
+                | Statement::Store { .. }
+                | Statement::Write { .. }
+                | Statement::Push { .. }
+                | Statement::Barrier
+                | Statement::WarpBarrier(_)
+                | Statement::Fence(_)
+                | Statement::Break
+                | Statement::Continue => {}
             }
         }
         found

@@ -157,3 +157,22 @@ fn small_vectors_are_elements() {
         }
     }
 }
+
+/// A buffer that is shorter than the line, read where it has elements: rows of neighbours are not taken from behind its end.
+#[test]
+fn what_is_read_under_a_condition_is_read_nowhere_else() {
+    let f = Builder::function("padded");
+    let (i, length) = (f.parameter("i", Type::I32), f.parameter("length", Type::I32));
+    let x = f.accessor("x", AccessorKind::Input, Type::I32, 1);
+    let padded = f.choose(f.lt(i, length), || f.read(x, &[i.into()]), || f.literal(-1i32));
+    let source = Source::new(f.finish_function(&[padded]).unwrap(), 1).unwrap();
+    let map = Pattern::from(Map { domain: Domain::LINE, source, sink: Sink::STORE });
+    for (name, bench) in benches() {
+        for (length, size) in [(1025u64, 5003u64), (3001, 4096), (1, 2048)] {
+            let values = Random(size).values(Element::I32, length);
+            let expected: Vec<Literal> = (0..size as usize).map(|i| values.get(i).copied().unwrap_or((-1i32).into())).collect();
+            let given = Given { inputs: &[values], scalars: &[(length as i32).into()], sizes: &[size], ..Given::default() };
+            assert_eq!(run(&bench, &map, &given), [expected], "{name}, {length} of {size}");
+        }
+    }
+}

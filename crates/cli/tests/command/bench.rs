@@ -7,7 +7,7 @@ fn an_unknown_benchmark_names_what_there_is() {
     broadloom(&["bench", "mandelbort"]).exits(2).complains(&[
         "error[C0012]: there is no benchmark and no group `mandelbort`",
         "there is `mandelbrot`",
-        "kernels, arrays, compile, start, interp",
+        "kernels, arrays, overhead, compile, start, interp",
         "histogram",
     ]);
     broadloom(&["bench", "kernels/shuffles"]).exits(2).complains(&["`kernels/shuffles`"]);

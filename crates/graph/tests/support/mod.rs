@@ -476,11 +476,24 @@ impl<'c> Generator<'c> {
         let shape = a.node.shape().clone();
         match self.random.below(3) {
             0 if shape.rank() > 0 => {
-                let b = a.clone();
                 let axis = self.random.below(shape.rank());
-                if shape.count() < 2000 {
-                    let node = Node::concatenate(axis, &[&a.node, &b.node, &a.node])?;
-                    self.push(node, a.bound, a.exact);
+                // Others of the same shape but for the axis.
+                let fits = |known: &&Known| {
+                    let axes = [axis as u8];
+                    known.ty() == a.ty()
+                        && known.node.shape().rank() == shape.rank()
+                        && known.node.shape().without(&axes, true) == shape.without(&axes, true)
+                };
+                let fitting: Vec<Known> = self.pool.iter().filter(fits).cloned().collect();
+                let mut parts = vec![a.clone()];
+                for _ in 0..self.random.below(4) {
+                    parts.push(self.random.pick(&fitting).clone());
+                }
+                if parts.iter().map(|part| part.node.shape().count()).sum::<usize>() < 6000 {
+                    let nodes: Vec<&Node> = parts.iter().map(|part| &part.node).collect();
+                    let node = Node::concatenate(axis, &nodes)?;
+                    let bound = parts.iter().map(|part| part.bound).fold(0.0, f64::max);
+                    self.push(node, bound, parts.iter().all(|part| part.exact));
                 }
             }
             1 if shape.rank() > 0 => {
@@ -592,7 +605,12 @@ impl<'c> Generator<'c> {
             }
             _ => {
                 let chosen = self.partner(Type::BOOL, &Shape::from(count))?;
-                if chosen.node.shape().count() == count && chosen.node.shape().rank() == 1 {
+                if chosen.node.shape().count() == count && chosen.node.shape().rank() == 1 && self.random.one_in(2) {
+                    let value = self.value(ty);
+                    let (packed, found) = line.pack_padded(&chosen.node, &value)?;
+                    self.push(packed, a.bound.max(4.0), a.exact);
+                    self.push(found, 1e30, true);
+                } else if chosen.node.shape().count() == count && chosen.node.shape().rank() == 1 {
                     // The number of elements is part of the structure from here on, so it must be exact.
                     let expected = naive::evaluate(&chosen.node)?.lanes.iter().filter(|lane| lane.bits() != 0).count();
                     let packed = line.pack(&chosen.node)?;
