@@ -34,13 +34,15 @@ pub struct Segments {
 
 impl Segments {
     /// Segments of a line of so many elements, by where they begin and end: segment `k` has the places from `offsets[k]` up to but not including
-    /// `offsets[k + 1]`, so there is one more offset than there are segments. Offsets never decrease; for others results are anything.
+    /// `offsets[k + 1]`, so there is one more offset than there are segments. The first segment starts where the line does, and the last one ends where it ends,
+    /// whatever the first and the last offset say. Offsets never decrease; for others results are anything.
     pub fn from_offsets<I: Integer>(offsets: &Array<I>, length: usize) -> Result<Segments> {
-        let starts = Array::from_node(offsets.node().segment_starts(length)?)?;
-        Ok(Segments { offsets: offsets.cast()?, starts })
+        let offsets = offsets.node().segment_offsets(length)?;
+        let starts = Array::from_node(offsets.segment_starts(length)?)?;
+        Ok(Segments { offsets: Array::from_node(offsets)?, starts })
     }
 
-    /// Segments of a line of so many elements, by how many each has. What is behind the last belongs to none.
+    /// Segments of a line of so many elements, by how many each has; the last one has what is left.
     pub fn from_lengths<I: Integer>(lengths: &Array<I>, length: usize) -> Result<Segments> {
         if lengths.rank() != 1 {
             let (operation, reason) = ("segments".to_owned(), "an array with one axis is wanted".to_owned());
@@ -89,7 +91,7 @@ impl Segments {
 impl<T: Element> Array<T> {
     fn segmented(&self, segments: &Segments, combine: Combine) -> Result<Array<T>> {
         segments.check(&format!("segmented {}", combine.name()), self)?;
-        Array::from_node(self.node().segmented_reduce(segments.offsets.node(), segments.starts.node(), combine)?)
+        Array::from_node(self.node().segmented_reduce(segments.offsets.node(), combine)?)
     }
 
     fn segmented_scan(&self, segments: &Segments, combine: Combine) -> Result<Array<T>> {

@@ -109,12 +109,9 @@ fn scatters_and_segments() -> Result<()> {
     let none = Array::<i32>::iota(&context, 0)?;
     assert_eq!(
         told(Segments::from_offsets(&none, 3)),
-        "`segment_starts` of an array of shape [0]: there is one more offset than there are segments"
+        "`segments` of an array of shape [0]: there is one more offset than there are segments"
     );
-    assert_eq!(
-        told(Segments::from_offsets(&a, 3)),
-        "`segment_starts` of an array of shape [2, 3]: an array with one axis is wanted"
-    );
+    assert_eq!(told(Segments::from_offsets(&a, 3)), "`segments` of an array of shape [2, 3]: an array with one axis is wanted");
     assert_eq!(told(Segments::from_lengths(&a, 3)), "`segments` of an array of shape [2, 3]: an array with one axis is wanted");
     Ok(())
 }

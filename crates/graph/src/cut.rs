@@ -92,6 +92,8 @@ pub(crate) enum GroupKind {
     Pack,
     /// Elements sent to places.
     Scatter(Option<Combine>),
+    /// The segments of a line combined.
+    SegmentedReduce,
     /// A function of every position that reads along this axis what it writes along the last.
     Transpose(u8),
 }
@@ -231,6 +233,7 @@ impl Cutter<'_> {
             | Kind::Pack(_)
             | Kind::Scatter(_)
             | Kind::SegmentedScan(..)
+            | Kind::SegmentedReduce(_)
             | Kind::Extreme(..) => false,
         }
     }
@@ -269,6 +272,7 @@ impl Cutter<'_> {
                     | Kind::Pack(_)
                     | Kind::Scatter(_)
                     | Kind::SegmentedScan(..)
+                    | Kind::SegmentedReduce(_)
                     | Kind::Leaf(_)
                     | Kind::Fill(_)
                     | Kind::Position(_) => direct = 1,
@@ -385,7 +389,11 @@ impl Cutter<'_> {
                 let same = match &alone.kind {
                     GroupKind::Map | GroupKind::Reduce(_) | GroupKind::Scan(..) => other.kind == alone.kind,
                     GroupKind::Sort(_) | GroupKind::Pack => other.kind == alone.kind && other.feeds == alone.feeds,
-                    GroupKind::Product | GroupKind::Histogram(_) | GroupKind::Scatter(_) | GroupKind::Transpose(_) => false,
+                    GroupKind::Product
+                    | GroupKind::Histogram(_)
+                    | GroupKind::Scatter(_)
+                    | GroupKind::SegmentedReduce
+                    | GroupKind::Transpose(_) => false,
                 };
                 let fits = same && other.domain == domain && other.roots.len() < MAX_RESULTS;
                 // What is read of the group itself must be what it computes at the same place.
@@ -545,6 +553,7 @@ impl crate::tape::Entry {
             | Kind::Histogram(_)
             | Kind::Scatter(_)
             | Kind::SegmentedScan(..)
+            | Kind::SegmentedReduce(_)
             | Kind::Pack(_) => true,
             Kind::Leaf(_)
             | Kind::Fill(_)
@@ -575,6 +584,7 @@ impl Group {
                 (GroupKind::Pack, entry.inputs[..if values { 2 } else { 1 }].to_vec())
             }
             Kind::SegmentedScan(_, axis) => (GroupKind::Scan(*axis, true), entry.inputs.to_vec()),
+            Kind::SegmentedReduce(_) => (GroupKind::SegmentedReduce, entry.inputs.to_vec()),
             // Places and values, then what is there at first.
             Kind::Scatter(combine) => (GroupKind::Scatter(*combine), vec![entry.inputs[1], entry.inputs[2], entry.inputs[0]]),
             Kind::Leaf(_)
@@ -600,6 +610,7 @@ impl Group {
             | GroupKind::Product
             | GroupKind::Sort(_)
             | GroupKind::Histogram(_)
+            | GroupKind::SegmentedReduce
             | GroupKind::Scatter(_) => true,
         }
     }
@@ -610,7 +621,7 @@ impl Group {
         match &self.kind {
             GroupKind::Map | GroupKind::Pack | GroupKind::Transpose(_) => vec![],
             GroupKind::Reduce(_) | GroupKind::Scan(..) | GroupKind::Sort(_) => types(&self.feeds),
-            GroupKind::Product | GroupKind::Scatter(_) => types(&self.combined),
+            GroupKind::Product | GroupKind::Scatter(_) | GroupKind::SegmentedReduce => types(&self.combined),
             GroupKind::Histogram(_) => vec![if tape.wide { Type::U64 } else { Type::U32 }],
         }
     }
@@ -626,7 +637,7 @@ impl Group {
                     before += tape.entry(*id).inputs.len();
                     before - 1
                 }
-                Kind::Product | Kind::Histogram(_) | Kind::Scatter(_) => 0,
+                Kind::Product | Kind::Histogram(_) | Kind::Scatter(_) | Kind::SegmentedReduce(_) => 0,
                 Kind::Leaf(_)
                 | Kind::Fill(_)
                 | Kind::Elementwise(_)
@@ -662,7 +673,8 @@ impl Group {
         Fused::trace_behind(tape, kept, Roots::Compute(&self.roots), rank, false, &self.given(tape))
     }
 
-    /// The traces of what feeds its kernel: one, or one for each factor of a product, or two of a scatter: what is sent, and where to.
+    /// The traces of what feeds its kernel: one, or one for each factor of a product, or two of a scatter: what is sent, and
+    /// where to; or of segments: elements, and offsets.
     pub(crate) fn traced<'k>(&self, tape: &'k Tape, kept: &'k [bool]) -> Option<Vec<Part<'k>>> {
         let one = |roots: Roots<'_>, line: bool| {
             let (fused, shape, line) = traced(tape, kept, roots, line)?;
@@ -671,6 +683,9 @@ impl Group {
         let part = match &self.kind {
             GroupKind::Product => {
                 return self.feeds.iter().map(|feed| one(Roots::Feed(&[*feed]), false)).collect();
+            }
+            GroupKind::SegmentedReduce => {
+                return self.feeds.iter().map(|feed| one(Roots::Feed(&[*feed]), true)).collect();
             }
             GroupKind::Scatter(_) => {
                 let (sent, base) = self.feeds.split_at(2);

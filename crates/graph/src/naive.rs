@@ -244,6 +244,17 @@ fn apply(op: &Op, node: &Node, inputs: &[Arc<HostArray>]) -> Result<HostArray> {
                 }
             }
         }
+        Op::SegmentedReduce(combine) => {
+            let at = |offset: usize| inputs[1].lanes[offset].as_i128().unwrap_or(0) as usize;
+            for segment in 0..shape.count() {
+                let mut sum = vec![combine.identity(ty.element()); ty.lanes()];
+                for element in at(segment)..at(segment + 1) {
+                    let values = sum.iter_mut().zip(inputs[0].at(element));
+                    values.for_each(|(sum, value)| *sum = combined(*combine, *sum, *value));
+                }
+                lanes.extend(sum);
+            }
+        }
         Op::SegmentedScan(combine, axis) => {
             let (axis, count) = (usize::from(*axis), ty.lanes());
             lanes.clone_from(&inputs[1].lanes);

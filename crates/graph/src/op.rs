@@ -232,6 +232,8 @@ pub enum Op {
     Scatter(Option<Combine>),
     /// Elements of the second input along an axis combined with themselves and all before them, from the last place on where the first is true.
     SegmentedScan(Combine, u8),
+    /// The elements of each segment of the first input, a line, combined. The second has the offsets, one more than there are segments.
+    SegmentedReduce(Combine),
 }
 
 impl Op {
@@ -254,6 +256,7 @@ impl Op {
             Op::Pack { .. } => "pack".into(),
             Op::Scatter(combine) => scatter_name(*combine).into(),
             Op::SegmentedScan(combine, axis) => format!("segmented {} scan along {axis}", combine.name()),
+            Op::SegmentedReduce(combine) => format!("segmented {}", combine.name()),
         }
     }
 }

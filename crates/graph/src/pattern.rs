@@ -9,7 +9,7 @@ use broadloom_device::Machine;
 use broadloom_scalar::Type;
 use broadloom_skeleton::{
     Combine as Sent, Domain, Histogram, Library, Loaded, Map, Operator, Pack, Pattern, Product, Reduce, Scan, ScanSpread,
-    Scatter, Sink, Sort, Source, Spread, Stencil, Transpose,
+    Scatter, SegmentedReduce, Sink, Sort, Source, Spread, Stencil, Transpose,
 };
 use std::sync::{Mutex, PoisonError};
 
@@ -102,6 +102,10 @@ impl Ready {
             GroupKind::Product => Product { left: source, right: sources.next().ok_or_else(none)?, sink }.into(),
             GroupKind::Sort(keys) => Sort { source, keys: keys.to_vec(), sink }.into(),
             GroupKind::Histogram(room) => Histogram { domain: shape, source, sink, room: *room }.into(),
+            GroupKind::SegmentedReduce => {
+                let (offsets, operator) = (sources.next().ok_or_else(none)?, combination(tape, group)?);
+                SegmentedReduce { source, offsets, operator, sink }.into()
+            }
             GroupKind::Scatter(combine) => {
                 let combine = match combine {
                     None => Sent::Last,
@@ -163,7 +167,7 @@ fn combination(tape: &Tape, group: &Group) -> Result<Operator> {
         let entry = tape.entry(*id);
         let types: Vec<Type> = entry.inputs.iter().map(|input| tape.entry(*input).ty).collect();
         operators.push(match &entry.kind {
-            Kind::Reduce(combine, _) | Kind::Scan(combine, ..) => plain(*combine, types[0])?,
+            Kind::Reduce(combine, _) | Kind::Scan(combine, ..) | Kind::SegmentedReduce(combine) => plain(*combine, types[0])?,
             Kind::SegmentedScan(combine, _) => plain(*combine, types[1])?.segmented()?,
             Kind::Extreme(Extreme::Least, _) => Operator::arg_min(types[0], types[1].element())?,
             Kind::Extreme(Extreme::Greatest, _) => Operator::arg_max(types[0], types[1].element())?,

@@ -175,7 +175,7 @@ impl Plan {
                 let last = sizes.len() - 1;
                 sizes.swap(usize::from(*axis), last);
             }
-            GroupKind::Histogram(_) | GroupKind::Scatter(_) => {
+            GroupKind::Histogram(_) | GroupKind::Scatter(_) | GroupKind::SegmentedReduce => {
                 sizes.push(shape_of(kernel.group.combined[0]).count() as u64);
             }
             GroupKind::Product => {
@@ -258,6 +258,7 @@ impl Kind {
             Kind::Pack(_) => "pack".into(),
             Kind::Scatter(combine) => crate::op::scatter_name(*combine).into(),
             Kind::SegmentedScan(combine, axis) => format!("segmented {} scan along {axis}", combine.name()),
+            Kind::SegmentedReduce(combine) => format!("segmented {}", combine.name()),
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Nodes that send elements to places.
 //!
-//! What a machine can combine at a place in any order with the same result (integers, the least and the greatest, truth values) is combined there.
-//! Sums and products of floats depend on the order: what is sent is sorted by place, segments of equal places are combined in their order, and each
-//! place takes the last of its segment. So results repeat bit for bit.
+//! Sums, the least and the greatest, and truth values are patterns of their own. For products and vectors what is sent is sorted by place, segments of equal places are
+//! combined in their order, and each place takes the last of its segment. Either way results repeat bit for bit, those of floats too.
 
 use crate::build::same_context;
 use crate::error::{Error, Result};
@@ -14,12 +13,11 @@ use broadloom_scalar::{BinaryOp, Builder, CompareOp, Element, Literal, Type, Val
 use broadloom_skeleton::SortKey;
 use smallvec::{SmallVec, smallvec};
 
-/// Whether values of this type are combined at their places, in whatever order they come.
-fn in_any_order(combine: Option<Combine>, ty: Type) -> bool {
+/// Whether there is a pattern for values of this type.
+fn has_pattern(combine: Option<Combine>, ty: Type) -> bool {
     match combine {
         None => true,
-        Some(Combine::Sum) => ty.is_scalar() && ty.element().is_integer(),
-        Some(Combine::Min | Combine::Max | Combine::All | Combine::Any) => ty.is_scalar(),
+        Some(Combine::Sum | Combine::Min | Combine::Max | Combine::All | Combine::Any) => ty.is_scalar(),
         Some(Combine::Product) => false,
     }
 }
@@ -60,7 +58,7 @@ impl Node {
         let places = self.places(&indices)?;
         let line = self.reshape(Shape::from(self.shape().count()))?;
         let sent = match combine {
-            Some(combine) if !in_any_order(Some(combine), self.ty()) => line.send_in_order(&places, &values, combine)?,
+            Some(combine) if !has_pattern(Some(combine), self.ty()) => line.send_in_order(&places, &values, combine)?,
             _ => {
                 let inputs = smallvec![line.clone(), places, values];
                 Node::pending(context, self.ty(), line.shape().clone(), Op::Scatter(combine), inputs)

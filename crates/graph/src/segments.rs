@@ -1,16 +1,15 @@
 //! Nodes that combine and sort within segments of a line.
 //!
 //! Segments follow each other. Where each begins and ends is said by *offsets*, one more than there are segments: segment `k` has the places from
-//! `offsets[k]` up to but not including `offsets[k + 1]`, and none where both are equal. Offsets never decrease; for others results are anything, but
-//! nothing outside is touched. The work of all these is spread over elements, not over segments, so that it does not matter how long they are.
+//! `offsets[k]` up to but not including `offsets[k + 1]`, and none where both are equal. The first segment starts where the line does, and the last one ends
+//! where it ends, whatever the first and the last offset say. Offsets never decrease; for others results are anything, but nothing outside is touched. The work of all these is spread over elements, not over segments, so that it does not matter how long they are.
 
 use crate::build::same_context;
 use crate::error::{Error, Result};
 use crate::node::Node;
 use crate::op::{Combine, Elementwise, Op};
 use crate::shape::Shape;
-use crate::view::{AxisMap, Boundary};
-use broadloom_scalar::{Builder, Lanes, Literal, Type};
+use broadloom_scalar::{Builder, Element, Literal, Type};
 use broadloom_skeleton::SortKey;
 use smallvec::smallvec;
 
@@ -46,51 +45,48 @@ impl Node {
         Ok(())
     }
 
-    /// Whether a segment starts, or the last one ends, at each of so many places. This array has the offsets.
+    /// Offsets of the segments of a line of so many elements, `i64`: these, held to the line, the first 0 and the last its length.
+    pub fn segment_offsets(&self, length: usize) -> Result<Node> {
+        self.checked_offsets("segments")?;
+        let f = Builder::function("offset");
+        let (place, offset) = (f.parameter("place", Type::I64), f.parameter("offset", self.ty()));
+        let (last, length_in) = (f.parameter("last", Type::I64), f.parameter("length", Type::I64));
+        let held = f.max(f.min(f.convert(offset, Type::I64), length_in), 0i64);
+        let held = f.select(f.ge(place, last), length_in, held);
+        let function = f.finish_function(&[f.select(f.eq(place, 0i64), 0i64, held)])?;
+        let places = Node::position(self.context(), self.shape().clone(), 0, Element::I64)?;
+        let inputs = [&places, self, &self.number(self.shape().count() - 1)?, &self.number(length)?];
+        Node::elementwise(Elementwise::Call(function, 0), &inputs)
+    }
+
+    /// Whether a segment starts at each of so many places. This array has the offsets.
     pub fn segment_starts(&self, length: usize) -> Result<Node> {
-        self.checked_offsets("segment_starts")?;
+        let offsets = self.segment_offsets(length)?;
         let none = Node::fill(self.context(), Shape::from(length), &[Literal::from(false)])?;
         let one = Node::fill(self.context(), Shape::from([]), &[Literal::from(true)])?;
-        none.scatter(&[self], &one, Some(Combine::Any))
+        none.scatter(&[&offsets], &one, Some(Combine::Any))
     }
 
-    /// How many offsets are not behind each of so many places, a `u32`: the number of its segment, counted from 1. This array has the offsets.
+    /// The number of the segment of each of so many places, a `u32`, counted from 1 and with those that have no elements. This array has the offsets.
     pub fn segment_numbers(&self, length: usize) -> Result<Node> {
-        self.checked_offsets("segment_numbers")?;
-        self.histogram(length)?.scan(Combine::Sum, 0, true)
+        self.segment_offsets(length)?.histogram(length)?.scan(Combine::Sum, 0, true)
     }
 
-    /// The elements of each segment of a line combined; of none, the combination's identity. `starts` are those of the offsets.
-    pub fn segmented_reduce(&self, offsets: &Node, starts: &Node, combine: Combine) -> Result<Node> {
+    /// The elements of each segment of a line combined, in their order; of none, the combination's identity.
+    pub fn segmented_reduce(&self, offsets: &Node, combine: Combine) -> Result<Node> {
         let operation = || format!("segmented {}", combine.name());
         self.line(&operation())?;
-        offsets.checked_offsets(&operation())?;
-        let context = same_context(&operation(), &[self, offsets, starts])?;
+        let context = same_context(&operation(), &[self, offsets])?;
         if !combine.takes(self.ty()) {
             return Err(Error::Type { operation: operation(), ty: self.ty() });
         }
-        let (length, segments) = (self.shape().count(), Shape::from(offsets.shape().count() - 1));
-        let identity = vec![combine.identity(self.ty().element()); self.ty().lanes()];
-        if length == 0 || segments.is_empty() {
+        let offsets = offsets.segment_offsets(self.shape().count())?;
+        let segments = Shape::from(offsets.shape().count() - 1);
+        if self.shape().is_empty() || segments.is_empty() {
+            let identity = vec![combine.identity(self.ty().element()); self.ty().lanes()];
             return Node::fill(context, segments, &identity);
         }
-        let sums = self.segmented_scan(starts, combine, 0).map_err(|error| match error {
-            Error::Shapes { left, right, .. } => Error::Shapes { operation: operation(), left, right },
-            other => other,
-        })?;
-        let bound = |offset: i64| {
-            let map = AxisMap { offset, ..AxisMap::same(0) };
-            offsets.affine("segments", &[map], segments.clone(), None)
-        };
-        // The last place of a segment, or -1.
-        let f = Builder::function("last");
-        let (from, to) = (f.parameter("from", offsets.ty()), f.parameter("to", offsets.ty()));
-        let length_in = f.parameter("length", Type::I64);
-        let (from, to) = (f.convert(from, Type::I64), f.min(f.convert(to, Type::I64), length_in));
-        let function = f.finish_function(&[f.select(f.gt(to, from), f.sub(to, 1i64), -1i64)])?;
-        let inputs = [bound(0)?, bound(1)?, self.number(length)?];
-        let last = Node::elementwise(Elementwise::Call(function, 0), &inputs.iter().collect::<Vec<&Node>>())?;
-        sums.gather(&[&last], &Boundary::Constant(Lanes::from_vec(identity)))
+        Ok(Node::pending(context, self.ty(), segments, Op::SegmentedReduce(combine), smallvec![self.clone(), offsets]))
     }
 
     /// Lines of one length, in the order of keys within each segment, equal ones keeping their order. Keys come first in the result. NaN is behind all

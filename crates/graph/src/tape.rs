@@ -106,6 +106,7 @@ pub(crate) enum Kind {
     Scatter(Option<Combine>),
     /// Combination, axis.
     SegmentedScan(Combine, u8),
+    SegmentedReduce(Combine),
 }
 
 /// A node.
@@ -347,6 +348,12 @@ impl Recorder {
             Op::Pack { count } => Kind::Pack(*count),
             Op::Scatter(combine) => Kind::Scatter(*combine),
             Op::SegmentedScan(combine, axis) => Kind::SegmentedScan(*combine, *axis),
+            Op::SegmentedReduce(combine) => {
+                // Elements and segments are counted together.
+                let both = expression.inputs.iter().map(|input| input.shape().count()).sum::<usize>();
+                self.tape.wide |= both >= 1 << 31;
+                Kind::SegmentedReduce(*combine)
+            }
         };
         let packs = kind == Kind::Pack(false);
         self.push(node, kind, inputs.clone(), Some(expression));

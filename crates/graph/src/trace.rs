@@ -272,6 +272,7 @@ impl<'t> Trace<'t> {
             | Kind::Histogram(_)
             | Kind::Scatter(_)
             | Kind::SegmentedScan(..)
+            | Kind::SegmentedReduce(_)
             | Kind::Pack(_) => self.at(node, place),
             Kind::Fill(slot) => self.item(Item::Fill(*slot), 0),
             Kind::Elementwise(op) => {

@@ -707,10 +707,9 @@ impl<'c> Generator<'c> {
         if ty.element().is_float() && bound > limit(ty.element()) {
             return Ok(());
         }
-        let starts = offsets.segment_starts(count)?;
         let node = match scans {
-            true => line.segmented_scan(&starts, combine, 0)?,
-            false => line.segmented_reduce(&offsets, &starts, combine)?,
+            true => line.segmented_scan(&offsets.segment_starts(count)?, combine, 0)?,
+            false => line.segmented_reduce(&offsets, combine)?,
         };
         self.push(node, bound, exact);
         Ok(())
