@@ -4,13 +4,13 @@
 //! builds the same expression again neither plans nor compiles. Both caches are bounded.
 
 use crate::error::Result;
+use crate::hash::QuickMap;
 use crate::naive::HostArray;
 use crate::node::Node;
 use crate::plan::{Plan, Summary};
 use crate::tape::{Bindings, Id, Kind, Tape};
 use broadloom_device::{Buffer, Device, Stream};
 use broadloom_skeleton::{Call, Library};
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,7 +30,7 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct Plans {
-    known: HashMap<Tape, (u64, Arc<Plan>)>,
+    known: QuickMap<Tape, (u64, Arc<Plan>)>,
     clock: u64,
 }
 

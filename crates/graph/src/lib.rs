@@ -32,6 +32,7 @@ mod context;
 mod cut;
 mod emit;
 mod error;
+mod hash;
 pub mod naive;
 mod node;
 mod number;

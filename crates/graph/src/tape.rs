@@ -7,6 +7,7 @@
 //! What stays in the tape: small offsets and strides (neighbours of a stencil are part of its code), which shapes are equal, whether a last
 //! axis is long and the one before it not short, how much a view enlarges (in classes), and whether some index needs 64 bits.
 
+use crate::hash::{Quick, QuickMap};
 use crate::node::{Expression, Node, State};
 use crate::op::{Axes, Combine, Elementwise, Extreme, Op};
 use crate::shape::Shape;
@@ -15,8 +16,7 @@ use broadloom_device::Buffer;
 use broadloom_scalar::{Lanes, Type};
 use broadloom_skeleton::{Histogram, SortKey};
 use smallvec::SmallVec;
-use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// The number of a node of a tape.
@@ -160,12 +160,12 @@ const TALL: usize = 16;
 struct Recorder {
     tape: Tape,
     bindings: Bindings,
-    numbers: HashMap<usize, Id>,
-    buffers: HashMap<(u64, usize), u32>,
+    numbers: QuickMap<usize, Id>,
+    buffers: QuickMap<(u64, usize), u32>,
     /// Slots of scalars.
-    scalars: HashMap<usize, u32>,
+    scalars: QuickMap<usize, u32>,
     /// Nodes by the hash of what they do, to find equal ones.
-    known: HashMap<u64, SmallVec<[Id; 1]>>,
+    known: QuickMap<u64, SmallVec<[Id; 1]>>,
     expressions: Vec<Option<Arc<Expression>>>,
 }
 
@@ -175,10 +175,10 @@ impl Tape {
         let mut recorder = Recorder {
             tape: Tape { entries: vec![], outputs: SmallVec::new(), shapes: vec![], wide: false },
             bindings: Bindings::default(),
-            numbers: HashMap::new(),
-            buffers: HashMap::new(),
-            scalars: HashMap::new(),
-            known: HashMap::new(),
+            numbers: QuickMap::default(),
+            buffers: QuickMap::default(),
+            scalars: QuickMap::default(),
+            known: QuickMap::default(),
             expressions: vec![],
         };
         for node in nodes {
@@ -300,7 +300,7 @@ impl Recorder {
 
     fn add(&mut self, node: &Node, expression: Arc<Expression>) {
         let inputs: SmallVec<[Id; 3]> = expression.inputs.iter().map(|input| self.numbers[&input.identity()]).collect();
-        let mut hasher = DefaultHasher::new();
+        let mut hasher = Quick::default();
         (&expression.op, &inputs).hash(&mut hasher);
         let hash = hasher.finish();
         let same = self.known.entry(hash).or_default();

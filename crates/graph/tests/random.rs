@@ -1,4 +1,4 @@
-//! Random graphs on the interpreter and the CPU against the naive evaluator.
+//! Random graphs on the interpreter, as itself and as a GPU, and on the CPU, against the naive evaluator.
 //!
 //! `BROADLOOM_FUZZ_GRAPHS=n` makes n of them, from the seed `BROADLOOM_FUZZ_SEED` on.
 
@@ -8,6 +8,7 @@ use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_device::Device;
 use broadloom_graph::{Context, Node, naive};
 use broadloom_interp::Interp;
+use support::gpu::interp_as_gpu;
 use support::{Generator, Known, difference};
 
 fn setting(name: &str, default: u64) -> u64 {
@@ -82,7 +83,12 @@ fn campaign(context: &Context, programs: u64) {
 
 #[test]
 fn the_interpreter_agrees_with_the_naive_evaluator() {
-    campaign(&interp(), 200);
+    campaign(&interp(), 100);
+}
+
+#[test]
+fn what_is_planned_for_a_gpu_agrees_with_the_naive_evaluator() {
+    campaign(&Context::new(&interp_as_gpu()), 100);
 }
 
 #[test]

@@ -4,6 +4,8 @@
 //! and a comparison or a conversion would make that a lot. So each node knows a bound of its magnitude and whether all its values are exact; what was
 //! rounded goes into continuous operations only, and is compared with a tolerance that follows from the bound.
 
+pub(crate) mod gpu;
+
 use broadloom_graph::{
     AxisMap, Boundary, Combine, Context, Elementwise, Extreme, HostArray, Node, Result, Rule, Shape, SortKey, View, naive,
 };
