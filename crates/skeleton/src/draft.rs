@@ -6,7 +6,7 @@ use crate::{Count, Result, Sink, Source};
 use broadloom_scalar::{
     AccessorKind, Binding, Builder, Cache, Element, LaunchBounds, Memory, Order, Type, Value, reading, writing,
 };
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::Deref;
 
 /// A program that is being written.
@@ -146,6 +146,7 @@ impl Draft {
                 kernel: kernels + step.kernel,
                 grid: [0, 1, 2].map(|axis: usize| sized(&step.grid[axis])),
                 block: step.block,
+                shared_bytes: step.shared_bytes,
                 arguments: step.arguments.iter().map(argument).collect(),
             });
         }
@@ -155,8 +156,9 @@ impl Draft {
     /// Adds a kernel and a launch of it; gives the number of the step.
     pub(crate) fn launch(&mut self, kernel: Writer, grid: [Count; 3], block: [u32; 3]) -> Result<usize> {
         let arguments = kernel.given.borrow().iter().map(|(argument, _)| argument.clone()).collect();
+        let shared_bytes = kernel.shared_bytes.get();
         self.program.kernels.push(kernel.builder.finish_kernel()?);
-        self.program.steps.push(Step { kernel: self.program.kernels.len() - 1, grid, block, arguments });
+        self.program.steps.push(Step { kernel: self.program.kernels.len() - 1, grid, block, shared_bytes, arguments });
         Ok(self.program.steps.len() - 1)
     }
 
@@ -175,6 +177,8 @@ enum Handle {
 pub(crate) struct Writer {
     builder: Builder,
     given: RefCell<Vec<(Argument, Handle)>>,
+    /// Bytes of dynamic shared memory.
+    shared_bytes: Cell<u32>,
 }
 
 impl Deref for Writer {
@@ -188,7 +192,13 @@ impl Writer {
     pub(crate) fn new(name: &str, block: [u32; 3]) -> Writer {
         let builder = Builder::kernel(name);
         builder.launch_bounds(LaunchBounds { block: Some(block), ..LaunchBounds::default() });
-        Writer { builder, given: RefCell::new(vec![]) }
+        Writer { builder, given: RefCell::new(vec![]), shared_bytes: Cell::new(0) }
+    }
+
+    /// The array in dynamic shared memory, which may have more than static ones.
+    pub(crate) fn large_shared(&self, element: Element, length: u32) -> Memory {
+        self.shared_bytes.set(length * element.bytes());
+        self.builder.dynamic_shared(element)
     }
 
     /// A kernel of which a multiprocessor holds so many blocks at least: the compiler keeps to as many registers as that leaves.

@@ -32,6 +32,8 @@ pub struct Histogram {
 const MOST: u64 = 8192;
 /// Accesses of a thread of a GPU that are under way together.
 const PIECES: u32 = 2;
+/// Warps of a block of a CPU: several, so that barriers stand around what they count, and they can have counters for each lane.
+const CPU_WARPS: u32 = 2;
 /// Positions that a thread counts before its block adds up, at least.
 const PER_THREAD: u32 = 64;
 
@@ -64,14 +66,16 @@ impl Histogram {
         }
         let whole = draft.temporary(bins.clone() * index.bytes(), true);
         let is_cpu = machine.kind == MachineKind::Cpu;
-        let threads: u32 = if is_cpu { 32 } else { 256 };
-        let block = [threads, 1, 1];
+        // Positions that are counted together follow each other: those of a block on a GPU, those of a warp on a CPU, whose warps run one after the other.
+        let (block, groups) = if is_cpu { ([32, CPU_WARPS, 1], CPU_WARPS) } else { ([256, 1, 1], 1) };
+        let (threads, step) = (block[0] * block[1], block[0]);
         let k = Writer::new("histogram", block);
         let n = k.count(count.clone(), index);
         let bins_in = k.count(bins.clone(), index);
         let lengths: Vec<Value> = (0..axes).map(|axis| k.count(Count::size(axis), index)).collect();
         let counts = k.memory(Argument::Temporary(whole), index.element());
-        let thread = k.thread(Axis::X);
+        let (lane, group) = (k.thread(Axis::X), k.thread(Axis::Y));
+        let thread = if groups == 1 { lane } else { k.add(k.mul(group, step), lane) };
         let copies = self.room.map_or(0, |room| if is_cpu { 1 } else { (8192 / room).clamp(1, threads / 32) });
         let private = self.room.map(|room| k.shared(Element::U32, room * copies));
         if let (Some(private), Some(room)) = (private, self.room) {
@@ -85,9 +89,10 @@ impl Histogram {
         // Neighbours that a thread of a GPU takes by one access.
         let width = if is_cpu { None } else { self.source.row_width().filter(|width| *width as u32 * PIECES <= PER_THREAD) };
         let unit = width.map_or(1, |width| threads * PIECES * width as u32);
-        let run = count.clone().div_ceil(unit).div_ceil(blocks.clone()) * unit;
-        let run = k.count(run, index);
-        let from = k.min(k.mul(k.convert(k.block(Axis::X), index), run), n);
+        let run = k.count(count.clone().div_ceil(unit).div_ceil(blocks.clone() * groups) * unit, index);
+        let number = k.convert(k.block(Axis::X), index);
+        let number = if groups == 1 { number } else { k.add(k.mul(number, groups), k.convert(group, index)) };
+        let from = k.min(k.mul(number, run), n);
         let to = k.min(k.add(from, run), n);
         let count_bin = |bin: Value| {
             // A negative number becomes a very large one.
@@ -108,7 +113,7 @@ impl Histogram {
             let position = if axes == 1 { vec![i] } else { unravel(&k, i, &lengths) };
             count_bin(inlet.at(&k, &position)[0]);
         };
-        let wide_thread = k.convert(thread, index);
+        let lane = k.convert(lane, index);
         // What is left of the line when all that is taken by wide accesses has been.
         let from = match width {
             None => from,
@@ -116,7 +121,7 @@ impl Histogram {
                 let wide_end = k.sub(to, k.rem(k.sub(to, from), unit));
                 let wide_end = k.select(k.aligned(inlet.row_addresses(&k)), wide_end, from);
                 k.for_step(from, wide_end, unit, Unroll::Never, |first| {
-                    let start = |piece: u32| k.add(first, k.mul(k.add(wide_thread, piece * threads), width));
+                    let start = |piece: u32| k.add(first, k.mul(k.add(lane, piece * threads), width));
                     let rows: Vec<_> = (0..PIECES).map(|piece| inlet.row(&k, start(piece), width)).collect();
                     for (piece, row) in (0..PIECES).zip(&rows) {
                         for item in 0..width {
@@ -128,14 +133,14 @@ impl Histogram {
                 wide_end
             }
         };
-        k.for_step(from, to, 4 * threads, Unroll::Never, |first| {
-            let start = k.add(first, wide_thread);
+        k.for_step(from, to, 4 * step, Unroll::Never, |first| {
+            let start = k.add(first, lane);
             k.if_else(
-                k.ge(k.sub(to, first), 4 * threads),
-                || (0..4u32).for_each(|item| one(k.add(start, item * threads))),
+                k.ge(k.sub(to, first), 4 * step),
+                || (0..4u32).for_each(|item| one(k.add(start, item * step))),
                 || {
                     for item in 0..4u32 {
-                        let i = k.add(start, item * threads);
+                        let i = k.add(start, item * step);
                         k.if_then(k.lt(i, to), || one(i));
                     }
                 },
@@ -154,6 +159,7 @@ impl Histogram {
             });
         }
         draft.launch(k, [blocks, 1u32.into(), 1u32.into()], block)?;
+        let block = [threads, 1, 1];
         let k = Writer::new("histogram_result", block);
         let counts = k.memory(Argument::Temporary(whole), index.element());
         let bin = k.convert(k.global_thread(Axis::X), index);

@@ -65,6 +65,7 @@ mod operator;
 mod order;
 mod pack;
 mod product;
+mod product_panels;
 mod program;
 pub mod random;
 mod reduce;

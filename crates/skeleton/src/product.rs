@@ -3,21 +3,19 @@
 //! On a GPU a block has a square tile of the result. Strips of both factors go through shared memory in two buffers by turns, the next strip being on its way in
 //! registers while the present one is used; each thread has a smaller square in registers, read from shared memory four neighbours at a time.
 //!
-//! On a CPU a block is one warp with 32 columns of some strips of rows. It copies a piece of its columns, then for each strip a piece of its rows, so that what is used
-//! again and again lies side by side in the first-level cache. Sums of a strip are in registers: along the common axis the warp takes a row of the right factor
-//! and one number of each row of the left one, which all lanes share.
+//! On a CPU it is blocked for registers and caches (`product_panels`).
 
 use crate::domain::ravel;
 use crate::draft::{Draft, Inlet, Outlet, Writer};
-use crate::program::{Argument, Program};
+use crate::program::Program;
 use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::{Machine, MachineKind};
 use broadloom_scalar::{Axis, Element, Literal, Memory, Type, Unroll, Value, Variable};
 
 /// The product of two matrices: gives a [`Sink`] at (i, j) the sum over k of the left [`Source`] at (i, k) times the right one at (k, j).
 ///
-/// Both sources give one number of the same type. Sums of `f16` are kept as `f32`; floats are multiplied and added with one rounding, in the order of k. The sizes of
-/// a call are the rows of the left factor, the columns of the right one, and what they have in common.
+/// Both sources give one number of the same type. Sums of `f16` are kept as `f32`; floats are multiplied and added with one rounding, in the order of k. On a CPU,
+/// sums over pieces of k are added up in their order. The sizes of a call are the rows of the left factor, the columns of the right one, and what they have in common.
 ///
 /// What a source computes is computed again for every tile of the result, so it should not be much more than a read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -29,11 +27,6 @@ pub struct Product {
     /// What becomes of the result.
     pub sink: Sink,
 }
-
-/// Strips of rows that a warp of a CPU has.
-const STRIPS: u32 = 8;
-/// Elements between rows of a copy, so that rows do not fall onto each other in a cache.
-const PAD: u32 = 16;
 
 impl Product {
     /// The program for a machine.
@@ -60,7 +53,7 @@ impl Product {
         let sum = if ty == Type::F16 { Type::F32 } else { ty };
         let parts = Parts { left, right, outlet, index, ty, sum };
         if machine.kind == MachineKind::Cpu {
-            parts.strips(&mut draft)?
+            parts.panels(&mut draft, machine)?
         } else {
             parts.tiles(&mut draft)?
         }
@@ -68,136 +61,35 @@ impl Product {
     }
 }
 
-struct Parts {
-    left: Inlet,
-    right: Inlet,
-    outlet: Outlet,
-    index: Type,
-    ty: Type,
+/// What a product is made of, whatever the machine.
+pub(crate) struct Parts {
+    pub(crate) left: Inlet,
+    pub(crate) right: Inlet,
+    pub(crate) outlet: Outlet,
+    /// The type of an index.
+    pub(crate) index: Type,
+    pub(crate) ty: Type,
     /// The type in which sums are kept.
-    sum: Type,
+    pub(crate) sum: Type,
 }
 
 impl Parts {
-    fn size(&self, k: &Writer, size: usize) -> Value {
+    pub(crate) fn size(&self, k: &Writer, size: usize) -> Value {
         k.count(Count::size(size), self.index)
     }
 
-    fn wide(&self, k: &Writer, value: Value) -> Value {
+    pub(crate) fn wide(&self, k: &Writer, value: Value) -> Value {
         k.convert(value, self.index)
     }
 
-    fn multiply_add(&self, k: &Writer, a: Value, b: Value, sum: Value) -> Value {
+    pub(crate) fn multiply_add(&self, k: &Writer, a: Value, b: Value, sum: Value) -> Value {
         if self.sum.element().is_float() { k.fma(a, b, sum) } else { k.add(k.mul(a, b), sum) }
     }
 
-    fn put(&self, k: &Writer, i: Value, j: Value, sum: Value) {
+    pub(crate) fn put(&self, k: &Writer, i: Value, j: Value, sum: Value) {
         let linear = ravel(k, &[i, j], &[self.size(k, 0), self.size(k, 1)]);
         self.outlet.put(k, &[i, j], linear, &[k.convert(sum, self.ty)]);
     }
-
-    // For warps that have strips of rows.
-
-    /// A warp copies its columns of the right factor, a piece of the common axis at a time, and goes through its strips with them. Sums of a strip are in registers,
-    /// and in a temporary between pieces.
-    fn strips(&self, draft: &mut Draft) -> Result<()> {
-        // Two vectors of a register file of 32 hold a row of `f32`, four one of `f64`; both copies together fit into a first-level cache.
-        let (rows, depth): (u32, u32) = if self.sum.bytes() == 8 { (6, 96) } else { (12, 192) };
-        let own = rows * STRIPS;
-        let block = [32, 1, 1];
-        let element = self.sum.element();
-        let groups = Count::size(0).div_ceil(own);
-        let panels = Count::size(1).div_ceil(32u32);
-        let kept = draft.temporary(groups.clone() * panels.clone() * own * 32u32 * self.sum.bytes(), false);
-        let k = Writer::new("product", block);
-        let kept = k.memory(Argument::Temporary(kept), element);
-        let (m, n, common) = (self.size(&k, 0), self.size(&k, 1), self.size(&k, 2));
-        let zero = || k.spread(Literal::zero(element), self.sum);
-        let (columns, pieces) = (k.shared(element, depth * 32), k.shared(element, rows * (depth + PAD)));
-        let tile = self.wide(&k, k.block(Axis::X));
-        let groups_in = k.count(groups.clone(), self.index);
-        let panel = k.div(tile, groups_in);
-        let first_row = k.mul(k.sub(tile, k.mul(panel, groups_in)), own);
-        let last_row = k.min(k.add(first_row, own), m);
-        let lane = k.thread(Axis::X);
-        let j = k.add(k.mul(panel, 32), self.wide(&k, lane));
-        let there = k.lt(j, n);
-        // Where a sum is kept: a row of 32 for each row of the block.
-        let keep_at = |row: Value| {
-            let tile = k.convert(tile, Type::U64);
-            let row = k.add(k.mul(tile, own), k.convert(k.sub(row, first_row), Type::U64));
-            k.add(k.mul(row, 32), k.convert(lane, Type::U64))
-        };
-        let narrow = |value: Value| k.convert(value, Type::U32);
-        let pieces_of = |from: Value, length: Value| {
-            let start = |row: Value| {
-                let sums = k.choose(k.eq(from, 0), zero, || k.load(kept, keep_at(row)));
-                k.variable_with(sums)
-            };
-            let is_last = k.ge(k.add(from, depth), common);
-            let end = |row: Value, sum: Variable| {
-                k.if_else(
-                    is_last,
-                    || k.if_then(there, || self.put(&k, row, j, k.get(sum))),
-                    || k.store(kept, keep_at(row), k.get(sum)),
-                );
-            };
-            let column = |step: Value| k.load(columns, k.add(k.mul(step, 32), lane));
-            let strip = |first: Value| {
-                k.warp_barrier();
-                for row in 0..rows {
-                    k.for_step(0, length, 32, Unroll::Never, |start| {
-                        let step = k.add(start, lane);
-                        k.if_then(k.lt(step, length), || {
-                            let a = self.left.at(&k, &[k.add(first, row), k.add(from, self.wide(&k, step))])[0];
-                            k.store(pieces, k.add(step, row * (depth + PAD)), k.convert(a, self.sum));
-                        });
-                    });
-                }
-                k.warp_barrier();
-                let sums: Vec<Variable> = (0..rows).map(|row| start(k.add(first, row))).collect();
-                k.for_step(0, length, 1, Unroll::By(4), |step| {
-                    let b = column(step);
-                    for (row, sum) in (0..rows).zip(&sums) {
-                        let a = k.load(pieces, k.add(step, row * (depth + PAD)));
-                        k.set(*sum, self.multiply_add(&k, a, b, k.get(*sum)));
-                    }
-                });
-                (0..rows).zip(&sums).for_each(|(row, sum)| end(k.add(first, row), *sum));
-            };
-            let single = |row: Value| {
-                let sum = start(row);
-                k.for_step(0, length, 1, Unroll::Never, |step| {
-                    let a = self.left.at(&k, &[row, k.add(from, self.wide(&k, step))])[0];
-                    k.set(sum, self.multiply_add(&k, k.convert(a, self.sum), column(step), k.get(sum)));
-                });
-                end(row, sum);
-            };
-            k.for_step(first_row, last_row, rows, Unroll::Never, |first| {
-                k.if_else(
-                    k.ge(k.sub(last_row, first), rows),
-                    || strip(first),
-                    || k.for_step(first, last_row, 1, Unroll::Never, single),
-                );
-            });
-        };
-        let piece = |from: Value| {
-            let length = narrow(k.min(k.sub(common, from), depth));
-            k.for_step(0, length, 1, Unroll::Never, |step| {
-                let at = || k.convert(self.right.at(&k, &[k.add(from, self.wide(&k, step)), j])[0], self.sum);
-                let b = k.choose(there, at, zero);
-                k.store(columns, k.add(k.mul(step, 32), lane), b);
-            });
-            pieces_of(from, length);
-        };
-        // Where there is nothing to add up, one empty piece gives the zeros.
-        let end = k.max(common, 1);
-        k.for_step(0, end, depth, Unroll::Never, piece);
-        draft.launch(k, [groups * panels, 1u32.into(), 1u32.into()], block)?;
-        Ok(())
-    }
-
-    // For blocks that share tiles.
 
     fn tiles(&self, draft: &mut Draft) -> Result<()> {
         let shape = Tile::of(self.ty);

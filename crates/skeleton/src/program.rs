@@ -46,6 +46,8 @@ pub struct Step {
     pub grid: [Count; 3],
     /// Threads of a block in each direction.
     pub block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub shared_bytes: u32,
     /// What the kernel is given.
     pub arguments: Vec<Argument>,
 }

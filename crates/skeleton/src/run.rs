@@ -66,7 +66,7 @@ impl Loaded {
     /// Compiles what is left to compile, so that the first run finds everything.
     pub fn prepare(&self) -> Result<()> {
         for step in &self.0.program.steps {
-            self.0.kernels[step.kernel].prepare(&Launch::new([1, 1, 1], step.block))?;
+            self.0.kernels[step.kernel].prepare(&Launch::new([1, 1, 1], step.block).shared(step.shared_bytes))?;
         }
         Ok(())
     }
@@ -178,7 +178,7 @@ impl Loaded {
             if grid.contains(&0) {
                 continue;
             }
-            let launch = Launch::new(grid, step.block).on(call.stream);
+            let launch = Launch::new(grid, step.block).shared(step.shared_bytes).on(call.stream);
             let arguments = step.arguments.iter().map(|argument| {
                 Ok(match argument {
                     Argument::Input(index) => DeviceArgument::Address(call.inputs[*index].address()),
