@@ -22,6 +22,13 @@ static inline uint32_t hashed(uint32_t i, uint32_t seed) {
 }
 static inline float unit(uint32_t i, uint32_t seed) { return (float)(hashed(i, seed) >> 8) * (1.0f / 16777216.0f); }
 
+// The length of a row. Nine rows of ten have entries: up to `most`, and twice as many with a chance of 0.354 (2 to the power of -1.5), and so on.
+static inline int ragged(uint32_t row, uint32_t most) {
+    if ((hashed(row, 1) >> 8) % 10 == 0) return 0;
+    for (uint32_t k = 0; k < 10 && hashed(row, 2 + k) >> 8 < 5931642; k++) most *= 2;
+    return 1 + (int)((hashed(row, 12) >> 8) % most);
+}
+
 // Memory whose pages are first touched by the threads that will use them.
 template <class T> static T* make(i64 n) {
     T* p = (T*)aligned_alloc(64, ((size_t)n * sizeof(T) + 63) / 64 * 64);

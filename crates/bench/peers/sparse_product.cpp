@@ -6,16 +6,9 @@
 static i64 n;
 static int *ptr, *col;
 static float *val, *x, *y;
-// Nine rows of ten have entries: up to 16, and twice as many with a chance of 0.354 (2 to the power of -1.5), and so on.
-static int length(uint32_t row) {
-    if ((hashed(row, 1) >> 8) % 10 == 0) return 0;
-    uint32_t most = 16;
-    for (uint32_t k = 0; k < 10 && hashed(row, 2 + k) >> 8 < 5931642; k++) most *= 2;
-    return 1 + (int)((hashed(row, 12) >> 8) % most);
-}
 void setup(i64 size) {
     n = size, ptr = make<int>(n + 1), x = units(n, 13), y = make<float>(n);
-    for (i64 r = 0; r < n; r++) ptr[r + 1] = ptr[r] + length((uint32_t)r);
+    for (i64 r = 0; r < n; r++) ptr[r + 1] = ptr[r] + ragged((uint32_t)r, 16);
     val = units(ptr[n], 14);
     col = filled<int>(ptr[n], [](i64 i) { return (int)((uint64_t)hashed((uint32_t)i, 15) * (uint64_t)n >> 32); });
 }

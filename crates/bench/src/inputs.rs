@@ -27,6 +27,16 @@ pub(crate) fn units(count: usize, seed: u32, from: f32, to: f32) -> Vec<f32> {
     (0..count as u32).map(|index| between(index, seed, from, to)).collect()
 }
 
+/// The length of a row. Nine rows of ten have entries: up to `most`, and twice as many with a chance of 0.354 (2 to the power of -1.5), and so
+/// on.
+pub(crate) fn ragged(row: u32, most: u32) -> u32 {
+    if (hashed(row, 1) >> 8).is_multiple_of(10) {
+        return 0;
+    }
+    let doublings = (0..10).take_while(|k| hashed(row, 2 + k) >> 8 < 5_931_642).count();
+    1 + (hashed(row, 12) >> 8) % (most << doublings)
+}
+
 /// The sum of magnitudes, each times 1 to 7 by its place: order matters, and nothing cancels. `first` is the place of the first.
 pub(crate) fn weighed(values: impl Iterator<Item = f64>, first: usize) -> f64 {
     values.enumerate().map(|(index, value)| value.abs() * (1 + (first + index) % 7) as f64).sum()

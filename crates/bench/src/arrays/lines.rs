@@ -2,9 +2,10 @@
 
 use super::repeated;
 use crate::error::Failure;
-use crate::inputs::{hashed, unit, units, weighed};
-use crate::job::{Job, Work, close, equal};
+use crate::inputs::{self, hashed, ragged, unit, units, weighed};
+use crate::job::{Job, Work, close, close_at, equal};
 use crate::kernels::option;
+use broadloom::array::Segments;
 use broadloom::{Array, Context};
 
 /// Fails when a sum is further from the reference than a millionth of it.
@@ -40,6 +41,22 @@ pub(super) fn matrix_vector(context: &Context, n: usize) -> Result<Job, Failure>
         Ok(weighed(got[0].iter().map(|&x| f64::from(x)), 0))
     };
     Ok(repeated(Work::reading(4 * n * n, 2 * n * n), move || Ok(vec![matrix.inner(&vector)?]), judge))
+}
+
+pub(super) fn matrix_product(context: &Context, n: usize) -> Result<Job, Failure> {
+    let factor = |seed| Array::new(context, &units(n * n, seed, -0.5, 0.5), [n, n]);
+    let (left, right) = (factor(1)?, factor(2)?);
+    let judge = move |got: &[Vec<f32>]| {
+        let element = |i: usize, seed| f64::from(inputs::between(i as u32, seed, -0.5, 0.5));
+        let want = |i| (0..n).map(|k| element(i / n * n + k, 1) * element(k * n + i % n, 2)).sum();
+        let most = got[0].iter().fold(0.0f32, |most, value| most.max(value.abs()));
+        // Every element of a small product; of a large one, places that reach every row and column.
+        let stride = if n <= 128 { 1 } else { (n * n / 16_384) | 1 };
+        close_at(&got[0], (0..n * n).step_by(stride), want, 0.0, 1e-6 * f64::from(most))?;
+        Ok(weighed(got[0].iter().map(|&x| f64::from(x)), 0))
+    };
+    let work = Work::arithmetic(12 * n * n, 2.0 * (n as f64).powi(3));
+    Ok(repeated(work, move || Ok(vec![left.inner(&right)?]), judge))
 }
 
 /// The normal distribution by a polynomial.
@@ -82,4 +99,24 @@ pub(super) fn scan(context: &Context, n: usize) -> Result<Job, Failure> {
         Ok(weighed(got[0].iter().map(|&x| f64::from(x)), 0))
     };
     Ok(repeated(Work::memory(8 * n, n), move || Ok(vec![x.cumulative_sum(0)?]), judge))
+}
+
+pub(super) fn segmented_sum(context: &Context, n: usize) -> Result<Job, Failure> {
+    let lengths: Vec<u32> = (0..n as u32).map(|row| ragged(row, 10)).collect();
+    let count = lengths.iter().sum::<u32>() as usize;
+    let segments = Segments::from_lengths(&Array::line(context, &lengths)?, count)?;
+    segments.evaluate()?;
+    let x = Array::line(context, &units(count, 14, 0.0, 1.0))?;
+    let judge = move |got: &[Vec<f32>]| {
+        let mut want = vec![0.0; n];
+        let mut element = 0;
+        for (want, length) in want.iter_mut().zip(&lengths) {
+            *want = (element..element + length).map(|i| f64::from(unit(i, 14))).sum();
+            element += length;
+        }
+        let most = want.iter().fold(0.0, |most: f64, sum| most.max(*sum));
+        close(&got[0], |i| want[i], 0.0, 1e-6 * most)?;
+        Ok(weighed(got[0].iter().map(|&x| f64::from(x)), 0))
+    };
+    Ok(repeated(Work::reading(4 * count + 8 * n, count), move || Ok(vec![x.segmented_sum(&segments)?]), judge))
 }

@@ -6,6 +6,7 @@
 mod images;
 mod lines;
 mod motion;
+mod order;
 mod vision;
 
 use crate::benchmark::{Benchmark, Subject, count, square};
@@ -34,8 +35,13 @@ pub(crate) const ALL: &[Benchmark] = &[
     benchmark!(sum_abs in lines, 1e-4, 8192 * 8192, 5000, count),
     benchmark!(dot in lines, 1e-4, 10_000_000, 5000, count),
     benchmark!(matrix_vector in lines, 1e-4, 8192, 75, square),
+    benchmark!(matrix_product in lines, 1e-4, 4096, 75, square),
     benchmark!(black_scholes in lines, 1e-4, 10_000_000, 1000, count),
     benchmark!(scan in lines, 1e-12, 100_000_000, 5000, count),
+    benchmark!(segmented_sum in lines, 1e-4, 1_000_000, 500, |n| format!("{n} segments")),
+    benchmark!(sort in order, 1e-12, 100_000_000, 5000, count),
+    benchmark!(histogram in order, 1e-12, 100_000_000, 5000, |n| format!("{n} bytes")),
+    benchmark!(pack in order, 1e-12, 100_000_000, 5000, count),
     benchmark!(life in images, 1e-12, 8192, 75, square),
     benchmark!(convolution in images, 1e-5, 8192, 75, square),
     benchmark!(rotation in images, 1e-3, 4096, 64, |n| format!("3×{n}×{n}")),

@@ -1,7 +1,7 @@
 //! Benchmarks whose accesses follow the data: a sparse product, a sort.
 
 use crate::error::Failure;
-use crate::inputs::{hashed, unit, units, weighed};
+use crate::inputs::{hashed, ragged, unit, units, weighed};
 use crate::job::{Job, Work, close, equal};
 use broadloom::device::{Launch, Module, Result};
 
@@ -11,22 +11,12 @@ pub(super) const KEYS: usize = 1024;
 /// Bytes that a row of the sparse matrix takes, about: 17 entries, where they start, and an element of each vector.
 pub(super) const ROW_BYTES: u64 = 17 * 8 + 12;
 
-/// Entries of a row. Nine rows of ten have some: up to 16, and twice as many with a chance of 0.354 (2 to the power of -1.5), and so
-/// on.
-fn length(row: u32) -> u32 {
-    if (hashed(row, 1) >> 8).is_multiple_of(10) {
-        return 0;
-    }
-    let doublings = (0..10).take_while(|k| hashed(row, 2 + k) >> 8 < 5_931_642).count();
-    1 + (hashed(row, 12) >> 8) % (16 << doublings)
-}
-
 pub(super) fn sparse_product(module: &Module, rows: usize) -> Result<Job> {
     let device = module.device();
     let mut starts = vec![0i32];
     let mut end = 0;
     starts.extend((0..rows as u32).map(|row| {
-        end += length(row) as i32;
+        end += ragged(row, 16) as i32;
         end
     }));
     let entries = end as usize;
