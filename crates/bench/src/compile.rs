@@ -61,6 +61,7 @@ pub(crate) fn row(device: String, name: &str, size: String, ms: f64) -> Row {
         compile_ms: Some(ms),
         peer: None,
         peer_ms: None,
+        others: vec![],
     }
 }
 

@@ -89,6 +89,7 @@ pub(crate) fn run(benchmark: &Benchmark, quick: bool) -> Result<Row, Failure> {
         compile_ms: None,
         peer: None,
         peer_ms: None,
+        others: vec![],
     })
 }
 

@@ -24,6 +24,7 @@ mod limits;
 mod measure;
 mod overhead;
 mod peer;
+mod python;
 mod report;
 mod start;
 
@@ -40,6 +41,7 @@ use catalogue::{Entry, Selection};
 use job::{Job, Scale, Unit};
 use measure::Effort;
 use peer::{Compiler, Peer};
+use python::Python;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -55,6 +57,10 @@ pub struct Options {
     pub quick: bool,
     /// Without peers.
     pub no_peers: bool,
+    /// A Python interpreter: with its libraries arrays are compared too.
+    pub python: Option<PathBuf>,
+    /// The size of benchmarks that have a peer, when not their own.
+    pub size: Option<usize>,
     /// Where compiled peers are kept, when not where caches are.
     pub peer_folder: Option<PathBuf>,
     /// The `broadloom` command, for figures that need a process of their own; without it there are none.
@@ -92,7 +98,7 @@ pub fn run(options: &Options, tell: &mut dyn FnMut(Event<'_>)) -> Result<Report,
     };
     let report = Report { machine, limits: Limits::default(), rows: vec![], figures: vec![], failures: vec![] };
     let scale = Scale { quick, cache_bytes: cache_bytes() };
-    let mut run = Run { options, device, scale, compiler: None, report, tell };
+    let mut run = Run { options, device, scale, compiler: None, python: None, report, tell };
     run.all(&selection);
     Ok(run.report)
 }
@@ -128,6 +134,7 @@ struct Run<'a> {
     device: Device,
     scale: Scale,
     compiler: Option<Compiler>,
+    python: Option<Python>,
     report: Report,
     tell: &'a mut dyn FnMut(Event<'_>),
 }
@@ -181,6 +188,16 @@ impl Run<'_> {
                 Err(reason) => (self.tell)(Event::Remark(format!("no peer: {reason}"))),
             }
         }
+        if let Some(interpreter) = &self.options.python {
+            let folder = self.options.peer_folder.clone().unwrap_or_else(peer::cache_folder);
+            match Python::find(interpreter, &folder) {
+                Ok(python) => {
+                    (self.tell)(Event::Remark(format!("Python: {}", python.describe())));
+                    self.python = Some(python);
+                }
+                Err(reason) => (self.tell)(Event::Remark(format!("no Python: {reason}"))),
+            }
+        }
         let machine = &self.report.machine;
         self.report.limits = match machine.kind {
             // A quick run is no measurement.
@@ -198,18 +215,26 @@ impl Run<'_> {
 
     /// Measures a benchmark against its peer.
     fn contest(&mut self, benchmark: &Benchmark) -> Result<Row, Failure> {
-        let size = (benchmark.size)(self.scale);
-        // Started first, so that it makes its inputs while we get ready.
-        let started = |compiler: &Compiler| {
-            compiler.compile(benchmark.name, benchmark.peer).and_then(|program| Peer::start(&program, size))
+        let size = self.options.size.unwrap_or_else(|| (benchmark.size)(self.scale));
+        // Started first, so that they make their inputs while we get ready.
+        let in_cpp = self.compiler.as_ref().map(|compiler| compiler.start(benchmark.name, benchmark.peer, size));
+        let in_python = match (benchmark.subject, &self.python) {
+            (Subject::Arrays(_), Some(python)) => python.start(benchmark.name, size),
+            (Subject::Kernel { .. } | Subject::Arrays(_), _) => vec![],
         };
-        let peer = self.compiler.as_ref().map(started);
         let tiny = (benchmark.size)(Scale { quick: true, ..self.scale });
         let ready = match benchmark.subject {
             Subject::Kernel { ptx, ready } => self.kernel(benchmark.name, ptx, ready, [tiny, size])?,
             Subject::Arrays(ready) => self.arrays(ready, [tiny, size])?,
         };
-        let row = self.measured(benchmark, (benchmark.shown)(size), peer, &ready.job)?;
+        let mut peers = vec![];
+        for (name, peer) in in_cpp.map(|peer| (IN_CPP.to_owned(), peer)).into_iter().chain(in_python) {
+            match peer {
+                Ok(peer) => peers.push((name, peer)),
+                Err(reason) => self.without(benchmark, &name, &reason),
+            }
+        }
+        let row = self.measured(benchmark, (benchmark.shown)(size), peers, &ready.job)?;
         Ok(Row { launches: ready.launches, compile_ms: Some(ready.compile_ms), ..row })
     }
 
@@ -248,36 +273,35 @@ impl Run<'_> {
         Ok(Ready { job, launches: context.statistics().kernels - before, compile_ms })
     }
 
-    /// Runs a job and its peer by turns and compares what they found.
-    fn measured(
-        &mut self,
-        benchmark: &Benchmark,
-        size: String,
-        peer: Option<Result<Peer, String>>,
-        job: &Job,
-    ) -> Result<Row, Failure> {
-        let (mut peer, mut without_peer) = match peer {
-            Some(Ok(peer)) => (Some(peer), None),
-            Some(Err(reason)) => (None, Some(reason)),
-            None => (None, None),
-        };
+    /// Says why a peer gives no figure.
+    fn without(&mut self, benchmark: &Benchmark, peer: &str, reason: &str) {
+        (self.tell)(Event::Remark(format!("{}: no peer in {peer}: {reason}", benchmark.name)));
+    }
+
+    /// Runs a job and its peers by turns and compares what they found.
+    fn measured(&mut self, benchmark: &Benchmark, size: String, peers: Vec<(String, Peer)>, job: &Job) -> Result<Row, Failure> {
+        let (names, mut peers): (Vec<String>, Vec<Peer>) = peers.into_iter().unzip();
         let effort = if self.scale.quick { Effort::QUICK } else { Effort::FULL };
-        let times = measure::by_turns(&self.device, job, peer.as_mut(), effort)?;
+        let times = measure::by_turns(&self.device, job, &mut peers, effort)?;
         let verdict = job.judge(times.repetitions)?;
-        without_peer = without_peer.or(times.without_peer);
-        if let (Some(peer), None) = (&mut peer, &without_peer) {
-            match peer.checksum() {
-                Ok(theirs) if is_near(verdict.checksum, theirs, benchmark.tolerance) => {}
-                Ok(theirs) => {
+        let (mut peer_time, mut others) = (None, vec![]);
+        for ((name, peer), time) in names.into_iter().zip(&mut peers).zip(times.peers) {
+            match time.and_then(|time| Ok((time, peer.checksum()?))) {
+                Ok((time, theirs)) if is_near(verdict.checksum, theirs, benchmark.tolerance) => {
+                    if name == IN_CPP {
+                        peer_time = Some(time);
+                    } else {
+                        others.push((name, time.as_secs_f64() * 1e3));
+                    }
+                }
+                Ok((_, theirs)) => {
                     let (ours, tolerance) = (verdict.checksum, benchmark.tolerance);
-                    let text = format!("the checksum is {ours}, the peer's {theirs} (allowed: {tolerance:e} of it)");
+                    let text =
+                        format!("the checksum is {ours}, that of the peer in {name} {theirs} (allowed: {tolerance:e} of it)");
                     return Err(Failure::Wrong(text));
                 }
-                Err(reason) => without_peer = Some(reason),
+                Err(reason) => self.without(benchmark, &name, &reason),
             }
-        }
-        if let Some(reason) = &without_peer {
-            (self.tell)(Event::Remark(format!("{}: no peer: {reason}", benchmark.name)));
         }
         let work = job::Work { operations: verdict.operations.unwrap_or(job.work.operations), ..job.work };
         let seconds = times.ours.as_secs_f64().max(1e-9);
@@ -285,7 +309,6 @@ impl Run<'_> {
             Unit::Bytes => Rate::Gbps(work.bytes / seconds / 1e9),
             Unit::Operations => Rate::Gflops(work.operations / seconds / 1e9),
         };
-        let peer_time = times.peer.filter(|_| without_peer.is_none());
         Ok(Row {
             group: benchmark.group(),
             name: benchmark.name.to_owned(),
@@ -298,6 +321,7 @@ impl Run<'_> {
             compile_ms: None,
             peer: peer_time.and(self.compiler.as_ref()).map(Compiler::describe),
             peer_ms: peer_time.map(|time| time.as_secs_f64() * 1e3),
+            others,
         })
     }
 
@@ -317,6 +341,9 @@ impl Run<'_> {
         self.report.figures.extend(found);
     }
 }
+
+/// What a peer in C++ is called.
+const IN_CPP: &str = "C++";
 
 fn is_near(ours: f64, theirs: f64, tolerance: f64) -> bool {
     (ours - theirs).abs() <= tolerance * theirs.abs()

@@ -1,7 +1,7 @@
 //! What the host can do at most, measured: bytes per second out of memory, operations per second in registers.
 
 use crate::job::{Scale, Work};
-use crate::peer::{Compiler, Peer};
+use crate::peer::Compiler;
 use std::hint::black_box;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -75,8 +75,7 @@ fn best(mut run: impl FnMut()) -> Duration {
 }
 
 fn operations(compiler: &Compiler) -> Option<f64> {
-    let program = compiler.compile("limits", include_str!("../peers/limits.cpp")).ok()?;
-    let mut peer = Peer::start(&program, 0).ok()?;
+    let mut peer = compiler.start("limits", include_str!("../peers/limits.cpp"), 0).ok()?;
     let threads = peer.checksum().ok()?;
     let times: Option<Vec<Duration>> = (0..4 * TRIES).map(|_| peer.run().ok()).collect();
     let fastest = times?.into_iter().min()?;

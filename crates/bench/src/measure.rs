@@ -31,6 +31,15 @@ impl Effort {
     /// How long the repetitions take that a GPU is given at once, and how many they are at most.
     const BURST: Duration = Duration::from_millis(10);
     const MOST_AT_ONCE: u64 = 100;
+    /// What takes so long all together need not be repeated more often.
+    const LONG: Duration = Duration::from_secs(10);
+
+    /// Whether these times are all that is wanted.
+    fn is_enough(self, times: &[Duration]) -> bool {
+        let all: Duration = times.iter().sum();
+        let often = times.len() >= self.repetitions || times.len() > 1 && all >= Effort::LONG;
+        times.len() >= Effort::MOST || often && all >= self.time
+    }
 }
 
 /// What was measured.
@@ -38,52 +47,47 @@ impl Effort {
 pub(crate) struct Times {
     /// Our median.
     pub(crate) ours: Duration,
-    /// The peer's median.
-    pub(crate) peer: Option<Duration>,
-    /// How often each was run, warming up included.
+    /// The median of each peer, or why it gave up.
+    pub(crate) peers: Vec<Result<Duration, String>>,
+    /// How often ours was run, warming up included.
     pub(crate) repetitions: u64,
-    /// Why the peer gave up.
-    pub(crate) without_peer: Option<String>,
 }
 
-/// Runs a job and its peer by turns. The first repetition of each only warms up.
-pub(crate) fn by_turns(
-    device: &Device,
-    job: &Job,
-    mut peer: Option<&mut Peer>,
-    effort: Effort,
-) -> std::result::Result<Times, Failure> {
-    let (mut ours, mut theirs) = (vec![], vec![]);
-    let mut without_peer = None;
+/// Runs a job and its peers by turns. The first repetition of each only warms up.
+pub(crate) fn by_turns(device: &Device, job: &Job, peers: &mut [Peer], effort: Effort) -> std::result::Result<Times, Failure> {
+    let mut ours = vec![];
+    let mut theirs: Vec<Result<Vec<Duration>, String>> = peers.iter().map(|_| Ok(vec![])).collect();
     let mut repetitions = 0;
     let mut at_once = 1;
     loop {
         thread::sleep(effort.pause);
         let time = burst(device, job, at_once)?;
         repetitions += at_once;
-        let peer_time = match peer.as_deref_mut().filter(|_| without_peer.is_none()) {
-            Some(peer) => {
-                thread::sleep(effort.pause);
-                peer.run().map_err(|reason| without_peer = Some(reason)).ok()
-            }
-            None => None,
-        };
-        if repetitions > 1 || effort.time.is_zero() {
+        let counts = repetitions > 1 || effort.time.is_zero();
+        if counts {
             ours.push(time);
-            theirs.extend(peer_time);
         } else if device.machine().kind == MachineKind::Cuda {
             let many = Effort::BURST.as_nanos() / time.as_nanos().max(1);
             at_once = u64::try_from(many).unwrap_or(u64::MAX).clamp(1, Effort::MOST_AT_ONCE);
         }
-        let is_enough = |times: &[Duration]| {
-            times.len() >= Effort::MOST || times.len() >= effort.repetitions && times.iter().sum::<Duration>() >= effort.time
-        };
-        if is_enough(&ours) && (without_peer.is_some() || peer.is_none() || is_enough(&theirs)) {
+        for (peer, outcome) in peers.iter_mut().zip(&mut theirs) {
+            let Ok(times) = outcome else { continue };
+            if effort.is_enough(times) {
+                continue;
+            }
+            thread::sleep(effort.pause);
+            match peer.run() {
+                Ok(time) if counts => times.push(time),
+                Ok(_) => {}
+                Err(reason) => *outcome = Err(reason),
+            }
+        }
+        if effort.is_enough(&ours) && theirs.iter().flatten().all(|times| effort.is_enough(times)) {
             break;
         }
     }
-    let peer = if without_peer.is_some() { None } else { median(theirs) };
-    Ok(Times { ours: median(ours).unwrap_or_default(), peer, repetitions, without_peer })
+    let middle = |times: Vec<Duration>| median(times).unwrap_or_default();
+    Ok(Times { ours: middle(ours), peers: theirs.into_iter().map(|times| times.map(middle)).collect(), repetitions })
 }
 
 /// How long one repetition takes, until its results are there.

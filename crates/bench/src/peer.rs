@@ -19,7 +19,8 @@ pub(crate) struct Compiler {
     command: String,
     /// The first line of what it says of itself.
     pub(crate) version: String,
-    folder: PathBuf,
+    /// Where peers are kept.
+    pub(crate) folder: PathBuf,
 }
 
 impl Compiler {
@@ -38,8 +39,15 @@ impl Compiler {
         format!("C++/OpenMP, {} {}", self.command, FLAGS.join(" "))
     }
 
+    /// A peer, compiled and started.
+    pub(crate) fn start(&self, name: &str, source: &str, size: usize) -> Result<Peer, String> {
+        let mut command = Command::new(self.compile(name, source)?);
+        command.arg(size.to_string());
+        Peer::start(command)
+    }
+
     /// Compiles a peer, unless it is there.
-    pub(crate) fn compile(&self, name: &str, source: &str) -> Result<PathBuf, String> {
+    fn compile(&self, name: &str, source: &str) -> Result<PathBuf, String> {
         let mut hash = blake3::Hasher::new();
         // `-march=native` means another thing on another host.
         let host = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -90,7 +98,8 @@ fn first_error(stderr: &[u8]) -> String {
     line.unwrap_or("it does not say why").trim().to_owned()
 }
 
-fn cache_folder() -> PathBuf {
+/// Where peers are kept when nobody says so.
+pub(crate) fn cache_folder() -> PathBuf {
     let folder = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let caches = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
     caches.unwrap_or_else(env::temp_dir).join("broadloom").join("peers")
@@ -106,11 +115,10 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// Starts a peer; it makes its inputs while we do other things.
-    pub(crate) fn start(program: &Path, size: usize) -> Result<Peer, String> {
-        let cannot = |error| format!("{} cannot be run: {error}", program.display());
-        let mut command = Command::new(program);
-        command.arg(size.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().map_err(cannot)?;
+    pub(crate) fn start(mut command: Command) -> Result<Peer, String> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let started = command.spawn();
+        let mut child = started.map_err(|error| format!("{} cannot be run: {error}", command.get_program().display()))?;
         let input = child.stdin.take();
         let output = child.stdout.take().ok_or("the peer has no output")?;
         Ok(Peer { child, input, output: BufReader::new(output) })

@@ -45,6 +45,8 @@ pub struct Row {
     pub peer: Option<String>,
     /// Milliseconds of a repetition of the peer.
     pub peer_ms: Option<f64>,
+    /// Other libraries, and milliseconds of a repetition with each.
+    pub others: Vec<(String, f64)>,
 }
 
 impl Row {
@@ -102,6 +104,10 @@ impl Row {
         put("peer", json!(self.peer));
         put("peer_ms", json!(self.peer_ms));
         put("peer_ratio", json!(self.peer_ratio()));
+        if !self.others.is_empty() {
+            let others: Map<String, Value> = self.others.iter().map(|(name, ms)| (name.clone(), json!(ms))).collect();
+            put("others", Value::Object(others));
+        }
         Value::Object(object)
     }
 }
@@ -139,6 +145,34 @@ impl Report {
         let logarithms: Vec<f64> = rated().map(|(ratio, _)| ratio.ln()).collect();
         let worst = rated().max_by(|a, b| a.0.total_cmp(&b.0))?.1;
         Some(((logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp(), worst))
+    }
+
+    /// A table of ours against everything else, in milliseconds, as Markdown; `None` where there is nothing else but C++. What beats us is set in bold.
+    pub fn side_by_side(&self) -> Option<String> {
+        let mut names: Vec<&str> = vec![];
+        for (name, _) in self.rows.iter().flat_map(|row| &row.others) {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        if names.is_empty() {
+            return None;
+        }
+        let mut table = format!("| benchmark | size | ours | C++ | {} |\n| --- | --- |", names.join(" | "));
+        table += &" ---: |".repeat(names.len() + 2);
+        for row in self.rows.iter().filter(|row| !row.others.is_empty()) {
+            let digits = if row.ms < 10.0 { 2 } else { 1 };
+            let shown = |ms: Option<f64>| match ms {
+                Some(ms) if ms < row.ms => format!("**{ms:.digits$}**"),
+                Some(ms) => format!("{ms:.digits$}"),
+                None => "–".to_owned(),
+            };
+            let other = |name: &&str| shown(row.others.iter().find(|(other, _)| other == name).map(|(_, ms)| *ms));
+            let others: Vec<String> = names.iter().map(other).collect();
+            let (name, size, ms) = (&row.name, &row.size, row.ms);
+            table += &format!("\n| {name} | {size} | {ms:.digits$} | {} | {} |", shown(row.peer_ms), others.join(" | "));
+        }
+        Some(table)
     }
 
     /// `{"machine": {…}, "results": [{…}, …]}`.

@@ -54,6 +54,7 @@ pub(crate) fn run(command: &Path, device: &str, quick: bool) -> Result<Vec<Row>,
         compile_ms: None,
         peer: None,
         peer_ms: None,
+        others: vec![],
     };
     Ok(vec![row("empty_cache", cold), row("from_the_cache", warm)])
 }

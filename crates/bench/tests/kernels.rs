@@ -9,6 +9,8 @@ fn measured(names: &[&str], no_peers: bool) -> (Report, Vec<String>) {
         device: Some("interp".to_owned()),
         quick: true,
         no_peers,
+        python: None,
+        size: None,
         peer_folder: Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("peers")),
         command: None,
     };

@@ -15,6 +15,8 @@ pub fn run(options: &Bench, terminal: &mut Terminal) -> Result<Exit, Failure> {
         device: options.device.clone(),
         quick: options.quick,
         no_peers: options.no_peers,
+        python: options.python.clone(),
+        size: options.size.map(|size| size as usize),
         peer_folder: None,
         command: if options.in_process { None } else { std::env::current_exe().ok() },
     };
@@ -58,6 +60,9 @@ fn show(event: &Event<'_>, group: &mut &'static str, to_stdout: bool, terminal: 
 }
 
 fn summary(report: &Report, terminal: &mut Terminal) {
+    if let Some(table) = report.side_by_side() {
+        terminal.write(&format!("\n{table}\n\n"));
+    }
     if let Some((mean, worst)) = report.against_peers() {
         let ratio = worst.peer_ratio().unwrap_or_default();
         terminal.write(&format!("geometric mean of the ratios {mean:.2}, worst {ratio:.2} ({})\n", worst.name));

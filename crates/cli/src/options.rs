@@ -258,6 +258,12 @@ pub struct Bench {
     /// Without the C++ programs to compare with
     #[arg(long)]
     pub no_peers: bool,
+    /// Compare arrays with NumPy, Numba, JAX, PyTorch and Halide too, as far as this Python has them
+    #[arg(long, value_name = "INTERPRETER")]
+    pub python: Option<PathBuf>,
+    /// The size of kernels and arrays, instead of their own: elements, or points of a side
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub size: Option<u32>,
     /// Write the figures to this file, as JSON; `-` is standard output, without the table
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

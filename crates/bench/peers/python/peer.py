@@ -1,0 +1,134 @@
+"""A peer in Python: the loop that obeys whoever started it, and the inputs.
+
+Without arguments it lists the libraries that are there, a line for each: its name, its version, what it has benchmarks for.
+With a library, a benchmark and a size it answers the line "run" with the nanoseconds that one repetition took, and the line
+"sum" with the checksum of its results, as peers in C++ do. A benchmark of a library is a function from inputs to a function
+that computes the result; what is before it, as the conversion of inputs, is not timed.
+"""
+import importlib
+import importlib.metadata
+import os
+import sys
+import time
+
+import numpy as np
+
+LIBRARIES = ["numpy", "numba", "jax", "torch", "halide"]
+THREADS = len(os.sched_getaffinity(0))
+
+
+def hashed(index, seed):
+    x = index.astype(np.uint32) * np.uint32(0x9E3779B1) + np.uint32(seed * 0x85EBCA77 & 0xFFFFFFFF)
+    x ^= x >> np.uint32(16)
+    x *= np.uint32(0x7FEB352D)
+    x ^= x >> np.uint32(15)
+    x *= np.uint32(0x846CA68B)
+    return x ^ x >> np.uint32(16)
+
+
+def numbers(count, seed):
+    return hashed(np.arange(count, dtype=np.uint32), seed)
+
+
+def units(count, seed, low=0.0, high=1.0):
+    unit = (numbers(count, seed) >> np.uint32(8)).astype(np.float32) * np.float32(1 / 16777216)
+    return np.float32(low) + np.float32(high - low) * unit
+
+
+def image(n):
+    return units(n * n, 1).reshape(n, n)
+
+
+def ragged(count, most):
+    """Lengths of rows: nine of ten have entries, up to `most`, and twice as many with a chance of 0.354, and so on."""
+    rows = np.arange(count, dtype=np.uint32)
+    most = np.full(count, most, np.int64)
+    going = np.ones(count, bool)
+    for k in range(10):
+        going &= hashed(rows, 2 + k) >> np.uint32(8) < 5931642
+        most[going] *= 2
+    lengths = 1 + (hashed(rows, 12) >> np.uint32(8)).astype(np.int64) % most
+    lengths[(hashed(rows, 1) >> np.uint32(8)) % 10 == 0] = 0
+    return lengths
+
+
+def segments(n):
+    offsets = np.concatenate([[0], np.cumsum(ragged(n, 10))])
+    return units(offsets[-1], 14), offsets
+
+
+def stereo_pair(n):
+    """Whole numbers up to 255: all sums are exact."""
+    right = (numbers(n * n, 1) >> np.uint32(24)).astype(np.float32).reshape(n, n)
+    y, x = np.mgrid[0:n, 0:n]
+    from_x = np.clip(x - (y // 32 * 5 + x // 32 * 3) % 32, 0, n - 1)
+    noise = (numbers(n * n, 2) >> np.uint32(30)).astype(np.float32).reshape(n, n)
+    return right[y, from_x] + noise, right
+
+
+INPUTS = {
+    "sum_abs": lambda n: (units(n, 1, -1, 1),),
+    "dot": lambda n: (units(n, 1), units(n, 2)),
+    "matrix_vector": lambda n: (image(n), units(n, 2)),
+    "matrix_product": lambda n: (units(n * n, 1, -0.5, 0.5).reshape(n, n), units(n * n, 2, -0.5, 0.5).reshape(n, n)),
+    "black_scholes": lambda n: (units(n, 1, 5, 30), units(n, 2, 1, 100), units(n, 3, 0.25, 10)),
+    "scan": lambda n: (numbers(n, 1) >> np.uint32(24),),
+    "segmented_sum": segments,
+    "sort": lambda n: (numbers(n, 1).view(np.int32),),
+    "histogram": lambda n: ((numbers(n, 1) >> np.uint32(24)).astype(np.uint8),),
+    "pack": lambda n: (units(n, 1),),
+    "life": lambda n: ((image(n) < 0.35).astype(np.float32),),
+    "convolution": lambda n: (image(n),),
+    "rotation": lambda n: (units(3 * n * n, 1).reshape(3, n, n),),
+    "demosaic": lambda n: (image(n),),
+    "corner": lambda n: (image(n),),
+    "stereo": stereo_pair,
+}
+
+
+def checksum(results):
+    """The sum of magnitudes, each times 1 to 7 by its place."""
+    results = results if isinstance(results, (tuple, list)) else [results]
+    total, first = 0.0, 0
+    for result in results:
+        values = np.asarray(result).ravel()
+        for start in range(0, values.size, 1 << 22):
+            part = np.abs(values[start : start + (1 << 22)].astype(np.float64))
+            total += float(part @ (1.0 + (first + start + np.arange(part.size)) % 7))
+        first += values.size
+    return total
+
+
+def benchmarks(library):
+    return importlib.import_module("by_" + library)
+
+
+def list_libraries():
+    for library in LIBRARIES:
+        try:
+            version = importlib.metadata.version(library)
+            names = [name for name in INPUTS if hasattr(benchmarks(library), name)]
+        except Exception:
+            continue
+        print(library, version, *names)
+
+
+def obey(library, name, size):
+    # Not every library keeps what it was given.
+    inputs = INPUTS[name](size)
+    run = getattr(benchmarks(library), name)(*inputs)
+    result = None
+    for line in sys.stdin:
+        if line == "run\n":
+            start = time.perf_counter_ns()
+            result = run()
+            print(time.perf_counter_ns() - start, flush=True)
+        elif line == "sum\n":
+            print(repr(checksum(result)), flush=True)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 1:
+        list_libraries()
+    else:
+        obey(sys.argv[1], sys.argv[2], int(sys.argv[3]))

@@ -1,0 +1,78 @@
+//! Peers in Python: the same jobs with the libraries that a person would reach for, each a process of its own that runs when it is told to.
+//!
+//! A peer speaks as those in C++ do ([`crate::peer`]). What a library is not there for is left out.
+
+use crate::peer::Peer;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+macro_rules! files {
+    ($($name:literal)*) => {
+        [$(($name, include_str!(concat!("../peers/python/", $name)))),*]
+    };
+}
+
+const FILES: [(&str, &str); 7] =
+    files!["peer.py" "whole_arrays.py" "by_numpy.py" "by_numba.py" "by_jax.py" "by_torch.py" "by_halide.py"];
+
+/// A library that the interpreter has.
+#[derive(Debug)]
+pub(crate) struct Library {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    /// What it has benchmarks for.
+    benchmarks: Vec<String>,
+}
+
+/// A Python interpreter with libraries.
+#[derive(Debug)]
+pub(crate) struct Python {
+    interpreter: PathBuf,
+    program: PathBuf,
+    pub(crate) libraries: Vec<Library>,
+}
+
+impl Python {
+    /// The libraries of an interpreter. The programs of peers are kept in `folder`.
+    pub(crate) fn find(interpreter: &Path, folder: &Path) -> Result<Python, String> {
+        let mut hash = blake3::Hasher::new();
+        for (_, text) in FILES {
+            hash.update(text.as_bytes()).update(&[0]);
+        }
+        let folder = folder.join(format!("python-{}", &hash.finalize().to_hex()[..16]));
+        let written = fs::create_dir_all(&folder)
+            .and_then(|()| FILES.iter().try_for_each(|(name, text)| fs::write(folder.join(name), text)));
+        written.map_err(|error| format!("{} cannot be written: {error}", folder.display()))?;
+        let program = folder.join("peer.py");
+        let output = Command::new(interpreter).arg(&program).stdin(Stdio::null()).stderr(Stdio::null()).output();
+        let output = output.map_err(|error| format!("{} cannot be run: {error}", interpreter.display()))?;
+        if !output.status.success() {
+            return Err(format!("{} has no NumPy, without which there are no peers", interpreter.display()));
+        }
+        let library = |line: &str| {
+            let mut words = line.split(' ').map(str::to_owned);
+            Some(Library { name: words.next()?, version: words.next()?, benchmarks: words.collect() })
+        };
+        let libraries = String::from_utf8_lossy(&output.stdout).lines().filter_map(library).collect();
+        Ok(Python { interpreter: interpreter.to_owned(), program, libraries })
+    }
+
+    /// The peers of a benchmark, started, each with its library's name.
+    pub(crate) fn start(&self, benchmark: &str, size: usize) -> Vec<(String, Result<Peer, String>)> {
+        let able = self.libraries.iter().filter(|library| library.benchmarks.iter().any(|name| name == benchmark));
+        let start = |library: &Library| {
+            let mut command = Command::new(&self.interpreter);
+            command.arg(&self.program).args([&library.name, benchmark]).arg(size.to_string());
+            (library.name.clone(), Peer::start(command))
+        };
+        able.map(start).collect()
+    }
+
+    /// What is there, for people.
+    pub(crate) fn describe(&self) -> String {
+        let libraries: Vec<String> =
+            self.libraries.iter().map(|library| format!("{} {}", library.name, library.version)).collect();
+        libraries.join(", ")
+    }
+}
