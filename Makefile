@@ -9,7 +9,7 @@ SHELL := /bin/bash
 # rustup puts cargo where a login shell finds it; other shells need to be told.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: build demo test bench soak gpu-bundle soak-bundle fmt clean help cargo linker llvm peers rustfmt clippy
+.PHONY: build demo test bench bench-peers soak gpu-bundle soak-bundle fmt clean help cargo linker llvm peers rustfmt clippy
 
 # Where LLVM 19 is, for the crates that bind to it.
 export LLVM_SYS_191_PREFIX ?= /usr/lib/llvm-19
@@ -32,6 +32,9 @@ test: cargo linker llvm rustfmt clippy ## all checks: format, lints, tests
 bench: build peers ## how fast it is here, against C++ with OpenMP (NAMES=… DEVICE=… JSON=file)
 	cache=$$(mktemp -d); trap 'rm -rf "$$cache"' EXIT; \
 	BROADLOOM_CACHE=$$cache target/release/broadloom bench $(NAMES) $(if $(DEVICE),--device $(DEVICE)) $(if $(JSON),--json $(JSON))
+
+bench-peers: build peers ## arrays beside NumPy, Numba, JAX, PyTorch and Halide, which it installs into a folder of their own (NAMES=…)
+	scripts/bench-peers.sh $(NAMES)
 
 # Far more random input than `make test` has time for, other every day.
 SECONDS ?= 600

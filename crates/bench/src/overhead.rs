@@ -75,5 +75,6 @@ pub(crate) fn run(device: &Device, quick: bool) -> Result<Vec<Row>, Failure> {
         compile_ms: None,
         peer: None,
         peer_ms: None,
+        others: vec![],
     }])
 }

@@ -1,11 +1,14 @@
-//! Sort: stable, by one or several keys, eight bits of a key at a time from the least significant on.
+//! Sort: stable, by one or several keys, some bits of a key at a time from the least significant on.
 //!
-//! On a GPU a round is one pass ([`sweep`]). On a CPU each round has the line cut into parts, one for each block of one warp:
+//! On a GPU a round is one pass over eight bits ([`sweep`]). On a CPU a round has eleven, and the line is cut into parts, one for each block of one thread, whose code is
+//! scalar:
 //!
 //! 1. each part counts its digits;
-//! 2. a warp for each digit adds up over the parts, then one warp over the digits;
-//! 3. each part goes through its elements again and moves them to where they belong. Elements with the same digit in a row of 32 are found by a match
-//!    among lanes; shared memory has the next place of each digit.
+//! 2. a warp adds up over the digits, and over the parts of each;
+//! 3. each part goes through its elements again and moves them to where they belong; shared memory has the next place of each digit.
+//!
+//! Rejected for a CPU: a warp that takes 32 elements at a time and finds those with the same digit by a match among lanes. Finding them, and the gathers and
+//! scatters, take twice the time.
 //!
 //! The first round reads the source, the last one writes to the sink, and temporaries stand between. Keys are compared by unsigned numbers in the same order, which
 //! are made when a digit is wanted; what is moved are the keys themselves, so all bits come out as they went in.
@@ -19,7 +22,7 @@ use crate::order::ordered;
 use crate::program::{Argument, Program};
 use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::{Machine, MachineKind};
-use broadloom_scalar::{AtomicOp, Axis, Cache, Element, Memory, Order, Scope, Type, Unroll, Value};
+use broadloom_scalar::{Axis, Cache, Element, Memory, Type, Unroll, Value};
 
 /// Gives a [`Sink`] the values of a [`Source`] on a line, sorted by the first of them; positions with equal keys keep their order.
 ///
@@ -66,10 +69,8 @@ struct Parts<'a> {
     run: Count,
     /// Temporaries: for each set, one for each value.
     sets: Vec<Vec<usize>>,
-    /// How many elements of a digit a part has; then, how many come before them in other parts.
+    /// How many elements of a digit a part has; then, where the first of them goes.
     counts: usize,
-    /// How many elements have a digit; then, how many have a lesser one.
-    digits: usize,
 }
 
 /// A round: a key, and the first of its bits.
@@ -79,18 +80,20 @@ struct Round {
     shift: u32,
 }
 
+/// Bits of a digit, on a GPU and on a CPU.
+const GPU_BITS: u32 = 8;
+const CPU_BITS: u32 = 11;
 /// Values of a digit.
-const RADIX: u32 = 256;
-/// Threads of a block of a CPU.
-const THREADS: u32 = 32;
+const RADIX: u32 = 1 << GPU_BITS;
+const CPU_RADIX: u32 = 1 << CPU_BITS;
 
-/// The digit of a key from a bit on, a `u32`.
-fn digit(k: &Writer, sort: &Sort, round: Round, key: Value, shift: Value) -> Value {
+/// The digit of a key from a bit on, a `u32`, of so many values.
+fn digit(k: &Writer, sort: &Sort, round: Round, key: Value, shift: Value, radix: u32) -> Value {
     let how = sort.keys[round.key];
     if how.bits == Some(0) {
         return k.literal(0u32);
     }
-    k.convert(k.and(k.shr(ordered(k, key, how.descending), shift), RADIX - 1), Type::U32)
+    k.convert(k.and(k.shr(ordered(k, key, how.descending), shift), radix - 1), Type::U32)
 }
 
 /// A warp replaces numbers in a row of memory by the sum of those before them, and gives the sum of all.
@@ -110,7 +113,7 @@ fn add_up(k: &Writer, sum: &Operator, index: Type, memory: Memory, first: Value,
 }
 
 impl Sort {
-    fn rounds(&self, types: &[Type]) -> Result<Vec<Round>> {
+    fn rounds(&self, types: &[Type], digit_bits: u32) -> Result<Vec<Round>> {
         let mut rounds = vec![];
         for (key, how) in self.keys.iter().enumerate().rev() {
             let element = types[key].element();
@@ -122,7 +125,7 @@ impl Sort {
                 }
                 bits => bits.unwrap_or(all).min(all),
             };
-            rounds.extend((0..bits).step_by(8).map(|shift| Round { key, shift }));
+            rounds.extend((0..bits).step_by(digit_bits as usize).map(|shift| Round { key, shift }));
         }
         Ok(rounds)
     }
@@ -145,7 +148,8 @@ impl Sort {
         self.sink.check("sort", 1, &types)?;
         let index = Domain::LINE.check("sort", &[&self.source], &self.sink)?;
         // Where no bits count, one round that finds all alike moves everything.
-        let mut rounds = self.rounds(&types)?;
+        let is_cpu = machine.kind == MachineKind::Cpu;
+        let mut rounds = self.rounds(&types, if is_cpu { CPU_BITS } else { GPU_BITS })?;
         if rounds.is_empty() {
             rounds.push(Round { key: 0, shift: 0 });
         }
@@ -156,7 +160,7 @@ impl Sort {
         if index == Type::U32 {
             draft.limit(n.clone());
         }
-        if machine.kind != MachineKind::Cpu {
+        if !is_cpu {
             let sweep = sweep::Sweep::new(&mut draft, self, (inlet, outlet), index, &rounds, machine)?;
             sweep.all(&mut draft, &rounds)?;
             return Ok(draft.finish());
@@ -168,10 +172,9 @@ impl Sort {
         let sets =
             (1..rounds.len().min(3)).map(|_| types.iter().map(|ty| draft.temporary(n.clone() * ty.bytes(), false)).collect());
         let sets = sets.collect();
-        let counts = draft.temporary(parts.clone() * RADIX * index.bytes(), false);
-        let digits = draft.temporary(Count::from(RADIX * index.bytes()), false);
+        let counts = draft.temporary(parts.clone() * CPU_RADIX * index.bytes(), false);
         let sum = Operator::sum(index)?;
-        let sort = Parts { sort: self, inlet, outlet, index, types, sum, parts, run, sets, counts, digits };
+        let sort = Parts { sort: self, inlet, outlet, index, types, sum, parts, run, sets, counts };
         sort.all(&mut draft, &rounds)?;
         Ok(draft.finish())
     }
@@ -180,12 +183,12 @@ impl Sort {
 impl Parts<'_> {
     /// All rounds. Those that differ in the bits or in the temporaries only have the same kernels.
     fn all(&self, draft: &mut Draft, rounds: &[Round]) -> Result<()> {
-        let block = [THREADS, 1, 1];
+        let block = [1, 1, 1];
         let one = || Count::Constant(1);
         let grid = [self.parts.clone(), one(), one()];
         let last = rounds.len() - 1;
         let place = |round: usize| Place::Set(round % 2);
-        let mut known: Vec<(usize, Place, Place, u32, [usize; 4])> = vec![];
+        let mut known: Vec<(usize, Place, Place, u32, [usize; 3])> = vec![];
         for (number, round) in rounds.iter().enumerate() {
             let from = if number == 0 { Place::Outside } else { place(number - 1) };
             let to = if number == last { Place::Outside } else { place(number) };
@@ -203,20 +206,16 @@ impl Parts<'_> {
                 continue;
             }
             let name = |what: &str| if number == 0 { what.to_owned() } else { format!("{what}_{number}") };
-            let mut steps = [0; 4];
+            let mut steps = [0; 3];
             let k = Writer::new(&name("sort_count"), block);
             self.count(&k, *round, from);
             steps[0] = draft.launch(k, grid.clone(), block)?;
-            let k = Writer::new(&name("sort_parts"), [32, 1, 1]);
-            self.add_parts(&k);
-            steps[1] =
-                draft.launch(k, [Count::Constant(RADIX.into()).min(self.parts.clone() * RADIX), one(), one()], [32, 1, 1])?;
-            let k = Writer::new(&name("sort_digits"), [32, 1, 1]);
-            self.add_digits(&k);
-            steps[2] = draft.launch(k, [one(), one(), one()], [32, 1, 1])?;
+            let k = Writer::new(&name("sort_places"), [32, 1, 1]);
+            self.add_up(&k);
+            steps[1] = draft.launch(k, [one(), one(), one()], [32, 1, 1])?;
             let k = Writer::new(&name("sort_move"), block);
             self.move_elements(&k, *round, from, to);
-            steps[3] = draft.launch(k, grid.clone(), block)?;
+            steps[2] = draft.launch(k, grid.clone(), block)?;
             known.push((round.key, from, to, round.shift, steps));
         }
         Ok(())
@@ -244,10 +243,6 @@ impl Parts<'_> {
         k.memory(Argument::Temporary(self.counts), self.index.element())
     }
 
-    fn digits(&self, k: &Writer) -> Memory {
-        k.memory(Argument::Temporary(self.digits), self.index.element())
-    }
-
     fn at(&self, k: &Writer, from: Place, i: Value) -> Vec<Value> {
         match from {
             Place::Outside => self.inlet.at(k, &[i]),
@@ -273,90 +268,56 @@ impl Parts<'_> {
     /// The digit of a key, a `u32`. The shift is an argument, so that rounds have the same code.
     fn digit(&self, k: &Writer, round: Round, key: Value) -> Value {
         let shift = k.convert(k.count(Count::Constant(round.shift.into()), Type::U8), Type::U32);
-        digit(k, self.sort, round, key, shift)
+        digit(k, self.sort, round, key, shift, CPU_RADIX)
+    }
+
+    /// Where the count of a digit is for the part of this block.
+    fn count_at(&self, k: &Writer, digit: Value) -> Value {
+        let parts = k.count(self.parts.clone(), self.index);
+        k.add(k.mul(k.convert(digit, self.index), parts), k.convert(k.block(Axis::X), self.index))
     }
 
     fn count(&self, k: &Writer, round: Round, from: Place) {
-        let threads = THREADS;
-        let (first, to) = self.range(k);
-        let thread = k.thread(Axis::X);
-        let table = k.shared(Element::U32, RADIX);
-        k.for_step(thread, k.literal(RADIX), threads, Unroll::Never, |digit| k.store(table, digit, 0));
-        k.barrier();
-        let one = |i: Value| {
+        let (first, end) = self.range(k);
+        // Neighbours are counted in tables of their own, so that equal ones do not wait for each other.
+        let tables: Vec<Memory> = (0..2).map(|_| k.shared(Element::U32, CPU_RADIX)).collect();
+        k.for_step(0, k.literal(CPU_RADIX), 1, Unroll::Never, |digit| tables.iter().for_each(|table| k.store(*table, digit, 0)));
+        let one = |table: Memory, i: Value| {
             let digit = self.digit(k, round, self.at(k, from, i)[round.key]);
-            k.atomic(AtomicOp::Add, table, digit, 1, Order::Relaxed(Scope::Block));
+            k.store(table, digit, k.add(k.load(table, digit), 1));
         };
-        k.for_step(first, to, 4 * threads, Unroll::Never, |row| {
-            let start = k.add(row, k.convert(thread, self.index));
-            k.if_else(
-                k.ge(k.sub(to, row), 4 * threads),
-                || (0..4u32).for_each(|item| one(k.add(start, item * threads))),
-                || {
-                    for item in 0..4u32 {
-                        let i = k.add(start, item * threads);
-                        k.if_then(k.lt(i, to), || one(i));
-                    }
-                },
-            );
+        k.for_step(first, end, 2, Unroll::Never, |i| {
+            one(tables[0], i);
+            let next = k.add(i, 1);
+            k.if_then(k.lt(next, end), || one(tables[1], next));
         });
-        k.barrier();
-        let parts = k.count(self.parts.clone(), self.index);
-        k.for_step(thread, k.literal(RADIX), threads, Unroll::Never, |digit| {
-            let place = k.add(k.mul(k.convert(digit, self.index), parts), k.convert(k.block(Axis::X), self.index));
-            k.store(self.counts(k), place, k.convert(k.load(table, digit), self.index));
+        k.for_step(0, k.literal(CPU_RADIX), 1, Unroll::Never, |digit| {
+            let sum = tables.iter().map(|table| k.load(*table, digit)).reduce(|a, b| k.add(a, b));
+            if let Some(sum) = sum {
+                k.store(self.counts(k), self.count_at(k, digit), k.convert(sum, self.index));
+            }
         });
     }
 
-    fn add_parts(&self, k: &Writer) {
-        let parts = k.count(self.parts.clone(), self.index);
-        let digit = k.convert(k.block(Axis::X), self.index);
-        let total = add_up(k, &self.sum, self.index, self.counts(k), k.mul(digit, parts), parts);
-        k.if_then(k.eq(k.thread(Axis::X), 0), || k.store(self.digits(k), digit, total));
-    }
-
-    fn add_digits(&self, k: &Writer) {
-        add_up(k, &self.sum, self.index, self.digits(k), k.constant(self.index, 0), k.constant(self.index, RADIX));
+    /// A warp replaces all counts by the sum of those before them: of lesser digits, and of the same digit in earlier parts.
+    fn add_up(&self, k: &Writer) {
+        let length = k.count(self.parts.clone() * CPU_RADIX, self.index);
+        add_up(k, &self.sum, self.index, self.counts(k), k.constant(self.index, 0), length);
     }
 
     fn move_elements(&self, k: &Writer, round: Round, from: Place, to: Place) {
-        let threads = THREADS;
         let (first, end) = self.range(k);
-        let thread = k.thread(Axis::X);
-        let lane = k.and(thread, 31);
         // Where the next element of each digit goes.
-        let next = k.shared(self.index.element(), RADIX);
-        let parts = k.count(self.parts.clone(), self.index);
-        k.for_step(thread, k.literal(RADIX), threads, Unroll::Never, |digit| {
-            let place = k.add(k.mul(k.convert(digit, self.index), parts), k.convert(k.block(Axis::X), self.index));
-            k.store(next, digit, k.add(k.load(self.counts(k), place), k.load(self.digits(k), digit)));
+        let next = k.shared(self.index.element(), CPU_RADIX);
+        k.for_step(0, k.literal(CPU_RADIX), 1, Unroll::Never, |digit| {
+            k.store(next, digit, k.load(self.counts(k), self.count_at(k, digit)));
         });
-        k.barrier();
-        let lower = k.sub(k.shl(k.literal(1u32), lane), 1);
-        let row = |first: Value, checked: bool| {
-            let i = k.add(first, k.convert(lane, self.index));
-            let there = k.lt(i, end);
-            let body = || {
-                let values = self.at(k, from, i);
-                let digit = self.digit(k, round, values[round.key]);
-                let members = if checked { Some(k.active_mask()) } else { None };
-                let same = k.match_any(digit, members);
-                let before = k.popcount(k.and(same, lower));
-                let place = k.load(next, digit);
-                k.if_then(k.eq(before, 0), || {
-                    k.store(next, digit, k.add(place, k.convert(k.popcount(same), self.index)));
-                });
-                self.put(k, to, k.add(place, k.convert(before, self.index)), &values);
-            };
-            if checked {
-                k.if_then(there, body)
-            } else {
-                body()
-            }
-            k.warp_barrier();
-        };
-        k.for_step(first, end, 32, Unroll::Never, |first| {
-            k.if_else(k.ge(k.sub(end, first), 32), || row(first, false), || row(first, true));
+        k.for_step(first, end, 1, Unroll::Never, |i| {
+            let values = self.at(k, from, i);
+            let digit = self.digit(k, round, values[round.key]);
+            let place = k.load(next, digit);
+            k.store(next, digit, k.add(place, 1));
+            self.put(k, to, place, &values);
         });
     }
 }

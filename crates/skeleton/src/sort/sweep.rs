@@ -163,7 +163,7 @@ impl<'a> Sweep<'a> {
         let place = |number: usize, digit: Value| k.add(digit, number as u32 * RADIX);
         let digits = |i: Value| -> Vec<Value> {
             let values = self.inlet.at(k, &[i]);
-            let each = rounds.iter().map(|round| digit(k, self.sort, *round, values[round.key], k.literal(round.shift)));
+            let each = rounds.iter().map(|round| digit(k, self.sort, *round, values[round.key], k.literal(round.shift), RADIX));
             each.collect()
         };
         let add = |place: Value, count: Value| {
@@ -259,7 +259,7 @@ impl<'a> Sweep<'a> {
             .zip(&keys)
             .map(|(item, key)| {
                 let there = k.lt(k.add(offset, item * 32), valid);
-                let digit = k.select(there, digit(k, self.sort, round, *key, shift), RADIX - 1);
+                let digit = k.select(there, digit(k, self.sort, round, *key, shift, RADIX), RADIX - 1);
                 let mut same = k.literal(u32::MAX);
                 for bit in 0..RADIX.ilog2() {
                     let set = k.ne(k.and(digit, 1u32 << bit), 0);
@@ -331,7 +331,7 @@ impl<'a> Sweep<'a> {
         let goals: Vec<Value> = slots
             .iter()
             .zip(&keys)
-            .map(|(slot, key)| k.add(k.load(bases, digit(k, self.sort, round, *key, shift)), self.wide(k, *slot)))
+            .map(|(slot, key)| k.add(k.load(bases, digit(k, self.sort, round, *key, shift, RADIX)), self.wide(k, *slot)))
             .collect();
         let guarded = |slot: Value, body: &dyn Fn()| k.if_then(k.lt(slot, valid), body);
         let plain = matches!(to, Place::Set(_)) || self.outlet.stores_values();

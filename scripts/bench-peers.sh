@@ -1,0 +1,21 @@
+#!/bin/bash
+# Arrays beside what a person would reach for: installs NumPy, Numba, JAX, PyTorch and Halide into a folder of their own, then runs the group
+# `arrays` against them and C++. What cannot be installed is left out, and that is said. Arguments go to `broadloom bench`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+folder=${BROADLOOM_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/broadloom/venv}
+if [ ! -x "$folder/bin/python" ]; then
+    python3 -m venv "$folder"
+fi
+for library in "numpy<2.4" numba jax halide torch; do
+    name=${library%%<*}
+    if ! "$folder/bin/python" -c "import importlib.metadata as m; m.version('$name')" 2>/dev/null; then
+        echo "installing $name into $folder"
+        # PyTorch for a CPU is not where the rest is, and a tenth of the size.
+        index=(); if [ "$name" = torch ]; then index=(--index-url https://download.pytorch.org/whl/cpu); fi
+        "$folder/bin/pip" install --quiet --retries 1 "${index[@]}" "$library" || echo "SKIPPED: $name; it could not be installed." >&2
+    fi
+done
+
+target/release/broadloom bench "${@:-arrays}" --device cpu --python "$folder/bin/python"
