@@ -26,7 +26,7 @@
 //! | other places | [`Array::slice`], [`Array::section`], [`Array::shift`], [`Array::rotate`], [`Array::pad`], [`Array::transpose`], [`Array::gather`], [`Array::scatter`] … |
 //! | elements combined | [`Array::sum`], [`Array::max_along`], [`Array::argmin`], [`Array::cumulative_sum`], [`Array::inner`] … |
 //! | within segments | [`Segments`], [`Array::segmented_sum`], [`Array::segmented_cumulative_sum`], [`Array::segmented_sort`] … |
-//! | another order, chosen, counted | [`Array::sort`], [`Array::argsort`], [`Array::pack`], [`Array::histogram`], [`Array::matmul`] |
+//! | another order, chosen, counted | [`Array::sort`], [`Array::argsort`], [`Array::sort_by`], [`Array::pack`], [`Array::histogram`], [`Array::matmul`] |
 //! | what will happen | [`Array::explain`], [`Array::plan`], [`Context::statistics`] |
 //!
 //! Mistakes in shapes, axes and types are told at the call, with the operation and both shapes or types. Operators panic instead, since

@@ -120,6 +120,29 @@ impl<T: Element> Array<T> {
         Array::from_node(self.flatten().node().pack(chosen.flatten().node())?)
     }
 
+    /// The elements of a line in the order of keys, those of equal keys keeping theirs; NaN is behind all numbers.
+    ///
+    /// ```
+    /// # use broadloom_array::Array;
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let context = context();
+    /// let (keys, values) = (Array::line(&context, &[3.0f32, -1.0, 2.0])?, Array::line(&context, &[30, 10, 20])?);
+    /// assert_eq!(values.sort_by(&keys)?.to_vec()?, [10, 20, 30]);
+    /// let error = values.sort_by(&Array::line(&context, &[1, 2])?).unwrap_err();
+    /// assert_eq!(error.to_string(), "`sort_by`: the shapes [3] and [2] do not fit together");
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn sort_by<K: Number>(&self, keys: &Array<K>) -> Result<Array<T>> {
+        if keys.shape() != self.shape() {
+            let (left, right) = (self.shape().clone(), keys.shape().clone());
+            return Err(broadloom_graph::Error::Shapes { operation: "sort_by".into(), left, right });
+        }
+        let key = (keys.node(), SortKey { descending: false, bits: None });
+        Array::from_node(Node::sort(&[key], &[self.node()])?.swap_remove(1))
+    }
+
     /// The elements where another array of the same shape is true, as a line with as many elements as this array has, of which the last have a value of your choice; and how
     /// many were chosen. Nothing is computed yet, and nothing waits.
     ///
