@@ -16,8 +16,9 @@
 
 use crate::emit::{Fused, Roots};
 use crate::op::{Axes, Combine};
-use crate::tape::{Id, Kind, ShapeId, Tape};
+use crate::tape::{Along, Id, Int, Kind, ShapeId, Tape};
 use crate::trace::{MAX_ITEMS, READ};
+use crate::view::Rule;
 use broadloom_scalar::Type;
 use broadloom_skeleton::SortKey;
 use smallvec::SmallVec;
@@ -137,6 +138,8 @@ fn reads_of(parts: &[Part<'_>]) -> Vec<Id> {
 #[derive(Clone, Debug)]
 pub(crate) struct Cut {
     pub(crate) kept: Vec<bool>,
+    /// What neighbouring lanes take from each other rather than compute it again.
+    pub(crate) sliding: Vec<bool>,
     pub(crate) reasons: HashMap<Id, Reason>,
     pub(crate) groups: Vec<Group>,
 }
@@ -151,12 +154,15 @@ const ROUNDS: usize = 64;
 const ROOM: usize = 100;
 /// What a pattern may compute again and again, in simple operations.
 const CHEAP: u64 = 4;
+/// How many lanes away values are taken from, at most.
+const MAX_SLIDE: i64 = 8;
 
 struct Cutter<'t> {
     tape: &'t Tape,
     /// Simple operations in the time of a byte.
     balance: u64,
     kept: Vec<bool>,
+    sliding: Vec<bool>,
     reasons: HashMap<Id, Reason>,
     users: Vec<Vec<Id>>,
 }
@@ -182,7 +188,8 @@ pub(crate) fn cut(tape: &Tape, balance: u64) -> Cut {
             }
         }
     }
-    let mut cutter = Cutter { tape, balance, kept: vec![false; tape.entries.len()], reasons: HashMap::new(), users };
+    let none = vec![false; tape.entries.len()];
+    let mut cutter = Cutter { tape, balance, kept: none.clone(), sliding: none, reasons: HashMap::new(), users };
     cutter.required();
     cutter.reused();
     let mut groups = cutter.groups();
@@ -193,7 +200,7 @@ pub(crate) fn cut(tape: &Tape, balance: u64) -> Cut {
         groups = cutter.groups();
     }
     let groups = cutter.absorb(groups);
-    Cut { kept: cutter.kept, reasons: cutter.reasons, groups }
+    Cut { kept: cutter.kept, sliding: cutter.sliding, reasons: cutter.reasons, groups }
 }
 
 impl Cutter<'_> {
@@ -312,9 +319,51 @@ impl Cutter<'_> {
             let cost = fused.cost();
             let (recomputed, kept) = (times.saturating_mul(cost), cost + self.traffic(id) + times.saturating_mul(READ));
             if recomputed > kept {
+                if self.slides(id) {
+                    self.sliding[id as usize] = true;
+                    continue;
+                }
                 self.keep(id, Reason::Reused { times, recomputed, kept });
             }
         }
+    }
+
+    /// Whether a node is looked at along the last axis only, by nothing but reductions over the first axis: then it would be kept for a pattern
+    /// that throws most of it away, and lanes can give it to each other.
+    fn slides(&self, id: Id) -> bool {
+        let own = self.tape.entry(id);
+        let class = self.tape.shapes[usize::from(own.shape)];
+        if class.rank < 3 || !class.rows || !class.tall {
+            return false;
+        }
+        let last = usize::from(class.rank) - 1;
+        let is_near = |(axis, map): (usize, &Along)| {
+            let near = if axis == last { MAX_SLIDE } else { 0 };
+            let offset = matches!(map.offset, Int::Known(offset) if offset.abs() <= near);
+            let plain = map.source == Some(axis as u8) && map.stride == Int::Known(1);
+            offset && plain && matches!(map.rule, Rule::Inside | Rule::Clamp)
+        };
+        let looks_near = |user: &Id| match &self.tape.entry(*user).kind {
+            Kind::View(maps, _, _) => self.tape.entry(*user).shape == own.shape && maps.iter().enumerate().all(is_near),
+            Kind::Elementwise(_) => true,
+            _ => false,
+        };
+        self.users[id as usize].iter().all(looks_near) && self.is_folded(id)
+    }
+
+    /// Whether all that becomes of a node is reduced over the first axis.
+    fn is_folded(&self, id: Id) -> bool {
+        let own = self.tape.entry(id);
+        if self.kept[id as usize] {
+            return false;
+        }
+        let users = &self.users[id as usize];
+        let folded = |user: &Id| match &self.tape.entry(*user).kind {
+            Kind::Reduce(_, axes) | Kind::Extreme(_, axes) => axes.as_slice() == [0],
+            Kind::View(..) | Kind::Elementwise(_) => self.tape.entry(*user).shape == own.shape && self.is_folded(*user),
+            _ => false,
+        };
+        !users.is_empty() && users.iter().all(folded)
     }
 
     /// What a node and the views of it show.

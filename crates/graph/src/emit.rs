@@ -9,7 +9,7 @@ use crate::number::Number;
 use crate::op::Elementwise;
 use crate::tape::{Bindings, Id, Kind, Tape};
 use crate::trace::{Condition, Index, IndexId, Item, Place, Side, Trace};
-use broadloom_scalar::{Accessor, AccessorKind, Builder, Element, Function, Literal, Type, Value};
+use broadloom_scalar::{Accessor, AccessorKind, Builder, Element, Function, Literal, Shuffle, Type, Value};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -73,12 +73,14 @@ fn interior(axis: u8, conditions: &[Condition], bindings: &Bindings) -> (i64, i6
     for condition in conditions.iter().filter(|condition| condition.axis == axis) {
         let [stride, offset, extent] =
             [&condition.stride, &condition.offset, &condition.extent].map(|number| i128::from(number.of(bindings)));
-        // 0 <= offset + stride * position < extent
+        let (least, most) = (&condition.others.0, &condition.others.1);
+        let (least, most) = (offset + i128::from(least.of(bindings)), offset + i128::from(most.of(bindings)));
+        // 0 <= least + stride * position, most + stride * position < extent
         let (low, high) = match stride {
-            0 if (0..extent).contains(&offset) => continue,
+            0 if least >= 0 && most < extent => continue,
             0 => (1, 0),
-            1.. => (-(offset.div_euclid(stride)), (extent - 1 - offset).div_euclid(stride) + 1),
-            _ => (-((extent - 1 - offset).div_euclid(-stride)), offset.div_euclid(-stride) + 1),
+            1.. => (-(least.div_euclid(stride)), (extent - 1 - most).div_euclid(stride) + 1),
+            _ => (-((extent - 1 - most).div_euclid(-stride)), least.div_euclid(-stride) + 1),
         };
         first = first.max(low);
         end = end.min(high);
@@ -173,6 +175,7 @@ impl<'k> Fused<'k> {
     ) -> Option<Fused<'k>> {
         let run = |interior: bool| {
             let mut trace = Trace::new(tape, kept, interior);
+            trace.domain = roots.ids().first().filter(|_| !line).map(|root| tape.entry(*root).shape);
             let place = trace.start(rank, line);
             given.iter().for_each(|(node, value)| trace.give(*value, *node, &place));
             let items = match roots {
@@ -189,16 +192,27 @@ impl<'k> Fused<'k> {
         Some(Fused { interior, everywhere: Some(everywhere), roots: roots_interior, roots_everywhere, rank, line })
     }
 
-    /// Traces of nodes in a strip of rows that starts at the position of the thread; what rows share is there once. The roots of the first row come
-    /// first.
-    pub(crate) fn strip(tape: &'k Tape, kept: &'k [bool], roots: &[Id], rank: usize, rows: u32) -> Option<Fused<'k>> {
+    /// Traces of nodes in a strip of rows that starts at the position of the thread; what rows share is there once, and what columns share comes from
+    /// other lanes where `sliding` says so. The roots of the first row come first.
+    pub(crate) fn strip(
+        tape: &'k Tape,
+        (kept, sliding): (&'k [bool], &'k [bool]),
+        roots: Roots<'_>,
+        rank: usize,
+        rows: u32,
+    ) -> Option<Fused<'k>> {
         let run = |interior: bool| {
             let mut trace = Trace::new(tape, kept, interior);
+            trace.domain = roots.ids().first().map(|root| tape.entry(*root).shape);
+            trace.sliding = sliding;
             let mut items = vec![];
             for row in 0..rows {
                 let place = trace.below(rank, row);
-                for root in roots {
-                    items.push(trace.compute(*root, &place)?);
+                for root in roots.ids() {
+                    items.push(match roots {
+                        Roots::Compute(_) => trace.compute(*root, &place)?,
+                        Roots::Feed(_) => trace.at(*root, &place)?,
+                    });
                 }
             }
             Some((trace, items))
@@ -209,6 +223,12 @@ impl<'k> Fused<'k> {
         }
         let (everywhere, roots_everywhere) = run(false)?;
         Some(Fused { interior, everywhere: Some(everywhere), roots, roots_everywhere, rank, line: false })
+    }
+
+    /// How many lanes before and behind its own it looks at.
+    pub(crate) fn reach(&self) -> (u32, u32) {
+        let all = std::iter::once(&self.interior).chain(&self.everywhere);
+        all.fold((0, 0), |(a, b), trace| (a.max(trace.reach.0 as u32), b.max(trace.reach.1 as u32)))
     }
 
     /// Whether indices along axes of a shape are found by division.
@@ -538,6 +558,10 @@ impl Half<'_, '_, '_> {
                 Some(value) => self.emitter.builder.convert(*value, types[number].element()),
                 None => self.emitter.builder.fail("a value that nothing gives"),
             },
+            Item::Shift { item, by } => {
+                let (kind, lanes) = if *by < 0 { (Shuffle::Up, -by) } else { (Shuffle::Down, *by) };
+                self.emitter.builder.shuffle(kind, self.values[*item as usize], lanes)
+            }
             // Only where it is chosen what is computed, see `scope`.
             Item::Before { .. } => self.emitter.builder.fail("a choice"),
         })
@@ -565,6 +589,11 @@ impl Half<'_, '_, '_> {
             Index::Affine { axis: Some(axis), stride, offset } => {
                 let base = self.emitter.position[usize::from(*axis)];
                 self.emitter.affine(base, stride, offset)
+            }
+            Index::Plus(a, b, times) => {
+                let (a, b) = (self.index(*a), self.index(*b));
+                let b = self.emitter.affine(b, &Number::Known(*times), &Number::Known(0));
+                self.emitter.builder.add(a, b)
             }
             Index::Scaled { base, stride, offset } => {
                 let base = self.index(*base);
@@ -707,12 +736,19 @@ impl Half<'_, '_, '_> {
         let mut terms: SmallVec<[Value; 4]> = SmallVec::new();
         let mut rest = Number::Known(0);
         let mut last = Number::Known(0);
-        for (axis, index) in indices.iter().enumerate() {
-            let stride = Number::stride(shape, axis, rank);
-            let term = match &self.affine_index(*index) {
+        let pieces = indices.iter().enumerate().flat_map(|(axis, index)| {
+            let both = match &self.trace.indices[*index as usize] {
+                Index::Plus(a, b, times) => [(*a, 1), (*b, *times)],
+                _ => [(*index, 1), (*index, 0)],
+            };
+            both.into_iter().filter(|(_, times)| *times != 0).map(move |(index, times)| (axis, index, times))
+        });
+        for (axis, index, times) in pieces.collect::<SmallVec<[(usize, IndexId, i64); 4]>>() {
+            let stride = Number::product(&Number::Known(times), &Number::stride(shape, axis, rank));
+            let term = match &self.affine_index(index) {
                 Index::Affine { axis: from, stride: s, offset } => {
                     if axis + 1 == rank && matches!(offset, Number::Known(_)) {
-                        last = offset.clone();
+                        last = Number::sum(&last, &Number::product(&Number::Known(times), offset));
                     } else {
                         rest = Number::sum(&rest, &Number::product(offset, &stride));
                     }
@@ -727,7 +763,7 @@ impl Half<'_, '_, '_> {
                     }
                 }
                 _ => {
-                    let value = self.index(*index);
+                    let value = self.index(index);
                     self.emitter.affine(value, &stride, &Number::Known(0))
                 }
             };
@@ -771,12 +807,19 @@ mod tests {
     fn the_interior_is_where_all_indices_are_inside() {
         for (stride, offset, extent) in (-3i64..4).flat_map(|s| (-5..12).flat_map(move |o| [1, 2, 7].map(move |e| (s, o, e)))) {
             let bindings = Bindings { shapes: vec![Shape::from(extent as usize)], ..Bindings::default() };
-            let condition =
-                Condition { axis: 0, stride: Number::Known(stride), offset: Number::Known(offset), extent: Number::Extent(0, 0) };
-            let (first, end) = interior(0, &[condition], &bindings);
-            for position in 0..40 {
-                let inside = (0..extent).contains(&(offset + stride * position));
-                assert_eq!((first..end).contains(&position), inside, "{stride} {offset} {extent} {position}");
+            for (least, most) in [(0, 0), (-2, 0), (0, 3)] {
+                let condition = Condition {
+                    axis: 0,
+                    stride: Number::Known(stride),
+                    offset: Number::Known(offset),
+                    extent: Number::Extent(0, 0),
+                    others: (Number::Known(least), Number::Known(most)),
+                };
+                let (first, end) = interior(0, &[condition], &bindings);
+                for position in 0..40 {
+                    let inside = (least..=most).all(|other| (0..extent).contains(&(offset + other + stride * position)));
+                    assert_eq!((first..end).contains(&position), inside, "{stride} {offset} {extent} {position}");
+                }
             }
         }
     }

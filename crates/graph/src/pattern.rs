@@ -4,11 +4,11 @@ use crate::cut::{Group, GroupKind};
 use crate::emit::Code;
 use crate::error::{Error, Result};
 use crate::op::{Combine, Extreme};
-use crate::tape::{Kind, Tape};
+use crate::tape::{Id, Kind, Tape};
 use broadloom_device::Machine;
 use broadloom_scalar::Type;
 use broadloom_skeleton::{
-    Combine as Sent, Domain, Histogram, Library, Loaded, Map, Operator, Pack, Pattern, Product, Reduce, Scan, ScanSpread,
+    Combine as Sent, Domain, Fold, Histogram, Library, Loaded, Map, Operator, Pack, Pattern, Product, Reduce, Scan, ScanSpread,
     Scatter, SegmentedReduce, Sink, Sort, Source, Spread, Stencil, Transpose,
 };
 use std::sync::{Mutex, PoisonError};
@@ -89,12 +89,12 @@ impl Ready {
             GroupKind::Reduce(axes) => {
                 let reduced: Vec<bool> =
                     if line { vec![true] } else { (0..code.axes).map(|axis| axes.contains(&(axis as u8))).collect() };
-                let operator = combination(tape, group)?;
+                let operator = combination(tape, group, false)?;
                 let any = Spread { along_kept: false, blocks: false, split: false };
                 return Ok(spread(Spreading::Reduce(Reduce { domain: shape, reduced, source, operator, sink, spread: any })));
             }
             GroupKind::Scan(axis, inclusive) => {
-                let operator = combination(tape, group)?;
+                let operator = combination(tape, group, false)?;
                 let (axis, inclusive) = (usize::from(*axis), *inclusive);
                 let any = ScanSpread { along_axis: false, split: false };
                 return Ok(spread(Spreading::Scan(Scan { domain: shape, axis, source, operator, inclusive, sink, spread: any })));
@@ -103,7 +103,7 @@ impl Ready {
             GroupKind::Sort(keys) => Sort { source, keys: keys.to_vec(), sink }.into(),
             GroupKind::Histogram(room) => Histogram { domain: shape, source, sink, room: *room }.into(),
             GroupKind::SegmentedReduce => {
-                let (offsets, operator) = (sources.next().ok_or_else(none)?, combination(tape, group)?);
+                let (offsets, operator) = (sources.next().ok_or_else(none)?, combination(tape, group, false)?);
                 SegmentedReduce { source, offsets, operator, sink }.into()
             }
             GroupKind::Scatter(combine) => {
@@ -126,13 +126,28 @@ impl Ready {
         Ok(Ready::One(library.get(&pattern)?))
     }
 
-    /// The program of a kernel in strips of so many rows: functions for the interior and, if it is another, near the edges.
-    pub(crate) fn strips(tape: &Tape, group: &Group, codes: &[Code], rows: u32, library: &Library) -> Result<Ready> {
+    /// The program of a kernel in strips of so many rows whose lanes reach so far: functions for the interior and, if it is another, near the edges.
+    pub(crate) fn strips(
+        tape: &Tape,
+        group: &Group,
+        codes: &[Code],
+        sink: Option<&Code>,
+        (rows, reach): (u32, (u32, u32)),
+        library: &Library,
+    ) -> Result<Ready> {
         let source = |code: &Code| Source::new(code.function.clone(), code.axes);
         let none = || Error::Plan { what: "a kernel".into(), reason: "it computes nothing".into() };
         let inner = source(codes.first().ok_or_else(none)?)?;
         let edge = codes.get(1).map(source).transpose()?;
-        let pattern = Stencil { domain: domain(tape, group, false), rows, inner, edge };
+        let sink = match sink {
+            Some(code) => Sink::new(code.function.clone(), code.axes, group.values(tape).len())?,
+            None => Sink::STORE,
+        };
+        let fold = match &group.kind {
+            GroupKind::Reduce(_) => Some(Fold { operator: combination(tape, group, true)?, sink }),
+            _ => None,
+        };
+        let pattern = Stencil { domain: domain(tape, group, false), rows, inner, edge, reach, fold };
         Ok(Ready::One(library.get(&pattern.into())?))
     }
 
@@ -154,14 +169,15 @@ impl Ready {
     }
 }
 
-/// How the values of a reduction or a scan are combined.
-fn combination(tape: &Tape, group: &Group) -> Result<Operator> {
+/// How the values of a reduction or a scan are combined; in the order of positions if so said.
+fn combination(tape: &Tape, group: &Group, in_order: bool) -> Result<Operator> {
     let plain = |combine: Combine, ty: Type| match combine {
         Combine::Sum => Operator::sum(ty),
         Combine::Product | Combine::All => Operator::product(ty),
         Combine::Min => Operator::min(ty),
         Combine::Max | Combine::Any => Operator::max(ty),
     };
+    let is_position = |id: Id| matches!(tape.entry(id).kind, Kind::Position(_));
     let mut operators = vec![];
     for id in &group.combined {
         let entry = tape.entry(*id);
@@ -169,6 +185,10 @@ fn combination(tape: &Tape, group: &Group) -> Result<Operator> {
         operators.push(match &entry.kind {
             Kind::Reduce(combine, _) | Kind::Scan(combine, ..) | Kind::SegmentedReduce(combine) => plain(*combine, types[0])?,
             Kind::SegmentedScan(combine, _) => plain(*combine, types[1])?.segmented()?,
+            Kind::Extreme(extreme, _) if in_order && is_position(entry.inputs[1]) => match extreme {
+                Extreme::Least => Operator::arg_min_in_order(types[0], types[1].element())?,
+                Extreme::Greatest => Operator::arg_max_in_order(types[0], types[1].element())?,
+            },
             Kind::Extreme(Extreme::Least, _) => Operator::arg_min(types[0], types[1].element())?,
             Kind::Extreme(Extreme::Greatest, _) => Operator::arg_max(types[0], types[1].element())?,
             other => {

@@ -3,8 +3,8 @@
 //! A plan is data. It can be printed ([`Plan::explain`]) and asserted in tests: how many kernels, how many bytes, why each cut. It holds
 //! nothing of a single run, so one plan serves all expressions with the same [tape](crate::tape), whatever their sizes and scalars.
 
-use crate::cut::{Group, GroupKind, Part, Reason, cut};
-use crate::emit::{Code, Fused, Given};
+use crate::cut::{Cut, Group, GroupKind, Part, Reason, cut};
+use crate::emit::{Code, Fused, Given, Roots};
 use crate::error::{Error, Result};
 use crate::pattern::Ready;
 use crate::shape::Shape;
@@ -49,19 +49,26 @@ fn balance(machine: &Machine) -> u64 {
 }
 
 /// Items that the code of a strip has at most.
-const MAX_STRIP: usize = 400;
+const MAX_STRIP: usize = 600;
 
 /// The traces of a kernel whose threads have a strip of rows each, and how many rows, where rows share enough of what they read and compute.
-fn strip<'k>(tape: &'k Tape, kept: &'k [bool], group: &Group, parts: &[Part<'_>], machine: &Machine) -> Option<(Fused<'k>, u32)> {
+fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[Part<'_>], machine: &Machine) -> Option<(Fused<'k>, u32)> {
     let [part] = parts else { return None };
     let class = tape.shapes[usize::from(part.shape)];
-    if group.kind != GroupKind::Map || part.line || !class.rows || !class.tall {
+    if part.line || !class.rows || !class.tall {
         return None;
     }
+    let roots = match &group.kind {
+        GroupKind::Map => Roots::Compute(&group.feeds),
+        GroupKind::Reduce(axes) if axes.as_slice() == [0] && class.rank > 2 => Roots::Feed(&group.feeds),
+        _ => return None,
+    };
     Stencil::heights(machine).iter().find_map(|rows| {
-        let fused = Fused::strip(tape, kept, &group.feeds, class.rank.into(), *rows)?;
-        // A fifth less has to be left for the larger code to pay.
-        let pays = fused.cost() * 5 <= part.fused.cost() * u64::from(*rows) * 4;
+        let fused = Fused::strip(tape, (&cut.kept, &cut.sliding), roots, class.rank.into(), *rows)?;
+        // A twentieth less has to be left for the larger code to pay.
+        let (before, behind) = fused.reach();
+        let lanes = 32u64.checked_sub((before + behind).into()).filter(|lanes| *lanes >= 16)?;
+        let pays = fused.cost() * 20 * 32 <= part.fused.cost() * u64::from(*rows) * 19 * lanes;
         (pays && fused.items() <= MAX_STRIP).then_some((fused, *rows))
     })
 }
@@ -77,10 +84,18 @@ impl Plan {
             let too_large = || Error::Plan { what: "a kernel".into(), reason: "it does not fit".into() };
             let parts = group.traced(&tape, &cut.kept).ok_or_else(too_large)?;
             let side_by_side = machine.kind != MachineKind::Cuda;
-            if let Some((fused, rows)) = strip(&tape, &cut.kept, &group, &parts, machine) {
-                let cost = fused.cost() / u64::from(rows);
-                let (codes, bounds) = fused.strip_codes(&tape, side_by_side)?;
-                let ready = Ready::strips(&tape, &group, &codes, rows, library)?;
+            if let Some((fused, rows)) = strip(&tape, &cut, &group, &parts, machine) {
+                let (cost, reach) = (fused.cost() / u64::from(rows), fused.reach());
+                let (mut codes, bounds) = fused.strip_codes(&tape, side_by_side)?;
+                let sink = match group.is_stored(&tape) {
+                    true => None,
+                    false => {
+                        let fused = group.tail(&tape, &cut.kept).ok_or_else(too_large)?;
+                        Some(fused.code(&tape, "tail", side_by_side, &group.values(&tape))?)
+                    }
+                };
+                let ready = Ready::strips(&tape, &group, &codes, sink.as_ref(), (rows, reach), library)?;
+                codes.extend(sink);
                 kernels.push(Kernel { group, codes, bounds, cost, ready, dead: vec![], reused: vec![] });
                 continue;
             }

@@ -12,8 +12,9 @@ use crate::number::Number;
 use crate::op::Elementwise;
 use crate::tape::{Along, Growth, Id, Kind, ShapeId, Tape};
 use crate::view::Rule;
-use broadloom_scalar::Op as ScalarOp;
+use broadloom_scalar::{BinaryOp, Op as ScalarOp, Type};
 use smallvec::{SmallVec, smallvec};
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 /// The number of an index expression.
@@ -26,6 +27,8 @@ pub(crate) type ItemId = u32;
 pub(crate) enum Index {
     /// `offset + stride * position[axis]`, or `offset`.
     Affine { axis: Option<u8>, stride: Number, offset: Number },
+    /// The sum of two affine indices along different axes, the second so many times.
+    Plus(IndexId, IndexId, i64),
     /// The same of another index.
     Scaled { base: IndexId, stride: Number, offset: Number },
     /// Held to `0..extent`.
@@ -67,6 +70,8 @@ pub(crate) enum Item {
     Guard { inside: SmallVec<[(IndexId, Number); 2]>, item: ItemId, fill: u32 },
     /// A value that the pattern in front gives, by its number, as the node.
     Given(u8, Id),
+    /// What the thread so many lanes further has of an item.
+    Shift { item: ItemId, by: i64 },
     /// The first item where the index is less than the limit, else the second; only one of them is computed.
     Before { index: IndexId, limit: Number, first: ItemId, second: ItemId },
 }
@@ -78,6 +83,8 @@ pub(crate) struct Condition {
     pub(crate) stride: Number,
     pub(crate) offset: Number,
     pub(crate) extent: Number,
+    /// What else may be added at least and at most.
+    pub(crate) others: (Number, Number),
 }
 
 /// The list.
@@ -86,6 +93,13 @@ pub(crate) struct Trace<'t> {
     /// What is in memory when the kernel runs.
     kept: &'t [bool],
     interior: bool,
+    /// The shape of the positions, if they are not one line.
+    pub(crate) domain: Option<ShapeId>,
+    /// Nodes that are taken from neighbouring lanes.
+    pub(crate) sliding: &'t [bool],
+    is_sliding: bool,
+    /// How many lanes before and behind its own it looks at.
+    pub(crate) reach: (i64, i64),
     pub(crate) indices: Vec<Index>,
     interned: HashMap<Index, IndexId>,
     pub(crate) items: Vec<Item>,
@@ -106,7 +120,6 @@ pub(crate) const READ: u64 = 1;
 
 /// What an operation costs, in simple operations.
 fn cost_of(op: &Elementwise) -> u64 {
-    use broadloom_scalar::BinaryOp;
     match op {
         Elementwise::Unary(op) => match op.name() {
             "sqrt" => 6,
@@ -134,6 +147,10 @@ impl<'t> Trace<'t> {
             tape,
             kept,
             interior,
+            domain: None,
+            sliding: &[],
+            is_sliding: false,
+            reach: (0, 0),
             indices: vec![],
             interned: HashMap::new(),
             items: vec![],
@@ -225,11 +242,105 @@ impl<'t> Trace<'t> {
             return None;
         }
         self.depth += 1;
-        let item = self.compute_new(node, place);
+        let item = match self.slide(node, place) {
+            None => self.compute_new(node, place),
+            Some((own, by)) => {
+                self.is_sliding = true;
+                let item = self.compute(node, &own);
+                self.is_sliding = false;
+                match item {
+                    Some(item) if by != 0 => {
+                        self.reach = (self.reach.0.max(-by), self.reach.1.max(by));
+                        self.item(Item::Shift { item, by }, 1)
+                    }
+                    item => item,
+                }
+            }
+        };
         self.depth -= 1;
         let item = item?;
         self.done.insert(key, item);
         Some(item)
+    }
+
+    /// Where a lane of the warp has computed a node for itself that is wanted at a place: the same place at that lane's own column, and how many
+    /// lanes further that is. Lanes beyond the last column are held to it, so that rules which hold an index there have been applied.
+    fn slide(&mut self, node: Id, place: &Place) -> Option<(Place, i64)> {
+        let Place::At(indices) = place else { return None };
+        let shape = self.tape.entry(node).shape;
+        if self.is_sliding || !self.sliding.get(node as usize).copied().unwrap_or(false) || self.domain != Some(shape) {
+            return None;
+        }
+        let last = indices.len() - 1;
+        let column = match &self.indices[*indices.last()? as usize] {
+            Index::Clamp(base, extent) if *extent == Number::Extent(shape, last as u8) => &self.indices[*base as usize],
+            index => index,
+        };
+        let Index::Affine { axis: Some(axis), stride: Number::Known(1), offset: Number::Known(by) } = column else { return None };
+        if usize::from(*axis) != last {
+            return None;
+        }
+        let (by, mut own) = (*by, indices.clone());
+        own[last] = self.axis(last);
+        Some((Place::At(own), by))
+    }
+
+    /// An index array that is a position, or a sum or difference of two, as an index.
+    fn position(&mut self, node: Id, place: &Place) -> Option<IndexId> {
+        let entry = self.tape.entry(node);
+        if !matches!(entry.ty, Type::I32 | Type::I64) || self.kept[node as usize] {
+            return None;
+        }
+        let factor = match &entry.kind {
+            Kind::Position(axis) => {
+                let index = self.along(node, place)[usize::from(*axis)];
+                return matches!(self.indices[index as usize], Index::Affine { .. }).then_some(index);
+            }
+            Kind::Elementwise(Elementwise::Binary(BinaryOp::Add)) => 1,
+            Kind::Elementwise(Elementwise::Binary(BinaryOp::Sub)) => -1,
+            _ => return None,
+        };
+        let (a, b) = (self.position(entry.inputs[0], place)?, self.position(entry.inputs[1], place)?);
+        let pair = (self.indices[a as usize].clone(), self.indices[b as usize].clone());
+        let (Index::Affine { axis: x, stride: s, offset: o }, Index::Affine { axis: y, stride: t, offset: p }) = pair else {
+            return None;
+        };
+        let times = Number::Known(factor);
+        let offset = Number::sum(&o, &Number::product(&times, &p));
+        let (Some(x), Some(y)) = (x, y) else { return None };
+        let (t, none) = (Number::product(&times, &t), Number::Known(0));
+        Some(match x.cmp(&y) {
+            Ordering::Equal => self.index(Index::Affine { axis: Some(x), stride: Number::sum(&s, &t), offset }),
+            Ordering::Greater => {
+                let a = self.index(Index::Affine { axis: Some(x), stride: s, offset });
+                let b = self.index(Index::Affine { axis: Some(y), stride: t, offset: none });
+                self.index(Index::Plus(a, b, 1))
+            }
+            Ordering::Less => {
+                let a = self.index(Index::Affine { axis: Some(y), stride: t, offset });
+                let b = self.index(Index::Affine { axis: Some(x), stride: s, offset: none });
+                self.index(Index::Plus(a, b, 1))
+            }
+        })
+    }
+
+    /// What is noted where an index is taken to lie within an extent, if it is affine.
+    fn condition(&self, index: IndexId, extent: &Number) -> Option<Condition> {
+        let none = Number::Known(0);
+        let (index, others) = match &self.indices[index as usize] {
+            Index::Plus(index, other, 1) => {
+                let Index::Affine { axis: Some(axis), stride: Number::Known(stride), .. } = &self.indices[*other as usize] else {
+                    return None;
+                };
+                let last = Number::sum(&Number::Extent(self.domain?, *axis), &Number::Known(-1));
+                let far = Number::product(&Number::Known(*stride), &last);
+                (*index, if *stride < 0 { (far, none) } else { (none, far) })
+            }
+            _ => (index, (none.clone(), none)),
+        };
+        let Index::Affine { axis: Some(axis), stride, offset } = &self.indices[index as usize] else { return None };
+        let (stride, offset, extent) = (stride.clone(), offset.clone(), extent.clone());
+        Some(Condition { axis: *axis, stride, offset, extent, others })
     }
 
     /// A node at a place: read if it is in memory, else computed.
@@ -380,9 +491,8 @@ impl<'t> Trace<'t> {
         let droppable = !matches!(rule, Rule::Wrap | Rule::Mirror) || growth == Growth::None;
         if self.interior
             && droppable
-            && let Index::Affine { axis: Some(axis), stride, offset } = &self.indices[index as usize]
+            && let Some(condition) = self.condition(index, &extent)
         {
-            let condition = Condition { axis: *axis, stride: stride.clone(), offset: offset.clone(), extent };
             if !self.conditions.contains(&condition) {
                 self.conditions.push(condition);
             }
@@ -407,8 +517,13 @@ impl<'t> Trace<'t> {
         let mut indices: SmallVec<[IndexId; 4]> = SmallVec::new();
         let mut inside = SmallVec::new();
         for (axis, position) in positions.iter().enumerate() {
-            let item = self.at(*position, place)?;
-            let index = self.index(Index::Data(item));
+            let index = match self.position(*position, place) {
+                Some(index) => index,
+                None => {
+                    let item = self.at(*position, place)?;
+                    self.index(Index::Data(item))
+                }
+            };
             let extent = Number::Extent(shape, axis as u8);
             indices.push(self.bounded(index, rule, extent, Growth::None, &mut inside));
         }
@@ -447,7 +562,8 @@ impl Trace<'_> {
     /// The items that an index needs.
     fn needed_by_index(&self, index: IndexId, found: &mut Vec<ItemId>) {
         match &self.indices[index as usize] {
-            Index::Affine { .. } => {}
+            // The parts of a sum are affine.
+            Index::Affine { .. } | Index::Plus(..) => {}
             Index::Scaled { base, .. }
             | Index::Clamp(base, _)
             | Index::Wrap(base, _)
@@ -484,6 +600,7 @@ impl Trace<'_> {
                 Item::Fill(_) | Item::Given(..) => {}
                 Item::Position(index) => self.needed_by_index(*index, &mut needed),
                 Item::Apply(_, inputs) => needed.extend(inputs),
+                Item::Shift { item, .. } => needed.push(*item),
                 Item::Guard { inside, item, .. } => {
                     inside.iter().for_each(|(index, _)| self.needed_by_index(*index, &mut needed));
                     needed.push(*item);
@@ -508,7 +625,7 @@ impl Trace<'_> {
         for (number, item) in self.items.iter().enumerate() {
             types.push(match item {
                 Item::Read { node, .. } | Item::Apply(node, _) | Item::Given(_, node) => self.tape.entry(*node).ty,
-                Item::Guard { item, .. } | Item::Before { first: item, .. } => types[*item as usize],
+                Item::Guard { item, .. } | Item::Before { first: item, .. } | Item::Shift { item, .. } => types[*item as usize],
                 // Views change no type, so whichever node stands for the item has it.
                 Item::Fill(_) | Item::Position(_) => {
                     nodes.get(&(number as ItemId)).map_or(broadloom_scalar::Type::I32, |node| self.tape.entry(*node).ty)

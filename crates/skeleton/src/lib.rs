@@ -95,5 +95,5 @@ pub use scatter::{Combine, Scatter};
 pub use segments::SegmentedReduce;
 pub use sort::{Sort, SortKey};
 pub use source::{Sink, Source};
-pub use stencil::Stencil;
+pub use stencil::{Fold, Stencil};
 pub use transpose::Transpose;

@@ -118,6 +118,31 @@ impl Operator {
         Operator::new(f.finish_function(&results)?, &[worst, greatest(position)], true)
     }
 
+    /// [`Operator::arg_min`] for elements that are combined in the order of their positions: the first of equal ones is the one that was there before.
+    pub fn arg_min_in_order(ty: impl Into<Type>, position: Element) -> Result<Operator> {
+        Operator::arg_in_order("arg_min", ty.into(), position, false)
+    }
+
+    /// [`Operator::arg_max`] for elements that are combined in the order of their positions.
+    pub fn arg_max_in_order(ty: impl Into<Type>, position: Element) -> Result<Operator> {
+        Operator::arg_in_order("arg_max", ty.into(), position, true)
+    }
+
+    fn arg_in_order(name: &str, ty: Type, position: Element, greater: bool) -> Result<Operator> {
+        let any = Operator::arg(name, ty, position, greater)?;
+        let f = Builder::function(name);
+        let (a, i) = (f.parameter("a", ty), f.parameter("i", position));
+        let (b, j) = (f.parameter("b", ty), f.parameter("j", position));
+        let number = |x: Value| if ty.element() == Element::Bool { f.convert(x, Type::U32) } else { x };
+        let (x, y) = (number(a), number(b));
+        // A NaN is neither before nor behind: a number beats it, and it beats nothing.
+        let stays = if greater { f.ge(x, y) } else { f.le(x, y) };
+        let comes = if ty.element().is_float() { f.and(f.not(stays), f.eq(y, y)) } else { f.not(stays) };
+        let comes = f.or(comes, f.eq(i, f.literal(greatest(position))));
+        let results = [f.select(comes, b, a), f.select(comes, j, i)];
+        Operator::new(f.finish_function(&results)?, any.identity(), false)
+    }
+
     /// Several operators at once, their values one behind the other.
     pub fn all(operators: &[Operator]) -> Result<Operator> {
         let f = Builder::function("together");

@@ -9,6 +9,11 @@
 //! | threads | neighbouring columns of a strip | a warp runs along a strip, 32 columns at a time |
 //! | at the edges | each thread chooses its function | a warp does, so that no lane of the interior is masked |
 //!
+//! Results along the first axis of a domain can be combined while they are there: a thread then has the sums of a strip, and runs along that axis.
+//!
+//! The functions may look at what neighbouring lanes of a warp computed, by shuffles, so that it need not be computed again for every column that looks at it.
+//! Then some lanes at both ends of a warp have no results of their own: they are there for the others, and in the image held to its columns.
+//!
 //! The last strip of an image whose rows do not come out even starts further up, so that all its rows are there; it stores those only that
 //! no other strip has.
 //!
@@ -17,7 +22,8 @@
 
 use crate::domain::unravel;
 use crate::draft::{Draft, Inlet, Outlet, Writer};
-use crate::{Count, Domain, Error, Program, Result, Sink, Source};
+use crate::operator::Accumulator;
+use crate::{Count, Domain, Error, Operator, Program, Result, Sink, Source};
 use broadloom_device::{Machine, MachineKind};
 use broadloom_scalar::{Axis, Type, Unroll, Value};
 
@@ -26,7 +32,7 @@ use broadloom_scalar::{Axis, Type, Unroll, Value};
 /// The sizes of a call are the lengths of the axes; the last but one is at least as long as a strip. The results of the functions are those of the
 /// first row, then those of the second, and so on. The position that they are given is the first row's. The scalars of a call are, for each axis, the
 /// first position and the one behind the last that [`Stencil::inner`] may be asked for, of the functions' index type; then those of `inner`, then those
-/// of `edge`. Inputs are those of `inner`, then those of `edge`.
+/// of `edge`, then those of a sink. Inputs are those of `inner`, then those of `edge`, then those of a sink.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Stencil {
     /// The positions: two axes or more.
@@ -37,12 +43,27 @@ pub struct Stencil {
     pub inner: Source,
     /// What is computed near them, if that is something else.
     pub edge: Option<Source>,
+    /// How many lanes before and behind its own the functions look at.
+    pub reach: (u32, u32),
+    /// How results along the first axis are combined, if they are.
+    pub fold: Option<Fold>,
 }
 
-/// Columns that a warp of a CPU runs through before its block ends.
+/// How results along the first axis are combined, and what becomes of them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Fold {
+    /// The operator; results are taken in order.
+    pub operator: Operator,
+    /// Positions are those of the other axes.
+    pub sink: Sink,
+}
+
+/// Columns that a warp of a CPU runs through before its block ends, about.
 const STRETCH: u32 = 4096;
 /// Most blocks in the second direction of a grid.
 const MAX_BLOCKS: u32 = 65535;
+/// Lanes of a warp.
+const LANES: u32 = 32;
 
 impl Stencil {
     /// How many rows strips may have on a machine, the best first.
@@ -56,7 +77,8 @@ impl Stencil {
     fn check(&self) -> Result<Type> {
         let bad = |reason: String| Error::Pattern { pattern: "stencil", reason };
         let results = self.inner.results();
-        if self.domain.axes() < 2 || self.rows == 0 || !results.len().is_multiple_of(self.rows as usize) {
+        let axes = self.domain.axes();
+        if axes < 2 + usize::from(self.fold.is_some()) || self.rows == 0 || !results.len().is_multiple_of(self.rows as usize) {
             return Err(bad(format!("{} results for strips of {} rows", results.len(), self.rows)));
         }
         let values = results.len() / self.rows as usize;
@@ -66,8 +88,16 @@ impl Stencil {
         if self.edge.as_ref().is_some_and(|edge| edge.results() != results || edge.index() != self.inner.index()) {
             return Err(bad("edges have other results or indices than the interior".to_owned()));
         }
+        if self.reach.0 + self.reach.1 > LANES / 2 {
+            return Err(bad(format!("lanes that look at {} others", self.reach.0 + self.reach.1)));
+        }
         let sources: Vec<&Source> = std::iter::once(&self.inner).chain(&self.edge).collect();
-        self.domain.check("stencil", &sources, &Sink::STORE)
+        let Some(fold) = &self.fold else { return self.domain.check("stencil", &sources, &Sink::STORE) };
+        if fold.operator.types() != results[..values] {
+            return Err(bad(format!("`{}` does not give what the operator takes", self.inner.function().name())));
+        }
+        fold.sink.check("stencil", axes - 1, &results[..values])?;
+        self.domain.check("stencil", &sources, &fold.sink)
     }
 
     /// The program for a machine.
@@ -78,15 +108,20 @@ impl Stencil {
         let bounds = (0..2 * axes).map(|_| draft.scalar(self.inner.index())).collect();
         let inner = draft.source(&self.inner);
         let edge = self.edge.as_ref().map(|edge| draft.source(edge));
-        let values = self.inner.results().len() / self.rows as usize;
-        let outlet = draft.sink(&Sink::STORE, &self.inner.results()[..values], &self.domain.count());
+        let results = self.inner.results();
+        let values = &results[..results.len() / self.rows as usize];
+        let outlet = match &self.fold {
+            None => draft.sink(&Sink::STORE, values, &self.domain.count()),
+            Some(fold) => draft.sink(&fold.sink, values, &Count::product(1..axes)),
+        };
         draft.least(Count::size(axes - 2), self.rows.into());
         if index == Type::U32 {
             draft.limit(self.domain.count());
         }
-        let parts = Parts { stencil: self, bounds, inner, edge, outlet, index };
+        let parts = Parts { stencil: self, bounds, inner, edge, outlet, index, values: values.len() };
         match machine.kind {
-            MachineKind::Cpu => parts.warps(&mut draft)?,
+            MachineKind::Cpu => parts.warps(&mut draft, 1, STRETCH)?,
+            MachineKind::Cuda | MachineKind::Interp if self.reach != (0, 0) => parts.warps(&mut draft, 4, 4 * LANES)?,
             MachineKind::Cuda | MachineKind::Interp => parts.threads(&mut draft)?,
         }
         Ok(draft.finish())
@@ -101,11 +136,13 @@ struct Parts<'a> {
     edge: Option<Inlet>,
     outlet: Outlet,
     index: Type,
+    /// Values of a row.
+    values: usize,
 }
 
 /// A strip within a kernel.
 struct Strip {
-    /// The position of its first row, without a column.
+    /// The position of its first row, without a column and without the axis that is combined.
     position: Vec<Value>,
     /// The first row that is its own.
     own: Value,
@@ -118,6 +155,11 @@ impl Parts<'_> {
         self.stencil.domain.axes()
     }
 
+    /// Axes that are combined.
+    fn folded(&self) -> usize {
+        usize::from(self.stencil.fold.is_some())
+    }
+
     fn length(&self, k: &Writer, axis: usize) -> Value {
         k.count(Count::size(axis), self.index)
     }
@@ -125,19 +167,19 @@ impl Parts<'_> {
     /// Strips of all images.
     fn strips(&self) -> Count {
         let axes = self.axes();
-        Count::product(0..axes - 2) * Count::size(axes - 2).div_ceil(self.stencil.rows)
+        Count::product(self.folded()..axes - 2) * Count::size(axes - 2).div_ceil(self.stencil.rows)
     }
 
     /// A strip by its number.
     fn strip(&self, k: &Writer, number: Value) -> Strip {
-        let axes = self.axes();
+        let (axes, folded) = (self.axes(), self.folded());
         let (rows, height) = (self.stencil.rows, self.length(k, axes - 2));
         let each = k.count(Count::size(axes - 2).div_ceil(rows), self.index);
-        let (mut position, strip, image) = if axes == 2 {
+        let (mut position, strip, image) = if axes == 2 + folded {
             (vec![], number, k.constant(self.index, 0))
         } else {
             let image = k.div(number, each);
-            let lengths: Vec<Value> = (0..axes - 2).map(|axis| self.length(k, axis)).collect();
+            let lengths: Vec<Value> = (folded..axes - 2).map(|axis| self.length(k, axis)).collect();
             (unravel(k, image, &lengths), k.sub(number, k.mul(image, each)), image)
         };
         let own = k.mul(strip, rows);
@@ -157,58 +199,100 @@ impl Parts<'_> {
         k.and(k.ge(position, first), k.lt(position, end))
     }
 
+    /// Whether all but the columns of a strip are in the interior.
     fn rows_inside(&self, k: &Writer, strip: &Strip) -> Value {
-        let all = strip.position.iter().enumerate().map(|(axis, position)| self.inside(k, axis, *position));
-        all.reduce(|a, b| k.and(a, b)).unwrap_or_else(|| k.literal(true))
+        let folded = self.folded();
+        let mut all = k.literal(true);
+        if folded > 0 {
+            let last = k.sub(self.length(k, 0), 1);
+            all = k.and(self.inside(k, 0, k.constant(self.index, 0)), self.inside(k, 0, last));
+        }
+        let inside = strip.position.iter().enumerate().map(|(axis, position)| self.inside(k, folded + axis, *position));
+        inside.fold(all, |all, one| k.and(all, one))
     }
 
-    /// The results of a column.
-    fn column(&self, k: &Writer, inlet: &Inlet, strip: &Strip, column: Value) {
-        let mut position = strip.position.clone();
-        position.push(column);
-        let results = inlet.at(k, &position);
-        let axes = self.axes();
-        let width = k.convert(self.length(k, axes - 1), Type::U64);
-        let first = strip.position[axes - 2];
-        for (row, values) in results.chunks(self.outlet.stored.len()).enumerate() {
-            let offset = k.mul(width, row as u64);
-            let linear = k.add(k.add(strip.start, offset), k.convert(column, Type::U64));
-            let put = || self.outlet.put(k, &position, linear, values);
-            k.if_then(k.ge(k.add(first, row as u32), strip.own), put);
+    /// The results of a column, stored where that is said.
+    fn column(&self, k: &Writer, inlet: &Inlet, strip: &Strip, column: Value, stored: Option<Value>) {
+        let rows = self.stencil.rows;
+        let at = |position: Vec<Value>| inlet.at(k, &position);
+        let place = |front: Option<Value>| front.into_iter().chain(strip.position.iter().copied()).chain([column]).collect();
+        let results: Vec<Vec<Value>> = match &self.stencil.fold {
+            None => at(place(None)).chunks(self.values).map(<[Value]>::to_vec).collect(),
+            Some(fold) => {
+                let sums: Vec<Accumulator<'_>> = (0..rows).map(|_| Accumulator::new(k, &fold.operator)).collect();
+                k.for_step(0, self.length(k, 0), 1, Unroll::Never, |folded| {
+                    let results = at(place(Some(folded)));
+                    sums.iter().zip(results.chunks(self.values)).for_each(|(sum, values)| sum.add(k, values));
+                });
+                sums.iter().map(|sum| sum.get(k)).collect()
+            }
+        };
+        let width = k.convert(self.length(k, self.axes() - 1), Type::U64);
+        let Some((first, above)) = strip.position.split_last() else { return };
+        let put = || {
+            for (row, values) in results.iter().enumerate() {
+                let offset = k.mul(width, row as u64);
+                let linear = k.add(k.add(strip.start, offset), k.convert(column, Type::U64));
+                let own = k.add(*first, row as u32);
+                let position: Vec<Value> = above.iter().copied().chain([own, column]).collect();
+                k.if_then(k.ge(own, strip.own), || self.outlet.put(k, &position, linear, values));
+            }
+        };
+        match stored {
+            None => put(),
+            Some(stored) => k.if_then(stored, put),
         }
     }
 
-    /// A warp runs along a strip.
-    fn warps(&self, draft: &mut Draft) -> Result<()> {
+    /// Warps run along strips, so many of a block.
+    fn warps(&self, draft: &mut Draft, warps: u32, stretch: u32) -> Result<()> {
         let axes = self.axes();
-        let block = [32, 1, 1];
+        let block = [LANES, warps, 1];
+        let (before, behind) = self.stencil.reach;
+        let own = LANES - before - behind;
+        let stretch = stretch / LANES * own;
         let k = Writer::new("stencil", block);
         let width = self.length(&k, axes - 1);
-        let lane = k.convert(k.thread(Axis::X), self.index);
-        let first = k.mul(k.convert(k.block(Axis::X), self.index), STRETCH);
-        let end = k.min(k.add(first, STRETCH), width);
+        // Lanes in front of the first column have negative ones.
+        let signed = self.stencil.inner.index();
+        let (lane, columns) = (k.convert(k.thread(Axis::X), signed), k.convert(width, signed));
+        let first = k.mul(k.convert(k.block(Axis::X), self.index), stretch);
+        let end = k.min(k.add(first, stretch), width);
         let strips = k.count(self.strips(), self.index);
-        let (number, step) = (k.convert(k.block(Axis::Y), self.index), k.convert(k.grid_size(Axis::Y), self.index));
+        let number = match warps {
+            1 => k.convert(k.block(Axis::Y), self.index),
+            _ => k.convert(k.global_thread(Axis::Y), self.index),
+        };
+        let step = k.mul(k.convert(k.grid_size(Axis::Y), self.index), warps);
         k.for_step(number, strips, step, Unroll::Never, |number| {
             let strip = self.strip(&k, number);
             let rows_inside = self.rows_inside(&k, &strip);
-            k.for_step(first, end, 32, Unroll::Never, |start| {
-                let column = k.add(start, lane);
-                let whole = k.le(k.add(start, 32), width);
-                let inside = k.and(self.inside(&k, axes - 1, start), self.inside(&k, axes - 1, k.add(start, 31)));
-                let inside = k.and(k.and(rows_inside, inside), whole);
+            k.for_step(first, end, own, Unroll::Never, |start| {
+                let least = k.sub(k.convert(start, signed), before);
+                let most = k.add(least, LANES - 1);
+                let column = k.add(least, lane);
+                let there = k.and(k.ge(least, 0), k.lt(most, columns));
+                let inside = k.and(self.inside(&k, axes - 1, least), self.inside(&k, axes - 1, most));
+                let inside = k.and(k.and(rows_inside, inside), there);
+                let edge = self.edge.as_ref().unwrap_or(&self.inner);
+                if self.stencil.reach == (0, 0) {
+                    let inner = || self.column(&k, &self.inner, &strip, column, None);
+                    let masked = || k.if_then(k.lt(column, columns), || self.column(&k, edge, &strip, column, None));
+                    k.if_else(inside, inner, masked);
+                    return;
+                }
+                let has_results = k.and(k.ge(lane, before), k.lt(lane, LANES - behind));
+                let held = k.max(k.min(column, k.sub(columns, 1)), 0);
+                let near = k.and(has_results, k.eq(column, held));
                 k.if_else(
                     inside,
-                    || self.column(&k, &self.inner, &strip, column),
-                    || {
-                        let inlet = self.edge.as_ref().unwrap_or(&self.inner);
-                        k.if_then(k.lt(column, width), || self.column(&k, inlet, &strip, column));
-                    },
+                    || self.column(&k, &self.inner, &strip, column, Some(has_results)),
+                    || self.column(&k, edge, &strip, held, Some(near)),
                 );
             });
         });
-        let width = Count::size(axes - 1);
-        draft.launch(k, [width.div_ceil(STRETCH), self.strips().min(MAX_BLOCKS), 1u32.into()], block)?;
+        let across = Count::size(axes - 1).div_ceil(stretch);
+        draft.launch(k, [across, self.strips().div_ceil(warps).min(MAX_BLOCKS), 1u32.into()], block)?;
         Ok(())
     }
 
@@ -226,12 +310,12 @@ impl Parts<'_> {
             k.for_step(number, strips, step, Unroll::Never, |number| {
                 let strip = self.strip(&k, number);
                 let Some(edge) = &self.edge else {
-                    self.column(&k, &self.inner, &strip, column);
+                    self.column(&k, &self.inner, &strip, column, None);
                     return;
                 };
                 let inside = k.and(self.rows_inside(&k, &strip), self.inside(&k, axes - 1, column));
-                let inner = || self.column(&k, &self.inner, &strip, column);
-                k.if_else(inside, inner, || self.column(&k, edge, &strip, column));
+                let inner = || self.column(&k, &self.inner, &strip, column, None);
+                k.if_else(inside, inner, || self.column(&k, edge, &strip, column, None));
             });
         });
         let columns = Count::size(axes - 1).div_ceil(block[0]);

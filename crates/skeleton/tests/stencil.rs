@@ -84,7 +84,14 @@ fn neighbours_of_all_positions() {
                 let (height, width) = (shape[axes - 2] as i64, shape[axes - 1] as i64);
                 let inner = strip(axes, index, rows, None);
                 let edge = Some(strip(axes, index, rows, Some(rule)));
-                let pattern = Pattern::from(Stencil { domain: Domain::of(&[9, 9, 40][3 - axes..]), rows, inner, edge });
+                let pattern = Pattern::from(Stencil {
+                    domain: Domain::of(&[9, 9, 40][3 - axes..]),
+                    rows,
+                    inner,
+                    edge,
+                    reach: (0, 0),
+                    fold: None,
+                });
                 let count: u64 = shape.iter().product();
                 let mut random = Random(count);
                 let image: Vec<i32> = (0..count).map(|_| random.next() as i32).collect();
@@ -109,7 +116,7 @@ fn neighbours_of_all_positions() {
 fn an_image_lower_than_a_strip_is_refused() {
     let (name, bench) = benches().remove(0);
     let inner = strip(2, Type::I32, 4, Some(Rule::Clamp));
-    let pattern = Pattern::from(Stencil { domain: Domain::of(&[9, 40]), rows: 4, inner, edge: None });
+    let pattern = Pattern::from(Stencil { domain: Domain::of(&[9, 40]), rows: 4, inner, edge: None, reach: (0, 0), fold: None });
     let scalars: Vec<Literal> = [0, 3, 0, 40, 3, 40].map(|x: i32| Literal::from(x)).to_vec();
     let image = bench.device.upload(&[0u8; 480]).unwrap();
     let outputs = [bench.device.allocate::<u8>(480).unwrap(), bench.device.allocate::<u8>(480).unwrap()];
@@ -123,7 +130,7 @@ fn strips_that_do_not_come_out_even_are_refused() {
     let (_, bench) = benches().remove(0);
     let inner = strip(2, Type::I32, 3, None);
     for (rows, edge) in [(4, None), (0, None), (3, Some(strip(2, Type::I64, 3, Some(Rule::Wrap))))] {
-        let stencil = Stencil { domain: Domain::of(&[9, 40]), rows, inner: inner.clone(), edge };
+        let stencil = Stencil { domain: Domain::of(&[9, 40]), rows, inner: inner.clone(), edge, reach: (0, 0), fold: None };
         assert!(matches!(stencil.program(&bench.machine), Err(Error::Pattern { pattern: "stencil", .. })));
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! Hierarchical, as in the Accelerator paper: whole pixels on a pyramid of three levels, then halves and quarters of pixels between neighbours.
 //! All blocks are searched side by side: what a step looks at around each block is gathered once, the blocks along the last axis, and
-//! candidates are sections of that.
+//! candidates are two axes more.
 
 use super::repeated;
 use crate::error::Failure;
 use crate::inputs::{hashed, weighed};
 use crate::job::{Job, Work, equal};
-use broadloom::array::Result;
+use broadloom::array::{Result, evaluate_all};
 use broadloom::{Array, Boundary, Context};
 
 /// Pixels of the side of a block.
@@ -65,88 +65,84 @@ impl Level {
     fn new(from: &Array<f32>, to: &Array<f32>, across: usize) -> Result<Level> {
         let side = from.shape().extents()[0] / across;
         let blocks = from.reshape([across, side, across, side])?.transpose(&[1, 3, 0, 2])?;
-        Ok(Level { blocks: blocks.reshape([side, side, across * across])?, image: to.clone(), across, side })
+        let blocks = blocks.reshape([side, side, across * across])?;
+        evaluate_all(&[blocks.node(), to.node()])?;
+        Ok(Level { blocks, image: to.clone(), across, side })
     }
 
-    /// What lies around each block where its vector points: `reach` pixels more before it and `behind` more behind it.
-    fn around(&self, dy: &Array<i32>, dx: &Array<i32>, reach: i32, behind: usize) -> Result<Array<f32>> {
+    /// What lies around each block where its vector points, so many pixels more to all sides.
+    fn around(&self, dy: &Array<i32>, dx: &Array<i32>, reach: usize) -> Result<Array<f32>> {
         let (context, count) = (self.image.context(), self.across * self.across);
-        let extent = self.side + reach as usize + behind;
+        let extent = self.side + 2 * reach;
         let block = Array::<i32>::iota(context, count)?;
-        let (across, side) = (self.across as i32, self.side as i32);
+        let (across, side, reach) = (self.across as i32, self.side as i32, reach as i32);
         let y = (&block / across) * side + dy - reach;
         let x = (&block % across) * side + dx - reach;
+        evaluate_all(&[dy.node(), dx.node(), y.node(), x.node()])?;
         let step = Array::<i32>::iota(context, extent)?;
-        let y = y.reshape([1, 1, count])? + step.reshape([extent, 1, 1])?;
-        let x = x.reshape([1, 1, count])? + step.reshape([1, extent, 1])?;
-        self.image.gather(&[&y, &x], Boundary::Clamp)
+        let around =
+            self.image.gather(&[&(y + step.reshape([extent, 1, 1])?), &(x + step.reshape([extent, 1])?)], Boundary::Clamp)?;
+        around.evaluate()?;
+        Ok(around)
     }
 
-    /// The part of what lies around that a block would cover, moved by whole pixels.
-    fn part(&self, around: &Array<f32>, dy: usize, dx: usize) -> Result<Array<f32>> {
-        around.section(&[(dy as i64, self.side, 1), (dx as i64, self.side, 1), (0, self.across * self.across, 1)], None)
+    /// The best of candidates, from where they would be: row, column, two axes of candidates, block. Of equal ones the first.
+    fn best(&self, there: &Array<f32>) -> Result<(Array<i32>, Array<i32>, Array<f32>)> {
+        let (count, candidates) = (self.across * self.across, there.shape().extents()[2]);
+        let blocks = self.blocks.reshape([self.side, self.side, 1, 1, count])?;
+        let apart = (&blocks - there).abs().sum_along(&[0, 1])?.reshape([candidates * candidates, count])?;
+        let (first, least) = (apart.argmin_as::<i32>(0)?, apart.min_along(&[0])?);
+        let (candidates, middle) = (candidates as i32, candidates as i32 / 2);
+        Ok((&first / candidates - middle, first % candidates - middle, least))
     }
 
-    /// How far blocks are from where they would be.
-    fn apart(&self, there: &Array<f32>) -> Result<Array<f32>> {
-        (&self.blocks - there).abs().sum_along(&[0, 1])
+    /// Positions along an axis of candidates.
+    fn along(&self, axis: usize, candidates: usize) -> Result<Array<i32>> {
+        let shape = [self.side, self.side, candidates, candidates, self.across * self.across];
+        Array::positions(self.image.context(), shape, axis)
     }
 
     /// The best of all vectors that are at most `reach` pixels from what is known.
-    fn search(&self, known: &(Array<i32>, Array<i32>), reach: i32) -> Result<Vectors> {
-        let around = self.around(&known.0, &known.1, reach, reach as usize)?;
-        let best = best(reach, 1, |dy, dx| self.apart(&self.part(&around, (dy + reach) as usize, (dx + reach) as usize)?))?;
-        Ok(Vectors { dy: &known.0 + &best.dy, dx: &known.1 + &best.dx, apart: best.apart })
+    fn search(&self, dy: &Array<i32>, dx: &Array<i32>, reach: usize) -> Result<Vectors> {
+        let around = self.around(dy, dx, reach)?;
+        let along = |axis: usize| self.along(axis, 2 * reach + 1);
+        let there = around.gather(&[&(along(0)? + along(2)?), &(along(1)? + along(3)?), &along(4)?], Boundary::Clamp)?;
+        let (y, x, apart) = self.best(&there)?;
+        Ok(Vectors { dy: dy + y, dx: dx + x, apart })
     }
 
-    /// Vectors in quarters of pixels, from those of whole pixels.
+    /// Vectors in quarters of pixels, from those of whole pixels: the best halves, then the best quarters next to them.
     fn refine(&self, dy: &Array<i32>, dx: &Array<i32>) -> Result<Vectors> {
-        let around = self.around(dy, dx, 1, 1)?;
-        let at = |y: i32, x: i32| self.part(&around, (y + 1) as usize, (x + 1) as usize);
-        let halves = best(1, 2, |qy, qx| {
-            let (y, x, fy, fx) = (qy >> 2, qx >> 2, (qy & 3) as f32 * 0.25, (qx & 3) as f32 * 0.25);
-            let row = |y: i32| -> Result<Array<f32>> { Ok(at(y, x)? * (1.0 - fx) + at(y, x + 1)? * fx) };
-            self.apart(&(row(y)? * (1.0 - fy) + row(y + 1)? * fy))
-        })?;
-        let quarters = best(1, 1, |ry, rx| {
-            // Which half was best differs from block to block: the pixel above or before belongs to it or does not.
-            let (qy, qx) = (&halves.dy + ry, &halves.dx + rx);
-            let (is_above, is_before) = (qy.lt(0)?, qx.lt(0)?);
+        let (around, along) = (self.around(dy, dx, 1)?, |axis: usize| self.along(axis, 3));
+        let halves = {
+            let (qy, qx) = ((along(2)? - 1) * 2, (along(3)? - 1) * 2);
+            let (y, x) = (along(0)? + (&qy >> 2) + 1, along(1)? + (&qx >> 2) + 1);
+            let block = along(4)?;
+            let at = |dy: i32, dx: i32| around.gather(&[&(&y + dy), &(&x + dx), &block], Boundary::Clamp);
             let (fy, fx) = ((qy & 3).cast::<f32>()? * 0.25, (qx & 3).cast::<f32>()? * 0.25);
-            let row = |y: i32| -> Result<Array<f32>> {
-                let (left, right) = (is_before.cond(&at(y, -1)?, &at(y, 0)?)?, is_before.cond(&at(y, 0)?, &at(y, 1)?)?);
-                Ok(left * (1.0 - &fx) + right * &fx)
-            };
-            let (above, own, below) = (row(-1)?, row(0)?, row(1)?);
-            let (upper, lower) = (is_above.cond(&above, &own)?, is_above.cond(&own, &below)?);
-            self.apart(&(upper * (1.0 - &fy) + lower * &fy))
-        })?;
-        let (dy, dx) = (dy * 4 + &halves.dy + &quarters.dy, dx * 4 + &halves.dx + &quarters.dx);
-        Ok(Vectors { dy, dx, apart: quarters.apart })
+            let row = |dy: i32| -> Result<Array<f32>> { Ok(at(dy, 0)? * (1.0 - &fx) + at(dy, 1)? * &fx) };
+            self.best(&(row(0)? * (1.0 - &fy) + row(1)? * &fy))?
+        };
+        let (half_y, half_x) = (&halves.0 * 2, &halves.1 * 2);
+        evaluate_all(&[half_y.node(), half_x.node()])?;
+        let (qy, qx) = (&half_y + along(2)? - 1, &half_x + along(3)? - 1);
+        // Which half was best differs from block to block: the pixels above or before belong to it or do not.
+        let (is_above, is_before) = (qy.lt(0)?, qx.lt(0)?);
+        let (fy, fx) = ((qy & 3).cast::<f32>()? * 0.25, (qx & 3).cast::<f32>()? * 0.25);
+        let count = self.across * self.across;
+        let at = |y: i64, x: i64| {
+            let part = around.section(&[(y + 1, self.side, 1), (x + 1, self.side, 1), (0, count, 1)], None)?;
+            part.add_axis(2, 3)?.add_axis(3, 3)
+        };
+        let row = |y: i64| -> Result<Array<f32>> {
+            let (left, right) = (is_before.cond(&at(y, -1)?, &at(y, 0)?)?, is_before.cond(&at(y, 0)?, &at(y, 1)?)?);
+            Ok(left * (1.0 - &fx) + right * &fx)
+        };
+        let own = row(0)?;
+        let (upper, lower) = (is_above.cond(&row(-1)?, &own)?, is_above.cond(&own, &row(1)?)?);
+        let (y, x, apart) = self.best(&(upper * (1.0 - &fy) + lower * &fy))?;
+        Ok(Vectors { dy: dy * 4 + half_y + y, dx: dx * 4 + half_x + x, apart })
     }
-}
-
-/// The first of the best among candidates at multiples of `step`, row by row.
-fn best(reach: i32, step: i32, apart: impl Fn(i32, i32) -> Result<Array<f32>>) -> Result<Vectors> {
-    let mut best: Option<Vectors> = None;
-    for (dy, dx) in (-reach..=reach).flat_map(|dy| (-reach..=reach).map(move |dx| (dy * step, dx * step))) {
-        let apart = apart(dy, dx)?;
-        best = Some(match best {
-            None => {
-                let all = |value: i32| Array::full(apart.context(), apart.shape(), value);
-                Vectors { dy: all(dy)?, dx: all(dx)?, apart }
-            }
-            Some(known) => {
-                let is_better = apart.lt(&known.apart)?;
-                Vectors {
-                    dy: is_better.cond(dy, &known.dy)?,
-                    dx: is_better.cond(dx, &known.dx)?,
-                    apart: is_better.cond(&apart, &known.apart)?,
-                }
-            }
-        });
-    }
-    best.ok_or_else(|| broadloom::array::Error::Plan { what: "a search".into(), reason: "there are no candidates".into() })
 }
 
 pub(super) fn motion(context: &Context, n: usize) -> std::result::Result<Job, Failure> {
@@ -160,9 +156,9 @@ pub(super) fn motion(context: &Context, n: usize) -> std::result::Result<Job, Fa
         let coarse = Level::new(&halved(&first_half)?, &halved(&second_half)?, across)?;
         let (middle, fine) = (Level::new(&first_half, &second_half, across)?, Level::new(&first, &second, across)?);
         let nothing = Array::full(&own, [across * across], 0)?;
-        let found = coarse.search(&(nothing.clone(), nothing), 3)?;
-        let found = middle.search(&(found.dy * 2, found.dx * 2), 1)?;
-        let found = fine.search(&(found.dy * 2, found.dx * 2), 1)?;
+        let found = coarse.search(&nothing, &nothing, 3)?;
+        let found = middle.search(&(found.dy * 2), &(found.dx * 2), 1)?;
+        let found = fine.search(&(found.dy * 2), &(found.dx * 2), 1)?;
         let found = fine.refine(&found.dy, &found.dx)?;
         Ok(vec![found.dy.cast::<f32>()?, found.dx.cast::<f32>()?, found.apart])
     };

@@ -77,13 +77,19 @@ impl Builder {
     #[track_caller]
     fn members(&self, members: Option<Value>) -> Option<Value> {
         self.kernel_only("an operation of a warp");
+        self.members_or_all(members)
+    }
+
+    #[track_caller]
+    fn members_or_all(&self, members: Option<Value>) -> Option<Value> {
         match members {
             Some(members) => self.resolve(members.into(), Type::U32),
             None => Some(self.literal(u32::MAX)),
         }
     }
 
-    /// The value of another lane; `amount` is a `u32`. All 32 lanes take part.
+    /// The value of another lane; `amount` is a `u32`. All 32 lanes take part. A function that has this is not evaluated, and stands only where all lanes of
+    /// a warp come by.
     #[track_caller]
     pub fn shuffle(&self, kind: Shuffle, value: Value, amount: impl Into<Operand>) -> Value {
         self.shuffle_in(kind, value, amount, 32, None)
@@ -101,7 +107,7 @@ impl Builder {
         members: Option<Value>,
     ) -> Value {
         let (Some(value), Some(amount), Some(members)) =
-            (self.checked(value), self.resolve(amount.into(), Type::U32), self.members(members))
+            (self.checked(value), self.resolve(amount.into(), Type::U32), self.members_or_all(members))
         else {
             return self.poison();
         };
