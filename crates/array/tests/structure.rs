@@ -416,3 +416,51 @@ fn only_the_part_of_a_concatenation_is_computed_that_is_there() -> Result<()> {
     assert_eq!(nested.to_vec()?, expected);
     Ok(())
 }
+
+/// The sum of an array and its neighbours along an axis, three to each side.
+fn seven_along(volume: &Array<f32>, axis: usize) -> Result<Array<f32>> {
+    let at = |offset: i64| {
+        let mut by = [0; 3];
+        by[axis] = -offset;
+        volume.shift(&by, Boundary::Clamp)
+    };
+    (-2..=3).try_fold(at(-3)?, |sum, offset| Ok(sum + at(offset)?))
+}
+
+#[test]
+fn stereo_matching_is_one_kernel_that_keeps_no_volume() -> Result<()> {
+    let context = context();
+    let (depth, n) = (5, 40);
+    let pixel = |seed: usize| (0..n * n).map(|i| ((i * 7919 + seed * 31) % 101) as f32).collect::<Vec<f32>>();
+    let (left, right) = (pixel(1), pixel(2));
+    let (left_image, right_image) = (Array::new(&context, &left, [n, n])?, Array::new(&context, &right, [n, n])?);
+    let along = |axis: usize| Array::<i32>::positions(&context, [depth, n, n], axis);
+    let moved = right_image.gather(&[&along(1)?, &(along(2)? - along(0)?)], Boundary::Clamp)?;
+    let apart = &left_image - &moved;
+    let best = seven_along(&seven_along(&(&apart * &apart), 1)?, 2)?.argmin_as::<i32>(0)?;
+    let plan = best.plan()?;
+    assert_eq!(plan.kernels.len(), 1, "{}", plan.text());
+    assert_eq!(plan.kernels[0].name, "stencil");
+    assert_eq!(plan.bytes_moved(), 3 * (n * n * 4) as u64);
+    let found = best.to_vec()?;
+    let held = |place: i64| place.clamp(0, n as i64 - 1) as usize;
+    for (i, found) in found.iter().enumerate() {
+        let (y, x) = ((i / n) as i64, (i % n) as i64);
+        let cost = |d: i64| {
+            let square = |dy: i64, dx: i64| {
+                let (row, column) = (held(y + dy), held(x + dx));
+                let apart = left[row * n + column] - right[row * n + held(column as i64 - d)];
+                apart * apart
+            };
+            (-3..=3).flat_map(|dy| (-3..=3).map(move |dx| (dy, dx))).map(|(dy, dx)| square(dy, dx)).sum::<f32>()
+        };
+        let (mut least, mut best) = (f32::INFINITY, 0);
+        for d in 0..depth as i64 {
+            if cost(d) < least {
+                (least, best) = (cost(d), d as i32);
+            }
+        }
+        assert_eq!(*found, best, "{y} {x}");
+    }
+    Ok(())
+}

@@ -45,6 +45,9 @@ fn check(seed: u64, context: &Context) -> Result<usize, String> {
     for _ in 0..generator.random.below(8).saturating_sub(5) {
         generator.neighbours().map_err(told)?;
     }
+    if generator.random.one_in(8) {
+        generator.matched().map_err(told)?;
+    }
     let last = generator.pool.len() - 1;
     let mut outputs: Vec<Known> = vec![generator.pool[last].clone()];
     for _ in 0..generator.random.below(4) {

@@ -2,8 +2,8 @@
 
 mod support;
 
-use broadloom_scalar::{AccessorKind, Builder, Literal, Type, Value};
-use broadloom_skeleton::{Call, Domain, Error, Pattern, Source, Stencil};
+use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Shuffle, Type, Value};
+use broadloom_skeleton::{Call, Domain, Error, Fold, Operator, Pattern, Sink, Source, Stencil};
 use support::{Given, Random, benches, run};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -132,5 +132,75 @@ fn strips_that_do_not_come_out_even_are_refused() {
     for (rows, edge) in [(4, None), (0, None), (3, Some(strip(2, Type::I64, 3, Some(Rule::Wrap))))] {
         let stencil = Stencil { domain: Domain::of(&[9, 40]), rows, inner: inner.clone(), edge, reach: (0, 0), fold: None };
         assert!(matches!(stencil.program(&bench.machine), Err(Error::Pattern { pattern: "stencil", .. })));
+    }
+}
+
+/// For each row of a strip, what three columns hold in a mixture with the first index, two of them from other lanes; and the first index.
+fn mixed(rows: u32) -> Source {
+    let f = Builder::function("mixed");
+    let [d, y, x] = ["d", "y", "x"].map(|name| f.parameter(name, Type::I32));
+    let width = f.parameter("width", Type::I32);
+    let image = f.accessor("image", AccessorKind::Input, Type::I32, 1);
+    let mut results = vec![];
+    for row in 0..rows {
+        let place = f.add(f.mul(f.add(y, row), width), x);
+        let own = f.and(f.xor(f.read(image, &[place.into()]), f.mul(d, 37)), 255);
+        let (before, behind) = (f.shuffle(Shuffle::Up, own, 1), f.shuffle(Shuffle::Down, own, 2));
+        results.extend([f.add(f.add(before, f.mul(own, 2)), f.mul(behind, 3)), d]);
+    }
+    Source::new(f.finish_function(&results).unwrap(), 3).unwrap()
+}
+
+#[test]
+fn lanes_look_at_each_other_while_the_first_axis_is_combined() {
+    let shapes: [[u64; 3]; 6] = [[1, 4, 1], [5, 9, 29], [4, 8, 32], [7, 5, 58], [2, 11, 4000], [0, 8, 40]];
+    for (name, bench) in benches() {
+        let fold = Fold { operator: Operator::arg_min_in_order(Type::I32, Element::I32).unwrap(), sink: Sink::STORE };
+        let domain = Domain::of(&[2, 9, 40]);
+        let stencil = Stencil { domain, rows: 4, inner: mixed(4), edge: None, reach: (1, 2), fold: Some(fold) };
+        let pattern = Pattern::from(stencil);
+        for shape in shapes {
+            let [depth, height, width] = shape.map(|extent| extent as i64);
+            let mut random = Random(shape[2]);
+            let image: Vec<i32> = (0..height * width).map(|_| random.next() as i32).collect();
+            let own =
+                |d: i64, y: i64, x: i64| i64::from((image[(y * width + x.clamp(0, width - 1)) as usize] ^ (d as i32 * 37)) & 255);
+            let cost = |d: i64, y: i64, x: i64| own(d, y, x - 1) + 2 * own(d, y, x) + 3 * own(d, y, x + 2);
+            let best = |i: i64| (0..depth).map(|d| (cost(d, i / width, i % width), d)).min();
+            let best: Vec<(i64, i64)> =
+                (0..height * width).map(|i| best(i).unwrap_or((i32::MAX.into(), i32::MAX.into()))).collect();
+            let list = |pick: fn(&(i64, i64)) -> i64| best.iter().map(|b| Literal::from(pick(b) as i32)).collect::<Vec<_>>();
+            let inputs = [image.iter().map(|x| Literal::from(*x)).collect::<Vec<Literal>>()];
+            let bounds = [0, 1 << 20, 0, 1 << 20, 0, 1 << 20, width as i32];
+            let scalars: Vec<Literal> = bounds.into_iter().map(Literal::from).collect();
+            let given = Given { inputs: &inputs, scalars: &scalars, sizes: &shape, ..Given::default() };
+            assert_eq!(run(&bench, &pattern, &given), [list(|b| b.0), list(|b| b.1)], "{name}, {shape:?}");
+        }
+    }
+}
+
+/// Sequences of a few values, in order, against the first of the best.
+#[test]
+fn the_first_of_the_best_in_order() {
+    let values = [f32::NAN, 1.0, 2.0, -0.0, 0.0, f32::INFINITY];
+    for greater in [false, true] {
+        let in_order = if greater {
+            Operator::arg_max_in_order(Type::F32, Element::I32)
+        } else {
+            Operator::arg_min_in_order(Type::F32, Element::I32)
+        };
+        let any = if greater { Operator::arg_max(Type::F32, Element::I32) } else { Operator::arg_min(Type::F32, Element::I32) };
+        let (in_order, any) = (in_order.unwrap(), any.unwrap());
+        for number in 0..values.len().pow(3) {
+            let sequence = [number % 6, number / 6 % 6, number / 36].map(|i| values[i]);
+            let found = [&in_order, &any].map(|operator| {
+                let start = operator.identity().to_vec();
+                sequence.iter().enumerate().fold(start, |sum, (i, x)| {
+                    let next = [Literal::from(*x), Literal::from(i as i32)];
+                    operator.function().evaluate(&[&sum[..], &next[..]].concat()).unwrap()
+                })
+            });
+            assert_eq!(found[0][1], found[1][1], "{sequence:?}");
+        }
     }
 }

@@ -415,6 +415,46 @@ impl<'c> Generator<'c> {
         Ok(())
     }
 
+    /// Two images compared at several distances, sums of neighbours of that, and which distance is best: what matching does.
+    pub(crate) fn matched(&mut self) -> Result<()> {
+        let ty = *self.random.pick(&[Type::F32, Type::I32, Type::I64]);
+        let (rows, columns) = (16 + self.random.below(20), 32 + self.random.below(40));
+        self.leaf_of(ty, Shape::from([rows, columns]))?;
+        self.leaf_of(ty, Shape::from([rows, columns]))?;
+        let [left, right] = [2, 1].map(|back| self.pool[self.pool.len() - back].node.clone());
+        let volume = Shape::from([1 + self.random.below(5), rows, columns]);
+        let along = |axis: usize| Node::position(self.context, volume.clone(), axis, Element::I32);
+        let (d, y, x) = (along(0)?, along(1)?, along(2)?);
+        let op = *self.random.pick(&[BinaryOp::Add, BinaryOp::Sub]);
+        let moved = match self.random.below(3) {
+            0 => Node::elementwise(Elementwise::Binary(op), &[&d, &x])?,
+            _ => Node::elementwise(Elementwise::Binary(op), &[&x, &d])?,
+        };
+        let outside = self.boundary(ty);
+        let seen = right.gather(&[&y, &moved], &outside)?;
+        let mut sum = Node::elementwise(Elementwise::Binary(BinaryOp::Sub), &[&left, &seen])?;
+        for axis in [1, 2] {
+            let reach = 2 + self.random.below(2) as i64;
+            let one = sum.clone();
+            let outside = if self.random.one_in(4) { self.boundary(ty) } else { Boundary::Clamp };
+            for by in (-reach..=reach).filter(|by| *by != 0) {
+                let maps: Vec<AxisMap> =
+                    (0..3).map(|own| AxisMap { offset: if own == axis { by } else { 0 }, ..AxisMap::same(own) }).collect();
+                let near = one.affine("shift", &maps, volume.clone(), Some(&outside))?;
+                sum = Node::elementwise(Elementwise::Binary(BinaryOp::Add), &[&sum, &near])?;
+            }
+        }
+        let node = match self.random.below(4) {
+            0 => sum.reduce(Combine::Sum, &[0])?,
+            1 => sum.reduce(Combine::Max, &[0])?,
+            2 => sum.extreme(Extreme::Greatest, 0, Element::I64)?,
+            _ => sum.extreme(Extreme::Least, 0, Element::I32)?,
+        };
+        // Halves up to 4, 49 of them, five times.
+        self.push(node, if ty == Type::F32 { 2000.0 } else { 1e30 }, true);
+        Ok(())
+    }
+
     fn select(&mut self) -> Result<()> {
         let a = self.any();
         if !a.ty().is_scalar() {
