@@ -1,5 +1,6 @@
 //! A GPU as a device.
 
+use crate::blas::{self, Blas};
 use crate::capture;
 use crate::context::Context;
 use crate::driver::{self, Driver};
@@ -16,8 +17,8 @@ use crate::statistics::{KernelStatistics, Record};
 use crate::timing::{Piece, Timing};
 use broadloom_device::cache::CACHE_BYTES;
 use broadloom_device::{
-    Backend, CacheFolder, Error, EventId, HostMemory, LoadedModule, Machine, MemoryUse, Result, Sequence, Step, Stream,
-    memory_limit, trace,
+    Backend, CacheFolder, Error, EventId, HostMemory, LoadedModule, Machine, MatrixProduct, MemoryUse, Result, Sequence, Step,
+    Stream, memory_limit, trace,
 };
 use broadloom_ptx::Verified;
 use std::collections::HashMap;
@@ -49,6 +50,9 @@ pub struct Options {
     pub timing: bool,
     /// How much the driver's assembler optimises, 0 to 4: `BROADLOOM_CUDA_LEVEL`, or what it does by itself. To tell its mistakes from others.
     pub level: Option<u8>,
+    /// The library that multiplies matrices, by the names that are tried one after the other: `BROADLOOM_CUBLAS`, or those of cuBLAS. A driver other than `libcuda.so.1` has
+    /// none unless it is named. Without one, matrices are multiplied by kernels.
+    pub blas: Vec<String>,
     /// Whether every launch is waited for, so that a fault has exactly one kernel: `BROADLOOM_CUDA_SYNC=1`.
     pub synchronous: bool,
 }
@@ -67,6 +71,7 @@ impl Default for Options {
                 .ok()
                 .and_then(|text| text.trim().parse().ok())
                 .filter(|level| *level <= 4),
+            blas: blas::library_names(),
             synchronous: std::env::var("BROADLOOM_CUDA_SYNC").is_ok_and(|value| !value.is_empty() && value != "0"),
         }
     }
@@ -109,6 +114,7 @@ pub(crate) struct Inner {
     pub(crate) context: Arc<Context>,
     pub(crate) options: Options,
     pub(crate) machine: Machine,
+    pub(crate) blas: Blas,
     /// Whether kernels whose blocks all run at the same time can be launched.
     pub(crate) cooperative: bool,
     /// The default stream, and all others by number.
@@ -168,6 +174,7 @@ impl Cuda {
         let inner = Inner {
             context,
             machine,
+            blas: Blas::default(),
             cooperative,
             first,
             queues: RwLock::default(),
@@ -327,6 +334,7 @@ impl Drop for Inner {
         }
         let all = self.pool().everything();
         if self.context.enter_to_release() {
+            self.blas.release();
             self.unload_modules(|_| true);
             for address in all {
                 let _ = self.context.driver.free(address);
@@ -442,6 +450,7 @@ impl Backend for Cuda {
         if inner.context.enter().is_ok() {
             // Whether it is done decides when it is given back, and nothing else.
             let _ = queue.look();
+            inner.blas.retire(&queue);
         }
         drop(queue);
         inner.drop_closed();
@@ -533,7 +542,15 @@ impl Backend for Cuda {
         self.host_pages(bytes)
     }
 
+    fn has_products(&self) -> bool {
+        self.inner.blas.is_here(&self.inner)
+    }
+
+    fn product(&self, stream: Stream, product: &MatrixProduct) -> Result<()> {
+        self.inner.product(stream, product)
+    }
+
     fn record(&self, steps: Vec<Step>) -> Result<Arc<dyn Sequence>> {
-        Ok(Arc::new(Graph::new(&self.inner, steps)?))
+        Graph::sequence(&self.inner, steps)
     }
 }

@@ -40,7 +40,7 @@ pub(crate) struct Driver {
 }
 
 /// What the library is called, unless `BROADLOOM_CUDA_DRIVER` says otherwise.
-const LIBRARY: &str = "libcuda.so.1";
+pub(crate) const LIBRARY: &str = "libcuda.so.1";
 
 /// The name of the library to open.
 pub(crate) fn library_name() -> String {

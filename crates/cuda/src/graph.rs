@@ -9,7 +9,7 @@ use crate::ffi::{
 };
 use crate::module::{COOPERATIVE, Loaded, extra};
 use crate::timing::Piece;
-use broadloom_device::{Backend, Error, LoadedModule, Result, Sequence, Step, Stream, trace};
+use broadloom_device::{Backend, Error, LoadedModule, MatrixProduct, Result, Sequence, Step, Stream, trace};
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,8 +45,52 @@ impl Drop for Draft<'_> {
     }
 }
 
+/// Sequences one behind the other: graphs, and what no graph holds between them.
+#[derive(Debug)]
+struct Chain(Vec<Link>);
+
+#[derive(Debug)]
+enum Link {
+    Graph(Graph),
+    /// The library chooses its kernels itself.
+    Product(MatrixProduct),
+}
+
+impl Sequence for Chain {
+    fn replay(&self, backend: &dyn Backend, stream: Stream) -> Result<()> {
+        self.0.iter().try_for_each(|link| match link {
+            Link::Graph(graph) => graph.replay(backend, stream),
+            Link::Product(product) => backend.product(stream, product),
+        })
+    }
+}
+
 impl Graph {
-    pub(crate) fn new(inner: &Arc<Inner>, steps: Vec<Step>) -> Result<Graph> {
+    /// A sequence as one graph, or as several with products of matrices between them.
+    pub(crate) fn sequence(inner: &Arc<Inner>, steps: Vec<Step>) -> Result<Arc<dyn Sequence>> {
+        let mut links = vec![];
+        let mut own = vec![];
+        for step in steps {
+            match step {
+                Step::Product(product) => {
+                    inner.check_product(&product)?;
+                    if !own.is_empty() {
+                        links.push(Link::Graph(Graph::new(inner, std::mem::take(&mut own))?));
+                    }
+                    links.push(Link::Product(product));
+                }
+                Step::Launch { .. } | Step::Copy { .. } | Step::Fill { .. } => own.push(step),
+            }
+        }
+        let last = Graph::new(inner, own)?;
+        if links.is_empty() {
+            return Ok(Arc::new(last));
+        }
+        links.push(Link::Graph(last));
+        Ok(Arc::new(Chain(links)))
+    }
+
+    fn new(inner: &Arc<Inner>, steps: Vec<Step>) -> Result<Graph> {
         inner.context.enter()?;
         let (mut modules, mut names, mut limit) = (vec![], vec![], None);
         for step in &steps {
@@ -151,6 +195,10 @@ impl Draft<'_> {
                     height: 1,
                 };
                 inner.retried(|| driver.add_fill(self.graph, after, &node, context.handle)).map(Some)
+            }
+            Step::Product(_) => {
+                let reason = "a product of matrices is no part of a graph".to_owned();
+                Err(Error::BadLaunch { kernel: "sequence".to_owned(), reason })
             }
         }
     }

@@ -13,6 +13,7 @@
 
 #![allow(unsafe_code, reason = "the driver is a library of C")]
 
+mod blas;
 mod capture;
 mod context;
 mod device;

@@ -3,7 +3,7 @@
 use crate::host::PageableMemory;
 use crate::sequence::OneByOne;
 use crate::texture::{Surface, Texture};
-use crate::{Error, HostMemory, Launch, Machine, Result, Sequence, Step};
+use crate::{Error, HostMemory, Launch, Machine, MatrixProduct, Result, Sequence, Step};
 use broadloom_ptx::{Func, Verified};
 use std::any::Any;
 use std::fmt::Debug;
@@ -141,6 +141,19 @@ pub trait Backend: Debug + Send + Sync {
     /// Gives the handle of a texture or surface back. Launches given before go on with it.
     fn destroy_opaque(&self, _handle: u64) -> Result<()> {
         Err(none_here())
+    }
+
+    /// Whether there is a library that multiplies matrices. It is the same for as long as the device lives.
+    fn has_products(&self) -> bool {
+        false
+    }
+
+    /// Multiplies matrices by the library.
+    fn product(&self, _stream: Stream, _product: &MatrixProduct) -> Result<()> {
+        Err(Error::BadLaunch {
+            kernel: "product".to_owned(),
+            reason: "this device has no library that multiplies matrices".to_owned(),
+        })
     }
 
     /// Makes a fixed sequence of work ready to be done again and again.

@@ -23,6 +23,7 @@ mod limit;
 mod machine;
 mod measure;
 mod printf;
+mod product;
 mod sequence;
 pub mod texture;
 pub mod trace;
@@ -37,6 +38,7 @@ pub use kernel::{Argument, Kernel, Launch, Module, ParamInfo, param_layout};
 pub use limit::{memory_limit, parse_bytes};
 pub use machine::{Machine, MachineKind};
 pub use printf::{KernelMemory, format_printf};
+pub use product::{Matrix, MatrixProduct, ProductElement};
 pub use sequence::{Recorder, Recording, Sequence, Step};
 
 use broadloom_ptx::Verified;

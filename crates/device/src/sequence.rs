@@ -3,7 +3,10 @@
 //! A device that can (a CUDA graph) takes the whole sequence with one call; any other does one step after the other. Either way a replay is
 //! one piece of a stream: its steps are done in the order in which they were recorded.
 
-use crate::{Argument, Backend, Buffer, Device, Element, Error, Kernel, Launch, LoadedModule, RawBuffer, Result, Stream, trace};
+use crate::{
+    Argument, Backend, Buffer, Device, Element, Error, Kernel, Launch, LoadedModule, MatrixProduct, RawBuffer, Result, Stream,
+    trace,
+};
 use broadloom_ptx::Func;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -40,6 +43,8 @@ pub enum Step {
         /// How many.
         bytes: u64,
     },
+    /// A product of matrices by the device's library.
+    Product(MatrixProduct),
 }
 
 /// A sequence that an executor made ready.
@@ -61,6 +66,7 @@ impl Sequence for OneByOne {
                 }
                 Step::Copy { to, from, bytes } => backend.copy(stream, *to, *from, *bytes)?,
                 Step::Fill { address, byte, bytes } => backend.fill(stream, *address, *byte, *bytes)?,
+                Step::Product(product) => backend.product(stream, product)?,
             }
         }
         Ok(())
@@ -101,6 +107,12 @@ impl Recorder {
     pub fn fill_bytes<T: Element>(&mut self, buffer: &Buffer<T>, byte: u8) -> &mut Self {
         self.steps.push(Step::Fill { address: buffer.address(), byte, bytes: (buffer.len() * T::BYTES) as u64 });
         self.keep(buffer)
+    }
+
+    /// Adds a product of matrices, for a device that has a library for them; buffers behind addresses are the caller's to [`Recorder::keep`].
+    pub fn product(&mut self, product: MatrixProduct) -> &mut Self {
+        self.steps.push(Step::Product(product));
+        self
     }
 
     /// Keeps the memory of a buffer for as long as the sequence lives.

@@ -2,9 +2,10 @@
 
 #![allow(non_snake_case, reason = "functions have the driver's names")]
 
+use crate::blas::Side;
 use crate::graph::{CopyNode, FillNode, KernelNode};
 use crate::state::Code;
-use crate::{device, graph, launch, link, memory, stream};
+use crate::{blas, device, graph, launch, link, memory, stream};
 use broadloom_device::Launch;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -155,4 +156,47 @@ exports! {
     cuGraphInstantiateWithFlags(exec: *mut usize, handle: usize, _flags: u64) { graph::instantiate(exec, handle) }
     cuGraphExecDestroy(exec: usize) { graph::destroy_exec(exec) }
     cuGraphLaunch(exec: usize, at: usize) { graph::launch(exec, at) }
+    cublasCreate_v2(place: *mut usize) { blas::create(place) }
+    cublasDestroy_v2(handle: usize) { blas::destroy(handle) }
+    cublasSetStream_v2(handle: usize, at: usize) { blas::set_stream(handle, at) }
+    cublasSgemm_v2(
+        handle: usize,
+        a_way: c_int,
+        b_way: c_int,
+        m: c_int,
+        n: c_int,
+        k: c_int,
+        _alpha: *const f32,
+        a: u64,
+        a_stride: c_int,
+        b: u64,
+        b_stride: c_int,
+        _beta: *const f32,
+        c: u64,
+        c_stride: c_int
+    ) {
+        let side = |transposed, address, stride| Side { transposed, address, stride };
+        let (a, b, c) = (side(a_way, a, a_stride), side(b_way, b, b_stride), side(0, c, c_stride));
+        blas::product::<f32>("cublasSgemm", handle, [m, n, k], &a, &b, &c)
+    }
+    cublasDgemm_v2(
+        handle: usize,
+        a_way: c_int,
+        b_way: c_int,
+        m: c_int,
+        n: c_int,
+        k: c_int,
+        _alpha: *const f64,
+        a: u64,
+        a_stride: c_int,
+        b: u64,
+        b_stride: c_int,
+        _beta: *const f64,
+        c: u64,
+        c_stride: c_int
+    ) {
+        let side = |transposed, address, stride| Side { transposed, address, stride };
+        let (a, b, c) = (side(a_way, a, a_stride), side(b_way, b, b_stride), side(0, c, c_stride));
+        blas::product::<f64>("cublasDgemm", handle, [m, n, k], &a, &b, &c)
+    }
 }

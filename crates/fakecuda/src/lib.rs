@@ -10,11 +10,14 @@
 //!
 //! - A module with a kernel called `refused` is not compiled, and the log says so.
 //!
+//! It also has the functions of cuBLAS that Broadloom uses (`BROADLOOM_CUBLAS`).
+//!
 //! The control is a handful of exported functions, see [`control`]; or `BROADLOOM_FAKE_CUDA=NAME:N:CODE` in the environment.
 
 #![allow(unsafe_code, reason = "it is a library of C")]
 #![allow(clippy::missing_safety_doc, reason = "the functions are the driver's, and documented there")]
 
+mod blas;
 pub mod control;
 mod device;
 mod exports;

@@ -60,6 +60,8 @@ pub(crate) enum Object {
     Exec(Arc<dyn Sequence>),
     /// A linker: its image, as far as there is one. The image stays where it is for as long as the linker lives.
     Link(Option<Arc<[u8]>>),
+    /// A handle of cuBLAS, and the stream of the driver that it works on.
+    Blas { stream: usize },
 }
 
 /// A GPU.
@@ -120,7 +122,12 @@ pub(crate) fn release(backend: &dyn Backend, object: Object) {
         Object::Event { event, .. } => {
             let _ = backend.destroy_event(event);
         }
-        Object::Module(..) | Object::Function { .. } | Object::Graph { .. } | Object::Exec(_) | Object::Link(_) => {}
+        Object::Module(..)
+        | Object::Function { .. }
+        | Object::Graph { .. }
+        | Object::Exec(_)
+        | Object::Link(_)
+        | Object::Blas { .. } => {}
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::program::{Argument, Output, Program, Step, Temporary};
 use crate::source::Written;
-use crate::{Count, Result, Sink, Source};
+use crate::{Count, PlainProduct, Result, Sink, Source};
 use broadloom_scalar::{
     AccessorKind, Binding, Builder, Cache, Element, LaunchBounds, Memory, Order, Type, Value, reading, writing,
 };
@@ -53,6 +53,7 @@ impl Draft {
                 least: vec![],
                 temporaries: vec![],
                 steps: vec![],
+                product: None,
             },
         }
     }
@@ -114,6 +115,13 @@ impl Draft {
         self.program.scalars.len() - 1
     }
 
+    /// The program is the product of two sources, stored as it is.
+    pub(crate) fn plain_product(&mut self, left: &Inlet, right: &Inlet) {
+        let side = |inlet: &Inlet| (inlet.source.clone(), inlet.first_input, inlet.first_scalar);
+        let (left, right) = (side(left), side(right));
+        self.program.product = PlainProduct::of((&left.0, left.1, left.2), (&right.0, right.1, right.2));
+    }
+
     /// Memory that lives as long as a run, by its number.
     pub(crate) fn temporary(&mut self, bytes: Count, zeroed: bool) -> usize {
         self.program.temporaries.push(Temporary { bytes, zeroed });
@@ -132,6 +140,7 @@ impl Draft {
         let (kernels, temporaries) = (self.program.kernels.len(), self.program.temporaries.len());
         let sized = |count: &Count| count.with(given.sizes);
         self.program.limits.extend(other.limits.iter().map(sized));
+        self.program.least.extend(other.least.iter().map(|(count, least)| (sized(count), *least)));
         let own = other.temporaries.iter().map(|own| Temporary { bytes: sized(&own.bytes), zeroed: own.zeroed });
         self.program.temporaries.extend(own);
         for step in &other.steps {

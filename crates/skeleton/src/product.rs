@@ -1,16 +1,18 @@
 //! Matrix product.
 //!
-//! On a GPU a block has a square tile of the result. Strips of both factors go through shared memory in two buffers by turns, the next strip being on its way in
-//! registers while the present one is used; each thread has a smaller square in registers, read from shared memory four neighbours at a time.
+//! Where both factors are matrices in memory and the device has a library for them, the library multiplies ([`crate::plain`]). On other GPUs a block has a square tile of
+//! the result ([`tiles`]).
 //!
 //! On a CPU it is blocked for registers and caches (`product_panels`).
+
+mod tiles;
 
 use crate::domain::ravel;
 use crate::draft::{Draft, Inlet, Outlet, Writer};
 use crate::program::Program;
 use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::{Machine, MachineKind};
-use broadloom_scalar::{Axis, Element, Literal, Memory, Type, Unroll, Value, Variable};
+use broadloom_scalar::{Type, Value};
 
 /// The product of two matrices: gives a [`Sink`] at (i, j) the sum over k of the left [`Source`] at (i, k) times the right one at (k, j).
 ///
@@ -51,6 +53,9 @@ impl Product {
             draft.limit(Count::size(1) * Count::size(2));
         }
         let sum = if ty == Type::F16 { Type::F32 } else { ty };
+        if outlet.stores_values() {
+            draft.plain_product(&left, &right);
+        }
         let parts = Parts { left, right, outlet, index, ty, sum };
         if machine.kind == MachineKind::Cpu {
             parts.panels(&mut draft, machine)?
@@ -89,131 +94,5 @@ impl Parts {
     pub(crate) fn put(&self, k: &Writer, i: Value, j: Value, sum: Value) {
         let linear = ravel(k, &[i, j], &[self.size(k, 0), self.size(k, 1)]);
         self.outlet.put(k, &[i, j], linear, &[k.convert(sum, self.ty)]);
-    }
-
-    fn tiles(&self, draft: &mut Draft) -> Result<()> {
-        let shape = Tile::of(self.ty);
-        let block = [256, 1, 1];
-        let k = Writer::new("product", block);
-        let (m, n, common) = (self.size(&k, 0), self.size(&k, 1), self.size(&k, 2));
-        let tiles = [Count::size(0).div_ceil(shape.side), Count::size(1).div_ceil(shape.side)];
-        let thread = k.thread(Axis::X);
-        let across = k.count(tiles[1].clone(), self.index);
-        let number = self.wide(&k, k.block(Axis::X));
-        let down = k.div(number, across);
-        let (top, side) = (k.mul(down, shape.side), k.mul(k.sub(number, k.mul(down, across)), shape.side));
-        let strips = [shape.strip(&k, self.ty.element()), shape.strip(&k, self.ty.element())];
-
-        // What a thread brings: of the left factor along the common axis, of the right one along its rows.
-        let each = shape.side * shape.depth / 256;
-        let left_place = |item: u32| {
-            let (depth, row) = (k.and(thread, shape.depth - 1), k.div(thread, shape.depth));
-            (k.add(row, item * (256 / shape.depth)), depth)
-        };
-        let right_place = |item: u32| {
-            let (column, depth) = (k.and(thread, shape.side - 1), k.div(thread, shape.side));
-            (column, k.add(depth, item * (256 / shape.side)))
-        };
-        let zero = || k.spread(Literal::zero(self.ty.element()), self.ty);
-        let carried: Vec<[Variable; 2]> = (0..each).map(|_| [k.variable(self.ty), k.variable(self.ty)]).collect();
-        let bring = |from: Value| {
-            for (item, [left, right]) in (0..each).zip(&carried) {
-                let (row, depth) = left_place(item);
-                let (i, step) = (k.add(top, self.wide(&k, row)), k.add(from, self.wide(&k, depth)));
-                let there = k.and(k.lt(i, m), k.lt(step, common));
-                k.set(*left, k.choose(there, || self.left.at(&k, &[i, step])[0], zero));
-                let (column, depth) = right_place(item);
-                let (j, step) = (k.add(side, self.wide(&k, column)), k.add(from, self.wide(&k, depth)));
-                let there = k.and(k.lt(j, n), k.lt(step, common));
-                k.set(*right, k.choose(there, || self.right.at(&k, &[step, j])[0], zero));
-            }
-        };
-        let put_down = |buffer: Value| {
-            for (item, [left, right]) in (0..each).zip(&carried) {
-                let (row, depth) = left_place(item);
-                k.store(strips[0], shape.place(&k, buffer, depth, row), k.get(*left));
-                let (column, depth) = right_place(item);
-                k.store(strips[1], shape.place(&k, buffer, depth, column), k.get(*right));
-            }
-        };
-        let sums: Vec<Variable> =
-            (0..shape.own * shape.own).map(|_| k.variable_with(k.spread(Literal::zero(self.sum.element()), self.sum))).collect();
-        let (x, y) = (k.and(thread, 15), k.shr(thread, 4));
-        let rounds = k.count(Count::size(2).div_ceil(shape.depth), self.index);
-        let first = self.wide(&k, k.literal(0u32));
-        bring(first);
-        put_down(k.literal(0u32));
-        k.barrier();
-        k.for_step(first, rounds, 1, Unroll::Never, |round| {
-            let next = k.add(round, 1);
-            // Behind the last strip there are zeros, which nobody uses.
-            bring(k.mul(next, shape.depth));
-            let odd = k.convert(k.and(round, 1), Type::U32);
-            let mut values: Vec<Value> = sums.iter().map(|sum| k.get(*sum)).collect();
-            for depth in 0..shape.depth {
-                let read = |strip: Memory, place: Value| -> Vec<Value> {
-                    let groups = (0..shape.own / 4).flat_map(|group| {
-                        let start = k.add(k.mul(place, 4), group * shape.side / 2);
-                        k.lanes(k.load_vector(strip, shape.place(&k, odd, k.literal(depth), start), 4))
-                    });
-                    groups.map(|value| k.convert(value, self.sum)).collect()
-                };
-                let (a, b) = (read(strips[0], y), read(strips[1], x));
-                for (row, a) in a.iter().enumerate() {
-                    for (column, b) in b.iter().enumerate() {
-                        let sum = &mut values[row * shape.own as usize + column];
-                        *sum = self.multiply_add(&k, *a, *b, *sum);
-                    }
-                }
-            }
-            sums.iter().zip(&values).for_each(|(sum, value)| k.set(*sum, *value));
-            put_down(k.xor(odd, 1));
-            k.barrier();
-        });
-        let own = |place: Value, item: u32| self.wide(&k, k.add(k.mul(place, 4), item / 4 * shape.side / 2 + item % 4));
-        for row in 0..shape.own {
-            let i = k.add(top, own(y, row));
-            for column in 0..shape.own {
-                let j = k.add(side, own(x, column));
-                let sum = sums[(row * shape.own + column) as usize];
-                k.if_then(k.and(k.lt(i, m), k.lt(j, n)), || self.put(&k, i, j, k.get(sum)));
-            }
-        }
-        draft.launch(k, [tiles[0].clone() * tiles[1].clone(), 1u32.into(), 1u32.into()], block)?;
-        Ok(())
-    }
-}
-
-/// The tile of a block.
-struct Tile {
-    /// Its rows and columns.
-    side: u32,
-    /// How much of the common axis is there at a time.
-    depth: u32,
-    /// Rows and columns of a thread: one group of four neighbours, or two that lie half a side apart.
-    own: u32,
-}
-
-impl Tile {
-    fn of(ty: Type) -> Tile {
-        match ty.bytes() {
-            8 => Tile { side: 64, depth: 16, own: 4 },
-            _ => Tile { side: 128, depth: 16, own: 8 },
-        }
-    }
-
-    /// The length of a row: four more than it needs, so that what is written down a column falls into different banks.
-    fn row(&self) -> u32 {
-        self.side + 4
-    }
-
-    /// Two buffers for a strip.
-    fn strip(&self, k: &Writer, element: Element) -> Memory {
-        k.shared(element, 2 * self.depth * self.row())
-    }
-
-    fn place(&self, k: &Writer, buffer: Value, depth: Value, place: Value) -> Value {
-        let row = k.add(k.mul(buffer, self.depth), depth);
-        k.add(k.mul(row, self.row()), place)
     }
 }

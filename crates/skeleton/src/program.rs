@@ -1,6 +1,6 @@
 //! Programs: what a pattern becomes.
 
-use crate::{Count, Error, Loaded, Result};
+use crate::{Count, Error, Loaded, PlainProduct, Result};
 use broadloom_device::Device;
 use broadloom_scalar::{Kernel, Type};
 
@@ -78,6 +78,8 @@ pub struct Program {
     pub temporaries: Vec<Temporary>,
     /// The launches, in order.
     pub steps: Vec<Step>,
+    /// A product of matrices in memory that is the same as all launches, for a device that has a library for it.
+    pub product: Option<PlainProduct>,
 }
 
 impl Program {

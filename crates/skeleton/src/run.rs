@@ -5,7 +5,7 @@
 
 use crate::program::{Argument, Program};
 use crate::{Error, Result};
-use broadloom_device::{Argument as DeviceArgument, Buffer, Device, Kernel, Launch, Recorder, Stream};
+use broadloom_device::{Argument as DeviceArgument, Buffer, Device, Kernel, Launch, MatrixProduct, Recorder, Stream};
 use broadloom_scalar::{Literal, Lowering, Type, lower_with};
 use std::sync::Arc;
 
@@ -93,6 +93,9 @@ impl Loaded {
     /// made so.
     pub fn run_with(&self, call: &Call<'_>, temporaries: &[Buffer<u8>]) -> Result<()> {
         let launches = self.launches(call, temporaries)?;
+        if let Some(product) = self.product(call) {
+            return Ok(self.0.device.backend().product(call.stream, &product)?);
+        }
         for (buffer, temporary) in temporaries.iter().zip(&self.0.program.temporaries) {
             if temporary.zeroed && !buffer.is_empty() {
                 buffer.fill_bytes_in(call.stream, 0)?;
@@ -110,6 +113,10 @@ impl Loaded {
         for buffer in call.inputs.iter().chain(call.outputs).chain(temporaries) {
             recorder.keep(buffer);
         }
+        if let Some(product) = self.product(call) {
+            recorder.product(product);
+            return Ok(());
+        }
         for (buffer, temporary) in temporaries.iter().zip(&self.0.program.temporaries) {
             if temporary.zeroed && !buffer.is_empty() {
                 recorder.fill_bytes(buffer, 0);
@@ -119,6 +126,12 @@ impl Loaded {
             recorder.launch(&self.0.kernels[ready.kernel], &ready.launch, &ready.arguments)?;
         }
         Ok(())
+    }
+
+    /// What a library of the device does instead of all launches, for a call that was checked.
+    fn product(&self, call: &Call<'_>) -> Option<MatrixProduct> {
+        let plain = self.0.program.product.as_ref()?;
+        if self.0.device.backend().has_products() { plain.call(call) } else { None }
     }
 
     fn check_number(&self, what: &'static str, wanted: usize, given: usize) -> Result<()> {

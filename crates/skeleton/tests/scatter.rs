@@ -44,6 +44,10 @@ fn all_types_and_ways() {
     for (name, bench) in benches() {
         for element in Element::ALL {
             for combine in ways {
+                // The interpreter runs the programs of GPUs for all types.
+                if name == "cpu as a gpu" && !matches!(element, Element::U8 | Element::F32) {
+                    continue;
+                }
                 let f = Builder::function("sent");
                 let i = f.parameter("i", Type::I32);
                 let places = f.accessor("places", AccessorKind::Input, Type::I32, 1);
@@ -90,5 +94,5 @@ fn all_types_and_ways() {
             }
         }
     }
-    assert_eq!(tried, 3 * (12 + 3 * 11 + 3 * 9));
+    assert_eq!(tried, 2 * (12 + 3 * 11 + 3 * 9) + (7 + 4));
 }

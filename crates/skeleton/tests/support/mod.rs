@@ -176,3 +176,22 @@ pub(crate) fn line(name: &str, element: Element, body: impl Fn(&Builder, Value, 
     let results = body(&f, i, x);
     Source::new(f.finish_function(&results).unwrap(), 1).unwrap()
 }
+
+/// Reads the element at a position of several axes, whose strides are scalars.
+pub(crate) fn strided(axes: usize, index: Type, element: Element) -> Source {
+    let f = Builder::function("element");
+    let position: Vec<_> = (0..axes).map(|_| f.parameter("i", index)).collect();
+    let strides: Vec<_> = (0..axes).map(|_| f.parameter("stride", index)).collect();
+    let x = f.accessor("x", AccessorKind::Input, element, 1);
+    let mut at = f.constant(index, 0);
+    for (i, stride) in position.iter().zip(&strides) {
+        at = f.add(at, f.mul(*i, *stride));
+    }
+    let value = f.read(x, &[at.into()]);
+    Source::new(f.finish_function(&[value]).unwrap(), axes).unwrap()
+}
+
+/// The strides of axes of these lengths.
+pub(crate) fn strides(shape: &[u64]) -> Vec<u64> {
+    (0..shape.len()).map(|axis| shape[axis + 1..].iter().product()).collect()
+}

@@ -1,0 +1,299 @@
+//! Products of matrices by cuBLAS, a library that is opened at run time.
+//!
+//! **Nothing of it is needed: where it is not there, or does not start, the device says that it multiplies no matrices, and kernels do.** Each stream has a handle of its own, and with it
+//! the memory that the library works in, so streams do not disturb each other, and the same call gives the same bits. The interface is that of "cuBLAS Library", the functions whose names
+//! end in `_v2`.
+//!
+//! The library takes matrices column by column. A matrix whose rows lie side by side is its transpose to it, so it is asked for the transpose of the product: the right factor comes
+//! first.
+
+use crate::device::Inner;
+use crate::driver::{self, library_name};
+use crate::ffi::StreamHandle;
+use crate::queue::Queue;
+use broadloom_device::{Error, Matrix, MatrixProduct, ProductElement, Result, Stream};
+use std::collections::HashMap;
+use std::ffi::{CString, c_int, c_void};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// `cublasHandle_t`.
+type Handle = usize;
+/// `cublasStatus_t`.
+type Status = c_int;
+/// `cublasOperation_t`: as it lies, and transposed.
+const PLAIN: c_int = 0;
+const TRANSPOSED: c_int = 1;
+
+type Gemm<T> = unsafe extern "C" fn(
+    Handle,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    *const T,
+    u64,
+    c_int,
+    u64,
+    c_int,
+    *const T,
+    u64,
+    c_int,
+) -> Status;
+
+/// The names of the library that are tried.
+pub(crate) fn library_names() -> Vec<String> {
+    if let Ok(name) = std::env::var("BROADLOOM_CUBLAS") {
+        return if name.is_empty() { vec![] } else { vec![name] };
+    }
+    if library_name() != driver::LIBRARY {
+        return vec![];
+    }
+    ["libcublas.so.13", "libcublas.so.12"].map(str::to_owned).to_vec()
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Functions {
+    create: unsafe extern "C" fn(*mut Handle) -> Status,
+    destroy: unsafe extern "C" fn(Handle) -> Status,
+    set_stream: unsafe extern "C" fn(Handle, StreamHandle) -> Status,
+    single: Gemm<f32>,
+    double: Gemm<f64>,
+}
+
+impl Functions {
+    /// Opens a library, which stays open until the process ends.
+    fn open(name: &str) -> Option<Functions> {
+        let name = CString::new(name).ok()?;
+        // SAFETY: the name is a string of C. The library's initialisers are trusted as much as the driver's.
+        let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        if library.is_null() {
+            return None;
+        }
+        let find = |symbol: &std::ffi::CStr| -> Option<*mut c_void> {
+            // SAFETY: the library is open, and stays so.
+            let found = unsafe { libc::dlsym(library, symbol.as_ptr()) };
+            (!found.is_null()).then_some(found)
+        };
+        let [create, destroy, set_stream] = [find(c"cublasCreate_v2")?, find(c"cublasDestroy_v2")?, find(c"cublasSetStream_v2")?];
+        let [single, double] = [find(c"cublasSgemm_v2")?, find(c"cublasDgemm_v2")?];
+        // SAFETY: the functions of these names have these types, as the library documents.
+        unsafe {
+            Some(Functions {
+                create: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut Handle) -> Status>(create),
+                destroy: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(Handle) -> Status>(destroy),
+                set_stream: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(Handle, StreamHandle) -> Status>(set_stream),
+                single: std::mem::transmute::<*mut c_void, Gemm<f32>>(single),
+                double: std::mem::transmute::<*mut c_void, Gemm<f64>>(double),
+            })
+        }
+    }
+}
+
+/// The library, once somebody asked for it.
+#[derive(Debug, Default)]
+pub(crate) struct Blas {
+    /// Nothing when it is not there.
+    functions: OnceLock<Option<Functions>>,
+    handles: Mutex<Handles>,
+}
+
+#[derive(Debug, Default)]
+struct Handles {
+    /// The handle of each stream, by its number.
+    of_streams: HashMap<u32, Handle>,
+    /// Handles of streams that were given back, until their work is done.
+    retired: Vec<(Handle, Arc<Queue>)>,
+}
+
+impl Handles {
+    /// Gives back what nothing uses any more. The context is current.
+    fn reap(&mut self, functions: &Functions) {
+        self.retired.retain(|(handle, queue)| {
+            let is_done = queue.look().unwrap_or(false);
+            if is_done {
+                // SAFETY: the library gave the handle, and it is given back once.
+                let _ = unsafe { (functions.destroy)(*handle) };
+            }
+            !is_done
+        });
+    }
+}
+
+/// What a call of the library came to.
+fn checked(call: &'static str, status: Status) -> Result<()> {
+    let text = match status {
+        0 => return Ok(()),
+        1 => "not initialised",
+        3 => "no memory for the library",
+        7 => "an argument that it does not take",
+        8 => "the GPU is too old for it",
+        13 => "a kernel of it failed",
+        14 => "an error of its own",
+        15 => "not supported",
+        _ => "a failure",
+    };
+    Err(Error::Driver { call, code: status.unsigned_abs(), message: format!("cuBLAS says {text} (status {status})") })
+}
+
+impl Blas {
+    /// Whether it is there, and starts.
+    pub(crate) fn is_here(&self, inner: &Inner) -> bool {
+        self.functions(inner).is_some()
+    }
+
+    fn functions(&self, inner: &Inner) -> Option<&Functions> {
+        self.functions.get_or_init(|| self.start(inner)).as_ref()
+    }
+
+    /// The first of the libraries that opens and gives a handle, which is the default stream's.
+    fn start(&self, inner: &Inner) -> Option<Functions> {
+        let queue = inner.queue(Stream::default()).ok()?;
+        inner.context.enter().ok()?;
+        inner.options.blas.iter().find_map(|name| {
+            let functions = Functions::open(name)?;
+            let handle = create(&functions, queue.handle).ok()?;
+            self.handles().of_streams.insert(queue.stream, handle);
+            Some(functions)
+        })
+    }
+
+    fn handles(&self) -> MutexGuard<'_, Handles> {
+        self.handles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note that a stream was given back. The context is current.
+    pub(crate) fn retire(&self, queue: &Arc<Queue>) {
+        let Some(Some(functions)) = self.functions.get() else { return };
+        let mut handles = self.handles();
+        if let Some(handle) = handles.of_streams.remove(&queue.stream) {
+            handles.retired.push((handle, queue.clone()));
+        }
+        handles.reap(functions);
+    }
+
+    /// Gives all handles back. The context is current, and all work is done.
+    pub(crate) fn release(&self) {
+        let Some(Some(functions)) = self.functions.get() else { return };
+        let handles = std::mem::take(&mut *self.handles());
+        for handle in handles.of_streams.into_values().chain(handles.retired.into_iter().map(|(handle, _)| handle)) {
+            // SAFETY: the library gave the handle, and it is given back once.
+            let _ = unsafe { (functions.destroy)(handle) };
+        }
+    }
+}
+
+/// A handle for a stream. The context is current.
+fn create(functions: &Functions, stream: StreamHandle) -> Result<Handle> {
+    let mut handle = 0;
+    // SAFETY: the call writes the handle.
+    checked("cublasCreate", unsafe { (functions.create)(&mut handle) })?;
+    // SAFETY: both are alive.
+    let set = checked("cublasSetStream", unsafe { (functions.set_stream)(handle, stream) });
+    if set.is_err() {
+        // SAFETY: the library gave the handle just now.
+        let _ = unsafe { (functions.destroy)(handle) };
+    }
+    set.map(|()| handle)
+}
+
+impl Inner {
+    /// Whether matrices are in memory of the device, and their sizes are such as the library counts.
+    pub(crate) fn check_product(&self, product: &MatrixProduct) -> Result<()> {
+        let sides = [&product.left, &product.right, &product.result];
+        let too_large = || Error::BadLaunch { kernel: "product".to_owned(), reason: "its matrices are too large".to_owned() };
+        let bytes = product.bytes().ok_or_else(too_large)?;
+        let sizes = [product.rows, product.columns, product.common];
+        if sizes.into_iter().chain(sides.map(|side| side.stride)).any(|size| c_int::try_from(size).is_err()) {
+            return Err(too_large());
+        }
+        let length = |side: &Matrix, rows: u64, columns: u64| if side.transposed { rows } else { columns };
+        let lengths = [
+            length(&product.left, product.rows, product.common),
+            length(&product.right, product.common, product.columns),
+            length(&product.result, product.rows, product.columns),
+        ];
+        if product.common == 0
+            || product.result.transposed
+            || sides.iter().zip(lengths).any(|(side, length)| side.stride < length.max(1))
+        {
+            let reason = "its matrices do not lie as a product takes them".to_owned();
+            return Err(Error::BadLaunch { kernel: "product".to_owned(), reason });
+        }
+        let pool = self.pool();
+        sides.iter().zip(bytes).try_for_each(|(side, bytes)| pool.check("product", side.address, bytes))
+    }
+
+    /// Multiplies matrices.
+    pub(crate) fn product(&self, stream: Stream, product: &MatrixProduct) -> Result<()> {
+        self.check_product(product)?;
+        let queue = self.queue(stream)?;
+        self.context.enter()?;
+        let Some(functions) = self.blas.functions(self) else {
+            let reason = "no library that multiplies matrices could be opened".to_owned();
+            return Err(Error::BadLaunch { kernel: "product".to_owned(), reason });
+        };
+        if product.rows == 0 || product.columns == 0 {
+            return Ok(());
+        }
+        let mut handles = self.blas.handles();
+        let handle = match handles.of_streams.get(&queue.stream) {
+            Some(handle) => *handle,
+            None => {
+                handles.reap(functions);
+                let handle = create(functions, queue.handle)?;
+                handles.of_streams.insert(queue.stream, handle);
+                handle
+            }
+        };
+        let way = |side: &Matrix| if side.transposed { TRANSPOSED } else { PLAIN };
+        let [rows, columns, common] = [product.rows, product.columns, product.common].map(|size| size as c_int);
+        let (left, right, result) = (&product.left, &product.right, &product.result);
+        let [left_stride, right_stride, stride] = [left, right, result].map(|side| side.stride as c_int);
+        let (call, status) = match product.element {
+            // SAFETY: the handle is alive; the matrices were checked to be inside of buffers, which live until work given so far is done with them; the factors are of this frame.
+            ProductElement::F32 => ("cublasSgemm", unsafe {
+                (functions.single)(
+                    handle,
+                    way(right),
+                    way(left),
+                    columns,
+                    rows,
+                    common,
+                    &1.0,
+                    right.address,
+                    right_stride,
+                    left.address,
+                    left_stride,
+                    &0.0,
+                    result.address,
+                    stride,
+                )
+            }),
+            // SAFETY: as above.
+            ProductElement::F64 => ("cublasDgemm", unsafe {
+                (functions.double)(
+                    handle,
+                    way(right),
+                    way(left),
+                    columns,
+                    rows,
+                    common,
+                    &1.0,
+                    right.address,
+                    right_stride,
+                    left.address,
+                    left_stride,
+                    &0.0,
+                    result.address,
+                    stride,
+                )
+            }),
+        };
+        drop(handles);
+        checked(call, status)?;
+        queue.note(&call.into(), None);
+        self.given(&queue);
+        if self.options.synchronous { self.wait(&queue) } else { Ok(()) }
+    }
+}
