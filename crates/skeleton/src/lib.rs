@@ -18,6 +18,7 @@
 //! | [`Transpose`] | two axes exchanged |
 //! | [`Product`] | the product of two matrices |
 //! | [`Sort`] | stable, by several keys of any type |
+//! | [`SegmentedSort`] | the same within segments that are short |
 //!
 //! ```
 //! use broadloom_device::Device;
@@ -73,6 +74,7 @@ mod reduce;
 mod run;
 mod scan;
 mod scatter;
+mod segmented_sort;
 mod segments;
 mod sort;
 mod source;
@@ -94,6 +96,7 @@ pub use reduce::{Reduce, Spread};
 pub use run::{Call, Loaded};
 pub use scan::{Scan, ScanSpread};
 pub use scatter::{Combine, Scatter};
+pub use segmented_sort::SegmentedSort;
 pub use segments::SegmentedReduce;
 pub use sort::{Sort, SortKey};
 pub use source::{Sink, Source};

@@ -1,7 +1,8 @@
 //! Programs that are ready, found by pattern.
 
 use crate::{
-    Histogram, Loaded, Map, Pack, Product, Program, Reduce, Result, Scan, Scatter, SegmentedReduce, Sort, Stencil, Transpose,
+    Histogram, Loaded, Map, Pack, Product, Program, Reduce, Result, Scan, Scatter, SegmentedReduce, SegmentedSort, Sort, Stencil,
+    Transpose,
 };
 use broadloom_device::{Device, Machine};
 use std::collections::HashMap;
@@ -51,6 +52,8 @@ patterns! {
     Product,
     /// Sorted by keys.
     Sort,
+    /// Sorted by keys within short segments.
+    SegmentedSort,
     /// Values sent to places, and combined there.
     Scatter,
 }

@@ -26,12 +26,21 @@ pub(crate) fn ordered(k: &Writer, key: Value, descending: bool) -> Value {
     k.convert(bits, wide)
 }
 
-/// The float that [`ordered`] made a number of; some NaN of any NaN.
+/// What [`ordered`] made a number of; some NaN of any NaN.
 pub(crate) fn from_ordered(k: &Writer, number: Value, element: Element, descending: bool) -> Value {
-    let Some(unsigned) = element.unsigned() else { return k.convert(number, element) };
+    let Some(unsigned) = element.unsigned() else {
+        return k.ne(if descending { k.xor(number, 1) } else { number }, 0);
+    };
     let ones = k.literal(Literal::from_bits(unsigned, u64::MAX));
     let sign = k.literal(Literal::from_bits(unsigned, 1 << (element.bits() - 1)));
     let bits = k.convert(number, unsigned);
     let bits = if descending { k.xor(bits, ones) } else { bits };
-    k.bitcast(k.select(k.ne(k.and(bits, sign), 0), k.xor(bits, sign), k.xor(bits, ones)), element)
+    let bits = if element.is_float() {
+        k.select(k.ne(k.and(bits, sign), 0), k.xor(bits, sign), k.xor(bits, ones))
+    } else if element.is_signed() {
+        k.xor(bits, sign)
+    } else {
+        bits
+    };
+    k.bitcast(bits, element)
 }

@@ -1,7 +1,7 @@
 //! Reductions of segments of a line, balanced however long or short they are.
 //!
-//! Elements and the ends of segments are one sequence: each end stands behind the elements of its segment. It is cut into equal parts, so no part has more to do than
-//! another, be there one segment, or a million without elements (Merrill and Garland's merge path). The end of segment `s` is number `offset(s + 1) + s` in the
+//! Elements and the ends of segments are one sequence, from the first offset on: each end stands behind the elements of its segment. It is cut into equal parts, so no part has more to do than
+//! another, be there one segment, or a million without elements (Merrill and Garland's merge path). The end of segment `s` is number `offset(s + 1) - offset(0) + s` in the
 //! sequence, so where a part starts is found by a search.
 //!
 //! On a GPU a part is a tile of a block. A first kernel finds where tiles start, a warp asking 32 places at a time. In the second one a block puts its elements into
@@ -22,8 +22,8 @@ use broadloom_scalar::{Type, Value};
 
 /// Combines the values of a [`Source`] on a line within segments by an [`Operator`], in their order, and gives the results to a [`Sink`] whose positions are segments.
 ///
-/// The offsets are a source of one integer with a position more than there are segments: segment `s` is from `offset(s)` to `offset(s + 1)`. They begin with 0, never
-/// decrease, and end with the length of the line. What an empty segment gives is the operator's identity. The sizes of a call are the length of the line and the number of
+/// The offsets are a source of one integer with a position more than there are segments: segment `s` is from `offset(s)` to `offset(s + 1)`. They never decrease, and none is
+/// beyond the length of the line; what comes before the first and behind the last belongs to no segment. An empty segment gives the operator's identity. The sizes of a call are the length of the line and the number of
 /// segments. Inputs and scalars are those of the source, the offsets, the sink.
 ///
 /// ```
@@ -106,10 +106,16 @@ impl SegmentedReduce {
 }
 
 impl Parts {
-    /// All elements, all ends, and both together.
+    /// All elements from the first offset on, all ends, and both together.
     fn sizes(&self, k: &Writer) -> [Value; 3] {
         let (n, segments) = (k.count(Count::size(0), self.index), k.count(Count::size(1), self.index));
+        let n = k.sub(n, self.base(k));
         [n, segments, k.add(n, segments)]
+    }
+
+    /// The first offset, where the sequence starts.
+    fn base(&self, k: &Writer) -> Value {
+        self.offset(k, k.constant(self.index, 0))
     }
 
     fn wide(&self, k: &Writer, value: Value) -> Value {
@@ -122,7 +128,7 @@ impl Parts {
 
     /// The number of a segment's end in the sequence.
     fn end(&self, k: &Writer, segment: Value) -> Value {
-        k.add(self.offset(k, k.add(segment, 1)), segment)
+        k.sub(k.add(self.offset(k, k.add(segment, 1)), segment), self.base(k))
     }
 
     /// How many ends are among the first `number` of the sequence. All lanes of a warp come here with the same number.

@@ -2,9 +2,9 @@
 
 mod support;
 
-use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
+use broadloom_scalar::{Builder, Element, Literal, Type};
 use broadloom_skeleton::Call;
-use broadloom_skeleton::{Domain, Operator, Pattern, Scan, ScanSpread, Sink, Source};
+use broadloom_skeleton::{Domain, Operator, Pattern, Scan, ScanSpread, Sink};
 use support::{Given, Random, benches, h200, identity, line, run, strided, strides};
 
 /// What a scan of a line gives.

@@ -79,9 +79,9 @@ fn kinds(long: u64) -> Vec<Vec<u64>> {
     vec![vec![], vec![0], vec![0; long as usize], vec![1], vec![long], vec![1; 500], vec![0, 3, 0, 0, 70, 1, 0], ragged]
 }
 
-fn offsets(lengths: &[u64]) -> Vec<Literal> {
-    let mut all = 0;
-    let mut offsets = vec![Literal::from(0u32)];
+fn offsets(lengths: &[u64], first: u32) -> Vec<Literal> {
+    let mut all = first;
+    let mut offsets = vec![Literal::from(first)];
     for length in lengths {
         all += *length as u32;
         offsets.push(all.into());
@@ -106,16 +106,18 @@ fn reductions_keep_the_order() {
     let source = line("digit", Element::U32, |f, _, x| vec![x, f.constant(Type::U32, 37)]);
     let reduce = Pattern::from(SegmentedReduce { source, offsets: identity(Element::U32), operator: join, sink });
     for (name, bench) in benches() {
-        for lengths in kinds(if name == "interp" { 2500 } else { 12_000 }) {
-            let size: u64 = lengths.iter().sum();
+        for (number, lengths) in kinds(if name == "interp" { 2500 } else { 12_000 }).into_iter().enumerate() {
+            // Some elements belong to no segment.
+            let (before, behind) = if number % 2 == 1 { (3, 5) } else { (0, 0) };
+            let size: u64 = lengths.iter().sum::<u64>() + before + behind;
             let input = Random(size).values(Element::U32, size);
-            let mut digits = input.iter().map(|x| x.as_i128().unwrap() as u32);
+            let mut digits = input.iter().skip(before as usize).map(|x| x.as_i128().unwrap() as u32);
             let joined: Vec<u32> = lengths
                 .iter()
                 .map(|length| digits.by_ref().take(*length as usize).fold(0u32, |a, b| a.wrapping_mul(37).wrapping_add(b)))
                 .collect();
             let count = lengths.len() as u64;
-            let inputs = [input, offsets(&lengths)];
+            let inputs = [input, offsets(&lengths, before as u32)];
             let scalars = [Literal::from(count as i32 - 1)];
             let given = Given { inputs: &inputs, scalars: &scalars, sizes: &[size, count], least: count, ..Given::default() };
             let results = run(&bench, &reduce, &given);
@@ -149,7 +151,7 @@ fn reductions_of_all_types() {
                 expected.push(own.iter().fold(Literal::zero(element), add));
                 rest = others;
             }
-            let inputs = [input.clone(), offsets(&lengths)];
+            let inputs = [input.clone(), offsets(&lengths, 0)];
             let given = Given { inputs: &inputs, sizes: &[size, lengths.len() as u64], ..Given::default() };
             assert_eq!(run(&bench, &reduce, &given).concat(), expected, "{name}, {element}");
         }

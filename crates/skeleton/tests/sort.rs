@@ -3,9 +3,9 @@
 mod support;
 
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
-use broadloom_skeleton::{Pattern, Sink, Sort, SortKey, Source};
+use broadloom_skeleton::{Pattern, SegmentedSort, Sink, Sort, SortKey, Source};
 use std::cmp::Ordering;
-use support::{Given, Random, benches, h200, line, run};
+use support::{Given, Random, benches, h200, identity, line, run};
 
 fn compare(a: Literal, b: Literal, descending: bool) -> Ordering {
     let order = match (a.as_f64(), b.as_f64()) {
@@ -91,6 +91,65 @@ fn within_segments() {
                 let own: Vec<Literal> = results.iter().map(|list| list[place]).collect();
                 let negative = keys[i].as_i128().unwrap() < 0;
                 assert_eq!(own, [segments[i], keys[i], (i as f64).into(), negative.into()], "{name}, {size}");
+            }
+        }
+    }
+}
+
+/// Segments that a warp or a block sorts where they lie, with values and without.
+#[test]
+fn within_short_segments() {
+    for (name, bench) in benches() {
+        for (element, descending) in [
+            (Element::I32, false),
+            (Element::U8, true),
+            (Element::Bool, true),
+            (Element::I64, false),
+            (Element::F32, true),
+            (Element::F16, false),
+        ] {
+            for with_places in [false, true] {
+                for longest in [32u32, 256] {
+                    if longest == 256 && !matches!(element, Element::I32 | Element::F32) {
+                        continue;
+                    }
+                    let source = line("key", element, |_, i, x| if with_places { vec![x, i] } else { vec![x] });
+                    let keys = vec![SortKey { descending, bits: None }];
+                    let offsets = identity(Element::U32);
+                    let sort = Pattern::from(SegmentedSort { source, offsets, keys, sink: Sink::STORE, longest });
+                    let mut random = Random(longest.into());
+                    let mut ends = vec![2u32];
+                    for number in 0..70 {
+                        let length = if number % 9 == 1 { longest.into() } else { random.below(u64::from(longest) + 1) };
+                        ends.push(ends[ends.len() - 1] + length as u32);
+                    }
+                    let size = u64::from(ends[ends.len() - 1]) + 3;
+                    // Many equal keys, the greatest and the least, and what is special among floats.
+                    let mut input: Vec<Literal> = (0..size)
+                        .map(|_| match random.below(8) {
+                            0 => Literal::from_bits(element, u64::MAX),
+                            1 => Literal::from_bits(element, u64::MAX >> (65 - element.bits().max(2))),
+                            _ => random.value(element),
+                        })
+                        .collect();
+                    if element.is_float() {
+                        input.iter_mut().step_by(37).for_each(|x| *x = Literal::from_f64(element, -0.0).unwrap());
+                    }
+                    let mut expected: Vec<(Literal, Literal)> =
+                        input.iter().enumerate().map(|(i, x)| (*x, Literal::from(i as i32))).collect();
+                    for ends in ends.windows(2) {
+                        expected[ends[0] as usize..ends[1] as usize].sort_by(|a, b| compare(a.0, b.0, descending));
+                    }
+                    let inside = ends[0] as usize..ends[ends.len() - 1] as usize;
+                    let sizes = [size, ends.len() as u64 - 1];
+                    let inputs = [input, ends.iter().map(|end| Literal::from(*end)).collect()];
+                    let results = run(&bench, &sort, &Given { inputs: &inputs, sizes: &sizes, ..Given::default() });
+                    for place in inside {
+                        let same =
+                            results[0][place] == expected[place].0 && (!with_places || results[1][place] == expected[place].1);
+                        assert!(same, "{name}, {element}, up to {longest}, place {place}");
+                    }
+                }
             }
         }
     }

@@ -66,7 +66,8 @@ impl Parts {
         let from = k.min(k.mul(part, run), all);
         let to = k.min(k.add(from, run), all);
         let (first, last) = (self.ends_before(k, from, lane), self.ends_before(k, to, lane));
-        let (first_element, end_element) = (k.sub(from, first), k.sub(to, last));
+        let base = self.base(k);
+        let (first_element, end_element) = (k.add(base, k.sub(from, first)), k.add(base, k.sub(to, last)));
         let is_first_lane = k.eq(lane, 0);
         k.if_then(is_first_lane, || {
             let starts = k.memory(Argument::Temporary(left.starts), self.index.element());

@@ -39,9 +39,10 @@ impl Parts {
         let [_, _, all] = self.sizes(&k);
         let number = chain.number(&k);
         let starts = k.memory(Argument::Temporary(starts), self.index.element());
-        let (from, to) = (k.mul(number, tile), k.min(k.mul(k.add(number, 1), tile), all));
+        let from = k.min(k.mul(number, tile), all);
+        let to = k.min(k.add(from, tile), all);
         let (first_end, last_end) = (k.load(starts, number), k.load(starts, k.add(number, 1)));
-        let first_element = k.sub(from, first_end);
+        let first_element = k.add(k.sub(from, first_end), self.base(&k));
         let narrow = |value: Value| k.convert(value, Type::U32);
         let ends = narrow(k.sub(last_end, first_end));
         let elements = k.sub(narrow(k.sub(to, from)), ends);

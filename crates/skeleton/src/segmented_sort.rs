@@ -1,0 +1,240 @@
+//! Sorting within segments that are short: each is sorted where it lies, by one warp or one block.
+//!
+//! What is sorted are keys as unsigned numbers, and positions in the segment behind them, so no two are alike and equal keys keep their order. A bitonic network exchanges
+//! them: in registers, by shuffles, where a warp holds a segment; in shared memory where a block does. Values move once, at the end. Where nothing moves but one integer, positions are
+//! not needed: equal keys are the same.
+//!
+//! Longer segments are a [`Sort`](crate::Sort) by the number of the segment, then by the key.
+
+use crate::draft::{Draft, Inlet, Outlet, Writer};
+use crate::order::{from_ordered, ordered};
+use crate::program::Program;
+use crate::{Count, Domain, Error, Result, Sink, SortKey, Source};
+use broadloom_device::{Machine, MachineKind};
+use broadloom_scalar::{Axis, Element, Literal, Memory, Shuffle, Type, Unroll, Value, Variable};
+
+/// Gives a [`Sink`] the values of a [`Source`] on a line, sorted within segments by the first of them; equal keys keep their order.
+///
+/// Keys and values are as for [`Sort`](crate::Sort), offsets as for [`SegmentedReduce`](crate::SegmentedReduce). What is in no segment is not written. No segment may be longer than
+/// `longest`. The sizes of a call are the length of the line and the number of segments. Inputs and scalars are those of the source, the offsets, the sink.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SegmentedSort {
+    /// Keys and values.
+    pub source: Source,
+    /// Where segments start.
+    pub offsets: Source,
+    /// How the first values are compared.
+    pub keys: Vec<SortKey>,
+    /// What becomes of keys and values; its position is the place on the line.
+    pub sink: Sink,
+    /// What no segment is longer than, a power of two. See [`SegmentedSort::longest`].
+    pub longest: u32,
+}
+
+/// The longest segment that a block sorts.
+const MOST: u64 = 1024;
+/// Threads of a block that sorts a segment.
+const THREADS: u32 = 128;
+
+struct Parts<'a> {
+    sort: &'a SegmentedSort,
+    inlet: Inlet,
+    offsets: Inlet,
+    outlet: Outlet,
+    index: Type,
+    types: Vec<Type>,
+}
+
+impl SegmentedSort {
+    /// What to say for segments of which none is longer than this; `None` where that is too long.
+    pub fn longest(length: u64) -> Option<u32> {
+        (length <= MOST).then(|| (length.max(32) as u32).next_power_of_two())
+    }
+
+    /// The program for a machine.
+    pub fn program(&self, machine: &Machine) -> Result<Program> {
+        let types = self.source.results();
+        let bad = |reason: String| Err(Error::Pattern { pattern: "segmented sort", reason });
+        if self.keys.is_empty() || self.keys.len() > types.len() {
+            let name = self.source.function().name();
+            return bad(format!("{} keys, and `{name}` gives {} values", self.keys.len(), types.len()));
+        }
+        if let Some(ty) = types[..self.keys.len()].iter().find(|ty| !ty.is_scalar()) {
+            return bad(format!("a key of type `{ty}`"));
+        }
+        match self.offsets.results()[..] {
+            [ty] if ty.is_scalar() && ty.element().is_integer() => {}
+            _ => return bad(format!("`{}` does not give one integer", self.offsets.function().name())),
+        }
+        if SegmentedSort::longest(self.longest.into()) != Some(self.longest) {
+            return bad(format!("segments of up to {} elements", self.longest));
+        }
+        self.sink.check("segmented sort", 1, &types)?;
+        let index = Domain::LINE.check("segmented sort", &[&self.source, &self.offsets], &self.sink)?;
+        let (n, segments) = (Count::size(0), Count::size(1));
+        let mut draft = Draft::new("segmented sort", 2);
+        let (inlet, offsets) = (draft.source(&self.source), draft.source(&self.offsets));
+        let outlet = draft.sink(&self.sink, &types, &n);
+        if index == Type::U32 {
+            draft.limit(n);
+            draft.limit(segments);
+        }
+        let parts = Parts { sort: self, inlet, offsets, outlet, index, types };
+        if self.longest == 32 {
+            parts.in_warps(&mut draft, machine.kind == MachineKind::Cpu)?;
+        } else {
+            parts.in_blocks(&mut draft)?;
+        }
+        Ok(draft.finish())
+    }
+}
+
+impl Parts<'_> {
+    /// Whether all that moves is one integer, so that equal elements are the same.
+    fn is_plain(&self) -> bool {
+        self.types.len() == 1 && !self.types[0].element().is_float()
+    }
+
+    /// The keys of an element as numbers, or the last that there are.
+    fn numbers(&self, k: &Writer, values: &[Value], there: Value) -> Vec<Value> {
+        let number = |(value, how): (&Value, &SortKey)| {
+            let number = ordered(k, *value, how.descending);
+            let last = k.literal(Literal::from_bits(k.type_of(number).element(), u64::MAX));
+            k.select(there, number, last)
+        };
+        values.iter().zip(&self.sort.keys).map(number).collect()
+    }
+
+    /// Whether one list of numbers comes before another.
+    fn before(&self, k: &Writer, a: &[Value], b: &[Value]) -> Value {
+        let mut pairs = a.iter().zip(b).rev();
+        let last = pairs.next().map_or(k.literal(false), |(a, b)| k.lt(*a, *b));
+        pairs.fold(last, |rest, (a, b)| k.or(k.lt(*a, *b), k.and(k.eq(*a, *b), rest)))
+    }
+
+    /// Where a segment starts, and how long it is, a `u32`.
+    fn range(&self, k: &Writer, segment: Value) -> (Value, Value) {
+        let offset = |place: Value| k.convert(self.offsets.at(k, &[place])[0], self.index);
+        let from = offset(segment);
+        let length = k.convert(k.sub(offset(k.add(segment, 1)), from), Type::U32);
+        (from, k.min(length, self.sort.longest))
+    }
+
+    /// A segment for each warp.
+    fn in_warps(&self, draft: &mut Draft, is_cpu: bool) -> Result<()> {
+        // Warps of a block, and segments of a warp: a block of a CPU is worth some work.
+        let (warps, each) = if is_cpu { (1, 64) } else { (8, 1) };
+        let block = [32, warps, 1];
+        let k = Writer::new("segmented_sort", block);
+        let segments = k.count(Count::size(1), self.index);
+        let warp = k.add(k.mul(k.block(Axis::X), warps), k.thread(Axis::Y));
+        let first = k.mul(k.convert(warp, self.index), each);
+        k.for_step(first, k.min(k.add(first, each), segments), 1, Unroll::Never, |segment| {
+            let lane = k.thread(Axis::X);
+            let (from, length) = self.range(&k, segment);
+            let place = k.add(from, k.convert(lane, self.index));
+            let there = k.lt(lane, length);
+            let nothing = || self.types.iter().map(|ty| k.spread(Literal::zero(ty.element()), *ty)).collect();
+            let values = k.choose_list(there, || self.inlet.at(&k, &[place]), nothing);
+            let mut own = self.numbers(&k, &values, there);
+            if !self.is_plain() {
+                own.push(lane);
+            }
+            for size in [2u32, 4, 8, 16, 32] {
+                let mut distance = size / 2;
+                while distance > 0 {
+                    let other: Vec<Value> = own.iter().map(|number| k.shuffle(Shuffle::Xor, *number, distance)).collect();
+                    let is_low = k.eq(k.and(lane, distance), 0);
+                    let is_up = k.eq(k.and(lane, size), 0);
+                    let wants_least = k.eq(is_low, is_up);
+                    own = self.exchanged(&k, &own, &other, wants_least);
+                    distance /= 2;
+                }
+            }
+            let moved: Vec<Value> = if self.is_plain() {
+                // What is not there is the same as the last key that there can be.
+                vec![from_ordered(&k, own[0], self.types[0].element(), self.sort.keys[0].descending)]
+            } else {
+                let lane = own[self.sort.keys.len()];
+                values.iter().map(|value| k.shuffle(Shuffle::Index, *value, lane)).collect()
+            };
+            k.if_then(there, || self.outlet.put(&k, &[place], place, &moved));
+        });
+        let blocks = Count::size(1).div_ceil(warps * each);
+        draft.launch(k, [blocks, 1u32.into(), 1u32.into()], block)?;
+        Ok(())
+    }
+
+    /// The one of two lists that a lane wants.
+    fn exchanged(&self, k: &Writer, own: &[Value], other: &[Value], wants_least: Value) -> Vec<Value> {
+        if let ([own], [other]) = (own, other) {
+            return vec![k.select(wants_least, k.min(*own, *other), k.max(*own, *other))];
+        }
+        // No two are alike.
+        let takes = k.eq(self.before(k, other, own), wants_least);
+        own.iter().zip(other).map(|(own, other)| k.select(takes, *other, *own)).collect()
+    }
+
+    /// A segment for each block.
+    fn in_blocks(&self, draft: &mut Draft) -> Result<()> {
+        let block = [THREADS, 1, 1];
+        let k = Writer::new("segmented_sort", block);
+        let thread = k.thread(Axis::X);
+        let (from, length) = self.range(&k, k.convert(k.block(Axis::X), self.index));
+        let number_type = |ty: &Type| if ty.element().bits() == 64 { Element::U64 } else { Element::U32 };
+        let elements = self.types[..self.sort.keys.len()].iter().map(number_type).chain([Element::U32]);
+        let lists: Vec<Memory> = elements.map(|element| k.shared(element, self.sort.longest)).collect();
+        // As many as there are, rounded up to a power of two.
+        let size = k.variable_with(k.literal(1u32));
+        k.while_loop(|| k.lt(k.get(size), length), || k.set(size, k.shl(k.get(size), 1)));
+        let size: Value = k.get(size);
+        k.for_step(thread, size, THREADS, Unroll::Never, |slot| {
+            let place = k.add(from, k.convert(slot, self.index));
+            let there = k.lt(slot, length);
+            let nothing = || self.types.iter().map(|ty| k.spread(Literal::zero(ty.element()), *ty)).collect();
+            let values = k.choose_list(there, || self.inlet.at(&k, &[place]), nothing);
+            let numbers = self.numbers(&k, &values, there);
+            lists.iter().zip(numbers.into_iter().chain([slot])).for_each(|(list, number)| k.store(*list, slot, number));
+        });
+        k.barrier();
+        let [sorted, distance]: [Variable; 2] = [k.variable_with(k.literal(2u32)), k.variable(Type::U32)];
+        k.while_loop(
+            || k.le(k.get(sorted), size),
+            || {
+                let group = k.get(sorted);
+                k.set(distance, k.shr(group, 1));
+                k.while_loop(
+                    || k.ne(k.get(distance), 0),
+                    || {
+                        let apart = k.get(distance);
+                        k.for_step(thread, k.shr(size, 1), THREADS, Unroll::Never, |pair| {
+                            let low = k.sub(k.mul(pair, 2), k.and(pair, k.sub(apart, 1)));
+                            let high = k.add(low, apart);
+                            let [a, b] =
+                                [low, high].map(|place| lists.iter().map(|list| k.load(*list, place)).collect::<Vec<Value>>());
+                            let is_up = k.eq(k.and(low, group), 0);
+                            let is_wrong = k.eq(self.before(&k, &b, &a), is_up);
+                            k.if_then(is_wrong, || {
+                                for ((list, a), b) in lists.iter().zip(&a).zip(&b) {
+                                    k.store(*list, low, *b);
+                                    k.store(*list, high, *a);
+                                }
+                            });
+                        });
+                        k.barrier();
+                        k.set(distance, k.shr(apart, 1));
+                    },
+                );
+                k.set(sorted, k.shl(group, 1));
+            },
+        );
+        let order = lists[self.sort.keys.len()];
+        k.for_step(thread, length, THREADS, Unroll::Never, |slot| {
+            let values = self.inlet.at(&k, &[k.add(from, k.convert(k.load(order, slot), self.index))]);
+            let place = k.add(from, k.convert(slot, self.index));
+            self.outlet.put(&k, &[place], place, &values);
+        });
+        draft.launch(k, [Count::size(1), 1u32.into(), 1u32.into()], block)?;
+        Ok(())
+    }
+}
