@@ -4,7 +4,7 @@ use crate::program::{Argument, Output, Program, Step, Temporary};
 use crate::source::Written;
 use crate::{Count, PlainProduct, Result, Sink, Source};
 use broadloom_scalar::{
-    AccessorKind, Binding, Builder, Cache, Element, LaunchBounds, Memory, Order, Type, Value, reading, writing,
+    AccessorKind, Binding, Builder, Cache, Element, Id, LaunchBounds, Memory, Op, Order, Type, Value, reading, writing,
 };
 use std::cell::{Cell, RefCell};
 use std::ops::Deref;
@@ -403,7 +403,13 @@ impl Outlet {
 
     /// Whether values are stored as they come, each in an output of its own.
     pub(crate) fn stores_values(&self) -> bool {
-        self.written.is_none()
+        let Some(written) = &self.written else { return true };
+        let (function, results) = (&written.function, written.function.results());
+        let is_value = |(number, result): (usize, &Id)| {
+            let op = &function.body().node(*result).op;
+            matches!(op, Op::Parameter(parameter) if *parameter as usize == written.axes + number)
+        };
+        function.accessors().is_empty() && results.len() == written.values && results.iter().enumerate().all(is_value)
     }
 
     /// Whether results of neighbours can be stored at once.

@@ -114,9 +114,10 @@ impl Parts<'_> {
 
     /// Where a segment starts, and how long it is, a `u32`.
     fn range(&self, k: &Writer, segment: Value) -> (Value, Value) {
-        let offset = |place: Value| k.convert(self.offsets.at(k, &[place])[0], self.index);
+        let n = k.count(Count::size(0), self.index);
+        let offset = |place: Value| k.min(k.convert(self.offsets.at(k, &[place])[0], self.index), n);
         let from = offset(segment);
-        let length = k.convert(k.sub(offset(k.add(segment, 1)), from), Type::U32);
+        let length = k.convert(k.sub(k.max(offset(k.add(segment, 1)), from), from), Type::U32);
         (from, k.min(length, self.sort.longest))
     }
 

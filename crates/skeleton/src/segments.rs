@@ -23,7 +23,7 @@ use broadloom_scalar::{Type, Value};
 /// Combines the values of a [`Source`] on a line within segments by an [`Operator`], in their order, and gives the results to a [`Sink`] whose positions are segments.
 ///
 /// The offsets are a source of one integer with a position more than there are segments: segment `s` is from `offset(s)` to `offset(s + 1)`. They never decrease, and none is
-/// beyond the length of the line; what comes before the first and behind the last belongs to no segment. An empty segment gives the operator's identity. The sizes of a call are the length of the line and the number of
+/// beyond the length of the line; for others results are anything, but nothing outside is touched. What comes before the first and behind the last belongs to no segment. An empty segment gives the operator's identity. The sizes of a call are the length of the line and the number of
 /// segments. Inputs and scalars are those of the source, the offsets, the sink.
 ///
 /// ```
@@ -122,8 +122,9 @@ impl Parts {
         k.convert(value, self.index)
     }
 
+    /// An offset, held to the length of the line: whatever offsets say, nothing outside is read.
     fn offset(&self, k: &Writer, segment: Value) -> Value {
-        self.wide(k, self.offsets.at(k, &[segment])[0])
+        k.min(self.wide(k, self.offsets.at(k, &[segment])[0]), k.count(Count::size(0), self.index))
     }
 
     /// The number of a segment's end in the sequence.

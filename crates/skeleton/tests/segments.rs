@@ -157,3 +157,26 @@ fn reductions_of_all_types() {
         }
     }
 }
+
+/// Whatever offsets say, nothing outside is touched: the interpreter would tell.
+#[test]
+fn offsets_that_decrease_are_harmless() {
+    let reduce = Pattern::from(SegmentedReduce {
+        source: identity(Element::I32),
+        offsets: identity(Element::I32),
+        operator: Operator::sum(Element::I32).unwrap(),
+        sink: Sink::STORE,
+    });
+    let (name, bench) = benches().swap_remove(0);
+    assert_eq!(name, "interp");
+    for seed in 0..6 {
+        let mut random = Random(seed);
+        let count = [3, 40, 5000][seed as usize % 3];
+        let size = [5000, 70, 0][seed as usize / 2];
+        let wild = |random: &mut Random| Literal::from(random.below(2 * size + 100) as i32 - 50);
+        let offsets: Vec<Literal> = (0..=count).map(|_| wild(&mut random)).collect();
+        let inputs = [random.values(Element::I32, size), offsets];
+        let given = Given { inputs: &inputs, sizes: &[size, count], ..Given::default() };
+        assert_eq!(run(&bench, &reduce, &given)[0].len() as u64, count);
+    }
+}

@@ -36,6 +36,7 @@ impl Parts {
         let k = Writer::with_blocks("segments", block, 5);
         let thread = k.thread(Axis::X);
         let (lane, warp) = (k.and(thread, 31), k.shr(thread, 5));
+        let n = k.count(Count::size(0), self.index);
         let [_, _, all] = self.sizes(&k);
         let number = chain.number(&k);
         let starts = k.memory(Argument::Temporary(starts), self.index.element());
@@ -44,8 +45,10 @@ impl Parts {
         let (first_end, last_end) = (k.load(starts, number), k.load(starts, k.add(number, 1)));
         let first_element = k.add(k.sub(from, first_end), self.base(&k));
         let narrow = |value: Value| k.convert(value, Type::U32);
-        let ends = narrow(k.sub(last_end, first_end));
-        let elements = k.sub(narrow(k.sub(to, from)), ends);
+        // What offsets that decrease lead to stays within the tile, and within what there is.
+        let span = narrow(k.sub(to, from));
+        let ends = k.min(narrow(k.sub(k.max(last_end, first_end), first_end)), span);
+        let elements = narrow(k.min(self.wide(&k, k.sub(span, ends)), k.sub(k.max(n, first_element), first_element)));
 
         // Elements that one thread reads lie in different banks from what its neighbours read.
         let padded = |place: Value| k.add(place, k.shr(place, 5));
@@ -66,7 +69,9 @@ impl Parts {
         k.for_step(thread, ends, THREADS, Unroll::Never, |end| {
             let place = narrow(k.sub(self.end(&k, k.add(first_end, self.wide(&k, end))), from));
             let bit = k.shl(k.literal(1u32), k.and(place, 31));
-            k.atomic(AtomicOp::Or, marks, k.shr(place, 5), bit, Order::Relaxed(Scope::Block));
+            k.if_then(k.lt(place, tile), || {
+                k.atomic(AtomicOp::Or, marks, k.shr(place, 5), bit, Order::Relaxed(Scope::Block));
+            });
         });
         k.barrier();
 
