@@ -8,11 +8,11 @@ use crate::module::Loaded;
 use crate::options::{self, Options};
 use crate::services::SERVICES;
 use crate::statistics::{KernelStatistics, Record};
-use crate::stream::{Finished, Job, Streams, Work};
+use crate::stream::{Called, Finished, Job, Streams, Work};
 use crate::watchdog::Watchdog;
 use crate::worker::{Shared, work};
 use broadloom_device::texture::{Opaques, Surface, Texture};
-use broadloom_device::{Backend, Error, EventId, LoadedModule, Machine, MemoryUse, Result, Stream, trace};
+use broadloom_device::{Backend, Error, EventId, HostCall, LoadedModule, Machine, MemoryUse, Result, Stream, trace};
 use broadloom_ptx::Verified;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -233,6 +233,10 @@ impl Backend for Cpu {
 
     fn destroy_opaque(&self, handle: u64) -> Result<()> {
         self.inner.opaques.remove(handle)
+    }
+
+    fn call(&self, stream: Stream, function: HostCall) -> Result<()> {
+        self.inner.streams().submit(stream, Work::Call(Called::new(function)), None, &|| Ok(()))
     }
 
     fn create_stream(&self) -> Result<Stream> {

@@ -8,7 +8,7 @@
 //! number is left.**
 
 use crate::grid::Grid;
-use broadloom_device::{Error, EventId, Result, Stream};
+use broadloom_device::{Error, EventId, HostCall, Result, Stream};
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -28,10 +28,35 @@ pub(crate) enum Work {
     Fill { address: u64, byte: u8, bytes: u64 },
     /// Copies bytes of the host.
     Write { address: u64, bytes: Vec<u8> },
+    /// Calls a function of the host.
+    Call(Called),
     /// Takes the time.
     Mark(Arc<Mark>),
     /// Nothing, once another stream has come to a mark.
     Await(Arc<Mark>),
+}
+
+/// A function that is called once.
+pub(crate) struct Called(Mutex<Option<HostCall>>);
+
+impl Called {
+    pub(crate) fn new(function: HostCall) -> Called {
+        Called(Mutex::new(Some(function)))
+    }
+
+    /// Calls it, when nobody has. What panics in it ends there: the worker and the stream go on.
+    pub(crate) fn call(&self) {
+        let function = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(function) = function {
+            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(function));
+        }
+    }
+}
+
+impl std::fmt::Debug for Called {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a function of the host")
+    }
 }
 
 /// A point in a stream: when it was come to.
@@ -60,7 +85,7 @@ impl Work {
             Work::Copy { .. } => 1,
             Work::Fill { bytes, .. } => bytes.div_ceil(COPY_PART),
             Work::Write { bytes, .. } => (bytes.len() as u64).div_ceil(COPY_PART),
-            Work::Mark(_) | Work::Await(_) => 1,
+            Work::Call(_) | Work::Mark(_) | Work::Await(_) => 1,
         }
     }
 }
@@ -475,7 +500,7 @@ impl Streams {
             let left = active.job.left().saturating_sub(u64::from(Arc::ptr_eq(&active.job, joined)));
             let expected = match &active.job.work {
                 Work::Launch(grid) => grid.ready.block_time().map(|each| each.as_nanos() as u64),
-                Work::Copy { .. } | Work::Fill { .. } | Work::Write { .. } => None,
+                Work::Copy { .. } | Work::Fill { .. } | Work::Write { .. } | Work::Call(_) => None,
                 Work::Mark(_) | Work::Await(_) => return false,
             };
             // Waking takes microseconds; what is done sooner is done alone.

@@ -139,6 +139,11 @@ impl Worker<'_> {
                     unsafe { std::ptr::copy_nonoverlapping((from + at) as *const u8, (to + at) as *mut u8, count) };
                 });
             }
+            Work::Call(called) => {
+                if !job.take(1).is_empty() {
+                    called.call();
+                }
+            }
             Work::Mark(mark) => {
                 if !job.take(1).is_empty() {
                     mark.set();

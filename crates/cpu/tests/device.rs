@@ -151,6 +151,29 @@ fn kernels_print_allocate_and_assert() {
     assert!(error.starts_with("kernel `assertion`: k.cu:42: k.cu: assertion `a=b` failed\n  in block ("), "{error}");
 }
 
+/// A function of the host sees what was done before it, and holds up what comes behind it; one that panics holds up nothing.
+#[test]
+fn functions_of_the_host_are_called_in_stream_order() {
+    let cpu = Cpu::new(options()).unwrap();
+    let device = Device::new(cpu.clone());
+    let stream = cpu.create_stream().unwrap();
+    let cell = device.zeros::<u8>(1 << 20).unwrap();
+    device.synchronise().unwrap();
+    let (seen, release) = std::sync::mpsc::channel();
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    cpu.fill(stream, cell.address(), 7, 1 << 20).unwrap();
+    cpu.call(stream, Box::new(move || seen.send(wait.recv()).unwrap())).unwrap();
+    cpu.call(stream, Box::new(|| std::panic::resume_unwind(Box::new(())))).unwrap();
+    let behind = cpu.create_event().unwrap();
+    cpu.record_event(behind, stream).unwrap();
+    assert!(!cpu.query_event(behind).unwrap(), "the function has not returned");
+    go.send(()).unwrap();
+    cpu.synchronise_stream(stream).unwrap();
+    assert!(release.recv().unwrap().is_ok() && cpu.query_event(behind).unwrap());
+    assert_eq!(cell.read().unwrap(), [7; 1 << 20]);
+    assert!(matches!(cpu.call(Stream(99), Box::new(|| {})), Err(Error::UnknownStream(99))));
+}
+
 #[test]
 fn streams_keep_their_order_and_run_beside_each_other() {
     // Each launch multiplies by 3 and adds its number: the result depends on the order.

@@ -18,6 +18,9 @@ pub struct Stream(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EventId(pub u64);
 
+/// A function of the host that is called in stream order.
+pub type HostCall = Box<dyn FnOnce() + Send>;
+
 /// What a device's memory is used for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
@@ -154,6 +157,14 @@ pub trait Backend: Debug + Send + Sync {
             kernel: "product".to_owned(),
             reason: "this device has no library that multiplies matrices".to_owned(),
         })
+    }
+
+    /// Calls a function of the host behind the earlier work of a stream; later work of the stream begins when it has returned. An
+    /// executor that cannot call from within a stream waits for the stream and calls at once. The function gives the device no work.
+    fn call(&self, stream: Stream, function: HostCall) -> Result<()> {
+        let outcome = self.synchronise_stream(stream);
+        function();
+        outcome
     }
 
     /// Makes a fixed sequence of work ready to be done again and again.

@@ -28,7 +28,7 @@ mod sequence;
 pub mod texture;
 pub mod trace;
 
-pub use backend::{Backend, EventId, GlobalVariable, KernelAttributes, LoadedModule, MemoryUse, Stream};
+pub use backend::{Backend, EventId, GlobalVariable, HostCall, KernelAttributes, LoadedModule, MemoryUse, Stream};
 pub use buffer::{Buffer, Element, RawBuffer};
 pub use cache::CacheFolder;
 pub use error::{Error, Fault, FaultKind, Result};
