@@ -167,7 +167,7 @@ impl Emitter<'_> {
 
     /// A register that is the sum of something uniform and something else, taken apart.
     fn split(&self, reg: Reg) -> Emitted<Option<(Val, Val)>> {
-        let Some(inst) = self.definition(reg) else { return Ok(None) };
+        let Some(inst) = self.definition(reg).filter(|_| self.shows(reg)) else { return Ok(None) };
         if inst.opcode() != Some(Opcode::Add) || inst.types().next().is_none_or(|ty| ty.bits() != 64) {
             return Ok(None);
         }

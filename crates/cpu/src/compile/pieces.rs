@@ -385,6 +385,20 @@ impl Emitter<'_> {
         self.instruction(data)
     }
 
+    /// Whether what a register was computed from is here, as it was then. A piece may begin in the middle of a loop: what it is given is
+    /// of an earlier round than what it computes itself.
+    pub(crate) fn shows(&self, reg: Reg) -> bool {
+        let (Some(plan), Some(piece)) = (&self.plan, self.current.piece) else { return true };
+        if self.current.variables[reg].is_some() {
+            return false;
+        }
+        if self.current.defines.contains(reg) {
+            return true;
+        }
+        let given = |read: &Reg| plan.live[piece].contains(read) && !self.current.defines.contains(*read);
+        self.definition(reg).is_some_and(|inst| inst.reads().iter().all(given))
+    }
+
     /// The piece that an edge leads to when it leaves this one.
     pub(crate) fn crosses(&self, target: Block) -> Option<(Rc<Plan>, usize)> {
         let plan = self.plan.as_ref()?;

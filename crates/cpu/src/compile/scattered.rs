@@ -7,7 +7,7 @@
 use super::emit::{Emitted, Emitter};
 use super::llvm::{IntPred, Val};
 use super::memory::Parts;
-use broadloom_ptx::{Modifier, Opcode, Operand, Reg, Space, Type};
+use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Reg, Space, Type};
 
 impl Emitter<'_> {
     /// What lanes read, one vector for each part. Nothing is said of lanes whose guard does not hold.
@@ -228,7 +228,8 @@ impl Emitter<'_> {
             let uniform = self.offsets(reg).is_none() && ir.type_of(self.lane0(reg)?) == i64;
             return Ok(if uniform { Some(Sum { base: self.lane0(reg)?, index: None }) } else { None });
         }
-        let Some(inst) = self.definition(reg).filter(|inst| steps > 0 && inst.guard.is_none()) else { return Ok(None) };
+        let shown = |inst: &&InstData| steps > 0 && inst.guard.is_none() && self.shows(reg);
+        let Some(inst) = self.definition(reg).filter(shown) else { return Ok(None) };
         let part = |index: usize| match inst.operands.get(index) {
             Some(Operand::Reg(reg)) => self.sum(*reg, steps - 1),
             Some(Operand::Imm(imm)) => Ok(imm.integer_bits().map(|bits| Sum { base: ir.constant(i64, bits), index: None })),
