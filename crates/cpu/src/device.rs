@@ -251,6 +251,11 @@ impl Backend for Cpu {
         self.inner.streams().wait(stream)
     }
 
+    fn query_stream(&self, stream: Stream) -> Result<bool> {
+        self.inner.streams().check(stream)?;
+        Ok(self.inner.streams().is_idle(stream))
+    }
+
     fn synchronise(&self) -> Result<()> {
         self.inner.streams().wait_all()
     }

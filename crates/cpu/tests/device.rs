@@ -166,9 +166,10 @@ fn functions_of_the_host_are_called_in_stream_order() {
     cpu.call(stream, Box::new(|| std::panic::resume_unwind(Box::new(())))).unwrap();
     let behind = cpu.create_event().unwrap();
     cpu.record_event(behind, stream).unwrap();
-    assert!(!cpu.query_event(behind).unwrap(), "the function has not returned");
+    assert!(!cpu.query_event(behind).unwrap() && !cpu.query_stream(stream).unwrap(), "the function has not returned");
     go.send(()).unwrap();
     cpu.synchronise_stream(stream).unwrap();
+    assert!(cpu.query_stream(stream).unwrap() && cpu.query_stream(Stream(99)).is_err());
     assert!(release.recv().unwrap().is_ok() && cpu.query_event(behind).unwrap());
     assert_eq!(cell.read().unwrap(), [7; 1 << 20]);
     assert!(matches!(cpu.call(Stream(99), Box::new(|| {})), Err(Error::UnknownStream(99))));

@@ -96,6 +96,11 @@ pub trait Backend: Debug + Send + Sync {
     /// Waits for one stream.
     fn synchronise_stream(&self, stream: Stream) -> Result<()>;
 
+    /// Whether a stream has nothing left to do, without waiting. An executor that cannot tell waits for the stream.
+    fn query_stream(&self, stream: Stream) -> Result<bool> {
+        self.synchronise_stream(stream).map(|()| true)
+    }
+
     /// Waits for everything.
     fn synchronise(&self) -> Result<()>;
 
