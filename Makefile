@@ -14,8 +14,8 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 # Where LLVM 19 is, for the crates that bind to it.
 export LLVM_SYS_191_PREFIX ?= /usr/lib/llvm-19
 
-build: cargo linker llvm ## the command, optimised: target/release/broadloom
-	cargo build --release --locked --package broadloom-cli
+build: cargo linker llvm ## the command, optimised: target/release/broadloom, and the library that CUDA programs are run with
+	cargo build --release --locked --package broadloom-cli --package broadloom-cudart
 
 demo: build ## what it does, in a minute
 	cargo build --release --locked --package broadloom --example life

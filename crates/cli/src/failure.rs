@@ -46,6 +46,8 @@ pub mod codes {
     pub const WHICH_BENCHMARK: Code = Code("C0012");
     /// A folder of compiled kernels that cannot be read or emptied.
     pub const CACHE: Code = Code("C0013");
+    /// The stand-in for NVIDIA's libraries is not there, or cannot be put where programs find it.
+    pub const STAND_IN: Code = Code("C0014");
 }
 
 /// Why a command stopped: diagnostics, the texts that they point into, and the exit code.

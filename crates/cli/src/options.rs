@@ -70,6 +70,8 @@ pub enum Command {
     Run(Run),
     /// Run a kernel and report what it does wrong: races, stray accesses, uninitialised reads, misused barriers, leaks
     Check(Check),
+    /// Run a compiled CUDA program, unchanged, without a GPU
+    Exec(Exec),
     /// Say what is in a module: kernels, parameters, memory, instructions
     Explain(Explain),
     /// Measure how fast kernels run here, against the same jobs in C++
@@ -136,6 +138,29 @@ pub struct Check {
     /// Write the findings to this file, as JSON; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+}
+
+/// Options of `exec`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  broadloom exec -- ./vectorAdd
+  broadloom exec --device interp -- ./program its arguments
+
+The program has to be linked with the shared runtime and to carry PTX:
+  nvcc -cudart shared -gencode arch=compute_75,code=compute_75 program.cu -o program
+
+The exit code is the program's.")]
+pub struct Exec {
+    /// The device: `cpu`, `interp`, or `cuda` to run on a GPU as usual [default: $BROADLOOM_DEVICE, or cpu]
+    #[arg(long, short, value_name = "NAME")]
+    pub device: Option<String>,
+    /// The program
+    #[arg(required = true)]
+    pub program: OsString,
+    /// What it is given
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub arguments: Vec<OsString>,
 }
 
 /// Options of `devices`.

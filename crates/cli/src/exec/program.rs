@@ -1,0 +1,66 @@
+//! What can be told of a program by looking at its file: whether it has kernels, and whether it asks for a library that can be replaced.
+//!
+//! Only the table of sections and the names are read. **A file that is none of ours to judge, whatever is in it, is fine: the system says what is
+//! wrong with it.**
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// Most bytes of a table or of names that are looked at.
+const MOST: u64 = 64 << 20;
+
+fn bytes_at(file: &mut File, at: u64, count: u64) -> Option<Vec<u8>> {
+    let mut bytes = vec![];
+    file.seek(SeekFrom::Start(at)).ok()?;
+    file.take(count.min(MOST)).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 == count).then_some(bytes)
+}
+
+fn number(bytes: &[u8], at: usize, count: usize) -> Option<u64> {
+    let bytes = bytes.get(at..at + count)?;
+    Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+}
+
+/// Why a program cannot be run with another runtime, when that can be seen.
+pub fn objection(path: &Path) -> Option<&'static str> {
+    let mut file = File::open(path).ok()?;
+    let head = bytes_at(&mut file, 0, 64)?;
+    // 64 bits, the lower byte first.
+    if !head.starts_with(b"\x7fELF\x02\x01") {
+        return None;
+    }
+    let (table, size, count, names) =
+        (number(&head, 40, 8)?, number(&head, 58, 2)?, number(&head, 60, 2)?, number(&head, 62, 2)?);
+    let table = bytes_at(&mut file, table, size.checked_mul(count)?)?;
+    let section = |index: u64| {
+        let start = usize::try_from(index.checked_mul(size)?).ok()?;
+        table.get(start..start.checked_add(64)?)
+    };
+    let contents = |file: &mut File, section: &[u8]| bytes_at(file, number(section, 24, 8)?, number(section, 32, 8)?);
+    let names = contents(&mut file, section(names)?)?;
+    let mut has_kernels = false;
+    let mut linked = vec![];
+    for section in (0..count).filter_map(section) {
+        let name = names.get(usize::try_from(number(section, 0, 4)?).ok()?..).unwrap_or_default();
+        has_kernels |= name.starts_with(b".nv_fatbin\0");
+        if name.starts_with(b".dynstr\0") {
+            linked = contents(&mut file, section)?;
+        }
+    }
+    let asks_for = |name: &[u8]| linked.windows(name.len()).any(|bytes| bytes == name);
+    let replaceable = asks_for(b"libcudart.so") || asks_for(b"libcuda.so");
+    (has_kernels && !replaceable).then_some("it was linked with the static CUDA runtime, which cannot be replaced")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_kernels_is_fine() {
+        assert_eq!(objection(&std::env::current_exe().unwrap()), None);
+        assert_eq!(objection(Path::new("/no/such/file")), None);
+        assert_eq!(objection(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml").as_path()), None);
+    }
+}

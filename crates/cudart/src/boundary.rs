@@ -1,0 +1,119 @@
+//! Where C ends and Rust begins.
+//!
+//! Every exported function goes through [`runtime`] or [`driver`]: **nothing unwinds into C**, what fails becomes a status, and the runtime
+//! remembers the last one of each thread. [`exported!`] writes the functions; a second name behind a slash is the same function for programs
+//! that were compiled with a default stream per thread.
+
+use crate::state::Runtime;
+use crate::status::{Outcome, Status};
+use crate::tell::tell;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What stream 0 means to the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DefaultStream {
+    /// The one stream that waits for all others.
+    Legacy,
+    /// A stream of the calling thread.
+    PerThread,
+}
+
+/// One call of the program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    /// What stream 0 means.
+    pub(crate) default: DefaultStream,
+    /// Everything that there is.
+    pub(crate) runtime: &'static Runtime,
+}
+
+thread_local! {
+    static LAST: Cell<Status> = const { Cell::new(Status::SUCCESS) };
+}
+
+/// The last error of this thread.
+pub(crate) fn last_error() -> Status {
+    LAST.try_with(Cell::get).unwrap_or(Status::SUCCESS)
+}
+
+/// Notes an error of this thread.
+pub(crate) fn set_last_error(status: Status) {
+    let _ = LAST.try_with(|last| last.set(status));
+}
+
+/// Does what a call asks for; a panic is a fault of ours, told and turned into a status.
+fn guarded(name: &'static str, default: DefaultStream, body: impl FnOnce(&Call) -> Outcome) -> Status {
+    let outcome = catch_unwind(AssertUnwindSafe(|| body(&Call { default, runtime: Runtime::get() })));
+    match outcome {
+        Ok(Ok(())) => Status::SUCCESS,
+        Ok(Err(status)) => status,
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+            tell(&format!("{name}: this is a fault of Broadloom, please report it: {}", text.unwrap_or("a panic")));
+            Status::UNKNOWN
+        }
+    }
+}
+
+/// Whether the program has called the runtime: from then on it has a context without asking the driver for one.
+pub(crate) static RUNTIME_USED: AtomicBool = AtomicBool::new(false);
+
+/// A function of the runtime: its error is remembered.
+pub(crate) fn runtime(name: &'static str, default: DefaultStream, body: impl FnOnce(&Call) -> Outcome) -> u32 {
+    // What is called before `main` is not the program's doing.
+    if !name.starts_with('_') && !RUNTIME_USED.load(Ordering::Relaxed) {
+        RUNTIME_USED.store(true, Ordering::Relaxed);
+    }
+    let status = guarded(name, default, body);
+    if status != Status::SUCCESS && status != Status::NOT_READY {
+        set_last_error(status);
+    }
+    status.0
+}
+
+/// A function of the driver.
+pub(crate) fn driver(name: &'static str, default: DefaultStream, body: impl FnOnce(&Call) -> Outcome) -> u32 {
+    guarded(name, default, body).0
+}
+
+/// A function that is not done: says so once, and returns its documented error.
+pub(crate) fn refused(name: &'static str, status: Status, reason: &'static str) -> u32 {
+    static TOLD: std::sync::Mutex<Vec<&'static str>> = std::sync::Mutex::new(vec![]);
+    if let Ok(mut told) = TOLD.lock()
+        && !told.contains(&name)
+    {
+        told.push(name);
+        tell(&format!("{name} returns {}: {reason}", status.name().unwrap_or_default()));
+    }
+    if name.starts_with("cuda") {
+        set_last_error(status);
+    }
+    status.0
+}
+
+/// Exported functions: `through` is [`runtime`] or [`driver`].
+macro_rules! exported {
+    ($through:ident) => {};
+    ($through:ident $(#[$meta:meta])* fn $name:ident / $twin:ident ($call:ident $(, $arg:ident : $ty:ty)* $(,)?) $body:block $($rest:tt)*) => {
+        $crate::boundary::exported!(@one $through Legacy [$(#[$meta])*] $name ($call $(, $arg : $ty)*) $body);
+        $crate::boundary::exported!(@one $through PerThread [$(#[$meta])*] $twin ($call $(, $arg : $ty)*) $body);
+        $crate::boundary::exported!($through $($rest)*);
+    };
+    ($through:ident $(#[$meta:meta])* fn $name:ident ($call:ident $(, $arg:ident : $ty:ty)* $(,)?) $body:block $($rest:tt)*) => {
+        $crate::boundary::exported!(@one $through Legacy [$(#[$meta])*] $name ($call $(, $arg : $ty)*) $body);
+        $crate::boundary::exported!($through $($rest)*);
+    };
+    (@one $through:ident $default:ident [$(#[$meta:meta])*] $name:ident ($call:ident $(, $arg:ident : $ty:ty)*) $body:block) => {
+        $(#[$meta])*
+        #[unsafe(no_mangle)]
+        pub(crate) extern "C" fn $name($($arg: $ty),*) -> u32 {
+            $crate::boundary::$through(stringify!($name), $crate::boundary::DefaultStream::$default, |$call| {
+                let _: &$crate::boundary::Call = $call;
+                $body
+            })
+        }
+    };
+}
+pub(crate) use exported;

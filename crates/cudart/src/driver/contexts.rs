@@ -1,0 +1,235 @@
+//! Contexts. All of them are one device with one memory; a program may hold several names of it.
+
+use crate::boundary::{Call, RUNTIME_USED, exported};
+use crate::device::{DEVICE, check_device};
+use crate::pointer::Out;
+use crate::runtime::devices::{limit, set_limit};
+use crate::status::{Outcome, Status};
+use crate::streams::PRIORITIES;
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+/// The context that a device has from the start.
+pub(crate) const PRIMARY: usize = 0x0b10_0b00_0000_0010;
+/// The newest context.
+static NEWEST: AtomicUsize = AtomicUsize::new(PRIMARY);
+/// How often the primary context is held.
+static HELD: AtomicU32 = AtomicU32::new(0);
+
+thread_local! {
+    static STACK: RefCell<Vec<usize>> = const { RefCell::new(vec![]) };
+}
+
+fn current() -> usize {
+    let without = if RUNTIME_USED.load(Ordering::Relaxed) { PRIMARY } else { 0 };
+    STACK.with_borrow(|stack| stack.last().copied().unwrap_or(without))
+}
+
+fn check(context: usize) -> Outcome {
+    let known = (PRIMARY..=NEWEST.load(Ordering::Relaxed)).contains(&context);
+    if known { Ok(()) } else { Err(Status::INVALID_CONTEXT) }
+}
+
+fn create(call: &Call, context: Out<usize>, device: i32) -> Outcome {
+    context.wanted()?;
+    call.runtime.device()?;
+    check_device(device)?;
+    let made = NEWEST.fetch_add(16, Ordering::Relaxed) + 16;
+    STACK.with_borrow_mut(|stack| stack.push(made));
+    context.set(made)
+}
+
+fn destroy(context: usize) -> Outcome {
+    check(context)?;
+    STACK.with_borrow_mut(|stack| stack.retain(|held| *held != context));
+    Ok(())
+}
+
+fn push(context: usize) -> Outcome {
+    check(context)?;
+    STACK.with_borrow_mut(|stack| stack.push(context));
+    Ok(())
+}
+
+fn pop(context: Out<usize>) -> Outcome {
+    let popped = STACK.with_borrow_mut(Vec::pop).ok_or(Status::INVALID_CONTEXT)?;
+    context.set_if_wanted(popped);
+    Ok(())
+}
+
+fn release(device: i32) -> Outcome {
+    check_device(device)?;
+    let lower = |held: u32| held.checked_sub(1);
+    HELD.fetch_update(Ordering::Relaxed, Ordering::Relaxed, lower).map(drop).map_err(|_| Status::INVALID_CONTEXT)
+}
+
+exported! { driver
+    /// A context, current from now on.
+    fn cuCtxCreate(call, context: Out<usize>, _flags: u32, device: i32) {
+        create(call, context, device)
+    }
+
+    /// The same.
+    fn cuCtxCreate_v2(call, context: Out<usize>, _flags: u32, device: i32) {
+        create(call, context, device)
+    }
+
+    /// The same, with affinities that make no difference here.
+    fn cuCtxCreate_v3(call, context: Out<usize>, _affinities: usize, _count: i32, _flags: u32, device: i32) {
+        create(call, context, device)
+    }
+
+    /// The same, with parameters that make no difference here.
+    fn cuCtxCreate_v4(call, context: Out<usize>, _parameters: usize, _flags: u32, device: i32) {
+        create(call, context, device)
+    }
+
+    /// Gives a context back.
+    fn cuCtxDestroy(_call, context: usize) {
+        destroy(context)
+    }
+
+    /// The same.
+    fn cuCtxDestroy_v2(_call, context: usize) {
+        destroy(context)
+    }
+
+    /// Makes a context current and keeps the one before.
+    fn cuCtxPushCurrent(_call, context: usize) {
+        push(context)
+    }
+
+    /// The same.
+    fn cuCtxPushCurrent_v2(_call, context: usize) {
+        push(context)
+    }
+
+    /// The context before is current again.
+    fn cuCtxPopCurrent(_call, context: Out<usize>) {
+        pop(context)
+    }
+
+    /// The same.
+    fn cuCtxPopCurrent_v2(_call, context: Out<usize>) {
+        pop(context)
+    }
+
+    /// Makes a context current.
+    fn cuCtxSetCurrent(_call, context: usize) {
+        if context != 0 {
+            check(context)?;
+        }
+        STACK.with_borrow_mut(|stack| {
+            stack.pop();
+            if context != 0 {
+                stack.push(context);
+            }
+        });
+        Ok(())
+    }
+
+    /// The current context.
+    fn cuCtxGetCurrent(_call, context: Out<usize>) {
+        context.set(current())
+    }
+
+    /// The device of the current context.
+    fn cuCtxGetDevice(_call, device: Out<i32>) {
+        if current() == 0 { Err(Status::INVALID_CONTEXT) } else { device.set(DEVICE) }
+    }
+
+    /// Waits for everything.
+    fn cuCtxSynchronize(call) {
+        call.runtime.wait_for_all()
+    }
+
+    /// The flags of the current context.
+    fn cuCtxGetFlags(_call, flags: Out<u32>) {
+        flags.set(8)
+    }
+
+    /// A number that no other context has.
+    fn cuCtxGetId(_call, context: usize, id: Out<u64>) {
+        id.set(if context == 0 { current() } else { context } as u64)
+    }
+
+    /// The version of the interface.
+    fn cuCtxGetApiVersion(_call, _context: usize, version: Out<u32>) {
+        version.set(3020)
+    }
+
+    /// A limit.
+    fn cuCtxGetLimit(_call, value: Out<usize>, number: u32) {
+        value.set(limit(number)?)
+    }
+
+    /// Sets a limit.
+    fn cuCtxSetLimit(_call, number: u32, value: usize) {
+        set_limit(number, value)
+    }
+
+    /// How caches are used, which makes no difference here.
+    fn cuCtxSetCacheConfig(call, _config: u32) {
+        call.runtime.device().map(drop)
+    }
+
+    /// The same.
+    fn cuCtxGetCacheConfig(_call, config: Out<u32>) {
+        config.set(0)
+    }
+
+    /// The least and the greatest priority of streams.
+    fn cuCtxGetStreamPriorityRange(_call, least: Out<i32>, greatest: Out<i32>) {
+        least.set_if_wanted(PRIORITIES[0]);
+        greatest.set_if_wanted(PRIORITIES[1]);
+        Ok(())
+    }
+
+    /// Holds the primary context.
+    fn cuDevicePrimaryCtxRetain(call, context: Out<usize>, device: i32) {
+        call.runtime.device()?;
+        check_device(device)?;
+        context.wanted()?;
+        HELD.fetch_add(1, Ordering::Relaxed);
+        context.set(PRIMARY)
+    }
+
+    /// Lets go of it.
+    fn cuDevicePrimaryCtxRelease(_call, device: i32) {
+        release(device)
+    }
+
+    /// The same.
+    fn cuDevicePrimaryCtxRelease_v2(_call, device: i32) {
+        release(device)
+    }
+
+    /// Waits for everything.
+    fn cuDevicePrimaryCtxReset(call, device: i32) {
+        check_device(device)?;
+        call.runtime.wait_for_all()
+    }
+
+    /// The same.
+    fn cuDevicePrimaryCtxReset_v2(call, device: i32) {
+        check_device(device)?;
+        call.runtime.wait_for_all()
+    }
+
+    /// Whether the primary context is held.
+    fn cuDevicePrimaryCtxGetState(_call, device: i32, flags: Out<u32>, active: Out<i32>) {
+        check_device(device)?;
+        flags.set(8)?;
+        active.set(i32::from(HELD.load(Ordering::Relaxed) > 0))
+    }
+
+    /// How the host waits, which makes no difference here.
+    fn cuDevicePrimaryCtxSetFlags(_call, device: i32, _flags: u32) {
+        check_device(device)
+    }
+
+    /// The same.
+    fn cuDevicePrimaryCtxSetFlags_v2(_call, device: i32, _flags: u32) {
+        check_device(device)
+    }
+}

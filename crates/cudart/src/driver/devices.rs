@@ -1,0 +1,136 @@
+//! Devices, versions, errors.
+
+use crate::boundary::exported;
+use crate::device::{DEVICE, check_device, uuid};
+use crate::pointer::{Out, Text};
+use crate::runtime::devices::{BUS, DRIVER_VERSION};
+use crate::runtime::errors::kept;
+use crate::status::Status;
+use std::ffi::c_char;
+
+exported! { driver
+    /// Makes the driver ready.
+    fn cuInit(call, flags: u32) {
+        if flags != 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        call.runtime.device().map(drop)
+    }
+
+    /// The version of the driver.
+    fn cuDriverGetVersion(_call, version: Out<i32>) {
+        version.set(DRIVER_VERSION)
+    }
+
+    /// How many devices there are.
+    fn cuDeviceGetCount(call, count: Out<i32>) {
+        call.runtime.device()?;
+        count.set(1)
+    }
+
+    /// A device by its number.
+    fn cuDeviceGet(call, device: Out<i32>, number: i32) {
+        call.runtime.device()?;
+        check_device(number)?;
+        device.set(DEVICE)
+    }
+
+    /// What a device is called.
+    fn cuDeviceGetName(call, text: Out<u8>, length: i32, device: i32) {
+        check_device(device)?;
+        let room = usize::try_from(length).ok().filter(|room| *room > 0).ok_or(Status::INVALID_VALUE)?;
+        let mut bytes = call.runtime.device_name()?.into_bytes();
+        bytes.truncate(room - 1);
+        bytes.push(0);
+        text.set_all(&bytes)
+    }
+
+    /// A name for the device that is the same in every process.
+    fn cuDeviceGetUuid(_call, place: Out<[u8; 16]>, device: i32) {
+        check_device(device)?;
+        place.set(uuid())
+    }
+
+    /// The same.
+    fn cuDeviceGetUuid_v2(_call, place: Out<[u8; 16]>, device: i32) {
+        check_device(device)?;
+        place.set(uuid())
+    }
+
+    /// Bytes of memory.
+    fn cuDeviceTotalMem(call, bytes: Out<u32>, device: i32) {
+        check_device(device)?;
+        bytes.set(call.runtime.memory_left()?.1.min(u32::MAX as usize) as u32)
+    }
+
+    /// Bytes of memory.
+    fn cuDeviceTotalMem_v2(call, bytes: Out<usize>, device: i32) {
+        check_device(device)?;
+        bytes.set(call.runtime.memory_left()?.1)
+    }
+
+    /// One number.
+    fn cuDeviceGetAttribute(call, value: Out<i32>, attribute: u32, device: i32) {
+        value.wanted()?;
+        check_device(device)?;
+        value.set(call.runtime.attribute(attribute)?)
+    }
+
+    /// The capability.
+    fn cuDeviceComputeCapability(call, major: Out<i32>, minor: Out<i32>, device: i32) {
+        check_device(device)?;
+        major.set(call.runtime.attribute(75)?)?;
+        minor.set(call.runtime.attribute(76)?)
+    }
+
+    /// Where the device is on a bus.
+    fn cuDeviceGetPCIBusId(_call, text: Out<u8>, length: i32, device: i32) {
+        check_device(device)?;
+        let bytes = [BUS.as_bytes(), &[0]].concat();
+        if usize::try_from(length).is_ok_and(|length| length >= bytes.len()) { text.set_all(&bytes) } else { Err(Status::INVALID_VALUE) }
+    }
+
+    /// The device at a place on a bus.
+    fn cuDeviceGetByPCIBusId(_call, device: Out<i32>, text: Text) {
+        if text.get()?.ends_with("00:00.0") { device.set(DEVICE) } else { Err(Status::INVALID_DEVICE) }
+    }
+
+    /// Whether a device reaches a peer: there is none.
+    fn cuDeviceCanAccessPeer(_call, can: Out<i32>, device: i32, peer: i32) {
+        check_device(device)?;
+        check_device(peer)?;
+        can.set(0)
+    }
+
+    /// The name of an error.
+    fn cuGetErrorName(_call, status: u32, name: Out<*const c_char>) {
+        match Status(status).driver_name() {
+            Some(text) => name.set(kept(text)),
+            None => {
+                name.set(std::ptr::null())?;
+                Err(Status::INVALID_VALUE)
+            }
+        }
+    }
+
+    /// The text of an error.
+    fn cuGetErrorString(_call, status: u32, text: Out<*const c_char>) {
+        match Status(status).text() {
+            Some(found) => text.set(kept(found)),
+            None => {
+                text.set(std::ptr::null())?;
+                Err(Status::INVALID_VALUE)
+            }
+        }
+    }
+
+    /// Profilers: there is none to tell.
+    fn cuProfilerStart(_call) {
+        Ok(())
+    }
+
+    /// The same.
+    fn cuProfilerStop(_call) {
+        Ok(())
+    }
+}

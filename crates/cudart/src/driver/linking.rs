@@ -1,0 +1,85 @@
+//! The driver's linker: PTX goes in, and one module of PTX, which `cuModuleLoadData` takes, comes out.
+
+use crate::boundary::{Call, exported};
+use crate::fatbin;
+use crate::image::{Image, Origin};
+use crate::link::link;
+use crate::pointer::{Out, Text, bytes_at};
+use crate::status::{Outcome, Status};
+use std::ffi::CString;
+use std::sync::{Mutex, PoisonError};
+
+/// What was given to one linking, and what became of it.
+#[derive(Debug, Default)]
+pub(crate) struct Linking {
+    texts: Mutex<Vec<String>>,
+    linked: Mutex<Option<CString>>,
+}
+
+const PTX: u32 = 1;
+const FAT_BINARY: u32 = 2;
+
+fn add(call: &Call, state: usize, kind: u32, bytes: Vec<u8>) -> Outcome {
+    let linking = call.runtime.linkings.get(state)?;
+    let text = match kind {
+        PTX => String::from_utf8(bytes).map_err(|_| Status::INVALID_PTX)?.trim_end_matches('\0').to_owned(),
+        FAT_BINARY => {
+            let entries = fatbin::entries(&bytes).map_err(|_| Status::INVALID_IMAGE)?;
+            let best = fatbin::best(&entries, call.runtime.capability()).map_err(|_| Status::NO_BINARY_FOR_GPU)?;
+            best.text().map_err(|_| Status::INVALID_IMAGE)?
+        }
+        // Machine code and what compilers keep between their steps.
+        _ => return Err(Status::NO_BINARY_FOR_GPU),
+    };
+    // What is no PTX is told now, by the call that brought it.
+    Image::new(Origin::Text(text.clone())).loaded(call.runtime)?;
+    linking.texts.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    Ok(())
+}
+
+fn create(call: &Call, state: Out<usize>) -> Outcome {
+    state.wanted()?;
+    state.set(call.runtime.linkings.insert(Linking::default()))
+}
+
+fn read(path: Text) -> Outcome<Vec<u8>> {
+    std::fs::read(path.get()?).map_err(|_| Status::FILE_NOT_FOUND)
+}
+
+exported! { driver
+    /// Begins to link.
+    fn cuLinkCreate_v2(call, _count: u32, _options: usize, _values: usize, state: Out<usize>) {
+        create(call, state)
+    }
+
+    /// Adds what is in memory.
+    fn cuLinkAddData_v2(call, state: usize, kind: u32, data: usize, size: usize, _name: usize, _count: u32, _options: usize, _values: usize) {
+        add(call, state, kind, bytes_at(data, size)?)
+    }
+
+    /// Adds a file.
+    fn cuLinkAddFile_v2(call, state: usize, kind: u32, path: Text, _count: u32, _options: usize, _values: usize) {
+        add(call, state, kind, read(path)?)
+    }
+
+    /// Links; the module stays until the linking is given back.
+    fn cuLinkComplete(call, state: usize, module: Out<usize>, size: Out<usize>) {
+        let linking = call.runtime.linkings.get(state)?;
+        let texts = linking.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = match texts.as_slice() {
+            [] => return Err(Status::INVALID_VALUE),
+            [one] => one.clone(),
+            several => link(several),
+        };
+        let text = CString::new(text).map_err(|_| Status::INVALID_PTX)?;
+        module.set(text.as_ptr() as usize)?;
+        size.set_if_wanted(text.as_bytes_with_nul().len());
+        *linking.linked.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+        Ok(())
+    }
+
+    /// Gives a linking back.
+    fn cuLinkDestroy(call, state: usize) {
+        call.runtime.linkings.remove(state).map(drop)
+    }
+}

@@ -1,0 +1,158 @@
+//! Virtual memory management: addresses are reserved, memory is made, and the one is put behind the other.
+//!
+//! On a device that shares this process's addresses, memory is a file without a name, and putting it somewhere is mapping it there.
+
+use crate::boundary::{Call, exported};
+use crate::pointer::{In, Out};
+use crate::status::{Outcome, Status};
+use crate::types::MemLocation;
+use std::collections::BTreeMap;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Sizes and addresses are multiples of this.
+const GRANULARITY: usize = 2 << 20;
+
+/// Memory that can be put behind addresses.
+#[derive(Debug)]
+pub(crate) struct Physical {
+    file: OwnedFd,
+    bytes: usize,
+}
+
+/// Reserved addresses, with how many there are.
+static RESERVED: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+
+fn reserved() -> MutexGuard<'static, BTreeMap<usize, usize>> {
+    RESERVED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a range is reserved.
+fn is_reserved(address: usize, bytes: usize) -> bool {
+    let list = reserved();
+    let found = list.range(..=address).next_back();
+    found.is_some_and(|(start, size)| address - start < *size && bytes <= size - (address - start))
+}
+
+fn check_size(bytes: usize) -> Outcome {
+    if bytes > 0 && bytes.is_multiple_of(GRANULARITY) { Ok(()) } else { Err(Status::INVALID_VALUE) }
+}
+
+fn shares_addresses(call: &Call) -> Outcome {
+    if call.runtime.device()?.unified { Ok(()) } else { Err(Status::NOT_SUPPORTED) }
+}
+
+/// Addresses behind which there is nothing, at a place or anywhere.
+fn nothing_at(place: usize, bytes: usize) -> Outcome<usize> {
+    let fixed = if place == 0 { 0 } else { libc::MAP_FIXED };
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | fixed;
+    // SAFETY: without a place this is new memory; with one it is a range that was reserved here and that nothing else uses.
+    let start = unsafe { libc::mmap(place as *mut libc::c_void, bytes, libc::PROT_NONE, flags, -1, 0) };
+    if start == libc::MAP_FAILED { Err(Status::OUT_OF_MEMORY) } else { Ok(start as usize) }
+}
+
+exported! { driver
+    /// What sizes are multiples of.
+    fn cuMemGetAllocationGranularity(call, bytes: Out<usize>, properties: In<u64>, _option: u32) {
+        shares_addresses(call)?;
+        properties.get()?;
+        bytes.set(GRANULARITY)
+    }
+
+    /// Reserves addresses.
+    fn cuMemAddressReserve(call, address: Out<usize>, bytes: usize, alignment: usize, _wish: u64, _flags: u64) {
+        shares_addresses(call)?;
+        address.wanted()?;
+        check_size(bytes)?;
+        let alignment = alignment.max(GRANULARITY);
+        if !alignment.is_power_of_two() {
+            return Err(Status::INVALID_VALUE);
+        }
+        let room = bytes.checked_add(alignment).ok_or(Status::OUT_OF_MEMORY)?;
+        let start = nothing_at(0, room)?.next_multiple_of(alignment);
+        reserved().insert(start, bytes);
+        address.set(start)
+    }
+
+    /// Gives addresses back.
+    fn cuMemAddressFree(call, address: usize, bytes: usize) {
+        shares_addresses(call)?;
+        let mut list = reserved();
+        if list.get(&address) != Some(&bytes) {
+            return Err(Status::INVALID_VALUE);
+        }
+        list.remove(&address);
+        // SAFETY: the range was reserved here, and the program says that it uses it no more.
+        unsafe { libc::munmap(address as *mut libc::c_void, bytes) };
+        Ok(())
+    }
+
+    /// Makes memory.
+    fn cuMemCreate(call, handle: Out<usize>, bytes: usize, properties: In<u64>, _flags: u64) {
+        shares_addresses(call)?;
+        handle.wanted()?;
+        properties.get()?;
+        check_size(bytes)?;
+        // SAFETY: the name ends with a zero.
+        let file = unsafe { libc::memfd_create(c"broadloom".as_ptr(), libc::MFD_CLOEXEC) };
+        if file < 0 {
+            return Err(Status::OUT_OF_MEMORY);
+        }
+        // SAFETY: the file was opened just now and belongs to nobody else.
+        let file = unsafe { OwnedFd::from_raw_fd(file) };
+        let size = libc::off_t::try_from(bytes).map_err(|_| Status::OUT_OF_MEMORY)?;
+        // SAFETY: the file is open.
+        if unsafe { libc::ftruncate(file.as_raw_fd(), size) } != 0 {
+            return Err(Status::OUT_OF_MEMORY);
+        }
+        handle.set(call.runtime.physicals.insert(Physical { file, bytes }))
+    }
+
+    /// Gives memory back; where it is mapped it stays.
+    fn cuMemRelease(call, handle: usize) {
+        call.runtime.physicals.remove(handle).map(drop).map_err(|_| Status::INVALID_VALUE)
+    }
+
+    /// Puts memory behind addresses.
+    fn cuMemMap(call, address: usize, bytes: usize, offset: usize, handle: usize, _flags: u64) {
+        shares_addresses(call)?;
+        check_size(bytes)?;
+        let physical = call.runtime.physicals.get(handle).map_err(|_| Status::INVALID_VALUE)?;
+        if offset != 0 || bytes > physical.bytes || !address.is_multiple_of(GRANULARITY) || !is_reserved(address, bytes) {
+            return Err(Status::INVALID_VALUE);
+        }
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_FIXED);
+        // SAFETY: the range was reserved here, so nothing of this process but the program's own mappings lies there; the file is open.
+        let start = unsafe { libc::mmap(address as *mut libc::c_void, bytes, protection, flags, physical.file.as_raw_fd(), 0) };
+        if start == libc::MAP_FAILED {
+            return Err(Status::OUT_OF_MEMORY);
+        }
+        call.runtime.memory.add_mapped(address as u64, bytes as u64);
+        Ok(())
+    }
+
+    /// Takes memory away from addresses.
+    fn cuMemUnmap(call, address: usize, bytes: usize) {
+        shares_addresses(call)?;
+        call.runtime.wait_for_all()?;
+        if !is_reserved(address, bytes) {
+            return Err(Status::INVALID_VALUE);
+        }
+        call.runtime.memory.remove_mapped(address as u64, bytes as u64)?;
+        nothing_at(address, bytes).map(drop)
+    }
+
+    /// Who may use mapped memory: everybody.
+    fn cuMemSetAccess(call, address: u64, bytes: usize, list: In<[u32; 3]>, count: usize) {
+        list.get_all(count)?;
+        call.runtime.memory.find(address).ok_or(Status::INVALID_VALUE)?;
+        check_size(bytes)
+    }
+
+    /// The same: reading and writing.
+    fn cuMemGetAccess(call, flags: Out<u64>, location: In<MemLocation>, address: u64) {
+        location.get()?;
+        call.runtime.memory.find(address).ok_or(Status::INVALID_VALUE)?;
+        flags.set(3)
+    }
+}

@@ -1,0 +1,13 @@
+//! The functions of `libcuda`, one file for each area. They stand on what the runtime's stand on.
+
+pub(crate) mod contexts;
+pub(crate) mod copies;
+pub(crate) mod devices;
+pub(crate) mod entry;
+pub(crate) mod events;
+pub(crate) mod launches;
+pub(crate) mod linking;
+pub(crate) mod mapping;
+pub(crate) mod memory;
+pub(crate) mod modules;
+pub(crate) mod streams;

@@ -1,0 +1,248 @@
+//! Modules and libraries, their kernels and variables.
+
+use crate::boundary::{Call, exported};
+use crate::fatbin::container_bytes;
+use crate::image::{Image, Origin};
+use crate::pointer::{In, Out, Text, bytes_at};
+use crate::registration::{Wrapper, origin};
+use crate::runtime::functions::{attributes, kept_name, set_attribute};
+use crate::status::{Outcome, Status};
+use crate::tell::tell;
+use std::ffi::c_char;
+
+/// What an image of a module in memory is: a fat binary with or without its control structure, or PTX.
+fn origin_at(address: usize) -> Outcome<Origin> {
+    let head = bytes_at(address, 4)?;
+    if head == 0x4662_43b1u32.to_le_bytes() {
+        return origin(In::<Wrapper>::at(address));
+    }
+    if head == 0xba55_ed50u32.to_le_bytes() {
+        return Ok(Origin::FatBinaries(vec![address]));
+    }
+    if head == *b"\x7fELF" {
+        tell("a module of machine code was loaded; compile it to PTX (`nvcc -ptx`) or to a fat binary with PTX");
+        return Err(Status::NO_BINARY_FOR_GPU);
+    }
+    Ok(Origin::Text(Text::at(address).get()?))
+}
+
+/// What a file is.
+fn origin_of_file(path: &str) -> Outcome<Origin> {
+    let bytes = std::fs::read(path).map_err(|_| Status::FILE_NOT_FOUND)?;
+    if bytes.get(..16).is_some_and(|head| container_bytes(head).is_some()) {
+        return Ok(Origin::Bytes(bytes));
+    }
+    if bytes.starts_with(b"\x7fELF") {
+        tell(&format!("{path} is machine code; compile it to PTX (`nvcc -ptx`) or to a fat binary with PTX"));
+        return Err(Status::NO_BINARY_FOR_GPU);
+    }
+    String::from_utf8(bytes).map(|text| Origin::Text(text.trim_end_matches('\0').to_owned())).map_err(|_| Status::INVALID_IMAGE)
+}
+
+fn load(call: &Call, module: Out<usize>, origin: Origin) -> Outcome {
+    module.wanted()?;
+    let image = Image::new(origin);
+    image.loaded(call.runtime)?;
+    module.set(call.runtime.modules.insert(image))
+}
+
+fn function(call: &Call, place: Out<usize>, module: usize, name: Text) -> Outcome {
+    place.wanted()?;
+    let image = call.runtime.modules.get(module)?;
+    let name = name.get()?;
+    image.loaded(call.runtime)?.module.kernel(&name).map_err(|_| Status::NOT_FOUND)?;
+    place.set(call.runtime.add_kernel(&image, name).handle())
+}
+
+fn global(call: &Call, address: Out<u64>, bytes: Out<usize>, module: usize, name: Text) -> Outcome {
+    let variable = call.runtime.modules.get(module)?.variable(call.runtime, &name.get()?)?;
+    address.set_if_wanted(variable.address);
+    bytes.set_if_wanted(variable.bytes as usize);
+    Ok(())
+}
+
+/// One fact about a kernel.
+fn fact(call: &Call, attribute: u32, function: usize) -> Outcome<i32> {
+    let facts = attributes(call.runtime, &*call.runtime.kernel(function)?)?;
+    Ok(match attribute {
+        0 => facts.max_threads,
+        1 => facts.shared_bytes as i32,
+        2 => facts.const_bytes as i32,
+        3 => facts.local_bytes as i32,
+        4 => facts.registers,
+        5 => facts.ptx_version,
+        6 => facts.binary_version,
+        7 => facts.cache_mode,
+        8 => facts.max_dynamic_shared,
+        9 => facts.carveout,
+        10..=15 => 0,
+        _ => return Err(Status::INVALID_VALUE),
+    })
+}
+
+exported! { driver
+    /// A module from a file.
+    fn cuModuleLoad(call, module: Out<usize>, path: Text) {
+        load(call, module, origin_of_file(&path.get()?)?)
+    }
+
+    /// A module from memory.
+    fn cuModuleLoadData(call, module: Out<usize>, image: usize) {
+        load(call, module, origin_at(image)?)
+    }
+
+    /// The same, with options for a compiler that is not used.
+    fn cuModuleLoadDataEx(call, module: Out<usize>, image: usize, _count: u32, _options: usize, _values: usize) {
+        load(call, module, origin_at(image)?)
+    }
+
+    /// A module from a fat binary.
+    fn cuModuleLoadFatBinary(call, module: Out<usize>, image: usize) {
+        load(call, module, origin_at(image)?)
+    }
+
+    /// Gives a module back.
+    fn cuModuleUnload(call, module: usize) {
+        call.runtime.device()?;
+        call.runtime.modules.remove(module).map(drop)
+    }
+
+    /// A kernel.
+    fn cuModuleGetFunction(call, place: Out<usize>, module: usize, name: Text) {
+        function(call, place, module, name)
+    }
+
+    /// A variable.
+    fn cuModuleGetGlobal(call, address: Out<u64>, bytes: Out<usize>, module: usize, name: Text) {
+        global(call, address, bytes, module, name)
+    }
+
+    /// A variable.
+    fn cuModuleGetGlobal_v2(call, address: Out<u64>, bytes: Out<usize>, module: usize, name: Text) {
+        global(call, address, bytes, module, name)
+    }
+
+    /// How many kernels a module has.
+    fn cuModuleGetFunctionCount(call, count: Out<u32>, module: usize) {
+        let image = call.runtime.modules.get(module)?;
+        count.set(image.loaded(call.runtime)?.module.code().kernels().count() as u32)
+    }
+
+    /// When modules are loaded: when something of them is used.
+    fn cuModuleGetLoadingMode(_call, mode: Out<u32>) {
+        mode.set(2)
+    }
+
+    /// A library from memory.
+    fn cuLibraryLoadData(call, library: Out<usize>, code: usize, _o: usize, _v: usize, _n: u32, _lo: usize, _lv: usize, _ln: u32) {
+        load(call, library, origin_at(code)?)
+    }
+
+    /// A library from a file.
+    fn cuLibraryLoadFromFile(call, library: Out<usize>, path: Text, _o: usize, _v: usize, _n: u32, _lo: usize, _lv: usize, _ln: u32) {
+        load(call, library, origin_of_file(&path.get()?)?)
+    }
+
+    /// Gives a library back.
+    fn cuLibraryUnload(call, library: usize) {
+        call.runtime.device()?;
+        call.runtime.modules.remove(library).map(drop)
+    }
+
+    /// A kernel of a library.
+    fn cuLibraryGetKernel(call, place: Out<usize>, library: usize, name: Text) {
+        function(call, place, library, name)
+    }
+
+    /// How many kernels a library has.
+    fn cuLibraryGetKernelCount(call, count: Out<u32>, library: usize) {
+        let image = call.runtime.modules.get(library)?;
+        count.set(image.loaded(call.runtime)?.module.code().kernels().count() as u32)
+    }
+
+    /// The module of a library, which is the same.
+    fn cuLibraryGetModule(call, module: Out<usize>, library: usize) {
+        call.runtime.modules.get(library)?;
+        module.set(library)
+    }
+
+    /// A variable of a library.
+    fn cuLibraryGetGlobal(call, address: Out<u64>, bytes: Out<usize>, library: usize, name: Text) {
+        global(call, address, bytes, library, name)
+    }
+
+    /// A managed variable of a library.
+    fn cuLibraryGetManaged(call, address: Out<u64>, bytes: Out<usize>, library: usize, name: Text) {
+        global(call, address, bytes, library, name)
+    }
+
+    /// The function of a kernel, which is the same.
+    fn cuKernelGetFunction(call, function: Out<usize>, kernel: usize) {
+        function.set(call.runtime.kernel(kernel)?.handle())
+    }
+
+    /// A fact about a kernel.
+    fn cuFuncGetAttribute(call, value: Out<i32>, attribute: u32, function: usize) {
+        value.set(fact(call, attribute, function)?)
+    }
+
+    /// Sets something for a kernel.
+    fn cuFuncSetAttribute(call, function: usize, attribute: u32, value: i32) {
+        set_attribute(call.runtime, &*call.runtime.kernel(function)?, attribute, value)
+    }
+
+    /// A fact about a kernel on a device.
+    fn cuKernelGetAttribute(call, value: Out<i32>, attribute: u32, kernel: usize, _device: i32) {
+        value.set(fact(call, attribute, kernel)?)
+    }
+
+    /// Sets something for a kernel on a device.
+    fn cuKernelSetAttribute(call, attribute: u32, value: i32, kernel: usize, _device: i32) {
+        set_attribute(call.runtime, &*call.runtime.kernel(kernel)?, attribute, value)
+    }
+
+    /// How caches are used, which makes no difference here.
+    fn cuFuncSetCacheConfig(call, function: usize, _config: u32) {
+        call.runtime.kernel(function).map(drop)
+    }
+
+    /// How wide banks of shared memory are, which makes no difference here.
+    fn cuFuncSetSharedMemConfig(call, function: usize, _config: u32) {
+        call.runtime.kernel(function).map(drop)
+    }
+
+    /// The name of a kernel.
+    fn cuFuncGetName(call, name: Out<*const c_char>, function: usize) {
+        name.set(kept_name(&*call.runtime.kernel(function)?))
+    }
+
+    /// The name of a kernel.
+    fn cuKernelGetName(call, name: Out<*const c_char>, kernel: usize) {
+        name.set(kept_name(&*call.runtime.kernel(kernel)?))
+    }
+
+    /// Where a parameter is.
+    fn cuFuncGetParamInfo(call, function: usize, index: usize, offset: Out<usize>, size: Out<usize>) {
+        let kernel = call.runtime.kernel(function)?;
+        let param = kernel.resolved(call.runtime)?.kernel.params().get(index).ok_or(Status::INVALID_VALUE)?;
+        offset.set(param.offset as usize)?;
+        size.set_if_wanted(param.bytes as usize);
+        Ok(())
+    }
+
+    /// How many parameters a kernel has.
+    fn cuFuncGetParamCount(call, function: usize, count: Out<usize>) {
+        count.set(call.runtime.kernel(function)?.resolved(call.runtime)?.kernel.params().len())
+    }
+
+    /// Whether a kernel is loaded: it is when somebody asks.
+    fn cuFuncIsLoaded(call, state: Out<u32>, function: usize) {
+        call.runtime.kernel(function)?;
+        state.set(1)
+    }
+
+    /// Loads a kernel.
+    fn cuFuncLoad(call, function: usize) {
+        call.runtime.kernel(function)?.resolved(call.runtime).map(drop)
+    }
+}

@@ -1,0 +1,248 @@
+//! Fat binaries: what `nvcc` puts into an executable for its kernels.
+//!
+//! ```text
+//! container   u32 0xBA55ED50, u16 version, u16 bytes of this header, u64 bytes behind it
+//! entry       u16 kind (1 PTX, 2 machine code), u16 version, u32 bytes of this header, u64 bytes of the payload with padding,
+//!             u32 bytes of the payload when compressed, u32 offset of options, u16 minor, u16 major, u32 architecture, …,
+//!             at 40: u64 flags, at 56: u64 bytes when not compressed
+//! ```
+//!
+//! PTX is text with a zero behind it, plain, or compressed as an LZ4 block (flag 0x2000) or a zstd frame (flag 0x8000). **Whatever the bytes
+//! are, reading them ends in entries or in a sentence.**
+
+use std::io::Read;
+
+const MAGIC: u32 = 0xba55_ed50;
+const PTX: u16 = 1;
+const MACHINE_CODE: u16 = 2;
+const LZ4: u64 = 0x2000;
+const ZSTD: u64 = 0x8000;
+/// Most bytes of one module of PTX.
+const MOST: u64 = 1 << 30;
+
+/// What an entry holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// PTX.
+    Ptx,
+    /// Machine code of one architecture.
+    MachineCode,
+    /// Something else, by its number.
+    Other(u16),
+}
+
+/// An entry of a fat binary.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry<'a> {
+    pub(crate) kind: Kind,
+    /// The architecture: 75 is `compute_75` or `sm_75`.
+    pub(crate) architecture: u32,
+    flags: u64,
+    payload: &'a [u8],
+    uncompressed: u64,
+}
+
+fn word<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..)?.get(..N)?.try_into().ok()
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    word(bytes, at).map(u16::from_le_bytes)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    word(bytes, at).map(u32::from_le_bytes)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    word(bytes, at).map(u64::from_le_bytes)
+}
+
+/// How many bytes a container has in all, by its header; `None` when it is none.
+pub(crate) fn container_bytes(header: &[u8]) -> Option<usize> {
+    if u32_at(header, 0)? != MAGIC {
+        return None;
+    }
+    usize::from(u16_at(header, 6)?).checked_add(usize::try_from(u64_at(header, 8)?).ok()?)
+}
+
+/// The entries of a container.
+pub(crate) fn entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>, String> {
+    let whole = container_bytes(bytes).ok_or("it is no fat binary")?;
+    let bytes = bytes.get(..whole).ok_or("the fat binary is cut off")?;
+    let mut rest = bytes.get(usize::from(u16_at(bytes, 6).unwrap_or(16))..).unwrap_or_default();
+    let mut found = vec![];
+    while !rest.is_empty() {
+        let entry = entry(rest).ok_or_else(|| format!("entry {} of the fat binary is cut off", found.len()))?;
+        rest = rest.get(entry.1..).unwrap_or_default();
+        found.push(entry.0);
+    }
+    Ok(found)
+}
+
+/// The first entry, and how many bytes it takes.
+fn entry(bytes: &[u8]) -> Option<(Entry<'_>, usize)> {
+    let header = usize::try_from(u32_at(bytes, 4)?).ok().filter(|header| *header >= 64)?;
+    let padded = usize::try_from(u64_at(bytes, 8)?).ok()?;
+    let end = header.checked_add(padded)?;
+    let flags = u64_at(bytes, 40)?;
+    let mut payload = bytes.get(header..end)?;
+    let compressed = usize::try_from(u32_at(bytes, 16)?).ok()?;
+    if flags & (LZ4 | ZSTD) != 0 && compressed != 0 {
+        payload = payload.get(..compressed)?;
+    }
+    let kind = match u16_at(bytes, 0)? {
+        PTX => Kind::Ptx,
+        MACHINE_CODE => Kind::MachineCode,
+        other => Kind::Other(other),
+    };
+    Some((Entry { kind, architecture: u32_at(bytes, 28)?, flags, payload, uncompressed: u64_at(bytes, 56)? }, end))
+}
+
+impl Entry<'_> {
+    /// The text of an entry of PTX.
+    pub(crate) fn text(&self) -> Result<String, String> {
+        let compressed = self.flags & (LZ4 | ZSTD) != 0;
+        if compressed && self.uncompressed > MOST {
+            return Err(format!("its PTX is said to have {} bytes", self.uncompressed));
+        }
+        let size = usize::try_from(self.uncompressed).unwrap_or(usize::MAX);
+        let mut bytes = if self.flags & LZ4 != 0 {
+            lz4_flex::block::decompress(self.payload, size).map_err(|error| format!("its PTX cannot be unpacked: {error}"))?
+        } else if self.flags & ZSTD != 0 {
+            let failed = |error: &dyn std::fmt::Display| format!("its PTX cannot be unpacked: {error}");
+            let mut decoder = ruzstd::decoding::StreamingDecoder::new(self.payload).map_err(|error| failed(&error))?;
+            let mut bytes = vec![];
+            decoder.by_ref().take(self.uncompressed).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+            bytes
+        } else {
+            self.payload.to_vec()
+        };
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        bytes.truncate(end);
+        String::from_utf8(bytes).map_err(|_| "its PTX is not text".to_owned())
+    }
+}
+
+/// The PTX of a container for a machine of a capability (75 is 7.5): that for the highest architecture that the machine has, and where there
+/// is none, for the lowest that there is.
+pub(crate) fn best<'e, 'b>(entries: &'e [Entry<'b>], capability: u32) -> Result<&'e Entry<'b>, String> {
+    let ptx = || entries.iter().filter(|entry| entry.kind == Kind::Ptx);
+    let fits = ptx().filter(|entry| entry.architecture <= capability).max_by_key(|entry| entry.architecture);
+    if let Some(found) = fits.or_else(|| ptx().min_by_key(|entry| entry.architecture)) {
+        return Ok(found);
+    }
+    let mut code: Vec<u32> =
+        entries.iter().filter(|entry| entry.kind == Kind::MachineCode).map(|entry| entry.architecture).collect();
+    code.sort_unstable();
+    code.dedup();
+    Err(match code.as_slice() {
+        [] => "it holds no kernels".to_owned(),
+        code => {
+            let names: Vec<String> = code.iter().map(|architecture| format!("sm_{architecture}")).collect();
+            format!(
+                "it holds machine code for {} and no PTX; compile the program with `-gencode arch=compute_75,code=compute_75`",
+                names.join(", ")
+            )
+        }
+    })
+}
+
+/// The highest architecture that there is PTX for.
+pub(crate) fn highest_ptx(entries: &[Entry<'_>]) -> Option<u32> {
+    entries.iter().filter(|entry| entry.kind == Kind::Ptx).map(|entry| entry.architecture).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry_of(kind: u16, architecture: u32, flags: u64, payload: &[u8], uncompressed: usize) -> Vec<u8> {
+        let padded = payload.len().next_multiple_of(8);
+        let mut bytes = vec![0; 64];
+        bytes[0..2].copy_from_slice(&kind.to_le_bytes());
+        bytes[2..4].copy_from_slice(&0x101u16.to_le_bytes());
+        bytes[4..8].copy_from_slice(&64u32.to_le_bytes());
+        bytes[8..16].copy_from_slice(&(padded as u64).to_le_bytes());
+        bytes[16..20].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+        bytes[28..32].copy_from_slice(&architecture.to_le_bytes());
+        bytes[40..48].copy_from_slice(&flags.to_le_bytes());
+        bytes[56..64].copy_from_slice(&(uncompressed as u64).to_le_bytes());
+        bytes.extend(payload);
+        bytes.resize(64 + padded, 0);
+        bytes
+    }
+
+    fn container(entries: &[Vec<u8>]) -> Vec<u8> {
+        let body = entries.concat();
+        let mut bytes = MAGIC.to_le_bytes().to_vec();
+        bytes.extend([1, 0, 16, 0]);
+        bytes.extend((body.len() as u64).to_le_bytes());
+        bytes.extend(body);
+        bytes
+    }
+
+    const TEXT: &str =
+        ".version 7.0\n.target sm_75\n.address_size 64\n// aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n";
+
+    fn zero_ended() -> Vec<u8> {
+        [TEXT.as_bytes(), &[0]].concat()
+    }
+
+    #[test]
+    fn plain_and_packed_text_is_the_same() {
+        let packed = lz4_flex::block::compress(&zero_ended());
+        let frame = ruzstd::encoding::compress_to_vec(zero_ended().as_slice(), ruzstd::encoding::CompressionLevel::Fastest);
+        let bytes = container(&[
+            entry_of(PTX, 75, 0x11, &zero_ended(), 0),
+            entry_of(PTX, 80, 0x11 | LZ4, &packed, zero_ended().len()),
+            entry_of(PTX, 90, 0x11 | ZSTD, &frame, zero_ended().len()),
+        ]);
+        let entries = entries(&bytes).unwrap();
+        assert_eq!(entries.iter().map(|entry| entry.architecture).collect::<Vec<_>>(), [75, 80, 90]);
+        for entry in &entries {
+            assert_eq!(entry.text().unwrap(), TEXT);
+        }
+    }
+
+    #[test]
+    fn the_best_entry_is_the_highest_that_fits() {
+        let ptx = |architecture| entry_of(PTX, architecture, 0, &zero_ended(), 0);
+        let bytes = container(&[ptx(90), ptx(70), entry_of(MACHINE_CODE, 75, 0, &[1; 8], 0), ptx(60)]);
+        let all = entries(&bytes).unwrap();
+        let chosen = |capability| best(&all, capability).map(|entry| entry.architecture);
+        assert_eq!((chosen(75), chosen(90), chosen(120), chosen(50)), (Ok(70), Ok(90), Ok(90), Ok(60)));
+        assert_eq!(highest_ptx(&all), Some(90));
+        let code = container(&[entry_of(MACHINE_CODE, 86, 0, &[1; 8], 0), entry_of(MACHINE_CODE, 75, 0, &[1; 8], 0)]);
+        let refused = best(&entries(&code).unwrap(), 75).unwrap_err();
+        assert_eq!(
+            refused,
+            "it holds machine code for sm_75, sm_86 and no PTX; compile the program with `-gencode arch=compute_75,code=compute_75`"
+        );
+        assert_eq!(best(&entries(&container(&[])).unwrap(), 75).unwrap_err(), "it holds no kernels");
+    }
+
+    /// Every cut and every changed byte ends in entries or in a sentence.
+    #[test]
+    fn broken_bytes_are_refused() {
+        let packed = lz4_flex::block::compress(&zero_ended());
+        let frame = ruzstd::encoding::compress_to_vec(zero_ended().as_slice(), ruzstd::encoding::CompressionLevel::Fastest);
+        let bytes = container(&[
+            entry_of(PTX, 80, LZ4, &packed, zero_ended().len()),
+            entry_of(PTX, 90, ZSTD, &frame, zero_ended().len()),
+        ]);
+        for cut in 0..bytes.len() {
+            assert!(entries(&bytes[..cut]).is_err(), "{cut} bytes");
+        }
+        for at in 0..bytes.len() {
+            for value in [0, 1, 0x7f, 0xff] {
+                let mut broken = bytes.clone();
+                broken[at] = value;
+                for entry in entries(&broken).unwrap_or_default() {
+                    let _ = entry.text();
+                }
+            }
+        }
+        assert_eq!(entries(b"\x7fELF, and more of it").unwrap_err(), "it is no fat binary");
+    }
+}

@@ -1,0 +1,107 @@
+//! The list of all functions: done, or the documented error that each returns.
+//!
+//! The list itself is `functions/runtime.txt` and `functions/driver.txt`; `functions/README.md` says how to add to it. Functions that are not
+//! done are exported from here.
+
+use crate::status::Status;
+
+/// What a function does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// What NVIDIA's manual says.
+    Done,
+    /// It returns an error.
+    Refused {
+        /// The error's name.
+        status: &'static str,
+        /// Why.
+        reason: &'static str,
+    },
+}
+
+/// A function of the runtime or of the driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its name, as the library exports it.
+    pub name: &'static str,
+    /// `runtime` or `driver`.
+    pub library: &'static str,
+    /// The area that it belongs to: the file that has it.
+    pub area: &'static str,
+    /// What it does.
+    pub state: State,
+}
+
+macro_rules! refused {
+    ($name:ident, $status:literal, $reason:literal) => {
+        #[unsafe(no_mangle)]
+        #[allow(non_snake_case, reason = "the name is NVIDIA's")]
+        extern "C" fn $name() -> u32 {
+            crate::boundary::refused(stringify!($name), Status::of_name($status).unwrap_or(Status::NOT_SUPPORTED), $reason)
+        }
+    };
+}
+
+include!(concat!(env!("OUT_DIR"), "/functions.rs"));
+
+/// The list as a page of Markdown: counts, then by area what is done and what is not, with the reasons.
+pub fn supported() -> String {
+    let mut text = String::new();
+    for (library, title) in [("runtime", "The runtime, `libcudart`"), ("driver", "The driver, `libcuda`")] {
+        let all: Vec<&Function> = FUNCTIONS.iter().filter(|function| function.library == library).collect();
+        let done = all.iter().filter(|function| function.state == State::Done).count();
+        text += &format!(
+            "### {title}\n\n{done} of {} functions are done.\n\n| area | done | error instead |\n| --- | --- | --- |\n",
+            all.len()
+        );
+        let mut areas: Vec<&str> = all.iter().map(|function| function.area).collect();
+        areas.dedup();
+        areas.sort_unstable();
+        areas.dedup();
+        for area in areas {
+            let of_area = || all.iter().filter(|function| function.area == area);
+            let done: Vec<String> = of_area()
+                .filter(|function| function.state == State::Done && !is_twin(function.name))
+                .map(|function| format!("`{}`", function.name))
+                .collect();
+            let refused = of_area().filter(|function| function.state != State::Done).count();
+            text += &format!("| {area} | {} | {refused} |\n", if done.is_empty() { "–".to_owned() } else { done.join(", ") });
+        }
+        text += "\n";
+    }
+    text
+}
+
+/// Whether it is a function for programs with a default stream per thread, whose like for all others is in the list as well.
+fn is_twin(name: &str) -> bool {
+    name.ends_with("_ptsz") || name.ends_with("_ptds")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Names that the headers of CUDA 12.9 and 13.4 declare and the libraries export.
+    const NAMES: &str = include_str!("../functions/names.txt");
+
+    #[test]
+    fn every_function_of_the_headers_is_in_the_list_once() {
+        let listed: BTreeSet<&str> = FUNCTIONS.iter().map(|function| function.name).collect();
+        assert_eq!(listed.len(), FUNCTIONS.len(), "a function stands twice in the list");
+        let missing: Vec<&str> = NAMES.lines().filter(|name| !name.is_empty() && !listed.contains(name)).collect();
+        assert!(missing.is_empty(), "not in the list: {missing:?}");
+    }
+
+    #[test]
+    fn every_error_has_a_name_and_a_reason() {
+        for function in FUNCTIONS {
+            if let State::Refused { status, reason } = function.state {
+                assert!(Status::of_name(status).is_some_and(|status| status != Status::SUCCESS), "{}: {status}", function.name);
+                assert!(!reason.is_empty());
+            }
+            assert!(address_of(function.name).is_some());
+        }
+        assert!(address_of("cudaNoSuchFunction").is_none());
+    }
+}

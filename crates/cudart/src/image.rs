@@ -1,0 +1,175 @@
+//! Modules: the PTX of a fat binary, of a file or of a text, made ready when something of it is first used.
+
+use crate::fatbin;
+use crate::pointer::Out;
+use crate::registration::container_at;
+use crate::state::Runtime;
+use crate::status::{Outcome, Status};
+use crate::tell::tell;
+use broadloom_device::{Error, GlobalVariable, Module};
+use broadloom_diag::{Diagnostics, Sources};
+use broadloom_ptx::{Space, Verified};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Where a module comes from.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    /// Fat binaries in the program, by their addresses, linked when there are several.
+    FatBinaries(Vec<usize>),
+    /// A fat binary in memory of ours.
+    Bytes(Vec<u8>),
+    /// PTX.
+    Text(String),
+}
+
+/// A module.
+#[derive(Debug)]
+pub(crate) struct Image {
+    origin: Origin,
+    loaded: OnceLock<Outcome<Loaded>>,
+    /// Managed variables: names, and where the host keeps their addresses.
+    managed: Mutex<Vec<(String, usize)>>,
+}
+
+/// A module that is ready.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    /// The module of the device.
+    pub(crate) module: Module,
+    /// Its text, for messages.
+    pub(crate) sources: Sources,
+    /// The version and the architecture of its PTX: 75 is 7.5.
+    pub(crate) version: u32,
+}
+
+impl Image {
+    pub(crate) fn new(origin: Origin) -> Image {
+        Image { origin, loaded: OnceLock::new(), managed: Mutex::default() }
+    }
+
+    /// The module, made ready by whoever needs it first.
+    pub(crate) fn loaded(&self, runtime: &Runtime) -> Outcome<&Loaded> {
+        runtime.device()?;
+        let loaded = self.loaded.get_or_init(|| self.load(runtime)).as_ref().map_err(|status| *status)?;
+        self.tell_managed(loaded);
+        Ok(loaded)
+    }
+
+    /// A managed variable: its address is written to a place of the host's when the module is ready.
+    pub(crate) fn add_managed(&self, name: String, place: usize) {
+        self.managed.lock().unwrap_or_else(PoisonError::into_inner).push((name, place));
+    }
+
+    /// Whether it has managed variables whose addresses the host does not know.
+    pub(crate) fn has_managed(&self) -> bool {
+        !self.managed.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    fn tell_managed(&self, loaded: &Loaded) {
+        let mut managed = self.managed.lock().unwrap_or_else(PoisonError::into_inner);
+        for (name, place) in managed.drain(..) {
+            if let Some(variable) = loaded.module.variable(&name) {
+                Out::at(place).set_if_wanted(variable.address);
+            }
+        }
+    }
+
+    /// The highest architecture that it has PTX for.
+    pub(crate) fn highest_ptx(&self) -> Option<u32> {
+        match &self.origin {
+            Origin::FatBinaries(addresses) => {
+                let containers = addresses.iter().filter_map(|address| container_at(*address).ok());
+                containers
+                    .filter_map(|bytes| fatbin::entries(&bytes).ok().and_then(|entries| fatbin::highest_ptx(&entries)))
+                    .max()
+            }
+            Origin::Bytes(_) | Origin::Text(_) => None,
+        }
+    }
+
+    fn texts(&self, capability: u32) -> Result<Vec<String>, (Status, String)> {
+        let of_container = |bytes: &[u8]| {
+            let entries = fatbin::entries(bytes).map_err(|reason| (Status::INVALID_IMAGE, reason))?;
+            let best = fatbin::best(&entries, capability).map_err(|reason| (Status::NO_BINARY_FOR_GPU, reason))?;
+            best.text().map_err(|reason| (Status::INVALID_IMAGE, reason))
+        };
+        match &self.origin {
+            Origin::FatBinaries(addresses) => {
+                let bytes =
+                    addresses.iter().map(|address| container_at(*address).map_err(|reason| (Status::INVALID_IMAGE, reason)));
+                bytes.map(|bytes| of_container(&bytes?)).collect()
+            }
+            Origin::Bytes(bytes) => Ok(vec![of_container(bytes)?]),
+            Origin::Text(text) => Ok(vec![text.clone()]),
+        }
+    }
+
+    fn load(&self, runtime: &Runtime) -> Outcome<Loaded> {
+        let opened = runtime.device()?;
+        let mut texts = self.texts(runtime.capability()).map_err(|(status, reason)| {
+            tell(&format!("the kernels of {} cannot be run: {reason}", program()));
+            status
+        })?;
+        let text = if texts.len() == 1 { texts.remove(0) } else { crate::link::link(&texts) };
+        if text.contains("cudaCDP") || text.contains("cudaLaunchDevice") {
+            tell(&format!("the kernels of {} cannot be run: they launch kernels themselves (dynamic parallelism)", program()));
+            return Err(Status::NOT_SUPPORTED);
+        }
+        let mut sources = Sources::new();
+        let id = sources.add(format!("{}.ptx", program()), text);
+        let code = broadloom_ptx::parse(&sources, id).and_then(broadloom_ptx::verify).map_err(|diagnostics| {
+            refuse(&sources, &diagnostics);
+            Status::INVALID_PTX
+        })?;
+        let version = version_of(&code);
+        let module = opened.device.load(&Arc::new(code)).map_err(|error| {
+            tell_refusal(&sources, &error);
+            crate::state::status_of(&error)
+        })?;
+        for variable in module.code().variables.values() {
+            if matches!(variable.space, Space::Global | Space::Const)
+                && let Some(GlobalVariable { address, bytes }) = module.variable(&variable.name)
+            {
+                runtime.memory.add_variable(address, bytes);
+            }
+        }
+        Ok(Loaded { module, sources, version })
+    }
+
+    /// A global variable.
+    pub(crate) fn variable(&self, runtime: &Runtime, name: &str) -> Outcome<GlobalVariable> {
+        self.loaded(runtime)?.module.variable(name).ok_or(Status::NOT_FOUND)
+    }
+}
+
+/// The architecture that the code was made for.
+fn version_of(code: &Verified) -> u32 {
+    u32::from(code.target.sm)
+}
+
+/// Says what a device will not run.
+pub(crate) fn tell_refusal(sources: &Sources, error: &Error) {
+    match error {
+        Error::Unsupported(diagnostics) => refuse(sources, diagnostics),
+        error => tell(&error.to_string()),
+    }
+}
+
+/// Most problems of one module that are told.
+const MOST_TOLD: usize = 3;
+
+fn refuse(sources: &Sources, diagnostics: &Diagnostics) {
+    for diagnostic in diagnostics.iter().take(MOST_TOLD) {
+        tell(&sources.render(diagnostic));
+    }
+    let left = diagnostics.iter().count().saturating_sub(MOST_TOLD) + diagnostics.left_out();
+    if left > 0 {
+        tell(&format!("and {left} more of this kind"));
+    }
+}
+
+/// What the program is called.
+fn program() -> String {
+    let path = std::env::current_exe().ok();
+    path.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned())).unwrap_or_else(|| "the program".into())
+}

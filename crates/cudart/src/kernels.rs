@@ -1,0 +1,227 @@
+//! Kernels as programs hold them: by the host's function that stands for one, or by a handle.
+
+use crate::handles::{Handle, Handles};
+use crate::image::Image;
+use crate::pointer::{In, bytes_at};
+use crate::state::Runtime;
+use crate::status::{Outcome, Status};
+use crate::streams::Stream;
+use crate::work::Work;
+use broadloom_device::{Argument, Launch};
+use broadloom_ptx::{Space, Variable};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Dynamic shared memory that a launch may ask for before the program says more.
+pub(crate) const DEFAULT_SHARED: u32 = 48 << 10;
+
+/// A kernel.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    handle: Handle,
+    image: Arc<Image>,
+    name: String,
+    resolved: OnceLock<Outcome<Resolved>>,
+    /// Dynamic shared memory that the program raised the limit to; negative when it has not.
+    max_dynamic: AtomicI32,
+    /// The part of the cache that it prefers as shared memory.
+    pub(crate) carveout: AtomicI32,
+}
+
+/// A kernel of a module that is ready.
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    /// The device's kernel.
+    pub(crate) kernel: broadloom_device::Kernel,
+    /// Shared memory that is not dynamic, in bytes.
+    pub(crate) static_shared: u32,
+    /// Local memory of a thread.
+    pub(crate) local: u32,
+    /// Constant memory of the module.
+    pub(crate) constant: u32,
+    /// Most threads of a block.
+    pub(crate) max_threads: u32,
+    /// The PTX that it was compiled from: 75 is 7.5.
+    pub(crate) version: u32,
+}
+
+impl Kernel {
+    /// The module that it is in.
+    pub(crate) fn image(&self) -> &Arc<Image> {
+        &self.image
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the program calls it.
+    pub(crate) fn handle(&self) -> Handle {
+        self.handle
+    }
+
+    /// The kernel, made ready by whoever needs it first.
+    pub(crate) fn resolved(&self, runtime: &Runtime) -> Outcome<&Resolved> {
+        self.resolved.get_or_init(|| self.resolve(runtime)).as_ref().map_err(|status| *status)
+    }
+
+    fn resolve(&self, runtime: &Runtime) -> Outcome<Resolved> {
+        let loaded = self.image.loaded(runtime)?;
+        let kernel = loaded.module.kernel(&self.name).map_err(|_| Status::INVALID_DEVICE_FUNCTION)?;
+        let function = kernel.function();
+        let code = loaded.module.code();
+        let end =
+            |end: u64, variable: &Variable| end.next_multiple_of(variable.alignment().max(1)) + variable.bytes().unwrap_or(0);
+        let own = |space: Space| function.variables.values().filter(|variable| variable.space == space).fold(0, end);
+        let constant = code.variables.values().filter(|variable| variable.space == Space::Const).fold(0, end);
+        let clamp = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
+        let most = runtime.device()?.machine().max_threads_per_block;
+        let max_threads = function
+            .directive("maxntid")
+            .or(function.directive("reqntid"))
+            .map_or(most, |list| list.iter().product::<u32>().min(most));
+        let (static_shared, local, constant) = (clamp(own(Space::Shared)), clamp(own(Space::Local)), clamp(constant));
+        Ok(Resolved { kernel, static_shared, local, constant, max_threads, version: loaded.version })
+    }
+
+    /// Most dynamic shared memory that a launch may ask for.
+    pub(crate) fn max_dynamic(&self, resolved: &Resolved) -> u32 {
+        match u32::try_from(self.max_dynamic.load(Ordering::Relaxed)) {
+            Ok(raised) => raised,
+            Err(_) => DEFAULT_SHARED.saturating_sub(resolved.static_shared),
+        }
+    }
+
+    /// Raises, or lowers, that limit.
+    pub(crate) fn set_max_dynamic(&self, runtime: &Runtime, bytes: i32) -> Outcome {
+        let resolved = self.resolved(runtime)?;
+        let most = runtime.device()?.machine().max_shared_bytes;
+        let fits = u32::try_from(bytes).is_ok_and(|bytes| bytes.saturating_add(resolved.static_shared) <= most);
+        if !fits {
+            return Err(Status::INVALID_VALUE);
+        }
+        self.max_dynamic.store(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// All kernels that programs hold.
+#[derive(Debug)]
+pub(crate) struct Kernels {
+    handles: Handles<Kernel>,
+    by_host: Mutex<HashMap<usize, Arc<Kernel>>>,
+}
+
+impl Kernels {
+    pub(crate) fn new() -> Kernels {
+        Kernels { handles: Handles::new(8), by_host: Mutex::default() }
+    }
+}
+
+impl Runtime {
+    /// A handle to a kernel of a module.
+    pub(crate) fn add_kernel(&self, image: &Arc<Image>, name: String) -> Arc<Kernel> {
+        let handle = self.kernels.handles.reserve();
+        let (max_dynamic, carveout) = (AtomicI32::new(-1), AtomicI32::new(-1));
+        let kernel = Arc::new(Kernel { handle, image: image.clone(), name, resolved: OnceLock::new(), max_dynamic, carveout });
+        self.kernels.handles.put(handle, kernel.clone());
+        kernel
+    }
+
+    /// The kernel that a function of the host, or a handle, stands for.
+    pub(crate) fn kernel(&self, function: usize) -> Outcome<Arc<Kernel>> {
+        let mut by_host = self.kernels.by_host.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernel) = by_host.get(&function) {
+            return Ok(kernel.clone());
+        }
+        if let Some((image, name)) = self.registry.function(function) {
+            let kernel = self.add_kernel(&image, name);
+            by_host.insert(function, kernel.clone());
+            return Ok(kernel);
+        }
+        self.kernels.handles.find(function).ok_or(Status::INVALID_DEVICE_FUNCTION)
+    }
+
+    /// Forgets which kernels functions of the host stood for: a library with kernels is gone.
+    pub(crate) fn forget_kernels(&self, image: &Arc<Image>) {
+        self.kernels
+            .by_host
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|_, kernel| !Arc::ptr_eq(kernel.image(), image));
+    }
+}
+
+/// Where the arguments of a launch are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Arguments {
+    /// A list of places, one for each.
+    Places(In<usize>),
+    /// All of them in one block, as the kernel's parameters are laid out.
+    Block(usize, usize),
+}
+
+/// A launch as a program asks for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request {
+    /// Blocks.
+    pub(crate) grid: [u32; 3],
+    /// Threads of a block.
+    pub(crate) block: [u32; 3],
+    /// Dynamic shared memory.
+    pub(crate) shared: usize,
+    /// All blocks at the same time.
+    pub(crate) cooperative: bool,
+}
+
+impl Runtime {
+    /// Checks a launch and takes its arguments.
+    pub(crate) fn prepare(&self, kernel: &Arc<Kernel>, request: &Request, arguments: Arguments) -> Outcome<Work> {
+        let machine = self.device()?.machine();
+        let resolved = kernel.resolved(self)?;
+        let threads: u64 = request.block.iter().map(|n| u64::from(*n)).product();
+        let shape = (0..3).all(|axis| {
+            (1..=machine.max_grid[axis]).contains(&request.grid[axis])
+                && (1..=machine.max_block[axis]).contains(&request.block[axis])
+        });
+        if !shape || threads > u64::from(machine.max_threads_per_block) {
+            return Err(Status::INVALID_CONFIGURATION);
+        }
+        if threads > u64::from(resolved.max_threads) || request.shared > kernel.max_dynamic(resolved) as usize {
+            return Err(Status::INVALID_VALUE);
+        }
+        let mut launch = Launch::new(request.grid, request.block).shared(request.shared as u32);
+        if request.cooperative {
+            launch = launch.cooperative();
+        }
+        let params = resolved.kernel.params();
+        let mut taken = Vec::with_capacity(params.len());
+        for (index, param) in params.iter().enumerate() {
+            let bytes = usize::try_from(param.bytes).map_err(|_| Status::INVALID_VALUE)?;
+            let place = match arguments {
+                Arguments::Places(list) => In::<usize>::at(match list.address() {
+                    0 => return Err(Status::INVALID_VALUE),
+                    start => start + index * size_of::<usize>(),
+                })
+                .get()?,
+                Arguments::Block(start, size) => {
+                    let offset = usize::try_from(param.offset).map_err(|_| Status::INVALID_VALUE)?;
+                    if offset + bytes > size {
+                        return Err(Status::INVALID_VALUE);
+                    }
+                    start + offset
+                }
+            };
+            taken.push(Argument::Bytes(bytes_at(place, bytes)?));
+        }
+        Ok(Work::Launch { kernel: kernel.clone(), launch, arguments: taken })
+    }
+
+    /// Launches a kernel.
+    pub(crate) fn launch(&self, kernel: &Arc<Kernel>, request: &Request, arguments: Arguments, stream: &Stream) -> Outcome {
+        let work = self.prepare(kernel, request, arguments)?;
+        self.submit(stream, work)
+    }
+}

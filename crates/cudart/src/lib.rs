@@ -1,0 +1,42 @@
+//! A stand-in for NVIDIA's `libcudart` and `libcuda`, so that compiled CUDA programs run on Broadloom's devices.
+//!
+//! One shared library holds the functions of both; small libraries with NVIDIA's names that depend on it (`broadloom exec` writes them) bring
+//! programs here. `docs/CUDA_PROGRAMS.md` is the page for those who have a program.
+//!
+//! - [`functions`] is the list of all functions: done, or the error that each returns;
+//! - `runtime/` and `driver/` have the functions, one file for each area, thin: they follow pointers and call what does the work;
+//! - what does the work is safe code beside them: `state`, `memory`, `streams`, `events`, `kernels`, `work`, `graphs`, `image`, `fatbin`;
+//! - `boundary` is the one place where C calls Rust, `pointer` the one place where pointers of the program are followed.
+
+#![allow(unsafe_code, reason = "it is a library of C")]
+#![allow(non_snake_case, reason = "the functions' names are NVIDIA's")]
+#![recursion_limit = "512"]
+
+mod boundary;
+mod device;
+mod driver;
+mod events;
+mod fatbin;
+pub mod functions;
+mod graphs;
+mod handles;
+mod image;
+mod kernels;
+mod link;
+mod memory;
+mod occupancy;
+mod pointer;
+mod registration;
+mod runtime;
+mod state;
+mod status;
+mod streams;
+mod tell;
+mod textures;
+mod types;
+mod work;
+
+pub use status::Status;
+
+/// The file that this is built as.
+pub const LIBRARY: &str = "libbroadloom_cudart.so";

@@ -1,0 +1,151 @@
+//! Streams captured into graphs.
+
+use crate::boundary::{Call, exported};
+use crate::pointer::{In, Out};
+use crate::status::{Outcome, Status};
+use std::cell::Cell;
+use std::sync::atomic::Ordering;
+
+thread_local! {
+    static MODE: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Status of a capture: none, under way, or spoilt.
+fn state_of(call: &Call, stream: usize) -> Outcome<(u32, u64, usize)> {
+    let stream = call.stream(stream)?;
+    let capturing = stream.capturing();
+    Ok(match capturing.as_ref() {
+        None => (0, 0, 0),
+        Some(found) => (1 + u32::from(found.capture.invalid.load(Ordering::Relaxed)), found.capture.id, found.after.len()),
+    })
+}
+
+/// Status, number, graph and nodes of a capture.
+#[allow(clippy::too_many_arguments, reason = "they are those of the function of the runtime")]
+fn info(
+    call: &Call,
+    stream: usize,
+    status: Out<u32>,
+    id: Out<u64>,
+    graph: Out<usize>,
+    nodes: Out<usize>,
+    edges: Out<usize>,
+    count: Out<usize>,
+) -> Outcome {
+    thread_local! {
+        /// The list that a program looks at until it asks again.
+        static NODES: Cell<Vec<usize>> = const { Cell::new(vec![]) };
+    }
+    let (state, number, _) = state_of(call, stream)?;
+    status.set(state)?;
+    if state == 0 {
+        return Ok(());
+    }
+    id.set_if_wanted(number);
+    let stream = call.stream(stream)?;
+    let capturing = stream.capturing();
+    let Some(found) = capturing.as_ref() else { return Ok(()) };
+    if !graph.is_null() {
+        let handle = call.runtime.graphs.reserve();
+        call.runtime.graphs.put(handle, found.capture.graph.clone());
+        graph.set(handle)?;
+    }
+    let list = found.capture.graph.nodes();
+    let handles: Vec<usize> = found.after.iter().map(|index| list[*index].handle).collect();
+    count.set_if_wanted(handles.len());
+    nodes.set_if_wanted(handles.as_ptr() as usize);
+    edges.set_if_wanted(0);
+    NODES.set(handles);
+    Ok(())
+}
+
+fn update(call: &Call, stream: usize, nodes: &[usize], flags: u32) -> Outcome {
+    let stream = call.stream(stream)?;
+    let mut capturing = stream.capturing();
+    let found = capturing.as_mut().ok_or(Status::ILLEGAL_STATE)?;
+    let places = call.runtime.places(&found.capture.graph, nodes)?;
+    match flags {
+        0 => found.after.extend(places),
+        1 => found.after = places,
+        _ => return Err(Status::INVALID_VALUE),
+    }
+    Ok(())
+}
+
+exported! { runtime
+    /// Begins a capture.
+    fn cudaStreamBeginCapture / cudaStreamBeginCapture_ptsz(call, stream: usize, mode: u32) {
+        if mode > 2 {
+            return Err(Status::INVALID_VALUE);
+        }
+        call.runtime.begin_capture(&*call.stream(stream)?, None, vec![])
+    }
+
+    /// Begins a capture into a graph that is there.
+    fn cudaStreamBeginCaptureToGraph / cudaStreamBeginCaptureToGraph_ptsz(call, stream: usize, graph: usize, nodes: In<usize>, _edges: usize, count: usize, mode: u32) {
+        if mode > 2 {
+            return Err(Status::INVALID_VALUE);
+        }
+        let graph = call.runtime.graphs.get(graph)?;
+        let after = call.runtime.places(&graph, &nodes.get_all(count)?)?;
+        call.runtime.begin_capture(&*call.stream(stream)?, Some(graph), after)
+    }
+
+    /// Ends a capture; the graph.
+    fn cudaStreamEndCapture / cudaStreamEndCapture_ptsz(call, stream: usize, graph: Out<usize>) {
+        graph.wanted()?;
+        graph.set(0)?;
+        let captured = call.runtime.end_capture(&*call.stream(stream)?)?;
+        let handle = call.runtime.graphs.reserve();
+        call.runtime.graphs.put(handle, captured);
+        graph.set(handle)
+    }
+
+    /// Whether a stream is captured.
+    fn cudaStreamIsCapturing / cudaStreamIsCapturing_ptsz(call, stream: usize, status: Out<u32>) {
+        status.set(state_of(call, stream)?.0)
+    }
+
+    /// What is captured so far. With the runtime of CUDA 13 the list of edges stands before their number.
+    fn cudaStreamGetCaptureInfo / cudaStreamGetCaptureInfo_ptsz(call, stream: usize, status: Out<u32>, id: Out<u64>, graph: Out<usize>, nodes: Out<usize>, edges: Out<usize>, count: Out<usize>) {
+        if super::memory::runtime_version() >= 13 {
+            return info(call, stream, status, id, graph, nodes, edges, count);
+        }
+        let (state, number, _) = state_of(call, stream)?;
+        status.set(state)?;
+        if state != 0 {
+            id.set_if_wanted(number);
+        }
+        Ok(())
+    }
+
+    /// The same, without edges.
+    fn cudaStreamGetCaptureInfo_v2 / cudaStreamGetCaptureInfo_v2_ptsz(call, stream: usize, status: Out<u32>, id: Out<u64>, graph: Out<usize>, nodes: Out<usize>, count: Out<usize>) {
+        info(call, stream, status, id, graph, nodes, Out::at(0), count)
+    }
+
+    /// The same, with edges.
+    fn cudaStreamGetCaptureInfo_v3 / cudaStreamGetCaptureInfo_v3_ptsz(call, stream: usize, status: Out<u32>, id: Out<u64>, graph: Out<usize>, nodes: Out<usize>, edges: Out<usize>, count: Out<usize>) {
+        info(call, stream, status, id, graph, nodes, edges, count)
+    }
+
+    /// Changes what later work comes behind. With the runtime of CUDA 13 a list of edges stands before the number.
+    fn cudaStreamUpdateCaptureDependencies / cudaStreamUpdateCaptureDependencies_ptsz(call, stream: usize, nodes: In<usize>, third: usize, fourth: usize, fifth: u32) {
+        let (count, flags) = if super::memory::runtime_version() >= 13 { (fourth, fifth) } else { (third, fourth as u32) };
+        update(call, stream, &nodes.get_all(count)?, flags)
+    }
+
+    /// The same, with edges.
+    fn cudaStreamUpdateCaptureDependencies_v2 / cudaStreamUpdateCaptureDependencies_v2_ptsz(call, stream: usize, nodes: In<usize>, _edges: usize, count: usize, flags: u32) {
+        update(call, stream, &nodes.get_all(count)?, flags)
+    }
+
+    /// Exchanges what this thread may do while somebody captures, which is never restricted here.
+    fn cudaThreadExchangeStreamCaptureMode(_call, mode: Out<u32>) {
+        let wanted = mode.get()?;
+        if wanted > 2 {
+            return Err(Status::INVALID_VALUE);
+        }
+        mode.set(MODE.replace(wanted))
+    }
+}

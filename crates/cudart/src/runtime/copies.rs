@@ -1,0 +1,210 @@
+//! Copies and fills.
+
+use crate::boundary::{Call, exported};
+use crate::pointer::In;
+use crate::status::{Outcome, Status};
+use crate::types::{Extent, Memcpy3DParms, PitchedPtr};
+use crate::work::{CopyBox, Direction, FillBox, Side};
+
+/// Two sides of rows.
+fn rows(to: (u64, usize), from: (u64, usize), width: usize, height: usize) -> CopyBox {
+    let side = |(address, pitch): (u64, usize)| Side { address, pitch, rows: height };
+    CopyBox { to: side(to), from: side(from), width, height, depth: 1 }
+}
+
+/// The box that `cudaMemcpy3DParms` describes, and its direction.
+pub(crate) fn box_of(call: &Call, parms: &Memcpy3DParms) -> Outcome<(CopyBox, Direction)> {
+    let array = |handle: usize| if handle == 0 { Ok(None) } else { call.runtime.arrays.get(handle).map(Some) };
+    let (source, target) = (array(parms.src_array)?, array(parms.dst_array)?);
+    // With an array the extent counts its elements, otherwise bytes.
+    let element = source.as_ref().or(target.as_ref()).map_or(1, |array| array.element_bytes());
+    let width = parms.extent.width.checked_mul(element).ok_or(Status::INVALID_VALUE)?;
+    let side = |array: &Option<std::sync::Arc<crate::memory::Array>>, pointer: &PitchedPtr, pos: &Extent| {
+        let (start, pitch, rows, unit) = match array {
+            Some(array) => (array.address, array.pitch, array.extent[1].max(1), array.element_bytes()),
+            None => (pointer.ptr as u64, pointer.pitch, pointer.ysize.max(parms.extent.height), 1),
+        };
+        if start == 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        let offset = (pos.depth * rows + pos.height).wrapping_mul(pitch).wrapping_add(pos.width.wrapping_mul(unit));
+        Ok(Side { address: start.wrapping_add(offset as u64), pitch, rows })
+    };
+    let copy = CopyBox {
+        to: side(&target, &parms.dst_ptr, &parms.dst_pos)?,
+        from: side(&source, &parms.src_ptr, &parms.src_pos)?,
+        width,
+        height: parms.extent.height,
+        depth: parms.extent.depth,
+    };
+    Ok((copy, Direction::new(parms.kind)?))
+}
+
+/// Part of an array as a side: the first byte of a row and the row.
+pub(crate) fn in_array(call: &Call, handle: usize, x: usize, y: usize) -> Outcome<(u64, usize)> {
+    let array = call.runtime.arrays.get(handle)?;
+    if x > array.pitch || y > array.extent[1].max(1) * array.extent[2].max(1) {
+        return Err(Status::INVALID_VALUE);
+    }
+    Ok((array.address + (y * array.pitch + x) as u64, array.pitch))
+}
+
+fn fill_rows(to: PitchedPtr, value: i32, extent: Extent) -> FillBox {
+    let to_side = Side { address: to.ptr as u64, pitch: to.pitch, rows: to.ysize.max(extent.height) };
+    FillBox { to: to_side, value: value as u32 & 0xff, size: 1, width: extent.width, height: extent.height, depth: extent.depth }
+}
+
+fn fill_2d(address: u64, pitch: usize, value: i32, width: usize, height: usize) -> FillBox {
+    FillBox { to: Side { address, pitch, rows: height }, value: value as u32 & 0xff, size: 1, width, height, depth: 1 }
+}
+
+exported! { runtime
+    /// Copies bytes.
+    fn cudaMemcpy / cudaMemcpy_ptds(call, to: u64, from: u64, bytes: usize, kind: u32) {
+        call.runtime.copy(&*call.stream(0)?, CopyBox::linear(to, from, bytes), Direction::new(kind)?)
+    }
+
+    /// Copies bytes in stream order.
+    fn cudaMemcpyAsync / cudaMemcpyAsync_ptsz(call, to: u64, from: u64, bytes: usize, kind: u32, stream: usize) {
+        call.runtime.copy_async(&*call.stream(stream)?, CopyBox::linear(to, from, bytes), Direction::new(kind)?)
+    }
+
+    /// Copies bytes between devices, of which there is one.
+    fn cudaMemcpyPeer(call, to: u64, to_device: i32, from: u64, from_device: i32, bytes: usize) {
+        crate::device::check_device(to_device)?;
+        crate::device::check_device(from_device)?;
+        call.runtime.copy(&*call.stream(0)?, CopyBox::linear(to, from, bytes), Direction::DeviceToDevice)
+    }
+
+    /// The same in stream order.
+    fn cudaMemcpyPeerAsync(call, to: u64, to_device: i32, from: u64, from_device: i32, bytes: usize, stream: usize) {
+        crate::device::check_device(to_device)?;
+        crate::device::check_device(from_device)?;
+        call.runtime.copy_async(&*call.stream(stream)?, CopyBox::linear(to, from, bytes), Direction::DeviceToDevice)
+    }
+
+    /// Copies rows.
+    fn cudaMemcpy2D / cudaMemcpy2D_ptds(call, to: u64, to_pitch: usize, from: u64, from_pitch: usize, width: usize, height: usize, kind: u32) {
+        call.runtime.copy(&*call.stream(0)?, rows((to, to_pitch), (from, from_pitch), width, height), Direction::new(kind)?)
+    }
+
+    /// Copies rows in stream order.
+    fn cudaMemcpy2DAsync / cudaMemcpy2DAsync_ptsz(call, to: u64, to_pitch: usize, from: u64, from_pitch: usize, width: usize, height: usize, kind: u32, stream: usize) {
+        call.runtime.copy_async(&*call.stream(stream)?, rows((to, to_pitch), (from, from_pitch), width, height), Direction::new(kind)?)
+    }
+
+    /// Copies a box.
+    fn cudaMemcpy3D / cudaMemcpy3D_ptds(call, parms: In<Memcpy3DParms>) {
+        let (copy, direction) = box_of(call, &parms.get()?)?;
+        call.runtime.copy(&*call.stream(0)?, copy, direction)
+    }
+
+    /// Copies a box in stream order.
+    fn cudaMemcpy3DAsync / cudaMemcpy3DAsync_ptsz(call, parms: In<Memcpy3DParms>, stream: usize) {
+        let (copy, direction) = box_of(call, &parms.get()?)?;
+        call.runtime.copy_async(&*call.stream(stream)?, copy, direction)
+    }
+
+    /// Copies rows into an array.
+    fn cudaMemcpy2DToArray / cudaMemcpy2DToArray_ptds(call, array: usize, x: usize, y: usize, from: u64, pitch: usize, width: usize, height: usize, kind: u32) {
+        let to = in_array(call, array, x, y)?;
+        call.runtime.copy(&*call.stream(0)?, rows(to, (from, pitch), width, height), Direction::new(kind)?)
+    }
+
+    /// Copies rows into an array in stream order.
+    fn cudaMemcpy2DToArrayAsync / cudaMemcpy2DToArrayAsync_ptsz(call, array: usize, x: usize, y: usize, from: u64, pitch: usize, width: usize, height: usize, kind: u32, stream: usize) {
+        let to = in_array(call, array, x, y)?;
+        call.runtime.copy_async(&*call.stream(stream)?, rows(to, (from, pitch), width, height), Direction::new(kind)?)
+    }
+
+    /// Copies rows out of an array.
+    fn cudaMemcpy2DFromArray / cudaMemcpy2DFromArray_ptds(call, to: u64, pitch: usize, array: usize, x: usize, y: usize, width: usize, height: usize, kind: u32) {
+        let from = in_array(call, array, x, y)?;
+        call.runtime.copy(&*call.stream(0)?, rows((to, pitch), from, width, height), Direction::new(kind)?)
+    }
+
+    /// Copies rows out of an array in stream order.
+    fn cudaMemcpy2DFromArrayAsync / cudaMemcpy2DFromArrayAsync_ptsz(call, to: u64, pitch: usize, array: usize, x: usize, y: usize, width: usize, height: usize, kind: u32, stream: usize) {
+        let from = in_array(call, array, x, y)?;
+        call.runtime.copy_async(&*call.stream(stream)?, rows((to, pitch), from, width, height), Direction::new(kind)?)
+    }
+
+    /// Copies rows between arrays.
+    fn cudaMemcpy2DArrayToArray / cudaMemcpy2DArrayToArray_ptds(call, to: usize, to_x: usize, to_y: usize, from: usize, from_x: usize, from_y: usize, width: usize, height: usize, _kind: u32) {
+        let (to, from) = (in_array(call, to, to_x, to_y)?, in_array(call, from, from_x, from_y)?);
+        call.runtime.copy(&*call.stream(0)?, rows(to, from, width, height), Direction::DeviceToDevice)
+    }
+
+    /// Copies bytes into an array.
+    fn cudaMemcpyToArray / cudaMemcpyToArray_ptds(call, array: usize, x: usize, y: usize, from: u64, bytes: usize, kind: u32) {
+        call.runtime.copy(&*call.stream(0)?, into_array(call, array, (x, y), from, bytes)?, Direction::new(kind)?)
+    }
+
+    /// Copies bytes into an array in stream order.
+    fn cudaMemcpyToArrayAsync / cudaMemcpyToArrayAsync_ptsz(call, array: usize, x: usize, y: usize, from: u64, bytes: usize, kind: u32, stream: usize) {
+        call.runtime.copy_async(&*call.stream(stream)?, into_array(call, array, (x, y), from, bytes)?, Direction::new(kind)?)
+    }
+
+    /// Copies bytes out of an array.
+    fn cudaMemcpyFromArray / cudaMemcpyFromArray_ptds(call, to: u64, array: usize, x: usize, y: usize, bytes: usize, kind: u32) {
+        call.runtime.copy(&*call.stream(0)?, out_of_array(call, array, (x, y), to, bytes)?, Direction::new(kind)?)
+    }
+
+    /// Copies bytes out of an array in stream order.
+    fn cudaMemcpyFromArrayAsync / cudaMemcpyFromArrayAsync_ptsz(call, to: u64, array: usize, x: usize, y: usize, bytes: usize, kind: u32, stream: usize) {
+        call.runtime.copy_async(&*call.stream(stream)?, out_of_array(call, array, (x, y), to, bytes)?, Direction::new(kind)?)
+    }
+
+    /// Sets bytes.
+    fn cudaMemset / cudaMemset_ptds(call, address: u64, value: i32, bytes: usize) {
+        call.runtime.fill(&*call.stream(0)?, fill_2d(address, bytes, value, bytes, 1))
+    }
+
+    /// Sets bytes in stream order.
+    fn cudaMemsetAsync / cudaMemsetAsync_ptsz(call, address: u64, value: i32, bytes: usize, stream: usize) {
+        call.runtime.fill(&*call.stream(stream)?, fill_2d(address, bytes, value, bytes, 1))
+    }
+
+    /// Sets rows.
+    fn cudaMemset2D / cudaMemset2D_ptds(call, address: u64, pitch: usize, value: i32, width: usize, height: usize) {
+        call.runtime.fill(&*call.stream(0)?, fill_2d(address, pitch, value, width, height))
+    }
+
+    /// Sets rows in stream order.
+    fn cudaMemset2DAsync / cudaMemset2DAsync_ptsz(call, address: u64, pitch: usize, value: i32, width: usize, height: usize, stream: usize) {
+        call.runtime.fill(&*call.stream(stream)?, fill_2d(address, pitch, value, width, height))
+    }
+
+    /// Sets a box.
+    fn cudaMemset3D / cudaMemset3D_ptds(call, to: PitchedPtr, value: i32, extent: Extent) {
+        call.runtime.fill(&*call.stream(0)?, fill_rows(to, value, extent))
+    }
+
+    /// Sets a box in stream order.
+    fn cudaMemset3DAsync / cudaMemset3DAsync_ptsz(call, to: PitchedPtr, value: i32, extent: Extent, stream: usize) {
+        call.runtime.fill(&*call.stream(stream)?, fill_rows(to, value, extent))
+    }
+}
+
+/// Bytes one behind the other as whole rows of an array, from one of its places on.
+fn array_rows(call: &Call, handle: usize, place: (usize, usize), bytes: usize) -> Outcome<((u64, usize), usize, usize)> {
+    let array = call.runtime.arrays.get(handle)?;
+    let row = array.extent[0] * array.element_bytes();
+    let side = in_array(call, handle, place.0, place.1)?;
+    let (width, height) = if place.0 + bytes <= row { (bytes, 1) } else { (row, bytes / row) };
+    // A run of bytes that begins within a row, or ends within one behind it, is no box.
+    if width * height != bytes || height > 1 && place.0 != 0 {
+        return Err(Status::INVALID_VALUE);
+    }
+    Ok((side, width, height))
+}
+
+fn into_array(call: &Call, handle: usize, place: (usize, usize), from: u64, bytes: usize) -> Outcome<CopyBox> {
+    let (side, width, height) = array_rows(call, handle, place, bytes)?;
+    Ok(rows(side, (from, width), width, height))
+}
+
+fn out_of_array(call: &Call, handle: usize, place: (usize, usize), to: u64, bytes: usize) -> Outcome<CopyBox> {
+    let (side, width, height) = array_rows(call, handle, place, bytes)?;
+    Ok(rows((to, width), side, width, height))
+}

@@ -1,0 +1,64 @@
+//! Events.
+
+use crate::boundary::exported;
+use crate::pointer::Out;
+use crate::status::Status;
+use crate::work::Work;
+
+exported! { runtime
+    /// An event.
+    fn cudaEventCreate(call, event: Out<usize>) {
+        event.wanted()?;
+        event.set(call.runtime.create_event(0)?)
+    }
+
+    /// An event with flags.
+    fn cudaEventCreateWithFlags(call, event: Out<usize>, flags: u32) {
+        event.wanted()?;
+        event.set(call.runtime.create_event(flags)?)
+    }
+
+    /// Gives an event back.
+    fn cudaEventDestroy(call, event: usize) {
+        call.runtime.destroy_event(event)
+    }
+
+    /// Puts an event behind the work of a stream.
+    fn cudaEventRecord / cudaEventRecord_ptsz(call, event: usize, stream: usize) {
+        let stream = call.stream(stream)?;
+        let event = call.runtime.events.get(event)?;
+        call.runtime.submit(&stream, Work::Record(event))
+    }
+
+    /// The same, with flags.
+    fn cudaEventRecordWithFlags / cudaEventRecordWithFlags_ptsz(call, event: usize, stream: usize, flags: u32) {
+        if flags > 1 {
+            return Err(Status::INVALID_VALUE);
+        }
+        let stream = call.stream(stream)?;
+        let event = call.runtime.events.get(event)?;
+        call.runtime.submit(&stream, Work::Record(event))
+    }
+
+    /// Whether an event has happened.
+    fn cudaEventQuery(call, event: usize) {
+        call.runtime.query_event(event)
+    }
+
+    /// Waits for an event.
+    fn cudaEventSynchronize(call, event: usize) {
+        call.runtime.wait_for_event(event)
+    }
+
+    /// Milliseconds from one event to another.
+    fn cudaEventElapsedTime(call, milliseconds: Out<f32>, start: usize, end: usize) {
+        milliseconds.wanted()?;
+        milliseconds.set(call.runtime.elapsed(start, end)?)
+    }
+
+    /// The same.
+    fn cudaEventElapsedTime_v2(call, milliseconds: Out<f32>, start: usize, end: usize) {
+        milliseconds.wanted()?;
+        milliseconds.set(call.runtime.elapsed(start, end)?)
+    }
+}

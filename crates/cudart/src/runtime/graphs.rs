@@ -1,0 +1,602 @@
+//! Graphs.
+
+use crate::boundary::{Call, exported};
+use crate::graphs::Graph;
+use crate::kernels::{Arguments, Request};
+use crate::memory::Kind;
+use crate::pointer::{In, Out};
+use crate::runtime::copies::box_of;
+use crate::runtime::memory::runtime_version;
+use crate::runtime::symbols;
+use crate::status::{Outcome, Status};
+use crate::types::{HostNodeParams, KernelNodeParams, MemAllocNodeParams, Memcpy3DParms, MemsetParams};
+use crate::work::{CopyBox, Direction, FillBox, HostFunction, Side, Work};
+use std::sync::Arc;
+
+/// Adds a node behind others.
+fn add(call: &Call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, work: Work) -> Outcome<Arc<Graph>> {
+    node.wanted()?;
+    let graph = call.runtime.graphs.get(graph)?;
+    let after = call.runtime.places(&graph, &after.get_all(count)?)?;
+    let (_, handle) = call.runtime.add_node(&graph, work, after);
+    node.set(handle)?;
+    Ok(graph)
+}
+
+/// A launch, from the parameters of a node.
+pub(crate) fn kernel_work(call: &Call, params: &KernelNodeParams) -> Outcome<Work> {
+    let kernel = call.runtime.kernel(params.function)?;
+    let request =
+        Request { grid: params.grid.list(), block: params.block.list(), shared: params.shared as usize, cooperative: false };
+    if params.params == 0 && params.extra != 0 {
+        return call.runtime.prepare(&kernel, &request, crate::driver::launches::extra(params.extra)?);
+    }
+    call.runtime.prepare(&kernel, &request, Arguments::Places(In::at(params.params)))
+}
+
+/// A fill, from the parameters of a node.
+pub(crate) fn fill_work(call: &Call, params: &MemsetParams) -> Outcome<Work> {
+    if !matches!(params.size, 1 | 2 | 4) {
+        return Err(Status::INVALID_VALUE);
+    }
+    let fill = FillBox {
+        to: Side { address: params.dst as u64, pitch: params.pitch, rows: params.height },
+        value: params.value,
+        size: params.size as usize,
+        width: params.width,
+        height: params.height,
+        depth: 1,
+    };
+    fill.check(call.runtime)?;
+    Ok(Work::Fill(fill))
+}
+
+fn copy_work(call: &Call, copy: CopyBox, direction: Direction) -> Outcome<Work> {
+    copy.check(call.runtime, direction)?;
+    Ok(Work::Copy(copy))
+}
+
+fn box_work(call: &Call, parms: &Memcpy3DParms) -> Outcome<Work> {
+    let (copy, direction) = box_of(call, parms)?;
+    copy_work(call, copy, direction)
+}
+
+fn host_work(params: &HostNodeParams) -> Outcome<Work> {
+    if params.function == 0 {
+        return Err(Status::INVALID_VALUE);
+    }
+    Ok(Work::Host(HostFunction { function: params.function, data: params.data, stream: None }))
+}
+
+/// Changes what a node of a graph does; the kind of work stays.
+fn set_work(call: &Call, node: usize, work: Work) -> Outcome {
+    let node = call.runtime.nodes.get(node)?;
+    let mut nodes = node.graph.nodes();
+    let place = nodes[node.index].work.as_mut().ok_or(Status::INVALID_VALUE)?;
+    if std::mem::discriminant(place) != std::mem::discriminant(&work) {
+        return Err(Status::INVALID_VALUE);
+    }
+    *place = work;
+    Ok(())
+}
+
+/// What a node of a graph does.
+fn work_of(call: &Call, node: usize) -> Outcome<Work> {
+    let node = call.runtime.nodes.get(node)?;
+    node.graph.nodes()[node.index].work.clone().ok_or(Status::INVALID_VALUE)
+}
+
+/// Changes what a node of a graph that is ready does.
+fn set_exec_work(call: &Call, exec: usize, node: usize, work: Work) -> Outcome {
+    call.runtime.execs.get(exec)?.set_work(node, None, work)
+}
+
+/// Writes as many handles as there is room for; without a place, how many there are.
+fn answer(handles: &[usize], place: Out<usize>, count: Out<usize>) -> Outcome {
+    if place.is_null() {
+        return count.set(handles.len());
+    }
+    let room = count.get()?;
+    let mut filled = handles[..handles.len().min(room)].to_vec();
+    filled.resize(room, 0);
+    place.set_all(&filled)?;
+    count.set(handles.len().min(room))
+}
+
+fn node_type(work: &Work) -> u32 {
+    match work {
+        Work::Launch { .. } => 0,
+        Work::Copy(_) => 1,
+        Work::Fill(_) => 2,
+        Work::Host(_) => 3,
+        Work::Child(_) => 4,
+        Work::Empty => 5,
+        Work::Wait(_) => 6,
+        Work::Record(_) => 7,
+        Work::Allocated(_) => 10,
+        Work::Freed(_) => 11,
+    }
+}
+
+/// Pairs of nodes: who comes before whom.
+fn edges(graph: &Graph) -> Vec<(usize, usize)> {
+    let nodes = graph.nodes();
+    let live = nodes.iter().filter(|node| node.work.is_some());
+    live.flat_map(|node| node.after.iter().map(|before| (nodes[*before].handle, node.handle)).collect::<Vec<_>>()).collect()
+}
+
+/// Changes dependencies.
+fn depend(call: &Call, graph: usize, from: &[usize], to: &[usize], there: bool) -> Outcome {
+    let graph = call.runtime.graphs.get(graph)?;
+    let (from, to) = (call.runtime.places(&graph, from)?, call.runtime.places(&graph, to)?);
+    let before = graph.nodes().clone();
+    for (from, to) in from.into_iter().zip(to) {
+        let mut nodes = graph.nodes();
+        let known = nodes[to].after.contains(&from);
+        match (there, known) {
+            (true, false) => nodes[to].after.push(from),
+            (false, true) => nodes[to].after.retain(|node| *node != from),
+            (true, true) | (false, false) => {
+                *nodes = before;
+                return Err(Status::INVALID_VALUE);
+            }
+        }
+    }
+    // A circle cannot be launched.
+    if graph.ordered().is_err() {
+        *graph.nodes() = before;
+        return Err(Status::INVALID_VALUE);
+    }
+    Ok(())
+}
+
+/// With the runtime of CUDA 13 a list of data stands before the number of edges.
+fn edge_count(third: usize, fourth: usize) -> usize {
+    if runtime_version() >= 13 { fourth } else { third }
+}
+
+fn neighbours(call: &Call, node: usize, before: bool) -> Outcome<Vec<usize>> {
+    let found = call.runtime.nodes.get(node)?;
+    let pairs = edges(&found.graph).into_iter();
+    Ok(if before {
+        pairs.filter(|(_, to)| *to == node).map(|(from, _)| from).collect()
+    } else {
+        pairs.filter(|(from, _)| *from == node).map(|(_, to)| to).collect()
+    })
+}
+
+exported! { runtime
+    /// A graph.
+    fn cudaGraphCreate(call, graph: Out<usize>, flags: u32) {
+        graph.wanted()?;
+        if flags != 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        graph.set(call.runtime.graphs.insert(Graph::default()))
+    }
+
+    /// Gives a graph back.
+    fn cudaGraphDestroy(call, graph: usize) {
+        call.runtime.destroy_graph(graph)
+    }
+
+    /// A copy of a graph.
+    fn cudaGraphClone(call, copy: Out<usize>, graph: usize) {
+        copy.wanted()?;
+        let cloned = call.runtime.clone_graph(&*call.runtime.graphs.get(graph)?);
+        let handle = call.runtime.graphs.reserve();
+        call.runtime.graphs.put(handle, cloned);
+        copy.set(handle)
+    }
+
+    /// The node of a copy that came from a node.
+    fn cudaGraphNodeFindInClone(call, node: Out<usize>, original: usize, clone: usize) {
+        node.set(call.runtime.node_in_clone(original, &*call.runtime.graphs.get(clone)?)?)
+    }
+
+    /// A launch.
+    fn cudaGraphAddKernelNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: In<KernelNodeParams>) {
+        let work = kernel_work(call, &params.get()?)?;
+        add(call, node, graph, after, count, work).map(drop)
+    }
+
+    /// A copy of a box.
+    fn cudaGraphAddMemcpyNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: In<Memcpy3DParms>) {
+        let work = box_work(call, &params.get()?)?;
+        add(call, node, graph, after, count, work).map(drop)
+    }
+
+    /// A copy of bytes.
+    fn cudaGraphAddMemcpyNode1D(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, to: u64, from: u64, bytes: usize, kind: u32) {
+        let work = copy_work(call, CopyBox::linear(to, from, bytes), Direction::new(kind)?)?;
+        add(call, node, graph, after, count, work).map(drop)
+    }
+
+    /// A copy into a variable.
+    fn cudaGraphAddMemcpyNodeToSymbol(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, symbol: usize, from: u64, bytes: usize, offset: usize, kind: u32) {
+        let to = symbols::place(call, symbol, bytes, offset)?;
+        let work = copy_work(call, CopyBox::linear(to, from, bytes), Direction::new(kind)?)?;
+        add(call, node, graph, after, count, work).map(drop)
+    }
+
+    /// A copy out of a variable.
+    fn cudaGraphAddMemcpyNodeFromSymbol(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, to: u64, symbol: usize, bytes: usize, offset: usize, kind: u32) {
+        let from = symbols::place(call, symbol, bytes, offset)?;
+        let work = copy_work(call, CopyBox::linear(to, from, bytes), Direction::new(kind)?)?;
+        add(call, node, graph, after, count, work).map(drop)
+    }
+
+    /// A fill.
+    fn cudaGraphAddMemsetNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: In<MemsetParams>) {
+        let work = fill_work(call, &params.get()?)?;
+        add(call, node, graph, after, count, work).map(drop)
+    }
+
+    /// A function of the host.
+    fn cudaGraphAddHostNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: In<HostNodeParams>) {
+        add(call, node, graph, after, count, host_work(&params.get()?)?).map(drop)
+    }
+
+    /// Nothing.
+    fn cudaGraphAddEmptyNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize) {
+        add(call, node, graph, after, count, Work::Empty).map(drop)
+    }
+
+    /// All of another graph, as it is now.
+    fn cudaGraphAddChildGraphNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, child: usize) {
+        let child = call.runtime.clone_graph(&*call.runtime.graphs.get(child)?);
+        let graph = add(call, node, graph, after, count, Work::Child(child.work()?))?;
+        if let Some(last) = graph.nodes().last_mut() {
+            last.child = Some(child);
+        }
+        Ok(())
+    }
+
+    /// The graph behind a node that is one.
+    fn cudaGraphChildGraphNodeGetGraph(call, node: usize, graph: Out<usize>) {
+        let node = call.runtime.nodes.get(node)?;
+        let child = node.graph.nodes()[node.index].child.clone().ok_or(Status::INVALID_VALUE)?;
+        let handle = call.runtime.graphs.reserve();
+        call.runtime.graphs.put(handle, child);
+        graph.set(handle)
+    }
+
+    /// An event that is recorded.
+    fn cudaGraphAddEventRecordNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, event: usize) {
+        let work = Work::Record(call.runtime.events.get(event)?);
+        add(call, node, graph, after, count, work).map(drop)
+    }
+
+    /// An event that is waited for.
+    fn cudaGraphAddEventWaitNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, event: usize) {
+        let work = Work::Wait(call.runtime.events.get(event)?);
+        add(call, node, graph, after, count, work).map(drop)
+    }
+
+    /// Memory for the nodes behind it.
+    fn cudaGraphAddMemAllocNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: Out<MemAllocNodeParams>) {
+        let mut given = params.get()?;
+        let address = call.runtime.allocate(given.bytes, Kind::Device)?;
+        given.address = address as usize;
+        params.set(given)?;
+        add(call, node, graph, after, count, Work::Allocated(address)).map(drop)
+    }
+
+    /// Where the memory of a node is.
+    fn cudaGraphMemAllocNodeGetParams(call, node: usize, params: Out<MemAllocNodeParams>) {
+        match work_of(call, node)? {
+            Work::Allocated(address) => {
+                let bytes = call.runtime.memory.find(address).ok_or(Status::INVALID_VALUE)?.bytes as usize;
+                params.set(MemAllocNodeParams { pool: [0; 11], access: 0, access_count: 0, bytes, address: address as usize })
+            }
+            _ => Err(Status::INVALID_VALUE),
+        }
+    }
+
+    /// Memory is not needed any more; the next launch has it again.
+    fn cudaGraphAddMemFreeNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, address: u64) {
+        call.runtime.memory.find(address).ok_or(Status::INVALID_VALUE)?;
+        add(call, node, graph, after, count, Work::Freed(address)).map(drop)
+    }
+
+    /// The address that a node frees.
+    fn cudaGraphMemFreeNodeGetParams(call, node: usize, address: Out<u64>) {
+        match work_of(call, node)? {
+            Work::Freed(freed) => address.set(freed),
+            _ => Err(Status::INVALID_VALUE),
+        }
+    }
+
+    /// Removes a node.
+    fn cudaGraphDestroyNode(call, node: usize) {
+        let found = call.runtime.nodes.remove(node)?;
+        found.graph.nodes()[found.index].work = None;
+        Ok(())
+    }
+
+    /// What kind of work a node is.
+    fn cudaGraphNodeGetType(call, node: usize, kind: Out<u32>) {
+        kind.set(node_type(&work_of(call, node)?))
+    }
+
+    /// The nodes of a graph.
+    fn cudaGraphGetNodes(call, graph: usize, nodes: Out<usize>, count: Out<usize>) {
+        let graph = call.runtime.graphs.get(graph)?;
+        let handles: Vec<usize> = graph.nodes().iter().filter(|node| node.work.is_some()).map(|node| node.handle).collect();
+        answer(&handles, nodes, count)
+    }
+
+    /// The nodes that come behind none.
+    fn cudaGraphGetRootNodes(call, graph: usize, nodes: Out<usize>, count: Out<usize>) {
+        let graph = call.runtime.graphs.get(graph)?;
+        let list = graph.nodes();
+        let root = |node: &&crate::graphs::Node| node.work.is_some() && node.after.iter().all(|before| list[*before].work.is_none());
+        let handles: Vec<usize> = list.iter().filter(root).map(|node| node.handle).collect();
+        answer(&handles, nodes, count)
+    }
+
+    /// Who comes before whom. With the runtime of CUDA 13 a list of data stands before the number.
+    fn cudaGraphGetEdges(call, graph: usize, from: Out<usize>, to: Out<usize>, third: usize, fourth: usize) {
+        let count = Out::<usize>::at(edge_count(third, fourth));
+        let pairs = edges(&*call.runtime.graphs.get(graph)?);
+        let (before, behind): (Vec<usize>, Vec<usize>) = pairs.into_iter().unzip();
+        if from.is_null() || to.is_null() {
+            return count.set(before.len());
+        }
+        let room = count.get()?;
+        answer(&before, from, count)?;
+        count.set(room)?;
+        answer(&behind, to, count)
+    }
+
+    /// The nodes that a node comes behind.
+    fn cudaGraphNodeGetDependencies(call, node: usize, nodes: Out<usize>, third: usize, fourth: usize) {
+        answer(&neighbours(call, node, true)?, nodes, Out::at(edge_count(third, fourth)))
+    }
+
+    /// The nodes that come behind a node.
+    fn cudaGraphNodeGetDependentNodes(call, node: usize, nodes: Out<usize>, third: usize, fourth: usize) {
+        answer(&neighbours(call, node, false)?, nodes, Out::at(edge_count(third, fourth)))
+    }
+
+    /// Puts nodes behind others.
+    fn cudaGraphAddDependencies(call, graph: usize, from: In<usize>, to: In<usize>, third: usize, fourth: usize) {
+        let count = edge_count(third, fourth);
+        depend(call, graph, &from.get_all(count)?, &to.get_all(count)?, true)
+    }
+
+    /// The same, with data for edges.
+    fn cudaGraphAddDependencies_v2(call, graph: usize, from: In<usize>, to: In<usize>, _data: usize, count: usize) {
+        depend(call, graph, &from.get_all(count)?, &to.get_all(count)?, true)
+    }
+
+    /// Nodes are no longer behind others.
+    fn cudaGraphRemoveDependencies(call, graph: usize, from: In<usize>, to: In<usize>, third: usize, fourth: usize) {
+        let count = edge_count(third, fourth);
+        depend(call, graph, &from.get_all(count)?, &to.get_all(count)?, false)
+    }
+
+    /// The same, with data for edges.
+    fn cudaGraphRemoveDependencies_v2(call, graph: usize, from: In<usize>, to: In<usize>, _data: usize, count: usize) {
+        depend(call, graph, &from.get_all(count)?, &to.get_all(count)?, false)
+    }
+
+    /// Makes a graph ready; up to CUDA 11 the third and later words are for messages.
+    fn cudaGraphInstantiate(call, exec: Out<usize>, graph: usize, flags: u64) {
+        exec.wanted()?;
+        let flags = if runtime_version() >= 12 { flags } else { 0 };
+        exec.set(call.runtime.instantiate(&*call.runtime.graphs.get(graph)?, flags)?)
+    }
+
+    /// Makes a graph ready.
+    fn cudaGraphInstantiateWithFlags(call, exec: Out<usize>, graph: usize, flags: u64) {
+        exec.wanted()?;
+        exec.set(call.runtime.instantiate(&*call.runtime.graphs.get(graph)?, flags)?)
+    }
+
+    /// The same, with parameters: flags, a stream, and where a node that does not fit and the outcome are told.
+    fn cudaGraphInstantiateWithParams / cudaGraphInstantiateWithParams_ptsz(call, exec: Out<usize>, graph: usize, params: Out<[u64; 4]>) {
+        exec.wanted()?;
+        let mut given = params.get()?;
+        let handle = call.runtime.instantiate(&*call.runtime.graphs.get(graph)?, given[0])?;
+        (given[2], given[3]) = (0, 0);
+        params.set(given)?;
+        exec.set(handle)
+    }
+
+    /// The flags that a graph was made ready with.
+    fn cudaGraphExecGetFlags(call, exec: usize, flags: Out<u64>) {
+        flags.set(call.runtime.execs.get(exec)?.flags)
+    }
+
+    /// Gives a graph that is ready back.
+    fn cudaGraphExecDestroy(call, exec: usize) {
+        call.runtime.execs.remove(exec).map(drop)
+    }
+
+    /// Does the work of a graph.
+    fn cudaGraphLaunch / cudaGraphLaunch_ptsz(call, exec: usize, stream: usize) {
+        let exec = call.runtime.execs.get(exec)?;
+        call.runtime.launch_graph(&exec, &*call.stream(stream)?)
+    }
+
+    /// Brings a graph to the device, where it is.
+    fn cudaGraphUpload / cudaGraphUpload_ptsz(call, exec: usize, stream: usize) {
+        call.runtime.execs.get(exec)?;
+        call.stream(stream).map(drop)
+    }
+
+    /// Takes the work of a graph of the same structure; what became of it and the node that did not fit are told.
+    fn cudaGraphExecUpdate(call, exec: usize, graph: usize, third: usize, fourth: usize) {
+        let outcome = call.runtime.execs.get(exec)?.update(&*call.runtime.graphs.get(graph)?)?;
+        let (result, node) = match outcome {
+            Ok(()) => (0, 0),
+            Err(0) => (2, 0),
+            Err(node) => (3, node),
+        };
+        if runtime_version() >= 12 {
+            // The result, padding, the node that does not fit, and the node that an edge comes from.
+            Out::<[usize; 3]>::at(third).set_if_wanted([result as usize, node, 0]);
+        } else {
+            Out::<usize>::at(third).set_if_wanted(node);
+            Out::<u32>::at(fourth).set_if_wanted(result);
+        }
+        if result == 0 { Ok(()) } else { Err(Status::GRAPH_EXEC_UPDATE_FAILURE) }
+    }
+
+    /// Changes a launch.
+    fn cudaGraphKernelNodeSetParams(call, node: usize, params: In<KernelNodeParams>) {
+        let work = kernel_work(call, &params.get()?)?;
+        set_work(call, node, work)
+    }
+
+    /// Changes a launch of a graph that is ready.
+    fn cudaGraphExecKernelNodeSetParams(call, exec: usize, node: usize, params: In<KernelNodeParams>) {
+        let work = kernel_work(call, &params.get()?)?;
+        set_exec_work(call, exec, node, work)
+    }
+
+    /// Changes a copy.
+    fn cudaGraphMemcpyNodeSetParams(call, node: usize, params: In<Memcpy3DParms>) {
+        let work = box_work(call, &params.get()?)?;
+        set_work(call, node, work)
+    }
+
+    /// Changes a copy of bytes.
+    fn cudaGraphMemcpyNodeSetParams1D(call, node: usize, to: u64, from: u64, bytes: usize, kind: u32) {
+        let work = copy_work(call, CopyBox::linear(to, from, bytes), Direction::new(kind)?)?;
+        set_work(call, node, work)
+    }
+
+    /// Changes a copy of a graph that is ready.
+    fn cudaGraphExecMemcpyNodeSetParams(call, exec: usize, node: usize, params: In<Memcpy3DParms>) {
+        let work = box_work(call, &params.get()?)?;
+        set_exec_work(call, exec, node, work)
+    }
+
+    /// Changes a copy of bytes of a graph that is ready.
+    fn cudaGraphExecMemcpyNodeSetParams1D(call, exec: usize, node: usize, to: u64, from: u64, bytes: usize, kind: u32) {
+        let work = copy_work(call, CopyBox::linear(to, from, bytes), Direction::new(kind)?)?;
+        set_exec_work(call, exec, node, work)
+    }
+
+    /// Changes a fill.
+    fn cudaGraphMemsetNodeSetParams(call, node: usize, params: In<MemsetParams>) {
+        let work = fill_work(call, &params.get()?)?;
+        set_work(call, node, work)
+    }
+
+    /// What a fill is.
+    fn cudaGraphMemsetNodeGetParams(call, node: usize, params: Out<MemsetParams>) {
+        match work_of(call, node)? {
+            Work::Fill(fill) => params.set(MemsetParams {
+                dst: fill.to.address as usize,
+                pitch: fill.to.pitch,
+                value: fill.value,
+                size: fill.size as u32,
+                width: fill.width,
+                height: fill.height,
+            }),
+            _ => Err(Status::INVALID_VALUE),
+        }
+    }
+
+    /// Changes a fill of a graph that is ready.
+    fn cudaGraphExecMemsetNodeSetParams(call, exec: usize, node: usize, params: In<MemsetParams>) {
+        let work = fill_work(call, &params.get()?)?;
+        set_exec_work(call, exec, node, work)
+    }
+
+    /// Changes a function of the host.
+    fn cudaGraphHostNodeSetParams(call, node: usize, params: In<HostNodeParams>) {
+        set_work(call, node, host_work(&params.get()?)?)
+    }
+
+    /// What a function of the host is.
+    fn cudaGraphHostNodeGetParams(call, node: usize, params: Out<HostNodeParams>) {
+        match work_of(call, node)? {
+            Work::Host(host) => params.set(HostNodeParams { function: host.function, data: host.data }),
+            _ => Err(Status::INVALID_VALUE),
+        }
+    }
+
+    /// Changes a function of the host of a graph that is ready.
+    fn cudaGraphExecHostNodeSetParams(call, exec: usize, node: usize, params: In<HostNodeParams>) {
+        set_exec_work(call, exec, node, host_work(&params.get()?)?)
+    }
+
+    /// Changes a graph that is a node of one that is ready.
+    fn cudaGraphExecChildGraphNodeSetParams(call, exec: usize, node: usize, child: usize) {
+        let work = Work::Child(call.runtime.graphs.get(child)?.work()?);
+        set_exec_work(call, exec, node, work)
+    }
+
+    /// Changes the event that a node records.
+    fn cudaGraphEventRecordNodeSetEvent(call, node: usize, event: usize) {
+        let work = Work::Record(call.runtime.events.get(event)?);
+        set_work(call, node, work)
+    }
+
+    /// Changes the event that a node waits for.
+    fn cudaGraphEventWaitNodeSetEvent(call, node: usize, event: usize) {
+        let work = Work::Wait(call.runtime.events.get(event)?);
+        set_work(call, node, work)
+    }
+
+    /// Changes the event that a node of a graph that is ready records.
+    fn cudaGraphExecEventRecordNodeSetEvent(call, exec: usize, node: usize, event: usize) {
+        let work = Work::Record(call.runtime.events.get(event)?);
+        set_exec_work(call, exec, node, work)
+    }
+
+    /// Changes the event that a node of a graph that is ready waits for.
+    fn cudaGraphExecEventWaitNodeSetEvent(call, exec: usize, node: usize, event: usize) {
+        let work = Work::Wait(call.runtime.events.get(event)?);
+        set_exec_work(call, exec, node, work)
+    }
+
+    /// Whether the work of a node is done.
+    fn cudaGraphNodeGetEnabled(call, exec: usize, node: usize, enabled: Out<u32>) {
+        enabled.set(u32::from(call.runtime.execs.get(exec)?.enabled(node)?))
+    }
+
+    /// Says whether the work of a node is done.
+    fn cudaGraphNodeSetEnabled(call, exec: usize, node: usize, enabled: u32) {
+        let exec = call.runtime.execs.get(exec)?;
+        match exec.work_of(node)? {
+            Work::Launch { .. } | Work::Copy(_) | Work::Fill(_) => exec.set_enabled(node, enabled != 0),
+            _ => Err(Status::INVALID_VALUE),
+        }
+    }
+
+    /// Hints for a launch, which make no difference here.
+    fn cudaGraphKernelNodeSetAttribute(call, node: usize, _attribute: u32, value: In<u64>) {
+        value.get()?;
+        call.runtime.nodes.get(node).map(drop)
+    }
+
+    /// The same hints as another launch.
+    fn cudaGraphKernelNodeCopyAttributes(call, to: usize, from: usize) {
+        call.runtime.nodes.get(to)?;
+        call.runtime.nodes.get(from).map(drop)
+    }
+
+    /// Memory that graphs keep: none beyond what they use.
+    fn cudaDeviceGraphMemTrim(call, device: i32) {
+        crate::device::check_device(device)?;
+        call.runtime.device().map(drop)
+    }
+
+    /// The same: how much it is.
+    fn cudaDeviceGetGraphMemAttribute(call, device: i32, _attribute: u32, value: Out<u64>) {
+        crate::device::check_device(device)?;
+        value.set(call.runtime.device()?.backend().memory().used)
+    }
+
+    /// Sets high-water marks back.
+    fn cudaDeviceSetGraphMemAttribute(call, device: i32, _attribute: u32, value: In<u64>) {
+        crate::device::check_device(device)?;
+        value.get()?;
+        call.runtime.device().map(drop)
+    }
+}

@@ -1,0 +1,237 @@
+//! Memory: of the device, of the host, managed, registered; what a pointer is.
+
+use crate::boundary::exported;
+use crate::device::check_device;
+use crate::memory::{Kind, PITCH};
+use crate::pointer::{In, Out};
+use crate::state::Runtime;
+use crate::status::{Outcome, Status};
+use crate::types::{Extent, MemLocation, PitchedPtr, PointerAttributes};
+use crate::work::Work;
+
+/// The version of the runtime that the program was linked with: the same names differ between them.
+pub(crate) fn runtime_version() -> u32 {
+    static VERSION: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+    *VERSION.get_or_init(|| {
+        let loaded = |name: &std::ffi::CStr| {
+            // SAFETY: the name ends with a zero; nothing is loaded that is not loaded already.
+            let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
+            !handle.is_null()
+        };
+        match (loaded(c"libcudart.so.13"), loaded(c"libcudart.so.12"), loaded(c"libcudart.so.11.0")) {
+            (true, _, _) => 13,
+            (false, true, _) => 12,
+            (false, false, true) => 11,
+            (false, false, false) => 13,
+        }
+    })
+}
+
+fn pitched(runtime: &Runtime, width: usize, rows: usize) -> Outcome<(u64, usize)> {
+    let pitch = width.checked_next_multiple_of(PITCH).ok_or(Status::INVALID_VALUE)?;
+    let bytes = pitch.checked_mul(rows).ok_or(Status::OUT_OF_MEMORY)?;
+    Ok((runtime.allocate(bytes, Kind::Device)?, pitch))
+}
+
+/// Memory in rows, for the runtime and the driver.
+pub(crate) fn allocate_pitched(runtime: &Runtime, address: Out<u64>, pitch: Out<usize>, width: usize, height: usize) -> Outcome {
+    address.wanted()?;
+    pitch.wanted()?;
+    let (start, bytes) = pitched(runtime, width, height)?;
+    address.set(start)?;
+    pitch.set(bytes)
+}
+
+exported! { runtime
+    /// Memory of the device.
+    fn cudaMalloc(call, address: Out<u64>, bytes: usize) {
+        address.wanted()?;
+        address.set(call.runtime.allocate(bytes, Kind::Device)?)
+    }
+
+    /// Gives it back.
+    fn cudaFree(call, address: u64) {
+        call.runtime.free(address)
+    }
+
+    /// Rows of memory.
+    fn cudaMallocPitch(call, address: Out<u64>, pitch: Out<usize>, width: usize, height: usize) {
+        allocate_pitched(call.runtime, address, pitch, width, height)
+    }
+
+    /// Slices of rows.
+    fn cudaMalloc3D(call, place: Out<PitchedPtr>, extent: Extent) {
+        place.wanted()?;
+        let rows = extent.height.checked_mul(extent.depth).ok_or(Status::INVALID_VALUE)?;
+        let (start, pitch) = pitched(call.runtime, extent.width, rows)?;
+        place.set(PitchedPtr { ptr: start as usize, pitch, xsize: extent.width, ysize: extent.height })
+    }
+
+    /// Memory that host and device reach at one address.
+    fn cudaMallocManaged(call, address: Out<u64>, bytes: usize, flags: u32) {
+        address.wanted()?;
+        if bytes == 0 || !(flags == 1 || flags == 2) {
+            return Err(Status::INVALID_VALUE);
+        }
+        address.set(call.runtime.allocate(bytes, Kind::Managed)?)
+    }
+
+    /// Host memory that is copied in stream order.
+    fn cudaMallocHost(call, address: Out<usize>, bytes: usize) {
+        address.wanted()?;
+        address.set(call.runtime.allocate_host(bytes, 0)?)
+    }
+
+    /// The same, with flags.
+    fn cudaHostAlloc(call, address: Out<usize>, bytes: usize, flags: u32) {
+        address.wanted()?;
+        if flags & !7 != 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        address.set(call.runtime.allocate_host(bytes, flags)?)
+    }
+
+    /// Gives host memory back.
+    fn cudaFreeHost(call, address: u64) {
+        call.runtime.free_host(address)
+    }
+
+    /// Makes memory of the program known.
+    fn cudaHostRegister(call, address: u64, bytes: usize, flags: u32) {
+        if flags & !15 != 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        call.runtime.register_host(address, bytes, flags)
+    }
+
+    /// Forgets it.
+    fn cudaHostUnregister(call, address: u64) {
+        call.runtime.unregister_host(address)
+    }
+
+    /// Where kernels see host memory.
+    fn cudaHostGetDevicePointer(call, device: Out<u64>, host: u64, flags: u32) {
+        let opened = call.runtime.device()?;
+        let known = call.runtime.memory.find(host).is_some_and(|found| matches!(found.kind, Kind::Host(_) | Kind::Registered(_)));
+        match (known && flags == 0, opened.unified) {
+            (true, true) => device.set(host),
+            (true, false) => Err(Status::NOT_SUPPORTED),
+            (false, _) => Err(Status::INVALID_VALUE),
+        }
+    }
+
+    /// The flags of host memory.
+    fn cudaHostGetFlags(call, flags: Out<u32>, host: u64) {
+        call.runtime.device()?;
+        match call.runtime.memory.find(host).map(|found| found.kind) {
+            Some(Kind::Host(given) | Kind::Registered(given)) => flags.set(given),
+            Some(Kind::Device | Kind::Managed | Kind::Variable | Kind::Array | Kind::Mapped) | None => Err(Status::INVALID_VALUE),
+        }
+    }
+
+    /// Free and total bytes.
+    fn cudaMemGetInfo(call, free: Out<usize>, total: Out<usize>) {
+        let (left, all) = call.runtime.memory_left()?;
+        free.set(left)?;
+        total.set(all)
+    }
+
+    /// What a pointer is.
+    fn cudaPointerGetAttributes(call, attributes: Out<PointerAttributes>, address: u64) {
+        let opened = call.runtime.device()?;
+        let host = |unified: bool| if unified { address as usize } else { 0 };
+        attributes.set(match call.runtime.memory.find(address).map(|found| found.kind) {
+            Some(Kind::Device | Kind::Variable | Kind::Array | Kind::Mapped) => {
+                PointerAttributes { kind: 2, device: 0, device_pointer: address as usize, host_pointer: 0 }
+            }
+            Some(Kind::Managed) => PointerAttributes { kind: 3, device: 0, device_pointer: address as usize, host_pointer: address as usize },
+            Some(Kind::Host(_) | Kind::Registered(_)) => {
+                PointerAttributes { kind: 1, device: 0, device_pointer: host(opened.unified), host_pointer: address as usize }
+            }
+            None => PointerAttributes { kind: 0, device: -2, device_pointer: host(opened.unified), host_pointer: address as usize },
+        })
+    }
+
+    /// Advice on managed memory, which lies where everybody reaches it.
+    fn cudaMemAdvise(call, address: u64, bytes: usize, _advice: u32, _where: u64) {
+        call.runtime.device()?;
+        call.runtime.memory.device_range(address, bytes as u64)
+    }
+
+    /// The same, with a location.
+    fn cudaMemAdvise_v2(call, address: u64, bytes: usize, _advice: u32, _location: MemLocation) {
+        call.runtime.device()?;
+        call.runtime.memory.device_range(address, bytes as u64)
+    }
+
+    /// Moves managed memory, which lies where everybody reaches it. With the runtime of CUDA 13 a location and flags stand before the stream.
+    fn cudaMemPrefetchAsync / cudaMemPrefetchAsync_ptsz(call, address: u64, bytes: usize, _where: u64, third: usize, fourth: usize) {
+        let stream = if runtime_version() >= 13 { fourth } else { third };
+        call.runtime.device()?;
+        call.runtime.memory.device_range(address, bytes as u64)?;
+        call.runtime.submit(&*call.stream(stream)?, Work::Empty)
+    }
+
+    /// The same, with a location.
+    fn cudaMemPrefetchAsync_v2 / cudaMemPrefetchAsync_v2_ptsz(call, address: u64, bytes: usize, _location: MemLocation, _flags: u32, stream: usize) {
+        call.runtime.device()?;
+        call.runtime.memory.device_range(address, bytes as u64)?;
+        call.runtime.submit(&*call.stream(stream)?, Work::Empty)
+    }
+
+    /// Says which stream uses managed memory, which all may.
+    fn cudaStreamAttachMemAsync / cudaStreamAttachMemAsync_ptsz(call, stream: usize, address: u64, _bytes: usize, _flags: u32) {
+        let stream = call.stream(stream)?;
+        call.runtime.memory.find(address).ok_or(Status::INVALID_VALUE)?;
+        call.runtime.submit(&stream, Work::Empty)
+    }
+
+    /// Something about a range of managed memory: where it prefers to be and who reads it, of which nothing was kept.
+    fn cudaMemRangeGetAttribute(call, data: Out<i32>, bytes: usize, attribute: u32, address: u64, count: usize) {
+        call.runtime.device()?;
+        call.runtime.memory.device_range(address, count as u64)?;
+        let value = match attribute {
+            1 => 0,
+            2 | 4 => -2,
+            3 => {
+                let nobody = vec![-2; bytes / 4];
+                return data.set_all(&nobody);
+            }
+            _ => return Err(Status::INVALID_VALUE),
+        };
+        if bytes == 4 { data.set(value) } else { Err(Status::INVALID_VALUE) }
+    }
+
+    /// A device that peers may reach: there is one device, and it is no peer of its own.
+    fn cudaDeviceCanAccessPeer(call, can: Out<i32>, device: i32, peer: i32) {
+        call.runtime.device()?;
+        check_device(device)?;
+        check_device(peer)?;
+        can.set(0)
+    }
+
+    /// There is no peer.
+    fn cudaDeviceEnablePeerAccess(call, _peer: i32, _flags: u32) {
+        call.runtime.device()?;
+        Err(Status::INVALID_DEVICE)
+    }
+
+    /// There is no peer.
+    fn cudaDeviceDisablePeerAccess(call, _peer: i32) {
+        call.runtime.device()?;
+        Err(Status::INVALID_DEVICE)
+    }
+
+    /// Several facts about a range, one place for each.
+    fn cudaMemRangeGetAttributes(call, places: In<usize>, sizes: In<usize>, attributes: In<u32>, count: usize, address: u64, bytes: usize) {
+        let all = places.get_all(count)?.into_iter().zip(sizes.get_all(count)?).zip(attributes.get_all(count)?);
+        let _ = call;
+        for ((place, size), attribute) in all {
+            let status = cudaMemRangeGetAttribute(Out::at(place), size, attribute, address, bytes);
+            if status != 0 {
+                return Err(Status(status));
+            }
+        }
+        Ok(())
+    }
+}

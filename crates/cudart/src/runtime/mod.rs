@@ -1,0 +1,19 @@
+//! The functions of `libcudart`, one file for each area.
+
+pub(crate) mod arrays;
+pub(crate) mod capture;
+pub(crate) mod copies;
+pub(crate) mod devices;
+pub(crate) mod entry;
+pub(crate) mod errors;
+pub(crate) mod events;
+pub(crate) mod functions;
+pub(crate) mod graphs;
+pub(crate) mod launches;
+pub(crate) mod memory;
+pub(crate) mod occupancy;
+pub(crate) mod pools;
+pub(crate) mod registration;
+pub(crate) mod streams;
+pub(crate) mod symbols;
+pub(crate) mod textures;

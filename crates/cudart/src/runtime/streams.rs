@@ -1,0 +1,93 @@
+//! Streams.
+
+use crate::boundary::exported;
+use crate::pointer::{In, Out};
+use crate::status::Status;
+use crate::streams::PRIORITIES;
+use crate::work::Work;
+
+exported! { runtime
+    /// A stream.
+    fn cudaStreamCreate(call, stream: Out<usize>) {
+        stream.wanted()?;
+        stream.set(call.runtime.create_stream(0, 0)?)
+    }
+
+    /// A stream with flags.
+    fn cudaStreamCreateWithFlags(call, stream: Out<usize>, flags: u32) {
+        stream.wanted()?;
+        stream.set(call.runtime.create_stream(flags, 0)?)
+    }
+
+    /// A stream with a priority, which makes no difference here but is kept.
+    fn cudaStreamCreateWithPriority(call, stream: Out<usize>, flags: u32, priority: i32) {
+        stream.wanted()?;
+        stream.set(call.runtime.create_stream(flags, priority)?)
+    }
+
+    /// Gives a stream back.
+    fn cudaStreamDestroy(call, stream: usize) {
+        call.runtime.destroy_stream(stream)
+    }
+
+    /// Waits for a stream.
+    fn cudaStreamSynchronize / cudaStreamSynchronize_ptsz(call, stream: usize) {
+        call.runtime.wait(&*call.stream(stream)?)
+    }
+
+    /// Whether a stream has nothing left to do.
+    fn cudaStreamQuery / cudaStreamQuery_ptsz(call, stream: usize) {
+        call.runtime.query_stream(&*call.stream(stream)?)
+    }
+
+    /// Lets a stream wait for an event.
+    fn cudaStreamWaitEvent / cudaStreamWaitEvent_ptsz(call, stream: usize, event: usize, flags: u32) {
+        if flags > 1 {
+            return Err(Status::INVALID_VALUE);
+        }
+        let stream = call.stream(stream)?;
+        let event = call.runtime.events.get(event)?;
+        call.runtime.submit(&stream, Work::Wait(event))
+    }
+
+    /// The flags of a stream.
+    fn cudaStreamGetFlags / cudaStreamGetFlags_ptsz(call, stream: usize, flags: Out<u32>) {
+        flags.set(call.stream(stream)?.flags)
+    }
+
+    /// The priority of a stream.
+    fn cudaStreamGetPriority / cudaStreamGetPriority_ptsz(call, stream: usize, priority: Out<i32>) {
+        priority.set(call.stream(stream)?.priority)
+    }
+
+    /// A number that no other stream has.
+    fn cudaStreamGetId / cudaStreamGetId_ptsz(call, stream: usize, id: Out<u64>) {
+        id.set(u64::from(call.stream(stream)?.id().0) + 1)
+    }
+
+    /// The device of a stream.
+    fn cudaStreamGetDevice / cudaStreamGetDevice_ptsz(call, stream: usize, device: Out<i32>) {
+        call.stream(stream)?;
+        device.set(0)
+    }
+
+    /// The least and the greatest priority.
+    fn cudaDeviceGetStreamPriorityRange(call, least: Out<i32>, greatest: Out<i32>) {
+        call.runtime.device()?;
+        least.set_if_wanted(PRIORITIES[0]);
+        greatest.set_if_wanted(PRIORITIES[1]);
+        Ok(())
+    }
+
+    /// Takes hints on caches and priorities, which make no difference here.
+    fn cudaStreamSetAttribute / cudaStreamSetAttribute_ptsz(call, stream: usize, _attribute: u32, value: In<u64>) {
+        call.stream(stream)?;
+        value.get().map(drop)
+    }
+
+    /// The same hints as another stream.
+    fn cudaStreamCopyAttributes / cudaStreamCopyAttributes_ptsz(call, to: usize, from: usize) {
+        call.stream(to)?;
+        call.stream(from).map(drop)
+    }
+}

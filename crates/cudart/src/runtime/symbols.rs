@@ -1,0 +1,73 @@
+//! Variables of modules, by what stands for them in the host's code.
+
+use crate::boundary::{Call, exported};
+use crate::pointer::Out;
+use crate::status::{Outcome, Status};
+use crate::work::{CopyBox, Direction};
+use broadloom_device::GlobalVariable;
+
+pub(crate) fn variable(call: &Call, symbol: usize) -> Outcome<GlobalVariable> {
+    call.runtime.device()?;
+    let symbol = call.runtime.registry.symbol(symbol)?;
+    symbol
+        .image
+        .variable(call.runtime, &symbol.name)
+        .map_err(|status| if status == Status::NOT_FOUND { Status::INVALID_SYMBOL } else { status })
+}
+
+/// The place in a variable, when so many bytes fit behind it.
+pub(crate) fn place(call: &Call, symbol: usize, bytes: usize, offset: usize) -> Outcome<u64> {
+    let variable = variable(call, symbol)?;
+    let end = (bytes as u64).checked_add(offset as u64);
+    if end.is_some_and(|end| end <= variable.bytes) { Ok(variable.address + offset as u64) } else { Err(Status::INVALID_VALUE) }
+}
+
+fn to_symbol(kind: u32) -> Outcome<Direction> {
+    match Direction::new(kind)? {
+        direction @ (Direction::HostToDevice | Direction::DeviceToDevice | Direction::Default) => Ok(direction),
+        Direction::HostToHost | Direction::DeviceToHost => Err(Status::INVALID_MEMCPY_DIRECTION),
+    }
+}
+
+fn from_symbol(kind: u32) -> Outcome<Direction> {
+    match Direction::new(kind)? {
+        direction @ (Direction::DeviceToHost | Direction::DeviceToDevice | Direction::Default) => Ok(direction),
+        Direction::HostToHost | Direction::HostToDevice => Err(Status::INVALID_MEMCPY_DIRECTION),
+    }
+}
+
+exported! { runtime
+    /// Copies into a variable.
+    fn cudaMemcpyToSymbol / cudaMemcpyToSymbol_ptds(call, symbol: usize, from: u64, bytes: usize, offset: usize, kind: u32) {
+        let to = place(call, symbol, bytes, offset)?;
+        call.runtime.copy(&*call.stream(0)?, CopyBox::linear(to, from, bytes), to_symbol(kind)?)
+    }
+
+    /// Copies into a variable in stream order.
+    fn cudaMemcpyToSymbolAsync / cudaMemcpyToSymbolAsync_ptsz(call, symbol: usize, from: u64, bytes: usize, offset: usize, kind: u32, stream: usize) {
+        let to = place(call, symbol, bytes, offset)?;
+        call.runtime.copy_async(&*call.stream(stream)?, CopyBox::linear(to, from, bytes), to_symbol(kind)?)
+    }
+
+    /// Copies out of a variable.
+    fn cudaMemcpyFromSymbol / cudaMemcpyFromSymbol_ptds(call, to: u64, symbol: usize, bytes: usize, offset: usize, kind: u32) {
+        let from = place(call, symbol, bytes, offset)?;
+        call.runtime.copy(&*call.stream(0)?, CopyBox::linear(to, from, bytes), from_symbol(kind)?)
+    }
+
+    /// Copies out of a variable in stream order.
+    fn cudaMemcpyFromSymbolAsync / cudaMemcpyFromSymbolAsync_ptsz(call, to: u64, symbol: usize, bytes: usize, offset: usize, kind: u32, stream: usize) {
+        let from = place(call, symbol, bytes, offset)?;
+        call.runtime.copy_async(&*call.stream(stream)?, CopyBox::linear(to, from, bytes), from_symbol(kind)?)
+    }
+
+    /// Where a variable is.
+    fn cudaGetSymbolAddress(call, address: Out<u64>, symbol: usize) {
+        address.set(variable(call, symbol)?.address)
+    }
+
+    /// How large a variable is.
+    fn cudaGetSymbolSize(call, bytes: Out<usize>, symbol: usize) {
+        bytes.set(variable(call, symbol)?.bytes as usize)
+    }
+}

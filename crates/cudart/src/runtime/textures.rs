@@ -1,0 +1,83 @@
+//! Texture and surface objects, mipmapped arrays.
+
+use crate::boundary::exported;
+use crate::pointer::{In, Out};
+use crate::status::Status;
+use crate::textures::{ResourceWords, TextureDesc};
+use crate::types::Extent;
+
+exported! { runtime
+    /// A texture object.
+    fn cudaCreateTextureObject(call, object: Out<u64>, resource: In<ResourceWords>, desc: In<TextureDesc>, view: In<u32>) {
+        object.wanted()?;
+        // A view of another format or of some levels is not done.
+        if !view.is_null() {
+            return Err(Status::NOT_SUPPORTED);
+        }
+        object.set(call.runtime.create_texture(resource, desc)?)
+    }
+
+    /// Gives a texture object back.
+    fn cudaDestroyTextureObject(call, object: u64) {
+        call.runtime.destroy_object(object)
+    }
+
+    /// What a texture object looks at.
+    fn cudaGetTextureObjectResourceDesc(call, resource: Out<ResourceWords>, object: u64) {
+        let found = call.runtime.objects.get(object as usize).map_err(|_| Status::INVALID_VALUE)?;
+        resource.set(found.resource)
+    }
+
+    /// How a texture object looks at it.
+    fn cudaGetTextureObjectTextureDesc(call, desc: Out<TextureDesc>, object: u64) {
+        let found = call.runtime.objects.get(object as usize).map_err(|_| Status::INVALID_VALUE)?;
+        desc.set(found.texture.ok_or(Status::INVALID_VALUE)?)
+    }
+
+    /// A surface object.
+    fn cudaCreateSurfaceObject(call, object: Out<u64>, resource: In<ResourceWords>) {
+        object.wanted()?;
+        object.set(call.runtime.create_surface(resource)?)
+    }
+
+    /// Gives a surface object back.
+    fn cudaDestroySurfaceObject(call, object: u64) {
+        call.runtime.destroy_object(object)
+    }
+
+    /// What a surface object looks at.
+    fn cudaGetSurfaceObjectResourceDesc(call, resource: Out<ResourceWords>, object: u64) {
+        let found = call.runtime.objects.get(object as usize).map_err(|_| Status::INVALID_VALUE)?;
+        resource.set(found.resource)
+    }
+
+    /// Arrays that halve in size.
+    fn cudaMallocMipmappedArray(call, mipmap: Out<usize>, format: In<[i32; 5]>, extent: Extent, levels: u32, flags: u32) {
+        mipmap.wanted()?;
+        let extent = [extent.width, extent.height, extent.depth];
+        mipmap.set(call.runtime.create_mipmap(format.get()?, extent, levels, flags)?)
+    }
+
+    /// One of them.
+    fn cudaGetMipmappedArrayLevel(call, array: Out<usize>, mipmap: usize, level: u32) {
+        let mipmap = call.runtime.mipmaps.get(mipmap)?;
+        array.set(*mipmap.levels.get(level as usize).ok_or(Status::INVALID_VALUE)?)
+    }
+
+    /// Gives them back.
+    fn cudaFreeMipmappedArray(call, mipmap: usize) {
+        if mipmap == 0 {
+            return Ok(());
+        }
+        let mipmap = call.runtime.mipmaps.remove(mipmap)?;
+        mipmap.levels.iter().try_for_each(|level| call.runtime.destroy_array(*level))
+    }
+
+    /// Elements of a buffer that a texture may have.
+    fn cudaDeviceGetTexture1DLinearMaxWidth(call, width: Out<usize>, format: In<[i32; 5]>, device: i32) {
+        crate::device::check_device(device)?;
+        format.get()?;
+        call.runtime.device()?;
+        width.set(1 << 28)
+    }
+}

@@ -1,0 +1,202 @@
+//! Structures that programs pass, as the headers lay them out.
+
+/// `dim3`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Dim3 {
+    pub(crate) x: u32,
+    pub(crate) y: u32,
+    pub(crate) z: u32,
+}
+
+impl Dim3 {
+    /// As a list.
+    pub(crate) fn list(self) -> [u32; 3] {
+        [self.x, self.y, self.z]
+    }
+}
+
+/// `cudaExtent`, and `cudaPos`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) depth: usize,
+}
+
+/// `cudaPitchedPtr`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PitchedPtr {
+    pub(crate) ptr: usize,
+    pub(crate) pitch: usize,
+    pub(crate) xsize: usize,
+    pub(crate) ysize: usize,
+}
+
+/// `cudaMemcpy3DParms`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Memcpy3DParms {
+    pub(crate) src_array: usize,
+    pub(crate) src_pos: Extent,
+    pub(crate) src_ptr: PitchedPtr,
+    pub(crate) dst_array: usize,
+    pub(crate) dst_pos: Extent,
+    pub(crate) dst_ptr: PitchedPtr,
+    pub(crate) extent: Extent,
+    pub(crate) kind: u32,
+}
+
+/// `cudaLaunchConfig_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LaunchConfig {
+    pub(crate) grid: Dim3,
+    pub(crate) block: Dim3,
+    pub(crate) shared: usize,
+    pub(crate) stream: usize,
+    pub(crate) attributes: usize,
+    pub(crate) count: u32,
+}
+
+/// `CUlaunchConfig`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DriverLaunchConfig {
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) shared: u32,
+    pub(crate) stream: usize,
+    pub(crate) attributes: usize,
+    pub(crate) count: u32,
+}
+
+/// `cudaLaunchAttribute`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LaunchAttribute {
+    pub(crate) id: u32,
+    pad: u32,
+    pub(crate) value: [u32; 16],
+}
+
+/// `cudaFuncAttributes`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FuncAttributes {
+    pub(crate) shared_bytes: usize,
+    pub(crate) const_bytes: usize,
+    pub(crate) local_bytes: usize,
+    pub(crate) max_threads: i32,
+    pub(crate) registers: i32,
+    pub(crate) ptx_version: i32,
+    pub(crate) binary_version: i32,
+    pub(crate) cache_mode: i32,
+    pub(crate) max_dynamic_shared: i32,
+    pub(crate) carveout: i32,
+    pub(crate) rest: [i32; 7],
+}
+
+/// `cudaPointerAttributes`, up to what all versions have.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PointerAttributes {
+    pub(crate) kind: u32,
+    pub(crate) device: i32,
+    pub(crate) device_pointer: usize,
+    pub(crate) host_pointer: usize,
+}
+
+/// `cudaMemLocation`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct MemLocation {
+    pub(crate) kind: u32,
+    pub(crate) id: i32,
+}
+
+/// `CUDA_MEMCPY2D`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DriverMemcpy2D {
+    pub(crate) src_x: usize,
+    pub(crate) src_y: usize,
+    pub(crate) src_kind: u32,
+    pub(crate) src_host: usize,
+    pub(crate) src_device: u64,
+    pub(crate) src_array: usize,
+    pub(crate) src_pitch: usize,
+    pub(crate) dst_x: usize,
+    pub(crate) dst_y: usize,
+    pub(crate) dst_kind: u32,
+    pub(crate) dst_host: usize,
+    pub(crate) dst_device: u64,
+    pub(crate) dst_array: usize,
+    pub(crate) dst_pitch: usize,
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+}
+
+/// `cudaKernelNodeParams`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KernelNodeParams {
+    pub(crate) function: usize,
+    pub(crate) grid: Dim3,
+    pub(crate) block: Dim3,
+    pub(crate) shared: u32,
+    pub(crate) params: usize,
+    pub(crate) extra: usize,
+}
+
+/// `cudaHostNodeParams`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HostNodeParams {
+    pub(crate) function: usize,
+    pub(crate) data: usize,
+}
+
+/// `cudaMemsetParams`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct MemsetParams {
+    pub(crate) dst: usize,
+    pub(crate) pitch: usize,
+    pub(crate) value: u32,
+    pub(crate) size: u32,
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+}
+
+/// `cudaMemAllocNodeParams`, up to what is answered.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MemAllocNodeParams {
+    pub(crate) pool: [u64; 11],
+    pub(crate) access: usize,
+    pub(crate) access_count: usize,
+    pub(crate) bytes: usize,
+    pub(crate) address: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sizes as the C compiler has them for the headers of CUDA 13.
+    #[test]
+    fn structures_have_the_sizes_of_the_headers() {
+        assert_eq!(size_of::<Memcpy3DParms>(), 160);
+        assert_eq!(size_of::<LaunchConfig>(), 56);
+        assert_eq!(size_of::<DriverLaunchConfig>(), 56);
+        assert_eq!(size_of::<LaunchAttribute>(), 72);
+        assert_eq!(size_of::<FuncAttributes>(), 80);
+        assert_eq!(size_of::<DriverMemcpy2D>(), 128);
+        assert_eq!(size_of::<KernelNodeParams>(), 56);
+        assert_eq!(size_of::<MemsetParams>(), 40);
+        assert_eq!(size_of::<MemAllocNodeParams>(), 120);
+    }
+}

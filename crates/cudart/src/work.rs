@@ -1,0 +1,426 @@
+//! What a stream is given: launches, copies, fills, functions of the host, events.
+//!
+//! Each is a value, so that one way leads from every function of the API to the executor ([`Runtime::submit`]), a capture notes it instead
+//! of doing it, and a graph does it again and again.
+
+use crate::events::Event;
+use crate::image::tell_refusal;
+use crate::kernels::Kernel;
+use crate::memory::Allocation;
+use crate::pointer::{bytes_at, fill_values, move_bytes};
+use crate::state::Runtime;
+use crate::status::{Outcome, Status};
+use crate::streams::Stream;
+use broadloom_device::{Argument, Error, Launch};
+use std::sync::Arc;
+
+/// A piece of work.
+#[derive(Clone, Debug)]
+pub(crate) enum Work {
+    /// Nothing: joins what comes before.
+    Empty,
+    /// A launch; its stream is the one that it is given to.
+    Launch {
+        /// The kernel.
+        kernel: Arc<Kernel>,
+        /// Its shape.
+        launch: Launch,
+        /// Its arguments.
+        arguments: Vec<Argument>,
+    },
+    /// A copy.
+    Copy(CopyBox),
+    /// Sets bytes or larger values.
+    Fill(FillBox),
+    /// Calls a function of the host.
+    Host(HostFunction),
+    /// Puts an event behind what came before.
+    Record(Arc<Event>),
+    /// Waits for an event.
+    Wait(Arc<Event>),
+    /// Memory that a graph allocated when the node was made.
+    Allocated(u64),
+    /// Memory that a graph frees.
+    Freed(u64),
+    /// All work of another graph, in an order that fits.
+    Child(Vec<Work>),
+}
+
+/// One side of a copy: rows of one pitch, slices of rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Side {
+    /// The first byte.
+    pub(crate) address: u64,
+    /// From one row to the next, in bytes.
+    pub(crate) pitch: usize,
+    /// From one slice to the next, in rows.
+    pub(crate) rows: usize,
+}
+
+impl Side {
+    /// Bytes one behind the other.
+    pub(crate) fn linear(address: u64) -> Side {
+        Side { address, pitch: 0, rows: 0 }
+    }
+
+    fn row(&self, y: usize, z: usize) -> u64 {
+        self.address.wrapping_add((z.wrapping_mul(self.rows).wrapping_add(y)).wrapping_mul(self.pitch) as u64)
+    }
+
+    /// Bytes from the first to behind the last of a box.
+    fn span(&self, width: usize, height: usize, depth: usize) -> Option<u64> {
+        let rows = (depth - 1).checked_mul(self.rows)?.checked_add(height - 1)?;
+        rows.checked_mul(self.pitch)?.checked_add(width).map(|bytes| bytes as u64)
+    }
+}
+
+/// What a program says of the sides of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    HostToHost,
+    HostToDevice,
+    DeviceToHost,
+    DeviceToDevice,
+    /// The addresses say.
+    Default,
+}
+
+impl Direction {
+    /// The direction of `cudaMemcpyKind`.
+    pub(crate) fn new(kind: u32) -> Outcome<Direction> {
+        Ok(match kind {
+            0 => Direction::HostToHost,
+            1 => Direction::HostToDevice,
+            2 => Direction::DeviceToHost,
+            3 => Direction::DeviceToDevice,
+            4 => Direction::Default,
+            _ => return Err(Status::INVALID_MEMCPY_DIRECTION),
+        })
+    }
+
+    fn ends_on_device(self) -> bool {
+        matches!(self, Direction::HostToDevice | Direction::DeviceToDevice)
+    }
+
+    fn starts_on_device(self) -> bool {
+        matches!(self, Direction::DeviceToHost | Direction::DeviceToDevice)
+    }
+}
+
+/// A copy of rows of rows of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CopyBox {
+    /// Where bytes go.
+    pub(crate) to: Side,
+    /// Where they come from.
+    pub(crate) from: Side,
+    /// Bytes of a row.
+    pub(crate) width: usize,
+    /// Rows.
+    pub(crate) height: usize,
+    /// Slices.
+    pub(crate) depth: usize,
+}
+
+impl CopyBox {
+    /// Bytes one behind the other.
+    pub(crate) fn linear(to: u64, from: u64, bytes: usize) -> CopyBox {
+        CopyBox { to: Side::linear(to), from: Side::linear(from), width: bytes, height: 1, depth: 1 }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.width == 0 || self.height == 0 || self.depth == 0
+    }
+
+    /// The same copy with as few rows as can be.
+    fn simplified(mut self) -> CopyBox {
+        if self.depth > 1 && self.to.rows == self.height && self.from.rows == self.height {
+            self.height *= self.depth;
+            self.depth = 1;
+        }
+        if self.depth == 1 && self.height > 1 && self.to.pitch == self.width && self.from.pitch == self.width {
+            self.width *= self.height;
+            self.height = 1;
+        }
+        self
+    }
+
+    fn rows(self) -> impl Iterator<Item = (u64, u64)> {
+        (0..self.depth).flat_map(move |z| (0..self.height).map(move |y| (self.to.row(y, z), self.from.row(y, z))))
+    }
+
+    /// Checks what the program says against what is known of its memory.
+    pub(crate) fn check(&self, runtime: &Runtime, direction: Direction) -> Outcome {
+        if self.is_empty() {
+            return Ok(());
+        }
+        if self.height > 1 && (self.to.pitch < self.width || self.from.pitch < self.width) {
+            return Err(Status::INVALID_PITCH_VALUE);
+        }
+        for (side, on_device) in [(&self.to, direction.ends_on_device()), (&self.from, direction.starts_on_device())] {
+            let span = side.span(self.width, self.height, self.depth).ok_or(Status::INVALID_VALUE)?;
+            if side.address == 0 {
+                return Err(Status::INVALID_VALUE);
+            }
+            match runtime.memory.find(side.address) {
+                None if on_device => return Err(Status::INVALID_VALUE),
+                None => {}
+                Some(_) => runtime.memory.device_range(side.address, span)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies at once; everything that it has to wait for is done.
+    fn copy_now(self, runtime: &Runtime, stream: &Stream) -> Outcome {
+        let opened = runtime.device()?;
+        if opened.unified {
+            for (to, from) in self.rows() {
+                move_bytes(to as usize, from as usize, self.width);
+            }
+            return Ok(());
+        }
+        let (backend, id, width) = (opened.backend(), stream.id(), self.width as u64);
+        let ours = |address| runtime.memory.find(address).is_some_and(|found| found.of_executor(opened));
+        for (to, from) in self.rows() {
+            match (ours(to), ours(from)) {
+                (true, true) => runtime.judge(backend.copy(id, to, from, width))?,
+                (true, false) => runtime.judge(backend.write(id, to, &bytes_at(from as usize, self.width)?))?,
+                (false, true) => {
+                    let mut bytes = vec![0; self.width];
+                    runtime.judge(backend.read(id, from, &mut bytes))?;
+                    move_bytes(to as usize, bytes.as_ptr() as usize, self.width);
+                }
+                (false, false) => move_bytes(to as usize, from as usize, self.width),
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies in stream order. Memory that CUDA does not know may be reused when the call returns, so such a copy waits.
+    fn copy_in_order(self, runtime: &Runtime, stream: &Stream) -> Outcome {
+        let opened = runtime.device()?;
+        let (to, from) = (runtime.memory.find(self.to.address), runtime.memory.find(self.from.address));
+        let ours = |found: &Option<Allocation>| found.is_some_and(|found| found.of_executor(opened));
+        let linear = self.height == 1 && self.depth == 1;
+        if linear && ours(&to) && ours(&from) {
+            return runtime.judge(opened.backend().copy(stream.id(), self.to.address, self.from.address, self.width as u64));
+        }
+        if !opened.unified || to.is_none() || from.is_none() {
+            runtime.wait(stream)?;
+            return self.copy_now(runtime, stream);
+        }
+        self.copy_later(runtime, stream)
+    }
+
+    /// Copies in stream order whatever the memory is: who replays a graph keeps its memory.
+    fn copy_later(self, runtime: &Runtime, stream: &Stream) -> Outcome {
+        let opened = runtime.device()?;
+        if !opened.unified {
+            return self.copy_now(runtime, stream);
+        }
+        let copy = move || {
+            for (to, from) in self.rows() {
+                move_bytes(to as usize, from as usize, self.width);
+            }
+        };
+        runtime.judge(opened.backend().call(stream.id(), Box::new(copy)))
+    }
+}
+
+/// Values set in rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FillBox {
+    /// Where.
+    pub(crate) to: Side,
+    /// What each becomes.
+    pub(crate) value: u32,
+    /// Bytes of a value: 1, 2 or 4.
+    pub(crate) size: usize,
+    /// Values of a row.
+    pub(crate) width: usize,
+    /// Rows.
+    pub(crate) height: usize,
+    /// Slices.
+    pub(crate) depth: usize,
+}
+
+impl FillBox {
+    /// Checks that all of it is memory that the device may touch.
+    pub(crate) fn check(&self, runtime: &Runtime) -> Outcome {
+        if self.width == 0 || self.height == 0 || self.depth == 0 {
+            return Ok(());
+        }
+        let row = self.width.checked_mul(self.size).ok_or(Status::INVALID_VALUE)?;
+        if self.height > 1 && self.to.pitch < row || !self.to.address.is_multiple_of(self.size as u64) {
+            return Err(Status::INVALID_VALUE);
+        }
+        let span = self.to.span(row, self.height, self.depth).ok_or(Status::INVALID_VALUE)?;
+        runtime.memory.device_range(self.to.address, span)
+    }
+
+    fn perform(self, runtime: &Runtime, stream: &Stream) -> Outcome {
+        let opened = runtime.device()?;
+        let row = self.width * self.size;
+        let bytes = self.value.to_le_bytes();
+        let even = bytes[..self.size].iter().all(|byte| *byte == bytes[0]);
+        let known = runtime.memory.find(self.to.address).is_some_and(|found| found.of_executor(opened));
+        let rows = move || (0..self.depth).flat_map(move |z| (0..self.height).map(move |y| self.to.row(y, z)));
+        if even && known && (self.depth == 1 && self.height == 1 || !opened.unified) {
+            for address in rows() {
+                runtime.judge(opened.backend().fill(stream.id(), address, bytes[0], row as u64))?;
+            }
+            return Ok(());
+        }
+        if !opened.unified && known {
+            let values: Vec<u8> = bytes[..self.size].iter().copied().cycle().take(row).collect();
+            for address in rows() {
+                runtime.judge(opened.backend().write(stream.id(), address, &values))?;
+            }
+            return Ok(());
+        }
+        let fill = move || {
+            for address in rows() {
+                fill_values(address as usize, self.value, self.size, self.width);
+            }
+        };
+        runtime.judge(opened.backend().call(stream.id(), Box::new(fill)))
+    }
+}
+
+/// A function of the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HostFunction {
+    /// Its address.
+    pub(crate) function: usize,
+    /// What it is given.
+    pub(crate) data: usize,
+    /// Whether it is given the stream and a status before that.
+    pub(crate) stream: Option<usize>,
+}
+
+impl HostFunction {
+    fn call(self) {
+        match self.stream {
+            None => {
+                // SAFETY: the program gave a function of this type (`cudaHostFn_t`); it is not 0.
+                let function: extern "C" fn(usize) = unsafe { std::mem::transmute(self.function) };
+                function(self.data);
+            }
+            Some(stream) => {
+                // SAFETY: the program gave a function of this type (`cudaStreamCallback_t`); it is not 0.
+                let function: extern "C" fn(usize, u32, usize) = unsafe { std::mem::transmute(self.function) };
+                function(stream, 0, self.data);
+            }
+        }
+    }
+}
+
+impl Work {
+    /// Gives it to the executor behind the earlier work of a stream. `again` when it is part of a graph.
+    pub(crate) fn perform(&self, runtime: &Runtime, stream: &Stream, again: bool) -> Outcome {
+        let opened = runtime.device()?;
+        let backend = opened.backend();
+        match self {
+            Work::Empty | Work::Allocated(_) | Work::Freed(_) => Ok(()),
+            Work::Launch { kernel, launch, arguments } => {
+                let resolved = kernel.resolved(runtime)?;
+                let outcome = resolved.kernel.launch(&launch.clone().on(stream.id()), arguments);
+                if let Err(error @ (Error::Unsupported(_) | Error::BadLaunch { .. })) = &outcome {
+                    tell_refusal(&kernel.image().loaded(runtime)?.sources, error);
+                }
+                runtime.judge(outcome)
+            }
+            Work::Copy(copy) if copy.is_empty() => Ok(()),
+            Work::Copy(copy) if again && backend_knows(runtime, copy)? => copy.simplified().copy_in_order(runtime, stream),
+            Work::Copy(copy) if again => copy.simplified().copy_later(runtime, stream),
+            Work::Copy(copy) => copy.simplified().copy_in_order(runtime, stream),
+            Work::Fill(fill) if fill.width == 0 || fill.height == 0 || fill.depth == 0 => Ok(()),
+            Work::Fill(fill) => fill.perform(runtime, stream),
+            Work::Host(function) => {
+                let function = *function;
+                runtime.judge(backend.call(stream.id(), Box::new(move || function.call())))
+            }
+            Work::Record(event) => {
+                event.note_recorded();
+                runtime.judge(backend.record_event(event.id(), stream.id()))
+            }
+            Work::Wait(event) => runtime.judge(backend.wait_event(stream.id(), event.id())),
+            Work::Child(all) => all.iter().try_for_each(|work| work.perform(runtime, stream, true)),
+        }
+    }
+}
+
+/// Whether both sides of a copy are in memory that CUDA knows.
+fn backend_knows(runtime: &Runtime, copy: &CopyBox) -> Outcome<bool> {
+    Ok(runtime.memory.find(copy.to.address).is_some() && runtime.memory.find(copy.from.address).is_some())
+}
+
+impl Runtime {
+    /// Gives work to a stream, or notes it in the graph that the stream is captured into.
+    pub(crate) fn submit(&self, stream: &Stream, work: Work) -> Outcome {
+        if self.note_in_capture(stream, &work)? {
+            return Ok(());
+        }
+        self.order(stream)?;
+        work.perform(self, stream, false)
+    }
+
+    /// Copies, and waits until it is done, unless both sides are the device's.
+    pub(crate) fn copy(&self, stream: &Stream, copy: CopyBox, direction: Direction) -> Outcome {
+        self.device()?;
+        copy.check(self, direction)?;
+        if copy.is_empty() {
+            return Ok(());
+        }
+        if stream.capturing().is_some() {
+            return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
+        }
+        let on_device = |address| self.memory.find(address).is_some_and(|found| found.on_device());
+        if on_device(copy.to.address) && on_device(copy.from.address) {
+            return self.submit(stream, Work::Copy(copy));
+        }
+        self.order(stream)?;
+        self.wait(stream)?;
+        copy.simplified().copy_now(self, stream)
+    }
+
+    /// Copies in stream order.
+    pub(crate) fn copy_async(&self, stream: &Stream, copy: CopyBox, direction: Direction) -> Outcome {
+        self.device()?;
+        copy.check(self, direction)?;
+        self.submit(stream, Work::Copy(copy))
+    }
+
+    /// Sets values in stream order.
+    pub(crate) fn fill(&self, stream: &Stream, fill: FillBox) -> Outcome {
+        self.device()?;
+        fill.check(self)?;
+        self.submit(stream, Work::Fill(fill))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boxes_become_lines_where_they_can() {
+        let side = |pitch, rows| Side { address: 0x1000, pitch, rows };
+        let whole = CopyBox { to: side(8, 4), from: side(8, 4), width: 8, height: 4, depth: 3 };
+        assert_eq!(whole.simplified(), CopyBox { to: side(8, 4), from: side(8, 4), width: 96, height: 1, depth: 1 });
+        let pitched = CopyBox { to: side(16, 4), ..whole };
+        assert_eq!((pitched.simplified().width, pitched.simplified().height), (8, 12));
+        let rows: Vec<(u64, u64)> = CopyBox { width: 4, height: 2, depth: 2, ..pitched }.rows().collect();
+        assert_eq!(rows, [(0x1000, 0x1000), (0x1010, 0x1008), (0x1040, 0x1020), (0x1050, 0x1028)]);
+        assert_eq!(side(16, 4).span(8, 2, 2), Some(64 + 16 + 8));
+        assert_eq!(side(usize::MAX, 4).span(8, 3, 2), None);
+    }
+
+    #[test]
+    fn directions_are_the_headers() {
+        assert_eq!(Direction::new(3), Ok(Direction::DeviceToDevice));
+        assert_eq!(Direction::new(5), Err(Status::INVALID_MEMCPY_DIRECTION));
+        assert!(Direction::HostToDevice.ends_on_device() && !Direction::HostToDevice.starts_on_device());
+    }
+}

@@ -1,0 +1,83 @@
+//! Programs in C that register their kernels as compiled CUDA programs do, linked with the library and run.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The folder of the library: cargo puts it beside the tests, or one folder up.
+fn folder() -> PathBuf {
+    let exe = std::env::current_exe().unwrap();
+    let mut folders = exe.ancestors().skip(1).take(2);
+    folders.find(|folder| folder.join(broadloom_cudart::LIBRARY).exists()).expect("the library was not built").to_owned()
+}
+
+/// Compiles a program, for one test: several run at once.
+fn build(name: &str, test: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(format!("{name}.c"));
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cudart-{test}"));
+    let folder = folder();
+    let output = Command::new("cc")
+        .args(["-std=gnu11", "-Wall", "-Wno-unused-function", "-Wno-unused-variable", "-o"])
+        .arg(&program)
+        .arg(source)
+        .arg(folder.join(broadloom_cudart::LIBRARY))
+        .arg(format!("-Wl,-rpath,{}", folder.display()))
+        .arg("-pthread")
+        .output()
+        .expect("`cc` is needed");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+fn run(program: &Path, device: &str) -> Output {
+    let mut command = Command::new(program);
+    command.env("BROADLOOM_DEVICE", device).env("BROADLOOM_CACHE", "off").env("BROADLOOM_THREADS", "2").output().unwrap()
+}
+
+/// Runs a program that checks itself; what it wrote to standard error.
+fn passes(name: &str) -> String {
+    let output = run(&build(name, name), "cpu");
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && out == "ok\n", "{name}: {}\n{out}{err}", output.status);
+    err.into_owned()
+}
+
+#[test]
+fn launches_copies_symbols_and_errors() {
+    let told = passes("launch");
+    assert!(
+        told.contains("broadloom: cudaGraphicsMapResources returns cudaErrorNotSupported: there is no graphics API"),
+        "{told}"
+    );
+    assert!(told.contains("broadloom: kernel `wild`: "), "{told}");
+}
+
+#[test]
+fn streams_events_and_host_memory() {
+    assert_eq!(passes("streams"), "");
+}
+
+#[test]
+fn graphs() {
+    assert_eq!(passes("graphs"), "");
+}
+
+#[test]
+fn textures_and_surfaces() {
+    assert_eq!(passes("textures"), "");
+}
+
+#[test]
+fn the_driver() {
+    let told = passes("driver");
+    let interp = run(&build("driver", "driver-interp"), "interp");
+    assert_eq!(String::from_utf8_lossy(&interp.stdout), "ok\n");
+    assert!(told.contains("no PTX; compile the program with `-gencode arch=compute_75,code=compute_75`"), "{told}");
+}
+
+#[test]
+fn a_device_that_is_not_there_is_no_device() {
+    let output = run(&build("driver", "nonsense"), "nonsense");
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(out.contains("cudaErrorNoDevice"), "{out}");
+    assert!(err.contains("broadloom: BROADLOOM_DEVICE is `nonsense`; CUDA programs run on `cpu` or `interp`"), "{err}");
+}

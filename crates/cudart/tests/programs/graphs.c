@@ -1,0 +1,78 @@
+// Graphs, captured and made node by node.
+
+#include "cuda.h"
+
+static void add_one(void *data) { ++*(int *)data; }
+
+int main(void) {
+    enum { N = 4096 };
+    float in[N], out[N], *x, *y;
+    stream_t a, b;
+    event_t fork, join;
+    graph_t graph;
+    void *exec;
+    int calls = 0, capturing = -1;
+    size_t nodes = 0;
+    OK(cudaStreamCreate(&a));
+    OK(cudaStreamCreate(&b));
+    OK(cudaEventCreate(&fork));
+    OK(cudaEventCreate(&join));
+    OK(cudaMalloc(&x, sizeof in));
+    OK(cudaMalloc(&y, sizeof in));
+    for (int i = 0; i < N; i++) in[i] = i;
+
+    // Captured: a copy, two launches on two streams, a function of the host, a copy back.
+    OK(cudaStreamBeginCapture(a, 0));
+    OK(cudaMemcpyAsync(x, in, sizeof in, TO_DEVICE, a));
+    OK(cudaEventRecord(fork, a));
+    OK(cudaStreamWaitEvent(b, fork, 0));
+    LAUNCH(N / 256, 256, b, scale(y, x, 2, N));
+    OK(cudaEventRecord(join, b));
+    OK(cudaLaunchHostFunc(a, add_one, &calls));
+    OK(cudaStreamWaitEvent(a, join, 0));
+    LAUNCH(N / 256, 256, a, scale(x, y, 1, N));
+    OK(cudaMemcpyAsync(out, x, sizeof out, TO_HOST, a));
+    OK(cudaStreamIsCapturing(a, &capturing));
+    CHECK(capturing == 1);
+    CHECK(cudaStreamSynchronize(a) == 900);
+    OK(cudaStreamEndCapture(a, &graph));
+    OK(cudaStreamIsCapturing(b, &capturing));
+    CHECK(capturing == 0);
+    OK(cudaGraphGetNodes(graph, 0, &nodes));
+    CHECK(nodes == 5 && calls == 0);
+    OK(cudaGraphInstantiate(&exec, graph, 0));
+    OK(cudaGraphDestroy(graph));
+    for (int round = 1; round <= 3; round++) {
+        in[5] = round;
+        memset(out, 0, sizeof out);
+        OK(cudaGraphLaunch(exec, a));
+        OK(cudaStreamSynchronize(a));
+        CHECK(calls == round && out[5] == 2 * round + 2 && out[N - 1] == 2 * (N - 1) + 2);
+    }
+    OK(cudaGraphExecDestroy(exec));
+    CHECK(cudaGraphLaunch(exec, a) == 400);
+    CHECK(cudaStreamEndCapture(a, &graph) == 401);
+
+    // Made node by node.
+    node_t copy, kernel, back;
+    float factor = 3;
+    unsigned n = N;
+    void *args[] = {&y, &x, &factor, &n};
+    kernel_params params = {(void *)scale, {N / 128, 1, 1}, {128, 1, 1}, 0, args, 0};
+    OK(cudaGraphCreate(&graph, 0));
+    OK(cudaGraphAddMemcpyNode1D(&copy, graph, 0, 0, x, in, sizeof in, TO_DEVICE));
+    OK(cudaGraphAddKernelNode(&kernel, graph, &copy, 1, &params));
+    OK(cudaGraphAddMemcpyNode1D(&back, graph, &kernel, 1, out, y, sizeof out, TO_HOST));
+    OK(cudaGraphInstantiate(&exec, graph, 0));
+    OK(cudaGraphLaunch(exec, a));
+    OK(cudaStreamSynchronize(a));
+    CHECK(out[7] == 22);
+    factor = 10;
+    OK(cudaGraphExecKernelNodeSetParams(exec, kernel, &params));
+    OK(cudaGraphLaunch(exec, a));
+    OK(cudaStreamSynchronize(a));
+    CHECK(out[7] == 71);
+    CHECK(cudaGraphExecKernelNodeSetParams(exec, copy, &params) == 1);
+    puts("ok");
+    return 0;
+}
