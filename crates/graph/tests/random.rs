@@ -81,7 +81,8 @@ fn campaign(context: &Context, programs: u64) {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(programs < 50 || stencils as u64 >= programs / 20, "{stencils} stencils");
+    // About one program in fifteen has one, fewer where they pay less.
+    assert!(programs < 50 || stencils as u64 >= programs / 50, "{stencils} stencils");
 }
 
 #[test]
