@@ -28,7 +28,7 @@ struct Spec {
     zero: bool,
     width: usize,
     precision: Option<usize>,
-    /// Bytes of an integer argument.
+    /// Bytes of an integer argument: 8, 4, or of what it is cut to 2 and 1.
     bytes: u32,
     conversion: u8,
 }
@@ -86,7 +86,8 @@ pub fn format_printf<M: KernelMemory>(memory: &mut M, format: &[u8], arguments: 
             }
             b'p' => {
                 let address = u64::from_le_bytes(argument::<M, 8>(memory, &mut next)?);
-                pad(&spec, vec![], format!("{address:#x}").into_bytes(), false)
+                let text = if address == 0 { "(nil)".to_owned() } else { format!("{address:#x}") };
+                pad(&spec, vec![], text.into_bytes(), false)
             }
             b'f' | b'F' | b'e' | b'E' | b'g' | b'G' | b'a' | b'A' => {
                 let value = f64::from_le_bytes(argument::<M, 8>(memory, &mut next)?);
@@ -147,10 +148,12 @@ fn read_spec(format: &[u8], start: usize, stars: &mut Vec<bool>) -> Option<(Spec
         }
     }
     while let Some(length @ (b'h' | b'l' | b'j' | b'z' | b't' | b'L' | b'q')) = format.get(at) {
-        // `h` and `hh` are promoted to `int`; `long` has 8 bytes.
-        if *length != b'h' {
-            spec.bytes = 8;
-        }
+        // `h` and `hh` are promoted to `int` and cut when they are shown; `long` has 8 bytes.
+        spec.bytes = match (length, spec.bytes) {
+            (b'h', 2) => 1,
+            (b'h', _) => 2,
+            (_, _) => 8,
+        };
         at += 1;
     }
     spec.conversion = *format.get(at)?;
@@ -187,7 +190,9 @@ fn sign(spec: &Spec, negative: bool) -> Vec<u8> {
 }
 
 fn integer(spec: &Spec, bits: u64) -> Vec<u8> {
-    let signed = if spec.bytes == 8 { bits as i64 } else { i64::from(bits as u32 as i32) };
+    let unused = 64 - 8 * spec.bytes.clamp(1, 8);
+    let signed = (bits << unused) as i64 >> unused;
+    let bits = bits << unused >> unused;
     let (mut prefix, mut digits) = match spec.conversion {
         b'd' | b'i' => (sign(spec, signed < 0), signed.unsigned_abs().to_string()),
         b'u' => (vec![], bits.to_string()),
@@ -334,5 +339,10 @@ mod tests {
         assert_eq!(show_int("%#x", 255), "0xff");
         assert_eq!(show_int("%.3d", 7), "007");
         assert_eq!(show_int("%#o", 8), "010");
+        assert_eq!(show_int("%hd", 0x1_8000), "-32768");
+        assert_eq!(show_int("%hu", -1), "65535");
+        assert_eq!(show_int("%hhd", 0x1ff), "-1");
+        assert_eq!(show_int("%hhx", 0x1ff), "ff");
+        assert_eq!(show_int("% ld", 5), " 5");
     }
 }
