@@ -177,6 +177,9 @@ pub enum Exchange {
     Elect,
     /// `activemask`.
     Members,
+    /// `mma`: the value is the address of the thread's registers, inputs and then room for outputs, 64 bits each; the lane is the number of
+    /// the product among [`crate::code::Code::operations`].
+    Product,
 }
 
 /// What a thread brings to an exchange, and what it gets. Code on the slow path keeps frame pointers, so that the runtime can tell by
@@ -253,7 +256,7 @@ pub struct Services {
     /// `evaluate(warp, operation, mask, inputs, outputs)`: a rare pure instruction, the number is its place in
     /// [`crate::code::Code::operations`]. Inputs are `[operand][lane]` in the order of `broadloom_eval::inputs`, outputs
     /// `[result][lane]`, 64 bits each; a carry flag that is read is one more input behind the others, one that is written one more
-    /// output. There are 32 lanes, on the slow path one.
+    /// output. There are 32 lanes, on the slow path one. A product of matrices is one for all 32 lanes together.
     pub evaluate: unsafe extern "C" fn(*mut Warp, u32, u32, *const u64, *mut u64),
     /// `exchange(warp, kind, exchanged)`: on the slow path.
     pub exchange: unsafe extern "C" fn(*mut Warp, u32, *mut Exchanged),
@@ -268,6 +271,24 @@ pub struct Services {
     /// Inputs are `[operand][lane]`: an address of the host, and what [`Meeting`] says; outputs `[lane]`, 64 bits each. There are 32
     /// lanes, on the slow path one.
     pub meet: unsafe extern "C" fn(*mut Warp, u32, u32, u32, *const u64, *mut u64),
+    /// `image(warp, kind, bits, site, mask, inputs, outputs)`: the numbers of [`ImageKind`], what `broadloom_eval::texture` makes a number of, sites
+    /// those of [`crate::code::Code::sites`]. Inputs are `[word][lane]`: the handle, and the words of the instruction (a query has the level);
+    /// outputs `[result][lane]`, 64 bits each. There are 32 lanes, on the slow path one.
+    pub image: unsafe extern "C" fn(*mut Warp, u32, u64, u32, u32, *const u64, *mut u64),
+}
+
+/// What is done with a texture or surface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum ImageKind {
+    /// `tex`, `tld4`.
+    Fetch,
+    /// `txq`.
+    TextureQuery,
+    /// `suq`.
+    SurfaceQuery,
+    /// `suld`, `sust`, `sured`.
+    Surface,
 }
 
 /// Clocks of the machine.
@@ -312,4 +333,6 @@ pub enum Reason {
     BadStack,
     /// `mapa` to a rank that the cluster does not have; the address is the rank.
     BadRank,
+    /// An instruction that all lanes of a warp must come to; the address is how many have.
+    MissingLanes,
 }

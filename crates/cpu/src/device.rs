@@ -172,6 +172,8 @@ impl Backend for Cpu {
 
     fn free(&self, address: u64) -> Result<()> {
         let corpse = self.inner.memory.free(address)?;
+        // Launches that follow find nothing behind handles that lead there.
+        self.inner.opaques.freed(address, corpse.bytes());
         self.inner.memory.bury(corpse, self.inner.streams().horizon());
         Ok(())
     }

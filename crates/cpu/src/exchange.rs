@@ -2,6 +2,7 @@
 //! "elect.sync").
 
 use crate::abi::{Exchange, Exchanged};
+use crate::grid::{Evaluated, Ready};
 
 /// What a lane brings: its number in the warp and its operands.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +20,8 @@ pub(crate) fn result(kind: Exchange, lanes: &[Lane], lane: &Lane) -> (u64, bool)
     let values = || lanes.iter().map(|lane| lane.brings.value as u32);
     let folded = |fold: fn(u32, u32) -> u32| (u64::from(values().reduce(fold).unwrap_or(0)), false);
     match kind {
-        Exchange::Wait => (0, false),
+        // A product goes to the registers that lanes bring the addresses of.
+        Exchange::Wait | Exchange::Product => (0, false),
         Exchange::ShuffleUp | Exchange::ShuffleDown | Exchange::ShuffleXor | Exchange::ShuffleIndex => {
             let (source, in_range) = shuffle_source(kind, lane.number, lane.brings.select, lane.brings.control);
             let value = lanes.iter().find(|other| other.number == source).map_or(own, |other| other.brings.value);
@@ -54,6 +56,35 @@ pub(crate) fn result(kind: Exchange, lanes: &[Lane], lane: &Lane) -> (u64, bool)
             (u64::from(leader), lane.number == leader)
         }
         Exchange::Members => (members, false),
+    }
+}
+
+/// A product of matrices that lanes hold, each at the address that it brings.
+///
+/// # Safety
+///
+/// At the address that a lane brings lie the registers that the product takes, and behind them there is room for its results.
+pub(crate) unsafe fn multiply(ready: &Ready, lanes: &[Lane]) {
+    const LANES: usize = 32;
+    let number = lanes.first().map_or(0, |lane| lane.brings.select as usize);
+    let Some(Some(Evaluated::Product(product))) = ready.operations.get(number) else { return };
+    let (count, results) = (product.inputs(), product.outputs());
+    let mut inputs = vec![0; count * LANES];
+    let mut outputs = vec![0; results * LANES];
+    for lane in lanes {
+        let registers = lane.brings.value as *const u64;
+        for register in 0..count {
+            // SAFETY: as promised.
+            inputs[register * LANES + lane.number as usize] = unsafe { registers.add(register).read() };
+        }
+    }
+    product.multiply(&inputs, &mut outputs);
+    for lane in lanes {
+        let registers = lane.brings.value as *mut u64;
+        for register in 0..results {
+            // SAFETY: as promised.
+            unsafe { registers.add(count + register).write(outputs[register * LANES + lane.number as usize]) };
+        }
     }
 }
 

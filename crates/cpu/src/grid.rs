@@ -6,19 +6,22 @@ use crate::code::{Code, Rare, Site};
 use crate::memory::{Memory, Owner};
 use crate::object::{Entry, Object, ObjectError};
 use crate::statistics::Record;
+use broadloom_device::texture::OpaqueTable;
 use broadloom_device::{Fault, FaultKind};
+use broadloom_eval::matrix::Product;
 use broadloom_eval::{Function, Operation, inputs};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A pure instruction that the runtime evaluates.
+/// An instruction that the runtime evaluates.
 #[derive(Debug)]
-pub(crate) struct Evaluated {
-    pub(crate) operation: Operation,
-    pub(crate) function: Function,
-    pub(crate) inputs: usize,
+pub(crate) enum Evaluated {
+    /// A function of the inputs of a lane, and how many there are.
+    Function { operation: Operation, function: Function, inputs: usize },
+    /// A product of matrices that all lanes hold.
+    Product(Product),
 }
 
 /// A kernel in memory, ready to be called.
@@ -57,10 +60,13 @@ impl Ready {
 
 fn evaluated(rare: &Rare) -> Option<Evaluated> {
     let inst = rare.instruction()?;
+    if let Some(product) = Product::of(&inst) {
+        return Some(Evaluated::Product(product));
+    }
     let operation = Operation::of(&inst)?;
     let function = operation.function()?;
     let inputs = inputs(&inst).count().min(6);
-    Some(Evaluated { operation, function, inputs })
+    Some(Evaluated::Function { operation, function, inputs })
 }
 
 /// A launch.
@@ -84,6 +90,8 @@ pub(crate) struct Grid {
     /// The state of grid-wide barriers, in a cooperative launch.
     pub(crate) workspace: Option<Workspace>,
     pub(crate) number: u32,
+    /// Textures and surfaces.
+    pub(crate) opaques: OpaqueTable,
     /// Bytes of the stack of one lane.
     pub(crate) stack_bytes: usize,
 }

@@ -58,6 +58,7 @@ mod faults;
 mod fiber;
 mod grid;
 mod host;
+mod image;
 mod lanes;
 mod map;
 mod meet;

@@ -281,6 +281,13 @@ pub(crate) struct Corpse {
     allocation: Allocation,
 }
 
+impl Corpse {
+    /// How large it was.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.allocation.bytes
+    }
+}
+
 impl State {
     fn allocate(&mut self, bytes: u64, owner: Owner, limit: u64) -> Result<u64> {
         let available = limit.saturating_sub(self.used);

@@ -13,7 +13,7 @@ use crate::variables::Variables;
 use broadloom_device::texture::{self, Surface, Texture};
 use broadloom_device::{Error, GlobalVariable, Launch, LoadedModule, Result};
 use broadloom_diag::{Code as DiagnosticCode, Diagnostic, Diagnostics};
-use broadloom_ptx::{Class, Func, InstData, Modifier, Module, Opcode, Verified};
+use broadloom_ptx::{Func, Module, Verified};
 use broadloom_transform::hoist_statics;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -98,7 +98,7 @@ pub fn refused(module: &Module, kernel: Func) -> Diagnostics {
     for func in crate::cache::reachable(module, kernel) {
         for (_, data) in module.functions[func].instructions() {
             let class = data.class();
-            if class.is_some_and(|class| class.is_general()) && !is_beyond(data) {
+            if broadloom_eval::is_run(data) {
                 continue;
             }
             let why = match class {
@@ -110,15 +110,6 @@ pub fn refused(module: &Module, kernel: Func) -> Diagnostics {
         }
     }
     refused
-}
-
-/// Of mbarriers what there is since ISA 9.3 (a second layout, phases of two types, arrivals at several at once) is not run; whether
-/// an mbarrier has the second layout can be asked.
-fn is_beyond(data: &InstData) -> bool {
-    let beyond = [Modifier::LayoutV1, Modifier::PhaseTypePrimary, Modifier::PhaseTypeConditional, Modifier::MulticastCluster32b];
-    data.class() == Some(Class::Mbarrier)
-        && data.opcode() != Some(Opcode::MbarrierCheckLayout)
-        && beyond.iter().any(|modifier| data.has(*modifier))
 }
 
 impl Drop for Loaded {
@@ -195,6 +186,7 @@ impl LoadedModule for Loaded {
             cooperative: launch.cooperative,
             workspace,
             number: self.inner.launches.fetch_add(1, Ordering::Relaxed).wrapping_add(1),
+            opaques: self.inner.opaques.table(),
             stack_bytes: usize::try_from(stack).unwrap_or(usize::MAX),
         };
         let work = Work::Launch(Box::new(grid));

@@ -1,10 +1,11 @@
 //! What generated code asks of the runtime. Each service closes the gate when it is called and opens it when it returns.
 
-use crate::abi::{BarrierKind, Builtin, Clock, Exchange, Exchanged, Kind, Meeting, Reason, Services, Warp};
+use crate::abi::{BarrierKind, Builtin, Clock, Exchange, Exchanged, ImageKind, Kind, Meeting, Reason, Services, Warp};
 use crate::barrier::Arrival;
 use crate::builtin;
 use crate::execute::{Block, Strand, Wait, end, fail, hand_over, pause as pause_strand, stop};
-use crate::grid::Failure;
+use crate::grid::{Evaluated, Failure};
+use crate::image::image;
 use crate::meet::meet;
 use broadloom_device::FaultKind;
 use broadloom_eval::{Function, truncate};
@@ -14,7 +15,7 @@ use std::time::Instant;
 
 /// All services.
 pub(crate) const SERVICES: Services =
-    Services { barrier, pause, fault, evaluate, exchange, builtin: call_builtin, clock, exit, meet };
+    Services { barrier, pause, fault, evaluate, exchange, builtin: call_builtin, clock, exit, meet, image };
 
 /// The timer starts here, so that it never reads as zero.
 const TIMER_START: u64 = 1_000_000_000;
@@ -31,14 +32,15 @@ macro_rules! numbered {
 numbered!(barrier_kind: BarrierKind { Sync, Arrive, Count, All, Any });
 numbered!(exchange_kind: Exchange {
     Wait, ShuffleUp, ShuffleDown, ShuffleXor, ShuffleIndex, VoteAll, VoteAny, VoteUniform, Ballot, MatchAny, MatchAll, Add, MinSigned,
-    MaxSigned, MinUnsigned, MaxUnsigned, And, Or, Xor, MinFloat, MaxFloat, Elect, Members,
+    MaxSigned, MinUnsigned, MaxUnsigned, And, Or, Xor, MinFloat, MaxFloat, Elect, Members, Product,
 });
 numbered!(meeting_kind: Meeting {
     Init, Invalidate, ExpectBytes, CompleteBytes, Arrive, ArriveExpecting, ArriveBefore, Drop, DropExpecting, DropBefore, Ask, AskParity,
     Look, ArriveAtCluster, WaitForCluster, Zero,
 });
+numbered!(image_kind: ImageKind { Fetch, TextureQuery, SurfaceQuery, Surface });
 numbered!(builtin_kind: Builtin { Printf, Malloc, Free, Assert });
-numbered!(reason_kind: Reason { Trap, BadCall, StackOverflow, Undefined, BadTarget, BadStack, BadRank });
+numbered!(reason_kind: Reason { Trap, BadCall, StackOverflow, Undefined, BadTarget, BadStack, BadRank, MissingLanes });
 
 /// Closes the gate.
 ///
@@ -196,6 +198,9 @@ unsafe extern "C" fn fault(warp: *mut Warp, reason: u32, site: u32, mask: u32, a
                 Some(Reason::Undefined) => (FaultKind::BadCall, "the function is declared but defined nowhere".to_owned()),
                 Some(Reason::BadTarget) => (FaultKind::BadCall, format!("the index {address} is outside of the list of targets")),
                 Some(Reason::BadStack) => (FaultKind::BadCall, format!("{address:#x} is not a saved top of the stack")),
+                Some(Reason::MissingLanes) => {
+                    (FaultKind::BadBarrier, format!("{address} lanes of the warp come to it, and all 32 must"))
+                }
                 Some(Reason::BadRank) => {
                     (FaultKind::OutOfBounds, format!("rank {address} in a cluster of {} blocks", grid.cluster.blocks()))
                 }
@@ -227,13 +232,20 @@ unsafe extern "C" fn evaluate(warp: *mut Warp, operation: u32, mask: u32, inputs
             let failure = of_lane(strand, mask, FaultKind::Unsupported, message);
             fail(strand, failure)
         };
-        let (op, count) = (&evaluated.operation, evaluated.inputs);
+        let (op, function, count) = match evaluated {
+            Evaluated::Function { operation, function, inputs } => (operation, *function, *inputs),
+            Evaluated::Product(product) => {
+                let inputs = std::slice::from_raw_parts(inputs, product.inputs() * lanes);
+                product.multiply(inputs, std::slice::from_raw_parts_mut(outputs, product.outputs() * lanes));
+                return leave(strand);
+            }
+        };
         for lane in (0..lanes).filter(|lane| mask >> lane & 1 == 1) {
             let mut values = [0; 6];
             for (index, value) in values.iter_mut().enumerate().take(count) {
                 *value = *inputs.add(index * lanes + lane);
             }
-            match evaluated.function {
+            match function {
                 Function::One(run) => *outputs.add(lane) = run(op, &values),
                 Function::Pair(run) => {
                     let [first, second] = run(op, &values);

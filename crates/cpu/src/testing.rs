@@ -131,6 +131,7 @@ pub(crate) fn launch_ready(cpu: &Cpu, ready: &Arc<Ready>, launch: &Launch, param
         params.chunks(2).map(|pair| u128::from(pair[0]) | u128::from(pair.get(1).copied().unwrap_or(0)) << 64).collect();
     words.push(0);
     let grid = Grid {
+        opaques: broadloom_device::texture::OpaqueTable::default(),
         params: words,
         variables: Arc::new([]),
         record: Arc::default(),

@@ -32,7 +32,7 @@ fn compile_all(options: &Options, every: usize) {
         let mut module = broadloom_ptx::parse(&sources, id).unwrap();
         hoist_statics::run(&mut module);
         for (kernel, function) in module.kernels() {
-            let refused = function.instructions().any(|(_, inst)| inst.class().is_none_or(|class| !class.is_general()));
+            let refused = function.instructions().any(|(_, inst)| !broadloom_eval::is_run(inst));
             if refused {
                 continue;
             }

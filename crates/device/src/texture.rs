@@ -74,6 +74,8 @@ pub enum Opaque {
     Surface(Surface),
     /// A variable of a module that nothing is bound to.
     Unbound,
+    /// Something whose memory was freed.
+    Freed,
 }
 
 /// The first handle; the others follow. No address of any device is one.
@@ -96,6 +98,7 @@ impl OpaqueTable {
             Some(Opaque::Texture(texture)) => Ok(texture),
             Some(Opaque::Surface(_)) => Err(format!("{handle:#x} is a surface, not a texture")),
             Some(Opaque::Unbound) => Err("nothing is bound to the texture".to_owned()),
+            Some(Opaque::Freed) => Err("the memory of the texture was freed before".to_owned()),
             None => Err(format!("{handle:#x} is not a texture")),
         }
     }
@@ -106,6 +109,7 @@ impl OpaqueTable {
             Some(Opaque::Surface(surface)) => Ok(surface),
             Some(Opaque::Texture(_)) => Err(format!("{handle:#x} is a texture, not a surface")),
             Some(Opaque::Unbound) => Err("nothing is bound to the surface".to_owned()),
+            Some(Opaque::Freed) => Err("the memory of the surface was freed before".to_owned()),
             None => Err(format!("{handle:#x} is not a surface")),
         }
     }
@@ -146,6 +150,23 @@ impl Opaques {
                 _ => false,
             }
         })
+    }
+
+    /// Memory was freed: what is behind handles that lead there is gone.
+    pub fn freed(&self, address: u64, bytes: u64) {
+        let leads_there = |opaque: &Option<Opaque>| {
+            let within = |level: &Level| level.address >= address && level.address - address < bytes;
+            match opaque {
+                Some(Opaque::Texture(texture)) => texture.levels.iter().any(within),
+                Some(Opaque::Surface(surface)) => within(&surface.level),
+                Some(Opaque::Unbound | Opaque::Freed) | None => false,
+            }
+        };
+        if self.table().0.iter().any(leads_there) {
+            self.change(|entries| {
+                entries.iter_mut().filter(|entry| leads_there(entry)).for_each(|entry| *entry = Some(Opaque::Freed));
+            });
+        }
     }
 
     /// Gives the handle of a texture or surface back.
@@ -207,6 +228,7 @@ impl References {
 pub fn checked_texture(texture: &Texture, inside: impl Fn(u64, u64) -> Result<()>) -> Result<Opaque> {
     texture.check()?;
     for level in &texture.levels {
+        aligned(level)?;
         inside(level.address, size(&level.image)?)?;
     }
     Ok(Opaque::Texture(Arc::new(texture.clone())))
@@ -215,8 +237,20 @@ pub fn checked_texture(texture: &Texture, inside: impl Fn(u64, u64) -> Result<()
 /// A surface whose memory is there.
 pub fn checked_surface(surface: &Surface, inside: impl Fn(u64, u64) -> Result<()>) -> Result<Opaque> {
     surface.level.image.check(surface.layers).map_err(|reason| Error::BadTexture { reason })?;
+    aligned(&surface.level)?;
     inside(surface.level.address, size(&surface.level.image)?)?;
     Ok(Opaque::Surface(*surface))
+}
+
+/// Texels lie at multiples of their size.
+fn aligned(level: &Level) -> Result<()> {
+    let texel = u64::from(level.image.format.texel_bytes());
+    let Image { row_pitch, slice_pitch, height, depth, .. } = level.image;
+    let rows = (height == 1 || row_pitch.is_multiple_of(texel)) && (depth == 1 || slice_pitch.is_multiple_of(texel));
+    if level.address.is_multiple_of(texel) && rows {
+        return Ok(());
+    }
+    Err(Error::BadTexture { reason: format!("texels of {texel} bytes do not lie at multiples of their size") })
 }
 
 fn size(image: &Image) -> Result<u64> {

@@ -23,7 +23,7 @@
 //!
 //! [`mbarrier`] is the one object of memory whose contents are the executor's to choose: its layout and what instructions make of it.
 //!
-//! [`texture`] says what textures are and how they are sampled.
+//! [`matrix`] says what the lanes of a warp hold of matrices and what products of them are, [`texture`] what textures are and how they are sampled.
 //!
 //! `mov` and `cvta` are no such functions: the one is about operands only, the other about where an executor keeps its memory.
 
@@ -33,12 +33,15 @@ mod carry;
 mod compare;
 mod convert_float;
 mod convert_int;
+pub mod copy;
 mod dot;
 mod float;
 mod function;
+pub mod matrix;
 pub mod mbarrier;
 mod narrow;
 mod operation;
+mod scope;
 mod soft;
 #[cfg(test)]
 mod testing;
@@ -48,6 +51,7 @@ mod video_simd;
 
 pub use function::{Carry, Function, One, Outcome, Pair};
 pub use operation::{Inputs, ModifierSet, Operation, immediate, inputs};
+pub use scope::is_run;
 
 /// The low `bits` bits as a signed number.
 pub fn sign_extend(value: u64, bits: u32) -> i64 {

@@ -2,10 +2,12 @@
 
 use crate::handlers::handler;
 use crate::memory::PARAM_BASE;
-use crate::op::{Arg, CallSite, CalleeArg, Handler, Op, Passed};
+use crate::op::{Arg, CallSite, CalleeArg, Handler, Image, ImageSite, Matrix, Op, Passed};
 use crate::program::{Places, function_address};
 use broadloom_device::param_layout;
-use broadloom_eval::{Operation, immediate, truncate};
+use broadloom_eval::matrix::{Product, Rows, Transfer};
+use broadloom_eval::texture::{Fetch, Query, SurfaceAccess, element_type};
+use broadloom_eval::{Operation, immediate, is_run, truncate};
 use broadloom_ptx::{
     Base, Call, Callee, Func, Function, InstData, Mnemonic, Opcode, Operand, Param, Reg, Space, Symbol, Type, Var, Verified,
 };
@@ -87,6 +89,19 @@ pub(crate) fn decode(module: &Verified, func: Func, places: &Places) -> Routine 
     }
 }
 
+/// What an instruction does with matrices.
+fn matrix(data: &InstData) -> Option<Box<Matrix>> {
+    let found = match data.opcode()? {
+        Opcode::Movmatrix => Some(Matrix::Transpose),
+        Opcode::Ldmatrix => Rows::of(data).map(Matrix::Load),
+        Opcode::Stmatrix => Rows::of(data).map(Matrix::Store),
+        Opcode::Mma | Opcode::WmmaMma => Product::of(data).map(Matrix::Product),
+        Opcode::WmmaLoad | Opcode::WmmaStore => Transfer::of(data).map(Matrix::Fragment),
+        _ => None,
+    };
+    found.map(Box::new)
+}
+
 /// The elements of a vector, or the operand itself.
 fn elements(arg: Arg) -> Vec<Arg> {
     match arg {
@@ -133,6 +148,8 @@ impl Decoder<'_> {
                 reads: Box::new([]),
                 inst,
                 call: None,
+                matrix: None,
+                image: None,
             };
         };
         let (mut writes, mut reads, mut call) = (vec![], vec![], None);
@@ -144,12 +161,58 @@ impl Decoder<'_> {
             let arg = self.arg(operand, spec.type_in(modifiers).unwrap_or(Type::B32));
             if spec.written { writes.push(arg) } else { reads.push(arg) }
         }
-        let handler = handler(&operation);
+        let handler = if is_run(data) { handler(&operation) } else { Handler::Refused };
         if let Handler::Pure(_) | Handler::Pair(_) | Handler::Carry(_) = handler {
             // A function of its inputs has them one by one.
             reads = reads.into_iter().flat_map(elements).collect();
         }
-        Op { handler, operation, space: data.space(), guard, writes: writes.into(), reads: reads.into(), inst, call }
+        Op {
+            handler,
+            operation,
+            space: data.space(),
+            guard,
+            writes: writes.into(),
+            reads: reads.into(),
+            inst,
+            call,
+            matrix: matrix(data),
+            image: self.image(data),
+        }
+    }
+
+    /// What an instruction does with a texture or surface.
+    fn image(&mut self, data: &InstData) -> Option<Box<ImageSite>> {
+        let words = |decoder: &mut Self, operands: &[&Operand], ty: Type| -> Vec<Arg> {
+            operands.iter().map(|operand| decoder.arg(operand, ty)).collect()
+        };
+        let (what, words) = if let Some(fetch) = Fetch::of(data) {
+            let inputs = Fetch::inputs(data)?;
+            let ty = if fetch.by_index { Type::S32 } else { Type::F32 };
+            let mut all = words(self, &inputs.coordinates.iter().collect::<Vec<_>>(), ty);
+            if fetch.geometry.has_layer() {
+                all[0] = self.arg(&inputs.coordinates[0], Type::U32);
+            }
+            all.extend(words(self, &inputs.level, ty));
+            all.extend(words(self, &inputs.offset.iter().collect::<Vec<_>>(), Type::S32));
+            (Image::Fetch(fetch), all)
+        } else if let Some(access) = SurfaceAccess::of(data) {
+            let (coordinates, values) = SurfaceAccess::inputs(data)?;
+            let mut all = words(self, &coordinates.iter().collect::<Vec<_>>(), Type::S32);
+            if access.results() == 0 {
+                all.extend(words(self, &values.iter().collect::<Vec<_>>(), element_type(&access)));
+            }
+            (Image::Surface(access), all)
+        } else {
+            let level = data.operands.get(2).into_iter().collect::<Vec<_>>();
+            (Image::Query(Query::of(data)?), words(self, &level, Type::U32))
+        };
+        let base = data.operands.iter().find_map(|operand| match operand {
+            Operand::Texture(texture) => Some(texture.base),
+            Operand::Memory(address) => Some(*address),
+            _ => None,
+        })?;
+        let handle = self.memory(base.base, base.offset);
+        Some(Box::new(ImageSite { what, handle, words: words.into() }))
     }
 
     fn reg(&self, reg: Reg) -> Arg {

@@ -11,6 +11,7 @@ use crate::memory::{Memory, Owner};
 use crate::op::Op;
 use crate::program::Program;
 use crate::watch::Watch;
+use broadloom_device::texture::OpaqueTable;
 use broadloom_device::{Error, Fault, FaultKind, Launch, Machine};
 use broadloom_ptx::Func;
 use std::collections::VecDeque;
@@ -40,6 +41,7 @@ pub(crate) struct Grid<'a> {
     pub(crate) params: &'a [u8],
     pub(crate) stack_limit: u64,
     pub(crate) heap_left: u64,
+    pub(crate) opaques: OpaqueTable,
 }
 
 /// What a launch came to.
@@ -149,6 +151,7 @@ impl Grid<'_> {
             workspace,
             started,
             cluster: Common::default(),
+            opaques: self.opaques.clone(),
             events: 0,
         };
         self.run_blocks(&mut engine, cluster_size).map_err(Error::Fault)?;

@@ -1,10 +1,10 @@
 //! Which instruction is run how: one line each.
 
-use crate::op::{Counting, Exchange, Handler, Machine};
+use crate::op::{Copying, Counting, Exchange, Handler, Machine};
 use broadloom_eval::{Function, Operation};
-use broadloom_ptx::{Modifier, Opcode};
+use broadloom_ptx::Opcode;
 
-/// How an instruction is run.
+/// How an instruction is run, if it is one of those that are ([`broadloom_eval::is_run`]).
 pub(crate) fn handler(operation: &Operation) -> Handler {
     match operation.opcode {
         // Functions of their inputs.
@@ -128,13 +128,13 @@ pub(crate) fn handler(operation: &Operation) -> Handler {
         | Opcode::Setmaxnreg
         | Opcode::Griddepcontrol
         | Opcode::Brkpt => Handler::Machine(Machine::Nothing),
-        Opcode::MbarrierInit => mbarrier(operation, Counting::Init),
-        Opcode::MbarrierInval => mbarrier(operation, Counting::Invalidate),
-        Opcode::MbarrierExpectTx => mbarrier(operation, Counting::ExpectTx),
-        Opcode::MbarrierCompleteTx => mbarrier(operation, Counting::CompleteTx),
-        Opcode::MbarrierArrive => mbarrier(operation, Counting::Arrive),
-        Opcode::MbarrierArriveDrop => mbarrier(operation, Counting::ArriveAndDrop),
-        Opcode::MbarrierTestWait | Opcode::MbarrierTryWait => mbarrier(operation, Counting::Wait),
+        Opcode::MbarrierInit => Handler::Machine(Machine::Mbarrier(Counting::Init)),
+        Opcode::MbarrierInval => Handler::Machine(Machine::Mbarrier(Counting::Invalidate)),
+        Opcode::MbarrierExpectTx => Handler::Machine(Machine::Mbarrier(Counting::ExpectTx)),
+        Opcode::MbarrierCompleteTx => Handler::Machine(Machine::Mbarrier(Counting::CompleteTx)),
+        Opcode::MbarrierArrive => Handler::Machine(Machine::Mbarrier(Counting::Arrive)),
+        Opcode::MbarrierArriveDrop => Handler::Machine(Machine::Mbarrier(Counting::ArriveAndDrop)),
+        Opcode::MbarrierTestWait | Opcode::MbarrierTryWait => Handler::Machine(Machine::Mbarrier(Counting::Wait)),
         Opcode::MbarrierCheckLayout => Handler::Machine(Machine::Mbarrier(Counting::CheckLayout)),
         Opcode::BarrierClusterArrive => Handler::Machine(Machine::ClusterArrive),
         Opcode::BarrierClusterWait => Handler::Machine(Machine::ClusterWait),
@@ -149,23 +149,16 @@ pub(crate) fn handler(operation: &Operation) -> Handler {
         Opcode::Alloca => Handler::Machine(Machine::Allocate),
 
         // Textures and surfaces.
-        Opcode::Tex
-        | Opcode::Tld4
-        | Opcode::Txq
-        | Opcode::Istypep
-        | Opcode::Suld
-        | Opcode::Sust
-        | Opcode::Sured
-        | Opcode::Suq => Handler::Refused,
+        Opcode::Tex | Opcode::Tld4 | Opcode::Txq | Opcode::Suld | Opcode::Sust | Opcode::Sured | Opcode::Suq => {
+            Handler::Machine(Machine::Image)
+        }
+        Opcode::Istypep => Handler::Refused,
         // Matrices.
-        Opcode::Mma
-        | Opcode::Ldmatrix
-        | Opcode::Stmatrix
-        | Opcode::Movmatrix
-        | Opcode::WmmaLoad
-        | Opcode::WmmaStore
-        | Opcode::WmmaMma
-        | Opcode::WgmmaMmaAsync
+        Opcode::Mma | Opcode::WmmaMma | Opcode::Ldmatrix | Opcode::Stmatrix | Opcode::Movmatrix => {
+            Handler::Machine(Machine::Warp(Exchange::Matrix))
+        }
+        Opcode::WmmaLoad | Opcode::WmmaStore => Handler::Machine(Machine::Fragment),
+        Opcode::WgmmaMmaAsync
         | Opcode::WgmmaMmaAsyncSp
         | Opcode::WgmmaFence
         | Opcode::WgmmaCommitGroup
@@ -188,12 +181,12 @@ pub(crate) fn handler(operation: &Operation) -> Handler {
         | Opcode::Tcgen05MmaWs
         | Opcode::Tcgen05MmaWsSp => Handler::Refused,
         // Asynchronous copies.
-        Opcode::CpAsync
-        | Opcode::CpAsyncCommitGroup
-        | Opcode::CpAsyncWaitGroup
-        | Opcode::CpAsyncWaitAll
-        | Opcode::CpAsyncMbarrierArrive
-        | Opcode::CpAsyncBulk
+        Opcode::CpAsync => Handler::Machine(Machine::Copy(Copying::Start)),
+        Opcode::CpAsyncCommitGroup => Handler::Machine(Machine::Copy(Copying::Commit)),
+        Opcode::CpAsyncWaitGroup => Handler::Machine(Machine::Copy(Copying::WaitGroup)),
+        Opcode::CpAsyncWaitAll => Handler::Machine(Machine::Copy(Copying::WaitAll)),
+        Opcode::CpAsyncMbarrierArrive => Handler::Machine(Machine::Copy(Copying::Arrive)),
+        Opcode::CpAsyncBulk
         | Opcode::CpReduceAsyncBulk
         | Opcode::CpAsyncBulkPrefetch
         | Opcode::CpAsyncBulkCommitGroup
@@ -218,15 +211,6 @@ pub(crate) fn handler(operation: &Operation) -> Handler {
     }
 }
 
-/// Of mbarriers what there is since ISA 9.3 (a second layout, phases of two types, arrivals at several at once) is not run.
-fn mbarrier(operation: &Operation, what: Counting) -> Handler {
-    let beyond = [Modifier::LayoutV1, Modifier::PhaseTypePrimary, Modifier::PhaseTypeConditional, Modifier::MulticastCluster32b];
-    if beyond.iter().any(|modifier| operation.has(*modifier)) {
-        return Handler::Refused;
-    }
-    Handler::Machine(Machine::Mbarrier(what))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -237,7 +221,7 @@ mod tests {
         for row in Row::all() {
             let operation = Operation::from_text(row.name).unwrap();
             let is_run = !matches!(handler(&operation), Handler::Refused);
-            assert_eq!(is_run, row.class.is_general(), "{}", row.name);
+            assert_eq!(is_run, row.is_general(), "{}", row.name);
         }
     }
 }

@@ -388,6 +388,7 @@ impl LoadedModule for Loaded {
             params,
             stack_limit: self.shared.options.stack_bytes,
             heap_left: state.heap_left,
+            opaques: self.shared.opaques.table(),
         };
         let _span = Traced::launch(launch, || self.program.module.functions[kernel].name.clone());
         let output = &self.shared.options.output;

@@ -3,6 +3,8 @@
 //! A register is a slot of 64 bits (two for `.b128`) that holds exactly as many bits as its type has, zero above them. So an
 //! unsigned value can be used as it is, and a signed one is extended by whoever needs its sign.
 
+use broadloom_eval::matrix::{Product, Rows, Transfer};
+use broadloom_eval::texture::{Fetch, Query, SurfaceAccess};
 use broadloom_eval::{Carry, One, Operation, Pair};
 use broadloom_ptx::{Inst, Space, Special};
 use std::ops::Deref;
@@ -53,8 +55,14 @@ pub(crate) enum Machine {
     Barrier,
     /// Instructions of whole warps.
     Warp(Exchange),
+    /// `wmma.load`, `wmma.store`.
+    Fragment,
     /// `mbarrier.*`
     Mbarrier(Counting),
+    /// Textures and surfaces.
+    Image,
+    /// `cp.async` and its groups.
+    Copy(Copying),
     /// `barrier.cluster.arrive`
     ClusterArrive,
     /// `barrier.cluster.wait`
@@ -104,6 +112,21 @@ pub(crate) enum Counting {
     CheckLayout,
 }
 
+/// What is done with asynchronous copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Copying {
+    /// `cp.async`
+    Start,
+    /// `cp.async.commit_group`
+    Commit,
+    /// `cp.async.wait_group`
+    WaitGroup,
+    /// `cp.async.wait_all`
+    WaitAll,
+    /// `cp.async.mbarrier.arrive`
+    Arrive,
+}
+
 /// What lanes of a warp exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exchange {
@@ -123,6 +146,23 @@ pub(crate) enum Exchange {
     Members,
     /// `bar.warp.sync`: nothing.
     Nothing,
+    /// `mma`, `ldmatrix` and their kin: elements of matrices.
+    Matrix,
+}
+
+/// What an instruction does with matrices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Matrix {
+    /// `mma`, `wmma.mma`.
+    Product(Product),
+    /// `ldmatrix`.
+    Load(Rows),
+    /// `stmatrix`.
+    Store(Rows),
+    /// `movmatrix`.
+    Transpose,
+    /// `wmma.load`, `wmma.store`.
+    Fragment(Transfer),
 }
 
 /// An operand made ready.
@@ -176,6 +216,31 @@ pub(crate) struct Op {
     pub(crate) inst: Inst,
     /// For calls: which one.
     pub(crate) call: Option<Box<CallSite>>,
+    /// For instructions of matrices: what they do.
+    pub(crate) matrix: Option<Box<Matrix>>,
+    /// For instructions of textures and surfaces: what they do, and with what.
+    pub(crate) image: Option<Box<ImageSite>>,
+}
+
+/// What an instruction does with a texture or surface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Image {
+    /// `tex`, `tld4`.
+    Fetch(Fetch),
+    /// `txq`, `suq`.
+    Query(Query),
+    /// `suld`, `sust`, `sured`.
+    Surface(SurfaceAccess),
+}
+
+/// An instruction of a texture or surface made ready.
+#[derive(Clone, Debug)]
+pub(crate) struct ImageSite {
+    pub(crate) what: Image,
+    /// The texture or surface.
+    pub(crate) handle: Arg,
+    /// Coordinates and all that follows, word by word.
+    pub(crate) words: Box<[Arg]>,
 }
 
 /// A call made ready.

@@ -151,6 +151,15 @@ pub(crate) trait Watch {
     /// A thread comes to a meeting, whatever for.
     fn visit(&mut self, _cta: &Cta, _site: Site<'_>, _meeting: Meeting) {}
 
+    /// A thread has issued a copy into shared memory that goes on meanwhile.
+    fn copy(&mut self, _cta: &Cta, _site: Site<'_>, _offset: u64, _bytes: u64) {}
+
+    /// A thread closes a group of its copies.
+    fn commit_copies(&mut self, _cta: &Cta, _thread: usize) {}
+
+    /// A thread has waited until at most so many of its latest groups go on; without a number, until none does and no copy of any group.
+    fn wait_for_copies(&mut self, _cta: &Cta, _thread: usize, _left: Option<u64>) {}
+
     /// A thread ends.
     fn exit(&mut self, _cta: &Cta, _thread: usize) {}
 

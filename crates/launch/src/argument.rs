@@ -1,5 +1,6 @@
 //! The grammar of arguments: words to [`ArgumentSpec`]s, each mistake with its place in the word.
 
+use crate::image::ImageSpec;
 use crate::{BAD_ARGUMENT, BAD_VALUE, Element, MAX_BYTES, TOO_LARGE};
 use broadloom_diag::{Code, Diagnostic, Diagnostics, SourceId, Sources, Span};
 use std::path::PathBuf;
@@ -39,6 +40,8 @@ pub struct BufferSpec {
     pub element: Option<Element>,
     /// How many in each direction; those of the file when there is no such.
     pub shape: Option<Vec<u64>>,
+    /// What it is passed as, when that is not its address.
+    pub image: Option<ImageSpec>,
     /// What it starts with.
     pub contents: Contents,
     /// Where its contents go after the launch.
@@ -190,13 +193,51 @@ impl<'a> Parser<'a> {
         let start = self.at;
         let value = if self.rest().starts_with('@') {
             let contents = self.contents(None, None)?;
-            ArgumentValue::Buffer(BufferSpec { element: None, shape: None, contents, output: self.maybe_destination()? })
+            ArgumentValue::Buffer(BufferSpec {
+                element: None,
+                shape: None,
+                image: None,
+                contents,
+                output: self.maybe_destination()?,
+            })
+        } else if let Some(image) = self.image()? {
+            match self.typed()? {
+                ArgumentValue::Buffer(buffer) => ArgumentValue::Buffer(BufferSpec { image: Some(image), ..buffer }),
+                ArgumentValue::Scalar { .. } | ArgumentValue::Struct(_) => {
+                    let message = "a texture or surface is made of a buffer";
+                    return Err(self.error(BAD_ARGUMENT, message, start, self.at, "expected `texture(linear) f32[4,8]:iota`"));
+                }
+            }
         } else if may_nest && self.eat('{') {
             self.members()?
         } else {
             self.typed()?
         };
         Ok(ArgumentSpec { value, span: self.span(start, self.at) })
+    }
+
+    /// `texture(linear, wrap)` or `surface()` before a buffer.
+    fn image(&mut self) -> Parsed<Option<ImageSpec>> {
+        let is_surface = self.rest().starts_with("surface(");
+        if !is_surface && !self.rest().starts_with("texture(") {
+            return Ok(None);
+        }
+        self.at += "texture(".len();
+        let mut image = ImageSpec::new(is_surface);
+        while !self.eat(')') {
+            let (word, at) = self.piece();
+            if !image.take(word) {
+                let message = format!("`{word}` is nothing that a texture can be");
+                let diagnostic = self.error(BAD_ARGUMENT, message, at, at + word.len(), "not understood");
+                return Err(Box::new(diagnostic.note(format!("it can be {}", crate::image::WORDS.join(", ")))));
+            }
+            if !self.eat(',') {
+                self.expect(')', "this closes what the texture is")?;
+                break;
+            }
+        }
+        self.skip_blanks();
+        Ok(Some(image))
     }
 
     /// `{ a; b; c }` behind its brace.
@@ -278,7 +319,13 @@ impl<'a> Parser<'a> {
                 return Err(self.error(BAD_ARGUMENT, message, start, self.at, "`[]` counts values, and there are none"));
             }
         };
-        Ok(ArgumentValue::Buffer(BufferSpec { element: Some(element), shape, contents, output: self.maybe_destination()? }))
+        Ok(ArgumentValue::Buffer(BufferSpec {
+            element: Some(element),
+            shape,
+            image: None,
+            contents,
+            output: self.maybe_destination()?,
+        }))
     }
 
     /// `4, 8]`, or `]` when the contents say.

@@ -37,6 +37,7 @@ mod array;
 mod codes;
 mod contents;
 mod element;
+mod image;
 mod npy;
 mod prepare;
 mod spec;
@@ -46,6 +47,7 @@ pub use argument::{ArgumentSpec, ArgumentValue, BufferSpec, Contents, Destinatio
 pub use array::{HostArray, SHOWN_WHOLE};
 pub use codes::*;
 pub use element::Element;
+pub use image::ImageSpec;
 pub use npy::{NpyError, read_npy, write_npy, write_npy_bool};
 pub use prepare::{LaunchError, Output, Prepared, prepare};
 pub use spec::{LaunchSpec, parse_extent};

@@ -3,7 +3,7 @@
 use crate::argument::{ArgumentSpec, ArgumentValue, BufferSpec, Contents, Destination};
 use crate::contents::{fill_iota, fill_random};
 use crate::{BAD_FILE, Element, HostArray, LaunchSpec, MISFIT, NO_KERNEL, TOO_LARGE, read_npy};
-use broadloom_device::{self as device, Argument, Buffer, Kernel, Launch, Module, ParamInfo};
+use broadloom_device::{self as device, Argument, Buffer, Device, Kernel, Launch, Module, ParamInfo};
 use broadloom_diag::{Diagnostic, Diagnostics, Span};
 use broadloom_ptx::{Type, TypeKind, Variable};
 use std::path::Path;
@@ -32,6 +32,22 @@ pub struct Prepared {
     launch: Launch,
     arguments: Vec<Argument>,
     buffers: Vec<Bound>,
+    images: Images,
+}
+
+/// Handles of textures and surfaces, given back when the launch is over.
+#[derive(Debug)]
+struct Images {
+    device: Device,
+    handles: Vec<u64>,
+}
+
+impl Drop for Images {
+    fn drop(&mut self) {
+        for handle in &self.handles {
+            let _ = self.device.destroy_opaque(*handle);
+        }
+    }
 }
 
 /// A buffer of a launch.
@@ -70,7 +86,8 @@ pub fn prepare(module: &Module, spec: &LaunchSpec, folder: &Path) -> Result<Prep
     if spec.arguments.len() != params.len() {
         return Err(count_misfit(&kernel, spec, &params).into());
     }
-    let mut builder = Builder { module, folder, buffers: vec![] };
+    let images = Images { device: module.device().clone(), handles: vec![] };
+    let mut builder = Builder { module, folder, buffers: vec![], images };
     let mut arguments = vec![];
     let mut diagnostics = Diagnostics::new();
     for ((argument, variable), info) in spec.arguments.iter().zip(&params).zip(kernel.params()) {
@@ -83,8 +100,8 @@ pub fn prepare(module: &Module, spec: &LaunchSpec, folder: &Path) -> Result<Prep
     if diagnostics.has_errors() {
         return Err(LaunchError::Wrong(diagnostics));
     }
-    let buffers = builder.buffers;
-    Ok(Prepared { kernel, launch: spec.launch.clone(), arguments, buffers })
+    let Builder { buffers, images, .. } = builder;
+    Ok(Prepared { kernel, launch: spec.launch.clone(), arguments, buffers, images })
 }
 
 fn choose_kernel(module: &Module, spec: &LaunchSpec) -> Result<Kernel, LaunchError> {
@@ -140,6 +157,7 @@ struct Builder<'m> {
     module: &'m Module,
     folder: &'m Path,
     buffers: Vec<Bound>,
+    images: Images,
 }
 
 impl Builder<'_> {
@@ -246,7 +264,11 @@ impl Builder<'_> {
             (_, Some(bytes)) => memory.write(&bytes)?,
             (_, None) => {}
         }
-        let address = memory.address();
+        let mut address = memory.address();
+        if let Some(image) = &spec.image {
+            address = image.create(self.module.device(), address, element, &shape, place)??;
+            self.images.handles.push(address);
+        }
         self.buffers.push(Bound { name, element, shape, memory, output: spec.output.clone() });
         Ok(address)
     }
@@ -321,7 +343,7 @@ impl Prepared {
     /// Launches and waits.
     pub fn launch(&self) -> device::Result<()> {
         self.kernel.launch(&self.launch, &self.arguments)?;
-        self.kernel.module().device().synchronise()
+        self.images.device.synchronise()
     }
 
     /// What the buffers that are to be shown or written hold now.

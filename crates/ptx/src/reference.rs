@@ -25,6 +25,17 @@ How to read a form:
 - `[a]` is an address; `d|p` are two results; what stands in brackets at the end may be left out;
 - behind `;` stands what brought the form, if it was not always there, and how far its result may be from the exact one.
 
+Where the manual leaves a result open, the executors on the host agree on it:
+
+- `mma`, `wmma.mma`: a product of two elements is exact; products are added to the accumulator one after the other, from `k` = 0 on, by fused multiply-adds of
+  `f32`, rounded to nearest, denormals kept. An accumulator of `f16` is one of `f32` meanwhile and is rounded once, at the end; `f64` is added with
+  the rounding that stands in the instruction. Sums of integers are exact, and cut or limited to 32 bits at the end. Of `tf32` the low 13 bits are not looked at. NaNs that come out are
+  canonical. GPUs may round otherwise, and add in another order.
+- `wmma`: a fragment has the layout of `mma`, tile by tile, and again from the start where there are more registers than elements.
+- `tex`, `tld4`: coordinates are computed in `f64`, weights rounded to nearest in steps of 1/256, texels added up in `f32` along the first axis first; a texel of weight zero is
+  not looked at. Cubes are mixed within a face. The level of `.grad` is the logarithm of the longer of both changes in texels.
+- `cp.async`: the copy is done when it is issued.
+
 By chapter:
 
 ";
@@ -62,8 +73,10 @@ fn write_row(out: &mut String, row: &Row) {
     if !effects.is_empty() {
         let _ = writeln!(out, "It {}.", effects.join(", "));
     }
-    if !row.class.is_general() {
+    if !row.is_general() {
         out.push_str("Executors may refuse it.\n");
+    } else if !row.class.is_general() {
+        out.push_str("Executors may refuse some of its forms.\n");
     }
     out.push_str("\n```text\n");
     let forms: Vec<(String, String)> =

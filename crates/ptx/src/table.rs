@@ -29,6 +29,33 @@ pub struct Row {
 }
 
 impl Row {
+    /// Whether every executor runs it, of classes that are not general at least the forms that compilers emit; the others may be refused, with their place.
+    pub fn is_general(&self) -> bool {
+        self.class.is_general()
+            || matches!(
+                self.opcode,
+                Opcode::Mma
+                    | Opcode::Ldmatrix
+                    | Opcode::Stmatrix
+                    | Opcode::Movmatrix
+                    | Opcode::WmmaLoad
+                    | Opcode::WmmaStore
+                    | Opcode::WmmaMma
+                    | Opcode::CpAsync
+                    | Opcode::CpAsyncCommitGroup
+                    | Opcode::CpAsyncWaitGroup
+                    | Opcode::CpAsyncWaitAll
+                    | Opcode::CpAsyncMbarrierArrive
+                    | Opcode::Tex
+                    | Opcode::Tld4
+                    | Opcode::Txq
+                    | Opcode::Suld
+                    | Opcode::Sust
+                    | Opcode::Sured
+                    | Opcode::Suq
+            )
+    }
+
     /// Its shapes.
     pub fn forms(&self) -> impl Iterator<Item = FormId> + use<> {
         (self.first_form..self.first_form + self.form_count).map(FormId)
@@ -248,7 +275,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// Whether every executor runs it; the others may be refused, with their place.
+    /// Whether every executor runs all of it; of the others some may be refused, with their place: see [`Row::is_general`].
     pub fn is_general(self) -> bool {
         match self {
             Class::Arith | Class::Float | Class::Half | Class::Compare | Class::Logic | Class::Shift | Class::Bits => true,

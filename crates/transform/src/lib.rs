@@ -15,6 +15,7 @@ pub mod inline_calls;
 pub mod linearise;
 pub mod lower_branches;
 pub mod lower_carry;
+pub mod lower_copies;
 mod names;
 pub mod pipeline;
 pub mod promote_locals;

@@ -5,8 +5,8 @@
 
 use crate::facts::Facts;
 use crate::{
-    Broken, check, fold, fold_ranges, from_ssa, if_convert, inline_calls, linearise, lower_branches, lower_carry, promote_locals,
-    remove_dead, share, split_at_barriers, store_results, to_ssa, unify_exits,
+    Broken, check, fold, fold_ranges, from_ssa, if_convert, inline_calls, linearise, lower_branches, lower_carry, lower_copies,
+    promote_locals, remove_dead, share, split_at_barriers, store_results, to_ssa, unify_exits,
 };
 use broadloom_diag::Diagnostics;
 use broadloom_ptx::{Func, Function, Module};
@@ -47,6 +47,7 @@ macro_rules! always {
 const INLINE_CALLS: Pass = always!(inline_calls());
 const PROMOTE_LOCALS: Pass = always!(promote_locals());
 const LOWER_CARRY: Pass = always!(lower_carry());
+const LOWER_COPIES: Pass = always!(lower_copies());
 const LOWER_BRANCHES: Pass = always!(lower_branches());
 const TO_SSA: Pass = Pass { name: to_ssa::NAME, run: |module, function, _| to_ssa::run(module, function) };
 const FOLD: Pass = always!(fold(facts));
@@ -65,6 +66,7 @@ pub const PASSES: &[Pass] = &[
     INLINE_CALLS,
     PROMOTE_LOCALS,
     LOWER_CARRY,
+    LOWER_COPIES,
     LOWER_BRANCHES,
     TO_SSA,
     FOLD,
@@ -82,7 +84,11 @@ pub const PASSES: &[Pass] = &[
 /// From PTX to the SSA form that code is made from.
 pub const STAGES: &[Stage] = &[
     Stage { name: "inlined", summary: "few calls, little local memory", passes: &[INLINE_CALLS, PROMOTE_LOCALS] },
-    Stage { name: "lowered", summary: "no carry flag, no branch but to one label", passes: &[LOWER_CARRY, LOWER_BRANCHES] },
+    Stage {
+        name: "lowered",
+        summary: "no carry flag, no copy that goes on, no branch but to one label",
+        passes: &[LOWER_CARRY, LOWER_COPIES, LOWER_BRANCHES],
+    },
     Stage { name: "ssa", summary: "every register written once", passes: &[TO_SSA] },
     Stage {
         name: "folded",

@@ -70,6 +70,16 @@ impl Emitter<'_> {
             Opcode::Getctarank => self.rank_of_address(inst),
             Opcode::StAsync | Opcode::RedAsync => self.access_async(opcode, inst),
             Opcode::StBulk => self.store_bulk(inst),
+            Opcode::Mma
+            | Opcode::Ldmatrix
+            | Opcode::Stmatrix
+            | Opcode::Movmatrix
+            | Opcode::WmmaLoad
+            | Opcode::WmmaStore
+            | Opcode::WmmaMma => self.matrix(opcode, inst),
+            Opcode::Tex | Opcode::Tld4 | Opcode::Txq | Opcode::Suld | Opcode::Sust | Opcode::Sured | Opcode::Suq => {
+                self.image(opcode, inst)
+            }
             Opcode::Stacksave | Opcode::Stackrestore => self.stack_top(inst),
             Opcode::Alloca => self.allocate_on_stack(inst),
             // A kernel that reaches one of these is refused before it comes here.
@@ -99,10 +109,6 @@ impl Emitter<'_> {
             | Opcode::MultimemRedAsync
             | Opcode::MultimemCpAsyncBulk
             | Opcode::MultimemCpReduceAsyncBulk
-            | Opcode::Mma
-            | Opcode::Ldmatrix
-            | Opcode::Stmatrix
-            | Opcode::Movmatrix
             | Opcode::Tcgen05Alloc
             | Opcode::Tcgen05Dealloc
             | Opcode::Tcgen05RelinquishAllocPermit
@@ -125,16 +131,6 @@ impl Emitter<'_> {
             | Opcode::WgmmaFence
             | Opcode::WgmmaCommitGroup
             | Opcode::WgmmaWaitGroup
-            | Opcode::WmmaLoad
-            | Opcode::WmmaStore
-            | Opcode::WmmaMma
-            | Opcode::Suld
-            | Opcode::Sust
-            | Opcode::Sured
-            | Opcode::Suq
-            | Opcode::Tex
-            | Opcode::Tld4
-            | Opcode::Txq
             | Opcode::Istypep => Err(Untranslated(format!("`{}`", opcode.name()))),
             // These end a block.
             Opcode::Bra | Opcode::BrxIdx | Opcode::Ret | Opcode::Exit | Opcode::Trap => {

@@ -21,6 +21,7 @@ use crate::abi::{self, Kind};
 use crate::code::{Accesses, Rare, Site};
 use broadloom_analysis::{Cfg, Dominators, LANE_BITS, Loops};
 use broadloom_eval::Operation;
+use broadloom_eval::matrix::Product;
 use broadloom_ptx::{Block, Func, Function, Inst, InstData, Module, Opcode, Operand, Reg, Type};
 use broadloom_transform::split_at_barriers::plain_barrier;
 use cranelift_entity::SecondaryMap;
@@ -94,6 +95,8 @@ pub(crate) struct Emitter<'e> {
     pub(crate) cluster: crate::cluster::Shape,
     /// How many instructions lanes of the slow path meet at.
     pub(crate) exchanges: u32,
+    /// Products of matrices, each with the function that computes it.
+    pub(crate) products: Vec<(Product, Val)>,
     labels: SecondaryMap<Block, Option<Label>>,
     pub(crate) definitions: SecondaryMap<Reg, Option<Inst>>,
     used: SecondaryMap<Reg, bool>,
@@ -138,6 +141,7 @@ pub(crate) struct Output {
     pub(crate) loads: Accesses,
     pub(crate) stores: Accesses,
     pub(crate) exchanges: u32,
+    pub(crate) products: Vec<(Product, Val)>,
     pub(crate) kept_bytes: u64,
     pub(crate) stream_bytes: u64,
 }
@@ -191,6 +195,7 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
         loads: output.loads,
         stores: output.stores,
         exchanges: output.exchanges,
+        products: output.products,
         passed,
         exists: None,
         threads: None,
@@ -249,8 +254,8 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
             ir.ret();
         }
     }
-    let Emitter { rare, sites, loads, stores, exchanges, kept_bytes, streams, .. } = emitter;
-    Ok(Output { rare, sites, loads, stores, exchanges, kept_bytes, stream_bytes: streamed + streams.thread_bytes })
+    let Emitter { rare, sites, loads, stores, exchanges, products, kept_bytes, streams, .. } = emitter;
+    Ok(Output { rare, sites, loads, stores, exchanges, products, kept_bytes, stream_bytes: streamed + streams.thread_bytes })
 }
 
 /// Heads of loops in which a warp may wait for memory to change: others must get their turn.

@@ -16,6 +16,7 @@ mod counters;
 mod emit;
 mod far;
 mod float;
+mod image;
 mod in_step;
 mod integer;
 mod lanes;
@@ -23,11 +24,13 @@ mod layout;
 mod llvm;
 mod machine;
 mod math;
+mod matrix;
 mod memory;
 mod nans;
 mod operand;
 mod pieces;
 mod prepare;
+mod product;
 mod pure;
 mod roots;
 mod scattered;
@@ -110,6 +113,7 @@ pub(crate) enum Service {
     Clock,
     Exit,
     Meet,
+    Image,
 }
 
 impl Service {
@@ -124,6 +128,7 @@ impl Service {
             Service::Clock => offset_of!(Services, clock),
             Service::Exit => offset_of!(Services, exit),
             Service::Meet => offset_of!(Services, meet),
+            Service::Image => offset_of!(Services, image),
         }) as u64
     }
 }
@@ -225,8 +230,8 @@ fn translate<'c>(
     let callees = callees(module, &units, &layouts, &functions);
     let cluster = crate::cluster::Shape::of(&module.functions[kernel]);
     let mut output = Output::default();
-    for ((function, unit), layout) in functions.iter().zip(&units).zip(&layouts) {
-        ir.begin(*function);
+    let begin = |function: Val| {
+        ir.begin(function);
         for (name, value) in [("target-cpu", &options.machine.cpu), ("target-features", &options.machine.features)] {
             ir.attribute(name, value);
         }
@@ -238,6 +243,9 @@ fn translate<'c>(
             ir.attribute("frame-pointer", "all");
         }
         ir.known_attribute("nounwind");
+    };
+    for ((function, unit), layout) in functions.iter().zip(&units).zip(&layouts) {
+        begin(*function);
         let input = Input {
             ir: &ir,
             module,
@@ -252,6 +260,11 @@ fn translate<'c>(
             stack_limit: frames.limit,
         };
         output = emit::emit(input, output).map_err(|error| error.0)?;
+    }
+    for (product, function) in &output.products {
+        begin(*function);
+        ir.known_attribute("noinline");
+        product::emit(&ir, product);
     }
     let named = |symbol: Symbol| match symbol {
         Symbol::Var(var) => Named::Variable(var),

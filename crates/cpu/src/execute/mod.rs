@@ -534,6 +534,10 @@ impl Block {
             // SAFETY: a strand that waits at an exchange has its operands on its stack.
             .map(|index| Lane { number: self.lane(*index) as u32, brings: unsafe { *self.strands[*index].exchanged } })
             .collect();
+        if kind == Exchange::Product {
+            // SAFETY: the grid is alive while its blocks run, and the lanes wait with their registers on their stacks.
+            unsafe { exchange::multiply(&(*self.grid).ready, &lanes) };
+        }
         for (index, lane) in members.iter().zip(&lanes) {
             let (value, flag) = exchange::result(kind, &lanes, lane);
             let strand = &mut self.strands[*index];

@@ -4,6 +4,15 @@
 //! An [`Image`] describes texels, not where they are: whoever executes knows the address. Rows of texels lie one behind the other,
 //! [`Image::row_pitch`] bytes apart, slices of a volume, layers and faces [`Image::slice_pitch`] bytes.
 
+mod fetch;
+mod sample;
+mod surface;
+#[cfg(test)]
+mod tests;
+
+pub use fetch::{Fetch, FetchInputs, Geometry, LevelBy, MOST_WORDS, Result4, Sampled, Texels};
+pub use surface::{Beyond, Doing, Query, SurfaceAccess, element_type};
+
 /// What a channel of a texel holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Channel {

@@ -18,6 +18,7 @@
 
 mod blocks;
 mod clock;
+mod copies;
 mod defined;
 mod finding;
 mod meetings;
@@ -34,8 +35,9 @@ use crate::program::Program;
 use crate::watch::{Access, Home, Kind, Meeting, Order, Scope, Watch};
 use blocks::Blocks;
 use broadloom_device::FaultKind;
-use broadloom_ptx::{Func, Inst, Modifier, Opcode, Printer, Space};
+use broadloom_ptx::{Effects, Func, Inst, Modifier, Opcode, Printer, Space};
 use clock::{Clock, Known, join_foreign};
+use copies::Copies;
 use defined::Bytes;
 use meetings::Meetings;
 use shadow::{Area, Record, Shadow};
@@ -85,6 +87,7 @@ struct ThreadShadow {
 struct BlockShadow {
     threads: Vec<ThreadShadow>,
     shared: Bytes,
+    copies: Copies,
 }
 
 /// Watches one launch.
@@ -248,7 +251,7 @@ impl<'a> Checker<'a> {
         if let Some(other) = suspect {
             let space = if matches!(access.home, Home::Shared | Home::Peer(_)) { "shared" } else { "global" };
             let did = |writes: bool| if writes { "writes" } else { "reads" };
-            let wrote = self.writes(&other);
+            let wrote = self.writes(&other, space == "shared");
             let message = format!(
                 "a race in {space} memory: one thread {} what another {}, with nothing to order them",
                 did(access.kind != Kind::Read),
@@ -267,10 +270,13 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn writes(&self, record: &Record) -> bool {
+    fn writes(&self, record: &Record, shared: bool) -> bool {
         let data = &self.program.module.functions[record.func].insts[record.inst];
-        let reads = [Opcode::Ld, Opcode::Ldu, Opcode::MbarrierTestWait, Opcode::MbarrierTryWait];
-        data.opcode().is_none_or(|opcode| !reads.contains(&opcode))
+        let asks = [Opcode::MbarrierTestWait, Opcode::MbarrierTryWait];
+        data.opcode().is_none_or(|opcode| match opcode {
+            Opcode::CpAsync => shared,
+            opcode => opcode.row().effects.has(Effects::WRITE) && !asks.contains(&opcode),
+        })
     }
 
     /// What strong accesses leave and pick up.
@@ -333,7 +339,7 @@ impl Watch for Checker<'_> {
 
     fn start(&mut self, cta: &Cta) {
         let threads = cta.threads.iter().map(|_| ThreadShadow { time: 1, ..ThreadShadow::default() }).collect();
-        self.blocks.insert(cta.number, BlockShadow { threads, shared: Bytes::default() });
+        self.blocks.insert(cta.number, BlockShadow { threads, shared: Bytes::default(), copies: Copies::default() });
     }
 
     fn end(&mut self, cta: &Cta) {
@@ -348,6 +354,7 @@ impl Watch for Checker<'_> {
 
     fn access(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
         self.check_mbarriers(cta, site, access);
+        self.check_copies(cta, site, access);
         self.check_defined(cta, site, access);
         self.check_race(cta, site, access);
         self.synchronise(cta, site, access);
@@ -529,6 +536,27 @@ impl Watch for Checker<'_> {
         }
     }
 
+    fn copy(&mut self, cta: &Cta, site: Site<'_>, offset: u64, bytes: u64) {
+        let issued = Record {
+            block: cta.number as u32,
+            thread: site.thread as u16,
+            strong: false,
+            scope: Scope::Cta,
+            time: self.thread(cta, site.thread).time,
+            func: site.func,
+            inst: site.op.inst,
+        };
+        self.block(cta).copies.add(site.thread, offset, bytes, issued);
+    }
+
+    fn commit_copies(&mut self, cta: &Cta, thread: usize) {
+        self.block(cta).copies.commit(thread);
+    }
+
+    fn wait_for_copies(&mut self, cta: &Cta, thread: usize, left: Option<u64>) {
+        self.block(cta).copies.wait(thread, left);
+    }
+
     fn fault(&mut self, cta: &Cta, site: Site<'_>, kind: FaultKind, _space: Space, address: Option<u64>, message: &str) {
         self.report(cta, site, kind.into(), address, message.to_owned(), None);
     }
@@ -581,6 +609,17 @@ impl Checker<'_> {
     }
 
     /// The memory of an mbarrier belongs to its own instructions as long as it lives.
+    /// Shared memory that a copy which nobody has waited for may change yet.
+    fn check_copies(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
+        if access.home != Home::Shared {
+            return;
+        }
+        let Some(issued) = self.block(cta).copies.at(access.offset, access.bytes) else { return };
+        let does = if access.kind == Kind::Read { "read" } else { "written" };
+        let message = format!("shared memory is {does} while an asynchronous copy into it is not waited for");
+        self.report(cta, site, FindingKind::Race, None, message, Some(&issued));
+    }
+
     fn check_mbarriers(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
         let block = match access.home {
             Home::Shared => cta.number,

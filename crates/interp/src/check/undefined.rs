@@ -56,7 +56,9 @@ fn role(op: &Op, slot_in_frame: usize) -> Role {
     }
     match op.handler {
         Handler::Pure(_) | Handler::Pair(_) | Handler::Carry(_) => Role::Computes,
-        Handler::Machine(Machine::Load | Machine::Store | Machine::StoreAsync) if is_base(op.reads.first()) => Role::Decides,
+        Handler::Machine(
+            Machine::Load | Machine::Store | Machine::StoreAsync | Machine::Fragment | Machine::Warp(crate::op::Exchange::Matrix),
+        ) if is_base(op.reads.first()) => Role::Decides,
         Handler::Machine(
             Machine::Atomic | Machine::BranchIndexed | Machine::Barrier | Machine::Mbarrier(_) | Machine::ReduceAsync,
         ) => Role::Decides,
@@ -72,6 +74,9 @@ fn role(op: &Op, slot_in_frame: usize) -> Role {
             | Machine::Exit
             | Machine::Trap
             | Machine::Warp(_)
+            | Machine::Fragment
+            | Machine::Copy(_)
+            | Machine::Image
             | Machine::Fence
             | Machine::Sleep
             | Machine::ClusterArrive

@@ -115,11 +115,25 @@ impl<W: Watch> Engine<'_, W> {
         cta: &Cta,
         site: Site<'_>,
         address: u64,
+        size: (u64, u64),
+        kind: Kind,
+        order: (Order, Scope),
+    ) -> Result<Option<Place>, Stop> {
+        self.approach_in(cta, site, site.op.space, address, size, kind, order)
+    }
+
+    /// The same for an access to a space that the instruction does not name first.
+    #[allow(clippy::too_many_arguments, reason = "where, how much, what for and how ordered")]
+    pub(super) fn approach_in(
+        &mut self,
+        cta: &Cta,
+        site: Site<'_>,
+        space: Space,
+        address: u64,
         (bytes, align): (u64, u64),
         kind: Kind,
         (order, scope): (Order, Scope),
     ) -> Result<Option<Place>, Stop> {
-        let space = site.op.space;
         let complain = |engine: &mut Self, fault: FaultKind, message: String| {
             engine.complain(cta, site, fault, space, Some(address), message).map(|()| None)
         };

@@ -103,6 +103,19 @@ impl<W: Watch> Engine<'_, W> {
         self.count(cta, site, address, true, |barrier| barrier.complete(bytes)).map(drop)
     }
 
+    /// Copies of the thread so far are tracked by an mbarrier. They are done, so with `.noinc` this is an arrival; otherwise one more is expected, and
+    /// has come.
+    pub(super) fn copies_came(&mut self, cta: &mut Cta, site: Site<'_>, address: u64) -> Result<(), Stop> {
+        if site.op.has(Modifier::Noinc) {
+            return self.count(cta, site, address, true, |barrier| barrier.arrive(1, 0, false)).map(drop);
+        }
+        if let Some((place, _)) = self.mbarrier_at(cta, site, address, Kind::Atomic)? {
+            let meeting = self.meeting(cta, place);
+            self.watch.arrive_at(cta, site.thread, meeting);
+        }
+        Ok(())
+    }
+
     /// Where an mbarrier is, and what it is; `None` when there is none, which has been told then.
     fn mbarrier_at(
         &mut self,

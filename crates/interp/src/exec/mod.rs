@@ -9,6 +9,9 @@ mod barrier;
 mod builtin;
 mod call;
 mod cluster;
+mod copy;
+mod image;
+mod matrix;
 mod mbarrier;
 mod special;
 mod warp;
@@ -19,6 +22,7 @@ use crate::memory::{FUNCTION_BASE, LOCAL_BASE, Memory};
 use crate::op::{Arg, Handler, Machine, Op};
 use crate::program::Program;
 use crate::watch::Watch;
+use broadloom_device::texture::OpaqueTable;
 use broadloom_device::{Fault, FaultKind, Launch};
 use broadloom_eval::{Inputs, truncate};
 use broadloom_ptx::{Func, Opcode, Printer, Space};
@@ -59,6 +63,8 @@ pub(crate) struct Engine<'a, W> {
     pub(crate) started: Instant,
     /// The cluster of the running block.
     pub(crate) cluster: Common,
+    /// Textures and surfaces.
+    pub(crate) opaques: OpaqueTable,
     /// Counts what others may have waited for: threads that end, barriers that change.
     pub(crate) events: u64,
 }
@@ -336,7 +342,10 @@ impl<W: Watch> Engine<'_, W> {
             Machine::Trap => Err(self.fault(cta, site, FaultKind::Trap, None, "the kernel ran into a `trap`".to_owned())),
             Machine::Barrier => self.barrier(cta, site, registers),
             Machine::Warp(_) => self.come_to_warp(cta, site, registers),
+            Machine::Fragment => self.fragment(cta, site, registers),
             Machine::Mbarrier(what) => self.mbarrier(cta, site, registers, what),
+            Machine::Image => self.image(cta, site, registers),
+            Machine::Copy(what) => self.copy_async(cta, site, registers, what),
             Machine::ClusterArrive => self.arrive_at_cluster(cta, site),
             Machine::ClusterWait => self.wait_for_cluster(cta, site),
             Machine::MapAddress => self.map_address(cta, site, registers),

@@ -29,6 +29,7 @@ impl<W: Watch> Engine<'_, W> {
             return Ok(Next::Stop);
         }
         let mask = match op.reads.last() {
+            _ if op.matrix.is_some() => u32::MAX,
             Some(arg) => self.read(cta, site, registers, arg) as u32,
             None => u32::MAX,
         };
@@ -58,7 +59,11 @@ impl<W: Watch> Engine<'_, W> {
             if !members.iter().all(alike) {
                 continue;
             }
-            self.together(cta, &members, mask)?;
+            if op.matrix.is_some() {
+                self.matrix(cta, &members)?;
+            } else {
+                self.together(cta, &members, mask)?;
+            }
             any = true;
         }
         Ok(any)
@@ -165,7 +170,7 @@ impl<W: Watch> Engine<'_, W> {
                 [leader, u64::from(u64::from(lane.number) == leader)]
             }
             Exchange::Members => [members, 0],
-            Exchange::Nothing => [0, 0],
+            Exchange::Nothing | Exchange::Matrix => [0, 0],
         }
     }
 }

@@ -1,0 +1,111 @@
+//! Matrices that the lanes of a warp hold together: where their elements are, and what products of them are (manual: "Warp Level
+//! Matrix Instructions").
+//!
+//! A *fragment* is what all lanes hold of one matrix: registers, each with one or more elements side by side, the lowest first. Values of
+//! fragments are given as `[register][lane]`, as registers hold them.
+//!
+//! **Numbers.** The manual leaves the order and the rounding of sums of floats open. Here a product of two elements is exact, and sums go
+//! along `k` from 0 on: each product is added to the accumulator by a fused multiply-add of `f32`, rounded to nearest, denormals kept.
+//! An accumulator of `f16` is one of `f32` meanwhile and is rounded once, at the end. `f64` is added with the rounding that the instruction
+//! names. Sums of integers are exact, and cut or limited to 32 bits at the end. A NaN that comes out is the canonical one.
+//!
+//! The layout of fragments of `wmma`, which the manual leaves open, is that of `mma`: register by register the same, for more rows or
+//! columns more of them, and again from the start where there are more registers than elements.
+
+mod product;
+#[cfg(test)]
+mod tests;
+mod transfer;
+
+pub use product::{Logic, Product};
+pub use transfer::{ROW_BYTES, Rows, Transfer, transpose};
+
+use broadloom_ptx::{InstData, Modifier, Type};
+
+/// Lanes of a warp.
+pub const LANES: usize = 32;
+
+/// Which of the matrices of a product one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The left factor, `m` rows of `k`.
+    A,
+    /// The right factor, `k` rows of `n`.
+    B,
+    /// What is added, and the result, `m` rows of `n`.
+    C,
+}
+
+/// The sizes of a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shape {
+    /// Rows of the result.
+    pub m: u32,
+    /// Columns of the result.
+    pub n: u32,
+    /// Columns of the left factor, rows of the right one.
+    pub k: u32,
+}
+
+impl Shape {
+    /// The shape among the modifiers of an instruction: `.m16n8k16`.
+    fn of(inst: &InstData) -> Option<Shape> {
+        inst.modifiers().find_map(|modifier| Shape::from_text(modifier.text()))
+    }
+
+    fn from_text(text: &str) -> Option<Shape> {
+        let (m, rest) = text.strip_prefix('m')?.split_once('n')?;
+        let (n, k) = rest.split_once('k')?;
+        Some(Shape { m: m.parse().ok()?, n: n.parse().ok()?, k: k.parse().ok()? })
+    }
+
+    /// Rows and columns of one of the matrices.
+    pub fn extent(self, role: Role) -> (u32, u32) {
+        match role {
+            Role::A => (self.m, self.k),
+            Role::B => (self.k, self.n),
+            Role::C => (self.m, self.n),
+        }
+    }
+
+    /// The row and the column of an element of a fragment: by lane and by its number, with so many elements in a register of a factor.
+    ///
+    /// A factor falls into tiles of 8 rows (of `B` columns) by four registers along `k`; each lane has one register of each tile. Tiles follow each
+    /// other along the 8 first for `A`, along `k` first for `B`. The result falls into tiles of 8 by 8 with two elements for each lane,
+    /// those below each other first.
+    pub fn place(self, role: Role, lane: u32, element: u32, per_register: u32) -> (u32, u32) {
+        let (group, member) = (lane / 4, lane % 4);
+        match role {
+            Role::A | Role::B => {
+                let (wide, deep) = (if role == Role::A { self.m } else { self.n } / 8, self.k / (4 * per_register));
+                let (tile, within) = (element / per_register % (wide * deep), element % per_register);
+                let (across, along) = if role == Role::A { (tile % wide, tile / wide) } else { (tile / deep, tile % deep) };
+                let (outer, inner) = (8 * across + group, 4 * per_register * along + per_register * member + within);
+                if role == Role::A { (outer, inner) } else { (inner, outer) }
+            }
+            Role::C => {
+                let (high, wide) = (self.m / 8, self.n / 8);
+                let tile = element / 2 % (high * wide);
+                (8 * (tile % high) + group, 8 * (tile / high) + 2 * member + element % 2)
+            }
+        }
+    }
+}
+
+/// Elements of a factor in one register.
+pub fn per_register(ty: Type) -> u32 {
+    if ty == Type::F64 { 1 } else { 32 / ty.bits() }
+}
+
+/// Elements of an accumulator in one register.
+pub fn per_accumulator(ty: Type) -> u32 {
+    if ty == Type::F16 { 2 } else { 1 }
+}
+
+/// Whether an instruction with a shape is one of those that this describes: no sparse matrix, no scaled blocks, none of the formats of 4 and 6 bits.
+fn is_plain(inst: &InstData) -> bool {
+    !inst.modifiers().any(|modifier: Modifier| {
+        let text = modifier.text();
+        text == "sp" || text.starts_with("sp::") || text.starts_with("kind::") || text.starts_with("block_scale")
+    })
+}

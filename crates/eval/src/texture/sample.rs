@@ -1,0 +1,249 @@
+//! How a value is made of texels (CUDA programming guide: "Texture Fetching").
+//!
+//! A coordinate `x` in texels (a normalised one times the number of texels) means texel `floor(x)` when the nearest is wanted. Mixing takes texels `i` and `i + 1`
+//! with `i = floor(x - 0.5)` and the weights `1 - a` and `a`, where `a` is the fraction of `x - 0.5` rounded to eight bits, so that it has 257 values from
+//! 0 to 1; weights of several axes are multiplied. Coordinates are computed in `f64`, sums in `f32`, along the first axis first. A texel
+//! whose weight is zero is not looked at. Cubes are mixed within a face.
+
+use super::fetch::{Fetch, Geometry, Sampled, Texels, Value, is_float, is_mixed};
+use super::{AddressMode, Channel, Filter, Format, Image, Sampler};
+
+/// The texels along one axis: numbers, `None` beyond the border, and the weight of the second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Tap {
+    texels: [Option<u32>; 2],
+    weight: f32,
+}
+
+/// The texels that a value is made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taps {
+    axes: [Tap; 3],
+    slice: Option<u32>,
+    mixes: bool,
+    zeros_outside: bool,
+}
+
+/// Beyond this coordinates mean the same as here.
+const FAR: f64 = 1e9;
+
+/// The number of a texel on an axis of so many; `None` beyond the border.
+fn on_axis(number: i64, count: u32, mode: AddressMode) -> Option<u32> {
+    let length = i64::from(count.max(1));
+    match mode {
+        AddressMode::Wrap => Some(number.rem_euclid(length) as u32),
+        AddressMode::Mirror => {
+            let place = number.rem_euclid(2 * length);
+            Some(if place < length { place } else { 2 * length - 1 - place } as u32)
+        }
+        AddressMode::Clamp => Some(number.clamp(0, length - 1) as u32),
+        AddressMode::Border => (0..length).contains(&number).then_some(number as u32),
+    }
+}
+
+/// The fraction of a number in steps of 1/256, from 0 to 1.
+fn weight(fraction: f64) -> f32 {
+    ((fraction * 256.0 + 0.5).floor() / 256.0) as f32
+}
+
+impl Taps {
+    pub(super) fn new(
+        fetch: &Fetch,
+        image: &Image,
+        sampler: &Sampler,
+        is_buffer: bool,
+        position: [u32; 3],
+        slice: u32,
+        offsets: [i32; 3],
+    ) -> Taps {
+        let counts = [image.width, image.height, image.depth];
+        let is_cube = matches!(fetch.geometry, Geometry::Cube | Geometry::Cubes);
+        let mixes = !fetch.by_index && (fetch.gather.is_some() || is_mixed(image.format, sampler));
+        let mut axes = [Tap { texels: [Some(0); 2], weight: 0.0 }; 3];
+        for axis in 0..fetch.geometry.axes() {
+            let (count, offset) = (counts[axis], i64::from(offsets[axis]));
+            let mode = if is_cube { AddressMode::Clamp } else { sampler.address[axis] };
+            // Only coordinates that are normalised come again.
+            let normalised = is_cube || sampler.normalised_coordinates && !fetch.by_index;
+            let mode = match mode {
+                AddressMode::Wrap | AddressMode::Mirror if !normalised => AddressMode::Clamp,
+                mode => mode,
+            };
+            axes[axis] = if fetch.by_index {
+                let mode = if is_buffer { AddressMode::Border } else { mode };
+                let number = i64::from(position[axis] as i32) + offset;
+                Tap { texels: [on_axis(number, count, mode); 2], weight: 0.0 }
+            } else {
+                let x = f64::from(f32::from_bits(position[axis]));
+                let x = if x.is_nan() { 0.0 } else { x.clamp(-FAR, FAR) };
+                let x = if normalised { folded(x, mode) * f64::from(count) } else { x };
+                if mixes {
+                    let left = (x - 0.5).floor();
+                    let number = |more: i64| on_axis(left as i64 + offset + more, count, mode);
+                    Tap { texels: [number(0), number(1)], weight: weight(x - 0.5 - left) }
+                } else {
+                    Tap { texels: [on_axis(x.floor() as i64 + offset, count, mode); 2], weight: 0.0 }
+                }
+            };
+        }
+        let slices = image.depth.max(1);
+        let slice = match fetch.geometry {
+            Geometry::Volume => None,
+            Geometry::Line | Geometry::Plane | Geometry::Lines | Geometry::Planes | Geometry::Cube | Geometry::Cubes => {
+                Some(slice.min(slices - 1))
+            }
+        };
+        Taps { axes, slice, mixes, zeros_outside: is_buffer }
+    }
+
+    /// A texel, or the border.
+    fn texel<L, T: Texels<L>>(&self, texels: &mut T, level: &L, sampled: &Sampled<'_, L>, at: [Option<u32>; 3]) -> Value {
+        let image = *texels.image(level);
+        let float = is_float(image.format, sampled.sampler);
+        let z = if self.slice.is_some() { self.slice } else { at[2] };
+        let (Some(x), Some(y), Some(z)) = (at[0], at[1], z) else {
+            let border = if self.zeros_outside { [0.0; 4] } else { sampled.sampler.border };
+            return if float { Value::Floats(border) } else { Value::Words(border.map(|channel| channel as i64 as u32)) };
+        };
+        let bits = texels.texel(level, image.offset(x, y, z), image.format.texel_bytes());
+        if float { Value::Floats(floats(bits, image.format, sampled.sampler)) } else { Value::Words(words(bits, image.format)) }
+    }
+
+    pub(super) fn value<L, T: Texels<L>>(&self, texels: &mut T, level: &L, sampled: &Sampled<'_, L>) -> Value {
+        let [x, y, z] = self.axes;
+        if !self.mixes {
+            return self.texel(texels, level, sampled, [x.texels[0], y.texels[0], z.texels[0]]);
+        }
+        let mut sum = [0f32; 4];
+        for (k, j, i) in (0..8).map(|tap| (tap >> 2, tap >> 1 & 1, tap & 1)) {
+            let share = |tap: Tap, side: usize| if side == 1 { tap.weight } else { 1.0 - tap.weight };
+            let weight = share(x, i) * share(y, j) * share(z, k);
+            if weight == 0.0 {
+                continue;
+            }
+            if let Value::Floats(channels) = self.texel(texels, level, sampled, [x.texels[i], y.texels[j], z.texels[k]]) {
+                for (sum, channel) in sum.iter_mut().zip(channels) {
+                    *sum += weight * channel;
+                }
+            }
+        }
+        Value::Floats(sum)
+    }
+
+    /// One component of the four texels around, counter-clockwise from the lower left.
+    pub(super) fn gather<L, T: Texels<L>>(&self, texels: &mut T, level: &L, sampled: &Sampled<'_, L>, component: usize) -> Value {
+        let [x, y, z] = self.axes;
+        let mut one = |i: usize, j: usize| self.texel(texels, level, sampled, [x.texels[i], y.texels[j], z.texels[0]]);
+        let four = [one(0, 1), one(1, 1), one(1, 0), one(0, 0)];
+        let floats = four.iter().all(|value| matches!(value, Value::Floats(_)));
+        let words = four.map(|value| match value {
+            Value::Floats(channels) => channels[component & 3].to_bits(),
+            Value::Words(words) => words[component & 3],
+        });
+        if floats { Value::Floats(words.map(f32::from_bits)) } else { Value::Words(words) }
+    }
+}
+
+/// A normalised coordinate brought to where the image is, by how it comes again.
+fn folded(x: f64, mode: AddressMode) -> f64 {
+    let (whole, fraction) = (x.floor(), x - x.floor());
+    match mode {
+        AddressMode::Wrap => fraction,
+        AddressMode::Mirror if whole.rem_euclid(2.0) == 1.0 => 1.0 - fraction,
+        AddressMode::Mirror => fraction,
+        AddressMode::Clamp | AddressMode::Border => x,
+    }
+}
+
+/// The bits of a channel.
+fn channel(bits: u128, format: Format, number: u8) -> u32 {
+    let width = u32::from(format.bits);
+    (bits >> (width * u32::from(number)) & ((1 << width) - 1)) as u32
+}
+
+/// The channels of a texel as integers; those that it has not are 0, the last one 1.
+fn words(bits: u128, format: Format) -> [u32; 4] {
+    let mut all = [0, 0, 0, 1];
+    for number in 0..format.channels {
+        let word = channel(bits, format, number);
+        all[usize::from(number)] = match format.channel {
+            Channel::Signed => crate::sign_extend(u64::from(word), u32::from(format.bits)) as u32,
+            Channel::Unsigned | Channel::Float => word,
+        };
+    }
+    all
+}
+
+/// The channels of a texel as floats; those that it has not are 0, the last one 1.
+fn floats(bits: u128, format: Format, sampler: &Sampler) -> [f32; 4] {
+    let mut all = [0.0, 0.0, 0.0, 1.0];
+    for number in 0..format.channels {
+        let word = channel(bits, format, number);
+        let value = match (format.channel, format.bits) {
+            (Channel::Float, 16) => half::f16::from_bits(word as u16).to_f32(),
+            (Channel::Float, _) => f32::from_bits(word),
+            (Channel::Unsigned, bits) => word as f32 / ((1u32 << bits) - 1) as f32,
+            (Channel::Signed, bits) => {
+                let number = crate::sign_extend(u64::from(word), u32::from(bits)) as f32;
+                (number / ((1u32 << (bits - 1)) - 1) as f32).max(-1.0)
+            }
+        };
+        let is_colour = number < 3 && sampler.srgb && format.channel == Channel::Unsigned && format.bits == 8;
+        all[usize::from(number)] = if is_colour { linear(value) } else { value };
+    }
+    all
+}
+
+/// What a colour in sRGB is.
+fn linear(value: f32) -> f32 {
+    if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+}
+
+/// The face of a cube that a direction meets, and where, from 0 to 1.
+pub(super) fn face([x, y, z]: [f32; 3]) -> (u32, f32, f32) {
+    let (ax, ay, az) = (x.abs(), y.abs(), z.abs());
+    let (face, major, s, t) = if ax >= ay && ax >= az {
+        if x >= 0.0 { (0, ax, -z, -y) } else { (1, ax, z, -y) }
+    } else if ay >= az {
+        if y >= 0.0 { (2, ay, x, z) } else { (3, ay, x, -z) }
+    } else if z >= 0.0 {
+        (4, az, x, -y)
+    } else {
+        (5, az, -x, -y)
+    };
+    (face, (s / major + 1.0) / 2.0, (t / major + 1.0) / 2.0)
+}
+
+/// The level at which neighbouring threads are about one texel apart.
+pub(super) fn level_of_gradient(image: &Image, sampler: &Sampler, is_cube: bool, x: [f32; 3], y: [f32; 3]) -> f32 {
+    let counts = match is_cube {
+        // A face is as wide as a direction changes by two.
+        true => [image.width as f32 / 2.0; 3],
+        false => [image.width, image.height, image.depth].map(|count| count as f32),
+    };
+    let scale = |axis: usize| if is_cube || sampler.normalised_coordinates { counts[axis] } else { 1.0 };
+    let length = |change: [f32; 3]| (0..3).map(|axis| (change[axis] * scale(axis)).powi(2)).sum::<f32>().sqrt();
+    length(x).max(length(y)).log2()
+}
+
+/// A value out of the level that is asked for, or of two that it is between.
+pub(super) fn between_levels<L>(sampled: &Sampled<'_, L>, number: Option<f32>, mut at: impl FnMut(&L) -> Value) -> Value {
+    let Some(first) = sampled.levels.first() else { return Value::Words([0; 4]) };
+    let most = sampled.levels.len() - 1;
+    let Some(number) = number.filter(|_| most > 0) else { return at(first) };
+    let sampler = sampled.sampler;
+    let number = number + sampler.level_bias;
+    let number = if number.is_nan() { 0.0 } else { number };
+    let number = number.min(sampler.most_level).max(sampler.least_level).clamp(0.0, most as f32);
+    if sampler.level_filter == Filter::Point {
+        return at(&sampled.levels[((number + 0.5).floor() as usize).min(most)]);
+    }
+    let (below, share) = (number.floor() as usize, weight(f64::from(number - number.floor())));
+    if share == 0.0 || below >= most {
+        return at(&sampled.levels[below.min(most)]);
+    }
+    match (at(&sampled.levels[below]), at(&sampled.levels[below + 1])) {
+        (Value::Floats(a), Value::Floats(b)) => Value::Floats(std::array::from_fn(|i| (1.0 - share) * a[i] + share * b[i])),
+        (a, _) => a,
+    }
+}

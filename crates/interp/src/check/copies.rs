@@ -1,0 +1,54 @@
+//! Asynchronous copies into shared memory that nobody has waited for yet.
+
+use super::shadow::Record;
+use std::collections::HashMap;
+
+/// The copies of a block.
+#[derive(Debug, Default)]
+pub(super) struct Copies {
+    under_way: Vec<Copy>,
+    /// How many groups each thread has closed.
+    closed: HashMap<usize, u64>,
+}
+
+#[derive(Debug)]
+struct Copy {
+    thread: usize,
+    /// The number of its group among those of its thread.
+    group: u64,
+    offset: u64,
+    bytes: u64,
+    issued: Record,
+}
+
+impl Copies {
+    fn closed(&self, thread: usize) -> u64 {
+        self.closed.get(&thread).copied().unwrap_or(0)
+    }
+
+    /// A thread has issued one.
+    pub(super) fn add(&mut self, thread: usize, offset: u64, bytes: u64, issued: Record) {
+        let group = self.closed(thread);
+        self.under_way.push(Copy { thread, group, offset, bytes, issued });
+    }
+
+    /// A thread closes a group.
+    pub(super) fn commit(&mut self, thread: usize) {
+        *self.closed.entry(thread).or_default() += 1;
+    }
+
+    /// A thread has waited until at most so many of its groups go on, or for all it has issued.
+    pub(super) fn wait(&mut self, thread: usize, left: Option<u64>) {
+        let closed = self.closed(thread);
+        self.under_way.retain(|copy| {
+            let goes_on = left.is_some_and(|left| copy.group.saturating_add(left) >= closed);
+            copy.thread != thread || goes_on
+        });
+    }
+
+    /// One that goes on and touches some bytes.
+    pub(super) fn at(&self, offset: u64, bytes: u64) -> Option<Record> {
+        let touches = |copy: &&Copy| copy.offset < offset + bytes && offset < copy.offset + copy.bytes;
+        self.under_way.iter().find(touches).map(|copy| copy.issued)
+    }
+}

@@ -1,0 +1,59 @@
+//! Asynchronous copies of a thread (manual: "cp.async").
+//!
+//! A copy is done when it is issued, as it may be. Who watches is told what is not waited for yet: whoever touches that would see a copy that is done
+//! elsewhere at another time.
+
+use super::{Engine, Next, Stop};
+use crate::cta::{Cta, Site};
+use crate::op::{Arg, Copying};
+use crate::watch::{Kind, Order, Scope, Watch};
+use broadloom_eval::copy::Copy;
+use broadloom_ptx::Space;
+
+impl<W: Watch> Engine<'_, W> {
+    pub(super) fn copy_async(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize, what: Copying) -> Result<Next, Stop> {
+        let op = site.op;
+        match what {
+            Copying::Start => self.start_copy(cta, site, registers)?,
+            Copying::Commit => self.watch.commit_copies(cta, site.thread),
+            Copying::WaitGroup => {
+                let left = op.reads.first().map_or(0, |arg| self.read(cta, site, registers, arg));
+                self.watch.wait_for_copies(cta, site.thread, Some(left));
+            }
+            Copying::WaitAll => self.watch.wait_for_copies(cta, site.thread, None),
+            Copying::Arrive => {
+                let address = self.read(cta, site, registers, &op.reads[0]);
+                self.watch.wait_for_copies(cta, site.thread, None);
+                self.copies_came(cta, site, address)?;
+            }
+        }
+        Ok(Next::Step)
+    }
+
+    fn start_copy(&mut self, cta: &mut Cta, site: Site<'_>, registers: usize) -> Result<(), Stop> {
+        let op = site.op;
+        let Some(copy) = Copy::of(&self.program.module.functions[site.func].insts[op.inst]) else { return Ok(()) };
+        let mut operand = |place: Option<usize>, otherwise: u64| match place.and_then(|place| op.reads.get(place)) {
+            Some(arg) if *arg != Arg::Sink => self.read(cta, site, registers, arg),
+            _ => otherwise,
+        };
+        let bytes = u64::from(copy.bytes);
+        let size = operand(copy.size, bytes).min(bytes);
+        let size = if operand(copy.ignore, 0) != 0 { 0 } else { size };
+        let (to, from) = (operand(Some(0), 0), operand(Some(1), 0));
+        let weak = (Order::Weak, Scope::System);
+        let mut buffer = [0; 16];
+        if size > 0
+            && let Some(place) = self.approach_in(cta, site, Space::Global, from, (size, bytes), Kind::Read, weak)?
+        {
+            self.load_bytes(cta, site.thread, place, &mut buffer[..size as usize]);
+        }
+        if let Some(place) = self.approach_in(cta, site, Space::Shared, to, (bytes, bytes), Kind::Write, weak)? {
+            self.store_bytes(cta, site.thread, place, &buffer[..bytes as usize]);
+            if let super::access::Place::Shared(offset) = place {
+                self.watch.copy(cta, site, offset, bytes);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,111 @@
+//! Buffers that are passed as textures or surfaces: `texture(linear, wrap, normalised) f32[4,8]:iota`.
+
+use crate::{Element, MISFIT};
+use broadloom_device::texture::{AddressMode, Channel, Filter, Format, Image, Layers, Level, Sampler, Surface, Texture};
+use broadloom_device::{Device, Result};
+use broadloom_diag::{Diagnostic, Span};
+use broadloom_ptx::TypeKind;
+
+/// What a buffer is passed as.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImageSpec {
+    /// A surface, not a texture.
+    pub is_surface: bool,
+    /// Channels of a texel; with several, the last dimension of the buffer counts them.
+    pub channels: u8,
+    /// What its images are to each other.
+    pub layers: Layers,
+    /// Whether it is read by numbers of texels alone.
+    pub is_buffer: bool,
+    /// How it is read.
+    pub sampler: Sampler,
+}
+
+/// The words that may stand in parentheses.
+pub(crate) const WORDS: [&str; 15] = [
+    "x2",
+    "x4",
+    "linear",
+    "point",
+    "wrap",
+    "mirror",
+    "clamp",
+    "border",
+    "normalised",
+    "unit",
+    "srgb",
+    "layered",
+    "cube",
+    "cubes",
+    "buffer",
+];
+
+impl ImageSpec {
+    pub(crate) fn new(is_surface: bool) -> ImageSpec {
+        ImageSpec { is_surface, channels: 1, layers: Layers::None, is_buffer: false, sampler: Sampler::default() }
+    }
+
+    /// Takes a word; `false` when it is none.
+    pub(crate) fn take(&mut self, word: &str) -> bool {
+        let sampler = &mut self.sampler;
+        match word {
+            "x2" => self.channels = 2,
+            "x4" => self.channels = 4,
+            "linear" => sampler.filter = Filter::Linear,
+            "point" => sampler.filter = Filter::Point,
+            "wrap" => sampler.address = [AddressMode::Wrap; 3],
+            "mirror" => sampler.address = [AddressMode::Mirror; 3],
+            "clamp" => sampler.address = [AddressMode::Clamp; 3],
+            "border" => (sampler.address, sampler.border) = ([AddressMode::Border; 3], [-1.0, -2.0, -3.0, -4.0]),
+            "normalised" => sampler.normalised_coordinates = true,
+            "unit" => sampler.normalised_values = true,
+            "srgb" => sampler.srgb = true,
+            "layered" => self.layers = Layers::Array,
+            "cube" => self.layers = Layers::Cube,
+            "cubes" => self.layers = Layers::CubeArray,
+            "buffer" => self.is_buffer = true,
+            _ => return false,
+        }
+        true
+    }
+
+    /// The handle of a buffer at an address.
+    pub(crate) fn create(
+        &self,
+        device: &Device,
+        address: u64,
+        element: Element,
+        shape: &[u64],
+        place: Span,
+    ) -> std::result::Result<Result<u64>, Diagnostic> {
+        let wrong = |message: &str| Diagnostic::error(MISFIT, message.to_owned()).at(place, "this texture or surface");
+        let axes = match (self.channels, shape) {
+            (1, axes) => axes,
+            (channels, [axes @ .., last]) if *last == u64::from(channels) => axes,
+            _ => return Err(wrong("the last dimension is not the number of channels")),
+        };
+        let mut size = [1; 3];
+        if axes.is_empty() || axes.len() > 3 {
+            return Err(wrong("an image has one to three dimensions"));
+        }
+        for (place, count) in size.iter_mut().zip(axes.iter().rev()) {
+            *place = u32::try_from(*count).map_err(|_| wrong("an image that is too large"))?;
+        }
+        // Layers of one axis each have no rows.
+        if self.layers == Layers::Array && axes.len() == 2 {
+            size = [size[0], 1, size[1]];
+        }
+        let channel = match element.ty().kind() {
+            TypeKind::Float => Channel::Float,
+            TypeKind::Signed => Channel::Signed,
+            _ => Channel::Unsigned,
+        };
+        let format = Format { channel, bits: 8 * element.bytes() as u8, channels: self.channels };
+        let level = Level { address, image: Image::packed(format, size) };
+        if self.is_surface {
+            return Ok(device.create_surface(&Surface { level, layers: self.layers }));
+        }
+        let sampler = self.sampler;
+        Ok(device.create_texture(&Texture { levels: vec![level], layers: self.layers, is_buffer: self.is_buffer, sampler }))
+    }
+}
