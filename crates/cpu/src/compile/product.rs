@@ -137,7 +137,7 @@ impl Body<'_> {
                     for column in 0..wide {
                         let source = b[(column * deep + along) as usize][part];
                         for side in 0..2u32 {
-                            let columns = ir.pick(source, &of_columns(member, side));
+                            let columns = ir.pick(ir.pick(source, &of_columns(member, side)), &in_groups);
                             for (row, left) in (0..high).zip(&rows) {
                                 let sum = &mut sums[(column * high + row) as usize][side as usize];
                                 *sum = self.step(*left, columns, *sum);
