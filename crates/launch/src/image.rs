@@ -1,8 +1,8 @@
 //! Buffers that are passed as textures or surfaces: `texture(linear, wrap, normalised) f32[4,8]:iota`.
 
-use crate::{Element, MISFIT};
+use crate::{Element, LaunchError, MISFIT};
+use broadloom_device::Device;
 use broadloom_device::texture::{AddressMode, Channel, Filter, Format, Image, Layers, Level, Sampler, Surface, Texture};
-use broadloom_device::{Device, Result};
 use broadloom_diag::{Diagnostic, Span};
 use broadloom_ptx::TypeKind;
 
@@ -77,8 +77,9 @@ impl ImageSpec {
         element: Element,
         shape: &[u64],
         place: Span,
-    ) -> std::result::Result<Result<u64>, Diagnostic> {
-        let wrong = |message: &str| Diagnostic::error(MISFIT, message.to_owned()).at(place, "this texture or surface");
+    ) -> Result<u64, LaunchError> {
+        let wrong =
+            |message: &str| LaunchError::from(Diagnostic::error(MISFIT, message.to_owned()).at(place, "this texture or surface"));
         let axes = match (self.channels, shape) {
             (1, axes) => axes,
             (channels, [axes @ .., last]) if *last == u64::from(channels) => axes,
@@ -103,9 +104,9 @@ impl ImageSpec {
         let format = Format { channel, bits: 8 * element.bytes() as u8, channels: self.channels };
         let level = Level { address, image: Image::packed(format, size) };
         if self.is_surface {
-            return Ok(device.create_surface(&Surface { level, layers: self.layers }));
+            return Ok(device.create_surface(&Surface { level, layers: self.layers })?);
         }
         let sampler = self.sampler;
-        Ok(device.create_texture(&Texture { levels: vec![level], layers: self.layers, is_buffer: self.is_buffer, sampler }))
+        Ok(device.create_texture(&Texture { levels: vec![level], layers: self.layers, is_buffer: self.is_buffer, sampler })?)
     }
 }

@@ -266,7 +266,7 @@ impl Builder<'_> {
         }
         let mut address = memory.address();
         if let Some(image) = &spec.image {
-            address = image.create(self.module.device(), address, element, &shape, place)??;
+            address = image.create(self.module.device(), address, element, &shape, place)?;
             self.images.handles.push(address);
         }
         self.buffers.push(Bound { name, element, shape, memory, output: spec.output.clone() });

@@ -114,8 +114,9 @@ impl Body<'_> {
         };
         let (a, b) = (elements(product.a, 0, left), elements(product.b, in_a, right));
         let of_groups: Vec<Vec<u32>> = (0..4).map(|member| (0..LANES).map(|lane| lane / 4 * 4 + member).collect()).collect();
-        let of_columns =
-            |member: u32, side: u32| -> Vec<u32> { (0..LANES).map(|lane| 4 * (2 * (lane % 4) + side) + member).collect() };
+        // Four columns, which are the same in all groups.
+        let of_columns = |member: u32, side: u32| -> Vec<u32> { (0..4).map(|column| 4 * (2 * column + side) + member).collect() };
+        let in_groups: Vec<u32> = (0..LANES).map(|lane| lane % 4).collect();
         let tiles = high * wide;
         let integers = product.d == Type::S32;
         let counts = product.logic.is_some();

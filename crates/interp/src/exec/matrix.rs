@@ -139,7 +139,7 @@ impl<W: Watch> Engine<'_, W> {
                     self.store_bytes(cta, site.thread, place, buffer);
                 } else {
                     self.load_bytes(cta, site.thread, place, buffer);
-                    value = buffer.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)) << shift | value;
+                    value |= buffer.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)) << shift;
                 }
             }
             if !is_store {
