@@ -91,15 +91,12 @@ pub(crate) fn decode(module: &Verified, func: Func, places: &Places) -> Routine 
 
 /// What an instruction does with matrices.
 fn matrix(data: &InstData) -> Option<Box<Matrix>> {
-    let found = match data.opcode()? {
-        Opcode::Movmatrix => Some(Matrix::Transpose),
-        Opcode::Ldmatrix => Rows::of(data).map(Matrix::Load),
-        Opcode::Stmatrix => Rows::of(data).map(Matrix::Store),
-        Opcode::Mma | Opcode::WmmaMma => Product::of(data).map(Matrix::Product),
-        Opcode::WmmaLoad | Opcode::WmmaStore => Transfer::of(data).map(Matrix::Fragment),
-        _ => None,
-    };
-    found.map(Box::new)
+    let opcode = data.opcode()?;
+    let rows = |rows| if opcode == Opcode::Ldmatrix { Matrix::Load(rows) } else { Matrix::Store(rows) };
+    let found = (opcode == Opcode::Movmatrix).then_some(Matrix::Transpose);
+    let found = found.or_else(|| Rows::of(data).map(rows));
+    let found = found.or_else(|| Product::of(data).map(Matrix::Product));
+    found.or_else(|| Transfer::of(data).map(Matrix::Fragment)).map(Box::new)
 }
 
 /// The elements of a vector, or the operand itself.

@@ -32,17 +32,14 @@ impl Emitter<'_> {
             return self.fragment(inst, &transfer);
         }
         self.demand_whole_warp(inst)?;
-        match opcode {
-            Opcode::Ldmatrix | Opcode::Stmatrix => {
-                let rows = Rows::of(inst).ok_or_else(unknown)?;
-                self.rows_of_matrices(inst, rows)
-            }
-            Opcode::Movmatrix => self.transpose(inst),
-            _ => {
-                let product = Product::of(inst).ok_or_else(unknown)?;
-                self.multiply(inst, &product)
-            }
+        if let Some(rows) = Rows::of(inst) {
+            return self.rows_of_matrices(inst, rows);
         }
+        if opcode == Opcode::Movmatrix {
+            return self.transpose(inst);
+        }
+        let product = Product::of(inst).ok_or_else(unknown)?;
+        self.multiply(inst, &product)
     }
 
     /// Ends the launch when not all lanes have come.

@@ -1,3 +1,5 @@
+//! Fragments and products against the manual's formulas and plain sums.
+
 use super::*;
 use broadloom_ptx::{Operand, Reg};
 

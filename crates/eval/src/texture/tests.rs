@@ -1,3 +1,5 @@
+//! Sampling against plain formulas, and the edges of surfaces.
+
 use super::*;
 use broadloom_ptx::{Address, Base, InstData, Operand, Reg, TextureOperand};
 

@@ -273,10 +273,10 @@ impl<'a> Checker<'a> {
     fn writes(&self, record: &Record, shared: bool) -> bool {
         let data = &self.program.module.functions[record.func].insts[record.inst];
         let asks = [Opcode::MbarrierTestWait, Opcode::MbarrierTryWait];
-        data.opcode().is_none_or(|opcode| match opcode {
-            Opcode::CpAsync => shared,
-            opcode => opcode.row().effects.has(Effects::WRITE) && !asks.contains(&opcode),
-        })
+        let changes = data.effects().has(Effects::WRITE) || data.effects().has(Effects::ATOMIC);
+        // A copy reads global memory.
+        let copies = data.opcode() == Some(Opcode::CpAsync) && !shared;
+        data.opcode().is_none_or(|opcode| changes && !copies && !asks.contains(&opcode))
     }
 
     /// What strong accesses leave and pick up.

@@ -61,15 +61,14 @@ impl<W: Watch> Engine<'_, W> {
             Image::Query(query) => {
                 let table = self.opaques.clone();
                 let level = words.first().copied().unwrap_or(0) as usize;
-                let answer = match op.opcode {
-                    Opcode::Txq => table.texture(handle).ok().and_then(|texture| {
+                let answer = if op.opcode == Opcode::Txq {
+                    table.texture(handle).ok().and_then(|texture| {
                         let image = &texture.levels.get(level)?.image;
                         Some(query.answer(image, texture.layers, texture.levels.len(), &texture.sampler))
-                    }),
-                    _ => {
-                        let surface = table.surface(handle).ok();
-                        surface.map(|surface| query.answer(&surface.level.image, surface.layers, 1, &Sampler::default()))
-                    }
+                    })
+                } else {
+                    let surface = table.surface(handle).ok();
+                    surface.map(|surface| query.answer(&surface.level.image, surface.layers, 1, &Sampler::default()))
                 };
                 // What is no texture has no properties.
                 [u64::from(answer.unwrap_or(0)), 0, 0, 0]
