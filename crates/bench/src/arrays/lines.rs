@@ -5,8 +5,7 @@ use crate::error::Failure;
 use crate::inputs::{self, hashed, ragged, unit, units, weighed};
 use crate::job::{Job, Work, close, close_at, equal};
 use crate::kernels::option;
-use broadloom::array::Segments;
-use broadloom::{Array, Context};
+use broadloom::{Array, Context, Segments};
 
 /// Fails when a sum is further from the reference than a millionth of it.
 fn near(got: &[Vec<f32>], want: f64) -> Result<f64, Failure> {
