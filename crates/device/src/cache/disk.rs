@@ -94,6 +94,10 @@ impl Disk {
         for entry in entries.flatten() {
             let other = entry.file_name();
             let Some(other) = other.to_str().and_then(|name| name.strip_suffix(ENDING)?.strip_suffix('.')) else { continue };
+            // Another process has written it meanwhile: when it was looked for, it was not there.
+            if other == name {
+                continue;
+            }
             let other: Vec<&str> = other.split('-').collect();
             let ([code, version, machine, _], [own_code, own_version, own_machine, _]) = (&other[..], &own[..]) else { continue };
             if code != own_code {

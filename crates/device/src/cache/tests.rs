@@ -246,9 +246,9 @@ const CHILD: &str = "BROADLOOM_CACHE_CHILD";
 fn processes_share_a_folder() {
     if let Some(folder) = std::env::var_os(CHILD) {
         // One of several processes: writes and reads the same entries as the others, and never sees half of one.
-        for round in 0..50u8 {
+        for round in 0..150u8 {
             let cache = cache_at(&PathBuf::from(&folder), 1 << 20);
-            let key = key(round % 5);
+            let key = key(round % 75);
             let outcome = find(&cache, &key);
             cache.count(outcome.as_ref().map(drop).map_err(|miss| *miss));
             match outcome {
@@ -268,9 +268,9 @@ fn processes_share_a_folder() {
         assert!(child.wait().unwrap().success());
     }
     let contents = folder.folder().contents().unwrap().unwrap();
-    assert_eq!(contents.entries(), 5, "{contents:?}");
+    assert_eq!(contents.entries(), 75, "{contents:?}");
     let counts = contents.devices[0].counts;
     // Before the folder is there nothing can be counted in it.
-    assert!((140..=150).contains(&(counts.found + counts.all_missed())), "{counts:?}");
-    (0..5).for_each(|number| assert!(find(&folder.cache(1 << 20), &key(number)).is_ok()));
+    assert!((440..=450).contains(&(counts.found + counts.all_missed())), "{counts:?}");
+    (0..75).for_each(|number| assert!(find(&folder.cache(1 << 20), &key(number)).is_ok()));
 }
