@@ -235,8 +235,11 @@ impl Block {
         let pages = if local_bytes > SPARSE { Pages::Sparse } else { Pages::Data };
         let local = room(&mut self.local, local_each.saturating_mul(count), pages)?;
         let block = std::ptr::from_mut(self);
-        if self.strands.first().is_some_and(|first| first.stack.bytes() < stack_bytes) {
-            self.strands.clear();
+        // A kernel that runs thread by thread has many small stacks, behind the few large ones of a kernel that runs in vectors.
+        for (number, strand) in (0..).zip(self.strands.iter_mut().take(count)) {
+            if strand.stack.bytes() < stack_bytes {
+                **strand = Strand::new(block, number, Stack::new(stack_bytes)?);
+            }
         }
         while self.strands.len() < count {
             let stack = Stack::new(stack_bytes)?;

@@ -347,6 +347,37 @@ end:
     assert_eq!(read(&cpu, out, 100).unwrap(), [1; 100]);
 }
 
+/// Threads have small stacks and warps large ones; whoever comes behind whom, each warp has one of its own size.
+#[test]
+fn warps_have_their_stacks_behind_threads() {
+    // About four megabytes, of the 32 that a warp has and the one of a thread.
+    let deep = r#"
+define internal i32 @deep(i32 %n) noinline {
+  %a = alloca [1024 x i32]
+  store volatile i32 %n, ptr %a
+  %end = icmp eq i32 %n, 0
+  br i1 %end, label %done, label %on
+on:
+  %m = sub i32 %n, 1
+  %r = call i32 @deep(i32 %m)
+  %v = load volatile i32, ptr %a
+  %s = add i32 %r, %v
+  ret i32 %s
+done:
+  ret i32 0
+}
+define void @kernel(ptr %w) { %r = call i32 @deep(i32 1000) ret void }
+"#;
+    let cpu = device(1);
+    let out = buffer(&cpu, 1);
+    for warps in [1, 4] {
+        launch(&cpu, &code(Kind::Warps, deep), &Launch::linear(1, 32 * warps), &[]).unwrap();
+        cpu.synchronise().unwrap();
+        launch(&cpu, &code(Kind::Threads, COUNT), &Launch::linear(1, 256), &[out]).unwrap();
+        cpu.synchronise().unwrap();
+    }
+}
+
 #[test]
 fn endless_recursion_and_bad_instructions_are_faults() {
     let deep = r#"
