@@ -197,6 +197,37 @@ fn create(functions: &Functions, stream: StreamHandle) -> Result<Handle> {
     set.map(|()| handle)
 }
 
+/// Asks the library for a product: what was computed times the first of two numbers, and what was there times the second.
+///
+/// # Safety
+///
+/// The handle is alive, and the matrices are such as [`Inner::check_product`] takes.
+unsafe fn multiply<T>(function: Gemm<T>, handle: Handle, product: &MatrixProduct, [new, old]: [T; 2]) -> Status {
+    let way = |side: &Matrix| if side.transposed { TRANSPOSED } else { PLAIN };
+    let [rows, columns, common] = [product.rows, product.columns, product.common].map(|size| size as c_int);
+    let (left, right, result) = (&product.left, &product.right, &product.result);
+    let [left_stride, right_stride, stride] = [left, right, result].map(|side| side.stride as c_int);
+    // SAFETY: as the caller says; the two numbers are read before the call returns.
+    unsafe {
+        function(
+            handle,
+            way(right),
+            way(left),
+            columns,
+            rows,
+            common,
+            &new,
+            right.address,
+            right_stride,
+            left.address,
+            left_stride,
+            &old,
+            result.address,
+            stride,
+        )
+    }
+}
+
 impl Inner {
     /// Whether matrices are in memory of the device, and their sizes are such as the library counts.
     pub(crate) fn check_product(&self, product: &MatrixProduct) -> Result<()> {
@@ -246,49 +277,12 @@ impl Inner {
                 handle
             }
         };
-        let way = |side: &Matrix| if side.transposed { TRANSPOSED } else { PLAIN };
-        let [rows, columns, common] = [product.rows, product.columns, product.common].map(|size| size as c_int);
-        let (left, right, result) = (&product.left, &product.right, &product.result);
-        let [left_stride, right_stride, stride] = [left, right, result].map(|side| side.stride as c_int);
-        let (call, status) = match product.element {
-            // SAFETY: the handle is alive; the matrices were checked to be inside of buffers, which live until work given so far is done with them; the factors are of this frame.
-            ProductElement::F32 => ("cublasSgemm", unsafe {
-                (functions.single)(
-                    handle,
-                    way(right),
-                    way(left),
-                    columns,
-                    rows,
-                    common,
-                    &1.0,
-                    right.address,
-                    right_stride,
-                    left.address,
-                    left_stride,
-                    &0.0,
-                    result.address,
-                    stride,
-                )
-            }),
-            // SAFETY: as above.
-            ProductElement::F64 => ("cublasDgemm", unsafe {
-                (functions.double)(
-                    handle,
-                    way(right),
-                    way(left),
-                    columns,
-                    rows,
-                    common,
-                    &1.0,
-                    right.address,
-                    right_stride,
-                    left.address,
-                    left_stride,
-                    &0.0,
-                    result.address,
-                    stride,
-                )
-            }),
+        // SAFETY: the handle is alive; the matrices were checked to be inside of buffers, which live until work given so far is done with them.
+        let (call, status) = unsafe {
+            match product.element {
+                ProductElement::F32 => ("cublasSgemm", multiply(functions.single, handle, product, [1.0, 0.0])),
+                ProductElement::F64 => ("cublasDgemm", multiply(functions.double, handle, product, [1.0, 0.0])),
+            }
         };
         drop(handles);
         checked(call, status)?;

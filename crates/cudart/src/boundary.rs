@@ -78,7 +78,7 @@ pub(crate) fn driver(name: &'static str, default: DefaultStream, body: impl FnOn
     guarded(name, default, body).0
 }
 
-/// A function that is not done: says so once, and returns its documented error.
+/// A function that is not done: says so once, and returns the error that the list has for it.
 pub(crate) fn refused(name: &'static str, status: Status, reason: &'static str) -> u32 {
     static TOLD: std::sync::Mutex<Vec<&'static str>> = std::sync::Mutex::new(vec![]);
     if let Ok(mut told) = TOLD.lock()

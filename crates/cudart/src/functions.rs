@@ -1,4 +1,4 @@
-//! The list of all functions: done, or the documented error that each returns.
+//! The list of all functions: done, or the error that each returns.
 //!
 //! The list itself is `functions/runtime.txt` and `functions/driver.txt`; `functions/README.md` says how to add to it. Functions that are not
 //! done are exported from here.

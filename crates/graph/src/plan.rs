@@ -52,7 +52,7 @@ fn balance(machine: &Machine) -> u64 {
 const MAX_STRIP: usize = 600;
 
 /// The traces of a kernel whose threads have a strip of rows each, and how many rows, where rows share enough of what they read and compute.
-fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[Part<'_>], machine: &Machine) -> Option<(Fused<'k>, u32)> {
+fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[Part<'_>]) -> Option<(Fused<'k>, u32)> {
     let [part] = parts else { return None };
     let class = tape.shapes[usize::from(part.shape)];
     if part.line || !class.rows || !class.tall {
@@ -63,7 +63,7 @@ fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[Part<'_>], ma
         GroupKind::Reduce(axes) if axes.as_slice() == [0] && class.rank > 2 => Roots::Feed(&group.feeds),
         _ => return None,
     };
-    Stencil::heights(machine).iter().find_map(|rows| {
+    Stencil::HEIGHTS.iter().find_map(|rows| {
         let fused = Fused::strip(tape, (&cut.kept, &cut.sliding), roots, class.rank.into(), *rows)?;
         // A twentieth less has to be left for the larger code to pay.
         let (before, behind) = fused.reach();
@@ -84,7 +84,7 @@ impl Plan {
             let too_large = || Error::Plan { what: "a kernel".into(), reason: "it does not fit".into() };
             let parts = group.traced(&tape, &cut.kept).ok_or_else(too_large)?;
             let side_by_side = machine.kind != MachineKind::Cuda;
-            if let Some((fused, rows)) = strip(&tape, &cut, &group, &parts, machine) {
+            if let Some((fused, rows)) = strip(&tape, &cut, &group, &parts) {
                 let (cost, reach) = (fused.cost() / u64::from(rows), fused.reach());
                 let (mut codes, bounds) = fused.strip_codes(&tape, side_by_side)?;
                 let sink = match group.is_stored(&tape) {

@@ -17,8 +17,8 @@
 //! The last strip of an image whose rows do not come out even starts further up, so that all its rows are there; it stores those only that
 //! no other strip has.
 //!
-//! Rejected: a tile with its halo in shared memory. Reads of neighbouring columns hit the first cache on both kinds of machine, and the copy costs more than
-//! they do as long as a strip shares its rows.
+//! Left out: a tile with its halo in shared memory. Reads of neighbouring columns should hit the first cache on both kinds of machine, and a copy cost more than
+//! they do as long as a strip shares its rows; which of the two is faster has not been measured.
 
 use crate::domain::unravel;
 use crate::draft::{Draft, Inlet, Outlet, Writer};
@@ -66,13 +66,8 @@ const MAX_BLOCKS: u32 = 65535;
 const LANES: u32 = 32;
 
 impl Stencil {
-    /// How many rows strips may have on a machine, the best first.
-    pub fn heights(machine: &Machine) -> &'static [u32] {
-        match machine.kind {
-            MachineKind::Cuda => &[8, 4, 2],
-            MachineKind::Cpu | MachineKind::Interp => &[8, 4, 2],
-        }
-    }
+    /// How many rows strips may have, the best first.
+    pub const HEIGHTS: [u32; 3] = [8, 4, 2];
 
     fn check(&self) -> Result<Type> {
         let bad = |reason: String| Error::Pattern { pattern: "stencil", reason };

@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn names_have_the_hashes_of_the_format() {
-        assert_eq!((hash(""), hash("GLIBC_2.2.5"), hash("libcudart.so.12")), (0, 0x0969_1a75, hash("libcudart.so.12")));
+        assert_eq!((hash(""), hash("GLIBC_2.2.5")), (0, 0x0969_1a75));
         assert_ne!(hash("libcudart.so.12"), hash("libcudart.so.13"));
     }
 
