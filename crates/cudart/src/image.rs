@@ -1,6 +1,7 @@
 //! Modules: the PTX of a fat binary, of a file or of a text, made ready when something of it is first used.
 
 use crate::fatbin;
+use crate::link;
 use crate::pointer::Out;
 use crate::registration::container_at;
 use crate::state::Runtime;
@@ -27,6 +28,7 @@ pub(crate) enum Origin {
 pub(crate) struct Image {
     origin: Origin,
     loaded: OnceLock<Outcome<Loaded>>,
+    highest: OnceLock<Option<u32>>,
     /// Managed variables: names, and where the host keeps their addresses.
     managed: Mutex<Vec<(String, usize)>>,
 }
@@ -44,7 +46,7 @@ pub(crate) struct Loaded {
 
 impl Image {
     pub(crate) fn new(origin: Origin) -> Image {
-        Image { origin, loaded: OnceLock::new(), managed: Mutex::default() }
+        Image { origin, loaded: OnceLock::new(), highest: OnceLock::new(), managed: Mutex::default() }
     }
 
     /// The module, made ready by whoever needs it first.
@@ -76,15 +78,14 @@ impl Image {
 
     /// The highest architecture that it has PTX for.
     pub(crate) fn highest_ptx(&self) -> Option<u32> {
-        match &self.origin {
-            Origin::FatBinaries(addresses) => {
-                let containers = addresses.iter().filter_map(|address| container_at(*address).ok());
-                containers
-                    .filter_map(|bytes| fatbin::entries(&bytes).ok().and_then(|entries| fatbin::highest_ptx(&entries)))
-                    .max()
-            }
-            Origin::Bytes(_) | Origin::Text(_) => None,
-        }
+        let Origin::FatBinaries(addresses) = &self.origin else { return None };
+        *self.highest.get_or_init(|| {
+            let containers = addresses.iter().filter_map(|address| container_at(*address).ok());
+            containers
+                .filter(|bytes| addresses.len() == 1 || !brings_device_runtime(bytes))
+                .filter_map(|bytes| fatbin::entries(&bytes).ok().and_then(|entries| fatbin::highest_ptx(&entries)))
+                .max()
+        })
     }
 
     fn texts(&self, capability: u32) -> Result<Vec<String>, (Status, String)> {
@@ -97,21 +98,31 @@ impl Image {
             Origin::FatBinaries(addresses) => {
                 let bytes =
                     addresses.iter().map(|address| container_at(*address).map_err(|reason| (Status::INVALID_IMAGE, reason)));
-                bytes.map(|bytes| of_container(&bytes?)).collect()
+                let texts = bytes.map(|bytes| of_container(&bytes?)).collect::<Result<Vec<String>, _>>()?;
+                Ok(texts.into_iter().filter(|text| addresses.len() == 1 || !link::is_device_runtime(text)).collect())
             }
             Origin::Bytes(bytes) => Ok(vec![of_container(bytes)?]),
             Origin::Text(text) => Ok(vec![text.clone()]),
         }
     }
 
+    /// Makes it ready. A program whose own kernels are refused does not end well, whatever it makes of the errors.
     fn load(&self, runtime: &Runtime) -> Outcome<Loaded> {
+        let loaded = self.read(runtime);
+        if loaded.is_err() && matches!(self.origin, Origin::FatBinaries(_)) {
+            crate::tell::end_badly();
+        }
+        loaded
+    }
+
+    fn read(&self, runtime: &Runtime) -> Outcome<Loaded> {
         let opened = runtime.device()?;
         let mut texts = self.texts(runtime.capability()).map_err(|(status, reason)| {
             tell(&format!("the kernels of {} cannot be run: {reason}", program()));
             status
         })?;
-        let text = if texts.len() == 1 { texts.remove(0) } else { crate::link::link(&texts) };
-        if text.contains("cudaCDP") || text.contains("cudaLaunchDevice") {
+        let text = if texts.len() == 1 { texts.remove(0) } else { link::link(&texts) };
+        if link::LAUNCHING.iter().any(|name| text.contains(name)) {
             tell(&format!("the kernels of {} cannot be run: they launch kernels themselves (dynamic parallelism)", program()));
             return Err(Status::NOT_SUPPORTED);
         }
@@ -140,6 +151,12 @@ impl Image {
     pub(crate) fn variable(&self, runtime: &Runtime, name: &str) -> Outcome<GlobalVariable> {
         self.loaded(runtime)?.module.variable(name).ok_or(Status::NOT_FOUND)
     }
+}
+
+/// Whether a fat binary is NVIDIA's library for kernels that launch kernels, which `-rdc=true` adds to every program.
+fn brings_device_runtime(container: &[u8]) -> bool {
+    let entries = fatbin::entries(container).unwrap_or_default();
+    entries.iter().any(|entry| entry.kind == fatbin::Kind::Ptx && entry.text().is_ok_and(|text| link::is_device_runtime(&text)))
 }
 
 /// The architecture that the code was made for.

@@ -5,6 +5,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What the names of functions have in them by which a kernel launches another one.
+pub(crate) const LAUNCHING: [&str; 2] = ["cudaCDP", "cudaLaunchDevice"];
+
+/// Whether a module is the library that defines those functions, and many kernels of its own.
+pub(crate) fn is_device_runtime(text: &str) -> bool {
+    let mut heads = text.match_indices(".func").map(|(at, _)| &text[at..]);
+    heads.any(|head| {
+        // What is declared ends with a semicolon before any brace.
+        let end = head.find(['{', ';']).unwrap_or(head.len());
+        head[end..].starts_with('{') && LAUNCHING.iter().any(|name| head[..end].contains(name))
+    })
+}
+
 /// One module from several.
 pub(crate) fn link(texts: &[String]) -> String {
     let mut head: BTreeMap<&str, String> = BTreeMap::new();
@@ -135,5 +148,16 @@ mod tests {
         assert_eq!(linked.matches("shared_one").count(), 1, "{linked}");
         assert_eq!(linked.matches(".entry k").count(), 1);
         assert!(linked.contains("list[2] = {1, 2};"), "{linked}");
+    }
+
+    #[test]
+    fn the_library_for_launches_is_what_defines_them() {
+        let declares = ".version 9.0\n.target sm_75\n.address_size 64\n\
+                        .extern .func (.param .b32 r) __cudaCDP2LaunchDeviceV2\n(\n.param .b64 x, .param .b64 y\n)\n;\n";
+        let calls = ".visible .entry k()\n{\ncall.uni (r), __cudaCDP2LaunchDeviceV2, (x, y);\nret;\n}\n";
+        assert!(!is_device_runtime(&format!("{declares}{calls}")));
+        assert!(!is_device_runtime(".version 9.0\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n"));
+        let defines = ".visible .func (.param .b32 r) __cudaCDP2LaunchDeviceV2(\n.param .b64 x, .param .b64 y\n)\n{\nret;\n}\n";
+        assert!(is_device_runtime(&format!(".version 9.0\n.target sm_121\n.address_size 64\n{defines}")));
     }
 }

@@ -14,6 +14,28 @@ pub(crate) fn tell(message: &str) {
     }
 }
 
+/// From now on the process ends with 1 where it would end with 0. Many programs look at no error of CUDA: without this, one whose kernels were
+/// refused would seem to have done its work.
+pub(crate) fn end_badly() {
+    unsafe extern "C" {
+        fn on_exit(function: extern "C" fn(i32, *mut libc::c_void), argument: *mut libc::c_void) -> i32;
+    }
+    extern "C" fn at_the_end(status: i32, _: *mut libc::c_void) {
+        if status == 0 {
+            // SAFETY: every stream of the C library may be flushed, and the process is at its end: what was registered before this is left out.
+            unsafe {
+                libc::fflush(std::ptr::null_mut());
+                libc::_exit(1);
+            }
+        }
+    }
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    // SAFETY: the function stays where it is for as long as the library does, which is never unloaded once it has started threads.
+    ONCE.call_once(|| unsafe {
+        on_exit(at_the_end, std::ptr::null_mut());
+    });
+}
+
 /// Text of a kernel's `printf`: to the stream that the program's own `printf` writes to, so that lines keep their order.
 pub(crate) fn print(text: &[u8]) {
     unsafe extern "C" {
