@@ -306,15 +306,13 @@ impl Emitter<'_> {
             None => pointer,
         };
         let ty = self.register_type(parts.ty);
-        let mut values = vec![];
-        for index in 0..parts.elements.len() as u64 {
-            let value = ir.load(ty, ir.offset_by(pointer, index * parts.bytes), parts.bytes as u32);
-            if invariant && guard.is_none() {
-                ir.mark_invariant(value);
-            }
-            values.push(value);
+        let count = parts.elements.len() as u32;
+        let whole = if count == 1 { ty } else { ir.vector(ty, count) };
+        let value = ir.load(whole, pointer, parts.bytes as u32);
+        if invariant && guard.is_none() {
+            ir.mark_invariant(value);
         }
-        values
+        if count == 1 { vec![value] } else { (0..count).map(|index| ir.extract_at(value, index)).collect() }
     }
 
     /// Lanes of a mask, each as often as a vector access has elements.
@@ -447,7 +445,8 @@ impl Emitter<'_> {
         match &reach {
             Reach::Uniform(pointer) => {
                 self.stores.uniform += 1;
-                self.store_one(&parts, *pointer, guard)?;
+                let around = self.streams.are_free && inst.has(Modifier::Cs);
+                self.store_one(&parts, *pointer, guard, around)?;
             }
             Reach::Known(pointer, offsets) => match pieces(offsets, parts.total()) {
                 Pieces::Row => {
@@ -503,8 +502,8 @@ impl Emitter<'_> {
         parts.elements.iter().map(|element| self.fetch(element, bits_type(parts.ty), false)).collect()
     }
 
-    /// The last active lane wins, as if they had stored one after the other.
-    fn store_one(&mut self, parts: &Parts, pointer: Val, guard: Option<Val>) -> Emitted<()> {
+    /// The last active lane wins, as if they had stored one after the other. What nobody will read soon goes around the cache if that is asked for.
+    fn store_one(&mut self, parts: &Parts, pointer: Val, guard: Option<Val>, around: bool) -> Emitted<()> {
         let ir = self.ir;
         let is_uniform = |element: &Operand| match element {
             Operand::Reg(reg) => self.shapes.shape(*reg).is_uniform(),
@@ -526,15 +525,27 @@ impl Emitter<'_> {
             ir.go_on_in(store);
             after
         });
-        for (index, element) in parts.elements.iter().enumerate() {
+        let mut values = vec![];
+        for element in &parts.elements {
             // As bits, so that NaNs are seen as they are to be.
             let value = self.fetch(element, bits_type(parts.ty), scalar)?;
-            let value = match (ir.lanes(value), last) {
+            values.push(match (ir.lanes(value), last) {
                 (None, _) => value,
                 (Some(lanes), None) => ir.extract_at(value, lanes - 1),
                 (Some(_), Some(last)) => ir.extract(value, last),
-            };
-            ir.store(value, ir.offset_by(pointer, index as u64 * parts.bytes), parts.bytes as u32);
+            });
+        }
+        let value = match values[..] {
+            [one] => one,
+            _ => {
+                let empty = ir.poison(ir.vector(ir.type_of(values[0]), values.len() as u32));
+                (0..).zip(&values).fold(empty, |all, (index, value)| ir.insert(all, *value, ir.constant(ir.int(32), index)))
+            }
+        };
+        if around && parts.total() >= AROUND {
+            ir.store_around(value, pointer, parts.total() as u32);
+        } else {
+            ir.store(value, pointer, parts.bytes as u32);
         }
         if let Some(after) = after {
             ir.branch(after);
@@ -877,6 +888,8 @@ enum Pieces {
 
 /// Bytes of a line of the cache.
 const LINE: u64 = 64;
+/// The least that a store around the cache writes at once.
+const AROUND: u64 = 16;
 
 /// Whether lanes of so many bytes lie side by side.
 pub(crate) fn is_row(offsets: &[i64], bytes: u64) -> bool {

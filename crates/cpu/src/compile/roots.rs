@@ -2,7 +2,8 @@
 //!
 //! A store that fills whole lines of an array that the kernel does not read need not bring those lines into the cache first. Whether
 //! that pays depends on how much a launch touches, which the runtime says ([`crate::abi::Warp::streams`]): only when it is more than
-//! the cache holds. Such stores may become visible late, so kernels whose blocks talk to each other have none.
+//! the cache holds. A store of the whole warp that says itself that nobody reads it soon (`.cs`) goes around the cache in any launch. Such stores may become visible late, so kernels
+//! whose blocks talk to each other have none.
 
 use super::emit::Emitter;
 use broadloom_ptx::{Base, Function, InstData, Modifier, Opcode, Operand, Reg, Space, Symbol, Type};
@@ -17,6 +18,8 @@ pub(crate) struct Streams {
     written: HashSet<Root>,
     /// What a thread touches of all arrays, in bytes; 0 when nothing is streamed.
     pub(crate) thread_bytes: u64,
+    /// Whether no thread of another block looks at what is stored before the launch is over.
+    pub(crate) are_free: bool,
 }
 
 impl Emitter<'_> {
@@ -24,12 +27,13 @@ impl Emitter<'_> {
     pub(crate) fn find_streams(&self) -> Streams {
         let function = self.function;
         let mut streams = Streams::default();
+        if function.instructions().any(|(_, inst)| meets_others(inst)) {
+            return streams;
+        }
+        streams.are_free = true;
         let mut read: HashMap<Root, u64> = HashMap::new();
         let mut written: HashMap<Root, u64> = HashMap::new();
         for (_, inst) in function.instructions() {
-            if meets_others(inst) {
-                return streams;
-            }
             let (load, store) = (inst.opcode() == Some(Opcode::Ld), inst.opcode() == Some(Opcode::St));
             let Some(address) = inst.operands.iter().find_map(|operand| match operand {
                 Operand::Memory(address) => Some(*address),

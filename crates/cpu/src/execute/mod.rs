@@ -690,7 +690,7 @@ unsafe extern "C" fn run_strand(argument: *mut c_void) -> ! {
             }
             entry(&raw mut (*strand).warp);
         }
-        if (*strand).warp.streams != 0 {
+        if (*block).kind == Kind::Block {
             finish_streams();
         }
         gate.close();
