@@ -624,7 +624,10 @@ impl Group {
             Kind::Reduce(_, axes) | Kind::Extreme(_, axes) => (GroupKind::Reduce(axes.clone()), entry.inputs.to_vec()),
             Kind::Scan(_, axis, inclusive) => (GroupKind::Scan(*axis, *inclusive), entry.inputs.to_vec()),
             Kind::Product => (GroupKind::Product, entry.inputs.to_vec()),
-            Kind::Sort(keys, _) => (GroupKind::Sort(keys.clone()), entry.inputs.to_vec()),
+            Kind::Sort(keys, _) => {
+                let feeds = moved(tape, entry).into_iter().map(|value| entry.inputs[value]).collect();
+                (GroupKind::Sort(keys.clone()), feeds)
+            }
             Kind::Histogram(room) => (GroupKind::Histogram(*room), entry.inputs.to_vec()),
             Kind::Pack(_) => {
                 // Where only the number is wanted nothing is packed.
@@ -680,7 +683,10 @@ impl Group {
         let mut before = 0;
         let number = |id: &Id| {
             let value = match &tape.entry(*id).kind {
-                Kind::Sort(_, result) => usize::from(*result),
+                Kind::Sort(_, result) => {
+                    let moved = moved(tape, tape.entry(*id));
+                    moved.iter().position(|value| *value == usize::from(*result)).unwrap_or(0)
+                }
                 // The last of what is combined for it: where an extreme is, not the start of a segment.
                 Kind::Reduce(..) | Kind::Extreme(..) | Kind::Scan(..) | Kind::SegmentedScan(..) => {
                     before += tape.entry(*id).inputs.len();
@@ -750,6 +756,18 @@ impl Group {
         };
         part.map(|part| vec![part])
     }
+}
+
+/// What a sort moves, by its number among the inputs: the keys, and of the values those that somebody wants.
+fn moved(tape: &Tape, entry: &crate::tape::Entry) -> Vec<usize> {
+    let Kind::Sort(keys, _) = &entry.kind else { return vec![] };
+    let is_wanted = |value: usize| {
+        tape.entries.iter().any(|other| match &other.kind {
+            Kind::Sort(own, result) => own == keys && usize::from(*result) == value && other.inputs == entry.inputs,
+            _ => false,
+        })
+    };
+    (0..entry.inputs.len()).filter(|value| *value < keys.len() || is_wanted(*value)).collect()
 }
 
 /// The traces of some nodes of one shape, as a line where that is possible and no index along an axis is needed.
