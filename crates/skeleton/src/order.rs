@@ -15,7 +15,9 @@ pub(crate) fn ordered(k: &Writer, key: Value, descending: bool) -> Value {
     let sign = k.literal(Literal::from_bits(unsigned, 1 << (element.bits() - 1)));
     let bits = k.bitcast(key, unsigned);
     let bits = if element.is_float() {
-        k.select(k.ne(k.and(bits, sign), 0), k.xor(bits, ones), k.xor(bits, sign))
+        // All bits of negative ones change, of others the sign.
+        let signs = k.sub(k.shr(bits, element.bits() - 1), 1);
+        k.xor(bits, k.or(k.not(signs), sign))
     } else if element.is_signed() {
         k.xor(bits, sign)
     } else {

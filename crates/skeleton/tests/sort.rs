@@ -154,3 +154,33 @@ fn within_short_segments() {
         }
     }
 }
+
+/// As many as are moved around the cache of a CPU, with outputs at lines of it and between them, and keys whose upper bits are all alike.
+#[test]
+fn many_on_a_cpu() {
+    let bench = benches().into_iter().find(|(name, _)| *name == "cpu").unwrap().1;
+    for (element, bits, with_places) in [
+        (Element::I32, 32, false),
+        (Element::I32, 10, true),
+        (Element::U8, 8, true),
+        (Element::F64, 64, false),
+        (Element::U64, 3, false),
+    ] {
+        let source = line("key", element, |_, i, x| if with_places { vec![x, i] } else { vec![x] });
+        let sort = Pattern::from(Sort { source, keys: vec![SortKey::default()], sink: Sink::STORE });
+        for shifted in [0, 8] {
+            let size = 300_007;
+            let mut random = Random(size + shifted as u64);
+            let input: Vec<Literal> = (0..size).map(|_| Literal::from_bits(element, random.next() >> (64 - bits))).collect();
+            let mut expected: Vec<(Literal, Literal)> =
+                input.iter().enumerate().map(|(i, x)| (*x, Literal::from(i as i32))).collect();
+            expected.sort_by(|a, b| compare(a.0, b.0, false));
+            let results = run(&bench, &sort, &Given { inputs: &[input], sizes: &[size], shifted, ..Given::default() });
+            for (place, (key, i)) in expected.into_iter().enumerate() {
+                // NaNs are all alike, and keep their order.
+                let same = results[0][place] == key && (!with_places || results[1][place] == i);
+                assert!(same, "{element}, {bits} bits, place {place}, shifted by {shifted}");
+            }
+        }
+    }
+}
