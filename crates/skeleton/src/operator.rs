@@ -98,16 +98,12 @@ impl Operator {
         let (b, j) = (f.parameter("b", ty), f.parameter("j", position));
         let number = |x: Value| if ty.element() == Element::Bool { f.convert(x, Type::U32) } else { x };
         let (x, y) = (number(a), number(b));
-        let before = |x: Value, y: Value| if greater { f.gt(x, y) } else { f.lt(x, y) };
-        let left = f.lt(i, j);
-        let first = if ty.element().is_float() {
-            // A NaN comes behind all numbers.
-            let (x_nan, y_nan) = (f.is_nan(x), f.is_nan(y));
-            let tie = f.and(f.or(f.eq(x, y), f.and(x_nan, y_nan)), left);
-            f.or(f.or(before(x, y), f.and(y_nan, f.not(x_nan))), tie)
-        } else {
-            f.or(before(x, y), f.and(f.eq(x, y), left))
+        // A NaN is neither before nor behind: a number beats it, and it beats nothing.
+        let beats = |x: Value, y: Value| {
+            let stays = if greater { f.ge(y, x) } else { f.le(y, x) };
+            if ty.element().is_float() { f.and(f.eq(x, x), f.not(stays)) } else { f.not(stays) }
         };
+        let first = f.or(beats(x, y), f.and(f.lt(i, j), f.not(beats(y, x))));
         let results = [f.select(first, a, b), f.select(first, i, j)];
         let worst = match (ty.element().is_float(), greater) {
             // So that even a NaN comes before it.

@@ -4,7 +4,8 @@
 //!
 //! - along *kept* positions, each thread running through all that is reduced into its result;
 //! - along what is *reduced*, a warp or a block having a result for itself. Its threads take what lies side by side, and combine what they have in
-//!   the order of threads.
+//!   the order of threads. On a CPU a warp has four results at a time where there are many, so that what they all read, such as the vector that a matrix is multiplied by, is read
+//!   once for the four.
 //!
 //! Where there are too few results to keep the machine busy, what is reduced is *split*: parts are combined first, and a second kernel combines
 //! the parts in their order. How many parts there are follows from sizes and machine, so results repeat bit for bit.
@@ -45,7 +46,7 @@ pub struct Reduce {
 pub struct Spread {
     /// Whether neighbouring threads have neighbouring results; else they work on the same one.
     pub along_kept: bool,
-    /// Whether a block, rather than a warp, has a result. On a CPU a block is a warp.
+    /// Whether a block, rather than a warp, has a result. On a CPU a block is a warp, which has several results at a time if not.
     pub blocks: bool,
     /// Whether what is reduced into one result is split among several blocks.
     pub split: bool,
@@ -71,12 +72,15 @@ impl Spread {
             (false, false) => cores * 8,
         };
         let split = kept < enough && folded >= if along_kept { 64 } else { 8192 };
-        Spread { along_kept, blocks: !along_kept && folded > 1024, split }
+        let blocks = if is_cpu { split || kept < cores * 32 } else { folded > 1024 };
+        Spread { along_kept, blocks: !along_kept && blocks, split }
     }
 }
 
 /// Positions along the last axis that a block of a CPU takes at a time; a multiple of four warps.
 const CPU_TILE: u32 = 4096;
+/// Results that a warp of a CPU has at a time: what is read for all of them is read once.
+const CPU_RESULTS: u32 = 4;
 /// Threads of a block of a GPU.
 const THREADS: u32 = 256;
 
@@ -263,6 +267,10 @@ impl Parts<'_> {
     }
 
     fn along_folded(&self, draft: &mut Draft, machine: &Machine) -> Result<()> {
+        let Spread { blocks, split, .. } = self.reduce.spread;
+        if self.is_cpu && !blocks && !split && self.operator().is_commutative() {
+            return self.several(draft);
+        }
         let shape = self.shape();
         let (above, within) = self.rows();
         // A unit is a tile of a row; a block has a run of them.
@@ -326,6 +334,52 @@ impl Parts<'_> {
             Some(pieces) => self.combine_pieces(draft, &pieces),
             None => Ok(()),
         }
+    }
+
+    /// A warp of a CPU has some neighbouring results.
+    fn several(&self, draft: &mut Draft) -> Result<()> {
+        let block = [32, 1, 1];
+        let k = Writer::new("reduce", block);
+        let all = k.count(self.kept.clone(), self.index);
+        let first = k.mul(self.wide(&k, k.block(Axis::X)), CPU_RESULTS);
+        k.if_else(
+            k.ge(k.sub(all, first), CPU_RESULTS),
+            || self.rows_of(&k, &(0..CPU_RESULTS).map(|number| k.add(first, number)).collect::<Vec<Value>>()),
+            || k.for_step(first, all, 1, Unroll::Never, |result| self.rows_of(&k, &[result])),
+        );
+        draft.launch(k, [self.kept.clone().div_ceil(CPU_RESULTS), 1u32.into(), 1u32.into()], block)?;
+        Ok(())
+    }
+
+    /// A warp goes through the rows of some results side by side.
+    fn rows_of(&self, k: &Writer, results: &[Value]) {
+        let (above, within) = self.rows();
+        let kept = results.iter().map(|result| unravel(k, *result, &self.lengths(k, &self.kept_axes)));
+        let kept: Vec<Vec<Value>> = kept.collect();
+        let sums: Vec<Accumulator<'_>> = results.iter().map(|_| Accumulator::new(k, self.operator())).collect();
+        sums.iter().for_each(|sum| sum.set(k, &self.operator().nothing(k)));
+        let (lengths, thread) = (self.lengths(k, within), k.thread(Axis::X));
+        let lane = self.wide(k, thread);
+        let length = k.count(self.product(within), self.index);
+        k.for_step(k.constant(self.index, 0), k.count(self.product(above), self.index), 1, Unroll::Never, |row| {
+            let row = unravel(k, row, &self.lengths(k, above));
+            let add = |column: Value| {
+                let folded = [&row[..], &unravel(k, column, &lengths)].concat();
+                let values: Vec<Vec<Value>> = kept.iter().map(|kept| self.at(k, kept, &folded)).collect();
+                sums.iter().zip(&values).for_each(|(sum, values)| sum.add(k, values));
+            };
+            k.for_step(0, length, 32, Unroll::Never, |offset| {
+                let column = k.add(offset, lane);
+                let is_whole = k.ge(k.sub(length, offset), 32);
+                k.if_else(is_whole, || add(column), || k.if_then(k.lt(column, length), || add(column)));
+            });
+        });
+        let values: Vec<Vec<Value>> = sums.iter().map(|sum| reduce_warp(k, self.operator(), &sum.get(k), 32)).collect();
+        k.if_then(k.eq(thread, 0), || {
+            for ((result, kept), values) in results.iter().zip(&kept).zip(&values) {
+                self.outlet.put(k, kept, *result, values);
+            }
+        });
     }
 
     fn shape(&self) -> Shape {
