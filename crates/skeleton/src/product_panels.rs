@@ -40,7 +40,7 @@ impl Blocking {
     fn of(sum: Type) -> Blocking {
         match sum.bytes() {
             8 => Blocking { rows: 6, strips: 24, panels: 32, depth: 128 },
-            _ => Blocking { rows: 12, strips: 16, panels: 32, depth: 128 },
+            _ => Blocking { rows: 12, strips: 22, panels: 32, depth: 192 },
         }
     }
 }
@@ -89,14 +89,15 @@ impl Parts {
         let block = [LANES, 1, 1];
         let element = self.sum.element();
         let all_strips = Count::size(0).div_ceil(rows);
-        let panels_each = all_panels.clone().div_ceil(all_panels.clone().div_ceil(panels));
-        let across = all_panels.clone().div_ceil(panels_each.clone());
-        // Some tiles for each core, if there are so many strips.
-        let least = Count::from(4 * machine.multiprocessors).div_ceil(across.clone());
-        let groups = all_strips.clone().div_ceil(strips).max(least).min(all_strips.clone());
-        let strips_each = all_strips.clone().div_ceil(groups);
-        let down = all_strips.clone().div_ceil(strips_each.clone());
-        let tiles = down.clone() * across;
+        let across = all_panels.clone().div_ceil(panels);
+        let panels_each = all_panels.clone().div_ceil(across.clone());
+        // Some tiles for each core, as many for one as for another, if there are so many strips.
+        let cores = machine.multiprocessors;
+        let least = Count::from(4 * cores).div_ceil(across.clone());
+        let down = all_strips.clone().div_ceil(strips).max(least).div_ceil(cores) * cores;
+        let down = down.min(all_strips.clone());
+        let strips_each = all_strips.clone().div_ceil(down.clone());
+        let tiles = down.clone() * across.clone();
         let sums_each = strips_each.clone() * panels_each.clone() * (rows * LANES);
         let kept = draft.temporary(tiles.clone() * sums_each * self.sum.bytes(), false);
 
@@ -110,13 +111,18 @@ impl Parts {
         let pieces = k.large_shared(element, strips * rows * stride);
         let lane = k.thread(Axis::X);
         let tile = self.wide(&k, k.block(Axis::X));
-        let down = count(&down);
-        let column_of_tiles = k.div(tile, down);
-        let first_strip = k.mul(k.sub(tile, k.mul(column_of_tiles, down)), count(&strips_each));
-        let first_panel = k.mul(column_of_tiles, count(&panels_each));
         let narrow = |value: Value| k.convert(value, Type::U32);
-        let own_strips = narrow(k.min(count(&strips_each), k.sub(count(&all_strips), first_strip)));
-        let own_panels = narrow(k.min(count(&panels_each), k.sub(count(all_panels), first_panel)));
+        // The first of a tile's strips or panels, and how many it has: the same number, or one less.
+        let share = |number: Value, all: &Count, among: &Count| {
+            let (all, among) = (k.count(all.clone(), Type::U64), k.count(among.clone(), Type::U64));
+            let start = |number: Value| k.div(k.mul(k.convert(number, Type::U64), all), among);
+            let first = start(number);
+            (k.convert(first, self.index), narrow(k.sub(start(k.add(number, 1)), first)))
+        };
+        let column_of_tiles = k.div(tile, count(&down));
+        let row_of_tiles = k.sub(tile, k.mul(column_of_tiles, count(&down)));
+        let (first_strip, own_strips) = share(row_of_tiles, &all_strips, &down);
+        let (first_panel, own_panels) = share(column_of_tiles, all_panels, &across);
         let first_row = k.mul(first_strip, rows);
         let last = k.sub(m, 1);
         let row_of = |row: Value| k.add(first_row, self.wide(&k, row));
