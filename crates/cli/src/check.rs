@@ -1,22 +1,25 @@
-//! `broadloom check`: a kernel launched and watched; what it does wrong.
+//! `broadloom check`: a kernel launched and watched, or a whole program; what it does wrong.
 //!
 //! Findings are told on standard error, or as JSON; what the kernel prints and the buffers asked for are its results, as in
 //! `run`. The exit code says whether there were findings.
 
 use crate::failure::{Exit, Failure, codes};
-use crate::launching::{Executor, Launched, deliver, failure, launch, no_device, party, with_source_line};
+use crate::launching::{Executor, Launched, deliver, failure, launch, no_device};
 use crate::options::Check;
 use crate::terminal::Terminal;
 use broadloom::device::Error;
-use broadloom::diag::{Code, Diagnostic, Sources};
-use broadloom::interp::check::{Finding, Location};
+use broadloom::diag::{Diagnostic, Sources};
+use broadloom::interp::check::Finding;
 use broadloom::interp::{self, Interp};
 use broadloom::machines;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::Path;
 
 /// Runs a kernel and reports what it does wrong.
 pub fn run(options: &Check, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    if !options.program.is_empty() {
+        return crate::exec::check(&options.program, options.json.as_deref(), terminal);
+    }
     let (mut watching, device) = (None, options.launch.device.as_deref());
     let open = |terminal: &Terminal| {
         let interp = watcher(device, terminal)?;
@@ -29,7 +32,7 @@ pub fn run(options: &Check, terminal: &mut Terminal) -> Result<Exit, Failure> {
         write_json(path, &launched, &findings, terminal)?;
     }
     for finding in &findings {
-        terminal.diagnostic(&launched.sources, &describe(finding));
+        terminal.diagnostic(&launched.sources, &finding.diagnostic());
         terminal.remark("");
     }
     match launched.outcome {
@@ -61,34 +64,14 @@ fn watcher(device: Option<&str>, terminal: &Terminal) -> Result<Interp, Failure>
     Ok(Interp::new(interp::Options { check: true, output: terminal.sink(), ..interp::Options::default() }))
 }
 
-/// A finding as a diagnostic at the places of those who took part.
-fn describe(finding: &Finding) -> Diagnostic {
-    let message = format!("kernel `{}`: {}", finding.kernel, finding.message);
-    let mut diagnostic = Diagnostic::error(Code(finding.kind.name()), message);
-    let parties = finding.location.iter().chain(&finding.other);
-    for (index, location) in parties.clone().enumerate() {
-        let who = party(location.block, location.thread);
-        let function = if location.function == finding.kernel { String::new() } else { format!(", in `{}`", location.function) };
-        diagnostic = match (location.span.is_synthetic(), index) {
-            (true, _) => diagnostic.note(format!("{who}{function}: `{}`", location.instruction)),
-            (false, 0) => diagnostic.at(location.span, format!("{who}{function}")),
-            (false, _) => diagnostic.label(location.span, format!("{who}{function}")),
-        };
-    }
-    let mut sources: Vec<&String> = parties.filter_map(|location: &Location| location.source.as_ref()).collect();
-    sources.dedup();
-    for source in sources {
-        diagnostic = diagnostic.note(format!("from {}", with_source_line(source)));
-    }
-    match finding.count {
-        0 | 1 => diagnostic,
-        count => diagnostic.note(format!("seen {count} times; this is the first")),
-    }
-}
-
 fn write_json(path: &Path, launched: &Launched, findings: &[Finding], terminal: &mut Terminal) -> Result<(), Failure> {
     let list = |sources: &Sources| findings.iter().map(|finding| finding.to_json(sources)).collect::<Vec<_>>();
-    let text = format!("{:#}\n", json!({ "kernel": launched.kernel, "findings": list(&launched.sources) }));
+    write_report(path, &json!({ "kernel": launched.kernel, "findings": list(&launched.sources) }), terminal)
+}
+
+/// Writes a report to a file, or to standard output.
+pub fn write_report(path: &Path, report: &Value, terminal: &mut Terminal) -> Result<(), Failure> {
+    let text = format!("{report:#}\n");
     if path.as_os_str() == "-" {
         terminal.write(&text);
         return Ok(());

@@ -7,6 +7,7 @@ use crate::options::LaunchOptions;
 use crate::terminal::Terminal;
 use broadloom::cpu::{self, Cpu};
 use broadloom::cuda::{self, Cuda};
+use broadloom::device::place::{index, party, with_source_line};
 use broadloom::device::trace::span;
 use broadloom::device::{Device, Error, Fault, FaultKind, Launch};
 use broadloom::diag::{Code, Diagnostic, Diagnostics, Sources};
@@ -66,7 +67,8 @@ pub fn launch(
     terminal: &mut Terminal,
 ) -> Result<Launched, Failure> {
     let reading = span("read the file");
-    let input = Input::read(&options.file)?;
+    let file = options.file.as_deref().unwrap_or(Path::new("-"));
+    let input = Input::read(file)?;
     drop(reading);
     let (mut input, module) = input.verify()?;
     let opening = span("open the device");
@@ -83,7 +85,7 @@ pub fn launch(
     };
     let given = spec.arguments.len();
     if given < kernel::params(kernel).count() {
-        let diagnostic = kernel::missing_arguments(verb, &options.file.to_string_lossy(), &module, kernel, given);
+        let diagnostic = kernel::missing_arguments(verb, &file.to_string_lossy(), &module, kernel, given);
         return Err(Failure { exit: Exit::Usage, diagnostics: diagnostic.into(), sources: input.sources });
     }
     let name = kernel.name.clone();
@@ -189,7 +191,7 @@ fn describe(fault: &Fault) -> Diagnostic {
     let mut diagnostic = Diagnostic::error(code(fault.kind), format!("kernel `{}`: {}", fault.kernel, fault.message));
     let who = match (fault.block, fault.thread) {
         (Some(block), Some(thread)) => Some(party(block, thread)),
-        (Some(block), None) => Some(format!("block {}", place(block))),
+        (Some(block), None) => Some(format!("block {}", index(block))),
         (None, _) => None,
     };
     match (fault.span.filter(|span| !span.is_synthetic()), who) {
@@ -210,26 +212,6 @@ fn describe(fault: &Fault) -> Diagnostic {
         FaultKind::BadFree | FaultKind::Trap | FaultKind::Assert | FaultKind::Deadlock | FaultKind::BadCall => diagnostic,
         FaultKind::StackOverflow | FaultKind::BadBarrier | FaultKind::Unsupported | FaultKind::TimeLimit => diagnostic,
     }
-}
-
-/// `block (1, 0, 0), thread (5, 0, 0)`, shorter where all is in one dimension.
-pub fn party(block: [u32; 3], thread: [u32; 3]) -> String {
-    format!("block {}, thread {}", place(block), place(thread))
-}
-
-fn place([x, y, z]: [u32; 3]) -> String {
-    if y == 0 && z == 0 { x.to_string() } else { format!("({x}, {y}, {z})") }
-}
-
-/// A place in the high-level source, with the line itself where the file is at hand.
-pub fn with_source_line(place: &str) -> String {
-    let line = || {
-        let (path, number) = place.rsplit_once(':')?;
-        let text = std::fs::read_to_string(path).ok()?;
-        let line = text.lines().nth(number.parse::<usize>().ok()?.checked_sub(1)?)?.trim();
-        (!line.is_empty()).then(|| format!("{place}: {line}"))
-    };
-    line().unwrap_or_else(|| place.to_owned())
 }
 
 fn code(kind: FaultKind) -> Code {

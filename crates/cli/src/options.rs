@@ -56,12 +56,20 @@ Examples:
   broadloom run examples/reduce.ptx --grid 16 --block 256 --arg f32[4000]:iota --arg f32[1]:zero= --arg i32:4000 --stats
   broadloom run examples/mandelbrot.ptx --block 100 --arg i32:36 --arg i32:200";
 
+/// What says how one kernel is launched.
+const LAUNCH: [&str; 9] = ["file", "kernel", "grid", "block", "arguments", "shared", "cooperative", "time_limit", "device"];
+
+const CHECK_USAGE: &str = "\
+broadloom check [OPTIONS] <FILE>
+       broadloom check [--json <FILE>] -- <PROGRAM> [ARGUMENTS]…";
+
 const CHECK_EXAMPLES: &str = "\
 Examples:
   broadloom check examples/race.ptx --block 64 --arg f32[64]:iota --arg f32[1]:zero --arg i32:64
   broadloom check examples/off_by_one.ptx --block 32 --arg i32[32]:iota --arg i32[32]:zero --arg i32:32 --json findings.json
+  broadloom check -- ./program its arguments      a compiled CUDA program, as `broadloom exec` runs it
 
-Exit code 1 when something is found, 0 when not.";
+Exit code 1 when something is found, or a program fails; 0 when not.";
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -86,7 +94,8 @@ pub enum Command {
 #[derive(Debug, Args)]
 pub struct LaunchOptions {
     /// A file of PTX; `-` is standard input
-    pub file: PathBuf,
+    #[arg(required = true)]
+    pub file: Option<PathBuf>,
     /// The kernel; not needed when there is only one
     #[arg(long, short, value_name = "NAME")]
     pub kernel: Option<String>,
@@ -130,11 +139,14 @@ pub struct Run {
 
 /// Options of `check`.
 #[derive(Debug, Args)]
-#[command(after_help = format!("{ARGUMENTS}\n\n{CHECK_EXAMPLES}"))]
+#[command(after_help = format!("{ARGUMENTS}\n\n{CHECK_EXAMPLES}"), override_usage = CHECK_USAGE)]
 pub struct Check {
     /// The launch
     #[command(flatten)]
     pub launch: LaunchOptions,
+    /// A compiled CUDA program and what it is given, instead of a file of PTX
+    #[arg(last = true, value_name = "PROGRAM", conflicts_with_all = LAUNCH)]
+    pub program: Vec<OsString>,
     /// Write the findings to this file, as JSON; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -146,6 +158,7 @@ pub struct Check {
 Examples:
   broadloom exec -- ./vectorAdd
   broadloom exec --device interp -- ./program its arguments
+  broadloom exec --stats --trace out.json -- ./program
 
 The program has to be linked with the shared runtime and to carry PTX:
   nvcc -cudart shared -gencode arch=compute_75,code=compute_75 program.cu -o program
@@ -155,6 +168,12 @@ pub struct Exec {
     /// The device: `cpu`, `interp`, or `cuda` to run on a GPU as usual [default: $BROADLOOM_DEVICE, or cpu]
     #[arg(long, short, value_name = "NAME")]
     pub device: Option<String>,
+    /// Write what happened when to this file, calls and kernels, for Perfetto (ui.perfetto.dev) or Chrome (about:tracing)
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Say how often kernels ran and functions were called, and how long that took
+    #[arg(long)]
+    pub stats: bool,
     /// The program
     #[arg(required = true)]
     pub program: OsString,
@@ -335,8 +354,11 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
 /// The words of the call, with `--arg BUFFER =FILE` written as two arguments: `=FILE` belongs to the buffer before it.
 pub fn joined(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut joined: Vec<OsString> = vec![];
+    let mut ours = true;
     for word in words {
-        if word.as_encoded_bytes().starts_with(b"=") {
+        // What stands behind is another program's.
+        ours &= word != "--";
+        if ours && word.as_encoded_bytes().starts_with(b"=") {
             joined.push("--arg".into());
         }
         joined.push(word);

@@ -45,10 +45,14 @@ pub(crate) fn set_last_error(status: Status) {
 
 /// Does what a call asks for; a panic is a fault of ours, told and turned into a status.
 fn guarded(name: &'static str, default: DefaultStream, body: impl FnOnce(&Call) -> Outcome) -> Status {
+    let _span = crate::tracing::call(name);
     let outcome = catch_unwind(AssertUnwindSafe(|| body(&Call { default, runtime: Runtime::get() })));
     match outcome {
         Ok(Ok(())) => Status::SUCCESS,
-        Ok(Err(status)) => status,
+        Ok(Err(status)) => {
+            crate::check::call_failed(name, status);
+            status
+        }
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
             tell(&format!("{name}: this is a fault of Broadloom, please report it: {}", text.unwrap_or("a panic")));

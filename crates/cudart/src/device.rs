@@ -228,11 +228,8 @@ impl Runtime {
             "texturePitchAlignment" => 32,
             "multiProcessorCount" => int(machine.multiprocessors),
             "l2CacheSize" => machine.cache_bytes.map_or(0, |bytes| bytes.min(i32::MAX as u64) as i64),
-            "canMapHostMemory"
-            | "managedMemory"
-            | "concurrentManagedAccess"
-            | "canUseHostPointerForRegisteredMem"
-            | "hostRegisterSupported"
+            "canMapHostMemory" | "managedMemory" | "canUseHostPointerForRegisteredMem" | "hostRegisterSupported" => 1,
+            "concurrentManagedAccess"
             | "directManagedMemAccessFromHost"
             | "hostNativeAtomicSupported"
             | "pageableMemoryAccess"

@@ -64,6 +64,17 @@ impl<T> Handles<T> {
         self.live().remove(&handle).ok_or(Status::INVALID_HANDLE)
     }
 
+    /// Takes handles out of use by what is behind them.
+    pub(crate) fn retain(&self, keep: impl Fn(&T) -> bool) {
+        // What is dropped may look at handles itself.
+        let gone: Vec<Arc<T>> = {
+            let mut live = self.live();
+            let handles: Vec<Handle> = live.iter().filter(|(_, value)| !keep(value)).map(|(handle, _)| *handle).collect();
+            handles.iter().filter_map(|handle| live.remove(handle)).collect()
+        };
+        drop(gone);
+    }
+
     /// All that is behind handles.
     pub(crate) fn all(&self) -> Vec<Arc<T>> {
         self.live().values().cloned().collect()

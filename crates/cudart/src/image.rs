@@ -38,10 +38,20 @@ pub(crate) struct Image {
 pub(crate) struct Loaded {
     /// The module of the device.
     pub(crate) module: Module,
+    /// Where its variables are.
+    variables: Vec<u64>,
     /// Its text, for messages.
     pub(crate) sources: Sources,
     /// The version and the architecture of its PTX: 75 is 7.5.
     pub(crate) version: u32,
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        for address in &self.variables {
+            Runtime::get().forget_variable(*address);
+        }
+    }
 }
 
 impl Image {
@@ -53,7 +63,7 @@ impl Image {
     pub(crate) fn loaded(&self, runtime: &Runtime) -> Outcome<&Loaded> {
         runtime.device()?;
         let loaded = self.loaded.get_or_init(|| self.load(runtime)).as_ref().map_err(|status| *status)?;
-        self.tell_managed(loaded);
+        self.tell_managed(runtime, loaded);
         Ok(loaded)
     }
 
@@ -67,11 +77,12 @@ impl Image {
         !self.managed.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    fn tell_managed(&self, loaded: &Loaded) {
+    fn tell_managed(&self, runtime: &Runtime, loaded: &Loaded) {
         let mut managed = self.managed.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, place) in managed.drain(..) {
-            if let Some(variable) = loaded.module.variable(&name) {
-                Out::at(place).set_if_wanted(variable.address);
+            if let Some(GlobalVariable { address, bytes }) = loaded.module.variable(&name) {
+                runtime.show_variable(address, bytes);
+                Out::at(place).set_if_wanted(address);
             }
         }
     }
@@ -137,14 +148,16 @@ impl Image {
             tell_refusal(&sources, &error);
             crate::state::status_of(&error)
         })?;
+        let mut variables = vec![];
         for variable in module.code().variables.values() {
             if matches!(variable.space, Space::Global | Space::Const)
                 && let Some(GlobalVariable { address, bytes }) = module.variable(&variable.name)
             {
                 runtime.memory.add_variable(address, bytes);
+                variables.push(address);
             }
         }
-        Ok(Loaded { module, sources, version })
+        Ok(Loaded { module, variables, sources, version })
     }
 
     /// A global variable.

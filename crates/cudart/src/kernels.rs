@@ -144,13 +144,14 @@ impl Runtime {
         self.kernels.handles.find(function).ok_or(Status::INVALID_DEVICE_FUNCTION)
     }
 
-    /// Forgets which kernels functions of the host stood for: a library with kernels is gone.
+    /// Forgets kernels, and which functions of the host stood for them: their module is gone.
     pub(crate) fn forget_kernels(&self, image: &Arc<Image>) {
         self.kernels
             .by_host
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .retain(|_, kernel| !Arc::ptr_eq(kernel.image(), image));
+        self.kernels.handles.retain(|kernel| !Arc::ptr_eq(kernel.image(), image));
     }
 }
 
@@ -185,6 +186,11 @@ impl Runtime {
         let shape = (0..3).all(|axis| {
             (1..=machine.max_grid[axis]).contains(&request.grid[axis])
                 && (1..=machine.max_block[axis]).contains(&request.block[axis])
+        });
+        crate::check::about(self.device()?, || {
+            let show = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
+            let (name, grid, block) = (kernel.name(), show(request.grid), show(request.block));
+            format!(" of kernel `{name}` with grid {grid}, block {block} and {} bytes of dynamic shared memory", request.shared)
         });
         if !shape || threads > u64::from(machine.max_threads_per_block) {
             return Err(Status::INVALID_CONFIGURATION);

@@ -5,7 +5,7 @@
 //!
 //! - [`functions`] is the list of all functions: done, or the error that each returns;
 //! - `runtime/` and `driver/` have the functions, one file for each area, thin: they follow pointers and call what does the work;
-//! - what does the work is safe code beside them: `state`, `memory`, `streams`, `events`, `kernels`, `work`, `graphs`, `image`, `fatbin`;
+//! - what does the work is safe code beside them: `state`, `memory`, `streams`, `events`, `kernels`, `work`, `graphs`, `image`, `fatbin`, `mirror`, `check`, `tracing`;
 //! - `boundary` is the one place where C calls Rust, `pointer` the one place where pointers of the program are followed.
 
 #![allow(unsafe_code, reason = "it is a library of C")]
@@ -13,6 +13,7 @@
 #![recursion_limit = "512"]
 
 mod boundary;
+mod check;
 mod device;
 mod driver;
 mod events;
@@ -24,6 +25,7 @@ mod image;
 mod kernels;
 mod link;
 mod memory;
+mod mirror;
 mod occupancy;
 mod pointer;
 mod registration;
@@ -33,6 +35,7 @@ mod status;
 mod streams;
 mod tell;
 mod textures;
+mod tracing;
 mod types;
 mod work;
 

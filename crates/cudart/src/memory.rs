@@ -25,6 +25,8 @@ pub(crate) enum Kind {
     Registered(u32),
     /// A variable of a module.
     Variable,
+    /// A managed one, which the host reaches.
+    ManagedVariable,
     /// The memory of an array.
     Array,
     /// Memory behind addresses that the program reserved.
@@ -48,7 +50,7 @@ impl Allocation {
     /// Whether the device's side of a copy may be here.
     pub(crate) fn on_device(&self) -> bool {
         match self.kind {
-            Kind::Device | Kind::Managed | Kind::Variable | Kind::Array | Kind::Mapped => true,
+            Kind::Device | Kind::Managed | Kind::Variable | Kind::ManagedVariable | Kind::Array | Kind::Mapped => true,
             Kind::Host(_) | Kind::Registered(_) => false,
         }
     }
@@ -56,8 +58,9 @@ impl Allocation {
     /// Whether the executor gave it out, so that its copies and fills may touch it.
     pub(crate) fn of_executor(&self, opened: &Opened) -> bool {
         match self.kind {
-            Kind::Device | Kind::Managed | Kind::Variable | Kind::Array => true,
-            Kind::Host(_) => opened.unified,
+            Kind::Device | Kind::Variable | Kind::Array => true,
+            // What both sides share is the host's between launches.
+            Kind::Host(_) | Kind::Managed | Kind::ManagedVariable => opened.unified,
             Kind::Registered(_) | Kind::Mapped => false,
         }
     }
@@ -117,6 +120,13 @@ impl Allocations {
         Ok(())
     }
 
+    /// Whether a range, up to its last byte, has any byte in common with memory that is known.
+    fn touches(&self, first: u64, last: u64) -> bool {
+        let state = self.state();
+        let below = state.live.range(..=last).next_back();
+        below.is_some_and(|(_, found)| found.start >= first || first - found.start < found.bytes)
+    }
+
     /// What an address is in.
     pub(crate) fn find(&self, address: u64) -> Option<Allocation> {
         let state = self.state();
@@ -151,12 +161,12 @@ impl Runtime {
         if bytes == 0 {
             return Ok(0);
         }
-        if kind == Kind::Managed && !opened.unified {
-            return Err(Status::NOT_SUPPORTED);
-        }
         let bytes = bytes as u64;
-        // A kernel that failed is not this call's to tell.
-        let address = opened.backend().allocate(bytes).map_err(|error| crate::state::status_of(&error))?;
+        let address = match &opened.mirror {
+            Some(mirror) if kind == Kind::Managed => mirror.allocate(bytes)?,
+            // A kernel that failed is not this call's to tell.
+            Some(_) | None => opened.backend().allocate(bytes).map_err(|error| crate::state::status_of(&error))?,
+        };
         self.memory.add(address, bytes, kind);
         Ok(address)
     }
@@ -168,8 +178,11 @@ impl Runtime {
             return Ok(());
         }
         let fits = |kind| matches!(kind, Kind::Device | Kind::Managed | Kind::Array);
-        self.memory.take(address, fits)?;
-        self.judge(opened.backend().free(address))
+        let taken = self.memory.take(address, fits)?;
+        match &opened.mirror {
+            Some(mirror) if taken.kind == Kind::Managed => mirror.free(address),
+            Some(_) | None => self.judge(opened.backend().free(address)),
+        }
     }
 
     /// Host memory that the device copies from and to in stream order.
@@ -178,16 +191,9 @@ impl Runtime {
         if bytes == 0 {
             return Ok(0);
         }
-        let address = if opened.unified {
-            opened.backend().allocate(bytes as u64).map_err(|error| crate::state::status_of(&error))?
-        } else {
-            let rounded = bytes.checked_next_multiple_of(256).ok_or(Status::OUT_OF_MEMORY)?;
-            // SAFETY: the alignment is a power of two and the size a multiple of it.
-            let place = unsafe { libc::aligned_alloc(256, rounded) };
-            if place.is_null() {
-                return Err(Status::OUT_OF_MEMORY);
-            }
-            place as u64
+        let address = match &opened.mirror {
+            Some(mirror) => mirror.allocate(bytes as u64)?,
+            None => opened.backend().allocate(bytes as u64).map_err(|error| crate::state::status_of(&error))?,
         };
         self.memory.add(address, bytes as u64, Kind::Host(flags));
         Ok(address as usize)
@@ -200,23 +206,24 @@ impl Runtime {
             return Ok(());
         }
         self.memory.take(address, |kind| matches!(kind, Kind::Host(_)))?;
-        if opened.unified {
-            return self.judge(opened.backend().free(address));
+        match &opened.mirror {
+            Some(mirror) => mirror.free(address),
+            None => self.judge(opened.backend().free(address)),
         }
-        // SAFETY: it came from `aligned_alloc`, and was in the list of what is live.
-        unsafe { libc::free(address as *mut libc::c_void) };
-        Ok(())
     }
 
     /// Makes memory of the program known.
     pub(crate) fn register_host(&self, address: u64, bytes: usize, flags: u32) -> Outcome {
-        self.device()?;
+        let opened = self.device()?;
         if address == 0 || bytes == 0 {
             return Err(Status::INVALID_VALUE);
         }
         let last = address.checked_add(bytes as u64 - 1).ok_or(Status::INVALID_VALUE)?;
-        if self.memory.find(address).or_else(|| self.memory.find(last)).is_some() {
+        if self.memory.touches(address, last) {
             return Err(Status::HOST_MEMORY_ALREADY_REGISTERED);
+        }
+        if let Some(mirror) = &opened.mirror {
+            mirror.adopt(address, bytes as u64)?;
         }
         self.memory.add(address, bytes as u64, Kind::Registered(flags));
         Ok(())
@@ -224,9 +231,29 @@ impl Runtime {
 
     /// Forgets memory of the program.
     pub(crate) fn unregister_host(&self, address: u64) -> Outcome {
-        self.device()?;
+        let opened = self.device()?;
         let taken = self.memory.take(address, |kind| matches!(kind, Kind::Registered(_)));
-        taken.map(drop).map_err(|_| Status::HOST_MEMORY_NOT_REGISTERED)
+        taken.map_err(|_| Status::HOST_MEMORY_NOT_REGISTERED)?;
+        match &opened.mirror {
+            Some(mirror) => mirror.free(address),
+            None => Ok(()),
+        }
+    }
+
+    /// Lets the host see a managed variable where kernels have it.
+    pub(crate) fn show_variable(&self, address: u64, bytes: u64) {
+        let mirror = self.opened().and_then(|opened| opened.mirror.as_ref());
+        if mirror.is_none_or(|mirror| mirror.show(address, bytes).is_ok()) {
+            self.memory.add(address, bytes, Kind::ManagedVariable);
+        }
+    }
+
+    /// A variable is gone with its module.
+    pub(crate) fn forget_variable(&self, address: u64) {
+        let _ = self.memory.take(address, |kind| matches!(kind, Kind::Variable | Kind::ManagedVariable));
+        if let Some(mirror) = self.opened().and_then(|opened| opened.mirror.as_ref()) {
+            mirror.forget(address);
+        }
     }
 
     /// Free and total bytes of the device.

@@ -4,6 +4,7 @@
 //! that may use CUDA in its child. **A device that a kernel has failed on gives that error to every later call. A child of a process that had
 //! opened the device is told that it cannot be used, as NVIDIA's driver does.**
 
+use crate::check::{self, Checking};
 use crate::driver::linking::Linking;
 use crate::driver::mapping::Physical;
 use crate::events::Event;
@@ -12,12 +13,13 @@ use crate::handles::Handles;
 use crate::image::Image;
 use crate::kernels::Kernels;
 use crate::memory::{Allocations, Array};
+use crate::mirror::{FIRST_ADDRESS, Mirror};
 use crate::registration::Registry;
 use crate::status::{Outcome, Status};
 use crate::streams::Streams;
 use crate::tell::{print, tell};
 use crate::textures::{Mipmap, TextureObject};
-use broadloom_device::{Backend, Device, Error, FaultKind, Machine, MachineKind};
+use broadloom_device::{Backend, Device, Error, FaultKind, Machine};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -63,6 +65,10 @@ pub(crate) struct Opened {
     pub(crate) device: Device,
     /// Whether addresses of the device are addresses of this process.
     pub(crate) unified: bool,
+    /// What host and kernels share, where addresses are not.
+    pub(crate) mirror: Option<Mirror>,
+    /// What is known of a program that is checked.
+    pub(crate) checking: Option<Checking>,
     process: u32,
 }
 
@@ -112,6 +118,12 @@ impl Runtime {
         if opened.process == std::process::id() { Ok(opened) } else { Err(Status::NOT_INITIALIZED) }
     }
 
+    /// The device, when it is open in this process.
+    pub(crate) fn opened(&self) -> Option<&Opened> {
+        let opened = self.opened.get()?.as_ref().ok()?;
+        (opened.process == std::process::id()).then_some(opened)
+    }
+
     /// The capability that the device claims: 75 is 7.5. `BROADLOOM_CUDA_CAPABILITY`, or the highest that the program's kernels were compiled
     /// for, from 7.5 up to what the device takes.
     pub(crate) fn capability(&self) -> u32 {
@@ -129,36 +141,47 @@ impl Runtime {
         outcome.map_err(|error| {
             let status = status_of(&error);
             if status.is_sticky() && self.sticky.swap(status.0, Ordering::Relaxed) == 0 {
-                tell(&error.to_string());
+                // A finding says more.
+                let found = matches!(error, Error::Fault(_)) && self.opened().is_some_and(|opened| opened.checking.is_some());
+                if !found {
+                    tell(&error.to_string());
+                }
             }
             status
         })
     }
 }
 
-/// Opens the device that `BROADLOOM_DEVICE` names: `cpu`, which it is when nothing is said, or `interp`.
+/// Opens the device that `BROADLOOM_DEVICE` names: `cpu`, which it is when nothing is said, or `interp`. What is checked runs on the latter.
 fn open() -> Outcome<Opened> {
-    let name = std::env::var("BROADLOOM_DEVICE").unwrap_or_else(|_| "cpu".into());
-    let device = match name.as_str() {
+    let name = std::env::var("BROADLOOM_DEVICE").unwrap_or_default();
+    let process = std::process::id();
+    let checked = check::is_wanted();
+    let refused = |message: &str| {
+        tell(message);
+        Err(Status::NO_DEVICE)
+    };
+    match name.as_str() {
+        "interp" | "cpu" | "auto" | "" if checked || name == "interp" => {
+            let options = broadloom_interp::Options {
+                first_address: FIRST_ADDRESS,
+                check: checked,
+                output: Arc::new(print),
+                ..broadloom_interp::Options::default()
+            };
+            let interp = broadloom_interp::Interp::new(options);
+            let checking = checked.then(|| Checking::new(interp.clone()));
+            let mirror = Some(Mirror::new(interp.clone()));
+            Ok(Opened { device: Device::new(interp), unified: false, mirror, checking, process })
+        }
         "cpu" | "auto" | "" => {
             let options = broadloom_cpu::Options { output: Arc::new(print), ..broadloom_cpu::Options::default() };
-            broadloom_cpu::Cpu::new(options).map(Device::new).map_err(|error| error.to_string())
+            match broadloom_cpu::Cpu::new(options) {
+                Ok(cpu) => Ok(Opened { device: Device::new(cpu), unified: true, mirror: None, checking: None, process }),
+                Err(error) => refused(&error.to_string()),
+            }
         }
-        "interp" => {
-            let options = broadloom_interp::Options { output: Arc::new(print), ..broadloom_interp::Options::default() };
-            Ok(Device::new(broadloom_interp::Interp::new(options)))
-        }
-        _ => Err(format!("BROADLOOM_DEVICE is `{name}`; CUDA programs run on `cpu` or `interp`")),
-    };
-    match device {
-        Ok(device) => {
-            let unified = device.machine().kind == MachineKind::Cpu;
-            Ok(Opened { device, unified, process: std::process::id() })
-        }
-        Err(message) => {
-            tell(&message);
-            Err(Status::NO_DEVICE)
-        }
+        _ => refused(&format!("BROADLOOM_DEVICE is `{name}`; CUDA programs run on `cpu` or `interp`")),
     }
 }
 

@@ -149,6 +149,7 @@ impl Runtime {
             self.judge(opened.backend().record_event(stream.fence, stream.id))?;
             self.judge(opened.backend().wait_event(DeviceStream::default(), stream.fence))?;
         }
+        self.judge(opened.backend().destroy_event(stream.fence))?;
         self.judge(opened.backend().destroy_stream(stream.id))
     }
 

@@ -325,7 +325,15 @@ impl Work {
             Work::Empty | Work::Allocated(_) | Work::Freed(_) => Ok(()),
             Work::Launch { kernel, launch, arguments } => {
                 let resolved = kernel.resolved(runtime)?;
-                let outcome = resolved.kernel.launch(&launch.clone().on(stream.id()), arguments);
+                let run = || resolved.kernel.launch(&launch.clone().on(stream.id()), arguments);
+                let seen = || match &opened.mirror {
+                    Some(mirror) => mirror.around(run),
+                    None => Ok(run()),
+                };
+                let outcome = match &opened.checking {
+                    Some(checking) => checking.launch(runtime, kernel, seen)?,
+                    None => seen()?,
+                };
                 if let Err(error @ (Error::Unsupported(_) | Error::BadLaunch { .. })) = &outcome {
                     tell_refusal(&kernel.image().loaded(runtime)?.sources, error);
                 }

@@ -22,6 +22,7 @@ mod kernel;
 mod limit;
 mod machine;
 mod measure;
+pub mod place;
 mod printf;
 mod product;
 mod sequence;

@@ -45,6 +45,8 @@ pub type Output = Arc<dyn Fn(&[u8]) + Send + Sync>;
 pub struct Options {
     /// Bytes of memory in all: `BROADLOOM_MEMORY_LIMIT`, or 8 GiB.
     pub memory_bytes: u64,
+    /// Where memory begins: an address at which the host has nothing, for those who put memory of the host beside it.
+    pub first_address: u64,
     /// Bytes that kernels may take with `malloc`.
     pub heap_bytes: u64,
     /// Bytes of registers and local memory that a thread may use.
@@ -58,7 +60,15 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let memory_bytes = broadloom_device::memory_limit().unwrap_or(8 << 30);
-        Options { memory_bytes, heap_bytes: 64 << 20, stack_bytes: 1 << 20, check: false, output: Arc::new(|_| {}) }
+        let first_address = memory::FIRST;
+        Options {
+            memory_bytes,
+            first_address,
+            heap_bytes: 64 << 20,
+            stack_bytes: 1 << 20,
+            check: false,
+            output: Arc::new(|_| {}),
+        }
     }
 }
 
@@ -127,7 +137,7 @@ impl Interp {
             sm: 90,
         };
         let state = State {
-            memory: Memory::new(options.memory_bytes),
+            memory: Memory::new(options.memory_bytes, options.first_address),
             heap_left: options.heap_bytes,
             streams: 1,
             destroyed: HashSet::new(),
@@ -157,6 +167,17 @@ impl Interp {
             }
         }
         all
+    }
+
+    /// What was found behind the first so many, in the order found, without leaks.
+    pub fn findings_behind(&self, count: usize) -> Vec<Finding> {
+        self.shared.state().findings.list.get(count..).unwrap_or_default().to_vec()
+    }
+
+    /// Makes addresses of the host usable by kernels: memory of the device at the same place, zeros at first. Its contents are the
+    /// caller's to carry over; `free` gives it back.
+    pub fn adopt(&self, address: u64, bytes: u64) -> Result<()> {
+        self.shared.state().memory.adopt(address, bytes)
     }
 
     /// Instructions of a module that the interpreter does not run, each with its place, whether a kernel reaches them or not.

@@ -12,7 +12,7 @@
 //! | `FUNCTION_BASE` | | functions, 16 bytes apart |
 //!
 //! Between two allocations lies a gap, and a freed one keeps its addresses, so a stray access meets nothing or something
-//! dead, never a neighbour.
+//! dead, never a neighbour. Memory of the host that is *adopted* lies where the host has it; its addresses may come again.
 
 use broadloom_device::{Error, Result};
 
@@ -23,9 +23,11 @@ pub(crate) const SHARED_BASE: u64 = 0xFF00_0000;
 /// first that of the running block, then those of all blocks by rank.
 pub(crate) const CLUSTER_STRIDE: u64 = 1 << 18;
 const WINDOWS_END: u64 = 0x1_0000_0000;
-const FIRST: u64 = 0x0010_0000;
+/// Where memory begins when nothing else is said.
+pub(crate) const FIRST: u64 = 0x0010_0000;
 const LOW_END: u64 = 0xF000_0000;
 pub(crate) const FUNCTION_BASE: u64 = 0x7fff_0000_0000;
+const FUNCTION_BYTES: u64 = 1 << 24;
 const ALIGN: u64 = 256;
 const GAP: u64 = 4096;
 
@@ -42,6 +44,8 @@ pub(crate) enum Owner {
     Heap,
     /// The state of grid-wide barriers.
     Workspace,
+    /// Memory of the host, at the host's address.
+    Host,
 }
 
 /// One run of addresses.
@@ -66,6 +70,7 @@ impl Allocation {
             Owner::Const(name) => format!("the constant variable `{name}`"),
             Owner::Heap => "memory from malloc".to_owned(),
             Owner::Workspace => "the workspace of grid-wide barriers".to_owned(),
+            Owner::Host => "memory of the host".to_owned(),
         };
         let dead = if self.live { "" } else { ", freed before" };
         format!("{what} of {} bytes at {:#x}{dead}", self.size, self.start)
@@ -81,11 +86,22 @@ pub(crate) enum AccessError {
     Freed(String),
 }
 
+/// So many zeros, when there is room for them.
+fn zeros(size: u64) -> Option<Vec<u8>> {
+    let count = usize::try_from(size).ok()?;
+    let mut bytes = vec![];
+    bytes.try_reserve_exact(count).ok()?;
+    bytes.resize(count, 0);
+    Some(bytes)
+}
+
 /// All memory but shared, local and parameters.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    /// Sorted by start, since addresses only grow.
+    /// Sorted by start.
     allocations: Vec<Allocation>,
+    /// Where memory of the host lies, and how much.
+    adopted: Vec<(u64, u64)>,
     next: u64,
     used: u64,
     limit: u64,
@@ -94,8 +110,9 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    pub(crate) fn new(limit: u64) -> Self {
-        Memory { allocations: vec![], next: FIRST, used: 0, limit, serial: 0, recent: 0 }
+    pub(crate) fn new(limit: u64, first: u64) -> Self {
+        let next = first.clamp(FIRST, FUNCTION_BASE).next_multiple_of(ALIGN);
+        Memory { allocations: vec![], adopted: vec![], next, used: 0, limit, serial: 0, recent: 0 }
     }
 
     pub(crate) fn used(&self) -> u64 {
@@ -111,23 +128,54 @@ impl Memory {
         if size > self.limit - self.used {
             return Err(out_of_memory);
         }
-        let mut bytes = vec![];
-        let count = usize::try_from(size).map_err(|_| out_of_memory.clone())?;
-        bytes.try_reserve_exact(count).map_err(|_| out_of_memory.clone())?;
-        bytes.resize(count, 0);
+        let bytes = zeros(size).ok_or_else(|| out_of_memory.clone())?;
         let taken = size.max(1).next_multiple_of(ALIGN) + GAP;
-        if self.next < LOW_END && self.next + taken > LOW_END {
-            self.next = WINDOWS_END + GAP;
+        let mut start = self.next;
+        loop {
+            if start < LOW_END && start + taken > LOW_END {
+                start = WINDOWS_END + GAP;
+            }
+            if start + taken > FUNCTION_BASE {
+                return Err(out_of_memory);
+            }
+            // What was adopted lies where it lies.
+            match self.adopted.iter().find(|(at, bytes)| start < *at + *bytes + GAP && *at < start + taken) {
+                Some((at, bytes)) => start = (at + bytes + GAP).next_multiple_of(ALIGN),
+                None => break,
+            }
         }
-        if self.next + taken > FUNCTION_BASE {
-            return Err(out_of_memory);
-        }
-        let start = self.next;
-        self.next += taken;
+        self.next = start + taken;
         self.used += size;
-        self.serial += 1;
-        self.allocations.push(Allocation { start, size, bytes, live: true, owner, serial: self.serial });
+        self.place(Allocation { start, size, bytes, live: true, owner, serial: 0 });
         Ok(start)
+    }
+
+    /// Memory of the host at its own address, as zeros. It must not touch what is there.
+    pub(crate) fn adopt(&mut self, address: u64, size: u64) -> Result<()> {
+        let wrong = Error::BadAddress { call: "adopt", address, bytes: size };
+        let end = address.checked_add(size).ok_or_else(|| wrong.clone())?;
+        let touches = |start: u64, bytes: u64| start < end && address < start + bytes;
+        let windows = touches(LOW_END, WINDOWS_END - LOW_END) || touches(FUNCTION_BASE, FUNCTION_BYTES);
+        let taken = self.allocations.iter().any(|other| other.live && touches(other.start, other.size));
+        if size == 0 || address < FIRST || windows || taken {
+            return Err(wrong);
+        }
+        let out_of_memory = Error::OutOfMemory { requested: size, available: self.limit - self.used };
+        let bytes = if size <= self.limit - self.used { zeros(size) } else { None }.ok_or(out_of_memory)?;
+        self.allocations.retain(|other| other.live || !touches(other.start, other.size));
+        self.adopted.push((address, size));
+        self.used += size;
+        self.place(Allocation { start: address, size, bytes, live: true, owner: Owner::Host, serial: 0 });
+        Ok(())
+    }
+
+    /// Puts an allocation among the others.
+    fn place(&mut self, mut allocation: Allocation) {
+        self.serial += 1;
+        allocation.serial = self.serial;
+        let at = self.allocations.partition_point(|other| other.start < allocation.start);
+        self.allocations.insert(at, allocation);
+        self.recent = at;
     }
 
     /// Frees an allocation by its first address; what was wrong otherwise.
@@ -138,6 +186,7 @@ impl Memory {
                 found.live = false;
                 found.bytes = vec![];
                 self.used -= found.size;
+                self.adopted.retain(|(at, _)| *at != address);
                 self.trim();
                 Ok(())
             }
@@ -224,5 +273,34 @@ impl Memory {
         let found = self.find(address, size).map_err(|_| Error::BadAddress { call, address, bytes: size })?;
         let start = (address - found.start) as usize;
         Ok(&mut found.bytes[start..start + size as usize])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_adopted_lies_where_it_lies() {
+        let mut memory = Memory::new(1 << 20, FIRST);
+        let first = memory.allocate(100, Owner::Buffer).unwrap();
+        let place = first + 2 * GAP + 16;
+        assert!(memory.adopt(place, 1000).is_ok());
+        assert!(memory.adopt(place + 999, 8).is_err() && memory.adopt(first, 8).is_err());
+        assert!(memory.adopt(0, 8).is_err() && memory.adopt(SHARED_BASE, 8).is_err() && memory.adopt(u64::MAX - 8, 16).is_err());
+        assert!(memory.adopt(FUNCTION_BASE + 64, 8).is_err());
+        let second = memory.allocate(100, Owner::Buffer).unwrap();
+        assert!(second >= place + 1000 + GAP);
+        memory.range("test", place + 990, 10).unwrap().fill(7);
+        assert!(memory.range("test", place + 990, 11).is_err());
+        // Its addresses may come again, and are zeros then.
+        let serial = memory.serial_of(place).unwrap().0;
+        memory.free(place).unwrap();
+        assert!(matches!(memory.find(place, 1), Err(AccessError::Freed(_))));
+        memory.adopt(place + 8, 992).unwrap();
+        assert_eq!(memory.range("test", place + 990, 10).unwrap(), [0; 10]);
+        assert!(memory.find(place, 1).is_err());
+        assert_ne!(memory.serial_of(place + 8).unwrap().0, serial);
+        assert_eq!(memory.used(), 200 + 992);
     }
 }

@@ -4,8 +4,12 @@
 //! stand-in, and put before all others; then the program takes the place of this process. On a GPU it is simply started: everything it needs
 //! is there.
 
+mod checked;
 mod program;
+mod recorded;
 mod stub;
+
+pub use checked::check;
 
 use crate::failure::{Exit, Failure, codes};
 use crate::options::Exec;
@@ -13,8 +17,9 @@ use crate::terminal::Terminal;
 use broadloom::device::CacheFolder;
 use broadloom::diag::Diagnostic;
 use broadloom::gpu_ordinal;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -34,24 +39,18 @@ const NAMES: [(&str, Option<&str>); 6] = [
 ];
 
 /// Runs a program in place of this one; comes back only when that cannot be done.
-pub fn run(options: &Exec, _terminal: &mut Terminal) -> Result<Exit, Failure> {
-    let mut command = Command::new(&options.program);
-    command.args(&options.arguments);
+pub fn run(options: &Exec, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let device = options.device.clone().or_else(|| std::env::var("BROADLOOM_DEVICE").ok()).unwrap_or_else(|| "cpu".into());
-    match device.as_str() {
-        "cpu" | "interp" => {
-            if let Some(reason) = program::objection(Path::new(&options.program)) {
-                let message = format!("`{}` cannot be run on the device `{device}`: {reason}", options.program.to_string_lossy());
-                let help = "link it with `nvcc -cudart shared`";
-                return Err(Failure::usage(Diagnostic::error(codes::STAND_IN, message).help(help)));
-            }
-            let folder = prepare()?;
-            command.env("LD_LIBRARY_PATH", before(&folder, std::env::var_os("LD_LIBRARY_PATH")));
-            command.env("BROADLOOM_DEVICE", &device);
+    let mut command = match device.as_str() {
+        "cpu" | "interp" => command(&options.program, &options.arguments, &device)?,
+        name if gpu_ordinal(name).is_some() && (options.trace.is_some() || options.stats) => {
+            let message = format!("what a program does on the device `{name}` is not recorded");
+            return Err(Failure::usage(Diagnostic::error(codes::NO_DEVICE, message).help("`cpu` and `interp` are")));
         }
         name if gpu_ordinal(name).is_some() => {
-            let ordinal = gpu_ordinal(name).unwrap_or_default();
-            command.env("CUDA_VISIBLE_DEVICES", ordinal.to_string());
+            let mut command = Command::new(&options.program);
+            command.args(&options.arguments).env("CUDA_VISIBLE_DEVICES", gpu_ordinal(name).unwrap_or_default().to_string());
+            command
         }
         name => {
             let message = format!("CUDA programs do not run on the device `{name}`");
@@ -59,14 +58,37 @@ pub fn run(options: &Exec, _terminal: &mut Terminal) -> Result<Exit, Failure> {
                 Diagnostic::error(codes::NO_DEVICE, message).help("there is `cpu`, `interp` and, on a GPU, `cuda`"),
             ));
         }
+    };
+    if options.stats {
+        return recorded::run(command, options, terminal);
     }
-    let error = command.exec();
-    let program = options.program.to_string_lossy();
+    if let Some(path) = &options.trace {
+        command.env("BROADLOOM_TRACE", recorded::place(path)?);
+    }
+    Err(not_started(&options.program, &command.exec()))
+}
+
+/// A program with the stand-in before NVIDIA's libraries.
+pub fn command(program: &OsStr, arguments: &[OsString], device: &str) -> Result<Command, Failure> {
+    if let Some(reason) = program::objection(Path::new(program)) {
+        let message = format!("`{}` cannot be run on the device `{device}`: {reason}", program.to_string_lossy());
+        let help = "link it with `nvcc -cudart shared`";
+        return Err(Failure::usage(Diagnostic::error(codes::STAND_IN, message).help(help)));
+    }
+    let mut command = Command::new(program);
+    command.args(arguments).env("LD_LIBRARY_PATH", before(&prepare()?, std::env::var_os("LD_LIBRARY_PATH")));
+    command.env("BROADLOOM_DEVICE", device);
+    Ok(command)
+}
+
+/// Why a program was not started.
+fn not_started(path: &OsStr, error: &io::Error) -> Failure {
+    let program = path.to_string_lossy();
     let mut diagnostic = Diagnostic::error(codes::CANNOT_READ, format!("`{program}` cannot be run: {error}"));
-    if error.kind() == io::ErrorKind::NotFound && !program.contains('/') && Path::new(&options.program).exists() {
+    if error.kind() == io::ErrorKind::NotFound && !program.contains('/') && Path::new(path).exists() {
         diagnostic = diagnostic.help(format!("a program of this folder is called `./{program}`"));
     }
-    Err(Failure::usage(diagnostic))
+    Failure::usage(diagnostic)
 }
 
 /// A folder before the others that the loader looks at.
@@ -103,7 +125,10 @@ fn library() -> Result<PathBuf, Failure> {
 fn prepare() -> Result<PathBuf, Failure> {
     let library = library()?;
     let beside = library.parent().unwrap_or(Path::new(".")).join("cuda");
-    let kept = CacheFolder::Default.path().map(|folder| folder.join("exec"));
+    // Several versions may stand beside each other, each with its own library.
+    let mut hasher = DefaultHasher::new();
+    library.hash(&mut hasher);
+    let kept = CacheFolder::Default.path().map(|folder| folder.join("exec").join(format!("{:016x}", hasher.finish())));
     let mut problems = vec![];
     for folder in kept.into_iter().chain([beside]) {
         match fill(&folder, &library) {

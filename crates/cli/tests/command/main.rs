@@ -6,5 +6,6 @@ mod check;
 mod exec;
 mod explain;
 mod harness;
+mod programs;
 mod readme;
 mod run;

@@ -7,6 +7,7 @@ use crate::runtime::devices::{limit, set_limit};
 use crate::status::{Outcome, Status};
 use crate::streams::PRIORITIES;
 use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 /// The context that a device has from the start.
@@ -17,7 +18,8 @@ static NEWEST: AtomicUsize = AtomicUsize::new(PRIMARY);
 static HELD: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
-    static STACK: RefCell<Vec<usize>> = const { RefCell::new(vec![]) };
+    /// Not dropped: a program may call while its thread ends.
+    static STACK: RefCell<ManuallyDrop<Vec<usize>>> = const { RefCell::new(ManuallyDrop::new(vec![])) };
 }
 
 fn current() -> usize {
@@ -52,7 +54,7 @@ fn push(context: usize) -> Outcome {
 }
 
 fn pop(context: Out<usize>) -> Outcome {
-    let popped = STACK.with_borrow_mut(Vec::pop).ok_or(Status::INVALID_CONTEXT)?;
+    let popped = STACK.with_borrow_mut(|stack| stack.pop()).ok_or(Status::INVALID_CONTEXT)?;
     context.set_if_wanted(popped);
     Ok(())
 }

@@ -68,20 +68,16 @@ exported! { driver
 
     /// Where kernels see host memory.
     fn cuMemHostGetDevicePointer_v2(call, device: Out<u64>, host: u64, _flags: u32) {
-        let opened = call.runtime.device()?;
+        call.runtime.device()?;
         let known = call.runtime.memory.find(host).is_some_and(|found| matches!(found.kind, Kind::Host(_) | Kind::Registered(_)));
-        match (known, opened.unified) {
-            (true, true) => device.set(host),
-            (true, false) => Err(Status::NOT_SUPPORTED),
-            (false, _) => Err(Status::INVALID_VALUE),
-        }
+        if known { device.set(host) } else { Err(Status::INVALID_VALUE) }
     }
 
     /// The flags of host memory.
     fn cuMemHostGetFlags(call, flags: Out<u32>, host: u64) {
         match call.runtime.memory.find(host).map(|found| found.kind) {
             Some(Kind::Host(given) | Kind::Registered(given)) => flags.set(given),
-            Some(Kind::Device | Kind::Managed | Kind::Variable | Kind::Array | Kind::Mapped) | None => Err(Status::INVALID_VALUE),
+            Some(Kind::Device | Kind::Managed | Kind::Variable | Kind::ManagedVariable | Kind::Array | Kind::Mapped) | None => Err(Status::INVALID_VALUE),
         }
     }
 
@@ -102,20 +98,21 @@ exported! { driver
 
     /// Something about a pointer.
     fn cuPointerGetAttribute(call, data: Out<u64>, attribute: u32, address: u64) {
-        let opened = call.runtime.device()?;
+        call.runtime.device()?;
         let found = call.runtime.memory.find(address).ok_or(Status::INVALID_VALUE)?;
+        let managed = matches!(found.kind, Kind::Managed | Kind::ManagedVariable);
         let host = matches!(found.kind, Kind::Host(_) | Kind::Registered(_));
         let word = |value: u32| Out::<u32>::at(data.address()).set(value);
         match attribute {
             // The context, the kind of memory, the address on either side.
             1 => data.set(0x0b10_0b00_0000_0010),
             2 => word(if host { 1 } else { 2 }),
-            3 if !host || opened.unified => data.set(address),
-            4 if host || opened.unified && found.kind == Kind::Managed => data.set(address),
+            3 => data.set(address),
+            4 if host || managed => data.set(address),
             // Whether copies wait, a number of the allocation, whether it is managed, the device.
             6 => word(0),
             7 => data.set(found.serial),
-            8 => word(u32::from(found.kind == Kind::Managed)),
+            8 => word(u32::from(managed)),
             9 => word(0),
             11 => data.set(found.start),
             12 => data.set(found.bytes),

@@ -104,7 +104,8 @@ exported! { driver
     /// Gives a module back.
     fn cuModuleUnload(call, module: usize) {
         call.runtime.device()?;
-        call.runtime.modules.remove(module).map(drop)
+        call.runtime.forget_kernels(&call.runtime.modules.remove(module)?);
+        Ok(())
     }
 
     /// A kernel.
@@ -146,7 +147,8 @@ exported! { driver
     /// Gives a library back.
     fn cuLibraryUnload(call, library: usize) {
         call.runtime.device()?;
-        call.runtime.modules.remove(library).map(drop)
+        call.runtime.forget_kernels(&call.runtime.modules.remove(library)?);
+        Ok(())
     }
 
     /// A kernel of a library.

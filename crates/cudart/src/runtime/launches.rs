@@ -6,12 +6,25 @@ use crate::pointer::{In, Out};
 use crate::status::{Outcome, Status};
 use crate::types::{Dim3, LaunchAttribute, LaunchConfig};
 use crate::work::{HostFunction, Work};
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::sync::Arc;
 
 thread_local! {
-    /// Shapes of launches that are written `kernel<<<…>>>(…)`, between the brackets and the arguments.
-    static SHAPES: RefCell<Vec<(Dim3, Dim3, usize, usize)>> = const { RefCell::new(vec![]) };
+    /// Shapes of launches that are written `kernel<<<…>>>(…)`, between the brackets and the arguments. Nothing here is dropped: a program may
+    /// launch while its thread ends.
+    static SHAPES: Cell<Shapes> = const { Cell::new(Shapes { list: [None; DEEPEST], count: 0 }) };
+}
+
+/// How many launches may stand in each other's arguments.
+const DEEPEST: usize = 16;
+
+/// Blocks, threads, shared memory and stream of a launch.
+type Shape = (Dim3, Dim3, usize, usize);
+
+#[derive(Clone, Copy)]
+struct Shapes {
+    list: [Option<Shape>; DEEPEST],
+    count: usize,
 }
 
 /// What the attributes of a launch ask for.
@@ -52,13 +65,19 @@ fn launch(
 exported! { runtime
     /// Keeps the shape of a launch until its arguments are there.
     fn __cudaPushCallConfiguration(_call, grid: Dim3, block: Dim3, shared: usize, stream: usize) {
-        SHAPES.with_borrow_mut(|shapes| shapes.push((grid, block, shared, stream)));
+        let mut shapes = SHAPES.get();
+        *shapes.list.get_mut(shapes.count).ok_or(Status::OUT_OF_MEMORY)? = Some((grid, block, shared, stream));
+        shapes.count += 1;
+        SHAPES.set(shapes);
         Ok(())
     }
 
     /// The shape that was kept.
     fn __cudaPopCallConfiguration(_call, grid: Out<Dim3>, block: Out<Dim3>, shared: Out<usize>, stream: Out<usize>) {
-        let shape = SHAPES.with_borrow_mut(Vec::pop).ok_or(Status::MISSING_CONFIGURATION)?;
+        let mut shapes = SHAPES.get();
+        shapes.count = shapes.count.checked_sub(1).ok_or(Status::MISSING_CONFIGURATION)?;
+        let shape = shapes.list[shapes.count].take().ok_or(Status::MISSING_CONFIGURATION)?;
+        SHAPES.set(shapes);
         grid.set(shape.0)?;
         block.set(shape.1)?;
         shared.set(shape.2)?;

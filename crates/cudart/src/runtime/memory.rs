@@ -111,13 +111,9 @@ exported! { runtime
 
     /// Where kernels see host memory.
     fn cudaHostGetDevicePointer(call, device: Out<u64>, host: u64, flags: u32) {
-        let opened = call.runtime.device()?;
+        call.runtime.device()?;
         let known = call.runtime.memory.find(host).is_some_and(|found| matches!(found.kind, Kind::Host(_) | Kind::Registered(_)));
-        match (known && flags == 0, opened.unified) {
-            (true, true) => device.set(host),
-            (true, false) => Err(Status::NOT_SUPPORTED),
-            (false, _) => Err(Status::INVALID_VALUE),
-        }
+        if known && flags == 0 { device.set(host) } else { Err(Status::INVALID_VALUE) }
     }
 
     /// The flags of host memory.
@@ -125,7 +121,7 @@ exported! { runtime
         call.runtime.device()?;
         match call.runtime.memory.find(host).map(|found| found.kind) {
             Some(Kind::Host(given) | Kind::Registered(given)) => flags.set(given),
-            Some(Kind::Device | Kind::Managed | Kind::Variable | Kind::Array | Kind::Mapped) | None => Err(Status::INVALID_VALUE),
+            Some(Kind::Device | Kind::Managed | Kind::Variable | Kind::ManagedVariable | Kind::Array | Kind::Mapped) | None => Err(Status::INVALID_VALUE),
         }
     }
 
@@ -144,9 +140,9 @@ exported! { runtime
             Some(Kind::Device | Kind::Variable | Kind::Array | Kind::Mapped) => {
                 PointerAttributes { kind: 2, device: 0, device_pointer: address as usize, host_pointer: 0 }
             }
-            Some(Kind::Managed) => PointerAttributes { kind: 3, device: 0, device_pointer: address as usize, host_pointer: address as usize },
+            Some(Kind::Managed | Kind::ManagedVariable) => PointerAttributes { kind: 3, device: 0, device_pointer: address as usize, host_pointer: address as usize },
             Some(Kind::Host(_) | Kind::Registered(_)) => {
-                PointerAttributes { kind: 1, device: 0, device_pointer: host(opened.unified), host_pointer: address as usize }
+                PointerAttributes { kind: 1, device: 0, device_pointer: address as usize, host_pointer: address as usize }
             }
             None => PointerAttributes { kind: 0, device: -2, device_pointer: host(opened.unified), host_pointer: address as usize },
         })

@@ -1,7 +1,8 @@
 //! What the checker found, as data.
 
+use broadloom_device::place::{party, with_source_line};
 use broadloom_device::{Fault, FaultKind};
-use broadloom_diag::{Sources, Span};
+use broadloom_diag::{Code, Diagnostic, Sources, Span};
 use serde_json::{Value, json};
 use std::fmt;
 
@@ -160,6 +161,31 @@ impl Finding {
             "address": self.address,
             "count": self.count,
         })
+    }
+
+    /// As a diagnostic at the places of those who took part.
+    pub fn diagnostic(&self) -> Diagnostic {
+        let message = format!("kernel `{}`: {}", self.kernel, self.message);
+        let mut diagnostic = Diagnostic::error(Code(self.kind.name()), message);
+        let parties = self.location.iter().chain(&self.other);
+        for (index, location) in parties.clone().enumerate() {
+            let who = party(location.block, location.thread);
+            let function = if location.function == self.kernel { String::new() } else { format!(", in `{}`", location.function) };
+            diagnostic = match (location.span.is_synthetic(), index) {
+                (true, _) => diagnostic.note(format!("{who}{function}: `{}`", location.instruction)),
+                (false, 0) => diagnostic.at(location.span, format!("{who}{function}")),
+                (false, _) => diagnostic.label(location.span, format!("{who}{function}")),
+            };
+        }
+        let mut sources: Vec<&String> = parties.filter_map(|location: &Location| location.source.as_ref()).collect();
+        sources.dedup();
+        for source in sources {
+            diagnostic = diagnostic.note(format!("from {}", with_source_line(source)));
+        }
+        match self.count {
+            0 | 1 => diagnostic,
+            count => diagnostic.note(format!("seen {count} times; this is the first")),
+        }
     }
 
     /// As text, with lines of the PTX text.

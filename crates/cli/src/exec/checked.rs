@@ -1,0 +1,73 @@
+//! `broadloom check -- ./program`: a compiled CUDA program, every kernel watched.
+//!
+//! The stand-in tells what it finds on standard error as soon as a launch is over, and appends it to a report, which is read here when the program
+//! has ended. A program that is killed, or starts others, has told what was found until then.
+
+use super::{command, not_started};
+use crate::failure::{Exit, Failure};
+use crate::terminal::Terminal;
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+/// Runs a program and says what its kernels do wrong.
+pub fn check(words: &[OsString], json: Option<&Path>, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    let Some((program, arguments)) = words.split_first() else { return Ok(Exit::Usage) };
+    let report = Report::new();
+    let mut command = command(program, arguments, "interp")?;
+    command.env("BROADLOOM_CHECK", "1").env("BROADLOOM_CHECK_REPORT", &report.0);
+    let mut child = command.spawn().map_err(|error| not_started(program, &error))?;
+    let status = child.wait().map_err(|error| not_started(program, &error))?;
+    let lines = report.lines();
+    let findings: Vec<&Value> = lines.iter().filter(|line| line.get("kind").is_some()).collect();
+    if let Some(path) = json {
+        let name = program.to_string_lossy();
+        super::super::check::write_report(path, &json!({ "program": name, "findings": findings }), terminal)?;
+    }
+    let name = program.to_string_lossy();
+    let what = match findings.len() {
+        0 if lines.is_empty() => "it launched no kernels, so nothing was checked".to_owned(),
+        0 => "no findings".to_owned(),
+        1 => "1 finding".to_owned(),
+        several => format!("{several} findings"),
+    };
+    match ending(status) {
+        None => terminal.remark(&format!("`{name}`: {what}")),
+        Some(ending) => terminal.remark(&format!("`{name}`: {what}; {ending}")),
+    }
+    Ok(if findings.is_empty() && status.success() { Exit::Done } else { Exit::Failed })
+}
+
+/// How a program ended, when not well.
+fn ending(status: ExitStatus) -> Option<String> {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(0), _) => None,
+        (Some(code), _) => Some(format!("it ended with code {code}")),
+        (None, Some(signal)) => Some(format!("it was ended by signal {signal}")),
+        (None, None) => Some("it did not end by itself".to_owned()),
+    }
+}
+
+/// A file that is gone with this.
+struct Report(PathBuf);
+
+impl Report {
+    fn new() -> Report {
+        Report(std::env::temp_dir().join(format!("broadloom-check-{}.jsonl", std::process::id())))
+    }
+
+    /// What stands in it; a line that is broken off is left out.
+    fn lines(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(&self.0).unwrap_or_default();
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        // A program without kernels has written none.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}

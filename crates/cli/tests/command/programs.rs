@@ -1,0 +1,100 @@
+//! Programs that nvcc compiled (`scripts/cuda-programs.sh`), unchanged: what they are and what is wrong with them.
+
+use crate::harness::{broadloom, empty_folder, root, shell};
+use serde_json::Value;
+use std::fs;
+
+/// A program of `tests/cuda/bin`. They are for one kind of machine.
+fn program(name: &str) -> Option<String> {
+    cfg!(all(target_arch = "x86_64", target_os = "linux")).then(|| root().join("tests/cuda/bin").join(name).display().to_string())
+}
+
+/// The programs with a fault, and what is to be found.
+fn faults(program: &str) -> Vec<(String, String)> {
+    let list = broadloom(&["exec", "--", program]).exits(0).out;
+    list.lines().filter_map(|line| line.split_once(' ')).map(|(name, kind)| (name.to_owned(), kind.to_owned())).collect()
+}
+
+#[test]
+fn faults_of_programs_are_found() {
+    let Some(program) = program("faults") else { return };
+    let folder = empty_folder("faults");
+    let faults = faults(&program);
+    assert!(faults.len() >= 40, "{faults:?}");
+    for (name, kinds) in faults {
+        let kind = kinds.split(' ').next().unwrap_or_default();
+        let report = folder.join(format!("{name}.json"));
+        let outcome = broadloom(&["check", "--json", report.to_str().unwrap(), "--", &program, &name]).exits(1);
+        let report: Value = serde_json::from_str(&fs::read_to_string(&report).unwrap()).unwrap();
+        let findings = report["findings"].as_array().unwrap();
+        // Nothing else is found than what is there and what follows from it.
+        let found: Vec<&str> = findings.iter().filter_map(|finding| finding["kind"].as_str()).collect();
+        assert!(
+            found.contains(&kind) && found.iter().all(|found| kinds.split(' ').any(|known| known == *found)),
+            "{name}: {report:#}"
+        );
+        let count = if findings.len() == 1 { "1 finding".to_owned() } else { format!("{} findings", findings.len()) };
+        let outcome = outcome.complains(&[&format!("error[{kind}]: "), &format!("faults`: {count}")]);
+        // Kernels say where they are, down to the line of the source.
+        assert!(kind == "api-error" || outcome.err.contains("= note: from "), "{name}: {}", outcome.err);
+    }
+}
+
+#[test]
+fn programs_without_faults_are_silent() {
+    let Some(program) = program("faults") else { return };
+    for (name, _) in faults(&program) {
+        let outcome = broadloom(&["check", "--", &program, &name, "fixed"]);
+        assert_eq!((outcome.code, outcome.out.as_str()), (Some(0), ""), "{name}: {}", outcome.err);
+        assert_eq!(outcome.err, format!("`{program}`: no findings\n"), "{name}");
+    }
+}
+
+/// Where programs use CUDA from: children, libraries that come and go, initialisers, threads.
+#[test]
+fn programs_use_cuda_from_unusual_places() {
+    let Some(hosts) = program("hosts") else { return };
+    let plugin = program("plugin").unwrap_or_default();
+    for device in ["cpu", "interp"] {
+        for name in [
+            "fork-before-use",
+            "fork-after-use",
+            "plugin",
+            "runtime-by-name",
+            "threads",
+            "exit-without-freeing",
+            "exit-beside-a-thread",
+            "bad-pointers",
+        ] {
+            let outcome = broadloom(&["exec", "--device", device, "--", &hosts, name, &plugin]);
+            assert_eq!((outcome.code, outcome.out.as_str()), (Some(0), "ok\n"), "{name} on {device}: {}", outcome.err);
+            let told = if name == "bad-pointers" { "broadloom: kernel `_Z3addPii`: " } else { "" };
+            assert!(
+                outcome.err.starts_with(told) && outcome.err.is_empty() == told.is_empty(),
+                "{name} on {device}: {}",
+                outcome.err
+            );
+        }
+    }
+    let early = shell(&format!("HOSTS_EARLY=1 broadloom exec -- {hosts} launched-before-main"));
+    assert_eq!((early.code, early.out.as_str()), (Some(0), "ok\n"));
+}
+
+#[test]
+fn what_a_program_does_is_recorded() {
+    let Some(faults) = program("faults") else { return };
+    let trace = empty_folder("exec-trace").join("trace.json");
+    for device in ["cpu", "interp"] {
+        let file = trace.to_str().unwrap();
+        let arguments = ["exec", "--device", device, "--stats", "--trace", file, "--", &faults, "managed_overrun", "fixed"];
+        let outcome = broadloom(&arguments).exits(0);
+        outcome.complains(&[&format!("work of {device}"), "_Z5scalePfib", "calls", "cudaMallocManaged"]);
+        let text = fs::read_to_string(&trace).unwrap();
+        let events: Value = serde_json::from_str(&text).unwrap();
+        let events = events["traceEvents"].as_array().unwrap();
+        let spans = |name: &str| events.iter().filter(|event| event["ph"] == "X" && event["name"] == *name).count();
+        assert!(spans("_Z5scalePfib") >= 1 && spans("cudaMallocManaged") == 1 && spans("cudaDeviceSynchronize") == 2, "{text}");
+    }
+    broadloom(&["exec", "--trace", "/no/such/folder/trace.json", "--", &faults]).exits(3).complains(&["cannot be written"]);
+    broadloom(&["exec", "--device", "cuda", "--stats", "--", &faults]).exits(2).complains(&["is not recorded"]);
+}
