@@ -51,7 +51,8 @@ thread_local! {
     static ABOUT: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-extern "C" fn at_exit() {
+/// The program ends.
+pub(crate) extern "C" fn at_exit() {
     // A panic must not meet C; nobody is left to tell of one.
     let _ = std::panic::catch_unwind(|| {
         if let Some(Opened { checking: Some(checking), .. }) = Runtime::get().opened() {

@@ -27,6 +27,8 @@ pub(crate) enum Origin {
 #[derive(Debug)]
 pub(crate) struct Image {
     origin: Origin,
+    /// Whether it is the program's own, which nobody asks for by a call that could fail.
+    registered: bool,
     loaded: OnceLock<Outcome<Loaded>>,
     highest: OnceLock<Option<u32>>,
     /// Managed variables: names, and where the host keeps their addresses.
@@ -55,8 +57,14 @@ impl Drop for Loaded {
 }
 
 impl Image {
+    /// A module that the program loads when it sees fit.
     pub(crate) fn new(origin: Origin) -> Image {
-        Image { origin, loaded: OnceLock::new(), highest: OnceLock::new(), managed: Mutex::default() }
+        Image { origin, registered: false, loaded: OnceLock::new(), highest: OnceLock::new(), managed: Mutex::default() }
+    }
+
+    /// The program's own kernels.
+    pub(crate) fn registered(origin: Origin) -> Image {
+        Image { registered: true, ..Image::new(origin) }
     }
 
     /// The module, made ready by whoever needs it first.
@@ -120,7 +128,7 @@ impl Image {
     /// Makes it ready. A program whose own kernels are refused does not end well, whatever it makes of the errors.
     fn load(&self, runtime: &Runtime) -> Outcome<Loaded> {
         let loaded = self.read(runtime);
-        if loaded.is_err() && matches!(self.origin, Origin::FatBinaries(_)) {
+        if loaded.is_err() && self.registered {
             crate::tell::end_badly();
         }
         loaded

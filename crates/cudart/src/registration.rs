@@ -51,7 +51,7 @@ impl Registry {
 
     /// Registers a fat binary by its control structure.
     pub(crate) fn add(&self, wrapper: In<Wrapper>) -> Outcome<Handle> {
-        let image = Arc::new(Image::new(origin(wrapper)?));
+        let image = Arc::new(Image::registered(origin(wrapper)?));
         let mut state = self.state();
         state.next += 16;
         // The compiled program passes it back and never looks behind it.

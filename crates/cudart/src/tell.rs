@@ -22,6 +22,9 @@ pub(crate) fn end_badly() {
     }
     extern "C" fn at_the_end(status: i32, _: *mut libc::c_void) {
         if status == 0 {
+            // What they registered comes behind this.
+            crate::check::at_exit();
+            crate::tracing::at_exit();
             // SAFETY: every stream of the C library may be flushed, and the process is at its end: what was registered before this is left out.
             unsafe {
                 libc::fflush(std::ptr::null_mut());

@@ -13,7 +13,8 @@ use std::sync::{Mutex, Once, PoisonError};
 /// A trace that is being taken, where it goes, and who takes it.
 static TAKEN: Mutex<Option<(Trace, String, u32)>> = Mutex::new(None);
 
-extern "C" fn at_exit() {
+/// The program ends.
+pub(crate) extern "C" fn at_exit() {
     // A panic must not meet C; nobody is left to tell of one.
     let _ = std::panic::catch_unwind(finish);
 }
