@@ -5,7 +5,7 @@ use crate::abi::{Exchange, Exchanged};
 use crate::grid::{Evaluated, Ready};
 
 /// What a lane brings: its number in the warp and its operands.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lane {
     pub(crate) number: u32,
     pub(crate) brings: Exchanged,
@@ -13,8 +13,8 @@ pub(crate) struct Lane {
 
 /// The results of one lane of a group: a value and a flag. Lanes that the group lacks keep what they have.
 pub(crate) fn result(kind: Exchange, lanes: &[Lane], lane: &Lane) -> (u64, bool) {
-    let members = lanes.iter().fold(0u64, |mask, lane| mask | 1 << lane.number);
-    let trues = lanes.iter().filter(|lane| lane.brings.value != 0).fold(0u64, |mask, lane| mask | 1 << lane.number);
+    let members = || lanes.iter().fold(0u64, |mask, lane| mask | 1 << lane.number);
+    let trues = || lanes.iter().filter(|lane| lane.brings.value != 0).fold(0u64, |mask, lane| mask | 1 << lane.number);
     let own = lane.brings.value;
     let holders = || lanes.iter().filter(|other| other.brings.value == own).fold(0u64, |mask, lane| mask | 1 << lane.number);
     let values = || lanes.iter().map(|lane| lane.brings.value as u32);
@@ -24,20 +24,29 @@ pub(crate) fn result(kind: Exchange, lanes: &[Lane], lane: &Lane) -> (u64, bool)
         Exchange::Wait | Exchange::Product => (0, false),
         Exchange::ShuffleUp | Exchange::ShuffleDown | Exchange::ShuffleXor | Exchange::ShuffleIndex => {
             let (source, in_range) = shuffle_source(kind, lane.number, lane.brings.select, lane.brings.control);
-            let value = lanes.iter().find(|other| other.number == source).map_or(own, |other| other.brings.value);
-            (value, in_range)
+            // In a whole warp, a lane stands at its number.
+            let there = lanes.get(source as usize).filter(|other| other.number == source);
+            let there = there.or_else(|| lanes.iter().find(|other| other.number == source));
+            (there.map_or(own, |other| other.brings.value), in_range)
         }
-        Exchange::VoteAll => (u64::from(trues == members), trues == members),
-        Exchange::VoteAny => (u64::from(trues != 0), trues != 0),
+        Exchange::VoteAll => {
+            let all = trues() == members();
+            (u64::from(all), all)
+        }
+        Exchange::VoteAny => {
+            let any = trues() != 0;
+            (u64::from(any), any)
+        }
         Exchange::VoteUniform => {
-            let uniform = trues == members || trues == 0;
+            let trues = trues();
+            let uniform = trues == members() || trues == 0;
             (u64::from(uniform), uniform)
         }
-        Exchange::Ballot => (trues, false),
+        Exchange::Ballot => (trues(), false),
         Exchange::MatchAny => (holders(), false),
         Exchange::MatchAll => {
-            let same = holders() == members;
-            (if same { members } else { 0 }, same)
+            let same = holders() == members();
+            (if same { members() } else { 0 }, same)
         }
         Exchange::Add => folded(u32::wrapping_add),
         Exchange::MinSigned => folded(|a, b| (a as i32).min(b as i32) as u32),
@@ -52,10 +61,10 @@ pub(crate) fn result(kind: Exchange, lanes: &[Lane], lane: &Lane) -> (u64, bool)
             (u64::from(reduce_floats(values(), kind == Exchange::MinFloat, absolute, keeps_nan)), false)
         }
         Exchange::Elect => {
-            let leader = members.trailing_zeros();
+            let leader = members().trailing_zeros();
             (u64::from(leader), lane.number == leader)
         }
-        Exchange::Members => (members, false),
+        Exchange::Members => (members(), false),
     }
 }
 

@@ -497,15 +497,22 @@ impl Block {
     pub(crate) fn meet(&mut self, first: usize) {
         let Wait::Lanes(mask) = self.strands[first].wait else { return };
         let kind = self.strands[first].exchanges;
-        let members = self.lanes(self.warp_of(first)).filter(|index| mask >> self.lane(*index) & 1 == 1);
-        let members: Vec<usize> = members.filter(|index| self.strands[*index].wait != Wait::Ended).collect();
-        let ready = |index: &usize| {
-            let strand = &self.strands[*index];
-            strand.wait == Wait::Lanes(mask) && strand.exchanges == kind
-        };
-        if members.iter().all(ready) {
-            self.exchange(&members);
+        let warp = self.lanes(self.warp_of(first));
+        let (mut members, mut count) = ([0; 32], 0);
+        // Every lane that comes looks, and lanes come in order: the last ones are looked at first, so that most looks end at once.
+        for index in warp.clone().rev() {
+            let strand = &self.strands[index];
+            if mask >> (index - warp.start) & 1 == 0 || strand.wait == Wait::Ended {
+                continue;
+            }
+            if strand.wait != Wait::Lanes(mask) || strand.exchanges != kind {
+                return;
+            }
+            members[count] = index;
+            count += 1;
         }
+        members[..count].reverse();
+        self.exchange(&members[..count]);
     }
 
     /// Lets lanes of a warp go on that wait for whoever comes; whether there were any.
@@ -532,17 +539,18 @@ impl Block {
     /// Runs the exchange of a group that is complete.
     fn exchange(&mut self, members: &[usize]) {
         let Some(kind) = members.first().and_then(|first| self.strands[*first].exchanges) else { return };
-        let lanes: Vec<Lane> = members
-            .iter()
+        let mut lanes = [Lane::default(); 32];
+        for (lane, index) in lanes.iter_mut().zip(members) {
             // SAFETY: a strand that waits at an exchange has its operands on its stack.
-            .map(|index| Lane { number: self.lane(*index) as u32, brings: unsafe { *self.strands[*index].exchanged } })
-            .collect();
+            *lane = Lane { number: self.lane(*index) as u32, brings: unsafe { *self.strands[*index].exchanged } };
+        }
+        let lanes = &lanes[..members.len().min(32)];
         if kind == Exchange::Product {
             // SAFETY: the grid is alive while its blocks run, and the lanes wait with their registers on their stacks.
-            unsafe { exchange::multiply(&(*self.grid).ready, &lanes) };
+            unsafe { exchange::multiply(&(*self.grid).ready, lanes) };
         }
-        for (index, lane) in members.iter().zip(&lanes) {
-            let (value, flag) = exchange::result(kind, &lanes, lane);
+        for (index, lane) in members.iter().zip(lanes) {
+            let (value, flag) = exchange::result(kind, lanes, lane);
             let strand = &mut self.strands[*index];
             // SAFETY: as above; the strand does not run.
             unsafe {
