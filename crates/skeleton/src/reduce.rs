@@ -12,6 +12,8 @@
 //!
 //! Rejected: a counter by which the last block that is done combines the parts. It saves a launch, and every block pays a fence.
 
+mod columns;
+
 use crate::cooperate::{reduce_block, reduce_warp};
 use crate::domain::unravel;
 use crate::draft::{Draft, Inlet, Outlet, Writer};
@@ -111,7 +113,9 @@ impl Reduce {
         let is_cpu = machine.kind == MachineKind::Cpu;
         let folded_axes: Vec<usize> = (0..axes).filter(|axis| self.reduced[*axis]).collect();
         let parts = Parts { reduce: self, inlet, outlet, index, is_cpu, kept_axes, folded_axes, kept };
-        if self.spread.along_kept {
+        if self.spread.along_kept && parts.has_columns() {
+            parts.along_columns(&mut draft, machine)?;
+        } else if self.spread.along_kept {
             parts.along_kept(&mut draft, machine)?;
         } else {
             parts.along_folded(&mut draft, machine)?;
@@ -194,21 +198,20 @@ impl Parts<'_> {
 
     // Neighbouring threads have neighbouring results.
 
-    /// Results that a thread has: on a CPU a warp has a wide piece of a row.
-    fn columns(&self) -> u32 {
-        if self.is_cpu && self.kept_axes.len() == 1 { 4 } else { 1 }
+    /// Into how many parts what is reduced is split for so many blocks, with memory for them: as many as fill the machine, and none of fewer than 16
+    /// elements.
+    fn split(&self, draft: &mut Draft, machine: &Machine, folded: &Count, blocks: &Count) -> (Count, Option<Pieces>) {
+        let busy = u64::from(machine.multiprocessors) * if self.is_cpu { 8 } else { 16 };
+        let split = folded.clone().div_ceil(16u32).min(Count::Constant(busy).div_ceil(blocks.clone())).max(1u32);
+        let pieces = self.pieces(draft, split.clone());
+        (if pieces.is_some() { split } else { Count::Constant(1) }, pieces)
     }
 
     fn along_kept(&self, draft: &mut Draft, machine: &Machine) -> Result<()> {
         let folded = self.product(&self.folded_axes);
-        let (threads, columns) = (if self.is_cpu { 32 } else { 128 }, self.columns());
-        let tile = threads * columns;
-        let blocks = self.kept.clone().div_ceil(tile);
-        // As many parts as fill the machine, and none of fewer than 16 elements.
-        let busy = u64::from(machine.multiprocessors) * if self.is_cpu { 8 } else { 16 };
-        let split = folded.clone().div_ceil(16u32).min(Count::Constant(busy).div_ceil(blocks.clone())).max(1u32);
-        let pieces = self.pieces(draft, split.clone());
-        let split = if pieces.is_some() { split } else { Count::Constant(1) };
+        let threads = if self.is_cpu { 32 } else { 128 };
+        let blocks = self.kept.clone().div_ceil(threads);
+        let (split, pieces) = self.split(draft, machine, &folded, &blocks);
         let block = [threads, 1, 1];
         let k = Writer::new("reduce", block);
         let (n, all) = (k.count(self.kept.clone(), self.index), k.count(folded.clone(), self.index));
@@ -216,37 +219,39 @@ impl Parts<'_> {
         let part = self.wide(&k, k.block(Axis::Y));
         let from = k.mul(part, part_length);
         let to = k.min(k.add(from, part_length), all);
-        let first = k.mul(self.wide(&k, k.block(Axis::X)), tile);
-        let thread = self.wide(&k, k.thread(Axis::X));
+        let first = k.mul(self.wide(&k, k.block(Axis::X)), threads);
+        let result = k.add(first, self.wide(&k, k.thread(Axis::X)));
         let run = |checked: bool| {
-            let results: Vec<Value> = (0..columns).map(|column| k.add(k.add(first, column * threads), thread)).collect();
-            let sums: Vec<Accumulator<'_>> = results.iter().map(|_| Accumulator::new(&k, self.operator())).collect();
-            let kept: Vec<Vec<Value>> =
-                results.iter().map(|result| unravel(&k, *result, &self.lengths(&k, &self.kept_axes))).collect();
-            let guarded = |result: Value, body: &dyn Fn()| if checked { k.if_then(k.lt(result, n), body) } else { body() };
+            let sum = Accumulator::new(&k, self.operator());
+            let kept = unravel(&k, result, &self.lengths(&k, &self.kept_axes));
+            let guarded = |body: &dyn Fn()| if checked { k.if_then(k.lt(result, n), body) } else { body() };
             k.for_step(from, to, 1, Unroll::Never, |folded| {
                 let folded = unravel(&k, folded, &self.lengths(&k, &self.folded_axes));
-                for ((result, kept), sum) in results.iter().zip(&kept).zip(&sums) {
-                    guarded(*result, &|| sum.add(&k, &self.at(&k, kept, &folded)));
-                }
+                guarded(&|| sum.add(&k, &self.at(&k, &kept, &folded)));
             });
-            for ((result, kept), sum) in results.iter().zip(&kept).zip(&sums) {
-                guarded(*result, &|| match &pieces {
-                    Some(pieces) => self.store_pieces(&k, pieces, k.add(k.mul(part, n), *result), &sum.get(&k)),
-                    None => self.outlet.put(&k, kept, *result, &sum.get(&k)),
-                });
-            }
+            guarded(&|| match &pieces {
+                Some(pieces) => self.store_pieces(&k, pieces, k.add(k.mul(part, n), result), &sum.get(&k)),
+                None => self.outlet.put(&k, &kept, result, &sum.get(&k)),
+            });
         };
-        k.if_else(k.ge(k.sub(n, first), tile), || run(false), || run(true));
+        k.if_else(k.ge(k.sub(n, first), threads), || run(false), || run(true));
         draft.launch(k, [blocks, split, 1u32.into()], block)?;
-        let Some(pieces) = pieces else { return Ok(()) };
+        match pieces {
+            Some(pieces) => self.combine_columns(draft, &pieces, threads),
+            None => Ok(()),
+        }
+    }
+
+    /// The second kernel: each thread combines the parts of a result.
+    fn combine_columns(&self, draft: &mut Draft, pieces: &Pieces, threads: u32) -> Result<()> {
+        let block = [threads, 1, 1];
         let k = Writer::new("reduce_parts", block);
         let n = k.count(self.kept.clone(), self.index);
         let result = self.wide(&k, k.global_thread(Axis::X));
         k.if_then(k.lt(result, n), || {
             let sum = Accumulator::new(&k, self.operator());
             k.for_range(0, k.count(pieces.count.clone(), self.index), |part| {
-                sum.add(&k, &self.load_pieces(&k, &pieces, k.add(k.mul(part, n), result)));
+                sum.add(&k, &self.load_pieces(&k, pieces, k.add(k.mul(part, n), result)));
             });
             let kept = unravel(&k, result, &self.lengths(&k, &self.kept_axes));
             self.outlet.put(&k, &kept, result, &sum.get(&k));
