@@ -3,7 +3,7 @@
 //! | domain | on a GPU | on a CPU |
 //! | --- | --- | --- |
 //! | a line | each thread has a few neighbours, moved by accesses of 16 bytes where inputs are read at the position itself and all buffers are aligned | a warp runs along a stretch, 32 positions at a time |
-//! | a last axis that is long | threads along it, a few rows each | a warp runs along a stretch of a row |
+//! | a last axis that is long | threads along it, a few rows each | a warp runs along a stretch of a row, or through several that are short |
 //! | a last axis that is short | threads along all positions; a position is found by division | the same in stretches |
 
 use crate::domain::unravel;
@@ -187,12 +187,18 @@ impl Parts<'_> {
             let lengths = self.lengths(&k);
             let lane = k.convert(k.thread(Axis::X), self.index);
             let first = k.mul(k.convert(k.block(Axis::X), self.index), STRETCH);
-            let rows_left = k.count(rows.clone(), self.index);
-            let (row, step) = (k.block(Axis::Y), k.grid_size(Axis::Y));
-            k.for_step(k.convert(row, self.index), rows_left, k.convert(step, self.index), Unroll::Never, |row| {
-                self.stretch(&k, first, lengths[axes - 1], |column| row_at(&k, row, column, &lengths), lane);
+            // As many rows as make a stretch.
+            let each = Count::Constant(STRETCH.into()).div_ceil(length.clone());
+            let groups = rows.clone().div_ceil(each.clone());
+            let (all, each) = (k.count(rows, self.index), k.count(each, self.index));
+            let (number, step) = (k.convert(k.block(Axis::Y), self.index), k.convert(k.grid_size(Axis::Y), self.index));
+            k.for_step(number, k.count(groups.clone(), self.index), step, Unroll::Never, |group| {
+                let start = k.mul(group, each);
+                k.for_step(start, k.min(k.add(start, each), all), 1, Unroll::Never, |row| {
+                    self.stretch(&k, first, lengths[axes - 1], |column| row_at(&k, row, column, &lengths), lane);
+                });
             });
-            draft.launch(k, [length.div_ceil(STRETCH), rows.min(MAX_ROWS), 1u32.into()], block)?;
+            draft.launch(k, [length.div_ceil(STRETCH), groups.min(MAX_ROWS), 1u32.into()], block)?;
             return Ok(());
         }
         let block = [64, 4, 1];
