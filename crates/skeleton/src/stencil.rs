@@ -6,7 +6,7 @@
 //!
 //! | | on a GPU | on a CPU |
 //! | --- | --- | --- |
-//! | threads | neighbouring columns of a strip | a warp runs along a strip, 32 columns at a time |
+//! | threads | neighbouring columns of a strip | a warp runs along a strip, 32 columns at a time, then along the next one |
 //! | at the edges | each thread chooses its function | a warp does, so that no lane of the interior is masked |
 //!
 //! Results along the first axis of a domain can be combined while they are there: a thread then has the sums of a strip, and runs along that axis.
@@ -60,6 +60,9 @@ pub struct Fold {
 
 /// Columns that a warp of a CPU runs through before its block ends, about.
 const STRETCH: u32 = 4096;
+/// Blocks for each core of a CPU, about: so few that the strips of one share the rows that they read in its cache, and so many that cores are done at
+/// the same time.
+const BLOCKS_OF_A_CORE: u64 = 16;
 /// Most blocks in the second direction of a grid.
 const MAX_BLOCKS: u32 = 65535;
 /// Lanes of a warp.
@@ -115,8 +118,13 @@ impl Stencil {
         }
         let parts = Parts { stencil: self, bounds, inner, edge, outlet, index, values: values.len() };
         match machine.kind {
-            MachineKind::Cpu => parts.warps(&mut draft, 1, STRETCH)?,
-            MachineKind::Cuda | MachineKind::Interp if self.reach != (0, 0) => parts.warps(&mut draft, 4, 4 * LANES)?,
+            MachineKind::Cpu => {
+                let blocks = Count::Constant(u64::from(machine.multiprocessors) * BLOCKS_OF_A_CORE);
+                parts.warps(&mut draft, 1, STRETCH, Some(parts.strips().div_ceil(blocks)))?;
+            }
+            MachineKind::Cuda | MachineKind::Interp if self.reach != (0, 0) => {
+                parts.warps(&mut draft, 4, 4 * LANES, None)?;
+            }
             MachineKind::Cuda | MachineKind::Interp => parts.threads(&mut draft)?,
         }
         Ok(draft.finish())
@@ -239,8 +247,8 @@ impl Parts<'_> {
         }
     }
 
-    /// Warps run along strips, so many of a block.
-    fn warps(&self, draft: &mut Draft, warps: u32, stretch: u32) -> Result<()> {
+    /// Warps run along strips, so many of a block; or along runs of strips, where it is said how long those are.
+    fn warps(&self, draft: &mut Draft, warps: u32, stretch: u32, run: Option<Count>) -> Result<()> {
         let axes = self.axes();
         let block = [LANES, warps, 1];
         let (before, behind) = self.stencil.reach;
@@ -259,7 +267,7 @@ impl Parts<'_> {
             _ => k.convert(k.global_thread(Axis::Y), self.index),
         };
         let step = k.mul(k.convert(k.grid_size(Axis::Y), self.index), warps);
-        k.for_step(number, strips, step, Unroll::Never, |number| {
+        let along = |number: Value| {
             let strip = self.strip(&k, number);
             let rows_inside = self.rows_inside(&k, &strip);
             k.for_step(first, end, own, Unroll::Never, |start| {
@@ -285,9 +293,21 @@ impl Parts<'_> {
                     || self.column(&k, edge, &strip, held, Some(near)),
                 );
             });
-        });
+        };
+        let blocks = match run {
+            None => {
+                k.for_step(number, strips, step, Unroll::Never, along);
+                self.strips().div_ceil(warps).min(MAX_BLOCKS)
+            }
+            Some(run) => {
+                let length = k.count(run.clone(), self.index);
+                let start = k.mul(number, length);
+                k.for_step(start, k.min(k.add(start, length), strips), 1, Unroll::Never, along);
+                self.strips().div_ceil(run)
+            }
+        };
         let across = Count::size(axes - 1).div_ceil(stretch);
-        draft.launch(k, [across, self.strips().div_ceil(warps).min(MAX_BLOCKS), 1u32.into()], block)?;
+        draft.launch(k, [across, blocks, 1u32.into()], block)?;
         Ok(())
     }
 

@@ -70,8 +70,8 @@ fn expected(image: &[i32], height: i64, width: i64, rule: Rule) -> Vec<Literal> 
 
 #[test]
 fn neighbours_of_all_positions() {
-    let shapes: [&[u64]; 9] =
-        [&[4, 1], &[5, 3], &[8, 40], &[9, 70], &[31, 33], &[6, 4200], &[2, 7, 65], &[3, 8, 32], &[2, 0, 40]];
+    let shapes: [&[u64]; 10] =
+        [&[4, 1], &[5, 3], &[8, 40], &[9, 70], &[31, 33], &[150, 33], &[6, 4200], &[2, 7, 65], &[3, 8, 32], &[2, 0, 40]];
     for (name, bench) in benches() {
         for (rule, rows, index) in [
             (Rule::Clamp, 4, Type::I32),
