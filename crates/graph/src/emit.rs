@@ -605,6 +605,20 @@ impl Half<'_, '_, '_> {
                 let b = &self.emitter.builder;
                 b.convert(b.max(b.min(value, b.sub(extent, 1)), 0), self.emitter.index)
             }
+            Index::Wrap(base, extent) if self.is_near(*base, extent) => {
+                let value = self.index(*base);
+                let extent = self.emitter.number(extent);
+                let b = &self.emitter.builder;
+                let below = b.select(b.lt(value, 0), b.add(value, extent), value);
+                b.select(b.ge(value, extent), b.sub(value, extent), below)
+            }
+            Index::Mirror(base, extent) if self.is_near(*base, extent) => {
+                let value = self.index(*base);
+                let extent = self.emitter.number(extent);
+                let b = &self.emitter.builder;
+                let last = b.sub(extent, 1);
+                b.sub(last, b.abs(b.sub(last, b.abs(value))))
+            }
             Index::Wrap(base, extent) => {
                 let (value, ty) = self.unsigned_data(*base).unwrap_or_else(|| self.unbounded(*base));
                 let extent = self.extent(extent, ty);
@@ -660,6 +674,17 @@ impl Half<'_, '_, '_> {
         };
         self.indices.insert(id, value);
         value
+    }
+
+    /// Whether an index is at most one extent before or behind a position along the axis of that extent.
+    fn is_near(&self, base: IndexId, extent: &Number) -> bool {
+        let (Some(domain), Index::Affine { axis: Some(axis), stride: Number::Known(1), offset: Number::Known(offset) }) =
+            (self.trace.domain, &self.trace.indices[base as usize])
+        else {
+            return false;
+        };
+        let least = self.emitter.tape.shapes[usize::from(domain)].least(usize::from(*axis));
+        *extent == Number::Extent(domain, *axis) && offset.unsigned_abs() < least
     }
 
     fn unsigned(&self) -> Type {

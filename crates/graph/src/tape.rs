@@ -128,6 +128,18 @@ pub(crate) struct ShapeClass {
     pub(crate) tall: bool,
 }
 
+impl ShapeClass {
+    /// What an extent is at least, unless the shape has no elements.
+    pub(crate) fn least(self, axis: usize) -> u64 {
+        let rank = usize::from(self.rank);
+        match rank.checked_sub(axis) {
+            Some(1) if rank >= 2 && self.rows => LONG as u64,
+            Some(2) if self.tall => TALL as u64,
+            _ => 1,
+        }
+    }
+}
+
 /// The canonical form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Tape {
