@@ -1,7 +1,8 @@
 //! Several modules of PTX linked into one, as programs compiled with `-rdc=true` have them.
 //!
-//! What one module declares `.extern` another defines. The texts stand one behind the other under one head; a declaration is left out where
-//! the thing itself is there, and of what several define weakly one stays.
+//! What one module declares `.extern` another defines, before it or behind it, and PTX wants names declared before their use. So under one head
+//! stand the declarations of all functions, then all variables, then the bodies. Of what several modules define weakly one stays; a name that is
+//! a module's own, and another one's too, gets the number of its module.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,12 +21,13 @@ pub(crate) fn is_device_runtime(text: &str) -> bool {
 
 /// One module from several.
 pub(crate) fn link(texts: &[String]) -> String {
+    const HEAD: [&str; 3] = [".version", ".target", ".address_size"];
     let mut head: BTreeMap<&str, String> = BTreeMap::new();
-    let mut bodies: Vec<Vec<Piece<'_>>> = vec![];
+    let mut modules: Vec<Vec<Piece<'_>>> = vec![];
     for text in texts {
         let mut pieces = vec![];
         for piece in pieces_of(text) {
-            match [".version", ".target", ".address_size"].into_iter().find(|word| piece.text.trim_start().starts_with(word)) {
+            match HEAD.into_iter().find(|word| piece.text.trim_start().starts_with(word)) {
                 Some(word) => {
                     let value = piece.text.trim().to_owned();
                     let kept = head.entry(word).or_insert_with(|| value.clone());
@@ -36,23 +38,56 @@ pub(crate) fn link(texts: &[String]) -> String {
                 None => pieces.push(piece),
             }
         }
-        bodies.push(pieces);
+        modules.push(pieces);
     }
     let defined: BTreeSet<&str> =
-        bodies.iter().flatten().filter(|piece| !piece.declares).filter_map(|piece| piece.name).collect();
-    let mut seen = BTreeSet::new();
-    let mut linked =
-        [".version", ".target", ".address_size"].iter().filter_map(|word| head.get(word)).cloned().collect::<Vec<_>>().join("\n");
-    linked.push('\n');
-    for piece in bodies.iter().flatten() {
-        let again = piece.name.is_some_and(|name| !piece.declares && !seen.insert(name) && piece.weak);
-        let settled = piece.declares && piece.name.is_some_and(|name| defined.contains(name) || !seen.insert(name));
-        if !again && !settled {
-            linked.push_str(piece.text);
-            linked.push('\n');
+        modules.iter().flatten().filter(|piece| !piece.declares).filter_map(|piece| piece.name).collect();
+    let (mut declarations, mut variables, mut bodies) = (vec![], vec![], vec![]);
+    let (mut seen, mut declared) = (BTreeSet::new(), BTreeSet::new());
+    for (number, pieces) in modules.iter().enumerate() {
+        let own = |piece: &&Piece<'_>| piece.local && !piece.declares && piece.name.is_some_and(|name| seen.contains(name));
+        let renamed: BTreeMap<&str, String> =
+            pieces.iter().filter(own).filter_map(|piece| Some((piece.name?, format!("{}$m{number}", piece.name?)))).collect();
+        let text = |text: &str| if renamed.is_empty() { text.to_owned() } else { rename(text, &renamed) };
+        for piece in pieces {
+            let is_new = piece.name.is_none_or(|name| renamed.contains_key(name) || !seen.contains(name));
+            match piece.kind {
+                _ if piece.declares => {
+                    let name = piece.name.unwrap_or_default();
+                    if !defined.contains(name) && declared.insert(name) {
+                        declarations.push(text(piece.text));
+                    }
+                }
+                _ if piece.weak && !is_new => {}
+                Kind::Function => {
+                    let code = without_comments(piece.text);
+                    declarations.push(text(&format!("{};", code.split('{').next().unwrap_or_default().trim())));
+                    bodies.push(text(piece.text));
+                }
+                Kind::Variable => variables.push(text(piece.text)),
+                Kind::Other => bodies.push(text(piece.text)),
+            }
         }
+        seen.extend(pieces.iter().filter(|piece| !piece.declares).filter_map(|piece| piece.name));
     }
-    linked
+    let head = HEAD.iter().filter_map(|word| head.remove(word));
+    let linked: Vec<String> = head.chain(declarations).chain(variables).chain(bodies).collect();
+    linked.join("\n") + "\n"
+}
+
+/// A text with other names.
+fn rename(text: &str, names: &BTreeMap<&str, String>) -> String {
+    let of_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$' || c == '%' || c == '.';
+    let mut renamed = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(of_name) {
+        let end = rest[start..].find(|c| !of_name(c)).map_or(rest.len(), |end| start + end);
+        let word = &rest[start..end];
+        renamed.push_str(&rest[..start]);
+        renamed.push_str(names.get(word).map_or(word, String::as_str));
+        rest = &rest[end..];
+    }
+    renamed + rest
 }
 
 /// The first number of a directive of the head, in hundredths.
@@ -62,13 +97,26 @@ fn number(text: &str) -> u32 {
     (digits.parse::<f64>().unwrap_or(0.0) * 100.0) as u32
 }
 
+/// What a directive is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A function that others call.
+    Function,
+    Variable,
+    /// A kernel, or something without a name.
+    Other,
+}
+
 /// A directive of a module.
 struct Piece<'a> {
     text: &'a str,
     name: Option<&'a str>,
+    kind: Kind,
     /// It says that something is elsewhere.
     declares: bool,
     weak: bool,
+    /// No other module can mean it.
+    local: bool,
 }
 
 /// The directives of a text: each ends with a line, a semicolon or a body, outside of comments and strings.
@@ -110,20 +158,27 @@ fn piece(text: &str) -> Piece<'_> {
     let words: Vec<&str> = code.split_whitespace().collect();
     let has = |word: &str| words.contains(&word);
     let function = words.iter().any(|word| *word == ".func" || *word == ".entry");
+    let variable = !function && (has(".global") || has(".const") || has(".shared"));
     let declares = has(".extern") || function && !code.contains('{');
     // The name of a function stands before its parameters and behind its result; that of a variable before its extent or its value.
     let name = if function {
         let after = code.split(".func").nth(1).or_else(|| code.split(".entry").nth(1)).unwrap_or_default().trim_start();
         let after = if after.starts_with('(') { after.split_once(')').map_or("", |(_, rest)| rest) } else { after };
         after.split(|c: char| c == '(' || c.is_whitespace() || c == ';' || c == '{').find(|word| !word.is_empty())
-    } else if has(".global") || has(".const") || has(".shared") {
+    } else if variable {
         let before = code.split(['=', '[', ';']).next().unwrap_or_default();
         before.split_whitespace().last().filter(|word| !word.starts_with('.'))
     } else {
         None
     };
     let name = name.and_then(|name| text.find(name).map(|at| &text[at..at + name.len()]));
-    Piece { text, name, declares, weak: has(".weak") || has(".common") }
+    let kind = match (has(".func"), variable) {
+        (true, _) => Kind::Function,
+        (_, true) => Kind::Variable,
+        (false, false) => Kind::Other,
+    };
+    let weak = has(".weak") || has(".common");
+    Piece { text, name, kind, declares, weak, local: !weak && !has(".visible") && !has(".extern") }
 }
 
 fn without_comments(text: &str) -> String {
@@ -137,17 +192,43 @@ mod tests {
     #[test]
     fn declarations_meet_their_definitions() {
         let first = "//\n.version 7.0\n.target sm_75\n.address_size 64\n.extern .func (.param .b32 r) twice\n(\n.param .b32 x\n)\n;\n\
-                     .extern .global .align 4 .u32 count;\n.weak .global .u32 shared_one = 1;\n.visible .entry k()\n{\n{ ret; }\n}\n";
+                     .extern .global .align 4 .u32 count;\n.weak .global .u32 shared_one = 1;\n.visible .entry k()\n{\n{ call (r), twice, (x); ret; }\n}\n";
         let second = ".version 8.1\n.target sm_80\n.address_size 64\n.visible .global .align 4 .u32 count = 3;\n\
                       .weak .global .u32 shared_one = 1;\n.visible .global .u32 list[2] = {1, 2};\n\
                       .visible .func (.param .b32 r) twice\n(\n.param .b32 x\n)\n{\nret;\n}\n";
         let linked = link(&[first.into(), second.into()]);
         assert!(linked.starts_with(".version 8.1\n.target sm_80\n.address_size 64\n"), "{linked}");
-        assert_eq!(linked.matches("twice").count(), 1, "{linked}");
+        let (declared, used) = (linked.find("twice").unwrap(), linked.find("call").unwrap());
+        assert!(declared < used && linked.find(" count = 3").unwrap() < used, "{linked}");
+        assert_eq!(linked.matches("twice").count(), 3, "{linked}");
         assert!(!linked.contains(".extern"), "{linked}");
         assert_eq!(linked.matches("shared_one").count(), 1, "{linked}");
         assert_eq!(linked.matches(".entry k").count(), 1);
         assert!(linked.contains("list[2] = {1, 2};"), "{linked}");
+    }
+
+    #[test]
+    fn a_name_of_two_modules_is_each_ones_own() {
+        let module = |value: u32| {
+            format!(
+                ".version 8.0\n.target sm_75\n.address_size 64\n.global .align 1 .b8 $str[2] = {{{value}, 0}};\n\
+                 .visible .entry k{value}()\n{{\nmov.u64 %rd1, $str;\nmov.u64 %rd2, $str$1;\nret;\n}}\n"
+            )
+        };
+        let linked = link(&[module(1), module(2)]);
+        assert!(linked.contains("$str[2] = {1, 0}") && linked.contains("$str$m1[2] = {2, 0}"), "{linked}");
+        let second = linked.split("k2").nth(1).unwrap();
+        assert!(second.contains("%rd1, $str$m1;") && second.contains("%rd2, $str$1;"), "{second}");
+    }
+
+    #[test]
+    fn tables_of_functions_come_behind_what_they_name() {
+        let table = ".version 8.0\n.target sm_75\n.address_size 64\n.weak .func f\n(\n.param .b64 x\n)\n;\n\
+                     .weak .global .align 8 .u64 table[2] = {0, f};\n.weak .func f(\n.param .b64 x\n)\n{\nret;\n}\n";
+        let other = ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n";
+        let linked = link(&[table.into(), table.into(), other.into()]);
+        assert!(linked.find(".func f").unwrap() < linked.find("table").unwrap(), "{linked}");
+        assert_eq!((linked.matches(".func f").count(), linked.matches("table").count()), (2, 1), "{linked}");
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub(crate) const PITCH: usize = 512;
 pub(crate) enum Kind {
     /// `cudaMalloc` and its like.
     Device,
+    /// Memory of a graph, the same at every launch: giving it back leaves it to the next one.
+    Graph,
     /// `cudaMallocHost`, `cudaHostAlloc`, with its flags.
     Host(u32),
     /// `cudaMallocManaged`.
@@ -50,7 +52,9 @@ impl Allocation {
     /// Whether the device's side of a copy may be here.
     pub(crate) fn on_device(&self) -> bool {
         match self.kind {
-            Kind::Device | Kind::Managed | Kind::Variable | Kind::ManagedVariable | Kind::Array | Kind::Mapped => true,
+            Kind::Device | Kind::Graph | Kind::Managed | Kind::Variable | Kind::ManagedVariable | Kind::Array | Kind::Mapped => {
+                true
+            }
             Kind::Host(_) | Kind::Registered(_) => false,
         }
     }
@@ -58,7 +62,7 @@ impl Allocation {
     /// Whether the executor gave it out, so that its copies and fills may touch it.
     pub(crate) fn of_executor(&self, opened: &Opened) -> bool {
         match self.kind {
-            Kind::Device | Kind::Variable | Kind::Array => true,
+            Kind::Device | Kind::Graph | Kind::Variable | Kind::Array => true,
             // What both sides share is the host's between launches.
             Kind::Host(_) | Kind::Managed | Kind::ManagedVariable => opened.unified,
             Kind::Registered(_) | Kind::Mapped => false,
@@ -86,6 +90,13 @@ impl Allocations {
         state.serial += 1;
         let serial = state.serial;
         state.live.insert(start, Allocation { start, bytes, kind, serial });
+    }
+
+    /// Memory becomes that of a graph.
+    pub(crate) fn give_to_graph(&self, start: u64) {
+        if let Some(found) = self.state().live.get_mut(&start) {
+            found.kind = Kind::Graph;
+        }
     }
 
     /// A variable of a module.
@@ -175,6 +186,9 @@ impl Runtime {
     pub(crate) fn free(&self, address: u64) -> Outcome {
         let opened = self.device()?;
         if address == 0 {
+            return Ok(());
+        }
+        if self.memory.find(address).is_some_and(|found| found.start == address && found.kind == Kind::Graph) {
             return Ok(());
         }
         let fits = |kind| matches!(kind, Kind::Device | Kind::Managed | Kind::Array);

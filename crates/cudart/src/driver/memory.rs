@@ -77,7 +77,7 @@ exported! { driver
     fn cuMemHostGetFlags(call, flags: Out<u32>, host: u64) {
         match call.runtime.memory.find(host).map(|found| found.kind) {
             Some(Kind::Host(given) | Kind::Registered(given)) => flags.set(given),
-            Some(Kind::Device | Kind::Managed | Kind::Variable | Kind::ManagedVariable | Kind::Array | Kind::Mapped) | None => Err(Status::INVALID_VALUE),
+            Some(Kind::Device | Kind::Graph | Kind::Managed | Kind::Variable | Kind::ManagedVariable | Kind::Array | Kind::Mapped) | None => Err(Status::INVALID_VALUE),
         }
     }
 

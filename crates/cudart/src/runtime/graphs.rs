@@ -276,7 +276,7 @@ exported! { runtime
     /// Memory for the nodes behind it.
     fn cudaGraphAddMemAllocNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: Out<MemAllocNodeParams>) {
         let mut given = params.get()?;
-        let address = call.runtime.allocate(given.bytes, Kind::Device)?;
+        let address = call.runtime.allocate(given.bytes, Kind::Graph)?;
         given.address = address as usize;
         params.set(given)?;
         add(call, node, graph, after, count, Work::Allocated(address)).map(drop)

@@ -121,7 +121,7 @@ exported! { runtime
         call.runtime.device()?;
         match call.runtime.memory.find(host).map(|found| found.kind) {
             Some(Kind::Host(given) | Kind::Registered(given)) => flags.set(given),
-            Some(Kind::Device | Kind::Managed | Kind::Variable | Kind::ManagedVariable | Kind::Array | Kind::Mapped) | None => Err(Status::INVALID_VALUE),
+            Some(Kind::Device | Kind::Graph | Kind::Managed | Kind::Variable | Kind::ManagedVariable | Kind::Array | Kind::Mapped) | None => Err(Status::INVALID_VALUE),
         }
     }
 
@@ -137,7 +137,7 @@ exported! { runtime
         let opened = call.runtime.device()?;
         let host = |unified: bool| if unified { address as usize } else { 0 };
         attributes.set(match call.runtime.memory.find(address).map(|found| found.kind) {
-            Some(Kind::Device | Kind::Variable | Kind::Array | Kind::Mapped) => {
+            Some(Kind::Device | Kind::Graph | Kind::Variable | Kind::Array | Kind::Mapped) => {
                 PointerAttributes { kind: 2, device: 0, device_pointer: address as usize, host_pointer: 0 }
             }
             Some(Kind::Managed | Kind::ManagedVariable) => PointerAttributes { kind: 3, device: 0, device_pointer: address as usize, host_pointer: address as usize },

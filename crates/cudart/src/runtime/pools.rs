@@ -35,7 +35,9 @@ pub(crate) fn allocate(call: &Call, address: Out<u64>, bytes: usize, stream: usi
     let stream = call.stream(stream)?;
     let start = call.runtime.allocate(bytes, Kind::Device)?;
     // A captured allocation is the graph's: the same memory at every launch.
-    call.runtime.note_in_capture(&stream, &Work::Allocated(start))?;
+    if call.runtime.note_in_capture(&stream, &Work::Allocated(start))? {
+        call.runtime.memory.give_to_graph(start);
+    }
     address.set(start)
 }
 

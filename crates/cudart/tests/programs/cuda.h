@@ -23,6 +23,7 @@ int __cudaLaunchKernel(void *kernel, dim3 grid, dim3 block, void **args, size_t 
 
 int cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **args, size_t shared, stream_t stream);
 int cudaMalloc(void *place, size_t bytes), cudaFree(void *address), cudaMallocHost(void *place, size_t bytes), cudaFreeHost(void *address);
+int cudaMallocAsync(void *place, size_t bytes, stream_t stream), cudaFreeAsync(void *address, stream_t stream);
 int cudaMallocManaged(void *place, size_t bytes, unsigned flags), cudaMallocPitch(void *place, size_t *pitch, size_t width, size_t height);
 int cudaMemcpy(void *to, const void *from, size_t bytes, int kind);
 int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, stream_t stream);

@@ -73,6 +73,23 @@ int main(void) {
     OK(cudaStreamSynchronize(a));
     CHECK(out[7] == 71);
     CHECK(cudaGraphExecKernelNodeSetParams(exec, copy, &params) == 1);
+
+    // Memory that a graph allocates and the program frees is there again at the next launch.
+    float *own;
+    OK(cudaStreamBeginCapture(a, 0));
+    OK(cudaMallocAsync((void **)&own, sizeof in, a));
+    OK(cudaMemcpyAsync(own, in, sizeof in, TO_DEVICE, a));
+    OK(cudaMemcpyAsync(out, own, sizeof out, TO_HOST, a));
+    OK(cudaStreamEndCapture(a, &graph));
+    OK(cudaGraphInstantiate(&exec, graph, 0));
+    OK(cudaGraphLaunch(exec, a));
+    OK(cudaStreamSynchronize(a));
+    OK(cudaFree(own));
+    in[7] = 50;
+    OK(cudaGraphLaunch(exec, a));
+    OK(cudaFreeAsync(own, a));
+    OK(cudaStreamSynchronize(a));
+    CHECK(out[7] == 50);
     puts("ok");
     return 0;
 }
