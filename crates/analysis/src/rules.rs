@@ -200,17 +200,19 @@ impl<'a> Rules<'a> {
                 if data.writes().len() > 1 {
                     return Some(0);
                 }
-                let [a, b, c] = [2, 3, 4].map(|index| data.operands.get(index));
-                if group(a)? == LANE_BITS {
-                    return Some(LANE_BITS);
-                }
+                // A value that all lanes have is not what all get: who reads from a lane that does not take part gets 0.
+                let [b, c] = [3, 4].map(|index| data.operands.get(index));
                 let Some(Operand::Imm(imm)) = c else { return Some(0) };
                 let control = imm.integer_bits().unwrap_or(0);
                 let (clamp, segments) = (control & 31, control >> 8 & 31);
                 // Segments of 2^n lanes, of which none is out of range: lanes that name the same lane of their segment.
                 let size = segments.trailing_zeros().min(LANE_BITS);
                 let regular = segments == 31 & !mask(size) && clamp == 31;
-                if !data.has_word("idx") || !regular { Some(0) } else { Some(group(b)?.min(size)) }
+                if !data.has_word("idx") || !regular {
+                    return Some(0);
+                }
+                let members = if opcode == Opcode::ShflSync { group(data.operands.last())? } else { LANE_BITS };
+                Some(group(b)?.min(size).min(members))
             }
             Opcode::MatchAnySync | Opcode::ElectSync | Opcode::BarWarpSync => Some(0),
             _ => Some(0),

@@ -11,7 +11,7 @@ pub(crate) struct Lane {
     pub(crate) brings: Exchanged,
 }
 
-/// The results of one lane of a group: a value and a flag. Lanes that the group lacks keep what they have.
+/// The results of one lane of a group: a value and a flag. A shuffle from a lane that the group lacks gives 0, as machines do.
 pub(crate) fn result(kind: Exchange, lanes: &[Lane], lane: &Lane) -> (u64, bool) {
     let members = || lanes.iter().fold(0u64, |mask, lane| mask | 1 << lane.number);
     let trues = || lanes.iter().filter(|lane| lane.brings.value != 0).fold(0u64, |mask, lane| mask | 1 << lane.number);
@@ -27,7 +27,7 @@ pub(crate) fn result(kind: Exchange, lanes: &[Lane], lane: &Lane) -> (u64, bool)
             // In a whole warp, a lane stands at its number.
             let there = lanes.get(source as usize).filter(|other| other.number == source);
             let there = there.or_else(|| lanes.iter().find(|other| other.number == source));
-            (there.map_or(own, |other| other.brings.value), in_range)
+            (there.map_or(0, |other| other.brings.value), in_range)
         }
         Exchange::VoteAll => {
             let all = trues() == members();
@@ -159,8 +159,9 @@ mod tests {
         assert_eq!(values(Exchange::ShuffleIndex, control), [101, 101, 101, 101, 105, 105, 105, 105]);
         let in_range: Vec<bool> = all(Exchange::ShuffleDown, &lanes(&eight, control, 1)).iter().map(|pair| pair.1).collect();
         assert_eq!(in_range, [true, true, true, false, true, true, true, false]);
-        // A lane that is not there gives the own value.
-        assert_eq!(all(Exchange::ShuffleIndex, &lanes(&[(0, 7), (2, 9)], 0x1f, 1))[0], (7, true));
+        // A lane that is not there gives 0, and is in range; one that is out of range gives the own value.
+        assert_eq!(all(Exchange::ShuffleIndex, &lanes(&[(0, 7), (2, 9)], 0x1f, 1))[0], (0, true));
+        assert_eq!(all(Exchange::ShuffleDown, &lanes(&[(0, 7), (2, 9)], 1, 1)), [(0, true), (9, false)]);
     }
 
     #[test]

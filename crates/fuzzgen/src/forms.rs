@@ -120,13 +120,13 @@ pub(crate) fn instantiate(form: &Form, config: &Config, random: &mut Random, wri
         }
         text.push_str(if spec.paired { "|" } else { separator });
         separator = ", ";
-        let mut name = operand(form.opcode, spec, &chosen, random, written)?;
+        let mut name = operand(form.opcode, spec, config, &chosen, random, written)?;
         // The same source twice lets an assembler simplify, and then NaNs come out as they went in.
         for _ in 0..4 {
             if spec.written || !sources.contains(&name) {
                 break;
             }
-            name = operand(form.opcode, spec, &chosen, random, written)?;
+            name = operand(form.opcode, spec, config, &chosen, random, written)?;
         }
         text.push_str(&name);
         sources.push(name);
@@ -137,6 +137,7 @@ pub(crate) fn instantiate(form: &Form, config: &Config, random: &mut Random, wri
 fn operand(
     opcode: Opcode,
     spec: &OperandSpec,
+    config: &Config,
     chosen: &[Option<Modifier>],
     random: &mut Random,
     written: Written<'_>,
@@ -175,6 +176,12 @@ fn operand(
             Type::F32 => format!("0f{:08X}", random.finite32()),
             Type::F64 => format!("0d{:08X}{:08X}", random.finite32(), random.corner32()),
             // Positions and lengths of bit fields are bytes.
+            // With a position outside of the word the assembler takes every number for negative.
+            Type::U32
+                if config.portable && opcode == Opcode::Bfe && spec.name == "b" && chosen.contains(&Some(Modifier::S32)) =>
+            {
+                (random.below(256) % 32).to_string()
+            }
             Type::U32 if matches!(opcode, Opcode::Bfe | Opcode::Bfi) => random.below(256).to_string(),
             Type::F16 | Type::Bf16 | Type::B128 => pool.pick(random),
             ty if ty.bits() == 16 => format!("{}", random.corner32() as u16 as i16),

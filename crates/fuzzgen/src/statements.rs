@@ -274,6 +274,11 @@ impl<'c> Writer<'c> {
         let partial: u32 = if rest == 0 { u32::MAX } else { (1 << rest) - 1 };
         self.line(&format!("setp.ge.u32 %c, %me, {whole}"));
         self.line(&format!("selp.b32 %mask, {}, -1, %c", partial as i32));
+        if self.config.portable {
+            // A mask of all lanes that the assembler knows it leaves out where it takes the lanes to be together, and then carries a vote past a branch at which they part.
+            self.line("st.volatile.shared.u32 [%slot], %mask");
+            self.line("ld.volatile.shared.u32 %mask, [%slot]");
+        }
     }
 
     /// Everything computed goes to memory.
@@ -308,8 +313,9 @@ impl<'c> Writer<'c> {
             13 | 14 if depth > 0 => self.count_down(depth, together),
             15 => self.own_memory(),
             16 => self.atomic(),
-            17 => self.local_memory(),
+            17 => self.local_memory(together),
             18 if self.walk() => {}
+            18 if self.config.portable && self.functions.left.is_some() => self.pure(),
             18 => self.call(),
             19 if depth > 0 => self.switch(depth),
             20 => self.carry_chain(),
@@ -378,7 +384,10 @@ impl<'c> Writer<'c> {
                 self.line(&format!("vote.sync.{mode}.pred %c, {value}, %mask"));
                 ("%c".to_owned(), Together::Warp)
             }
-            _ => (self.reg(Type::Pred), Together::No),
+            _ => {
+                let value = self.reg(Type::Pred);
+                (self.condition(value), Together::No)
+            }
         };
         let bang = if self.random.one_in(2) { "!" } else { "" };
         self.line(&format!("@{bang}{condition} bra {otherwise}"));
@@ -391,6 +400,18 @@ impl<'c> Writer<'c> {
             self.statement(depth - 1, inside);
         }
         let _ = writeln!(self.body, "{end}:");
+    }
+
+    /// What a thread branches on for itself, made of a predicate.
+    fn condition(&mut self, predicate: String) -> String {
+        if !self.config.portable {
+            return predicate;
+        }
+        // Behind a branch the assembler takes the predicate for known, also in a loop that changes it: what is branched on must say nothing of what is computed.
+        let number: usize = predicate.trim_start_matches("%p").parse().unwrap_or(0);
+        self.line(&format!("selp.b32 %x3, %r{number}, %r{}, {predicate}", number + 6));
+        self.line("setp.lt.s32 %c, %x3, 1");
+        "%c".to_owned()
     }
 
     /// A loop that counts down. Threads that count the same stay together, unless one leaves early.
@@ -428,6 +449,7 @@ impl<'c> Writer<'c> {
             // Each thread for itself goes on to the next round, or out.
             if inside == Together::No && self.random.one_in(3) {
                 let (value, target) = (self.reg(Type::Pred), if self.random.one_in(2) { &next } else { &end });
+                let value = self.condition(value);
                 self.line(&format!("@{value} bra {target}"));
             }
         }
@@ -447,8 +469,10 @@ impl<'c> Writer<'c> {
     fn leap(&mut self, depth: usize) {
         let (first, second) = (self.label(), self.label());
         let (one, two) = (self.reg(Type::Pred), self.reg(Type::Pred));
+        let one = self.condition(one);
         self.line(&format!("@{one} bra {first}"));
         self.statement(depth - 1, Together::No);
+        let two = self.condition(two);
         self.line(&format!("@{two} bra {second}"));
         self.statement(depth - 1, Together::No);
         let _ = writeln!(self.body, "{first}:");
@@ -587,7 +611,7 @@ impl<'c> Writer<'c> {
     }
 
     /// An array of the thread's own, indexed by a value.
-    fn local_memory(&mut self) {
+    fn local_memory(&mut self, together: Together) {
         let (index, value, result) = (self.reg(Type::B32), self.reg(Type::B32), self.reg(Type::B32));
         self.line(&format!("and.b32 %x0, {index}, 15"));
         self.line("mad.wide.u32 %address, %x0, 4, %local");
@@ -595,6 +619,10 @@ impl<'c> Writer<'c> {
         let other = self.reg(Type::B32);
         self.line(&format!("and.b32 %x0, {other}, 15"));
         self.line("mad.wide.u32 %address, %x0, 4, %local");
+        // Where the local window begins the assembler keeps in a register of the whole warp, also where lanes have parted: one side overwrites it for the other.
+        if self.config.portable && together == Together::No {
+            return self.line(&format!("ld.local.u32 {result}, [%address]"));
+        }
         self.line("cvta.local.u64 %generic, %address");
         self.line(&format!("ld.u32 {result}, [%generic]"));
     }

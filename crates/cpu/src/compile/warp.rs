@@ -76,15 +76,17 @@ impl Emitter<'_> {
         };
         let source = ir.select(in_range, source, lane);
         let moved = self.permute(value, source);
-        // Who reads from a lane that does not take part keeps its own value.
-        let moved = match self.guard(inst)? {
-            None => moved,
-            Some(_) => {
-                let active = self.active(inst)?;
-                let there = self.permute_mask(active, source);
-                ir.select(there, moved, value)
-            }
-        };
+        // What comes from a lane that does not take part is 0, as on machines. Where the guard is the same in all lanes, and so is the mask that they name, all take
+        // part, or none does.
+        let guard = self.guard(inst)?.filter(|guard| ir.lanes(*guard).is_some());
+        let named = self.members(inst)?.filter(|members| ir.lanes(*members).is_some());
+        let mut there = guard.map(|guard| self.permute_mask(guard, source));
+        if let Some(named) = named {
+            let bit = ir.and(ir.lshr(named, source), ir.constant(ir.type_of(named), 1));
+            let is_named = ir.icmp(IntPred::LLVMIntNE, bit, ir.zero(ir.type_of(named)));
+            there = Some(there.map_or(is_named, |there| ir.and(there, is_named)));
+        }
+        let moved = there.map_or(moved, |there| ir.select(there, moved, ir.zero(ir.type_of(moved))));
         let written = self.written(inst);
         if let Some((operand, ty)) = written.first() {
             self.assign(operand, *ty, moved)?;

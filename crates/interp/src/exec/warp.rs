@@ -139,9 +139,10 @@ impl<W: Watch> Engine<'_, W> {
                 let (source, in_range) = shuffle_source(op, lane.number, lane.inputs[1] as u32, lane.inputs[2] as u32);
                 let value = match lanes.iter().find(|other| other.number == source) {
                     Some(other) => other.inputs[0],
+                    // The manual leaves it open what comes from a lane that does not take part; machines give 0.
                     None => {
                         self.watch.inactive_lane(cta, site, source);
-                        lane.inputs[0]
+                        0
                     }
                 };
                 [value, u64::from(in_range)]
