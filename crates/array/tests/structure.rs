@@ -464,3 +464,54 @@ fn stereo_matching_is_one_kernel_that_keeps_no_volume() -> Result<()> {
     }
     Ok(())
 }
+
+/// Products of slopes, summed over nine columns: on a CPU each lane computes those of its own column, and takes the others from its neighbours.
+#[test]
+fn lanes_give_each_other_what_they_computed_of_their_columns() -> Result<()> {
+    let cache = broadloom_cpu::CacheFolder::Nowhere;
+    let options = broadloom_cpu::Options { threads: 2, memory_bytes: 1 << 28, cache, ..broadloom_cpu::Options::default() };
+    let cpu = Context::new(&Device::new(broadloom_cpu::Cpu::new(options).unwrap()));
+    let weights = [1, 3, 5, 7, 11, 13, 17, 19, 23];
+    let summed = |context: &Context, values: &[i32], (rows, columns): (usize, usize)| -> Result<[Array<i32>; 2]> {
+        let x = Array::new(context, values, [rows, columns])?;
+        let slope = |by: [i64; 2]| -> Result<Array<i32>> {
+            Ok(x.shift(&by.map(|by| -by), Boundary::Clamp)? - x.shift(&by, Boundary::Clamp)?)
+        };
+        let (across, down) = (slope([0, 1])?, slope([1, 0])?);
+        let sum = |products: Array<i32>| -> Result<Array<i32>> {
+            let mut sum = Array::full(context, [rows, columns], 0)?;
+            for (i, weight) in weights.iter().enumerate() {
+                sum = sum + products.shift(&[0, 4 - i as i64], Boundary::Clamp)? * *weight;
+            }
+            Ok(sum)
+        };
+        Ok([sum(&across * &down)?, sum(&down * &down)?])
+    };
+    for (rows, columns) in [(16, 32), (17, 33), (90, 131), (33, 40)] {
+        let values: Vec<i32> = (0..rows * columns).map(|i| (i * 7919 % 1013) as i32).collect();
+        let results = summed(&cpu, &values, (rows, columns))?;
+        let others = summed(&context(), &values, (rows, columns))?;
+        let operations = |results: &[Array<i32>; 2]| -> Result<u64> {
+            let plan = results[0].plan()?;
+            assert_eq!(plan.kernels.len(), 1, "{}", plan.text());
+            Ok(plan.kernels[0].operations)
+        };
+        assert!(operations(&results)? < operations(&others)?);
+        evaluate_all(&[results[0].node(), results[1].node()])?;
+        let at =
+            |i: i64, j: i64| values[i.clamp(0, rows as i64 - 1) as usize * columns + j.clamp(0, columns as i64 - 1) as usize];
+        let found = [results[0].to_vec()?, results[1].to_vec()?];
+        for (i, j) in (0..rows as i64).flat_map(|i| (0..columns as i64).map(move |j| (i, j))) {
+            let mut want = [0, 0];
+            for (k, weight) in weights.iter().enumerate() {
+                let j = (j + k as i64 - 4).clamp(0, columns as i64 - 1);
+                let (across, down) = (at(i, j + 1) - at(i, j - 1), at(i + 1, j) - at(i - 1, j));
+                want[0] += across * down * weight;
+                want[1] += down * down * weight;
+            }
+            let place = i as usize * columns + j as usize;
+            assert_eq!([found[0][place], found[1][place]], want, "{rows}×{columns}: {i} {j}");
+        }
+    }
+    Ok(())
+}

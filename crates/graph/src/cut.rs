@@ -140,6 +140,8 @@ pub(crate) struct Cut {
     pub(crate) kept: Vec<bool>,
     /// What neighbouring lanes take from each other rather than compute it again.
     pub(crate) sliding: Vec<bool>,
+    /// What neighbouring lanes could take from each other, where that costs less.
+    pub(crate) near: Vec<bool>,
     pub(crate) reasons: HashMap<Id, Reason>,
     pub(crate) groups: Vec<Group>,
 }
@@ -200,7 +202,8 @@ pub(crate) fn cut(tape: &Tape, balance: u64) -> Cut {
         groups = cutter.groups();
     }
     let groups = cutter.absorb(groups);
-    Cut { kept: cutter.kept, sliding: cutter.sliding, reasons: cutter.reasons, groups }
+    let near = (0..tape.entries.len() as Id).map(|id| cutter.is_near(id)).collect();
+    Cut { kept: cutter.kept, sliding: cutter.sliding, near, reasons: cutter.reasons, groups }
 }
 
 impl Cutter<'_> {
@@ -331,9 +334,26 @@ impl Cutter<'_> {
     /// Whether a node is looked at along the last axis only, by nothing but reductions over the first axis: then it would be kept for a pattern
     /// that throws most of it away, and lanes can give it to each other.
     fn slides(&self, id: Id) -> bool {
+        self.tape.rank(id) >= 3 && self.is_looked_at_near(id) && self.is_folded(id)
+    }
+
+    /// Whether a node is computed and looked at from neighbouring columns.
+    fn is_near(&self, id: Id) -> bool {
+        let own = self.tape.entry(id);
+        let from_aside = |user: &Id| matches!(self.tape.entry(*user).kind, Kind::View(..));
+        matches!(own.kind, Kind::Elementwise(_))
+            && !self.kept[id as usize]
+            && own.ty.is_scalar()
+            && own.ty.bytes() >= 4
+            && self.users[id as usize].iter().any(from_aside)
+            && self.is_looked_at_near(id)
+    }
+
+    /// Whether a node is looked at along the last axis only, from a few columns away.
+    fn is_looked_at_near(&self, id: Id) -> bool {
         let own = self.tape.entry(id);
         let class = self.tape.shapes[usize::from(own.shape)];
-        if class.rank < 3 || !class.rows || !class.tall {
+        if class.rank < 2 || !class.rows || !class.tall {
             return false;
         }
         let last = usize::from(class.rank) - 1;
@@ -348,7 +368,7 @@ impl Cutter<'_> {
             Kind::Elementwise(_) => true,
             _ => false,
         };
-        self.users[id as usize].iter().all(looks_near) && self.is_folded(id)
+        self.users[id as usize].iter().all(looks_near)
     }
 
     /// Whether all that becomes of a node is reduced over the first axis.

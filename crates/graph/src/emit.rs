@@ -231,6 +231,12 @@ impl<'k> Fused<'k> {
         all.fold((0, 0), |(a, b), trace| (a.max(trace.reach.0 as u32), b.max(trace.reach.1 as u32)))
     }
 
+    /// Whether some of what it computes is computed only where it is chosen.
+    pub(crate) fn chooses(&self) -> bool {
+        let all = std::iter::once(&self.interior).chain(&self.everywhere);
+        all.flat_map(|trace| &trace.items).any(|item| matches!(item, Item::Before { .. }))
+    }
+
     /// Whether indices along axes of a shape are found by division.
     pub(crate) fn unravels(&self, shape: crate::tape::ShapeId) -> bool {
         self.interior.indices.iter().any(|index| matches!(index, Index::Unravel(_, own, _) if *own == shape))

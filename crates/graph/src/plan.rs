@@ -51,8 +51,9 @@ fn balance(machine: &Machine) -> u64 {
 /// Items that the code of a strip has at most.
 const MAX_STRIP: usize = 600;
 
-/// The traces of a kernel whose threads have a strip of rows each, and how many rows, where rows share enough of what they read and compute.
-fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[Part<'_>]) -> Option<(Fused<'k>, u32)> {
+/// The traces of a kernel whose threads have a strip of rows each, and how many rows, where rows share enough of what they read and compute. Where lanes may
+/// share too, they do if that leaves less than nine tenths.
+fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[Part<'_>], lanes_share: bool) -> Option<(Fused<'k>, u32)> {
     let [part] = parts else { return None };
     let class = tape.shapes[usize::from(part.shape)];
     if part.line || !class.rows || !class.tall {
@@ -63,14 +64,25 @@ fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[Part<'_>]) ->
         GroupKind::Reduce(axes) if axes.as_slice() == [0] && class.rank > 2 => Roots::Feed(&group.feeds),
         _ => return None,
     };
-    Stencil::HEIGHTS.iter().find_map(|rows| {
-        let fused = Fused::strip(tape, (&cut.kept, &cut.sliding), roots, class.rank.into(), *rows)?;
-        // A twentieth less has to be left for the larger code to pay.
-        let (before, behind) = fused.reach();
-        let lanes = 32u64.checked_sub((before + behind).into()).filter(|lanes| *lanes >= 16)?;
-        let pays = fused.cost() * 20 * 32 <= part.fused.cost() * u64::from(*rows) * 19 * lanes;
-        (pays && fused.items() <= MAX_STRIP).then_some((fused, *rows))
-    })
+    // The highest strips that pay, with what a position costs, in hundredths.
+    let highest = |sliding: &'k [bool]| {
+        Stencil::HEIGHTS.iter().find_map(|rows| {
+            let fused = Fused::strip(tape, (&cut.kept, sliding), roots, class.rank.into(), *rows)?;
+            let (before, behind) = fused.reach();
+            let lanes = 32u64.checked_sub((before + behind).into()).filter(|lanes| *lanes >= 16)?;
+            let cost = fused.cost() * 100 * 32 / (u64::from(*rows) * lanes);
+            // A twentieth less has to be left for the larger code to pay.
+            (cost <= part.fused.cost() * 95 && fused.items() <= MAX_STRIP).then_some((fused, *rows, cost))
+        })
+    };
+    let alone = highest(&cut.sliding);
+    let shared = if lanes_share && group.kind == GroupKind::Map { highest(&cut.near) } else { None };
+    let (fused, rows, _) = match (alone, shared) {
+        (Some(alone), Some(shared)) if shared.2 * 10 < alone.2 * 9 && !shared.0.chooses() => shared,
+        (None, Some(shared)) if !shared.0.chooses() => shared,
+        (alone, _) => alone?,
+    };
+    Some((fused, rows))
 }
 
 impl Plan {
@@ -84,7 +96,7 @@ impl Plan {
             let too_large = || Error::Plan { what: "a kernel".into(), reason: "it does not fit".into() };
             let parts = group.traced(&tape, &cut.kept).ok_or_else(too_large)?;
             let side_by_side = machine.kind != MachineKind::Cuda;
-            if let Some((fused, rows)) = strip(&tape, &cut, &group, &parts) {
+            if let Some((fused, rows)) = strip(&tape, &cut, &group, &parts, machine.kind == MachineKind::Cpu) {
                 let (cost, reach) = (fused.cost() / u64::from(rows), fused.reach());
                 let (mut codes, bounds) = fused.strip_codes(&tape, side_by_side)?;
                 let sink = match group.is_stored(&tape) {
