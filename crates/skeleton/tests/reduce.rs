@@ -81,8 +81,8 @@ fn any_axes() {
             let count: u64 = shape.iter().product();
             let input = Random(count).values(Element::I64, count);
             for subset in 0..1u32 << shape.len() {
-                // Of four axes and more, every fifth subset.
-                if shape.len() > 3 && !subset.is_multiple_of(5) {
+                // Of four axes and more, every fifth subset; of long rows, one with reduced axes before and behind a kept one.
+                if shape.len() > 3 && !subset.is_multiple_of(5) || shape == long && subset != 5 {
                     continue;
                 }
                 let reduced: Vec<bool> = (0..shape.len()).map(|axis| subset >> axis & 1 == 1).collect();
