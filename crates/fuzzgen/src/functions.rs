@@ -50,7 +50,7 @@ impl Writer<'_> {
     pub(crate) fn write_functions(&mut self, count: usize) {
         self.functions.count = count;
         for number in 0..count {
-            // From a function that calls itself lanes come back apart, though the assembler takes them to be together.
+            // Kernels with functions that call themselves differ on GPUs, or do not end; `docs/CUDA.md` says what is known of it.
             self.functions.left = Some(if self.config.portable { 0 } else { MOST_CALLS });
             for _ in 0..1 + self.random.below(4) {
                 self.statement(self.config.depth.min(2), Together::No);
