@@ -7,8 +7,8 @@
 //! On a GPU a part is a tile of a block. A first kernel finds where tiles start, a warp asking 32 places at a time. In the second one a block puts its elements into
 //! shared memory, and marks the ends; each thread goes through a few of the sequence, what is left over is scanned over the threads and, by a [`Chain`], over the blocks.
 //!
-//! On a CPU there are a few parts for each core. A warp goes through the segments of its part, 32 at a time: each lane has one of them where all are short, and where one is long they have
-//! the warp one after the other, 32 elements at a time. What began in another part is put together by a second kernel.
+//! On a CPU there are a few parts for each core. A warp goes through the segments of its part, 32 elements at a time; what began in another part is put together by a second
+//! kernel.
 
 mod parts;
 mod tiles;

@@ -13,10 +13,6 @@ use broadloom_scalar::{Axis, Cache, Unroll, Value};
 const PER_CORE: u64 = 16;
 /// The least that is worth a part.
 const LEAST: u32 = 4096;
-/// Lanes of a warp.
-const LANES: u32 = 32;
-/// A segment of so many elements is worth a warp; of shorter ones each lane has one.
-const LONG: u32 = 48;
 
 /// What parts leave to be put together: temporaries, one for each value.
 struct Left {
@@ -60,7 +56,7 @@ impl Parts {
         each.map(|(temporary, ty)| k.load_element(k.memory(Argument::Temporary(*temporary), ty.element()), ty, part)).collect()
     }
 
-    /// A warp goes through a part, by 32 segments at a time: each lane has one of them where all are short, else the warp has one after the other.
+    /// A warp goes through a part.
     fn part(&self, k: &Writer, left: &Left, run: &Count) {
         let operator = &self.operator;
         let lane = k.thread(Axis::X);
@@ -79,43 +75,21 @@ impl Parts {
             k.store(starts, k.add(part, 1), last);
             self.keep(k, &left.head, part, &operator.nothing(k));
         });
-        // Where a segment starts, as far as it lies in this part.
-        let start = |segment: Value| k.max(self.offset(k, segment), first_element);
-        let found = |segment: Value, values: &[Value]| {
-            k.if_else(
-                k.eq(segment, first),
-                || self.keep(k, &left.head, part, values),
-                || self.outlet.put(k, &[segment], segment, values),
-            );
-        };
-        k.for_step(first, last, LANES, Unroll::Never, |group| {
-            let own = k.add(group, self.wide(k, lane));
-            let there = k.lt(own, last);
-            let bounds = || vec![start(own), self.offset(k, k.add(own, 1))];
-            let bounds = k.choose_list(there, bounds, || vec![first_element; 2]);
-            let (from, to) = (bounds[0], k.max(bounds[0], bounds[1]));
-            let is_long = k.ge(k.sub(to, from), LONG);
-            k.if_else(
-                k.eq(k.ballot(is_long, None), 0),
-                || {
-                    let sum = Accumulator::new(k, operator);
-                    sum.set(k, &operator.nothing(k));
-                    k.if_then(there, || {
-                        k.for_step(from, to, 1, Unroll::Never, |place| sum.add(k, &self.inlet.at(k, &[place])));
-                        found(own, &sum.get(k));
-                    });
-                },
-                || {
-                    k.for_step(group, k.min(k.add(group, LANES), last), 1, Unroll::Never, |segment| {
-                        let values = self.stretch(k, lane, start(segment), self.offset(k, k.add(segment, 1)));
-                        k.if_then(is_first_lane, || found(segment, &values));
-                    });
-                },
-            );
+        let next = k.variable_with(first_element);
+        k.for_step(first, last, 1, Unroll::Never, |segment| {
+            let end = self.offset(k, k.add(segment, 1));
+            let found = self.stretch(k, lane, k.get(next), end);
+            k.set(next, end);
+            k.if_then(is_first_lane, || {
+                k.if_else(
+                    k.eq(segment, first),
+                    || self.keep(k, &left.head, part, &found),
+                    || self.outlet.put(k, &[segment], segment, &found),
+                );
+            });
         });
-        let rest = k.choose_list(k.lt(first, last), || vec![self.offset(k, last)], || vec![first_element]);
-        let values = self.stretch(k, lane, rest[0], end_element);
-        k.if_then(is_first_lane, || self.keep(k, &left.tail, part, &values));
+        let found = self.stretch(k, lane, k.get(next), end_element);
+        k.if_then(is_first_lane, || self.keep(k, &left.tail, part, &found));
     }
 
     /// Elements from one place to another combined, for all lanes.
@@ -124,7 +98,7 @@ impl Parts {
         let sum = Accumulator::new(k, operator);
         sum.set(k, &operator.nothing(k));
         let lane = self.wide(k, lane);
-        k.for_step(from, to, LANES, Unroll::Never, |first| {
+        k.for_step(from, to, 32, Unroll::Never, |first| {
             let place = k.add(first, lane);
             let at = || self.inlet.at(k, &[place]);
             let own = k.choose_list(k.lt(place, to), at, || operator.nothing(k));
