@@ -23,6 +23,7 @@ use broadloom_device::{
 use broadloom_ptx::Verified;
 use std::collections::HashMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
@@ -55,6 +56,8 @@ pub struct Options {
     pub blas: Vec<String>,
     /// Whether every launch is waited for, so that a fault has exactly one kernel: `BROADLOOM_CUDA_SYNC=1`.
     pub synchronous: bool,
+    /// A folder to which the text of every module is written as the driver gets it: `BROADLOOM_CUDA_TEXTS`. To read what was made, or to give it to other tools.
+    pub texts: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -73,6 +76,7 @@ impl Default for Options {
                 .filter(|level| *level <= 4),
             blas: blas::library_names(),
             synchronous: std::env::var("BROADLOOM_CUDA_SYNC").is_ok_and(|value| !value.is_empty() && value != "0"),
+            texts: std::env::var_os("BROADLOOM_CUDA_TEXTS").filter(|folder| !folder.is_empty()).map(PathBuf::from),
         }
     }
 }

@@ -16,6 +16,7 @@ use broadloom_diag::{Code, Diagnostic, Diagnostics};
 use broadloom_ptx::Verified;
 use std::collections::HashSet;
 use std::ffi::{CStr, CString};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -63,6 +64,9 @@ pub(crate) fn load(inner: &Inner, module: &Verified) -> Result<(ModuleHandle, Ma
     let version = format!("{FORMAT} {}", env!("CARGO_PKG_VERSION"));
     let machine = inner.target.get_or_init(|| target(inner));
     let code = digest(text.as_bytes());
+    if let Some(folder) = &inner.options.texts {
+        write_text(folder, module, &text, &code);
+    }
     let key = Key::new(&Origin { device: "cuda", code, version: &version, machine, options: LINK_OPTIONS });
     let made = |miss| Made { miss, time: started.elapsed() };
     let images = &inner.images;
@@ -96,6 +100,16 @@ pub(crate) fn load(inner: &Inner, module: &Verified) -> Result<(ModuleHandle, Ma
     let handle = loaded_text(inner, &text)?;
     images.count(Err(miss));
     Ok((handle, made(Some(miss))))
+}
+
+/// Writes the text of a module for people to look at; nothing depends on it, so a folder that cannot be written is no error.
+fn write_text(folder: &Path, module: &Verified, text: &CStr, code: &[u8; 32]) {
+    let kernels = module.functions.values().filter(|function| function.is_kernel);
+    let name = kernels.map(|kernel| kernel.name.to_string()).next().unwrap_or_default();
+    let name: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(64).collect();
+    let number: String = code[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+    let _ = std::fs::create_dir_all(folder)
+        .and_then(|()| std::fs::write(folder.join(format!("{name}-{number}.ptx")), text.to_bytes()));
 }
 
 fn compiled(inner: &Inner, text: &CStr) -> Result<Option<Vec<u8>>> {
