@@ -87,6 +87,7 @@ pub(crate) fn run(benchmark: &Benchmark, quick: bool) -> Result<Row, Failure> {
         limit_share: None,
         launches: 1,
         compile_ms: None,
+        device_ms: None,
         peer: None,
         peer_ms: None,
         others: vec![],

@@ -34,6 +34,7 @@ pub use limits::Limits;
 pub use report::{Figure, Rate, Report, Row};
 
 use benchmark::{Benchmark, Subject};
+use broadloom::array::Precision;
 use broadloom::device::{self, Device, MachineKind, Module};
 use broadloom::diag::Sources;
 use broadloom::{Context, machines, open, ptx};
@@ -61,6 +62,8 @@ pub struct Options {
     pub python: Option<PathBuf>,
     /// The size of benchmarks that have a peer, when not their own.
     pub size: Option<usize>,
+    /// A folder for traces: `NAME.json` for each benchmark that has a peer.
+    pub trace: Option<PathBuf>,
     /// Where compiled peers are kept, when not where caches are.
     pub peer_folder: Option<PathBuf>,
     /// The `broadloom` command, for figures that need a process of their own; without it there are none.
@@ -261,7 +264,8 @@ impl Run<'_> {
     }
 
     fn arrays(&self, ready: fn(&Context, usize) -> Result<Job, Failure>, [tiny, size]: [usize; 2]) -> Result<Ready, Failure> {
-        let context = Context::new(&self.device);
+        // As the peers are compiled, too.
+        let context = Context::with_precision(&self.device, Precision::Fast);
         // Planning and compilation happen on tiny arrays: the code serves all sizes.
         let tiny = ready(&context, tiny)?;
         let first = measure::repetition(&self.device, &tiny)?;
@@ -284,6 +288,13 @@ impl Run<'_> {
         let effort = if self.scale.quick { Effort::QUICK } else { Effort::FULL };
         let times = measure::by_turns(&self.device, job, &mut peers, effort)?;
         let verdict = job.judge(times.repetitions)?;
+        if let Some(folder) = &self.options.trace
+            && let Err(error) = measure::traced(&self.device, job, &folder.join(format!("{}.json", benchmark.name)))?
+        {
+            (self.tell)(Event::Remark(format!("{}: no trace: {error}", benchmark.name)));
+        }
+        let is_gpu = self.report.machine.kind == MachineKind::Cuda && !self.scale.quick;
+        let device_ms = if is_gpu { measure::device_time(&self.device, job)?.map(|time| time.as_secs_f64() * 1e3) } else { None };
         let (mut peer_time, mut others) = (None, vec![]);
         for ((name, peer), time) in names.into_iter().zip(&mut peers).zip(times.peers) {
             match time.and_then(|time| Ok((time, peer.checksum()?))) {
@@ -319,6 +330,7 @@ impl Run<'_> {
             limit_share: self.report.limits.least_seconds(&work).map(|least| least / seconds),
             launches: 0,
             compile_ms: None,
+            device_ms,
             peer: peer_time.and(self.compiler.as_ref()).map(Compiler::describe),
             peer_ms: peer_time.map(|time| time.as_secs_f64() * 1e3),
             others,

@@ -6,9 +6,11 @@
 use crate::error::Failure;
 use crate::job::Job;
 use crate::peer::Peer;
+use broadloom::device::trace::Trace;
 use broadloom::device::{Device, MachineKind};
-use std::thread;
+use std::path::Path;
 use std::time::{Duration, Instant};
+use std::{fs, io, thread};
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
@@ -103,6 +105,28 @@ fn burst(device: &Device, job: &Job, count: u64) -> Result<Duration, Failure> {
     }
     device.synchronise()?;
     Ok(start.elapsed().div_f64(count as f64))
+}
+
+/// Repetitions in a trace.
+const TRACED: u64 = 5;
+
+/// How long a GPU is at work for a repetition, by its own clock. What the host takes to give it the work does not count, nor do pauses between kernels.
+pub(crate) fn device_time(device: &Device, job: &Job) -> Result<Option<Duration>, Failure> {
+    let mut times = vec![];
+    for _ in 0..TRACED {
+        let Some(trace) = Trace::start() else { return Ok(None) };
+        burst(device, job, TRACED)?;
+        times.push(trace.device_time().div_f64(TRACED as f64));
+    }
+    Ok(median(times))
+}
+
+/// Writes what happens when in a few repetitions, whose times count for nothing else: whoever looks at a device slows it down.
+pub(crate) fn traced(device: &Device, job: &Job, path: &Path) -> Result<io::Result<()>, Failure> {
+    let Some(trace) = Trace::start() else { return Ok(Err(io::Error::other("another trace is being taken"))) };
+    burst(device, job, TRACED)?;
+    let file = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::File::create(path));
+    Ok(file.and_then(|file| trace.finish(&mut io::BufWriter::new(file))))
 }
 
 /// The middle one, or the mean of the two in the middle.

@@ -73,6 +73,7 @@ pub(crate) fn run(device: &Device, quick: bool) -> Result<Vec<Row>, Failure> {
         limit_share: None,
         launches: 1,
         compile_ms: None,
+        device_ms: None,
         peer: None,
         peer_ms: None,
         others: vec![],

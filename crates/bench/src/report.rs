@@ -33,6 +33,8 @@ pub struct Row {
     pub device: String,
     /// Milliseconds of a repetition.
     pub ms: f64,
+    /// Milliseconds of it that a GPU was at work, its kernels, copies and fills together.
+    pub device_ms: Option<f64>,
     /// The same as a rate.
     pub rate: Option<Rate>,
     /// What part of the machine's limit that is; 1 is all of it.
@@ -69,8 +71,9 @@ impl Row {
             None => "-".to_owned(),
         };
         let share = self.limit_share.map_or("-".to_owned(), |share| format!("{:.0} %", 100.0 * share));
+        let of_device = self.device_ms.map_or(String::new(), |ms| format!("  (device: {ms:.4} ms)"));
         format!(
-            "{:<18} {:<16} {:<8} {:>10.3}  {:>15}  {:>8}  {:>10}  {:>8}  {:>6}",
+            "{:<18} {:<16} {:<8} {:>10.3}  {:>15}  {:>8}  {:>10}  {:>8}  {:>6}{of_device}",
             self.name,
             self.size,
             self.device,
@@ -93,6 +96,9 @@ impl Row {
         put("size", json!(self.size));
         put("device", json!(self.device));
         put("ms", json!(self.ms));
+        if let Some(ms) = self.device_ms {
+            put("device_ms", json!(ms));
+        }
         match self.rate {
             Some(Rate::Gflops(rate)) => put("gflops", json!(rate)),
             Some(Rate::Gbps(rate)) => put("gbps", json!(rate)),

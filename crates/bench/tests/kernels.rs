@@ -1,9 +1,9 @@
 //! Every kernel of the group, tiny, on the interpreter: the kernel, its reference and its peer agree, and the report is what it says.
 
 use broadloom_bench::{Event, Options, Report, groups, run};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-fn measured(names: &[&str], no_peers: bool) -> (Report, Vec<String>) {
+fn measured(names: &[&str], no_peers: bool, trace: Option<PathBuf>) -> (Report, Vec<String>) {
     let options = Options {
         names: names.iter().map(|&name| name.to_owned()).collect(),
         device: Some("interp".to_owned()),
@@ -11,6 +11,7 @@ fn measured(names: &[&str], no_peers: bool) -> (Report, Vec<String>) {
         no_peers,
         python: None,
         size: None,
+        trace,
         peer_folder: Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("peers")),
         command: None,
     };
@@ -25,7 +26,7 @@ fn measured(names: &[&str], no_peers: bool) -> (Report, Vec<String>) {
 
 #[test]
 fn every_kernel_agrees_with_its_reference_and_its_peer() {
-    let (report, remarks) = measured(&["kernels"], false);
+    let (report, remarks) = measured(&["kernels"], false, None);
     assert!(report.failures.is_empty(), "{:#?}", report.failures);
     let names: Vec<&str> = report.rows.iter().map(|row| row.name.as_str()).collect();
     let all = groups().into_iter().find(|(group, _)| *group == "kernels").unwrap().1;
@@ -46,11 +47,16 @@ fn every_kernel_agrees_with_its_reference_and_its_peer() {
 
 #[test]
 fn the_json_has_the_fields_that_it_promises() {
-    let (report, _) = measured(&["kernels/reduction", "kernels/matrix_product"], true);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("traces");
+    let (report, _) = measured(&["kernels/reduction", "kernels/matrix_product"], true, Some(folder.clone()));
     let json = report.to_json();
     let mut keys: Vec<&String> = json.as_object().unwrap().keys().collect();
     keys.sort();
     assert_eq!(keys, ["machine", "results"]);
+    let trace = std::fs::read(folder.join("reduction.json")).unwrap();
+    let trace: serde_json::Value = serde_json::from_slice(&trace).unwrap();
+    let launches = trace["traceEvents"].as_array().unwrap().iter().filter(|span| span["name"] == "launch reduce_sums");
+    assert!(launches.count() >= 5, "{trace:#}");
     for key in ["device", "name", "cores"] {
         assert!(!json["machine"][key].is_null(), "{key} in {json:#}");
     }

@@ -311,6 +311,9 @@ pub struct Bench {
     /// Write the figures to this file, as JSON; `-` is standard output, without the table
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Write `NAME.json` for each of them into this folder, behind its figures: a trace of five repetitions, for Perfetto or Chrome
+    #[arg(long, value_name = "FOLDER")]
+    pub trace: Option<PathBuf>,
     /// Start no processes of this command, and leave out what needs one
     #[arg(long, hide = true)]
     pub in_process: bool,

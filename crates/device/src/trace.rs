@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Most spans of a trace; those behind are counted.
 const MOST_SPANS: usize = 4 << 20;
@@ -100,6 +100,14 @@ impl Trace {
         *state = Some(State { number, start, spans: vec![], left_out: 0, threads: vec![], devices: vec![] });
         ON.store(true, Ordering::Relaxed);
         Some(Trace { number })
+    }
+
+    /// How long devices have been at work so far, all their spans together.
+    pub fn device_time(&self) -> Duration {
+        let state = state();
+        let own = state.as_ref().filter(|state| state.number == self.number);
+        let spans = own.into_iter().flat_map(|state| &state.spans).filter(|span| span.lane.0 != HOST);
+        spans.map(|span| span.end.saturating_duration_since(span.start)).sum()
     }
 
     /// Ends it and writes it.
@@ -297,7 +305,6 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     /// There is one trace in a process: one test at a time takes it.
     fn alone() -> MutexGuard<'static, ()> {
