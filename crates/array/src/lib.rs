@@ -49,6 +49,7 @@ mod transform;
 pub use arith::Operand;
 pub use array::{Array, evaluate_all};
 pub use broadloom_graph::{Context, Error, KernelSummary, Node, Reason, Result, ResultSummary, Shape, Statistics, Summary};
+pub use broadloom_scalar::Precision;
 pub use closure::{Term, Traced, Window};
 pub use element::{Arithmetic, Bits, Element, F32x4, Float, Floating, Integer, Number};
 pub use npy::FileError;

@@ -1,6 +1,6 @@
 //! How many kernels an expression becomes, and how many bytes they move. A lost fusion fails here without a clock.
 
-use broadloom_array::{Array, Boundary, Context, Reason, Result, evaluate_all};
+use broadloom_array::{Array, Boundary, Context, Precision, Reason, Result, evaluate_all};
 use broadloom_device::Device;
 use broadloom_interp::Interp;
 
@@ -512,6 +512,24 @@ fn lanes_give_each_other_what_they_computed_of_their_columns() -> Result<()> {
             let place = i as usize * columns + j as usize;
             assert_eq!([found[0][place], found[1][place]], want, "{rows}×{columns}: {i} {j}");
         }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_fast_context_is_nearly_as_exact() -> Result<()> {
+    let device = Device::new(Interp::new(broadloom_interp::Options::default()));
+    let values: Vec<f32> = (1..200).map(|i| i as f32 / 16.0).collect();
+    let computed = |context: &Context| {
+        let x = Array::line(context, &values)?;
+        x.map(|x| x.sqrt().exp() / (x + 1.0))?.to_vec()
+    };
+    let (accurate, fast) = (computed(&Context::new(&device))?, computed(&Context::with_precision(&device, Precision::Fast))?);
+    assert_ne!(accurate, fast, "the same code");
+    for (x, (accurate, fast)) in values.iter().zip(accurate.iter().zip(&fast)) {
+        let want = f64::from(*x).sqrt().exp() / (f64::from(*x) + 1.0);
+        assert!((f64::from(*accurate) - want).abs() <= 4e-7 * want, "{x}: {accurate}, {want}");
+        assert!((f64::from(*fast) - want).abs() <= 4e-6 * want, "{x}: {fast}, {want}");
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use crate::node::Node;
 use crate::plan::{Plan, Summary};
 use crate::tape::{Bindings, Id, Kind, Tape};
 use broadloom_device::{Buffer, Device, Stream};
+use broadloom_scalar::Precision;
 use broadloom_skeleton::{Call, Library};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,6 +23,7 @@ pub struct Context(Arc<Inner>);
 struct Inner {
     device: Device,
     library: Library,
+    precision: Precision,
     plans: Mutex<Plans>,
     planned: AtomicU64,
     evaluations: AtomicU64,
@@ -53,7 +55,14 @@ pub struct Statistics {
 impl Context {
     /// A context for a device.
     pub fn new(device: &Device) -> Context {
+        Context::with_precision(device, Precision::Accurate)
+    }
+
+    /// A context in which elementary functions, divisions and square roots of `f32` are as exact as this says. [`Precision::Fast`] takes what the hardware has: a few units
+    /// in the last place more, other last bits on other devices, and subnormal numbers may count as zero.
+    pub fn with_precision(device: &Device, precision: Precision) -> Context {
         Context(Arc::new(Inner {
+            precision,
             device: device.clone(),
             library: Library::new(device),
             plans: Mutex::default(),
@@ -115,7 +124,7 @@ impl Context {
         if pending.is_empty() {
             return Ok(());
         }
-        let (tape, bindings) = Tape::record(&pending);
+        let (tape, bindings) = Tape::record(&pending, self.0.precision);
         let plan = self.plan(tape, &bindings)?;
         let results = self.run(&plan, &bindings)?;
         for (node, buffer) in pending.iter().zip(results) {
@@ -131,7 +140,7 @@ impl Context {
         if pending.is_empty() {
             return Ok(Summary { kernels: vec![], peak_bytes: 0 });
         }
-        let (tape, bindings) = Tape::record(&pending);
+        let (tape, bindings) = Tape::record(&pending, self.0.precision);
         self.plan(tape, &bindings)?.summary(&bindings)
     }
 

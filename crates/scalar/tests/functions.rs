@@ -1,8 +1,8 @@
 //! Functions as values: printed, compared, inlined with what stands behind their accessors.
 
 use broadloom_scalar::{
-    AccessorKind, Binding, Builder, Element, Environment, Function, Lanes, Literal, Type, Unroll, Value, popping, pushing,
-    windowing, writing,
+    AccessorKind, Binding, Builder, Element, Environment, Function, Lanes, Literal, Precision, Type, Unroll, Value, popping,
+    pushing, windowing, writing,
 };
 use std::collections::{HashSet, VecDeque};
 
@@ -196,4 +196,24 @@ fn vectors() {
     let expected: Vec<Literal> = [2.0f32, 10.0, 28.0, 6.0].map(Literal::from).into();
     assert_eq!(function.evaluate(&arguments).unwrap(), expected);
     assert_eq!(function.simplify().unwrap().evaluate(&arguments).unwrap(), expected);
+}
+
+/// A builder that prefers what is fast makes it so of what it inlines, too; others do not.
+#[test]
+fn what_is_fast_is_preferred() {
+    let b = Builder::function("accurate");
+    let (x, y) = (b.parameter("x", Type::F32), b.parameter("y", Type::F32));
+    let result = b.div(b.exp(x), b.sqrt(y));
+    let accurate = b.finish_function(&[result]).unwrap();
+    assert!(!accurate.to_string().contains("approx"), "{accurate}");
+    let b = Builder::function("fast");
+    b.prefer(Precision::Fast);
+    let (x, y) = (b.parameter("x", Type::F32), b.parameter("y", Type::F32));
+    let inlined = b.inline(&accurate, &[x, y], &mut []);
+    let double = b.div(b.convert(x, Type::F64), b.convert(y, Type::F64));
+    let fast = b.finish_function(&[inlined[0], double]).unwrap();
+    let text = fast.to_string();
+    assert!(text.contains("div_approx") && text.contains("sqrt_approx") && text.contains("fast"), "{text}");
+    // Doubles are as exact as ever.
+    assert_eq!(text.matches("approx").count(), 2, "{text}");
 }

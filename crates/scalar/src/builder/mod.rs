@@ -20,10 +20,10 @@ pub use operand::Operand;
 use crate::body::{Block, Body, MAX_NESTING, MAX_NODES, Statement, Unroll};
 use crate::kernel::LaunchBounds;
 use crate::math::Precision;
-use crate::op::{BlockId, Id, Ids, Node, Op};
+use crate::op::{BinaryOp, BlockId, Id, Ids, Node, Op, UnaryOp};
 use crate::simplify::range::{self, Range};
 use crate::types::{Element, Literal, Type};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -88,6 +88,8 @@ pub struct Builder {
     is_kernel: bool,
     /// Whether nodes are simplified as they are made.
     pub(crate) folding: bool,
+    /// Whether what is built is the fast kind of it, whatever it says itself.
+    fast: Cell<bool>,
 }
 
 const POISON: Id = Id(u32::MAX);
@@ -119,6 +121,7 @@ impl Builder {
             owner: OWNERS.fetch_add(1, Ordering::Relaxed),
             is_kernel,
             folding,
+            fast: Cell::new(false),
         }
     }
 
@@ -231,12 +234,28 @@ impl Builder {
     /// A pure node: the one that is there already, or a new one. Its operands are usable.
     pub(crate) fn pure(&self, op: Op, ty: impl Into<Type>) -> Value {
         let ty = ty.into();
+        let op = self.preferred(op, ty);
         if self.folding
             && let Some(simpler) = crate::simplify::fold(self, &op, ty)
         {
             return simpler;
         }
         self.intern(op, ty)
+    }
+
+    /// Makes what is built from here on, and what is [inlined](Builder::inline), no more exact than this: with [`Precision::Fast`], elementary functions are the fast
+    /// ones, and divisions and square roots of `f32` are those of the hardware.
+    pub fn prefer(&self, precision: Precision) {
+        self.fast.set(precision == Precision::Fast);
+    }
+
+    fn preferred(&self, op: Op, ty: Type) -> Op {
+        match op {
+            Op::Math(function, _, arguments) if self.fast.get() => Op::Math(function, Precision::Fast, arguments),
+            Op::Binary(BinaryOp::Div, x, y) if self.fast.get() && ty == Type::F32 => Op::Binary(BinaryOp::DivApprox, x, y),
+            Op::Unary(UnaryOp::Sqrt, x) if self.fast.get() && ty == Type::F32 => Op::Unary(UnaryOp::SqrtApprox, x),
+            op => op,
+        }
     }
 
     /// The same, not simplified.
