@@ -110,6 +110,8 @@ struct Emitter<'t> {
     index: Type,
     /// The type in which the parts of a place in memory are added.
     sum: Type,
+    /// Whether the executor runs threads side by side in vectors.
+    vectors: bool,
     position: Vec<Value>,
     /// What the pattern in front gives.
     given: Vec<Value>,
@@ -119,6 +121,9 @@ struct Emitter<'t> {
     inputs: Vec<(Id, Accessor)>,
     aligned: Vec<bool>,
 }
+
+/// Offsets that are added to a place in memory last: less than what places are kept from the ends of 32 bits by.
+const NEAR: i64 = 1 << 23;
 
 /// The values of one trace.
 struct Half<'e, 't, 'k> {
@@ -269,12 +274,15 @@ impl<'k> Fused<'k> {
         let axes = if self.line { 1 } else { self.rank };
         let index = if tape.wide { Type::I64 } else { Type::I32 };
         let builder = Builder::function(name);
+        builder.prefer(tape.precision);
         let position =
             (0..axes).map(|axis| builder.parameter(["i", "j", "k", "l", "m", "n", "o", "p"][axis % 8], index)).collect();
         let given = values.iter().map(|ty| builder.parameter("x", *ty)).collect();
         let sum = if side_by_side { Type::I64 } else { index };
         let replaced = vec![];
-        Emitter { tape, builder, index, sum, position, given, replaced, scalars: vec![], inputs: vec![], aligned: vec![] }
+        let vectors = side_by_side;
+        let (scalars, inputs, aligned) = (vec![], vec![], vec![]);
+        Emitter { tape, builder, index, sum, vectors, position, given, replaced, scalars, inputs, aligned }
     }
 
     /// The reads that run along another axis than the last, and that axis, if all of them run along the same one and nothing is looked at near edges: what such a kernel reads
@@ -460,6 +468,25 @@ impl Emitter<'_> {
         }
     }
 
+    /// A type for numbers that may need more than 32 bits.
+    fn wide(&self) -> Type {
+        if self.vectors { Type::F64 } else { Type::I64 }
+    }
+
+    /// A number modulo another that is positive. Vector units divide no integers: for them numbers of 32 bits are divided as floats, which hold them exactly.
+    fn modulo(&self, value: Value, by: Value) -> Value {
+        let b = &self.builder;
+        let ty = b.type_of(value);
+        match ty {
+            Type::I32 if self.vectors => b.convert(self.modulo(b.convert(value, Type::F64), b.convert(by, Type::F64)), ty),
+            Type::F64 => b.sub(value, b.mul(b.floor(b.div(value, by)), by)),
+            _ => {
+                let rest = b.rem(value, by);
+                if ty.element().is_signed() { b.select(b.lt(rest, 0), b.add(rest, by), rest) } else { rest }
+            }
+        }
+    }
+
     fn fill(&mut self, slot: u32, ty: Type) -> Value {
         let lanes: Vec<Value> =
             (0..ty.lanes()).map(|lane| self.scalar(Given::Lane(slot, lane as u8), Type::of(ty.element()))).collect();
@@ -628,7 +655,7 @@ impl Half<'_, '_, '_> {
             Index::Wrap(base, extent) => {
                 let (value, ty) = self.unsigned_data(*base).unwrap_or_else(|| self.unbounded(*base));
                 let extent = self.extent(extent, ty);
-                let rest = modulo(&self.emitter.builder, value, extent);
+                let rest = self.emitter.modulo(value, extent);
                 self.emitter.builder.convert(rest, self.emitter.index)
             }
             Index::Mirror(base, extent) => {
@@ -636,10 +663,11 @@ impl Half<'_, '_, '_> {
                 let extent = self.extent(extent, ty);
                 let b = &self.emitter.builder;
                 // Twice an extent may need one bit more.
-                let wide = if ty == Type::I32 { Type::F64 } else { ty };
+                let wide = if ty != Type::I32 { ty } else { self.emitter.wide() };
                 let (value, extent) = (b.convert(value, wide), b.convert(extent, wide));
                 let period = b.max(b.mul(b.sub(extent, 1), 2), 1);
-                let rest = modulo(b, value, period);
+                let rest = self.emitter.modulo(value, period);
+                let b = &self.emitter.builder;
                 b.convert(b.min(rest, b.sub(period, rest)), self.emitter.index)
             }
             Index::Ravel(indices, shape) => {
@@ -800,26 +828,19 @@ impl Half<'_, '_, '_> {
             };
             terms.push(term);
         }
-        for number in [rest, last] {
-            if number != Number::Known(0) {
-                terms.push(self.emitter.number(&number));
-            }
+        let is_near = matches!(last, Number::Known(offset) if offset != 0 && offset.abs() < NEAR);
+        let (rest, last) = if is_near { (rest, Some(last)) } else { (Number::sum(&rest, &last), None) };
+        if rest != Number::Known(0) {
+            terms.push(self.emitter.number(&rest));
         }
+        let last = last.map(|last| self.emitter.number(&last));
         let b = &self.emitter.builder;
         let sum = terms.into_iter().map(|term| b.convert(term, self.emitter.sum)).reduce(|sum, term| b.add(sum, term));
-        sum.unwrap_or_else(|| self.emitter.number(&Number::Known(0)))
-    }
-}
-
-/// A number modulo another that is positive. Numbers of 32 bits are divided as floats, which hold them exactly and which vector units divide.
-fn modulo(b: &Builder, value: Value, by: Value) -> Value {
-    let ty = b.type_of(value);
-    match ty {
-        Type::I32 => b.convert(modulo(b, b.convert(value, Type::F64), b.convert(by, Type::F64)), ty),
-        Type::F64 => b.sub(value, b.mul(b.floor(b.div(value, by)), by)),
-        _ => {
-            let rest = b.rem(value, by);
-            if ty.element().is_signed() { b.select(b.lt(rest, 0), b.add(rest, by), rest) } else { rest }
+        match (sum, last) {
+            // In 64 bits it is known not to wrap, so that instructions can add it for nothing.
+            (Some(sum), Some(last)) => b.add(b.convert(sum, Type::I64), b.convert(last, Type::I64)),
+            (Some(number), None) | (None, Some(number)) => number,
+            (None, None) => self.emitter.number(&Number::Known(0)),
         }
     }
 }

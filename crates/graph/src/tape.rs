@@ -13,7 +13,7 @@ use crate::op::{Axes, Combine, Elementwise, Extreme, Op};
 use crate::shape::Shape;
 use crate::view::{Rule, View};
 use broadloom_device::Buffer;
-use broadloom_scalar::{Lanes, Type};
+use broadloom_scalar::{Lanes, Precision, Type};
 use broadloom_skeleton::{Histogram, SortKey};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
@@ -21,6 +21,9 @@ use std::sync::Arc;
 
 /// The number of a node of a tape.
 pub(crate) type Id = u32;
+
+/// So many elements need indices of 64 bits. With fewer, indices of 32 bits are exact a little beyond both ends of an array.
+const FAR: usize = (1 << 31) - (1 << 24);
 
 /// The number of a shape of a tape.
 pub(crate) type ShapeId = u16;
@@ -148,6 +151,8 @@ pub(crate) struct Tape {
     pub(crate) shapes: Vec<ShapeClass>,
     /// Whether indices have 64 bits.
     pub(crate) wide: bool,
+    /// How exact elementary functions are.
+    pub(crate) precision: Precision,
 }
 
 /// What the tape leaves out.
@@ -183,9 +188,9 @@ struct Recorder {
 
 impl Tape {
     /// The canonical form of some nodes, and what it leaves out. Nodes are kept alive by the expressions that are looked at.
-    pub(crate) fn record(nodes: &[Node]) -> (Tape, Bindings) {
+    pub(crate) fn record(nodes: &[Node], precision: Precision) -> (Tape, Bindings) {
         let mut recorder = Recorder {
-            tape: Tape { entries: vec![], outputs: SmallVec::new(), shapes: vec![], wide: false },
+            tape: Tape { entries: vec![], outputs: SmallVec::new(), shapes: vec![], wide: false, precision },
             bindings: Bindings::default(),
             numbers: QuickMap::default(),
             buffers: QuickMap::default(),
@@ -246,7 +251,7 @@ impl Recorder {
         if let Some(known) = self.bindings.shapes.iter().position(|own| own == shape) {
             return known as ShapeId;
         }
-        self.tape.wide |= shape.count() >= 1 << 31;
+        self.tape.wide |= shape.count() >= FAR;
         let rows = shape.rank() < 2 || shape.extents().last().is_some_and(|last| *last >= LONG);
         let tall = shape.rank() >= 2 && shape.extents()[shape.rank() - 2] >= TALL;
         self.tape.shapes.push(ShapeClass { rank: shape.rank() as u8, rows, tall });
@@ -363,7 +368,7 @@ impl Recorder {
             Op::SegmentedReduce(combine) => {
                 // Elements and segments are counted together.
                 let both = expression.inputs.iter().map(|input| input.shape().count()).sum::<usize>();
-                self.tape.wide |= both >= 1 << 31;
+                self.tape.wide |= both >= FAR;
                 Kind::SegmentedReduce(*combine)
             }
         };

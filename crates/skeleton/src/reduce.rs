@@ -22,6 +22,7 @@ use crate::program::{Argument, Program};
 use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::{Machine, MachineKind};
 use broadloom_scalar::{Axis, Cache, Type, Unroll, Value};
+use std::ops::Range;
 
 /// Combines the values of a [`Source`] along some axes of a domain by an [`Operator`], and gives the results to a [`Sink`] whose positions are
 /// those of the axes that are kept.
@@ -305,11 +306,17 @@ impl Parts<'_> {
         };
         let kept = unravel(&k, result, &self.lengths(&k, &self.kept_axes));
         let run = k.count(units.clone().div_ceil(split), self.index);
-        let from = k.mul(part, run);
-        let to = k.min(k.add(from, run), k.count(units, self.index));
+        let units = k.count(units, self.index);
+        let (from, to, step) = if self.is_cpu || !self.operator().is_commutative() {
+            let from = k.mul(part, run);
+            (from, k.min(k.add(from, run), units), k.constant(self.index, 1))
+        } else {
+            // Every so many units, so that no block has more than one more than another.
+            (part, units, parts)
+        };
         let sum = Accumulator::new(&k, self.operator());
         let sums: Vec<_> = (1..shape.chains).map(|_| Accumulator::new(&k, self.operator())).collect();
-        k.for_step(from, to, 1, Unroll::Never, |unit| {
+        k.for_step(from, to, step, Unroll::Never, |unit| {
             let (row, tile) = if above.is_empty() {
                 (unit, unit)
             } else {
@@ -395,10 +402,13 @@ impl Parts<'_> {
             return Shape { threads: 32, groups: 1, block: [32, 1, 1], tile: 32 * items, items, chains };
         }
         let vector = self.width().unwrap_or(4) as u32;
-        let items = if commutative { vector.max(8) } else { 8 };
         if self.reduce.spread.blocks {
+            // Where all blocks have one result, four accesses of each thread are under way at once.
+            let accesses = if self.reduce.spread.split { 4 } else { 1 };
+            let items = if commutative { (accesses * vector).clamp(8, 32) } else { 8 };
             Shape { threads: THREADS, groups: 1, block: [THREADS, 1, 1], tile: THREADS * items, items, chains: 1 }
         } else {
+            let items = if commutative { vector.max(8) } else { 8 };
             Shape { threads: 32, groups: 8, block: [32, 8, 1], tile: 32 * items, items, chains: 1 }
         }
     }
@@ -474,44 +484,57 @@ impl Parts<'_> {
         // Item by item, each thread has `group` neighbours, then the next thread.
         let start = |piece: u32| k.add(k.add(first, piece * group * shape.threads), k.mul(thread, group));
         let pieces = shape.items / group;
-        let one_by_one = |checked: bool| {
-            let values: Vec<Vec<Value>> = (0..pieces)
+        let one_by_one = |pieces: Range<u32>, checked: bool| {
+            let values: Vec<Vec<Value>> = pieces
                 .flat_map(|piece| (0..group).map(move |item| (piece, item)))
                 .map(|(piece, item)| k.add(start(piece), item))
                 .map(|column| if checked { guarded(column) } else { at(column) })
                 .collect();
             values.iter().for_each(|values| sum.add(k, values));
         };
-        let rows = || {
-            let loaded: Vec<_> = (0..pieces).map(|piece| self.inlet.row(k, start(piece), group as usize)).collect();
-            for (piece, rows) in loaded.iter().enumerate() {
+        let rows = |pieces: Range<u32>| {
+            let loaded: Vec<_> = pieces.clone().map(|piece| self.inlet.row(k, start(piece), group as usize)).collect();
+            for (piece, rows) in pieces.zip(&loaded) {
                 for item in 0..group {
-                    let i = k.add(start(piece as u32), item);
+                    let i = k.add(start(piece), item);
                     let lane = |index: usize| rows[index].map(|row| k.lane(row, item as usize));
                     sum.add(k, &self.inlet.at_with(k, &[i], &lane));
                 }
             }
         };
-        match width {
-            Some(_) => k.if_else(k.and(whole, k.aligned(self.inlet.row_addresses(k))), rows, || one_by_one(true)),
-            None => k.if_else(whole, || one_by_one(false), || one_by_one(true)),
+        let Some(_) = width else {
+            return k.if_else(whole, || one_by_one(0..pieces, false), || one_by_one(0..pieces, true));
+        };
+        let aligned = k.aligned(self.inlet.row_addresses(k));
+        // The last of large tiles: what of it is whole, and the rest one by one.
+        let piece_by_piece = || {
+            for piece in 0..pieces {
+                let end = (piece + 1) * group * shape.threads;
+                let is_whole = k.and(k.ge(k.sub(length, first), end), aligned);
+                k.if_else(is_whole, || rows(piece..piece + 1), || one_by_one(piece..piece + 1, true));
+            }
+        };
+        match self.reduce.spread.split {
+            true => k.if_else(k.and(whole, aligned), || rows(0..pieces), piece_by_piece),
+            false => k.if_else(k.and(whole, aligned), || rows(0..pieces), || one_by_one(0..pieces, true)),
         }
     }
 
-    /// The second kernel: a warp combines the parts of a result, each lane some that follow each other.
+    /// The second kernel: a block combines the parts of a result, each thread some that follow each other.
     fn combine_pieces(&self, draft: &mut Draft, pieces: &Pieces) -> Result<()> {
-        let block = [32, 1, 1];
+        let threads = if self.is_cpu { 32 } else { THREADS };
+        let block = [threads, 1, 1];
         let k = Writer::new("reduce_parts", block);
         let result = self.wide(&k, k.block(Axis::X));
         let parts = k.count(pieces.count.clone(), self.index);
-        let each = k.count(pieces.count.clone().div_ceil(32u32), self.index);
+        let each = k.count(pieces.count.clone().div_ceil(threads), self.index);
         let thread = k.thread(Axis::X);
         let from = k.mul(self.wide(&k, thread), each);
         let sum = Accumulator::new(&k, self.operator());
         k.for_range(from, k.min(k.add(from, each), parts), |part| {
             sum.add(&k, &self.load_pieces(&k, pieces, k.add(k.mul(result, parts), part)));
         });
-        let values = reduce_warp(&k, self.operator(), &sum.get(&k), 32);
+        let values = reduce_block(&k, self.operator(), &sum.get(&k), thread, threads);
         k.if_then(k.eq(thread, 0), || {
             let kept = unravel(&k, result, &self.lengths(&k, &self.kept_axes));
             self.outlet.put(&k, &kept, result, &values);

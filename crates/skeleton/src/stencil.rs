@@ -116,7 +116,8 @@ impl Stencil {
         if index == Type::U32 {
             draft.limit(self.domain.count());
         }
-        let parts = Parts { stencil: self, bounds, inner, edge, outlet, index, values: values.len() };
+        let branches = machine.kind != MachineKind::Cpu;
+        let parts = Parts { stencil: self, bounds, inner, edge, outlet, index, values: values.len(), branches };
         match machine.kind {
             MachineKind::Cpu => {
                 let blocks = Count::Constant(u64::from(machine.multiprocessors) * BLOCKS_OF_A_CORE);
@@ -141,14 +142,16 @@ struct Parts<'a> {
     index: Type,
     /// Values of a row.
     values: usize,
+    /// Whether branches cost less than what is looked at without them.
+    branches: bool,
 }
 
 /// A strip within a kernel.
 struct Strip {
     /// The position of its first row, without a column and without the axis that is combined.
     position: Vec<Value>,
-    /// The first row that is its own.
-    own: Value,
+    /// How many of its first rows are another's.
+    left_out: Value,
     /// The number of the first element of its first row.
     start: Value,
 }
@@ -161,6 +164,15 @@ impl Parts<'_> {
     /// Axes that are combined.
     fn folded(&self) -> usize {
         usize::from(self.stencil.fold.is_some())
+    }
+
+    /// The type of the number of an element: in 64 bits a CPU sees that the lanes of a warp stay side by side.
+    fn place(&self) -> Type {
+        if self.branches { self.index } else { Type::U64 }
+    }
+
+    fn wide(&self, k: &Writer, value: Value) -> Value {
+        k.convert(value, self.index)
     }
 
     fn length(&self, k: &Writer, axis: usize) -> Value {
@@ -189,9 +201,8 @@ impl Parts<'_> {
         let first = k.min(own, k.sub(height, rows));
         position.push(first);
         let row = k.add(k.mul(image, height), first);
-        // In 64 bits a CPU sees that the lanes of a warp stay side by side.
-        let start = k.mul(k.convert(row, Type::U64), k.convert(self.length(k, axes - 1), Type::U64));
-        Strip { position, own, start }
+        let start = k.mul(k.convert(row, self.place()), k.convert(self.length(k, axes - 1), self.place()));
+        Strip { position, left_out: k.sub(own, first), start }
     }
 
     /// Whether a position along an axis is in the interior.
@@ -230,16 +241,23 @@ impl Parts<'_> {
                 sums.iter().map(|sum| sum.get(k)).collect()
             }
         };
-        let width = k.convert(self.length(k, self.axes() - 1), Type::U64);
+        let width = k.convert(self.length(k, self.axes() - 1), self.place());
         let Some((first, above)) = strip.position.split_last() else { return };
-        let put = || {
-            for (row, values) in results.iter().enumerate() {
-                let offset = k.mul(width, row as u64);
-                let linear = k.add(k.add(strip.start, offset), k.convert(column, Type::U64));
-                let own = k.add(*first, row as u32);
-                let position: Vec<Value> = above.iter().copied().chain([own, column]).collect();
-                k.if_then(k.ge(own, strip.own), || self.outlet.put(k, &position, linear, values));
-            }
+        let start = k.add(strip.start, k.convert(column, self.place()));
+        let store = |row: u32, checked: bool| {
+            let linear = k.add(start, k.mul(width, row));
+            let position: Vec<Value> = above.iter().copied().chain([k.add(*first, row), column]).collect();
+            let put = || self.outlet.put(k, &position, linear, &results[row as usize]);
+            if checked { k.if_then(k.ge(row, strip.left_out), put) } else { put() }
+        };
+        // All rows but for the last strip of an image, which on a GPU is worth a branch: behind it stores need not wait for each other.
+        let put = || match self.branches {
+            true => k.if_else(
+                k.eq(strip.left_out, 0),
+                || (0..rows).for_each(|row| store(row, false)),
+                || (0..rows).for_each(|row| store(row, true)),
+            ),
+            false => (0..rows).for_each(|row| store(row, true)),
         };
         match stored {
             None => put(),
@@ -315,26 +333,24 @@ impl Parts<'_> {
     fn threads(&self, draft: &mut Draft) -> Result<()> {
         let axes = self.axes();
         let block = [64, 4, 1];
-        let k = Writer::new("stencil", block);
+        // Loads that are under way need registers, and an assembler that is let takes all of them: then too few warps are there.
+        let k = Writer::with_blocks("stencil", block, 3);
         let width = self.length(&k, axes - 1);
         let column = k.convert(k.global_thread(Axis::X), self.index);
         let strips = k.count(self.strips(), self.index);
-        let number = k.convert(k.global_thread(Axis::Y), self.index);
-        let step = k.mul(k.convert(k.grid_size(Axis::Y), self.index), block[1]);
-        k.if_then(k.lt(column, width), || {
-            k.for_step(number, strips, step, Unroll::Never, |number| {
-                let strip = self.strip(&k, number);
-                let Some(edge) = &self.edge else {
-                    self.column(&k, &self.inner, &strip, column, None);
-                    return;
-                };
-                let inside = k.and(self.rows_inside(&k, &strip), self.inside(&k, axes - 1, column));
-                let inner = || self.column(&k, &self.inner, &strip, column, None);
-                k.if_else(inside, inner, || self.column(&k, edge, &strip, column, None));
-            });
+        // A third direction where the second is not enough; a loop would have the assembler compute ahead of it what only edges need.
+        let layer = k.mul(self.wide(&k, k.block(Axis::Z)), MAX_BLOCKS);
+        let number = k.add(k.mul(k.add(layer, self.wide(&k, k.block(Axis::Y))), block[1]), self.wide(&k, k.thread(Axis::Y)));
+        k.if_then(k.and(k.lt(column, width), k.lt(number, strips)), || {
+            let strip = self.strip(&k, number);
+            let inner = || self.column(&k, &self.inner, &strip, column, None);
+            let Some(edge) = &self.edge else { return inner() };
+            let inside = k.and(self.rows_inside(&k, &strip), self.inside(&k, axes - 1, column));
+            k.if_else(inside, inner, || self.column(&k, edge, &strip, column, None));
         });
         let columns = Count::size(axes - 1).div_ceil(block[0]);
-        draft.launch(k, [columns, self.strips().div_ceil(block[1]).min(MAX_BLOCKS), 1u32.into()], block)?;
+        let down = self.strips().div_ceil(block[1]);
+        draft.launch(k, [columns, down.clone().min(MAX_BLOCKS), down.div_ceil(MAX_BLOCKS)], block)?;
         Ok(())
     }
 }

@@ -28,7 +28,7 @@ impl Pack {
     fn rows(&self) -> u32 {
         let bytes: u32 = self.source.results().iter().skip(1).map(|ty| ty.bytes()).sum();
         match bytes {
-            0..=4 => 16,
+            0..=4 => 20,
             5..=8 => 8,
             _ => 4,
         }

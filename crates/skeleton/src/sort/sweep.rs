@@ -1,13 +1,13 @@
 //! Rounds in one pass each, for GPUs (Adinets and Merrill's one-sweep).
 //!
-//! 1. The digits of all rounds are counted at once: what is sorted has the same digits in every round, only their order changes. Where all lanes of a warp have the same digit,
-//!    one of them counts for all.
+//! 1. The digits of all rounds are counted at once: what is sorted has the same digits in every round, only their order changes. Many equal digits in a warp
+//!    cost no more than others: a GPU adds ones to the same place at one stroke.
 //! 2. A warp for each round adds up over the digits.
 //! 3. In each round a block has a tile. A warp finds the lanes with the same digit by a ballot for each bit, and has places for each digit in shared memory. A
 //!    thread for each digit publishes how many the tile has, and looks back over the tiles before it until it finds one that says how many there are up to it. Elements
 //!    go through shared memory in the order of digits, so that neighbouring threads write neighbouring places.
 //!
-//! Blocks take numbers when they start, as in [`crate::lookback`]. A word of what is published is 0 when it is not there, then the tile's own count and 1, then
+//! Blocks wait for lesser ones, as in [`crate::lookback`]. A word of what is published is 0 when it is not there, then the tile's own count and 1, then
 //! [`UP_TO`] and the count up to and with the tile. Counts are integers, so it does not matter how they come about.
 
 use super::{Place, RADIX, Round, Sort, add_up, digit};
@@ -17,7 +17,7 @@ use crate::operator::Operator;
 use crate::program::Argument;
 use crate::{Count, Result};
 use broadloom_device::Machine;
-use broadloom_scalar::{AtomicOp, Axis, Cache, Element, Literal, Memory, Order, Scope, Shuffle, Type, Unroll, Value, Vote};
+use broadloom_scalar::{AtomicOp, Axis, Cache, Element, Literal, Memory, Order, Scope, Shuffle, Type, Unroll, Value};
 
 /// Threads of a block: one for each digit.
 const THREADS: u32 = RADIX;
@@ -43,7 +43,7 @@ pub(super) struct Sweep<'a> {
     cores: u64,
     /// Temporaries: for each set, one for each value.
     sets: Vec<Vec<usize>>,
-    /// The numbers that blocks took in each round; then for each round how many elements have a digit, then how many have a lesser one.
+    /// For each round how many elements have a digit, then how many have a lesser one.
     control: usize,
     /// What is published in even and in odd rounds.
     published: [usize; 2],
@@ -73,7 +73,7 @@ impl<'a> Sweep<'a> {
             (1..rounds.len().min(3)).map(|_| types.iter().map(|ty| draft.temporary(n.clone() * ty.bytes(), false)).collect());
         let sets = sets.collect();
         let count = rounds.len() as u32;
-        let control = draft.temporary(Count::from(count * (RADIX + 1) * index.bytes()), true);
+        let control = draft.temporary(Count::from(count * RADIX * index.bytes()), true);
         let words = n.div_ceil(THREADS * items) * RADIX * index.bytes();
         let published = [draft.temporary(words.clone(), true), draft.temporary(words, false)];
         let cores = u64::from(machine.multiprocessors);
@@ -94,7 +94,7 @@ impl<'a> Sweep<'a> {
             draft.launch(k, grid(parts.clone()), block)?;
         }
         let k = Writer::new("sort_digits", [32, 1, 1]);
-        let first = k.add(k.mul(self.wide(&k, k.block(Axis::X)), RADIX), self.rounds);
+        let first = k.mul(self.wide(&k, k.block(Axis::X)), RADIX);
         add_up(&k, &self.sum, self.index, self.control(&k), first, k.constant(self.index, RADIX));
         draft.launch(k, grid(n.clone().min(1u32) * self.rounds), [32, 1, 1])?;
 
@@ -153,7 +153,6 @@ impl<'a> Sweep<'a> {
     /// Counts the digits of several rounds, whose first has a number.
     fn count(&self, k: &Writer, rounds: &[Round], first_round: usize, run: &Count) {
         let thread = k.thread(Axis::X);
-        let lane = k.and(thread, 31);
         let run = k.count(run.clone(), self.index);
         let from = k.mul(self.wide(k, k.block(Axis::X)), run);
         let to = k.min(k.add(from, run), k.count(Count::size(0), self.index));
@@ -178,9 +177,7 @@ impl<'a> Sweep<'a> {
                     let all: Vec<Vec<Value>> = (0..TAKEN).map(|item| digits(k.add(start, item * THREADS))).collect();
                     for digits in all {
                         for (number, digit) in digits.into_iter().enumerate() {
-                            let alike = k.vote(Vote::All, k.eq(digit, k.shuffle(Shuffle::Index, digit, 0)), None);
-                            let counts = k.or(k.not(alike), k.eq(lane, 0));
-                            k.if_then(counts, || add(place(number, digit), k.select(alike, k.literal(32u32), 1)));
+                            add(place(number, digit), k.literal(1u32));
                         }
                     }
                 },
@@ -198,7 +195,7 @@ impl<'a> Sweep<'a> {
         k.barrier();
         for number in 0..rounds.len() {
             let counted = k.load(table, place(number, thread));
-            let place = k.add(thread, self.rounds + (first_round + number) as u32 * RADIX);
+            let place = k.add(thread, (first_round + number) as u32 * RADIX);
             k.if_then(k.ne(counted, 0), || {
                 k.atomic(AtomicOp::Add, self.control(k), place, self.wide(k, counted), Order::Relaxed(Scope::Device));
             });
@@ -226,15 +223,13 @@ impl<'a> Sweep<'a> {
         let shift = k.convert(k.count(Count::Constant(round.shift.into()), Type::U8), Type::U32);
         let relaxed = Order::Relaxed(Scope::Device);
 
-        let own = k.shared(self.index.element(), 1);
-        k.if_then(k.eq(thread, 0), || k.store(own, 0, k.atomic(AtomicOp::Add, self.control(k), round_number, 1, relaxed)));
+        let own = self.wide(k, k.block(Axis::X));
         let table = k.shared(Element::U32, RADIX * WARPS);
         let own_table = k.mul(warp, RADIX);
         for row in 0..RADIX / 32 {
             k.store(table, k.add(k.add(own_table, lane), row * 32), 0);
         }
         k.barrier();
-        let own = k.load(own, 0);
         let first = k.mul(own, tile);
         let left = k.sub(k.count(Count::size(0), self.index), first);
         let valid = k.convert(k.min(left, tile), Type::U32);
@@ -322,7 +317,7 @@ impl<'a> Sweep<'a> {
         let before = self.look_back(k, current, own, thread);
         k.if_then(k.not(is_first), || publish(k.add(k.add(before, self.wide(k, total)), UP_TO)));
         let bases = k.shared(self.index.element(), RADIX);
-        let lesser = k.load(self.control(k), k.add(k.add(k.mul(round_number, RADIX), thread), self.rounds));
+        let lesser = k.load(self.control(k), k.add(k.mul(round_number, RADIX), thread));
         k.store(bases, thread, k.sub(k.add(lesser, before), self.wide(k, start)));
         k.barrier();
 
