@@ -1,0 +1,36 @@
+//! What a sort moves.
+
+use broadloom_device::Device;
+use broadloom_graph::{Context, Node, Result, Shape, SortKey};
+use broadloom_interp::Interp;
+use broadloom_scalar::Type;
+
+/// Values that nobody wants are not moved, and those that somebody wants are the right ones.
+#[test]
+fn a_sort_moves_what_is_wanted() -> Result<()> {
+    let context = Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())));
+    let n = 3000u32;
+    let line = |value: &dyn Fn(u32) -> u32| {
+        let bytes: Vec<u8> = (0..n).flat_map(|i| value(i).to_le_bytes()).collect();
+        Node::upload(&context, Type::U32, Shape::from(n as usize), &bytes)
+    };
+    // Every key is there once.
+    let key = |i: u32| i * 7 % n;
+    let all = [line(&key)?, line(&|i| key(i) + 1)?, line(&|i| key(i) + 2)?];
+    let besides = |wanted: &[usize]| -> Result<u64> {
+        let sorted = Node::sort(&[(&all[0], SortKey::default())], &[&all[1], &all[2]])?;
+        let nodes: Vec<Node> = wanted.iter().map(|result| sorted[*result].clone()).collect();
+        let plan = context.explain(&nodes)?;
+        assert_eq!(plan.kernels.len(), 1, "{}", plan.text());
+        context.evaluate(&nodes)?;
+        for (result, node) in wanted.iter().zip(&nodes) {
+            let expected: Vec<u8> = (0..n).flat_map(|i| (i + *result as u32).to_le_bytes()).collect();
+            assert_eq!(node.read()?.to_bytes(), expected, "result {result} of {wanted:?}");
+        }
+        Ok(plan.kernels[0].bytes_besides)
+    };
+    let (keys, one, other, both) = (besides(&[0])?, besides(&[1])?, besides(&[2])?, besides(&[0, 1, 2])?);
+    assert_eq!(one, other);
+    assert!(keys < one && one < both, "{keys}, {one}, {both}");
+    Ok(())
+}
