@@ -82,6 +82,14 @@ pub(crate) fn driver(name: &'static str, default: DefaultStream, body: impl FnOn
     guarded(name, default, body).0
 }
 
+/// A function of the driver that is one of the runtime: what the runtime remembers stays as it was.
+pub(crate) fn forwarded(call: impl FnOnce() -> u32) -> Outcome {
+    let before = last_error();
+    let status = Status(call());
+    set_last_error(before);
+    if status == Status::SUCCESS { Ok(()) } else { Err(status) }
+}
+
 /// A function that is not done: says so once, and returns the error that the list has for it.
 pub(crate) fn refused(name: &'static str, status: Status, reason: &'static str) -> u32 {
     static TOLD: std::sync::Mutex<Vec<&'static str>> = std::sync::Mutex::new(vec![]);

@@ -163,8 +163,6 @@ const OTHER_ATTRIBUTES: &[(u32, i64)] = &[
     (93, 0),
     (94, 0),
     (98, 0),
-    (102, 0),
-    (103, 0),
     (104, 0),
     (105, 0),
     (107, 0),
@@ -271,6 +269,10 @@ impl Runtime {
             if let Some(index) = of(*first, shape) {
                 return Ok(self.field(name, index)?.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32);
             }
+        }
+        // Virtual memory management, and memory whose handle is a descriptor of a file.
+        if matches!(number, 102 | 103) {
+            return Ok(i32::from(self.device()?.unified));
         }
         let other = OTHER_ATTRIBUTES.iter().find(|(attribute, _)| *attribute == number);
         other.map(|(_, value)| *value as i32).ok_or(Status::INVALID_VALUE)

@@ -75,6 +75,11 @@ impl<T> Handles<T> {
         drop(gone);
     }
 
+    /// The handle of something that is behind one.
+    pub(crate) fn handle_of(&self, value: &Arc<T>) -> Option<Handle> {
+        self.live().iter().find(|(_, held)| Arc::ptr_eq(held, value)).map(|(handle, _)| *handle)
+    }
+
     /// All that is behind handles.
     pub(crate) fn all(&self) -> Vec<Arc<T>> {
         self.live().values().cloned().collect()

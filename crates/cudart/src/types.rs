@@ -139,6 +139,53 @@ pub(crate) struct DriverMemcpy2D {
     pub(crate) height: usize,
 }
 
+/// One side of `CUDA_MEMCPY3D`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DriverSide {
+    pub(crate) x: usize,
+    pub(crate) y: usize,
+    pub(crate) z: usize,
+    level: usize,
+    pub(crate) kind: u32,
+    pub(crate) host: usize,
+    pub(crate) device: u64,
+    pub(crate) array: usize,
+    reserved: usize,
+    pub(crate) pitch: usize,
+    pub(crate) height: usize,
+}
+
+/// `CUDA_MEMCPY3D`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DriverMemcpy3D {
+    pub(crate) from: DriverSide,
+    pub(crate) to: DriverSide,
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) depth: usize,
+}
+
+/// `CUDA_KERNEL_NODE_PARAMS`: those of the runtime, then a kernel of a library and a context.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DriverKernelNodeParams {
+    pub(crate) params: KernelNodeParams,
+    pub(crate) kernel: usize,
+    context: usize,
+}
+
+/// `cudaGraphNodeParams`: the kind of a node, and what that kind needs.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GraphNodeParams {
+    pub(crate) kind: u32,
+    reserved: [u32; 3],
+    pub(crate) words: [u64; 29],
+    end: u64,
+}
+
 /// `cudaKernelNodeParams`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -195,6 +242,8 @@ mod tests {
         assert_eq!(size_of::<LaunchAttribute>(), 72);
         assert_eq!(size_of::<FuncAttributes>(), 80);
         assert_eq!(size_of::<DriverMemcpy2D>(), 128);
+        assert_eq!(size_of::<DriverMemcpy3D>(), 200);
+        assert_eq!((size_of::<DriverKernelNodeParams>(), size_of::<GraphNodeParams>()), (72, 256));
         assert_eq!(size_of::<KernelNodeParams>(), 56);
         assert_eq!(size_of::<MemsetParams>(), 40);
         assert_eq!(size_of::<MemAllocNodeParams>(), 120);

@@ -81,6 +81,8 @@ pub enum Opaque {
 /// The first handle; the others follow. No address of any device is one.
 const FIRST: u64 = 0x4000_0000_0000_0000;
 const STRIDE: u64 = 16;
+/// Handles that are there before one is given again.
+const FRESH: usize = 4096;
 
 /// What is behind all handles at some time.
 #[derive(Clone, Debug, Default)]
@@ -133,8 +135,14 @@ impl Opaques {
     /// A handle of its own for something.
     pub fn add(&self, opaque: Opaque) -> u64 {
         self.change(|entries| {
-            entries.push(Some(opaque));
-            FIRST + STRIDE * (entries.len() as u64 - 1)
+            // A handle is given again once there are many, so that one that is kept too long is found out as long as that can be.
+            let again = if entries.len() < FRESH { None } else { entries.iter().position(Option::is_none) };
+            let index = again.unwrap_or(entries.len());
+            match entries.get_mut(index) {
+                Some(entry) => *entry = Some(opaque),
+                None => entries.push(Some(opaque)),
+            }
+            FIRST + STRIDE * index as u64
         })
     }
 
@@ -282,6 +290,23 @@ mod tests {
 
     fn anywhere(_: u64, _: u64) -> Result<()> {
         Ok(())
+    }
+
+    #[test]
+    fn handles_that_come_and_go_do_not_pile_up() {
+        let opaques = Opaques::default();
+        let kept = opaques.add(Opaque::Unbound);
+        let handles: Vec<u64> = (0..3 * FRESH)
+            .map(|_| {
+                let handle = opaques.add(Opaque::Unbound);
+                opaques.remove(handle).unwrap();
+                handle
+            })
+            .collect();
+        // None comes again before there are many, and the table ends there.
+        assert_eq!(handles[..FRESH - 1].iter().collect::<std::collections::BTreeSet<_>>().len(), FRESH - 1);
+        assert_eq!(opaques.table().0.len(), FRESH);
+        assert!(!handles.contains(&kept) && opaques.remove(kept).is_ok());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::boundary::{Call, exported};
 use crate::pointer::In;
 use crate::runtime::copies::in_array;
 use crate::status::{Outcome, Status};
-use crate::types::DriverMemcpy2D;
+use crate::types::{DriverMemcpy2D, DriverMemcpy3D};
 use crate::work::{CopyBox, Direction, FillBox, Side};
 
 fn copy(call: &Call, to: u64, from: u64, bytes: usize, direction: Direction) -> Outcome {
@@ -28,7 +28,7 @@ fn rows(call: &Call, parms: &DriverMemcpy2D) -> Outcome<CopyBox> {
             _ => return Err(Status::INVALID_VALUE),
         };
         let pitch = if pitch == 0 { parms.width } else { pitch };
-        Ok(Side { address: start.wrapping_add((y * pitch + x) as u64), pitch, rows: parms.height })
+        Ok(Side { address: start.wrapping_add(y.wrapping_mul(pitch).wrapping_add(x) as u64), pitch, rows: parms.height })
     };
     Ok(CopyBox {
         to: side(parms.dst_kind, (parms.dst_x, parms.dst_y), parms.dst_host, parms.dst_device, parms.dst_array, parms.dst_pitch)?,
@@ -46,13 +46,46 @@ fn rows(call: &Call, parms: &DriverMemcpy2D) -> Outcome<CopyBox> {
     })
 }
 
+/// The box that `CUDA_MEMCPY3D` describes: slices of rows, of a pitch and a height.
+pub(crate) fn box_of(call: &Call, parms: &DriverMemcpy3D) -> Outcome<CopyBox> {
+    let side = |side: &crate::types::DriverSide| {
+        let (start, pitch, rows) = match side.kind {
+            1 => (side.host as u64, side.pitch, side.height),
+            2 | 4 => (side.device, side.pitch, side.height),
+            3 => {
+                let array = call.runtime.arrays.get(side.array)?;
+                (array.address, array.pitch, array.extent[1].max(1))
+            }
+            _ => return Err(Status::INVALID_VALUE),
+        };
+        let pitch = if pitch == 0 { parms.width } else { pitch };
+        let rows = if rows == 0 { parms.height } else { rows };
+        let offset = side.z.wrapping_mul(rows).wrapping_add(side.y).wrapping_mul(pitch).wrapping_add(side.x);
+        Ok(Side { address: start.wrapping_add(offset as u64), pitch, rows })
+    };
+    let (to, from) = (side(&parms.to)?, side(&parms.from)?);
+    Ok(CopyBox { to, from, width: parms.width, height: parms.height, depth: parms.depth })
+}
+
 #[allow(clippy::too_many_arguments, reason = "they are the function's of the driver")]
 fn fill(call: &Call, address: u64, pitch: usize, value: u32, size: usize, width: usize, height: usize, stream: usize) -> Outcome {
-    let to = Side { address, pitch: if height > 1 { pitch } else { width * size }, rows: height };
+    let to = Side { address, pitch: if height > 1 { pitch } else { width.saturating_mul(size) }, rows: height };
     call.runtime.fill(&*call.stream(stream)?, FillBox { to, value, size, width, height, depth: 1 })
 }
 
 exported! { driver
+    /// Copies a box.
+    fn cuMemcpy3D_v2 / cuMemcpy3D_v2_ptds(call, parms: In<DriverMemcpy3D>) {
+        let copy = box_of(call, &parms.get()?)?;
+        call.runtime.copy(&*call.stream(0)?, copy, Direction::Default)
+    }
+
+    /// The same in stream order.
+    fn cuMemcpy3DAsync_v2 / cuMemcpy3DAsync_v2_ptsz(call, parms: In<DriverMemcpy3D>, stream: usize) {
+        let copy = box_of(call, &parms.get()?)?;
+        call.runtime.copy_async(&*call.stream(stream)?, copy, Direction::Default)
+    }
+
     /// Copies bytes; the addresses say from where to where.
     fn cuMemcpy / cuMemcpy_ptds(call, to: u64, from: u64, bytes: usize) {
         copy(call, to, from, bytes, Direction::Default)

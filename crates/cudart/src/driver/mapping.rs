@@ -7,7 +7,7 @@ use crate::pointer::{In, Out};
 use crate::status::{Outcome, Status};
 use crate::types::MemLocation;
 use std::collections::BTreeMap;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Sizes and addresses are multiples of this.
@@ -18,6 +18,31 @@ const GRANULARITY: usize = 2 << 20;
 pub(crate) struct Physical {
     file: OwnedFd,
     bytes: usize,
+}
+
+impl Physical {
+    /// A descriptor of its own for somebody else.
+    pub(crate) fn exported(&self) -> Outcome<i32> {
+        self.file.try_clone().map(IntoRawFd::into_raw_fd).map_err(|_| Status::OPERATING_SYSTEM)
+    }
+
+    /// Memory behind somebody's descriptor.
+    pub(crate) fn imported(descriptor: i32) -> Outcome<Physical> {
+        if descriptor < 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        // SAFETY: a number that is no descriptor is refused by the system.
+        let copy = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 0) };
+        if copy < 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        // SAFETY: the descriptor was made just now and belongs to nobody else.
+        let file = unsafe { OwnedFd::from_raw_fd(copy) };
+        let bytes = std::fs::File::from(file.try_clone().map_err(|_| Status::OPERATING_SYSTEM)?).metadata();
+        let bytes = bytes.ok().and_then(|facts| usize::try_from(facts.len()).ok()).ok_or(Status::INVALID_VALUE)?;
+        check_size(bytes)?;
+        Ok(Physical { file, bytes })
+    }
 }
 
 /// Reserved addresses, with how many there are.
@@ -38,7 +63,7 @@ fn check_size(bytes: usize) -> Outcome {
     if bytes > 0 && bytes.is_multiple_of(GRANULARITY) { Ok(()) } else { Err(Status::INVALID_VALUE) }
 }
 
-fn shares_addresses(call: &Call) -> Outcome {
+pub(crate) fn shares_addresses(call: &Call) -> Outcome {
     if call.runtime.device()?.unified { Ok(()) } else { Err(Status::NOT_SUPPORTED) }
 }
 

@@ -11,7 +11,7 @@ use crate::tell::tell;
 use std::ffi::c_char;
 
 /// What an image of a module in memory is: a fat binary with or without its control structure, or PTX.
-fn origin_at(address: usize) -> Outcome<Origin> {
+pub(crate) fn origin_at(address: usize) -> Outcome<Origin> {
     let head = bytes_at(address, 4)?;
     if head == 0x4662_43b1u32.to_le_bytes() {
         return origin(In::<Wrapper>::at(address));
@@ -27,7 +27,7 @@ fn origin_at(address: usize) -> Outcome<Origin> {
 }
 
 /// What a file is.
-fn origin_of_file(path: &str) -> Outcome<Origin> {
+pub(crate) fn origin_of_file(path: &str) -> Outcome<Origin> {
     let bytes = std::fs::read(path).map_err(|_| Status::FILE_NOT_FOUND)?;
     if bytes.get(..16).is_some_and(|head| container_bytes(head).is_some()) {
         return Ok(Origin::Bytes(bytes));
@@ -39,14 +39,14 @@ fn origin_of_file(path: &str) -> Outcome<Origin> {
     String::from_utf8(bytes).map(|text| Origin::Text(text.trim_end_matches('\0').to_owned())).map_err(|_| Status::INVALID_IMAGE)
 }
 
-fn load(call: &Call, module: Out<usize>, origin: Origin) -> Outcome {
+pub(crate) fn load(call: &Call, module: Out<usize>, origin: Origin) -> Outcome {
     module.wanted()?;
     let image = Image::new(origin);
     image.loaded(call.runtime)?;
     module.set(call.runtime.modules.insert(image))
 }
 
-fn function(call: &Call, place: Out<usize>, module: usize, name: Text) -> Outcome {
+pub(crate) fn function(call: &Call, place: Out<usize>, module: usize, name: Text) -> Outcome {
     place.wanted()?;
     let image = call.runtime.modules.get(module)?;
     let name = name.get()?;
@@ -54,11 +54,19 @@ fn function(call: &Call, place: Out<usize>, module: usize, name: Text) -> Outcom
     place.set(call.runtime.add_kernel(&image, name).handle())
 }
 
-fn global(call: &Call, address: Out<u64>, bytes: Out<usize>, module: usize, name: Text) -> Outcome {
+pub(crate) fn global(call: &Call, address: Out<u64>, bytes: Out<usize>, module: usize, name: Text) -> Outcome {
     let variable = call.runtime.modules.get(module)?.variable(call.runtime, &name.get()?)?;
     address.set_if_wanted(variable.address);
     bytes.set_if_wanted(variable.bytes as usize);
     Ok(())
+}
+
+/// Handles of the kernels of a module, as many as are wanted.
+pub(crate) fn kernels(call: &Call, module: usize, most: u32) -> Outcome<Vec<usize>> {
+    let image = call.runtime.modules.get(module)?;
+    let code = image.loaded(call.runtime)?.module.code();
+    let names = code.kernels().map(|(_, kernel)| kernel.name.clone()).take(most as usize);
+    Ok(names.map(|name| call.runtime.add_kernel(&image, name).handle()).collect())
 }
 
 /// One fact about a kernel.
@@ -235,6 +243,53 @@ exported! { driver
     /// How many parameters a kernel has.
     fn cuFuncGetParamCount(call, function: usize, count: Out<usize>) {
         count.set(call.runtime.kernel(function)?.resolved(call.runtime)?.kernel.params().len())
+    }
+
+    /// All kernels of a library, as many as there is room for.
+    fn cuLibraryEnumerateKernels(call, place: Out<usize>, room: u32, library: usize) {
+        if room == 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        place.set_all(&kernels(call, library, room)?)
+    }
+
+    /// The same of a module.
+    fn cuModuleEnumerateFunctions(call, place: Out<usize>, room: u32, module: usize) {
+        if room == 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        place.set_all(&kernels(call, module, room)?)
+    }
+
+    /// The module of a kernel.
+    fn cuFuncGetModule(call, module: Out<usize>, function: usize) {
+        let kernel = call.runtime.kernel(function).map_err(|_| Status::INVALID_HANDLE)?;
+        module.set(call.runtime.modules.handle_of(kernel.image()).ok_or(Status::INVALID_HANDLE)?)
+    }
+
+    /// The library of a kernel.
+    fn cuKernelGetLibrary(call, library: Out<usize>, kernel: usize) {
+        let kernel = call.runtime.kernel(kernel).map_err(|_| Status::INVALID_HANDLE)?;
+        library.set(call.runtime.modules.handle_of(kernel.image()).ok_or(Status::INVALID_HANDLE)?)
+    }
+
+    /// How many parameters a kernel has.
+    fn cuKernelGetParamCount(call, kernel: usize, count: Out<usize>) {
+        count.set(call.runtime.kernel(kernel)?.resolved(call.runtime)?.kernel.params().len())
+    }
+
+    /// Where a parameter is.
+    fn cuKernelGetParamInfo(call, kernel: usize, index: usize, offset: Out<usize>, size: Out<usize>) {
+        let kernel = call.runtime.kernel(kernel)?;
+        let param = kernel.resolved(call.runtime)?.kernel.params().get(index).ok_or(Status::INVALID_VALUE)?;
+        offset.set(param.offset as usize)?;
+        size.set_if_wanted(param.bytes as usize);
+        Ok(())
+    }
+
+    /// How caches are used, which makes no difference here.
+    fn cuKernelSetCacheConfig(call, kernel: usize, _config: u32, _device: i32) {
+        call.runtime.kernel(kernel).map(drop)
     }
 
     /// Whether a kernel is loaded: it is when somebody asks.

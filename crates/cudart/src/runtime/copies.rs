@@ -27,7 +27,8 @@ pub(crate) fn box_of(call: &Call, parms: &Memcpy3DParms) -> Outcome<(CopyBox, Di
         if start == 0 {
             return Err(Status::INVALID_VALUE);
         }
-        let offset = (pos.depth * rows + pos.height).wrapping_mul(pitch).wrapping_add(pos.width.wrapping_mul(unit));
+        let offset =
+            pos.depth.wrapping_mul(rows).wrapping_add(pos.height).wrapping_mul(pitch).wrapping_add(pos.width.wrapping_mul(unit));
         Ok(Side { address: start.wrapping_add(offset as u64), pitch, rows })
     };
     let copy = CopyBox {
@@ -43,7 +44,7 @@ pub(crate) fn box_of(call: &Call, parms: &Memcpy3DParms) -> Outcome<(CopyBox, Di
 /// Part of an array as a side: the first byte of a row and the row.
 pub(crate) fn in_array(call: &Call, handle: usize, x: usize, y: usize) -> Outcome<(u64, usize)> {
     let array = call.runtime.arrays.get(handle)?;
-    if x > array.pitch || y > array.extent[1].max(1) * array.extent[2].max(1) {
+    if x > array.pitch || y > array.extent[1].max(1).saturating_mul(array.extent[2].max(1)) {
         return Err(Status::INVALID_VALUE);
     }
     Ok((array.address + (y * array.pitch + x) as u64, array.pitch))

@@ -9,12 +9,19 @@ use crate::runtime::copies::box_of;
 use crate::runtime::memory::runtime_version;
 use crate::runtime::symbols;
 use crate::status::{Outcome, Status};
-use crate::types::{HostNodeParams, KernelNodeParams, MemAllocNodeParams, Memcpy3DParms, MemsetParams};
+use crate::types::{GraphNodeParams, HostNodeParams, KernelNodeParams, MemAllocNodeParams, Memcpy3DParms, MemsetParams};
 use crate::work::{CopyBox, Direction, FillBox, HostFunction, Side, Work};
 use std::sync::Arc;
 
 /// Adds a node behind others.
-fn add(call: &Call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, work: Work) -> Outcome<Arc<Graph>> {
+pub(crate) fn add(
+    call: &Call,
+    node: Out<usize>,
+    graph: usize,
+    after: In<usize>,
+    count: usize,
+    work: Work,
+) -> Outcome<Arc<Graph>> {
     node.wanted()?;
     let graph = call.runtime.graphs.get(graph)?;
     let after = call.runtime.places(&graph, &after.get_all(count)?)?;
@@ -51,17 +58,17 @@ pub(crate) fn fill_work(call: &Call, params: &MemsetParams) -> Outcome<Work> {
     Ok(Work::Fill(fill))
 }
 
-fn copy_work(call: &Call, copy: CopyBox, direction: Direction) -> Outcome<Work> {
+pub(crate) fn copy_work(call: &Call, copy: CopyBox, direction: Direction) -> Outcome<Work> {
     copy.check(call.runtime, direction)?;
     Ok(Work::Copy(copy))
 }
 
-fn box_work(call: &Call, parms: &Memcpy3DParms) -> Outcome<Work> {
+pub(crate) fn box_work(call: &Call, parms: &Memcpy3DParms) -> Outcome<Work> {
     let (copy, direction) = box_of(call, parms)?;
     copy_work(call, copy, direction)
 }
 
-fn host_work(params: &HostNodeParams) -> Outcome<Work> {
+pub(crate) fn host_work(params: &HostNodeParams) -> Outcome<Work> {
     if params.function == 0 {
         return Err(Status::INVALID_VALUE);
     }
@@ -69,7 +76,7 @@ fn host_work(params: &HostNodeParams) -> Outcome<Work> {
 }
 
 /// Changes what a node of a graph does; the kind of work stays.
-fn set_work(call: &Call, node: usize, work: Work) -> Outcome {
+pub(crate) fn set_work(call: &Call, node: usize, work: Work) -> Outcome {
     let node = call.runtime.nodes.get(node)?;
     let mut nodes = node.graph.nodes();
     let place = nodes[node.index].work.as_mut().ok_or(Status::INVALID_VALUE)?;
@@ -81,18 +88,18 @@ fn set_work(call: &Call, node: usize, work: Work) -> Outcome {
 }
 
 /// What a node of a graph does.
-fn work_of(call: &Call, node: usize) -> Outcome<Work> {
+pub(crate) fn work_of(call: &Call, node: usize) -> Outcome<Work> {
     let node = call.runtime.nodes.get(node)?;
     node.graph.nodes()[node.index].work.clone().ok_or(Status::INVALID_VALUE)
 }
 
 /// Changes what a node of a graph that is ready does.
-fn set_exec_work(call: &Call, exec: usize, node: usize, work: Work) -> Outcome {
+pub(crate) fn set_exec_work(call: &Call, exec: usize, node: usize, work: Work) -> Outcome {
     call.runtime.execs.get(exec)?.set_work(node, None, work)
 }
 
 /// Writes as many handles as there is room for; without a place, how many there are.
-fn answer(handles: &[usize], place: Out<usize>, count: Out<usize>) -> Outcome {
+pub(crate) fn answer(handles: &[usize], place: Out<usize>, count: Out<usize>) -> Outcome {
     if place.is_null() {
         return count.set(handles.len());
     }
@@ -119,14 +126,14 @@ fn node_type(work: &Work) -> u32 {
 }
 
 /// Pairs of nodes: who comes before whom.
-fn edges(graph: &Graph) -> Vec<(usize, usize)> {
+pub(crate) fn edges(graph: &Graph) -> Vec<(usize, usize)> {
     let nodes = graph.nodes();
     let live = nodes.iter().filter(|node| node.work.is_some());
     live.flat_map(|node| node.after.iter().map(|before| (nodes[*before].handle, node.handle)).collect::<Vec<_>>()).collect()
 }
 
 /// Changes dependencies.
-fn depend(call: &Call, graph: usize, from: &[usize], to: &[usize], there: bool) -> Outcome {
+pub(crate) fn depend(call: &Call, graph: usize, from: &[usize], to: &[usize], there: bool) -> Outcome {
     let graph = call.runtime.graphs.get(graph)?;
     let (from, to) = (call.runtime.places(&graph, from)?, call.runtime.places(&graph, to)?);
     let before = graph.nodes().clone();
@@ -155,7 +162,7 @@ fn edge_count(third: usize, fourth: usize) -> usize {
     if runtime_version() >= 13 { fourth } else { third }
 }
 
-fn neighbours(call: &Call, node: usize, before: bool) -> Outcome<Vec<usize>> {
+pub(crate) fn neighbours(call: &Call, node: usize, before: bool) -> Outcome<Vec<usize>> {
     let found = call.runtime.nodes.get(node)?;
     let pairs = edges(&found.graph).into_iter();
     Ok(if before {
@@ -163,6 +170,98 @@ fn neighbours(call: &Call, node: usize, before: bool) -> Outcome<Vec<usize>> {
     } else {
         pairs.filter(|(from, _)| *from == node).map(|(_, to)| to).collect()
     })
+}
+
+/// Writes as many edges as there is room for; the data of each is nothing but zeros.
+pub(crate) fn answer_edges(
+    call: &Call,
+    graph: usize,
+    from: Out<usize>,
+    to: Out<usize>,
+    data: Out<u64>,
+    count: Out<usize>,
+) -> Outcome {
+    let pairs = edges(&*call.runtime.graphs.get(graph)?);
+    let (before, behind): (Vec<usize>, Vec<usize>) = pairs.into_iter().unzip();
+    if from.is_null() || to.is_null() {
+        return count.set(before.len());
+    }
+    let room = count.get()?;
+    answer(&before, from, count)?;
+    count.set(room)?;
+    answer(&behind, to, count)?;
+    if data.is_null() { Ok(()) } else { data.set_all(&vec![0; before.len().min(room)]) }
+}
+
+/// Writes as many neighbours of a node as there is room for.
+pub(crate) fn answer_neighbours(
+    call: &Call,
+    node: usize,
+    before: bool,
+    nodes: Out<usize>,
+    data: Out<u64>,
+    count: Out<usize>,
+) -> Outcome {
+    let found = neighbours(call, node, before)?;
+    answer(&found, nodes, count)?;
+    if data.is_null() || nodes.is_null() { Ok(()) } else { data.set_all(&vec![0; count.get()?]) }
+}
+
+/// The work of a node of any kind. Memory that it allocates is told where the parameters stand.
+fn any_work(call: &Call, params: &GraphNodeParams, place: Out<GraphNodeParams>) -> Outcome<Work> {
+    const WORDS: usize = 16;
+    let at = place.address() + WORDS;
+    let event = || call.runtime.events.get(params.words[0] as usize);
+    Ok(match params.kind {
+        0 => kernel_work(call, &In::at(at).get()?)?,
+        // Flags, a word of nothing and a context stand before the copy.
+        1 => box_work(call, &In::at(at + 16).get()?)?,
+        2 => fill_work(call, &In::at(at).get()?)?,
+        3 => host_work(&In::at(at).get()?)?,
+        4 => Work::Child(call.runtime.graphs.get(params.words[0] as usize)?.work()?),
+        5 => Work::Empty,
+        6 => Work::Wait(event()?),
+        7 => Work::Record(event()?),
+        10 => {
+            let place = Out::<MemAllocNodeParams>::at(at);
+            let mut given = place.get()?;
+            let address = call.runtime.allocate(given.bytes, Kind::Device)?;
+            given.address = address as usize;
+            place.set(given)?;
+            Work::Allocated(address)
+        }
+        11 => Work::Freed(call.runtime.memory.find(params.words[0]).ok_or(Status::INVALID_VALUE)?.start),
+        // Semaphores of other APIs, operations on memory, and conditions that kernels set.
+        8 | 9 | 12 | 13 => return Err(Status::NOT_SUPPORTED),
+        _ => return Err(Status::INVALID_VALUE),
+    })
+}
+
+/// Takes the work of a graph of the same structure: what became of it, and the node that did not fit.
+pub(crate) fn update(call: &Call, exec: usize, graph: usize) -> Outcome<(u32, usize)> {
+    let outcome = call.runtime.execs.get(exec)?.update(&*call.runtime.graphs.get(graph)?)?;
+    Ok(match outcome {
+        Ok(()) => (0, 0),
+        Err(0) => (2, 0),
+        Err(node) => (3, node),
+    })
+}
+
+/// Adds a node of any kind.
+fn add_any(call: &Call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: Out<GraphNodeParams>) -> Outcome {
+    let given = params.get()?;
+    let work = any_work(call, &given, params)?;
+    let child = match &work {
+        Work::Child(_) => Some(call.runtime.graphs.get(given.words[0] as usize)?),
+        _ => None,
+    };
+    let graph = add(call, node, graph, after, count, work)?;
+    if let Some(child) = child
+        && let Some(last) = graph.nodes().last_mut()
+    {
+        last.child = Some(call.runtime.clone_graph(&child));
+    }
+    Ok(())
 }
 
 exported! { runtime
@@ -337,16 +436,90 @@ exported! { runtime
 
     /// Who comes before whom. With the runtime of CUDA 13 a list of data stands before the number.
     fn cudaGraphGetEdges(call, graph: usize, from: Out<usize>, to: Out<usize>, third: usize, fourth: usize) {
-        let count = Out::<usize>::at(edge_count(third, fourth));
-        let pairs = edges(&*call.runtime.graphs.get(graph)?);
-        let (before, behind): (Vec<usize>, Vec<usize>) = pairs.into_iter().unzip();
-        if from.is_null() || to.is_null() {
-            return count.set(before.len());
+        let plain = if runtime_version() >= 13 { third } else { 0 };
+        answer_edges(call, graph, from, to, Out::at(plain), Out::at(edge_count(third, fourth)))
+    }
+
+    /// The same, with data for edges.
+    fn cudaGraphGetEdges_v2(call, graph: usize, from: Out<usize>, to: Out<usize>, data: Out<u64>, count: Out<usize>) {
+        answer_edges(call, graph, from, to, data, count)
+    }
+
+    /// The nodes that a node comes behind, with data for edges.
+    fn cudaGraphNodeGetDependencies_v2(call, node: usize, nodes: Out<usize>, data: Out<u64>, count: Out<usize>) {
+        answer_neighbours(call, node, true, nodes, data, count)
+    }
+
+    /// The nodes that come behind a node, with data for edges.
+    fn cudaGraphNodeGetDependentNodes_v2(call, node: usize, nodes: Out<usize>, data: Out<u64>, count: Out<usize>) {
+        answer_neighbours(call, node, false, nodes, data, count)
+    }
+
+    /// A node of any kind.
+    fn cudaGraphAddNode(call, node: Out<usize>, graph: usize, after: In<usize>, third: usize, fourth: usize, fifth: usize) {
+        let (count, params) = if runtime_version() >= 13 { (fourth, fifth) } else { (third, fourth) };
+        add_any(call, node, graph, after, count, Out::at(params))
+    }
+
+    /// The same, with data for edges.
+    fn cudaGraphAddNode_v2(call, node: Out<usize>, graph: usize, after: In<usize>, _data: usize, count: usize, params: Out<GraphNodeParams>) {
+        add_any(call, node, graph, after, count, params)
+    }
+
+    /// Changes what a node of any kind does.
+    fn cudaGraphNodeSetParams(call, node: usize, params: Out<GraphNodeParams>) {
+        let work = any_work(call, &params.get()?, params)?;
+        set_work(call, node, work)
+    }
+
+    /// Changes what a node of any kind of a graph that is ready does.
+    fn cudaGraphExecNodeSetParams(call, exec: usize, node: usize, params: Out<GraphNodeParams>) {
+        let work = any_work(call, &params.get()?, params)?;
+        set_exec_work(call, exec, node, work)
+    }
+
+    /// The event that a node records.
+    fn cudaGraphEventRecordNodeGetEvent(call, node: usize, event: Out<usize>) {
+        match work_of(call, node)? {
+            Work::Record(found) => event.set(call.runtime.events.handle_of(&found).ok_or(Status::INVALID_VALUE)?),
+            _ => Err(Status::INVALID_VALUE),
         }
-        let room = count.get()?;
-        answer(&before, from, count)?;
-        count.set(room)?;
-        answer(&behind, to, count)
+    }
+
+    /// The event that a node waits for.
+    fn cudaGraphEventWaitNodeGetEvent(call, node: usize, event: Out<usize>) {
+        match work_of(call, node)? {
+            Work::Wait(found) => event.set(call.runtime.events.handle_of(&found).ok_or(Status::INVALID_VALUE)?),
+            _ => Err(Status::INVALID_VALUE),
+        }
+    }
+
+    /// Changes a copy to a variable.
+    fn cudaGraphMemcpyNodeSetParamsToSymbol(call, node: usize, symbol: usize, from: u64, bytes: usize, offset: usize, kind: u32) {
+        let to = symbols::place(call, symbol, bytes, offset)?;
+        let work = copy_work(call, CopyBox::linear(to, from, bytes), Direction::new(kind)?)?;
+        set_work(call, node, work)
+    }
+
+    /// Changes a copy from a variable.
+    fn cudaGraphMemcpyNodeSetParamsFromSymbol(call, node: usize, to: u64, symbol: usize, bytes: usize, offset: usize, kind: u32) {
+        let from = symbols::place(call, symbol, bytes, offset)?;
+        let work = copy_work(call, CopyBox::linear(to, from, bytes), Direction::new(kind)?)?;
+        set_work(call, node, work)
+    }
+
+    /// Changes a copy to a variable of a graph that is ready.
+    fn cudaGraphExecMemcpyNodeSetParamsToSymbol(call, exec: usize, node: usize, symbol: usize, from: u64, bytes: usize, offset: usize, kind: u32) {
+        let to = symbols::place(call, symbol, bytes, offset)?;
+        let work = copy_work(call, CopyBox::linear(to, from, bytes), Direction::new(kind)?)?;
+        set_exec_work(call, exec, node, work)
+    }
+
+    /// Changes a copy from a variable of a graph that is ready.
+    fn cudaGraphExecMemcpyNodeSetParamsFromSymbol(call, exec: usize, node: usize, to: u64, symbol: usize, bytes: usize, offset: usize, kind: u32) {
+        let from = symbols::place(call, symbol, bytes, offset)?;
+        let work = copy_work(call, CopyBox::linear(to, from, bytes), Direction::new(kind)?)?;
+        set_exec_work(call, exec, node, work)
     }
 
     /// The nodes that a node comes behind.
@@ -428,12 +601,7 @@ exported! { runtime
 
     /// Takes the work of a graph of the same structure; what became of it and the node that did not fit are told.
     fn cudaGraphExecUpdate(call, exec: usize, graph: usize, third: usize, fourth: usize) {
-        let outcome = call.runtime.execs.get(exec)?.update(&*call.runtime.graphs.get(graph)?)?;
-        let (result, node) = match outcome {
-            Ok(()) => (0, 0),
-            Err(0) => (2, 0),
-            Err(node) => (3, node),
-        };
+        let (result, node) = update(call, exec, graph)?;
         if runtime_version() >= 12 {
             // The result, padding, the node that does not fit, and the node that an edge comes from.
             Out::<[usize; 3]>::at(third).set_if_wanted([result as usize, node, 0]);

@@ -11,6 +11,7 @@ pub(crate) mod functions;
 pub(crate) mod graphs;
 pub(crate) mod launches;
 pub(crate) mod memory;
+pub(crate) mod modules;
 pub(crate) mod occupancy;
 pub(crate) mod pools;
 pub(crate) mod registration;

@@ -64,6 +64,21 @@ int cuMemsetD32_v2(uint64_t to, unsigned value, size_t count);
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, stream_t stream, void **params, void **extra);
 int cuGetProcAddress_v2(const char *name, void **place, int version, uint64_t flags, int *found);
 int cuGetErrorName(int status, const char **name);
+int cudaLibraryLoadData(void **library, const void *code, void *o, void *v, unsigned n, void *lo, void *lv, unsigned ln), cudaLibraryUnload(void *library);
+int cudaLibraryGetKernelCount(unsigned *count, void *library), cudaLibraryEnumerateKernels(void **kernels, unsigned room, void *library);
+int cudaLibraryGetKernel(void **kernel, void *library, const char *name), cuKernelGetLibrary(void **library, void *kernel);
+int cuKernelGetParamCount(void *kernel, size_t *count), cuKernelGetParamInfo(void *kernel, size_t index, size_t *offset, size_t *bytes);
+int cuOccupancyMaxPotentialBlockSize(int *blocks, int *threads, void *function, void *of_size, size_t dynamic, int limit);
+int cuGraphCreate(graph_t *graph, unsigned flags), cuGraphDestroy(graph_t graph), cuGraphInstantiateWithFlags(void **exec, graph_t graph, unsigned long long flags);
+int cuGraphLaunch(void *exec, stream_t stream), cuGraphExecDestroy(void *exec), cuGraphGetEdges(graph_t graph, node_t *from, node_t *to, size_t *count);
+int cuGraphAddMemsetNode(node_t *node, graph_t graph, const node_t *after, size_t count, const void *params, void *context);
+int cuGraphAddKernelNode_v2(node_t *node, graph_t graph, const node_t *after, size_t count, const void *params);
+int cuGraphAddMemcpyNode(node_t *node, graph_t graph, const node_t *after, size_t count, const void *params, void *context), cuMemcpy3D_v2(const void *params);
+int cuMemCreate(void **memory, size_t bytes, const void *properties, uint64_t flags), cuMemAddressReserve(uint64_t *address, size_t bytes, size_t alignment, uint64_t wish, uint64_t flags);
+int cuMemMap(uint64_t address, size_t bytes, size_t offset, void *memory, uint64_t flags);
+int cuMemExportToShareableHandle(void *handle, void *memory, int kind, uint64_t flags), cuMemImportFromShareableHandle(void **memory, void *handle, int kind);
+int cudaGraphAddNode(node_t *node, graph_t graph, const node_t *after, const void *data, size_t count, void *params);
+int cudaGraphGetEdges_v2(graph_t graph, node_t *from, node_t *to, void *data, size_t *count);
 
 #define CHECK(what) \
     do { \

@@ -1,6 +1,7 @@
 // The driver: modules, launches, functions by their names.
 
 #include "cuda.h"
+#include <unistd.h>
 
 int main(void) {
     int device = -1, found = -1;
@@ -49,6 +50,78 @@ int main(void) {
     OK(cuGetErrorName(2, &name));
     CHECK(strcmp(name, "CUDA_ERROR_OUT_OF_MEMORY") == 0);
     CHECK(cuGetErrorName(12345, &name) == 1 && name == 0);
+
+    // Kernels of a library, and of the runtime's.
+    void *library, *kernels[8], *same;
+    unsigned count = 0;
+    size_t params = 0, start = 0;
+    OK(cudaLibraryLoadData(&library, PTX, 0, 0, 0, 0, 0, 0));
+    OK(cudaLibraryGetKernelCount(&count, library));
+    CHECK(count == 3);
+    OK(cudaLibraryEnumerateKernels(kernels, 8, library));
+    OK(cudaLibraryGetKernel(&kernels[0], library, "scale"));
+    OK(cuKernelGetParamCount(kernels[0], &params));
+    OK(cuKernelGetParamInfo(kernels[0], 2, &start, &bytes));
+    CHECK(params == 4 && start == 16 && bytes == 4);
+    OK(cuKernelGetLibrary(&same, kernels[0]));
+    CHECK(same == library);
+    OK(cudaLibraryUnload(library));
+    CHECK(cudaLibraryUnload(library) == 400 && cuKernelGetLibrary(&same, kernels[0]) == 400);
+    int blocks = 0, threads = 0;
+    OK(cuOccupancyMaxPotentialBlockSize(&blocks, &threads, function, 0, 0, 0));
+    CHECK(blocks > 0 && threads >= 32 && threads % 32 == 0);
+
+    // A graph of the driver: a fill, a launch, a copy.
+    graph_t graph;
+    node_t fill, launch, copy;
+    void *exec;
+    struct { uint64_t to; size_t pitch; unsigned value, size; size_t width, height; } zeros = {x, 0, 0, 4, 64, 1};
+    struct { void *function; dim3 grid, block; unsigned shared; void **params, **extra; void *kernel, *context; } shape = {function, {1, 1, 1}, {64, 1, 1}, 0, args, 0, 0, 0};
+    typedef struct { size_t x, y, z, level; unsigned kind; void *host; uint64_t device; void *array; size_t zero, pitch, height; } side;
+    struct { side from, to; size_t width, height, depth; } box = {{.kind = 2, .device = y}, {.kind = 1, .host = values}, sizeof values, 1, 1};
+    OK(cuGraphCreate(&graph, 0));
+    OK(cuGraphAddMemsetNode(&fill, graph, 0, 0, &zeros, context));
+    OK(cuGraphAddKernelNode_v2(&launch, graph, &fill, 1, &shape));
+    OK(cuGraphAddMemcpyNode(&copy, graph, &launch, 1, &box, context));
+    size_t edges = 0;
+    OK(cuGraphGetEdges(graph, 0, 0, &edges));
+    CHECK(edges == 2);
+    OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK(cuGraphLaunch(exec, 0));
+    OK(cuCtxSynchronize());
+    CHECK(values[0] == 1 && values[63] == 1);
+    shape.block.x = 5000;
+    CHECK(cuGraphAddKernelNode_v2(&launch, graph, 0, 0, &shape) == 1);
+    // What the driver returns is nothing to the runtime.
+    cudaGetLastError();
+    CHECK(cuGraphLaunch(graph, 0) == 400 && cudaGetLastError() == 0);
+    OK(cuGraphExecDestroy(exec));
+    OK(cuGraphDestroy(graph));
+    values[5] = 77;
+    box.from = (side){.kind = 1, .host = values, .x = 20}, box.to = (side){.kind = 2, .device = x, .x = 8};
+    box.width = 4;
+    OK(cuMemcpy3D_v2(&box));
+    OK(cuMemcpyDtoH_v2(values, x, sizeof values));
+    CHECK(values[2] == 77);
+
+    // Memory that another process could have, where memory is the host's.
+    int shareable = 0, file = -1;
+    OK(cudaDeviceGetAttribute(&shareable, 103, 0));
+    if (shareable) {
+        char properties[64] = {1};
+        void *memory, *again;
+        uint64_t addresses;
+        OK(cuMemCreate(&memory, 2 << 20, properties, 0));
+        OK(cuMemExportToShareableHandle(&file, memory, 1, 0));
+        OK(cuMemImportFromShareableHandle(&again, (void *)(intptr_t)file, 1));
+        CHECK(close(file) == 0 && cuMemImportFromShareableHandle(&same, (void *)(intptr_t)file, 1) == 1);
+        OK(cuMemAddressReserve(&addresses, 4 << 20, 0, 0, 0));
+        OK(cuMemMap(addresses, 2 << 20, 0, memory, 0));
+        OK(cuMemMap(addresses + (2 << 20), 2 << 20, 0, again, 0));
+        OK(cuMemsetD32_v2(addresses, 0x40a00000, 64));
+        OK(cuMemcpyDtoH_v2(values, addresses + (2 << 20), sizeof values));
+        CHECK(values[63] == 5);
+    }
 
     // A module that is no PTX, and one that is machine code.
     CHECK(cuModuleLoadData(&module, "this is no module") == 218);

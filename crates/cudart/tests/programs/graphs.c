@@ -90,6 +90,43 @@ int main(void) {
     OK(cudaFreeAsync(own, a));
     OK(cudaStreamSynchronize(a));
     CHECK(out[7] == 50);
+    OK(cudaGraphExecDestroy(exec));
+    OK(cudaGraphDestroy(graph));
+
+    // Nodes of any kind, by one function.
+    struct { int kind, zero[3]; union { uint64_t words[29]; kernel_params kernel; } of; uint64_t end; } any = {0};
+    node_t fill, free_node, launch;
+    OK(cudaGraphCreate(&graph, 0));
+    any.kind = 10;
+    any.of.words[13] = N * 4;
+    OK(cudaGraphAddNode(&copy, graph, 0, 0, 0, &any));
+    void *memory = (void *)any.of.words[14];
+    CHECK(memory);
+    memset(&any, 0, sizeof any);
+    any.kind = 2; // zeros: destination, pitch, value and size, width, height
+    any.of.words[0] = (uint64_t)memory, any.of.words[2] = (uint64_t)4 << 32, any.of.words[3] = N, any.of.words[4] = 1;
+    OK(cudaGraphAddNode(&fill, graph, &copy, 0, 1, &any));
+    memset(&any, 0, sizeof any);
+    args[1] = &memory;
+    any.of.kernel = params;
+    OK(cudaGraphAddNode(&launch, graph, &fill, 0, 1, &any));
+    memset(&any, 0, sizeof any);
+    any.kind = 11;
+    any.of.words[0] = (uint64_t)memory;
+    OK(cudaGraphAddNode(&free_node, graph, &launch, 0, 1, &any));
+    any.kind = 13;
+    CHECK(cudaGraphAddNode(&free_node, graph, 0, 0, 0, &any) == 801);
+    any.kind = 99;
+    CHECK(cudaGraphAddNode(&free_node, graph, 0, 0, 0, &any) == 1);
+    node_t from[4], to[4];
+    size_t edges = 4;
+    OK(cudaGraphGetEdges_v2(graph, from, to, 0, &edges));
+    CHECK(edges == 3 && from[0] == copy && to[0] == fill && to[2] == free_node + 0);
+    OK(cudaGraphInstantiate(&exec, graph, 0));
+    OK(cudaGraphLaunch(exec, a));
+    OK(cudaStreamSynchronize(a));
+    OK(cudaMemcpy(out, y, sizeof out, TO_HOST));
+    CHECK(out[7] == 1);
     puts("ok");
     return 0;
 }

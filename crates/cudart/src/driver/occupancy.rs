@@ -1,0 +1,46 @@
+//! Which size of block keeps a multiprocessor busiest.
+
+use crate::boundary::{Call, exported};
+use crate::pointer::Out;
+use crate::status::{Outcome, Status};
+
+/// The size of block with the most threads on a multiprocessor, the largest of several, and the blocks that fill the device with it.
+fn best(call: &Call, blocks: Out<i32>, threads: Out<i32>, function: usize, dynamic: (usize, usize), limit: i32) -> Outcome {
+    blocks.wanted()?;
+    threads.wanted()?;
+    let kernel = call.runtime.kernel(function).map_err(|_| Status::INVALID_HANDLE)?;
+    let most = kernel.resolved(call.runtime)?.max_threads;
+    let limit = u32::try_from(limit).map_err(|_| Status::INVALID_VALUE)?;
+    let most = if limit == 0 { most } else { most.min(limit) };
+    let mut found = (0, 0, 0);
+    let sizes = (1..=most / 32).map(|warps| warps * 32).chain((most % 32 != 0).then_some(most)).rev();
+    for size in sizes.map(|size| size as i32) {
+        let shared = match dynamic {
+            (0, bytes) => bytes,
+            (of_size, _) => {
+                // SAFETY: the program gave a function of this type (`CUoccupancyB2DSize`); it is not 0.
+                let of_size: extern "C" fn(i32) -> usize = unsafe { std::mem::transmute(of_size) };
+                of_size(size)
+            }
+        };
+        let active = call.runtime.blocks_per_multiprocessor(&kernel, size, shared)?;
+        if active * size > found.0 {
+            found = (active * size, active, size);
+        }
+    }
+    let multiprocessors = call.runtime.device()?.machine().multiprocessors as i32;
+    blocks.set(found.1.saturating_mul(multiprocessors))?;
+    threads.set(found.2)
+}
+
+exported! { driver
+    /// A size of block, with dynamic shared memory that may depend on it.
+    fn cuOccupancyMaxPotentialBlockSize(call, blocks: Out<i32>, threads: Out<i32>, function: usize, of_size: usize, dynamic: usize, limit: i32) {
+        best(call, blocks, threads, function, (of_size, dynamic), limit)
+    }
+
+    /// The same, with flags that make no difference here.
+    fn cuOccupancyMaxPotentialBlockSizeWithFlags(call, blocks: Out<i32>, threads: Out<i32>, function: usize, of_size: usize, dynamic: usize, limit: i32, _flags: u32) {
+        best(call, blocks, threads, function, (of_size, dynamic), limit)
+    }
+}

@@ -1,0 +1,54 @@
+//! Libraries: modules that a program loads while it runs.
+
+use crate::boundary::exported;
+use crate::driver::modules::{function, global, kernels, load, origin_at, origin_of_file};
+use crate::pointer::{Out, Text};
+use crate::status::Status;
+
+exported! { runtime
+    /// A library from memory.
+    fn cudaLibraryLoadData(call, library: Out<usize>, code: usize, _o: usize, _v: usize, _n: u32, _lo: usize, _lv: usize, _ln: u32) {
+        load(call, library, origin_at(code)?)
+    }
+
+    /// A library from a file.
+    fn cudaLibraryLoadFromFile(call, library: Out<usize>, path: Text, _o: usize, _v: usize, _n: u32, _lo: usize, _lv: usize, _ln: u32) {
+        load(call, library, origin_of_file(&path.get()?)?)
+    }
+
+    /// Gives a library back.
+    fn cudaLibraryUnload(call, library: usize) {
+        call.runtime.device()?;
+        call.runtime.forget_kernels(&call.runtime.modules.remove(library)?);
+        Ok(())
+    }
+
+    /// A kernel of a library.
+    fn cudaLibraryGetKernel(call, kernel: Out<usize>, library: usize, name: Text) {
+        function(call, kernel, library, name)
+    }
+
+    /// A variable of a library.
+    fn cudaLibraryGetGlobal(call, address: Out<u64>, bytes: Out<usize>, library: usize, name: Text) {
+        global(call, address, bytes, library, name)
+    }
+
+    /// A managed variable of a library.
+    fn cudaLibraryGetManaged(call, address: Out<u64>, bytes: Out<usize>, library: usize, name: Text) {
+        global(call, address, bytes, library, name)
+    }
+
+    /// How many kernels a library has.
+    fn cudaLibraryGetKernelCount(call, count: Out<u32>, library: usize) {
+        let image = call.runtime.modules.get(library)?;
+        count.set(image.loaded(call.runtime)?.module.code().kernels().count() as u32)
+    }
+
+    /// All kernels of a library, as many as there is room for.
+    fn cudaLibraryEnumerateKernels(call, place: Out<usize>, room: u32, library: usize) {
+        if room == 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        place.set_all(&kernels(call, library, room)?)
+    }
+}
