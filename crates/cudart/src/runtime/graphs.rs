@@ -225,7 +225,7 @@ fn any_work(call: &Call, params: &GraphNodeParams, place: Out<GraphNodeParams>) 
         10 => {
             let place = Out::<MemAllocNodeParams>::at(at);
             let mut given = place.get()?;
-            let address = call.runtime.allocate(given.bytes, Kind::Device)?;
+            let address = call.runtime.allocate(given.bytes, Kind::Graph)?;
             given.address = address as usize;
             place.set(given)?;
             Work::Allocated(address)
