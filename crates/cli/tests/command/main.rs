@@ -3,6 +3,7 @@
 mod bad_input;
 mod bench;
 mod check;
+mod cuda;
 mod exec;
 mod explain;
 mod harness;

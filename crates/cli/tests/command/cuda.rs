@@ -1,0 +1,57 @@
+//! Programs that `nvcc` compiled, run as they are: `tests/cuda` has their sources and `build.sh`, `tests/cuda/bin` the programs.
+
+use crate::harness::{Outcome, broadloom};
+use std::path::Path;
+
+fn run(name: &str) -> Outcome {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cuda/bin").join(name);
+    broadloom(&["exec", "--", program.to_str().unwrap()])
+}
+
+/// A program that checks itself and has nothing told about it.
+fn passes(name: &str) {
+    let outcome = run(name);
+    assert_eq!((outcome.out.as_str(), outcome.err.as_str()), ("ok\n", ""), "{name}");
+    outcome.exits(0);
+}
+
+#[test]
+fn streams_events_symbols_and_shared_memory() {
+    passes("streams");
+}
+
+#[test]
+fn two_files_linked_for_the_device() {
+    passes("linked");
+}
+
+#[test]
+fn a_grid_that_waits_for_itself() {
+    passes("grid");
+}
+
+#[test]
+fn tensor_cores() {
+    passes("matrix");
+}
+
+#[test]
+fn textures_and_surfaces() {
+    passes("image");
+}
+
+#[test]
+fn what_kernels_print_and_assert() {
+    let outcome = run("says").exits(0);
+    let lines = ["before", "thread 0 of block:  1.25 a 10000000000", "thread 1 of block:  1.25 b 10000000000", "after", "ok", ""];
+    assert_eq!(outcome.out, lines.join("\n"));
+    outcome.complains(&["assertion `int(threadIdx.x) < n` failed", "thread (3, 0, 0)"]);
+}
+
+/// It looks at no error and returns 0, but its kernels did not run.
+#[test]
+fn kernels_that_launch_kernels_are_refused() {
+    let outcome = run("launches").exits(1);
+    assert_eq!(outcome.out, "done\n");
+    outcome.complains(&["the kernels of launches cannot be run: they launch kernels themselves (dynamic parallelism)"]);
+}
