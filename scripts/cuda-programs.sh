@@ -11,7 +11,7 @@ work=/tmp/broadloom-cuda-programs
 rm -rf $work
 mkdir -p $work bin
 trap 'rm -rf $work' EXIT
-cp ./*.cu $work
+cp ./*.cu ./*.h $work
 # The linker asks for a name that installations of the runtime alone do not have.
 ln -s "$(find "$home" -name 'libcudart.so.*' | head -1)" $work/libcudart.so
 ln -s "$home" $work/cuda
@@ -19,7 +19,13 @@ nvcc=$work/cuda/bin/nvcc
 for source in *.cu; do
     name=${source%.cu}
     flags=(-O2 -std=c++17 -lineinfo -cudart shared -gencode "arch=compute_75,code=compute_75" -L.)
-    case $name in plugin*) flags+=(-shared -Xcompiler -fPIC) ;; esac
+    case $name in
+        plugin) flags+=(-shared -Xcompiler -fPIC) ;;
+        # NVIDIA's library for launches by kernels would be most of these two.
+        linked) flags+=(-rdc=true -cudadevrt none linked_part.cu) ;;
+        launches) flags+=(-rdc=true -cudadevrt none) ;;
+        linked_part) continue ;;
+    esac
     (cd $work && $nvcc "${flags[@]}" "$source" -o "$name" && strip --strip-all "$name")
     install -m 755 $work/"$name" bin/
 done

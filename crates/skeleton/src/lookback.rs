@@ -12,9 +12,9 @@
 //! floats too. Rejected for this: looking back until some tile has published all that comes before it (Merrill and Garland's decoupled look-back), which combines
 //! in a way that depends on time.
 //!
-//! **Blocks wait for lesser blocks only.** Every device starts blocks in the order of their numbers: a GPU does (CUB's scans and sorts depend on it, too, though no manual
+//! **Blocks wait for lesser blocks only.** Every device starts blocks in the order of their numbers: a GPU does (CUB's scans depend on it, too, though no manual
 //! promises it), the CPU takes them from a counter, the interpreter one by one. So whatever a block waits for has started, and it never waits forever. Blocks that take
-//! numbers from a counter in memory need no such order; on an H200 that took 6 % of a scan.
+//! numbers from a counter in memory, as those of CUB's one-sweep sort do, need no such order; on an H200 that took 6 % of a scan.
 //!
 //! **Words carry their own flag.** What is published is cut into words of 64 bits with a bit that says that the word is there. A word is written once, at one stroke, so
 //! neither fences nor an order between words are needed.

@@ -1,16 +1,16 @@
-//! Programs that `nvcc` compiled, run as they are: `tests/cuda` has their sources and `build.sh`, `tests/cuda/bin` the programs.
+//! Programs that `nvcc` compiled (`scripts/cuda-programs.sh`), run as they are: what they compute, print and refuse.
 
 use crate::harness::{Outcome, broadloom};
-use std::path::Path;
+use crate::programs::program;
 
-fn run(name: &str) -> Outcome {
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cuda/bin").join(name);
-    broadloom(&["exec", "--", program.to_str().unwrap()])
+/// What comes of a program, on the kind of machine that it is for.
+fn run(name: &str) -> Option<Outcome> {
+    program(name).map(|program| broadloom(&["exec", "--", &program]))
 }
 
 /// A program that checks itself and has nothing told about it.
 fn passes(name: &str) {
-    let outcome = run(name);
+    let Some(outcome) = run(name) else { return };
     assert_eq!((outcome.out.as_str(), outcome.err.as_str()), ("ok\n", ""), "{name}");
     outcome.exits(0);
 }
@@ -42,7 +42,8 @@ fn textures_and_surfaces() {
 
 #[test]
 fn what_kernels_print_and_assert() {
-    let outcome = run("says").exits(0);
+    let Some(outcome) = run("says") else { return };
+    let outcome = outcome.exits(0);
     let lines = ["before", "thread 0 of block:  1.25 a 10000000000", "thread 1 of block:  1.25 b 10000000000", "after", "ok", ""];
     assert_eq!(outcome.out, lines.join("\n"));
     outcome.complains(&["assertion `int(threadIdx.x) < n` failed", "thread (3, 0, 0)"]);
@@ -51,7 +52,8 @@ fn what_kernels_print_and_assert() {
 /// It looks at no error and returns 0, but its kernels did not run.
 #[test]
 fn kernels_that_launch_kernels_are_refused() {
-    let outcome = run("launches").exits(1);
+    let Some(outcome) = run("launches") else { return };
+    let outcome = outcome.exits(1);
     assert_eq!(outcome.out, "done\n");
     outcome.complains(&["the kernels of launches cannot be run: they launch kernels themselves (dynamic parallelism)"]);
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::fs;
 
 /// A program of `tests/cuda/bin`. They are for one kind of machine.
-fn program(name: &str) -> Option<String> {
+pub(crate) fn program(name: &str) -> Option<String> {
     cfg!(all(target_arch = "x86_64", target_os = "linux")).then(|| root().join("tests/cuda/bin").join(name).display().to_string())
 }
 

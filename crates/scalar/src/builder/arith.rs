@@ -146,10 +146,10 @@ compare! {
 macro_rules! math {
     ($($name:ident $function:ident ($($argument:ident),*),)*) => {
         impl Builder {
-            $(#[doc = concat!("[`MathFunction::", stringify!($function), "`] with the precision that is set.")]
+            $(#[doc = concat!("[`MathFunction::", stringify!($function), "`], accurate unless the builder [prefers](Builder::prefer) otherwise.")]
             #[track_caller]
             pub fn $name(&self, $($argument: Value),*) -> Value {
-                self.math(MathFunction::$function, self.precision(), &[$($argument),*])
+                self.math(MathFunction::$function, Precision::Accurate, &[$($argument),*])
             })*
         }
     };

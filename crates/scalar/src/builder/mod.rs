@@ -59,7 +59,6 @@ struct State {
     parameters: Vec<ParameterDecl>,
     accessors: Vec<AccessorDecl>,
     problems: Vec<String>,
-    precision: Precision,
     bounds: LaunchBounds,
     folding: bool,
 }
@@ -114,7 +113,6 @@ impl Builder {
                 parameters: vec![],
                 accessors: vec![],
                 problems: vec![],
-                precision: Precision::default(),
                 bounds: LaunchBounds::default(),
             }),
             name: name.to_owned(),
@@ -312,15 +310,6 @@ impl Builder {
 
     fn ids(&self, values: &[Value]) -> Ids {
         values.iter().map(|value| value.id).collect()
-    }
-
-    /// With which precision [`math`](Self::math) computes from here on.
-    pub fn set_precision(&self, precision: Precision) {
-        self.state.borrow_mut().precision = precision;
-    }
-
-    pub(crate) fn precision(&self) -> Precision {
-        self.state.borrow().precision
     }
 
     /// Between which bounds an integer is known to lie, both included; those of a float mean nothing. What is known of launches

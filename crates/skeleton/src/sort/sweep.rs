@@ -1,7 +1,7 @@
 //! Rounds in one pass each, for GPUs (Adinets and Merrill's one-sweep).
 //!
-//! 1. The digits of all rounds are counted at once: what is sorted has the same digits in every round, only their order changes. Many equal digits in a warp
-//!    cost no more than others: a GPU adds ones to the same place at one stroke.
+//! 1. The digits of all rounds are counted at once: what is sorted has the same digits in every round, only their order changes. Equal digits in a warp are not
+//!    looked for: what adds one to a place in shared memory and gives nothing back is one instruction that takes care of lanes with the same place.
 //! 2. A warp for each round adds up over the digits.
 //! 3. In each round a block has a tile. A warp finds the lanes with the same digit by a ballot for each bit, and has places for each digit in shared memory. A
 //!    thread for each digit publishes how many the tile has, and looks back over the tiles before it until it finds one that says how many there are up to it. Elements
