@@ -1,4 +1,4 @@
-//! Turns `functions/*.txt`, the list of all functions, into code: exported functions for those that are not done, and a table of all of them.
+//! Turns `functions/*.txt`, the list of all functions, into code: a table of them, functions for those that are not done, and the exported symbol of each.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -6,8 +6,12 @@ use std::{env, fs};
 
 fn main() {
     let mut rows = String::new();
-    let mut exports = String::new();
-    let mut addresses = String::new();
+    let mut refused = String::new();
+    let mut own = String::new();
+    let mut symbols = String::new();
+    let mut exported = String::new();
+    let mut indices = String::new();
+    let mut index = 0;
     for library in ["runtime", "driver"] {
         let path = format!("functions/{library}.txt");
         println!("cargo::rerun-if-changed={path}");
@@ -25,30 +29,31 @@ fn main() {
             let mut words = line.splitn(3, ' ').map(str::trim);
             let (name, state, reason) = (words.next().unwrap_or(""), words.next().unwrap_or(""), words.next().unwrap_or(""));
             assert!(!area.is_empty() && !state.is_empty(), "{path}:{}: no area or no state", number + 1);
-            if state == "done" {
-                writeln!(rows, "Function {{ name: {name:?}, library: {library:?}, area: {area:?}, state: State::Done }},")
-                    .unwrap();
-                writeln!(addresses, "{name:?} => crate::{library}::{area}::{name} as *const (),").unwrap();
+            let state = if state == "done" {
+                writeln!(own, "Own(crate::{library}::{area}::{name} as *const ()),").unwrap();
+                "State::Done".to_owned()
             } else {
                 assert!(!reason.is_empty(), "{path}:{}: an error without a reason", number + 1);
-                let state = format!("State::Refused {{ status: {state:?}, reason: {reason:?} }}");
-                writeln!(rows, "Function {{ name: {name:?}, library: {library:?}, area: {area:?}, state: {state} }},").unwrap();
-                writeln!(exports, "refused!({name}, {:?}, {reason:?});", words_of(line).1).unwrap();
-                writeln!(addresses, "{name:?} => {name} as *const (),").unwrap();
-            }
+                writeln!(refused, "refused!({name}, {state:?}, {reason:?});").unwrap();
+                writeln!(own, "Own({name} as *const ()),").unwrap();
+                format!("State::Refused {{ status: {state:?}, reason: {reason:?} }}")
+            };
+            writeln!(rows, "Function {{ name: {name:?}, library: {library:?}, area: {area:?}, state: {state} }},").unwrap();
+            writeln!(symbols, "symbol!({name}, {index});").unwrap();
+            writeln!(exported, "Own(symbols::{name} as *const ()),").unwrap();
+            writeln!(indices, "{name:?} => {index},").unwrap();
+            index += 1;
         }
     }
     let code = format!(
-        "/// Every function, as the lists have it.\npub const FUNCTIONS: &[Function] = &[\n{rows}];\n\n{exports}\n\
-         /// Where the function of a name is.\npub(crate) fn address_of(name: &str) -> Option<*const ()> {{\n\
-         Some(match name {{\n{addresses}_ => return None,\n}})\n}}\n"
+        "/// Every function, as the lists have it.\npub const FUNCTIONS: &[Function] = &[\n{rows}];\n\n\
+         {refused}\n\
+         /// What each function does here, in the order of the list.\npub(crate) static OWN: [Own; {index}] = [\n{own}];\n\n\
+         /// The symbol of each function.\nstatic EXPORTED: [Own; {index}] = [\n{exported}];\n\n\
+         mod symbols {{\nuse crate::pass::entry::symbol;\n{symbols}}}\n\n\
+         /// The place of a function in the list.\npub(crate) fn index_of(name: &str) -> Option<usize> {{\n\
+         Some(match name {{\n{indices}_ => return None,\n}})\n}}\n"
     );
     let out = env::var("OUT_DIR").unwrap();
     fs::write(Path::new(&out).join("functions.rs"), code).unwrap();
-}
-
-/// Name and state of a line.
-fn words_of(line: &str) -> (&str, &str) {
-    let mut words = line.split_whitespace();
-    (words.next().unwrap_or(""), words.next().unwrap_or(""))
 }

@@ -67,12 +67,17 @@ pub fn default_context() -> Result<&'static Context, OpenError> {
     Ok(DEFAULT.get_or_init(|| context))
 }
 
+/// The GPUs that are here; why there is none.
+pub fn gpus() -> Result<Vec<Machine>, Error> {
+    broadloom_cuda::machines()
+}
+
 /// The machines that are here, the default first.
 pub fn machines() -> Vec<Machine> {
     let interp = Device::new(Interp::new(broadloom_interp::Options::default()));
     let mut all = vec![broadloom_cpu::Options::default().machine()];
     // Without a driver or a GPU there are none.
-    all.extend(broadloom_cuda::machines().unwrap_or_default());
+    all.extend(gpus().unwrap_or_default());
     all.push(interp.machine().clone());
     all
 }

@@ -57,4 +57,4 @@ pub use broadloom_interp as interp;
 pub use broadloom_launch as launch;
 pub use broadloom_ptx as ptx;
 pub use broadloom_transform as transform;
-pub use executor::{OpenError, UnknownDevice, context, default_context, gpu_ordinal, machines, open};
+pub use executor::{OpenError, UnknownDevice, context, default_context, gpu_ordinal, gpus, machines, open};

@@ -165,7 +165,7 @@ The program has to be linked with the shared runtime and to carry PTX:
 
 The exit code is the program's.")]
 pub struct Exec {
-    /// The device: `cpu`, `interp`, or `cuda` to run on a GPU as usual [default: $BROADLOOM_DEVICE, or cpu]
+    /// The device: `cpu`, `interp`, or `cuda` for a GPU with NVIDIA's own libraries [default: $BROADLOOM_DEVICE, or cpu]
     #[arg(long, short, value_name = "NAME")]
     pub device: Option<String>,
     /// Write what happened when to this file, calls and kernels, for Perfetto (ui.perfetto.dev) or Chrome (about:tracing)

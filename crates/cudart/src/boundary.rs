@@ -119,7 +119,6 @@ macro_rules! exported {
     };
     (@one $through:ident $default:ident [$(#[$meta:meta])*] $name:ident ($call:ident $(, $arg:ident : $ty:ty)*) $body:block) => {
         $(#[$meta])*
-        #[unsafe(no_mangle)]
         pub(crate) extern "C" fn $name($($arg: $ty),*) -> u32 {
             $crate::boundary::$through(stringify!($name), $crate::boundary::DefaultStream::$default, |$call| {
                 let _: &$crate::boundary::Call = $call;

@@ -1,7 +1,7 @@
 //! The list of all functions: done, or the error that each returns.
 //!
 //! The list itself is `functions/runtime.txt` and `functions/driver.txt`; `functions/README.md` says how to add to it. Functions that are not
-//! done are exported from here.
+//! done are here; the symbols that programs link with lead to these, to those of the areas, or to NVIDIA's (`pass`).
 
 use crate::status::Status;
 
@@ -32,9 +32,15 @@ pub struct Function {
     pub state: State,
 }
 
+/// The address of a function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Own(pub(crate) *const ());
+
+// SAFETY: code is there for all threads, and nobody writes to it.
+unsafe impl Sync for Own {}
+
 macro_rules! refused {
     ($name:ident, $status:literal, $reason:literal) => {
-        #[unsafe(no_mangle)]
         #[allow(non_snake_case, reason = "the name is NVIDIA's")]
         extern "C" fn $name() -> u32 {
             crate::boundary::refused(stringify!($name), Status::of_name($status).unwrap_or(Status::NOT_SUPPORTED), $reason)
@@ -43,6 +49,16 @@ macro_rules! refused {
 }
 
 include!(concat!(env!("OUT_DIR"), "/functions.rs"));
+
+/// Where the function of a name is, as the library exports it.
+pub(crate) fn address_of(name: &str) -> Option<*const ()> {
+    index_of(name).map(exported_at)
+}
+
+/// Where a function of the list is, as the library exports it.
+pub(crate) fn exported_at(index: usize) -> *const () {
+    EXPORTED[index].0
+}
 
 /// The list as a page of Markdown: counts, then by area what is done and what is not, with the reasons.
 pub fn supported() -> String {

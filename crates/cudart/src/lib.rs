@@ -6,6 +6,7 @@
 //! - [`functions`] is the list of all functions: done, or the error that each returns;
 //! - `runtime/` and `driver/` have the functions, one file for each area, thin: they follow pointers and call what does the work;
 //! - what does the work is safe code beside them: `state`, `memory`, `streams`, `events`, `kernels`, `work`, `graphs`, `image`, `fatbin`, `mirror`, `check`, `tracing`;
+//! - `pass` leads the exported symbols there, or on a GPU to NVIDIA's libraries, and records what passes;
 //! - `boundary` is the one place where C calls Rust, `pointer` the one place where pointers of the program are followed.
 
 #![allow(unsafe_code, reason = "it is a library of C")]
@@ -27,6 +28,7 @@ mod link;
 mod memory;
 mod mirror;
 mod occupancy;
+mod pass;
 mod pointer;
 mod registration;
 mod runtime;

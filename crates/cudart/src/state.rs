@@ -181,7 +181,10 @@ fn open() -> Outcome<Opened> {
                 Err(error) => refused(&error.to_string()),
             }
         }
-        _ => refused(&format!("BROADLOOM_DEVICE is `{name}`; CUDA programs run on `cpu` or `interp`")),
+        _ if name.starts_with("cuda") => refused(&format!(
+            "BROADLOOM_DEVICE is `{name}`, and NVIDIA's libraries were not found; without it the program runs on the CPU"
+        )),
+        _ => refused(&format!("BROADLOOM_DEVICE is `{name}`; CUDA programs run on `cpu` or `interp`, or on a GPU with `cuda`")),
     }
 }
 

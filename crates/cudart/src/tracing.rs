@@ -5,7 +5,7 @@
 
 use crate::state::Runtime;
 use crate::tell::tell;
-use broadloom_device::trace::{Span, Trace, span};
+use broadloom_device::trace::{Span, Trace, is_on, span};
 use std::fs::File;
 use std::io::BufWriter;
 use std::sync::{Mutex, Once, PoisonError};
@@ -26,9 +26,25 @@ fn start() {
     let path = path.replace("%p", &process.to_string());
     if let Some(trace) = Trace::start() {
         *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) = Some((trace, path, process));
-        // SAFETY: a function that is there until the end. When there is no room for it, no file is written.
-        unsafe { libc::atexit(at_exit) };
+        write_at_exit();
     }
+}
+
+/// Has the trace written when the program ends, before what was registered so far is called.
+pub(crate) fn write_at_exit() {
+    // SAFETY: a function that is there until the end. When there is no room for it, no file is written.
+    unsafe { libc::atexit(at_exit) };
+}
+
+/// Whether there is a trace.
+pub(crate) fn is_wanted() -> bool {
+    start_once();
+    is_on()
+}
+
+fn start_once() {
+    static STARTED: Once = Once::new();
+    STARTED.call_once(start);
 }
 
 /// Writes the trace once all work is done.
@@ -44,6 +60,7 @@ fn finish() {
         // An error was told to the program, or is nobody's any more.
         let _ = opened.backend().synchronise();
     }
+    crate::pass::finish();
     let written = File::create(&path).and_then(|file| trace.finish(&mut BufWriter::new(file)));
     if let Err(error) = written {
         tell(&format!("{path} cannot be written: {error}"));
@@ -52,7 +69,6 @@ fn finish() {
 
 /// A call of the program, from now until it is dropped.
 pub(crate) fn call(name: &'static str) -> Span {
-    static STARTED: Once = Once::new();
-    STARTED.call_once(start);
+    start_once();
     span(name)
 }

@@ -79,5 +79,10 @@ fn a_device_that_is_not_there_is_no_device() {
     let output = run(&build("driver", "nonsense"), "nonsense");
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(out.contains("cudaErrorNoDevice"), "{out}");
-    assert!(err.contains("broadloom: BROADLOOM_DEVICE is `nonsense`; CUDA programs run on `cpu` or `interp`"), "{err}");
+    assert!(
+        err.contains(
+            "broadloom: BROADLOOM_DEVICE is `nonsense`; CUDA programs run on `cpu` or `interp`, or on a GPU with `cuda`"
+        ),
+        "{err}"
+    );
 }

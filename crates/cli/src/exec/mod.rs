@@ -2,7 +2,7 @@
 //!
 //! The program asks the system's loader for NVIDIA's libraries. A folder is prepared in which libraries of those names lead to Broadloom's
 //! stand-in, and put before all others; then the program takes the place of this process. On a GPU it is simply started: everything it needs
-//! is there.
+//! is there. To be recorded there, the stand-in is loaded before NVIDIA's libraries, and passes calls on to them.
 
 mod checked;
 mod program;
@@ -16,7 +16,7 @@ use crate::options::Exec;
 use crate::terminal::Terminal;
 use broadloom::device::CacheFolder;
 use broadloom::diag::Diagnostic;
-use broadloom::gpu_ordinal;
+use broadloom::{gpu_ordinal, gpus};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -38,26 +38,23 @@ const NAMES: [(&str, Option<&str>); 6] = [
     ("libcuda.so", None),
 ];
 
+/// The first of them that is the driver.
+const DRIVER: usize = 4;
+
 /// Runs a program in place of this one; comes back only when that cannot be done.
 pub fn run(options: &Exec, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let device = options.device.clone().or_else(|| std::env::var("BROADLOOM_DEVICE").ok()).unwrap_or_else(|| "cpu".into());
     let mut command = match device.as_str() {
         "cpu" | "interp" => command(&options.program, &options.arguments, &device)?,
-        name if gpu_ordinal(name).is_some() && (options.trace.is_some() || options.stats) => {
-            let message = format!("what a program does on the device `{name}` is not recorded");
-            return Err(Failure::usage(Diagnostic::error(codes::NO_DEVICE, message).help("`cpu` and `interp` are")));
-        }
-        name if gpu_ordinal(name).is_some() => {
-            let mut command = Command::new(&options.program);
-            command.args(&options.arguments).env("CUDA_VISIBLE_DEVICES", gpu_ordinal(name).unwrap_or_default().to_string());
-            command
-        }
-        name => {
-            let message = format!("CUDA programs do not run on the device `{name}`");
-            return Err(Failure::usage(
-                Diagnostic::error(codes::NO_DEVICE, message).help("there is `cpu`, `interp` and, on a GPU, `cuda`"),
-            ));
-        }
+        name => match gpu_ordinal(name) {
+            Some(ordinal) => on_gpu(options, name, ordinal)?,
+            None => {
+                let message = format!("CUDA programs do not run on the device `{name}`");
+                return Err(Failure::usage(
+                    Diagnostic::error(codes::NO_DEVICE, message).help("there is `cpu`, `interp` and, on a GPU, `cuda`"),
+                ));
+            }
+        },
     };
     if options.stats {
         return recorded::run(command, options, terminal);
@@ -76,9 +73,44 @@ pub fn command(program: &OsStr, arguments: &[OsString], device: &str) -> Result<
         return Err(Failure::usage(Diagnostic::error(codes::STAND_IN, message).help(help)));
     }
     let mut command = Command::new(program);
-    command.args(arguments).env("LD_LIBRARY_PATH", before(&prepare()?, std::env::var_os("LD_LIBRARY_PATH")));
+    command.args(arguments).env("LD_LIBRARY_PATH", before(&prepare("cuda", &NAMES)?, std::env::var_os("LD_LIBRARY_PATH")));
     command.env("BROADLOOM_DEVICE", device);
     Ok(command)
+}
+
+/// A program on a GPU; when it is recorded, with the stand-in on the way to NVIDIA's libraries.
+fn on_gpu(options: &Exec, name: &str, ordinal: u32) -> Result<Command, Failure> {
+    let reason = match gpus() {
+        Ok(gpus) if (ordinal as usize) < gpus.len() => None,
+        Ok(gpus) => Some(format!("the device `{name}` is not here: there {} here", plural(gpus.len()))),
+        Err(error) => Some(error.to_string()),
+    };
+    if let Some(reason) = reason {
+        let help = "without `--device` the program runs on the CPU";
+        return Err(Failure::new(Exit::Machine, Diagnostic::error(codes::NO_DEVICE, reason).help(help)));
+    }
+    let mut command = Command::new(&options.program);
+    command.args(&options.arguments);
+    command.env("CUDA_VISIBLE_DEVICES", visible(ordinal, std::env::var("CUDA_VISIBLE_DEVICES").ok().as_deref()));
+    if options.trace.is_some() || options.stats {
+        command.env("BROADLOOM_DEVICE", name).env("LD_PRELOAD", before(&library()?, std::env::var_os("LD_PRELOAD")));
+        // The runtime inside of such a program asks for the driver by its name.
+        if program::objection(Path::new(&options.program)).is_some() {
+            let folder = prepare("driver", &NAMES[DRIVER..])?;
+            command.env("LD_LIBRARY_PATH", before(&folder, std::env::var_os("LD_LIBRARY_PATH")));
+        }
+    }
+    Ok(command)
+}
+
+fn plural(gpus: usize) -> String {
+    if gpus == 1 { "is one GPU".to_owned() } else { format!("are {gpus} GPUs") }
+}
+
+/// The GPU of a number, as NVIDIA's libraries are told: of those that the person lets them see.
+fn visible(ordinal: u32, seen: Option<&str>) -> String {
+    let named = seen.and_then(|list| list.split(',').nth(ordinal as usize));
+    named.map(str::trim).filter(|name| !name.is_empty()).map_or_else(|| ordinal.to_string(), str::to_owned)
 }
 
 /// Why a program was not started.
@@ -91,7 +123,7 @@ fn not_started(path: &OsStr, error: &io::Error) -> Failure {
     Failure::usage(diagnostic)
 }
 
-/// A folder before the others that the loader looks at.
+/// A folder, or a file, before the others that the loader looks at.
 fn before(folder: &Path, others: Option<OsString>) -> OsString {
     let mut all = folder.as_os_str().to_owned();
     if let Some(others) = others.filter(|others| !others.is_empty()) {
@@ -121,17 +153,17 @@ fn library() -> Result<PathBuf, Failure> {
     })
 }
 
-/// The folder with NVIDIA's names.
-fn prepare() -> Result<PathBuf, Failure> {
+/// A folder with some of NVIDIA's names.
+fn prepare(kind: &str, names: &[(&str, Option<&str>)]) -> Result<PathBuf, Failure> {
     let library = library()?;
-    let beside = library.parent().unwrap_or(Path::new(".")).join("cuda");
+    let beside = library.parent().unwrap_or(Path::new(".")).join(kind);
     // Several versions may stand beside each other, each with its own library.
     let mut hasher = DefaultHasher::new();
-    library.hash(&mut hasher);
+    (kind, &library).hash(&mut hasher);
     let kept = CacheFolder::Default.path().map(|folder| folder.join("exec").join(format!("{:016x}", hasher.finish())));
     let mut problems = vec![];
     for folder in kept.into_iter().chain([beside]) {
-        match fill(&folder, &library) {
+        match fill(&folder, &library, names) {
             Ok(()) => return Ok(folder),
             Err(error) => problems.push(format!("{}: {error}", folder.display())),
         }
@@ -140,7 +172,7 @@ fn prepare() -> Result<PathBuf, Failure> {
 }
 
 /// Writes what is missing in a folder. Several may do so at once: a file takes its place whole.
-fn fill(folder: &Path, library: &Path) -> io::Result<()> {
+fn fill(folder: &Path, library: &Path, names: &[(&str, Option<&str>)]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let link = folder.join(LIBRARY);
     if fs::read_link(&link).ok().as_deref() != Some(library) {
@@ -148,8 +180,8 @@ fn fill(folder: &Path, library: &Path) -> io::Result<()> {
         std::os::unix::fs::symlink(library, &new)?;
         fs::rename(new, &link)?;
     }
-    for (name, version) in NAMES {
-        let (path, bytes) = (folder.join(name), stub::library(name, version, LIBRARY));
+    for (name, version) in names {
+        let (path, bytes) = (folder.join(name), stub::library(name, *version, LIBRARY));
         if fs::read(&path).ok().as_ref() != Some(&bytes) {
             let new = folder.join(format!("{name}.{}", std::process::id()));
             fs::write(&new, bytes)?;
@@ -157,4 +189,22 @@ fn fill(folder: &Path, library: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gpus_are_counted_among_those_that_are_seen() {
+        assert_eq!((visible(0, None), visible(2, None)), ("0".to_owned(), "2".to_owned()));
+        assert_eq!((visible(0, Some("3,5")), visible(1, Some("3, 5"))), ("3".to_owned(), "5".to_owned()));
+        assert_eq!((visible(0, Some("")), visible(0, Some("GPU-8932"))), ("0".to_owned(), "GPU-8932".to_owned()));
+    }
+
+    #[test]
+    fn the_driver_is_the_end_of_the_names() {
+        assert!(NAMES[DRIVER..].iter().all(|(name, _)| name.starts_with("libcuda.so")));
+        assert!(NAMES[..DRIVER].iter().all(|(name, _)| name.starts_with("libcudart.so")));
+    }
 }

@@ -1,6 +1,6 @@
 //! `broadloom exec`: a program that was linked with NVIDIA's names finds Broadloom's library.
 
-use crate::harness::{broadloom, empty_folder};
+use crate::harness::{broadloom, empty_folder, shell};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -67,4 +67,17 @@ fn what_cannot_be_run_is_told() {
     broadloom(&["exec", "--", "./no-such-program"]).exits(2).complains(&["`./no-such-program` cannot be run"]);
     broadloom(&["exec", "--device", "toaster", "--", "true"]).exits(2).complains(&["do not run on the device `toaster`"]);
     broadloom(&["exec"]).exits(2);
+}
+
+/// On a machine without a GPU, and with a driver that is none, one sentence says so.
+#[test]
+fn a_gpu_that_is_not_there_is_told() {
+    let outcome = shell("BROADLOOM_CUDA_DRIVER=libno-such-driver.so broadloom exec --device cuda -- true; echo $?");
+    let lines: Vec<&str> = outcome.out.lines().collect();
+    assert!(
+        lines[0].contains("the device `cuda` is not here: the driver `libno-such-driver.so` could not be opened"),
+        "{lines:?}"
+    );
+    assert!(outcome.out.contains("without `--device` the program runs on the CPU"), "{lines:?}");
+    assert_eq!(lines.last(), Some(&"3"));
 }

@@ -8,7 +8,6 @@ use crate::types::Extent;
 pub(crate) type Channels = [i32; 5];
 
 /// A format.
-#[unsafe(no_mangle)]
 pub(crate) extern "C" fn cudaCreateChannelDesc(x: i32, y: i32, z: i32, w: i32, kind: i32) -> ChannelFormat {
     ChannelFormat([x, y, z, w, kind])
 }

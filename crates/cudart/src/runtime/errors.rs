@@ -18,7 +18,6 @@ pub(crate) fn kept(text: &'static str) -> *const c_char {
 const UNKNOWN: &str = "unrecognized error code";
 
 /// The last error of this thread, which is forgotten; but the device keeps that of a kernel that failed.
-#[unsafe(no_mangle)]
 pub(crate) extern "C" fn cudaGetLastError() -> u32 {
     let last = last_error();
     set_last_error(Status::SUCCESS);
@@ -26,19 +25,16 @@ pub(crate) extern "C" fn cudaGetLastError() -> u32 {
 }
 
 /// The last error of this thread.
-#[unsafe(no_mangle)]
 pub(crate) extern "C" fn cudaPeekAtLastError() -> u32 {
     last_error().0
 }
 
 /// The name of an error.
-#[unsafe(no_mangle)]
 pub(crate) extern "C" fn cudaGetErrorName(status: u32) -> *const c_char {
     kept(Status(status).name().unwrap_or(UNKNOWN))
 }
 
 /// The text of an error.
-#[unsafe(no_mangle)]
 pub(crate) extern "C" fn cudaGetErrorString(status: u32) -> *const c_char {
     kept(Status(status).text().unwrap_or(UNKNOWN))
 }

@@ -5,7 +5,6 @@ use crate::pointer::{In, Out, Text};
 use crate::registration::Wrapper;
 
 /// Registers a fat binary; a handle to it.
-#[unsafe(no_mangle)]
 pub(crate) extern "C" fn __cudaRegisterFatBinary(wrapper: In<Wrapper>) -> usize {
     let mut handle = 0;
     runtime("__cudaRegisterFatBinary", DefaultStream::Legacy, |call| {
@@ -16,11 +15,9 @@ pub(crate) extern "C" fn __cudaRegisterFatBinary(wrapper: In<Wrapper>) -> usize 
 }
 
 /// All of a fat binary is registered.
-#[unsafe(no_mangle)]
 pub(crate) extern "C" fn __cudaRegisterFatBinaryEnd(_handle: usize) {}
 
 /// A fat binary goes away: a library is closed, or the program ends.
-#[unsafe(no_mangle)]
 pub(crate) extern "C" fn __cudaUnregisterFatBinary(handle: usize) {
     runtime("__cudaUnregisterFatBinary", DefaultStream::Legacy, |call| {
         if let Ok(image) = call.runtime.registry.image(handle) {
@@ -32,7 +29,6 @@ pub(crate) extern "C" fn __cudaUnregisterFatBinary(handle: usize) {
 }
 
 /// Says which kernel a function of the host stands for.
-#[unsafe(no_mangle)]
 pub(crate) extern "C" fn __cudaRegisterFunction(
     handle: usize,
     host: usize,
@@ -51,7 +47,6 @@ pub(crate) extern "C" fn __cudaRegisterFunction(
 }
 
 /// Says which variable one of the host stands for.
-#[unsafe(no_mangle)]
 pub(crate) extern "C" fn __cudaRegisterVar(
     handle: usize,
     host: usize,
@@ -66,7 +61,6 @@ pub(crate) extern "C" fn __cudaRegisterVar(
 }
 
 /// Says where the host keeps the address of a managed variable.
-#[unsafe(no_mangle)]
 pub(crate) extern "C" fn __cudaRegisterManagedVar(
     handle: usize,
     host: usize,
@@ -85,13 +79,11 @@ pub(crate) extern "C" fn __cudaRegisterManagedVar(
 }
 
 /// Says which variable one of the host stands for that the device reads directly.
-#[unsafe(no_mangle)]
 pub(crate) extern "C" fn __cudaRegisterHostVar(handle: usize, name: Text, host: usize, _bytes: usize) {
     runtime("__cudaRegisterHostVar", DefaultStream::Legacy, |call| call.runtime.registry.add_variable(handle, host, name.get()?));
 }
 
 /// The program is about to use a managed variable of a fat binary: its address must be there.
-#[unsafe(no_mangle)]
 pub(crate) extern "C" fn __cudaInitModule(handle: usize) -> u8 {
     let status = runtime("__cudaInitModule", DefaultStream::Legacy, |call| {
         let image = call.runtime.registry.image(handle)?;
@@ -101,5 +93,4 @@ pub(crate) extern "C" fn __cudaInitModule(handle: usize) -> u8 {
 }
 
 /// A table of functions for both sides of a program; there is none here.
-#[unsafe(no_mangle)]
 pub(crate) extern "C" fn __cudaRegisterUnifiedTable(_handle: usize, _table: Out<usize>) {}

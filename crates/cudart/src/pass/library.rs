@@ -1,0 +1,173 @@
+//! NVIDIA's libraries: which they are, and where their functions are.
+//!
+//! A library that the program has loaded is the one. Otherwise it is looked for where the system's loader would: in the folders of `LD_LIBRARY_PATH`, in
+//! the loader's cache, and where NVIDIA's installers put it; folders in which this library stands for it are passed over. `BROADLOOM_NVIDIA` names
+//! folders to look at before all others.
+
+use crate::functions::{FUNCTIONS, Function};
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Names of the runtime, the newest first.
+const RUNTIME: &[&str] = &["libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0", "libcudart.so"];
+/// Names of the driver.
+const DRIVER: &[&str] = &["libcuda.so.1", "libcuda.so"];
+/// Folders of installers.
+const FOLDERS: &[&str] = &[
+    "/usr/local/cuda/lib64",
+    "/usr/local/nvidia/lib64",
+    "/usr/lib/wsl/lib",
+    "/run/opengl-driver/lib",
+    "/usr/lib64",
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib",
+];
+
+/// A library that is open.
+#[derive(Debug)]
+pub(super) struct Library {
+    /// Its functions in the order of the list, as addresses; 0 for what it does not have.
+    functions: Vec<usize>,
+    /// The places in the list, by address.
+    places: HashMap<usize, usize>,
+}
+
+impl Library {
+    /// Opens the one for the functions of a part of the list.
+    fn open(path: &Path, part: &str) -> Option<Library> {
+        let path = CString::new(path.as_os_str().as_bytes()).ok()?;
+        // SAFETY: the name ends with a zero. What runs when the library is loaded is trusted as much as the program trusts it.
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        if handle.is_null() {
+            return None;
+        }
+        let address = |name: &str| {
+            let name = CString::new(name).unwrap_or_default();
+            // SAFETY: the library is open and stays so; the name ends with a zero.
+            let found = unsafe { libc::dlsym(handle, name.as_ptr()) } as usize;
+            // What depends on it may be found as well: this library.
+            if is_here(found) { 0 } else { found }
+        };
+        let of_list = |function: &Function| if function.library == part { address(function.name) } else { 0 };
+        let functions: Vec<usize> = FUNCTIONS.iter().map(of_list).collect();
+        let places = functions.iter().enumerate().filter(|(_, address)| **address != 0).map(|(place, at)| (*at, place)).collect();
+        Some(Library { functions, places })
+    }
+
+    /// Where a function of the list is.
+    pub(super) fn find(&self, index: usize) -> Option<*const ()> {
+        let address = self.functions[index];
+        (address != 0).then_some(address as *const ())
+    }
+
+    /// The function of the list that is at an address.
+    pub(super) fn place_of(&self, address: usize) -> Option<usize> {
+        self.places.get(&address).copied()
+    }
+}
+
+/// NVIDIA's library: `runtime` or `driver`.
+pub(super) fn of(library: &str) -> Option<&'static Library> {
+    static RUNTIME_LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
+    static DRIVER_LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
+    let (place, names) = if library == "runtime" { (&RUNTIME_LIBRARY, RUNTIME) } else { (&DRIVER_LIBRARY, DRIVER) };
+    place.get_or_init(|| candidates(names).iter().find_map(|path| Library::open(path, library))).as_ref()
+}
+
+/// The file that an address is in.
+fn file_of(address: usize) -> Option<PathBuf> {
+    let mut facts = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: the place is there, and all of it was set to zeros; any address may be asked for.
+    let facts = unsafe {
+        libc::dladdr(address as *const c_void, facts.as_mut_ptr());
+        facts.assume_init()
+    };
+    if facts.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: the name of a loaded file ends with a zero and stays as long as the file is loaded.
+    Some(PathBuf::from(std::ffi::OsStr::from_bytes(unsafe { CStr::from_ptr(facts.dli_fname) }.to_bytes())))
+}
+
+/// Whether an address is in the file that this code is in.
+fn is_here(address: usize) -> bool {
+    static HERE: OnceLock<Option<PathBuf>> = OnceLock::new();
+    address != 0 && *HERE.get_or_init(|| file_of(of as *const () as usize)) == file_of(address)
+}
+
+/// Files that may be the library, the best first.
+fn candidates(names: &[&str]) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = loaded().into_iter().filter(|path| is_called(path, names)).collect();
+    let folders = |variable: &str| -> Vec<PathBuf> {
+        std::env::var_os(variable).map(|list| std::env::split_paths(&list).collect()).unwrap_or_default()
+    };
+    let named = [folders("BROADLOOM_NVIDIA"), folders("LD_LIBRARY_PATH")].concat();
+    found.extend(named.iter().flat_map(|folder| names.iter().map(|name| folder.join(name))));
+    let cache = std::fs::read("/etc/ld.so.cache").unwrap_or_default();
+    found.extend(in_cache(&cache, names));
+    found.extend(FOLDERS.iter().flat_map(|folder| names.iter().map(|name| Path::new(folder).join(name))));
+    found.retain(|path| path.is_file() && !path.parent().is_some_and(|folder| folder.join(crate::LIBRARY).exists()));
+    found
+}
+
+/// Whether a file has one of some names, or one of them with more numbers behind it.
+fn is_called(path: &Path, names: &[&str]) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    names.iter().any(|known| name.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
+}
+
+/// Paths of files of some names in the loader's cache, a file of numbers and of texts with zeros behind them.
+fn in_cache(cache: &[u8], names: &[&str]) -> Vec<PathBuf> {
+    let texts = cache.split(|byte| *byte == 0).filter(|text| text.starts_with(b"/"));
+    let paths: Vec<PathBuf> = texts.map(|text| PathBuf::from(std::ffi::OsStr::from_bytes(text))).collect();
+    let of = |name: &&str| paths.iter().filter(|path| path.ends_with(name)).cloned().collect::<Vec<_>>();
+    names.iter().flat_map(of).collect()
+}
+
+/// The files that are loaded.
+fn loaded() -> Vec<PathBuf> {
+    unsafe extern "C" fn note(info: *mut libc::dl_phdr_info, _size: usize, list: *mut c_void) -> c_int {
+        // SAFETY: the loader calls this with a file that it has, and with the list that was given to it below.
+        let (info, list) = unsafe { (&*info, &mut *list.cast::<Vec<PathBuf>>()) };
+        if !info.dlpi_name.is_null() {
+            // SAFETY: the name of a loaded file ends with a zero.
+            let name = unsafe { CStr::from_ptr(info.dlpi_name) };
+            list.push(PathBuf::from(std::ffi::OsStr::from_bytes(name.to_bytes())));
+        }
+        0
+    }
+    let mut list: Vec<PathBuf> = vec![];
+    // SAFETY: the function fits, and the list is there until the call returns.
+    unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut list).cast()) };
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_of_the_loader_holds_paths() {
+        let cache =
+            b"glibc-ld.so.cache1.1\0\0\x05\0libcuda.so.1\0/opt/a/libcuda.so.1\0/opt/b/libcuda.so\0/opt/a/libcuda.so.100\0";
+        assert_eq!(in_cache(cache, DRIVER), [PathBuf::from("/opt/a/libcuda.so.1"), PathBuf::from("/opt/b/libcuda.so")]);
+        assert_eq!(in_cache(b"", DRIVER), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn libraries_are_known_by_their_names() {
+        assert!(is_called(Path::new("/x/libcudart.so.12.9.79"), RUNTIME) && is_called(Path::new("libcuda.so.1"), DRIVER));
+        assert!(!is_called(Path::new("/x/libcuda.so.1"), RUNTIME) && !is_called(Path::new("/x/libcudart.so.12"), DRIVER));
+        assert!(!is_called(Path::new("/x/libcudartx.so.12"), RUNTIME));
+        assert!(loaded().iter().any(|path| path.to_string_lossy().contains("libc.so")));
+    }
+
+    #[test]
+    fn what_is_here_is_not_nvidias() {
+        assert!(is_here(candidates as *const () as usize) && !is_here(libc::getpid as *const () as usize) && !is_here(0));
+    }
+}
