@@ -159,16 +159,11 @@ const FIELDS: &[(&str, Shape, Since, u32)] = &[
 
 /// Attributes that are no field: what they are worth.
 const OTHER_ATTRIBUTES: &[(u32, i64)] = &[
-    (92, 0),
-    (93, 0),
-    (94, 0),
     (98, 0),
     (104, 0),
     (105, 0),
     (107, 0),
     (110, 0),
-    (122, 0),
-    (123, 0),
     (124, 0),
     (126, 1),
     (127, 0),
@@ -244,6 +239,8 @@ impl Runtime {
             | "globalL1CacheSupported"
             | "localL1CacheSupported"
             | "computePreemptionSupported" => 1,
+            // Memory and events of other processes; pools are shared by descriptors.
+            "ipcEventSupported" | "memoryPoolSupportedHandleTypes" => host,
             "singleToDoublePrecisionPerfRatio" => 2,
             "maxTexture1D" | "maxTexture1DMipmap" | "maxSurface1D" => 131_072,
             "maxTexture1DLinear" => 1 << 28,
@@ -269,6 +266,10 @@ impl Runtime {
             if let Some(index) = of(*first, shape) {
                 return Ok(self.field(name, index)?.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32);
             }
+        }
+        // Streams that wait for memory keep a core each.
+        if matches!(number, 92..=94 | 122 | 123) {
+            return Ok(i32::from(self.device()?.unified && self.device()?.machine().multiprocessors > 1));
         }
         // Virtual memory management, and memory whose handle is a descriptor of a file.
         if matches!(number, 102 | 103) {

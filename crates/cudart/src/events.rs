@@ -1,6 +1,7 @@
 //! Events: points in streams that programs wait for and take times between.
 
 use crate::graphs::Captured;
+use crate::sharing::SharedEvent;
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
 use broadloom_device::EventId;
@@ -9,6 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// An event was made without times.
 pub(crate) const DISABLE_TIMING: u32 = 2;
+/// An event was made for other processes as well.
+const INTERPROCESS: u32 = 4;
 /// All flags that there are.
 const FLAGS: u32 = 7;
 
@@ -18,6 +21,8 @@ pub(crate) struct Event {
     id: EventId,
     flags: u32,
     recorded: AtomicBool,
+    /// What other processes see of it.
+    pub(crate) shared: Option<SharedEvent>,
     /// Where it stands in a capture, when it was last recorded in one.
     pub(crate) captured: Mutex<Option<Captured>>,
 }
@@ -50,8 +55,24 @@ impl Runtime {
         if flags & !FLAGS != 0 {
             return Err(Status::INVALID_VALUE);
         }
+        // Times of other processes are not known.
+        if flags & INTERPROCESS != 0 && flags & DISABLE_TIMING == 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        let shares = flags & INTERPROCESS != 0 && self.device()?.unified;
+        let shared = if shares { Some(SharedEvent::create()?) } else { None };
+        self.add_event(flags, shared)
+    }
+
+    /// An event of another process.
+    pub(crate) fn import_event(&self, shared: SharedEvent) -> Outcome<usize> {
+        self.add_event(INTERPROCESS | DISABLE_TIMING, Some(shared))
+    }
+
+    fn add_event(&self, flags: u32, shared: Option<SharedEvent>) -> Outcome<usize> {
         let id = self.judge(self.device()?.backend().create_event())?;
-        Ok(self.events.insert(Event { id, flags, recorded: AtomicBool::new(false), captured: Mutex::new(None) }))
+        let event = Event { id, flags, recorded: AtomicBool::new(false), shared, captured: Mutex::new(None) };
+        Ok(self.events.insert(event))
     }
 
     /// Gives an event back.
@@ -68,10 +89,11 @@ impl Runtime {
         if event.in_capture() {
             return Err(Status::CAPTURED_EVENT);
         }
-        match self.judge(opened.backend().query_event(event.id))? {
-            true => Ok(()),
-            false => Err(Status::NOT_READY),
-        }
+        let over = match &event.shared {
+            Some(shared) => shared.is_over()(),
+            None => self.judge(opened.backend().query_event(event.id))?,
+        };
+        if over { Ok(()) } else { Err(Status::NOT_READY) }
     }
 
     /// Waits for an event.
@@ -80,6 +102,10 @@ impl Runtime {
         let event = self.events.get(handle)?;
         if event.in_capture() {
             return Err(Status::CAPTURED_EVENT);
+        }
+        if let Some(shared) = &event.shared {
+            crate::words::poll(shared.is_over());
+            return self.device().map(drop);
         }
         self.judge(opened.backend().synchronise_event(event.id))
     }

@@ -4,6 +4,7 @@
 //! done are here; the symbols that programs link with lead to these, to those of the areas, or to NVIDIA's (`pass`).
 
 use crate::status::Status;
+use std::collections::BTreeMap;
 
 /// What a function does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,8 +81,15 @@ pub fn supported() -> String {
                 .filter(|function| function.state == State::Done && !is_twin(function.name))
                 .map(|function| format!("`{}`", function.name))
                 .collect();
-            let refused = of_area().filter(|function| function.state != State::Done).count();
-            text += &format!("| {area} | {} | {refused} |\n", if done.is_empty() { "–".to_owned() } else { done.join(", ") });
+            let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+            for function in of_area() {
+                if let State::Refused { reason, .. } = function.state {
+                    *reasons.entry(reason).or_default() += 1;
+                }
+            }
+            let refused: Vec<String> = reasons.iter().map(|(reason, count)| format!("{count}: {reason}")).collect();
+            let listed = |list: &[String], between: &str| if list.is_empty() { "–".to_owned() } else { list.join(between) };
+            text += &format!("| {area} | {} | {} |\n", listed(&done, ", "), listed(&refused, "; "));
         }
         text += "\n";
     }

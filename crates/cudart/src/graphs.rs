@@ -4,10 +4,12 @@
 //! **A capture notes exactly what would have been given to the streams that take part: the stream where it began, and every stream that waits
 //! for an event of one of them.**
 
+use crate::conditions::Condition;
 use crate::handles::Handle;
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
 use crate::streams::Stream;
+use crate::user_objects::Retained;
 use crate::work::Work;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,6 +33,10 @@ pub(crate) struct Node {
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     nodes: Mutex<Vec<Node>>,
+    /// Values that its conditional nodes look at.
+    pub(crate) conditions: Mutex<Vec<Condition>>,
+    /// What the program wants to live as long.
+    pub(crate) objects: Mutex<Vec<Retained>>,
 }
 
 /// What is behind the handle of a node.
@@ -46,6 +52,10 @@ pub(crate) struct NodeRef {
 #[derive(Debug)]
 pub(crate) struct Exec {
     steps: Mutex<Vec<Step>>,
+    /// What is done before all steps of a launch.
+    assigned: Vec<Work>,
+    /// What the program wants to live as long.
+    _objects: Vec<Retained>,
     /// As the program gave them.
     pub(crate) flags: u64,
 }
@@ -85,9 +95,39 @@ impl Graph {
         Ok(order)
     }
 
-    /// The work in an order that fits.
+    /// The work in an order that fits, as it is now.
     pub(crate) fn work(&self) -> Outcome<Vec<Work>> {
-        Ok(self.ordered()?.into_iter().filter_map(|node| node.work).collect())
+        self.ordered()?.into_iter().filter_map(|node| node.work).map(frozen).collect()
+    }
+
+    /// The graphs that its conditional nodes choose from.
+    fn bodies(&self) -> Vec<Arc<Graph>> {
+        let nodes = self.nodes();
+        let bodies = nodes.iter().filter_map(|node| match &node.work {
+            Some(Work::Conditional(conditional)) => Some(conditional.bodies.clone()),
+            _ => None,
+        });
+        bodies.flatten().collect()
+    }
+
+    /// Whether it has conditional nodes: such a graph is neither copied nor part of another one.
+    pub(crate) fn has_conditions(&self) -> bool {
+        !self.bodies().is_empty()
+    }
+
+    /// The values that its conditional nodes look at, and those of the graphs inside of them.
+    fn all_conditions(&self) -> Vec<Condition> {
+        let mut all = self.conditions.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        all.extend(self.bodies().iter().flat_map(|body| body.all_conditions()));
+        all
+    }
+}
+
+/// Work as a graph that is ready has it.
+fn frozen(work: Work) -> Outcome<Work> {
+    match work {
+        Work::Conditional(conditional) => conditional.frozen().map(Work::Decision),
+        other => Ok(other),
     }
 }
 
@@ -113,8 +153,13 @@ impl Runtime {
     }
 
     /// A copy of a graph, each node of which remembers where it came from.
-    pub(crate) fn clone_graph(&self, graph: &Graph) -> Arc<Graph> {
+    pub(crate) fn clone_graph(&self, graph: &Graph) -> Outcome<Arc<Graph>> {
+        if graph.has_conditions() {
+            return Err(Status::NOT_SUPPORTED);
+        }
         let copy = Arc::new(Graph::default());
+        let objects = graph.objects.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Retained::again).collect();
+        *copy.objects.lock().unwrap_or_else(PoisonError::into_inner) = objects;
         let mut nodes = graph.nodes().clone();
         for (index, node) in nodes.iter_mut().enumerate() {
             node.original = Some(node.handle);
@@ -122,7 +167,7 @@ impl Runtime {
             self.nodes.put(node.handle, Arc::new(NodeRef { graph: copy.clone(), index }));
         }
         *copy.nodes() = nodes;
-        copy
+        Ok(copy)
     }
 
     /// The node of a copy that came from a node.
@@ -132,32 +177,49 @@ impl Runtime {
         found.map(|node| node.handle).ok_or(Status::INVALID_VALUE)
     }
 
+    /// A handle of a graph: the one that it has, or another one.
+    pub(crate) fn handle_of_graph(&self, graph: &Arc<Graph>) -> Handle {
+        self.graphs.handle_of(graph).unwrap_or_else(|| {
+            let handle = self.graphs.reserve();
+            self.graphs.put(handle, graph.clone());
+            handle
+        })
+    }
+
     /// Gives a graph back, with its nodes.
     pub(crate) fn destroy_graph(&self, handle: Handle) -> Outcome {
         let graph = self.graphs.remove(handle)?;
         for node in graph.nodes().iter() {
             let _ = self.nodes.remove(node.handle);
+            if let Some(Work::Conditional(conditional)) = &node.work {
+                conditional.handles.iter().try_for_each(|body| self.destroy_graph(*body))?;
+            }
         }
-        Ok(())
+        let conditions = std::mem::take(&mut *graph.conditions.lock().unwrap_or_else(PoisonError::into_inner));
+        conditions.iter().try_for_each(|condition| self.free_condition(condition.address))
     }
 
     /// A graph made ready.
     pub(crate) fn instantiate(&self, graph: &Graph, flags: u64) -> Outcome<Handle> {
         let steps = steps(graph)?;
-        Ok(self.execs.insert(Exec { steps: Mutex::new(steps), flags }))
+        let assigned = graph.all_conditions().iter().filter_map(Condition::assign).collect();
+        let objects = graph.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        let objects = objects.iter().filter_map(Retained::again).collect();
+        Ok(self.execs.insert(Exec { steps: Mutex::new(steps), assigned, _objects: objects, flags }))
     }
 
     /// Does the work of a graph.
     pub(crate) fn launch_graph(&self, exec: &Exec, stream: &Stream) -> Outcome {
         let steps = exec.steps().clone();
-        let work = Work::Child(steps.into_iter().filter(|step| step.enabled).map(|step| step.work).collect());
+        let work = steps.into_iter().filter(|step| step.enabled).map(|step| step.work);
+        let work = Work::Child(exec.assigned.iter().cloned().chain(work).collect());
         self.submit(stream, work)
     }
 }
 
 fn steps(graph: &Graph) -> Outcome<Vec<Step>> {
-    let ordered = graph.ordered()?;
-    Ok(ordered.into_iter().filter_map(|node| Some(Step { node: node.handle, work: node.work?, enabled: true })).collect())
+    let ordered = graph.ordered()?.into_iter().filter_map(|node| Some((node.handle, node.work?)));
+    ordered.map(|(node, work)| Ok(Step { node, work: frozen(work)?, enabled: true })).collect()
 }
 
 impl Exec {

@@ -80,6 +80,11 @@ impl<T> Handles<T> {
         self.live().iter().find(|(_, held)| Arc::ptr_eq(held, value)).map(|(handle, _)| *handle)
     }
 
+    /// All handles.
+    pub(crate) fn handles(&self) -> Vec<Handle> {
+        self.live().keys().copied().collect()
+    }
+
     /// All that is behind handles.
     pub(crate) fn all(&self) -> Vec<Arc<T>> {
         self.live().values().cloned().collect()

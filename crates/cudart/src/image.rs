@@ -1,5 +1,6 @@
 //! Modules: the PTX of a fat binary, of a file or of a text, made ready when something of it is first used.
 
+use crate::conditions::define_setter;
 use crate::fatbin;
 use crate::link;
 use crate::pointer::Out;
@@ -146,7 +147,7 @@ impl Image {
             return Err(Status::NOT_SUPPORTED);
         }
         let mut sources = Sources::new();
-        let id = sources.add(format!("{}.ptx", program()), text);
+        let id = sources.add(format!("{}.ptx", program()), define_setter(text));
         let code = broadloom_ptx::parse(&sources, id).and_then(broadloom_ptx::verify).map_err(|diagnostics| {
             refuse(&sources, &diagnostics);
             Status::INVALID_PTX

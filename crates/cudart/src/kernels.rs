@@ -144,6 +144,12 @@ impl Runtime {
         self.kernels.handles.find(function).ok_or(Status::INVALID_DEVICE_FUNCTION)
     }
 
+    /// What a program knows a kernel by: the function of the host, or the handle.
+    pub(crate) fn function_of(&self, kernel: &Arc<Kernel>) -> usize {
+        let by_host = self.kernels.by_host.lock().unwrap_or_else(PoisonError::into_inner);
+        by_host.iter().find(|(_, known)| Arc::ptr_eq(known, kernel)).map_or(kernel.handle(), |(host, _)| *host)
+    }
+
     /// Forgets kernels, and which functions of the host stood for them: their module is gone.
     pub(crate) fn forget_kernels(&self, image: &Arc<Image>) {
         self.kernels

@@ -15,6 +15,8 @@
 
 mod boundary;
 mod check;
+mod conditions;
+mod demangle;
 mod device;
 mod driver;
 mod events;
@@ -30,8 +32,11 @@ mod mirror;
 mod occupancy;
 mod pass;
 mod pointer;
+mod references;
 mod registration;
+mod reset;
 mod runtime;
+mod sharing;
 mod state;
 mod status;
 mod streams;
@@ -39,6 +44,8 @@ mod tell;
 mod textures;
 mod tracing;
 mod types;
+mod user_objects;
+mod words;
 mod work;
 
 pub use status::Status;

@@ -138,6 +138,11 @@ impl Allocations {
         below.is_some_and(|(_, found)| found.start >= first || first - found.start < found.bytes)
     }
 
+    /// All that is known.
+    pub(crate) fn all(&self) -> Vec<Allocation> {
+        self.state().live.values().copied().collect()
+    }
+
     /// What an address is in.
     pub(crate) fn find(&self, address: u64) -> Option<Allocation> {
         let state = self.state();
@@ -193,10 +198,19 @@ impl Runtime {
         }
         let fits = |kind| matches!(kind, Kind::Device | Kind::Managed | Kind::Array);
         let taken = self.memory.take(address, fits)?;
+        if opened.unified {
+            self.end_sharing(&taken);
+        }
         match &opened.mirror {
             Some(mirror) if taken.kind == Kind::Managed => mirror.free(address),
             Some(_) | None => self.judge(opened.backend().free(address)),
         }
+    }
+
+    /// Gives the value of a condition back, which is memory of a graph.
+    pub(crate) fn free_condition(&self, address: u64) -> Outcome {
+        self.memory.take(address, |kind| kind == Kind::Graph)?;
+        self.judge(self.device()?.backend().free(address))
     }
 
     /// Host memory that the device copies from and to in stream order.

@@ -14,11 +14,13 @@ use crate::image::Image;
 use crate::kernels::Kernels;
 use crate::memory::{Allocations, Array};
 use crate::mirror::{FIRST_ADDRESS, Mirror};
+use crate::references::Reference;
 use crate::registration::Registry;
 use crate::status::{Outcome, Status};
 use crate::streams::Streams;
 use crate::tell::{print, tell};
 use crate::textures::{Mipmap, TextureObject};
+use crate::user_objects::UserObject;
 use broadloom_device::{Backend, Device, Error, FaultKind, Machine};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -56,6 +58,10 @@ pub(crate) struct Runtime {
     pub(crate) nodes: Handles<NodeRef>,
     /// Graphs that can be launched.
     pub(crate) execs: Handles<Exec>,
+    /// What programs want to live as long as graphs.
+    pub(crate) user_objects: Handles<UserObject>,
+    /// Texture and surface references of modules.
+    pub(crate) references: Handles<Reference>,
 }
 
 /// The device, once it is open.
@@ -105,6 +111,8 @@ impl Runtime {
             graphs: Handles::new(5),
             nodes: Handles::new(6),
             execs: Handles::new(7),
+            user_objects: Handles::new(13),
+            references: Handles::new(14),
         })
     }
 

@@ -85,6 +85,11 @@ impl Streams {
         Streams { handles: Handles::new(1), legacy: OnceLock::new(), generation: AtomicU64::new(0) }
     }
 
+    /// Handles of all streams but the legacy one.
+    pub(crate) fn handles(&self) -> Vec<Handle> {
+        self.handles.handles()
+    }
+
     /// All streams but the legacy one.
     pub(crate) fn others(&self) -> Vec<Arc<Stream>> {
         self.handles.all()

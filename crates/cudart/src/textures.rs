@@ -2,7 +2,6 @@
 
 use crate::handles::Handle;
 use crate::memory::Array;
-use crate::pointer::In;
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
 use broadloom_device::texture::{AddressMode, Channel, Filter, Format, Image, Layers, Level, Sampler, Surface, Texture};
@@ -18,19 +17,19 @@ pub(crate) type ResourceWords = [u64; 8];
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TextureDesc {
-    address: [u32; 3],
-    filter: u32,
-    read: u32,
-    srgb: i32,
-    border: [f32; 4],
-    normalised: i32,
-    anisotropy: u32,
-    level_filter: u32,
-    level_bias: f32,
-    least_level: f32,
-    most_level: f32,
-    trilinear: i32,
-    seamless: i32,
+    pub(crate) address: [u32; 3],
+    pub(crate) filter: u32,
+    pub(crate) read: u32,
+    pub(crate) srgb: i32,
+    pub(crate) border: [f32; 4],
+    pub(crate) normalised: i32,
+    pub(crate) anisotropy: u32,
+    pub(crate) level_filter: u32,
+    pub(crate) level_bias: f32,
+    pub(crate) least_level: f32,
+    pub(crate) most_level: f32,
+    pub(crate) trilinear: i32,
+    pub(crate) seamless: i32,
 }
 
 /// An object that a program made, with the descriptions that it was made from.
@@ -135,15 +134,13 @@ fn channels_of(words: &ResourceWords) -> [i32; 5] {
 }
 
 impl Runtime {
-    /// A texture object.
-    pub(crate) fn create_texture(&self, resource: In<ResourceWords>, desc: In<TextureDesc>) -> Outcome<u64> {
-        let opened = self.device()?;
-        let (words, desc) = (resource.get()?, desc.get()?);
-        let texture = match words[0] as u32 {
+    /// What a description of memory and one of a texture come to.
+    pub(crate) fn texture(&self, words: &ResourceWords, desc: &TextureDesc) -> Outcome<Texture> {
+        Ok(match words[0] as u32 {
             0 => {
                 let array = self.arrays.get(words[1] as usize).map_err(|_| Status::INVALID_VALUE)?;
                 let (_, normalised) = format(array.channels)?;
-                let sampler = sampler(&desc, normalised, false)?;
+                let sampler = sampler(desc, normalised, false)?;
                 Texture { levels: vec![array.level()?], layers: array.layers(), is_buffer: false, sampler }
             }
             1 => {
@@ -153,21 +150,16 @@ impl Runtime {
                 let first = arrays.first().ok_or(Status::INVALID_VALUE)?;
                 let (_, normalised) = format(first.channels)?;
                 let levels = arrays.iter().map(|array| array.level()).collect::<Outcome<_>>()?;
-                Texture { levels, layers: first.layers(), is_buffer: false, sampler: sampler(&desc, normalised, true)? }
+                Texture { levels, layers: first.layers(), is_buffer: false, sampler: sampler(desc, normalised, true)? }
             }
             2 => {
-                let (format, normalised) = format(channels_of(&words))?;
+                let (format, normalised) = format(channels_of(words))?;
                 let width = count(words[5] as usize / format.texel_bytes() as usize)?;
                 let level = Level { address: words[1], image: Image::packed(format, [width, 1, 1]) };
-                Texture {
-                    levels: vec![level],
-                    layers: Layers::None,
-                    is_buffer: true,
-                    sampler: sampler(&desc, normalised, false)?,
-                }
+                Texture { levels: vec![level], layers: Layers::None, is_buffer: true, sampler: sampler(desc, normalised, false)? }
             }
             3 => {
-                let (format, normalised) = format(channels_of(&words))?;
+                let (format, normalised) = format(channels_of(words))?;
                 let (width, height) = (count(words[5] as usize)?, count(words[6] as usize)?);
                 let image = Image { row_pitch: words[7], ..Image::packed(format, [width, height, 1]) };
                 let image = Image { slice_pitch: image.row_pitch.saturating_mul(u64::from(height)), ..image };
@@ -176,25 +168,35 @@ impl Runtime {
                     levels: vec![level],
                     layers: Layers::None,
                     is_buffer: false,
-                    sampler: sampler(&desc, normalised, false)?,
+                    sampler: sampler(desc, normalised, false)?,
                 }
             }
             _ => return Err(Status::INVALID_VALUE),
-        };
+        })
+    }
+
+    /// A texture object.
+    pub(crate) fn create_texture(&self, words: ResourceWords, desc: TextureDesc) -> Outcome<u64> {
+        let opened = self.device()?;
+        let texture = self.texture(&words, &desc)?;
         let handle = self.judge(opened.backend().create_texture(&texture))?;
         self.objects.put(handle as usize, Arc::new(TextureObject { resource: words, texture: Some(desc) }));
         Ok(handle)
     }
 
+    /// A surface over an array.
+    pub(crate) fn surface(&self, array: Handle) -> Outcome<Surface> {
+        let array = self.arrays.get(array).map_err(|_| Status::INVALID_VALUE)?;
+        Ok(Surface { level: array.level()?, layers: array.layers() })
+    }
+
     /// A surface object.
-    pub(crate) fn create_surface(&self, resource: In<ResourceWords>) -> Outcome<u64> {
+    pub(crate) fn create_surface(&self, words: ResourceWords) -> Outcome<u64> {
         let opened = self.device()?;
-        let words = resource.get()?;
         if words[0] as u32 != 0 {
             return Err(Status::INVALID_VALUE);
         }
-        let array = self.arrays.get(words[1] as usize).map_err(|_| Status::INVALID_VALUE)?;
-        let surface = Surface { level: array.level()?, layers: array.layers() };
+        let surface = self.surface(words[1] as usize)?;
         let handle = self.judge(opened.backend().create_surface(&surface))?;
         self.objects.put(handle as usize, Arc::new(TextureObject { resource: words, texture: None }));
         Ok(handle)

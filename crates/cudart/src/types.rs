@@ -146,12 +146,12 @@ pub(crate) struct DriverSide {
     pub(crate) x: usize,
     pub(crate) y: usize,
     pub(crate) z: usize,
-    level: usize,
+    pub(crate) level: usize,
     pub(crate) kind: u32,
     pub(crate) host: usize,
     pub(crate) device: u64,
     pub(crate) array: usize,
-    reserved: usize,
+    pub(crate) reserved: usize,
     pub(crate) pitch: usize,
     pub(crate) height: usize,
 }
@@ -173,7 +173,7 @@ pub(crate) struct DriverMemcpy3D {
 pub(crate) struct DriverKernelNodeParams {
     pub(crate) params: KernelNodeParams,
     pub(crate) kernel: usize,
-    context: usize,
+    pub(crate) context: usize,
 }
 
 /// `cudaGraphNodeParams`: the kind of a node, and what that kind needs.
@@ -184,6 +184,13 @@ pub(crate) struct GraphNodeParams {
     reserved: [u32; 3],
     pub(crate) words: [u64; 29],
     end: u64,
+}
+
+impl GraphNodeParams {
+    /// A kind without anything else.
+    pub(crate) fn new(kind: u32) -> GraphNodeParams {
+        GraphNodeParams { kind, reserved: [0; 3], words: [0; 29], end: 0 }
+    }
 }
 
 /// `cudaKernelNodeParams`.

@@ -3,6 +3,7 @@
 //! Each is a value, so that one way leads from every function of the API to the executor ([`Runtime::submit`]), a capture notes it instead
 //! of doing it, and a graph does it again and again.
 
+use crate::conditions::{Conditional, Decision};
 use crate::events::Event;
 use crate::image::tell_refusal;
 use crate::kernels::Kernel;
@@ -11,6 +12,7 @@ use crate::pointer::{bytes_at, fill_values, move_bytes};
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
 use crate::streams::Stream;
+use crate::words::WordOperation;
 use broadloom_device::{Argument, Error, Launch};
 use std::sync::Arc;
 
@@ -44,6 +46,12 @@ pub(crate) enum Work {
     Freed(u64),
     /// All work of another graph, in an order that fits.
     Child(Vec<Work>),
+    /// Graphs of which a value in memory chooses.
+    Conditional(Conditional),
+    /// The same in a graph that is ready: the work of each.
+    Decision(Decision),
+    /// Operations on words of memory, one after the other.
+    Words(Vec<WordOperation>),
 }
 
 /// One side of a copy: rows of one pitch, slices of rows.
@@ -351,10 +359,19 @@ impl Work {
             }
             Work::Record(event) => {
                 event.note_recorded();
+                if let Some(shared) = &event.shared {
+                    runtime.judge(backend.call(stream.id(), Box::new(shared.record())))?;
+                }
                 runtime.judge(backend.record_event(event.id(), stream.id()))
             }
-            Work::Wait(event) => runtime.judge(backend.wait_event(stream.id(), event.id())),
+            Work::Wait(event) => match &event.shared {
+                Some(shared) => runtime.wait_in_stream(stream, shared.is_over()),
+                None => runtime.judge(backend.wait_event(stream.id(), event.id())),
+            },
             Work::Child(all) => all.iter().try_for_each(|work| work.perform(runtime, stream, true)),
+            Work::Conditional(conditional) => conditional.frozen()?.perform(runtime, stream),
+            Work::Decision(decision) => decision.perform(runtime, stream),
+            Work::Words(operations) => crate::words::perform(runtime, stream, operations),
         }
     }
 }

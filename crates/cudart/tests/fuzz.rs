@@ -74,6 +74,8 @@ unsafe extern "C" {
         params: *const *const c_void,
         more: usize,
     ) -> u32;
+    fn cuStreamWriteValue32_v2(stream: u64, address: u64, value: u32, flags: u32) -> u32;
+    fn cuStreamWaitValue32_v2(stream: u64, address: u64, value: u32, flags: u32) -> u32;
     fn cuInit(flags: u32) -> u32;
     fn cuCtxSynchronize() -> u32;
 }
@@ -347,6 +349,29 @@ impl Model {
         }
         if want == OK {
             self.set(to, bytes, |_| Some(value));
+        }
+    }
+
+    /// A word that a stream writes and then waits for, which a device without the host's addresses refuses.
+    fn word(&mut self) {
+        let (stream, good) = self.stream();
+        let (address, value) = (self.address(), self.random.next() as u32);
+        let refused = std::env::var("BROADLOOM_DEVICE").as_deref() == Ok("interp");
+        let want = match (good, refused, address.is_multiple_of(4) && self.holds(address, 4)) {
+            (false, _, _) => INVALID_HANDLE,
+            (true, true, _) => Status::NOT_SUPPORTED.0,
+            (true, false, false) => INVALID_VALUE,
+            (true, false, true) => OK,
+        };
+        // SAFETY: the library checks what it is given.
+        let got = unsafe { cuStreamWriteValue32_v2(stream, address, value, 0) };
+        self.expect("cuStreamWriteValue32_v2", got, want);
+        // SAFETY: as above.
+        let got = unsafe { cuStreamWaitValue32_v2(stream, address, value, 1) };
+        self.expect("cuStreamWaitValue32_v2", got, want);
+        self.wait(want == OK, stream);
+        if want == OK {
+            self.set(address, 4, |index| Some(value.to_le_bytes()[index]));
         }
     }
 
@@ -747,7 +772,7 @@ fn sequence(seed: u64, kernel: u64) {
     };
     for step in 0..300 {
         model.step = step;
-        match model.random.below(24) {
+        match model.random.below(25) {
             0..=3 => model.allocate(),
             4 | 5 => model.free(),
             6 => model.register(),
@@ -759,6 +784,7 @@ fn sequence(seed: u64, kernel: u64) {
             19 | 20 => model.graphs(),
             21 => model.capture(),
             22 => model.errors(),
+            23 => model.word(),
             _ => model.look(),
         }
     }

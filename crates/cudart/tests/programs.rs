@@ -41,11 +41,17 @@ fn passes(name: &str) -> String {
     err.into_owned()
 }
 
+fn passes_on_interp(name: &str) {
+    let output = run(&build(name, &format!("{name}-interp")), "interp");
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && out == "ok\n", "{name}: {}\n{out}{err}", output.status);
+}
+
 #[test]
 fn launches_copies_symbols_and_errors() {
     let told = passes("launch");
     assert!(
-        told.contains("broadloom: cudaGraphicsMapResources returns cudaErrorNotSupported: there is no graphics API"),
+        told.contains("broadloom: cudaGraphicsMapResources returns cudaErrorInvalidResourceHandle: there is no graphics API"),
         "{told}"
     );
     assert!(told.contains("broadloom: kernel `wild`: "), "{told}");
@@ -59,6 +65,23 @@ fn streams_events_and_host_memory() {
 #[test]
 fn graphs() {
     assert_eq!(passes("graphs"), "");
+}
+
+#[test]
+fn nodes_of_graphs_user_objects_and_words_of_memory() {
+    assert_eq!(passes("nodes"), "");
+    passes_on_interp("nodes");
+}
+
+#[test]
+fn memory_and_events_of_another_process() {
+    assert_eq!(passes("sharing"), "");
+}
+
+#[test]
+fn arrays_and_references_of_the_driver() {
+    assert_eq!(passes("references"), "");
+    passes_on_interp("references");
 }
 
 #[test]

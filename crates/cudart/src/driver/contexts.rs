@@ -206,16 +206,16 @@ exported! { driver
         release(device)
     }
 
-    /// Waits for everything.
+    /// Takes back everything that the program was given.
     fn cuDevicePrimaryCtxReset(call, device: i32) {
         check_device(device)?;
-        call.runtime.wait_for_all()
+        call.runtime.reset()
     }
 
     /// The same.
     fn cuDevicePrimaryCtxReset_v2(call, device: i32) {
         check_device(device)?;
-        call.runtime.wait_for_all()
+        call.runtime.reset()
     }
 
     /// Whether the primary context is held.
@@ -233,5 +233,66 @@ exported! { driver
     /// The same.
     fn cuDevicePrimaryCtxSetFlags_v2(_call, device: i32, _flags: u32) {
         check_device(device)
+    }
+
+    /// The device of a context.
+    fn cuCtxGetDevice_v2(_call, device: Out<i32>, context: usize) {
+        check(if context == 0 { current() } else { context })?;
+        device.set(DEVICE)
+    }
+
+    /// Waits for everything.
+    fn cuCtxSynchronize_v2(call, context: usize) {
+        check(if context == 0 { current() } else { context })?;
+        call.runtime.wait_for_all()
+    }
+
+    /// How the host waits, which makes no difference here.
+    fn cuCtxSetFlags(_call, flags: u32) {
+        if current() == 0 {
+            return Err(Status::INVALID_CONTEXT);
+        }
+        if flags & !0xff == 0 { Ok(()) } else { Err(Status::INVALID_VALUE) }
+    }
+
+    /// Empties a cache that the device does not have.
+    fn cuCtxResetPersistingL2Cache(_call) {
+        if current() == 0 { Err(Status::INVALID_CONTEXT) } else { Ok(()) }
+    }
+
+    /// How wide banks of shared memory are, which makes no difference here.
+    fn cuCtxSetSharedMemConfig(call, _config: u32) {
+        call.runtime.device().map(drop)
+    }
+
+    /// The same.
+    fn cuCtxGetSharedMemConfig(call, config: Out<u32>) {
+        call.runtime.device()?;
+        config.set(1)
+    }
+
+    /// One holder more of the current context.
+    fn cuCtxAttach(_call, context: Out<usize>, flags: u32) {
+        if flags != 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        if current() == 0 { Err(Status::INVALID_CONTEXT) } else { context.set(current()) }
+    }
+
+    /// One holder fewer.
+    fn cuCtxDetach(_call, context: usize) {
+        check(context)
+    }
+
+    /// A context has access to itself, and another device there is not.
+    fn cuCtxEnablePeerAccess(_call, peer: usize, flags: u32) {
+        check(peer)?;
+        if flags != 0 { Err(Status::INVALID_VALUE) } else { Err(Status::INVALID_DEVICE) }
+    }
+
+    /// No access was given.
+    fn cuCtxDisablePeerAccess(_call, peer: usize) {
+        check(peer)?;
+        Err(Status::PEER_ACCESS_NOT_ENABLED)
     }
 }

@@ -155,7 +155,7 @@ of_runtime! {
 }
 
 /// A launch: of a function, or of a kernel of a library.
-fn launch(call: &Call, params: In<DriverKernelNodeParams>) -> Outcome<Work> {
+pub(crate) fn launch(call: &Call, params: In<DriverKernelNodeParams>) -> Outcome<Work> {
     let DriverKernelNodeParams { mut params, kernel, .. } = params.get()?;
     if params.function == 0 {
         params.function = kernel;
@@ -172,7 +172,7 @@ fn of_driver(status: Status) -> Status {
     }
 }
 
-fn copy(call: &Call, params: In<DriverMemcpy3D>) -> Outcome<Work> {
+pub(crate) fn copy(call: &Call, params: In<DriverMemcpy3D>) -> Outcome<Work> {
     copy_work(call, box_of(call, &params.get()?)?, Direction::Default)
 }
 

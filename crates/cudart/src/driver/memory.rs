@@ -1,6 +1,6 @@
 //! Memory.
 
-use crate::boundary::exported;
+use crate::boundary::{exported, forwarded};
 use crate::device::check_device;
 use crate::memory::Kind;
 use crate::pointer::{In, Out};
@@ -230,5 +230,28 @@ exported! { driver
     fn cuMemPoolSetAttribute(_call, pool: usize, number: u32, value: In<u64>) {
         pools::check_pool(pool)?;
         pools::set_attribute(number, value)
+    }
+
+    /// Who may use memory of a pool: everybody.
+    fn cuMemPoolSetAccess(_call, pool: usize, list: In<[u32; 3]>, count: usize) {
+        pools::check_pool(pool)?;
+        list.get_all(count).map(drop)
+    }
+
+    /// The same: reading and writing.
+    fn cuMemPoolGetAccess(_call, flags: Out<u32>, pool: usize, location: In<MemLocation>) {
+        pools::check_pool(pool)?;
+        location.get()?;
+        flags.set(3)
+    }
+
+    /// Something about a range of managed memory.
+    fn cuMemRangeGetAttribute(_call, data: Out<i32>, bytes: usize, attribute: u32, address: u64, count: usize) {
+        forwarded(|| crate::runtime::memory::cudaMemRangeGetAttribute(data, bytes, attribute, address, count))
+    }
+
+    /// Several facts about a range, one place for each.
+    fn cuMemRangeGetAttributes(_call, places: In<usize>, sizes: In<usize>, attributes: In<u32>, count: usize, address: u64, bytes: usize) {
+        forwarded(|| crate::runtime::memory::cudaMemRangeGetAttributes(places, sizes, attributes, count, address, bytes))
     }
 }

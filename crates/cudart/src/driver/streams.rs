@@ -70,4 +70,11 @@ exported! { driver
         call.stream(stream)?;
         device.set(0)
     }
+
+    /// The context of a stream, which is not one of a part of the device.
+    fn cuStreamGetCtx_v2 / cuStreamGetCtx_v2_ptsz(call, stream: usize, context: Out<usize>, part: Out<usize>) {
+        call.stream(stream)?;
+        part.set_if_wanted(0);
+        context.set(crate::driver::contexts::PRIMARY)
+    }
 }

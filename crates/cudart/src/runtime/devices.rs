@@ -99,14 +99,14 @@ exported! { runtime
         call.runtime.wait_for_all()
     }
 
-    /// Waits for everything. Memory stays until the program ends: what it still holds is its own.
+    /// Takes back everything that the program was given.
     fn cudaDeviceReset(call) {
-        call.runtime.wait_for_all()
+        call.runtime.reset()
     }
 
     /// The same, by an old name.
     fn cudaThreadExit(call) {
-        call.runtime.wait_for_all()
+        call.runtime.reset()
     }
 
     /// How the host waits, which makes no difference here.

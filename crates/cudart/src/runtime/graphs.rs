@@ -1,6 +1,7 @@
 //! Graphs.
 
 use crate::boundary::{Call, exported};
+use crate::conditions::Conditional;
 use crate::graphs::Graph;
 use crate::kernels::{Arguments, Request};
 use crate::memory::Kind;
@@ -110,7 +111,7 @@ pub(crate) fn answer(handles: &[usize], place: Out<usize>, count: Out<usize>) ->
     count.set(handles.len().min(room))
 }
 
-fn node_type(work: &Work) -> u32 {
+pub(crate) fn node_type(work: &Work) -> u32 {
     match work {
         Work::Launch { .. } => 0,
         Work::Copy(_) => 1,
@@ -122,6 +123,8 @@ fn node_type(work: &Work) -> u32 {
         Work::Record(_) => 7,
         Work::Allocated(_) => 10,
         Work::Freed(_) => 11,
+        Work::Words(_) => 12,
+        Work::Conditional(_) | Work::Decision(_) => 13,
     }
 }
 
@@ -207,18 +210,27 @@ pub(crate) fn answer_neighbours(
     if data.is_null() || nodes.is_null() { Ok(()) } else { data.set_all(&vec![0; count.get()?]) }
 }
 
-/// The work of a node of any kind. Memory that it allocates is told where the parameters stand.
-fn any_work(call: &Call, params: &GraphNodeParams, place: Out<GraphNodeParams>) -> Outcome<Work> {
+/// Whose way to describe kernels and copies it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Words {
+    Runtime,
+    Driver,
+}
+
+/// The work of a node of any kind. Memory that it allocates, and graphs that a condition chooses from, are told where the parameters stand.
+pub(crate) fn any_work(call: &Call, params: &GraphNodeParams, place: Out<GraphNodeParams>, words: Words) -> Outcome<Work> {
     const WORDS: usize = 16;
     let at = place.address() + WORDS;
     let event = || call.runtime.events.get(params.words[0] as usize);
     Ok(match params.kind {
+        0 if words == Words::Driver => crate::driver::graphs::launch(call, In::at(at))?,
         0 => kernel_work(call, &In::at(at).get()?)?,
         // Flags, a word of nothing and a context stand before the copy.
+        1 if words == Words::Driver => crate::driver::graphs::copy(call, In::at(at + 16))?,
         1 => box_work(call, &In::at(at + 16).get()?)?,
         2 => fill_work(call, &In::at(at).get()?)?,
         3 => host_work(&In::at(at).get()?)?,
-        4 => Work::Child(call.runtime.graphs.get(params.words[0] as usize)?.work()?),
+        4 => child_work(&*call.runtime.graphs.get(params.words[0] as usize)?)?,
         5 => Work::Empty,
         6 => Work::Wait(event()?),
         7 => Work::Record(event()?),
@@ -231,10 +243,35 @@ fn any_work(call: &Call, params: &GraphNodeParams, place: Out<GraphNodeParams>) 
             Work::Allocated(address)
         }
         11 => Work::Freed(call.runtime.memory.find(params.words[0]).ok_or(Status::INVALID_VALUE)?.start),
-        // Semaphores of other APIs, operations on memory, and conditions that kernels set.
-        8 | 9 | 12 | 13 => return Err(Status::NOT_SUPPORTED),
+        // A context, a number and a list stand one behind the other.
+        12 if words == Words::Driver => {
+            let [_, count, list, _]: [u64; 4] = In::at(at).get()?;
+            crate::driver::words::batch(call, count as u32, list as usize)?
+        }
+        13 => {
+            let [handle, kind, ..] = params.words;
+            let conditional = Conditional::new(call.runtime, condition(call, handle)?, kind as u32, (kind >> 32) as u32)?;
+            Out::at(at + 16).set(conditional.handles.as_ptr() as usize)?;
+            Work::Conditional(conditional)
+        }
+        // Semaphores of other APIs.
+        8 | 9 => return Err(Status::NOT_SUPPORTED),
         _ => return Err(Status::INVALID_VALUE),
     })
+}
+
+/// All work of a graph that becomes a node.
+pub(crate) fn child_work(graph: &Graph) -> Outcome<Work> {
+    if graph.has_conditions() { Err(Status::NOT_SUPPORTED) } else { graph.work().map(Work::Child) }
+}
+
+/// The address of a condition's value, which is its handle.
+fn condition(call: &Call, handle: u64) -> Outcome<u64> {
+    let of = |graph: &Arc<Graph>| {
+        let conditions = graph.conditions.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        conditions.iter().any(|condition| condition.address == handle)
+    };
+    if call.runtime.graphs.all().iter().any(of) { Ok(handle) } else { Err(Status::INVALID_VALUE) }
 }
 
 /// Takes the work of a graph of the same structure: what became of it, and the node that did not fit.
@@ -248,18 +285,26 @@ pub(crate) fn update(call: &Call, exec: usize, graph: usize) -> Outcome<(u32, us
 }
 
 /// Adds a node of any kind.
-fn add_any(call: &Call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: Out<GraphNodeParams>) -> Outcome {
+pub(crate) fn add_any(
+    call: &Call,
+    node: Out<usize>,
+    graph: usize,
+    after: In<usize>,
+    count: usize,
+    params: Out<GraphNodeParams>,
+    words: Words,
+) -> Outcome {
     let given = params.get()?;
-    let work = any_work(call, &given, params)?;
+    let work = any_work(call, &given, params, words)?;
     let child = match &work {
-        Work::Child(_) => Some(call.runtime.graphs.get(given.words[0] as usize)?),
+        Work::Child(_) => Some(call.runtime.clone_graph(&*call.runtime.graphs.get(given.words[0] as usize)?)?),
         _ => None,
     };
     let graph = add(call, node, graph, after, count, work)?;
     if let Some(child) = child
         && let Some(last) = graph.nodes().last_mut()
     {
-        last.child = Some(call.runtime.clone_graph(&child));
+        last.child = Some(child);
     }
     Ok(())
 }
@@ -282,7 +327,7 @@ exported! { runtime
     /// A copy of a graph.
     fn cudaGraphClone(call, copy: Out<usize>, graph: usize) {
         copy.wanted()?;
-        let cloned = call.runtime.clone_graph(&*call.runtime.graphs.get(graph)?);
+        let cloned = call.runtime.clone_graph(&*call.runtime.graphs.get(graph)?)?;
         let handle = call.runtime.graphs.reserve();
         call.runtime.graphs.put(handle, cloned);
         copy.set(handle)
@@ -343,8 +388,8 @@ exported! { runtime
 
     /// All of another graph, as it is now.
     fn cudaGraphAddChildGraphNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, child: usize) {
-        let child = call.runtime.clone_graph(&*call.runtime.graphs.get(child)?);
-        let graph = add(call, node, graph, after, count, Work::Child(child.work()?))?;
+        let child = call.runtime.clone_graph(&*call.runtime.graphs.get(child)?)?;
+        let graph = add(call, node, graph, after, count, child_work(&child)?)?;
         if let Some(last) = graph.nodes().last_mut() {
             last.child = Some(child);
         }
@@ -458,23 +503,23 @@ exported! { runtime
     /// A node of any kind.
     fn cudaGraphAddNode(call, node: Out<usize>, graph: usize, after: In<usize>, third: usize, fourth: usize, fifth: usize) {
         let (count, params) = if runtime_version() >= 13 { (fourth, fifth) } else { (third, fourth) };
-        add_any(call, node, graph, after, count, Out::at(params))
+        add_any(call, node, graph, after, count, Out::at(params), Words::Runtime)
     }
 
     /// The same, with data for edges.
     fn cudaGraphAddNode_v2(call, node: Out<usize>, graph: usize, after: In<usize>, _data: usize, count: usize, params: Out<GraphNodeParams>) {
-        add_any(call, node, graph, after, count, params)
+        add_any(call, node, graph, after, count, params, Words::Runtime)
     }
 
     /// Changes what a node of any kind does.
     fn cudaGraphNodeSetParams(call, node: usize, params: Out<GraphNodeParams>) {
-        let work = any_work(call, &params.get()?, params)?;
+        let work = any_work(call, &params.get()?, params, Words::Runtime)?;
         set_work(call, node, work)
     }
 
     /// Changes what a node of any kind of a graph that is ready does.
     fn cudaGraphExecNodeSetParams(call, exec: usize, node: usize, params: Out<GraphNodeParams>) {
-        let work = any_work(call, &params.get()?, params)?;
+        let work = any_work(call, &params.get()?, params, Words::Runtime)?;
         set_exec_work(call, exec, node, work)
     }
 
@@ -695,7 +740,7 @@ exported! { runtime
 
     /// Changes a graph that is a node of one that is ready.
     fn cudaGraphExecChildGraphNodeSetParams(call, exec: usize, node: usize, child: usize) {
-        let work = Work::Child(call.runtime.graphs.get(child)?.work()?);
+        let work = child_work(&*call.runtime.graphs.get(child)?)?;
         set_exec_work(call, exec, node, work)
     }
 

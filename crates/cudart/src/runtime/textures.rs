@@ -14,7 +14,7 @@ exported! { runtime
         if !view.is_null() {
             return Err(Status::NOT_SUPPORTED);
         }
-        object.set(call.runtime.create_texture(resource, desc)?)
+        object.set(call.runtime.create_texture(resource.get()?, desc.get()?)?)
     }
 
     /// Gives a texture object back.
@@ -37,7 +37,7 @@ exported! { runtime
     /// A surface object.
     fn cudaCreateSurfaceObject(call, object: Out<u64>, resource: In<ResourceWords>) {
         object.wanted()?;
-        object.set(call.runtime.create_surface(resource)?)
+        object.set(call.runtime.create_surface(resource.get()?)?)
     }
 
     /// Gives a surface object back.
@@ -79,5 +79,11 @@ exported! { runtime
         format.get()?;
         call.runtime.device()?;
         width.set(1 << 28)
+    }
+
+    /// The view that a texture object was made with: none ever is.
+    fn cudaGetTextureObjectResourceViewDesc(call, _view: Out<u64>, object: u64) {
+        call.runtime.objects.get(object as usize).map_err(|_| Status::INVALID_VALUE)?;
+        Err(Status::INVALID_VALUE)
     }
 }

@@ -1,0 +1,145 @@
+//! Operations of streams on words of memory.
+
+use crate::boundary::{Call, exported};
+use crate::pointer::In;
+use crate::status::{Outcome, Status};
+use crate::words::{Reduction, Until, WordOperation};
+use crate::work::Work;
+
+/// `CUstreamBatchMemOpParams`: what to do, and six words for it.
+type Parameters = [u64; 6];
+
+// Numbers of the headers.
+const REDUCTION_ADD: u32 = 0;
+const REDUCTION_AND: u32 = 5;
+const REDUCTION_OR: u32 = 6;
+const UNSIGNED_32: u32 = 14;
+const UNSIGNED_64: u32 = 22;
+
+fn write(call: &Call, stream: usize, address: u64, value: u64, wide: bool, flags: u32) -> Outcome {
+    if flags > 1 {
+        return Err(Status::INVALID_VALUE);
+    }
+    submit(call, stream, vec![WordOperation::Write { address, value, wide }])
+}
+
+fn wait(call: &Call, stream: usize, address: u64, value: u64, wide: bool, flags: u32) -> Outcome {
+    submit(call, stream, vec![waiting(address, value, wide, flags)?])
+}
+
+/// A wait. To flush what other devices wrote is not to be had.
+fn waiting(address: u64, value: u64, wide: bool, flags: u32) -> Outcome<WordOperation> {
+    const FLUSH: u32 = 1 << 30;
+    if flags & FLUSH != 0 {
+        return Err(Status::NOT_SUPPORTED);
+    }
+    Ok(WordOperation::Wait { address, value, wide, until: Until::new(flags)? })
+}
+
+fn submit(call: &Call, stream: usize, operations: Vec<WordOperation>) -> Outcome {
+    let stream = call.stream(stream)?;
+    operations.iter().try_for_each(|operation| operation.check(call.runtime))?;
+    call.runtime.submit(&stream, Work::Words(operations))
+}
+
+/// One operation of a batch.
+fn operation([kind, address, value, flags, ..]: Parameters) -> Outcome<WordOperation> {
+    let flags = flags as u32;
+    Ok(match kind as u32 {
+        1 => waiting(address, u64::from(value as u32), false, flags)?,
+        2 => WordOperation::Write { address, value: u64::from(value as u32), wide: false },
+        3 => return Err(Status::NOT_SUPPORTED),
+        4 => waiting(address, value, true, flags)?,
+        5 => WordOperation::Write { address, value, wide: true },
+        6 => WordOperation::Barrier,
+        _ => return Err(Status::INVALID_VALUE),
+    })
+}
+
+/// Operations of a list.
+fn list(count: u32, place: usize) -> Outcome<Vec<WordOperation>> {
+    const MOST: u32 = 256;
+    if count > MOST {
+        return Err(Status::INVALID_VALUE);
+    }
+    let all = In::<Parameters>::at(place).get_all(count as usize)?;
+    all.into_iter().map(|words| if words[0] as u32 == 8 { reduction(words) } else { operation(words) }).collect()
+}
+
+/// A reduction: flags stand beside the kind, then operation and type in one word, the address and the value.
+fn reduction([kind, operation, address, value, ..]: Parameters) -> Outcome<WordOperation> {
+    if kind >> 32 != 0 {
+        return Err(Status::INVALID_VALUE);
+    }
+    let reduction = match operation as u32 {
+        REDUCTION_OR => Reduction::Or,
+        REDUCTION_AND => Reduction::And,
+        REDUCTION_ADD => Reduction::Add,
+        _ => return Err(Status::INVALID_VALUE),
+    };
+    let wide = match (operation >> 32) as u32 {
+        UNSIGNED_32 => false,
+        UNSIGNED_64 => true,
+        _ => return Err(Status::INVALID_VALUE),
+    };
+    Ok(WordOperation::Reduce { address, value, wide, reduction })
+}
+
+/// The work of a node that does operations of a list.
+pub(crate) fn batch(call: &Call, count: u32, place: usize) -> Outcome<Work> {
+    let operations = list(count, place)?;
+    operations.iter().try_for_each(|operation| operation.check(call.runtime))?;
+    Ok(Work::Words(operations))
+}
+
+exported! { driver
+    /// Writes a word of 32 bits.
+    fn cuStreamWriteValue32 / cuStreamWriteValue32_ptsz(call, stream: usize, address: u64, value: u32, flags: u32) {
+        write(call, stream, address, u64::from(value), false, flags)
+    }
+
+    /// The same.
+    fn cuStreamWriteValue32_v2 / cuStreamWriteValue32_v2_ptsz(call, stream: usize, address: u64, value: u32, flags: u32) {
+        write(call, stream, address, u64::from(value), false, flags)
+    }
+
+    /// Writes a word of 64 bits.
+    fn cuStreamWriteValue64 / cuStreamWriteValue64_ptsz(call, stream: usize, address: u64, value: u64, flags: u32) {
+        write(call, stream, address, value, true, flags)
+    }
+
+    /// The same.
+    fn cuStreamWriteValue64_v2 / cuStreamWriteValue64_v2_ptsz(call, stream: usize, address: u64, value: u64, flags: u32) {
+        write(call, stream, address, value, true, flags)
+    }
+
+    /// Waits for a word of 32 bits.
+    fn cuStreamWaitValue32 / cuStreamWaitValue32_ptsz(call, stream: usize, address: u64, value: u32, flags: u32) {
+        wait(call, stream, address, u64::from(value), false, flags)
+    }
+
+    /// The same.
+    fn cuStreamWaitValue32_v2 / cuStreamWaitValue32_v2_ptsz(call, stream: usize, address: u64, value: u32, flags: u32) {
+        wait(call, stream, address, u64::from(value), false, flags)
+    }
+
+    /// Waits for a word of 64 bits.
+    fn cuStreamWaitValue64 / cuStreamWaitValue64_ptsz(call, stream: usize, address: u64, value: u64, flags: u32) {
+        wait(call, stream, address, value, true, flags)
+    }
+
+    /// The same.
+    fn cuStreamWaitValue64_v2 / cuStreamWaitValue64_v2_ptsz(call, stream: usize, address: u64, value: u64, flags: u32) {
+        wait(call, stream, address, value, true, flags)
+    }
+
+    /// Several operations one after the other.
+    fn cuStreamBatchMemOp / cuStreamBatchMemOp_ptsz(call, stream: usize, count: u32, operations: usize, flags: u32) {
+        if flags == 0 { submit(call, stream, list(count, operations)?) } else { Err(Status::INVALID_VALUE) }
+    }
+
+    /// The same.
+    fn cuStreamBatchMemOp_v2 / cuStreamBatchMemOp_v2_ptsz(call, stream: usize, count: u32, operations: usize, flags: u32) {
+        if flags == 0 { submit(call, stream, list(count, operations)?) } else { Err(Status::INVALID_VALUE) }
+    }
+}

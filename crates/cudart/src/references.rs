@@ -1,0 +1,164 @@
+//! Texture and surface references of modules: variables that a program binds to memory, with the driver's functions.
+//!
+//! Whatever a program sets goes to the module as soon as there is memory to look at, so that the next launch sees it.
+
+use crate::image::Image;
+use crate::state::Runtime;
+use crate::status::{Outcome, Status};
+use crate::textures::{ResourceWords, TextureDesc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Values are read as integers.
+pub(crate) const READ_AS_INTEGER: u32 = 1;
+/// Coordinates go from 0 to 1.
+pub(crate) const NORMALISED: u32 = 2;
+/// Values are those of sRGB.
+pub(crate) const SRGB: u32 = 16;
+
+/// What was set.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    /// What is looked at; nothing, when the kind is none of the headers'.
+    pub(crate) resource: ResourceWords,
+    /// How.
+    pub(crate) desc: TextureDesc,
+    /// `CUarray_format`, and how many channels.
+    pub(crate) format: (u32, u32),
+    /// As the program gave them.
+    pub(crate) flags: u32,
+}
+
+/// The kind of memory of a reference that has none.
+pub(crate) const UNBOUND: u64 = 0xff;
+
+impl Default for Settings {
+    fn default() -> Settings {
+        let resource = [UNBOUND, 0, 0, 0, 0, 0, 0, 0];
+        // A clamped mode is 1.
+        let desc = TextureDesc { address: [1; 3], anisotropy: 1, ..TextureDesc::default() };
+        Settings { resource, desc, format: (0x20, 1), flags: 0 }
+    }
+}
+
+/// A reference.
+#[derive(Debug)]
+pub(crate) struct Reference {
+    /// The module and the name; nothing for one that a program made itself.
+    variable: Option<(Arc<Image>, String)>,
+    is_surface: bool,
+    settings: Mutex<Settings>,
+}
+
+impl Reference {
+    /// The variable of a module, or one of the program's own.
+    pub(crate) fn new(variable: Option<(Arc<Image>, String)>, is_surface: bool) -> Reference {
+        Reference { variable, is_surface, settings: Mutex::default() }
+    }
+
+    /// What was set.
+    pub(crate) fn settings(&self) -> MutexGuard<'_, Settings> {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Bits and kind of channels of a `CUarray_format`.
+pub(crate) fn channels(format: u32, count: u32) -> Outcome<[i32; 5]> {
+    let (bits, kind, count) = match format {
+        1..=3 => (4 << format, 1, count),
+        8..=10 => (8 << (format - 8), 0, count),
+        0x10 => (16, 2, count),
+        0x20 => (32, 2, count),
+        // Normalised ones say their number themselves: 1, 2 and 4 of 8 bits, then of 16, unsigned and then signed.
+        0xc0..=0xcb => {
+            let place = (format - 0xc0) as i32;
+            (if place % 6 < 3 { 8 } else { 16 }, 5 + place, [1, 2, 4][place as usize % 3])
+        }
+        _ => return Err(Status::INVALID_VALUE),
+    };
+    if !matches!(count, 1 | 2 | 4) {
+        return Err(Status::INVALID_VALUE);
+    }
+    let bits_of = |channel: u32| if channel < count { bits } else { 0 };
+    Ok([bits_of(0), bits_of(1), bits_of(2), bits_of(3), kind])
+}
+
+/// The `CUarray_format` of channels, and how many there are.
+pub(crate) fn format_of(channels: &[i32; 5]) -> (u32, u32) {
+    let count = channels[..4].iter().filter(|bits| **bits > 0).count() as u32;
+    let format = match (channels[4], channels[0]) {
+        (1, 8) => 1,
+        (1, 16) => 2,
+        (1, _) => 3,
+        (0, 8) => 8,
+        (0, 16) => 9,
+        (0, _) => 10,
+        (2, 16) => 0x10,
+        (kind @ 5..=16, _) => 0xc0 + kind as u32 - 5,
+        (_, _) => 0x20,
+    };
+    (format, count)
+}
+
+/// A description of memory in the words of the runtime, with channels from the third word on.
+pub(crate) fn with_channels(kind: u64, address: u64, channels: [i32; 5], rest: [u64; 3]) -> ResourceWords {
+    let [x, y, z, w, k] = channels.map(|number| u64::from(number as u32));
+    [kind, address, x | y << 32, z | w << 32, k, rest[0], rest[1], rest[2]]
+}
+
+/// How values are read, by flags and the format: small integers become fractions unless they are to stay.
+pub(crate) fn read_mode(flags: u32, format: u32) -> u32 {
+    u32::from(flags & READ_AS_INTEGER == 0 && matches!(format, 1 | 2 | 8 | 9))
+}
+
+impl Runtime {
+    /// A reference of a module.
+    pub(crate) fn module_reference(&self, module: usize, name: &str, is_surface: bool) -> Outcome<usize> {
+        let image = self.modules.get(module)?;
+        let loaded = image.loaded(self)?;
+        let there = if is_surface { loaded.module.bind_surface(name, None) } else { loaded.module.bind_texture(name, None) };
+        there.map_err(|_| Status::NOT_FOUND)?;
+        Ok(self.references.insert(Reference::new(Some((image, name.to_owned())), is_surface)))
+    }
+
+    /// Changes a reference.
+    pub(crate) fn set_reference(&self, handle: usize, change: impl FnOnce(&mut Settings) -> Outcome) -> Outcome {
+        self.device()?;
+        let reference = self.references.get(handle)?;
+        let mut changed = *reference.settings();
+        change(&mut changed)?;
+        let desc = &mut changed.desc;
+        desc.read = read_mode(changed.flags, changed.format.0);
+        desc.normalised = i32::from(changed.flags & NORMALISED != 0);
+        desc.srgb = i32::from(changed.flags & SRGB != 0);
+        if let Some((image, name)) = reference.variable.as_ref().filter(|_| changed.resource[0] != UNBOUND) {
+            let module = &image.loaded(self)?.module;
+            let bound = if reference.is_surface {
+                module.bind_surface(name, Some(&self.surface(changed.resource[1] as usize)?))
+            } else {
+                module.bind_texture(name, Some(&self.texture(&changed.resource, &changed.desc)?))
+            };
+            self.judge(bound)?;
+        }
+        *reference.settings() = changed;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_and_channels_are_the_same_thing() {
+        for format in [1, 2, 3, 8, 9, 10, 0x10, 0x20] {
+            for count in [1, 2, 4] {
+                assert_eq!(format_of(&channels(format, count).unwrap()), (format, count));
+            }
+        }
+        for format in 0xc0..=0xcb {
+            assert_eq!(format_of(&channels(format, 9).unwrap()).0, format);
+        }
+        assert_eq!(channels(3, 2), Ok([32, 32, 0, 0, 1]));
+        assert!(channels(0x99, 1).is_err() && channels(1, 3).is_err());
+    }
+}

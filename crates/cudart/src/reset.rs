@@ -1,0 +1,43 @@
+//! `cudaDeviceReset`: everything that a program was given is gone.
+
+use crate::memory::Kind;
+use crate::state::Runtime;
+use crate::status::Outcome;
+
+impl Runtime {
+    /// Waits for everything and takes back streams, events, graphs, textures, arrays and memory. Modules of the program stay, since the program would not
+    /// register them again; memory that it registered is its own again.
+    pub(crate) fn reset(&self) -> Outcome {
+        self.wait_for_all()?;
+        self.execs.retain(|_| false);
+        for graph in self.graphs.handles() {
+            // A graph may have gone with another one.
+            let _ = self.destroy_graph(graph);
+        }
+        self.nodes.retain(|_| false);
+        for object in self.objects.handles() {
+            self.destroy_object(object as u64)?;
+        }
+        self.mipmaps.retain(|_| false);
+        for array in self.arrays.handles() {
+            self.destroy_array(array)?;
+        }
+        for event in self.events.handles() {
+            self.destroy_event(event)?;
+        }
+        for stream in self.streams.handles() {
+            self.destroy_stream(stream)?;
+        }
+        for found in self.memory.all() {
+            match found.kind {
+                Kind::Device | Kind::Managed | Kind::Array => self.free(found.start)?,
+                Kind::Graph => self.free_condition(found.start)?,
+                Kind::Host(_) => self.free_host(found.start)?,
+                Kind::Registered(_) => self.unregister_host(found.start)?,
+                Kind::Variable | Kind::ManagedVariable | Kind::Mapped => {}
+            }
+        }
+        self.wait_for_all()?;
+        self.judge(self.device()?.backend().trim())
+    }
+}

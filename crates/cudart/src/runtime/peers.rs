@@ -1,0 +1,74 @@
+//! Copies between devices, of which there is one, and facts about pairs of them.
+
+use crate::boundary::{Call, exported};
+use crate::device::check_device;
+use crate::pointer::{In, Out};
+use crate::runtime::copies::box_of;
+use crate::status::{Outcome, Status};
+use crate::types::{Extent, Memcpy3DParms, PitchedPtr};
+use crate::work::CopyBox;
+
+/// `cudaMemcpy3DPeerParms`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PeerParms {
+    src_array: usize,
+    src_pos: Extent,
+    src_ptr: PitchedPtr,
+    src_device: i32,
+    dst_array: usize,
+    dst_pos: Extent,
+    dst_ptr: PitchedPtr,
+    dst_device: i32,
+    extent: Extent,
+}
+
+fn peer_box(call: &Call, parms: In<PeerParms>) -> Outcome<CopyBox> {
+    const WITHIN: u32 = 3;
+    let given = parms.get()?;
+    check_device(given.src_device)?;
+    check_device(given.dst_device)?;
+    let parms = Memcpy3DParms {
+        src_array: given.src_array,
+        src_pos: given.src_pos,
+        src_ptr: given.src_ptr,
+        dst_array: given.dst_array,
+        dst_pos: given.dst_pos,
+        dst_ptr: given.dst_ptr,
+        extent: given.extent,
+        kind: WITHIN,
+    };
+    box_of(call, &parms).map(|(copy, _)| copy)
+}
+
+exported! { runtime
+    /// Copies a box between devices.
+    fn cudaMemcpy3DPeer / cudaMemcpy3DPeer_ptds(call, parms: In<PeerParms>) {
+        let copy = peer_box(call, parms)?;
+        call.runtime.copy(&*call.stream(0)?, copy, crate::work::Direction::DeviceToDevice)
+    }
+
+    /// The same in stream order.
+    fn cudaMemcpy3DPeerAsync / cudaMemcpy3DPeerAsync_ptsz(call, parms: In<PeerParms>, stream: usize) {
+        let copy = peer_box(call, parms)?;
+        call.runtime.copy_async(&*call.stream(stream)?, copy, crate::work::Direction::DeviceToDevice)
+    }
+
+    /// A fact about two devices, which have to be two.
+    fn cudaDeviceGetP2PAttribute(_call, value: Out<i32>, attribute: u32, from: i32, to: i32) {
+        value.wanted()?;
+        check_device(from)?;
+        check_device(to)?;
+        if (1..=5).contains(&attribute) { Err(Status::INVALID_DEVICE) } else { Err(Status::INVALID_VALUE) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_structure_has_the_size_of_the_headers() {
+        assert_eq!((size_of::<PeerParms>(), std::mem::offset_of!(PeerParms, extent)), (168, 144));
+    }
+}
