@@ -93,7 +93,7 @@ macro_rules! operators {
                 type Output = Array<T>;
                 #[track_caller]
                 fn $method(self, other: T) -> Array<T> {
-                    $operator::$method(self, &self.beside(other))
+                    $operator::$method(self, &self.like(other))
                 }
             }
             impl<T: $bound> $operator<T> for Array<T> {
@@ -108,7 +108,7 @@ macro_rules! operators {
                     type Output = Array<$scalar>;
                     #[track_caller]
                     fn $method(self, other: &Array<$scalar>) -> Array<$scalar> {
-                        $operator::$method(&other.beside(self), other)
+                        $operator::$method(&other.like(self), other)
                     }
                 }
                 impl $operator<Array<$scalar>> for $scalar {
@@ -272,7 +272,7 @@ macro_rules! operands {
     ($($rust:ty),*) => {
         $(impl Operand<$rust> for $rust {
             fn operand<U: Element>(&self, beside: &Array<U>) -> Array<$rust> {
-                beside.beside(*self)
+                beside.like(*self)
             }
         })*
     };

@@ -105,9 +105,10 @@ impl<T: Element> Array<T> {
         self.shape().is_empty()
     }
 
-    /// Computes it, if that has not been done, without waiting for the device. Later uses start from the result.
+    /// Computes it, if that has not been done, without waiting for the device. Later uses start from the result. Inside of a [`Function`](crate::Function) it says where
+    /// one plan ends and another begins.
     pub fn evaluate(&self) -> Result<()> {
-        self.node.evaluate().map(drop)
+        self.context().evaluate(std::slice::from_ref(&self.node))
     }
 
     /// Its elements, the last axis running fastest. Waits for them.
@@ -173,6 +174,12 @@ impl<T: Element> Array<T> {
 
     pub(crate) fn apply(op: Elementwise, inputs: &[&Node]) -> Result<Array<T>> {
         Array::from_node(Node::elementwise(op, inputs)?)
+    }
+
+    /// One value in the shape of this array.
+    #[track_caller]
+    pub(crate) fn like<U: Element>(&self, value: U) -> Array<U> {
+        sure(Array::full(self.context(), self.shape(), value))
     }
 
     /// One value, to be used beside this array.

@@ -27,6 +27,7 @@
 //! | elements combined | [`Array::sum`], [`Array::max_along`], [`Array::argmin`], [`Array::cumulative_sum`], [`Array::inner`] … |
 //! | within segments | [`Segments`], [`Array::segmented_sum`], [`Array::segmented_cumulative_sum`], [`Array::segmented_sort`] … |
 //! | another order, chosen, counted | [`Array::sort`], [`Array::argsort`], [`Array::sort_by`], [`Array::pack`], [`Array::histogram`], [`Array::matmul`] |
+//! | traced once, called often | [`Function`] |
 //! | what will happen | [`Array::explain`], [`Array::plan`], [`Context::statistics`] |
 //!
 //! Mistakes in shapes, axes and types are told at the call, with the operation and both shapes or types. Operators panic instead, since
@@ -36,6 +37,7 @@ mod arith;
 mod array;
 mod closure;
 mod element;
+mod function;
 mod host;
 mod npy;
 mod order;
@@ -52,6 +54,7 @@ pub use broadloom_graph::{Context, Error, KernelSummary, Node, Reason, Result, R
 pub use broadloom_scalar::Precision;
 pub use closure::{Term, Traced, Window};
 pub use element::{Arithmetic, Bits, Element, F32x4, Float, Floating, Integer, Number};
+pub use function::{Argument, Arguments, Body, Function, Outcome, Results};
 pub use npy::FileError;
 pub use segments::Segments;
 pub use span::Span;

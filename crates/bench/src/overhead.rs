@@ -1,11 +1,13 @@
-//! The group `overhead`: what the host does for an expression of ten operations on arrays before the device has its work.
+//! The group `overhead`: what the host does for an expression of arrays before the device has its work.
 //!
-//! The expression is built, its plan found, its kernel launched, again and again on arrays of few elements; the device is waited for between, and that does not count.
-//! Nothing is planned or compiled while it is measured. The median counts.
+//! An expression of ten operations, and one of two hundred (corner detection) on small arrays: built, its plan found, its kernels launched, again and again; the second also as a function
+//! that is called. The device is waited for between, and that does not count. Nothing is planned or compiled while it is measured. The median counts.
 
+use crate::arrays::{CORNERS, bell, corners};
 use crate::error::Failure;
 use crate::measure::median;
 use crate::report::Row;
+use broadloom::array::Function;
 use broadloom::device::Device;
 use broadloom::{Array, Context};
 use std::time::{Duration, Instant};
@@ -15,6 +17,8 @@ pub(crate) const NAME: &str = "ten_operations";
 
 /// Elements of an array.
 const COUNT: usize = 64;
+/// Rows and columns of an image.
+const SIDE: usize = 64;
 /// Expressions that are measured.
 const RUNS: usize = 2000;
 
@@ -32,13 +36,37 @@ fn expected(x: f32, y: f32, scalar: f32) -> f32 {
     (z.abs().sqrt() * 0.5 - y).exp()
 }
 
+fn row(device: &Device, name: &str, size: String, times: Vec<Duration>, launches: u64) -> Row {
+    Row {
+        group: GROUP,
+        name: name.to_owned(),
+        size,
+        device: device.machine().id.clone(),
+        ms: median(times).unwrap_or_default().as_secs_f64() * 1e3,
+        rate: None,
+        limit_share: None,
+        launches,
+        compile_ms: None,
+        device_ms: None,
+        peer: None,
+        peer_ms: None,
+        others: vec![],
+    }
+}
+
 /// Measures the host.
 pub(crate) fn run(device: &Device, quick: bool) -> Result<Vec<Row>, Failure> {
+    let runs = if quick { 3 } else { RUNS };
+    let mut rows = vec![ten_operations(device, runs)?];
+    rows.extend(many_operations(device, runs)?);
+    Ok(rows)
+}
+
+fn ten_operations(device: &Device, runs: usize) -> Result<Row, Failure> {
     let context = Context::new(device);
     let values = |first: f32| (0..COUNT).map(|i| first + i as f32 / COUNT as f32).collect::<Vec<f32>>();
     let (a, b) = (values(1.0), values(0.5));
     let (x, y) = (Array::line(&context, &a)?, Array::line(&context, &b)?);
-    let runs = if quick { 3 } else { RUNS };
     let mut times: Vec<Duration> = vec![];
     for run in 0..runs + 1 {
         let scalar = run as f32 / 8.0;
@@ -63,19 +91,39 @@ pub(crate) fn run(device: &Device, quick: bool) -> Result<Vec<Row>, Failure> {
     if context.statistics().plans != 1 {
         return Err(Failure::Wrong(format!("{} plans were made of one expression", context.statistics().plans)));
     }
-    Ok(vec![Row {
-        group: GROUP,
-        name: NAME.to_owned(),
-        size: format!("{COUNT} elements"),
-        device: device.machine().id.clone(),
-        ms: median(times).unwrap_or_default().as_secs_f64() * 1e3,
-        rate: None,
-        limit_share: None,
-        launches: 1,
-        compile_ms: None,
-        device_ms: None,
-        peer: None,
-        peer_ms: None,
-        others: vec![],
-    }])
+    Ok(row(device, NAME, format!("{COUNT} elements"), times, 1))
+}
+
+/// The same expression built anew each time, and as a function.
+fn many_operations(device: &Device, runs: usize) -> Result<[Row; 2], Failure> {
+    let context = Context::new(device);
+    let values: Vec<f32> = (0..SIDE * SIDE).map(|i| (i * i % 97) as f32 / 97.0).collect();
+    let image = Array::new(&context, &values, [SIDE, SIDE])?;
+    let (narrow, wide) = (bell::<5>(1.0), bell::<9>(2.0));
+    let function = Function::new(&context, move |image: &Array<f32>| corners(image, &narrow, &wide));
+    let wanted = corners(&image, &narrow, &wide)?.to_vec()?;
+    if function.call(&image)?.to_vec()? != wanted {
+        return Err(Failure::Wrong("a function gave something else than the expression".into()));
+    }
+    let before = context.statistics();
+    let (mut anew, mut called): (Vec<Duration>, Vec<Duration>) = (vec![], vec![]);
+    for _ in 0..runs {
+        let start = Instant::now();
+        let corners = corners(&image, &narrow, &wide)?;
+        corners.evaluate()?;
+        anew.push(start.elapsed());
+        device.synchronise()?;
+        let start = Instant::now();
+        let corners = function.call(&image)?;
+        called.push(start.elapsed());
+        device.synchronise()?;
+        drop(corners);
+    }
+    let after = context.statistics();
+    if after.plans != before.plans {
+        return Err(Failure::Wrong("an expression was planned again".into()));
+    }
+    let launches = (after.kernels - before.kernels) / (2 * runs as u64);
+    let size = format!("{CORNERS} operations");
+    Ok([row(device, "corner_anew", size.clone(), anew, launches), row(device, "corner_function", size, called, launches)])
 }

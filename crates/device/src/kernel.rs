@@ -224,6 +224,14 @@ impl Kernel {
         self.module.loaded.launch(self.func, launch, &block)
     }
 
+    /// A launch that is checked now, and done with a parameter block each time.
+    pub fn checked(&self, launch: &Launch) -> Result<CheckedLaunch> {
+        self.check_launch(launch)?;
+        let bytes = self.params.last().map_or(0, |last| last.offset + last.bytes);
+        let bytes = usize::try_from(bytes).map_err(|_| self.bad_argument("the parameters are too large".into()))?;
+        Ok(CheckedLaunch { kernel: self.clone(), launch: launch.clone(), bytes })
+    }
+
     /// What became of it when it was compiled.
     pub fn attributes(&self) -> Result<KernelAttributes> {
         self.module.loaded.attributes(self.func)
@@ -305,5 +313,45 @@ impl Kernel {
             }
         }
         Ok(())
+    }
+}
+
+/// A launch whose shape was checked, for arguments that are laid out already.
+#[derive(Clone, Debug)]
+pub struct CheckedLaunch {
+    kernel: Kernel,
+    launch: Launch,
+    bytes: usize,
+}
+
+impl CheckedLaunch {
+    /// The kernel.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// How many bytes the parameters have: see [`Kernel::params`] for where each is.
+    pub fn param_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Bytes of an address among the parameters.
+    pub fn address_bytes(&self) -> usize {
+        usize::from(self.kernel.module.code.address_size / 8)
+    }
+
+    /// Does it behind the earlier work of a stream.
+    pub fn run(&self, stream: Stream, params: &[u8]) -> Result<()> {
+        let mut span = trace::span_with(|| format!("launch {}", self.kernel.name()));
+        span.note_with("grid", || trace::shape(self.launch.grid));
+        span.note_with("block", || trace::shape(self.launch.block));
+        if params.len() != self.bytes {
+            let reason = format!("the parameters have {} bytes, not {}", self.bytes, params.len());
+            return Err(self.kernel.bad_argument(reason));
+        }
+        if stream == self.launch.stream {
+            return self.kernel.module.loaded.launch(self.kernel.func, &self.launch, params);
+        }
+        self.kernel.module.loaded.launch(self.kernel.func, &self.launch.clone().on(stream), params)
     }
 }

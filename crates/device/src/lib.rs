@@ -35,7 +35,7 @@ pub use cache::CacheFolder;
 pub use error::{Error, Fault, FaultKind, Result};
 pub use event::{Event, OwnedStream};
 pub use host::{HostBuffer, HostMemory};
-pub use kernel::{Argument, Kernel, Launch, Module, ParamInfo, param_layout};
+pub use kernel::{Argument, CheckedLaunch, Kernel, Launch, Module, ParamInfo, param_layout};
 pub use limit::{memory_limit, parse_bytes};
 pub use machine::{Machine, MachineKind};
 pub use printf::{KernelMemory, format_printf};

@@ -5,7 +5,7 @@
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::node::{Inputs, Node};
+use crate::node::{Expression, Inputs, Node, State};
 use crate::op::{Axes, Combine, Elementwise, Extreme, Op, Scalar};
 use crate::shape::Shape;
 use crate::view::{AxisMap, Boundary, Rule, View};
@@ -145,18 +145,22 @@ impl Node {
                 [] => Error::Plan { what: name(), reason: "an operation without inputs".into() },
             })?,
         };
-        let mut shape = inputs[0].shape().clone();
+        let first = inputs[0].shape();
+        if inputs[1..].iter().all(|input| input.shape() == first) {
+            let inputs = inputs.iter().map(|input| (*input).clone()).collect();
+            return Ok(Node::pending(context, ty, first.clone(), Op::Elementwise(op), inputs));
+        }
+        let mut shape = first.clone();
         for input in &inputs[1..] {
-            if *input.shape() == shape {
-                continue;
-            }
             shape = shape.broadcast(input.shape()).ok_or_else(|| Error::Shapes {
                 operation: name(),
                 left: shape.clone(),
                 right: input.shape().clone(),
             })?;
         }
-        possible(&name(), &shape)?;
+        if !shape.is_possible() {
+            possible(&name(), &shape)?;
+        }
         let stretched = inputs.iter().map(|input| input.broadcast_to(&shape)).collect::<Result<Inputs>>()?;
         Ok(Node::pending(context, ty, shape, Op::Elementwise(op), stretched))
     }
@@ -189,20 +193,20 @@ impl Node {
         if let Some(fill) = view.fill.as_ref().filter(|_| view.is_constant(self.shape())) {
             return Node::fill(self.context(), view.shape, fill);
         }
-        if let Some(expression) = self.expression() {
-            match &expression.op {
-                Op::Fill(_) if view.fill.is_none() => return Ok(self.filled(view.shape, &expression.op)),
-                Op::View(inner) => {
-                    let input = &expression.inputs[0];
-                    if let Some(both) = view.after(inner, input.shape()) {
-                        return input.view(both);
-                    }
-                }
-                _ => {}
+        let simpler = match &*self.lock() {
+            State::Pending(Expression { op: fill @ Op::Fill(_), .. }) if view.fill.is_none() => {
+                return Ok(self.filled(view.shape, fill));
             }
+            State::Pending(Expression { op: Op::View(inner), inputs }) => {
+                view.after(inner, inputs[0].shape()).map(|both| (inputs[0].clone(), both))
+            }
+            State::Pending(_) | State::Ready(_) | State::Symbolic(_) => None,
+        };
+        if let Some((input, both)) = simpler {
+            return input.view(both);
         }
         let shape = view.shape.clone();
-        Ok(Node::pending(self.context(), self.ty(), shape, Op::View(view), smallvec![self.clone()]))
+        Ok(Node::pending(self.context(), self.ty(), shape, Op::View(Box::new(view)), smallvec![self.clone()]))
     }
 
     /// Stretched to a shape: axes of extent 1 are repeated, missing axes in front are added.
@@ -250,15 +254,15 @@ impl Node {
         if shape == *self.shape() {
             return Ok(self.clone());
         }
-        if let Some(buffer) = self.buffer() {
-            return Ok(Node::ready(self.context(), self.ty(), shape, buffer));
-        }
-        if let Some(expression) = self.expression() {
-            match &expression.op {
-                Op::Fill(_) => return Ok(self.filled(shape, &expression.op)),
-                Op::Reshape => return expression.inputs[0].reshape(shape),
-                _ => {}
-            }
+        let reshaped = match &*self.lock() {
+            State::Ready(buffer) => return Ok(Node::ready(self.context(), self.ty(), shape, buffer.clone())),
+            State::Symbolic(symbol) => return Ok(Node::symbolic(self.context(), self.ty(), shape, symbol.clone())),
+            State::Pending(Expression { op: fill @ Op::Fill(_), .. }) => return Ok(self.filled(shape, fill)),
+            State::Pending(Expression { op: Op::Reshape, inputs }) => Some(inputs[0].clone()),
+            State::Pending(_) => None,
+        };
+        if let Some(input) = reshaped {
+            return input.reshape(shape);
         }
         Ok(Node::pending(self.context(), self.ty(), shape, Op::Reshape, smallvec![self.clone()]))
     }

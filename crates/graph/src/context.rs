@@ -3,17 +3,21 @@
 //! Evaluating does not wait for the device: it finds or makes the plan, takes memory, launches. Plans are found by structure, so a loop that
 //! builds the same expression again neither plans nor compiles. Both caches are bounded.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::fit::{Fitted, Scalars};
 use crate::hash::QuickMap;
 use crate::naive::HostArray;
-use crate::node::Node;
+use crate::node::{Node, State};
 use crate::plan::{Plan, Summary};
-use crate::tape::{Bindings, Id, Kind, Tape};
-use broadloom_device::{Buffer, Device, Stream};
+use crate::record::Recorder;
+use crate::tape::{Bindings, Tape};
+use crate::template::unknown;
+use broadloom_device::{Buffer, Device};
 use broadloom_scalar::Precision;
-use broadloom_skeleton::{Call, Library};
+use broadloom_skeleton::Library;
+use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A device with its plans and kernels; cheap to clone. Arrays of one context can be used together.
 #[derive(Clone, Debug)]
@@ -23,17 +27,60 @@ pub struct Context(Arc<Inner>);
 struct Inner {
     device: Device,
     library: Library,
-    precision: Precision,
-    plans: Mutex<Plans>,
+    desk: Mutex<Desk>,
     planned: AtomicU64,
     evaluations: AtomicU64,
     launched: AtomicU64,
 }
 
+/// Where expressions are written down and their plans are looked for, one after the other.
+#[derive(Debug)]
+struct Desk {
+    recorder: Recorder,
+    plans: Plans,
+}
+
+/// A plan, and when it was last used.
+type Used = (u64, Arc<Plan>);
+
+/// Plans by the hash of their tape.
 #[derive(Debug, Default)]
 struct Plans {
-    known: QuickMap<Tape, (u64, Arc<Plan>)>,
+    known: QuickMap<u64, SmallVec<[Used; 1]>>,
+    count: usize,
     clock: u64,
+}
+
+impl Plans {
+    fn get(&mut self, tape: &Tape, hash: u64) -> Option<Arc<Plan>> {
+        self.clock += 1;
+        let found = self.known.get_mut(&hash)?.iter_mut().find(|(_, plan)| plan.tape == *tape);
+        found.map(|(used, plan)| {
+            *used = self.clock;
+            plan.clone()
+        })
+    }
+
+    /// Adds a plan; what another thread has added meanwhile stays.
+    fn add(&mut self, hash: u64, plan: Arc<Plan>) -> Arc<Plan> {
+        if let Some(known) = self.get(&plan.tape, hash) {
+            return known;
+        }
+        if self.count >= MAX_PLANS {
+            // The half that was not used for longest goes.
+            let mut times: Vec<u64> = self.known.values().flatten().map(|(used, _)| *used).collect();
+            times.sort_unstable();
+            let limit = times[times.len() / 2];
+            self.known.retain(|_, plans| {
+                plans.retain(|(used, _)| *used > limit);
+                !plans.is_empty()
+            });
+            self.count = self.known.values().map(|plans| plans.len()).sum();
+        }
+        self.known.entry(hash).or_default().push((self.clock, plan.clone()));
+        self.count += 1;
+        plan
+    }
 }
 
 /// Plans that are kept.
@@ -62,10 +109,9 @@ impl Context {
     /// in the last place more, other last bits on other devices, and subnormal numbers may count as zero.
     pub fn with_precision(device: &Device, precision: Precision) -> Context {
         Context(Arc::new(Inner {
-            precision,
             device: device.clone(),
             library: Library::new(device),
-            plans: Mutex::default(),
+            desk: Mutex::new(Desk { recorder: Recorder::new(precision), plans: Plans::default() }),
             planned: AtomicU64::new(0),
             evaluations: AtomicU64::new(0),
             launched: AtomicU64::new(0),
@@ -92,102 +138,85 @@ impl Context {
         }
     }
 
-    fn plan(&self, tape: Tape, bindings: &Bindings) -> Result<Arc<Plan>> {
-        {
-            let mut plans = self.0.plans.lock().unwrap_or_else(PoisonError::into_inner);
-            plans.clock += 1;
-            let now = plans.clock;
-            if let Some((used, plan)) = plans.known.get_mut(&tape) {
-                *used = now;
-                return Ok(plan.clone());
-            }
-        }
-        // Not under the lock: others need not wait for a compiler.
-        let plan = Arc::new(Plan::new(tape.clone(), bindings, &self.0.library)?);
-        self.0.planned.fetch_add(1, Ordering::Relaxed);
-        let mut plans = self.0.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        if plans.known.len() >= MAX_PLANS {
-            // The half that was not used for longest goes.
-            let mut times: Vec<u64> = plans.known.values().map(|(used, _)| *used).collect();
-            times.sort_unstable();
-            let limit = times[times.len() / 2];
-            plans.known.retain(|_, (used, _)| *used > limit);
-        }
-        let now = plans.clock;
-        plans.known.insert(tape, (now, plan.clone()));
-        Ok(plan)
+    fn desk(&self) -> MutexGuard<'_, Desk> {
+        // What a recording leaves is cleared by the next.
+        self.0.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Computes nodes, all in one plan. Returns before the work is done; afterwards each node is [ready](Node::buffer).
-    pub fn evaluate(&self, nodes: &[Node]) -> Result<()> {
-        let pending: Vec<Node> = nodes.iter().filter(|node| node.buffer().is_none()).cloned().collect();
-        if pending.is_empty() {
+    /// The plan of some nodes, found or made, and what it is run on.
+    fn plan(&self, nodes: &[Node]) -> Result<(Arc<Plan>, Bindings)> {
+        let (tape, hash, bindings) = {
+            let desk = &mut *self.desk();
+            let bindings = desk.recorder.record(nodes)?;
+            let (tape, hash) = desk.recorder.tape();
+            if let Some(plan) = desk.plans.get(tape, hash) {
+                return Ok((plan, bindings));
+            }
+            (tape.clone(), hash, bindings)
+        };
+        // Not under the lock: others need not wait for a compiler.
+        let plan = Arc::new(Plan::new(tape, &bindings, &self.0.library)?);
+        self.0.planned.fetch_add(1, Ordering::Relaxed);
+        Ok((self.desk().plans.add(hash, plan), bindings))
+    }
+
+    /// That a node is one of this context.
+    pub(crate) fn owns(&self, operation: &str, node: &Node) -> Result<()> {
+        if self.is_same(node.context()) {
             return Ok(());
         }
-        let (tape, bindings) = Tape::record(&pending, self.0.precision);
-        let plan = self.plan(tape, &bindings)?;
-        let results = self.run(&plan, &bindings)?;
-        for (node, buffer) in pending.iter().zip(results) {
-            node.settle(buffer);
+        let (left, right) = (self.device().machine().id.clone(), node.context().device().machine().id.clone());
+        Err(Error::Devices { operation: operation.to_owned(), left, right })
+    }
+
+    fn pending(&self, operation: &str, nodes: &[Node], symbolic: bool) -> Result<SmallVec<[Node; 4]>> {
+        nodes.iter().try_for_each(|node| self.owns(operation, node))?;
+        Ok(nodes.iter().filter(|node| node.is_symbolic() == symbolic && node.is_pending()).cloned().collect())
+    }
+
+    /// Computes nodes, all in one plan. Returns before the work is done; afterwards each node is [ready](Node::buffer). Inside of a function that is traced, what
+    /// depends on its inputs will be computed so when it is called.
+    pub fn evaluate(&self, nodes: &[Node]) -> Result<()> {
+        for symbolic in [false, true] {
+            let pending = self.pending("evaluate", nodes, symbolic)?;
+            if pending.is_empty() {
+                continue;
+            }
+            let (plan, bindings) = self.plan(&pending)?;
+            let fitted = plan.fitted(&bindings)?;
+            if !bindings.symbols.is_empty() {
+                self.stage(&pending, fitted, bindings)?;
+                continue;
+            }
+            let results = self.run(&fitted, &bindings.buffers, &fitted.scalars(&bindings.values))?;
+            for (node, buffer) in pending.iter().zip(results) {
+                node.settle(State::Ready(buffer));
+            }
         }
-        self.0.evaluations.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
     /// The plan by which nodes would be computed; nothing is run.
     pub fn explain(&self, nodes: &[Node]) -> Result<Summary> {
-        let pending: Vec<Node> = nodes.iter().filter(|node| node.buffer().is_none()).cloned().collect();
+        nodes.iter().try_for_each(|node| self.owns("explain", node))?;
+        let pending: Vec<Node> = nodes.iter().filter(|node| node.is_pending()).cloned().collect();
         if pending.is_empty() {
             return Ok(Summary { kernels: vec![], peak_bytes: 0 });
         }
-        let (tape, bindings) = Tape::record(&pending, self.0.precision);
-        self.plan(tape, &bindings)?.summary(&bindings)
+        let (plan, bindings) = self.plan(&pending)?;
+        plan.summary(&bindings)
     }
 
-    fn run(&self, plan: &Plan, bindings: &Bindings) -> Result<Vec<Buffer<u8>>> {
-        let tape = &plan.tape;
-        let mut memory: Vec<Option<Buffer<u8>>> = tape
-            .entries
-            .iter()
-            .map(|entry| match entry.kind {
-                Kind::Leaf(slot) => Some(bindings.buffers[slot as usize].clone()),
-                _ => None,
-            })
-            .collect();
-        let missing = |id: Id| crate::Error::Plan { what: "a run".into(), reason: format!("node {id} is not in memory") };
-        let find = |memory: &[Option<Buffer<u8>>], id: Id| memory[id as usize].clone().ok_or_else(|| missing(id));
-        for kernel in &plan.kernels {
-            let inputs = kernel.codes.iter().flat_map(|code| &code.inputs);
-            let inputs = inputs.map(|input| find(&memory, *input)).collect::<Result<Vec<Buffer<u8>>>>()?;
-            let mut outputs = vec![];
-            for (root, reused) in kernel.group.roots.iter().zip(&kernel.reused) {
-                let buffer = match reused {
-                    Some(input) => find(&memory, *input)?,
-                    None => {
-                        let entry = tape.entry(*root);
-                        let count = bindings.shapes[usize::from(entry.shape)].count();
-                        self.0.device.allocate::<u8>(count * entry.ty.bytes() as usize)?
-                    }
-                };
-                outputs.push(buffer);
-            }
-            let scalars = plan.scalars(kernel, bindings);
-            let sizes = plan.sizes(kernel, bindings);
-            if !sizes.contains(&0) {
-                let call =
-                    Call { inputs: &inputs, outputs: &outputs, scalars: &scalars, sizes: &sizes, stream: Stream::default() };
-                kernel.ready.loaded(&sizes)?.run(&call)?;
-                self.0.launched.fetch_add(1, Ordering::Relaxed);
-            }
-            drop(inputs);
-            for (root, buffer) in kernel.group.roots.iter().zip(outputs) {
-                memory[*root as usize] = Some(buffer);
-            }
-            for dead in &kernel.dead {
-                memory[*dead as usize] = None;
-            }
-        }
-        tape.outputs.iter().map(|output| find(&memory, tape.behind(*output))).collect()
+    pub(crate) fn run(
+        &self,
+        fitted: &Fitted,
+        buffers: &[Option<Buffer<u8>>],
+        scalars: &Scalars,
+    ) -> Result<SmallVec<[Buffer<u8>; 2]>> {
+        let results = fitted.run(&self.0.device, buffers, scalars)?;
+        self.0.evaluations.fetch_add(1, Ordering::Relaxed);
+        self.0.launched.fetch_add(fitted.launches(), Ordering::Relaxed);
+        Ok(results)
     }
 }
 
@@ -196,6 +225,9 @@ impl Node {
     pub fn evaluate(&self) -> Result<Buffer<u8>> {
         if let Some(buffer) = self.buffer() {
             return Ok(buffer);
+        }
+        if self.is_symbolic() {
+            return Err(unknown("read"));
         }
         self.context().evaluate(std::slice::from_ref(self))?;
         self.buffer().ok_or_else(|| crate::Error::Plan { what: "a run".into(), reason: "a result is not in memory".into() })

@@ -74,6 +74,12 @@ pub enum Error {
         /// The other.
         right: String,
     },
+    /// Elements that are wanted inside of a function while it is traced.
+    #[error("`{operation}`: inside of a function that is traced arrays have no elements yet; they come when it is called")]
+    Symbolic {
+        /// What wants them.
+        operation: String,
+    },
     /// Code of one thread that is not valid.
     #[error(transparent)]
     Scalar(#[from] broadloom_scalar::Error),

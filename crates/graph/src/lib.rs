@@ -8,7 +8,10 @@
 //! 2. *cut*: the graph is cut into kernels by a cost model over the machine;
 //! 3. *order*: kernels are put in an order that needs little memory, and results take the place of what is dead;
 //! 4. *emit*: each kernel becomes scalar code and a pattern of `skeleton`;
-//! 5. *run*: launches in stream order, without waiting.
+//! 5. *fit*: what follows from the sizes of a run is worked out once;
+//! 6. *run*: launches in stream order, without waiting.
+//!
+//! [`Context::template`] does all but the last for a function of arrays, once: see [`Template`].
 //!
 //! The plan is data: see [`Summary`]. [`naive`] computes the same on the host, one loop per node, for tests.
 //!
@@ -32,6 +35,7 @@ mod context;
 mod cut;
 mod emit;
 mod error;
+mod fit;
 mod hash;
 pub mod naive;
 mod node;
@@ -40,10 +44,12 @@ mod op;
 mod order;
 mod pattern;
 mod plan;
+mod record;
 mod scatter;
 mod segments;
 mod shape;
 mod tape;
+mod template;
 mod trace;
 mod view;
 
@@ -56,4 +62,5 @@ pub use node::{Expression, Inputs, Node, State};
 pub use op::{Axes, Combine, Elementwise, Extreme, Op, Scalar};
 pub use plan::{KernelSummary, ResultSummary, Summary};
 pub use shape::{MAX_COUNT, MAX_RANK, Shape};
+pub use template::{Symbol, Template};
 pub use view::{AxisMap, Boundary, Rule, View};

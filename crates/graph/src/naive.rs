@@ -62,6 +62,7 @@ pub fn evaluate(node: &Node) -> Result<HostArray> {
         }
         let array = match top.state() {
             State::Ready(buffer) => HostArray::from_bytes(top.ty(), top.shape().clone(), &buffer.read()?),
+            State::Symbolic(_) => return Err(crate::template::unknown("naive")),
             State::Pending(expression) => {
                 let missing: Vec<Node> =
                     expression.inputs.iter().filter(|input| !done.contains_key(&input.identity())).cloned().collect();

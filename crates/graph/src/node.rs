@@ -3,13 +3,19 @@
 //! A [`Node`] has a type, a shape, and either what it will be computed by or, once it was evaluated, the memory that holds it. It never
 //! changes in any other way: the operation is forgotten when the elements are there, so that a loop that goes on from its last result keeps
 //! nothing of its past. Nodes are shared by counting; dropping a chain of any length needs no stack.
+//!
+//! A node is one allocation, whatever it does: expressions are built anew in every step of a loop. While one is written down, each of its nodes keeps the number
+//! that it has there.
 
 use crate::context::Context;
 use crate::op::Op;
 use crate::shape::Shape;
+use crate::tape::Id;
+use crate::template::Symbol;
 use broadloom_device::Buffer;
 use broadloom_scalar::Type;
 use smallvec::SmallVec;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The inputs of a node.
@@ -22,22 +28,30 @@ pub struct Node(Arc<Data>);
 #[derive(Debug)]
 struct Data {
     context: Context,
-    ty: Type,
     shape: Shape,
+    ty: Type,
+    /// Whether it depends on what a function is given.
+    symbolic: bool,
+    /// The recording that saw it last, and its number there. Only one recording of a context is under way at a time.
+    recording: AtomicU64,
+    number: AtomicU32,
     state: Mutex<State>,
 }
 
 /// What is known of the elements.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "a node is one allocation")]
 pub enum State {
     /// What they will be computed by.
-    Pending(Arc<Expression>),
+    Pending(Expression),
     /// Where they are.
     Ready(Buffer<u8>),
+    /// They come when a function is called that is traced now.
+    Symbolic(Symbol),
 }
 
 /// An operation on nodes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Expression {
     /// The operation.
     pub op: Op,
@@ -49,28 +63,39 @@ impl Drop for Expression {
     /// One after the other: a chain of a million nodes must not need a million frames.
     fn drop(&mut self) {
         let mut doomed = std::mem::take(&mut self.inputs);
-        while let Some(node) = doomed.pop() {
-            let Some(data) = Arc::into_inner(node.0) else { continue };
-            let state = data.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-            if let State::Pending(expression) = state
-                && let Some(mut expression) = Arc::into_inner(expression)
+        while let Some(mut node) = doomed.pop() {
+            // Nobody else has it: what it holds goes the same way, and it is empty when it goes itself.
+            if let Some(data) = Arc::get_mut(&mut node.0)
+                && let State::Pending(expression) = data.state.get_mut().unwrap_or_else(PoisonError::into_inner)
+                && !expression.inputs.is_empty()
             {
-                doomed.extend(std::mem::take(&mut expression.inputs));
+                doomed.append(&mut expression.inputs);
             }
         }
     }
 }
 
 impl Node {
+    fn new(context: &Context, ty: Type, shape: Shape, symbolic: bool, state: State) -> Node {
+        let (recording, number) = (AtomicU64::new(0), AtomicU32::new(0));
+        Node(Arc::new(Data { context: context.clone(), shape, ty, symbolic, recording, number, state: Mutex::new(state) }))
+    }
+
     /// A node whose operation is known to fit.
     pub(crate) fn pending(context: &Context, ty: Type, shape: Shape, op: Op, inputs: Inputs) -> Node {
-        let state = Mutex::new(State::Pending(Arc::new(Expression { op, inputs })));
-        Node(Arc::new(Data { context: context.clone(), ty, shape, state }))
+        let given = matches!(&op, Op::Fill(scalar) if scalar.symbol().is_some());
+        let symbolic = given || inputs.iter().any(Node::is_symbolic);
+        Node::new(context, ty, shape, symbolic, State::Pending(Expression { op, inputs }))
     }
 
     /// A node whose elements are in memory, one behind the other, the last axis fastest.
     pub(crate) fn ready(context: &Context, ty: Type, shape: Shape, buffer: Buffer<u8>) -> Node {
-        Node(Arc::new(Data { context: context.clone(), ty, shape, state: Mutex::new(State::Ready(buffer)) }))
+        Node::new(context, ty, shape, false, State::Ready(buffer))
+    }
+
+    /// A node whose elements come with a call.
+    pub(crate) fn symbolic(context: &Context, ty: Type, shape: Shape, symbol: Symbol) -> Node {
+        Node::new(context, ty, shape, true, State::Symbolic(symbol))
     }
 
     /// Where it is computed.
@@ -88,7 +113,12 @@ impl Node {
         &self.0.shape
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    /// Whether it depends on what a function is given that is traced: its elements cannot be read.
+    pub fn is_symbolic(&self) -> bool {
+        self.0.symbolic
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         // The state is replaced as a whole, so what another thread left when it panicked is whole too.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -98,25 +128,22 @@ impl Node {
         self.lock().clone()
     }
 
+    /// Whether it is not known where its elements are.
+    pub(crate) fn is_pending(&self) -> bool {
+        matches!(&*self.lock(), State::Pending(_))
+    }
+
     /// The memory that holds it, if it was evaluated.
     pub fn buffer(&self) -> Option<Buffer<u8>> {
         match &*self.lock() {
             State::Ready(buffer) => Some(buffer.clone()),
-            State::Pending(_) => None,
+            State::Pending(_) | State::Symbolic(_) => None,
         }
     }
 
-    /// The operation, while it has not been evaluated.
-    pub fn expression(&self) -> Option<Arc<Expression>> {
-        match &*self.lock() {
-            State::Ready(_) => None,
-            State::Pending(expression) => Some(expression.clone()),
-        }
-    }
-
-    /// Its elements are there; what they were computed by is forgotten.
-    pub(crate) fn settle(&self, buffer: Buffer<u8>) {
-        let before = std::mem::replace(&mut *self.lock(), State::Ready(buffer));
+    /// Its elements are there, or will be when a function is called; what they were computed by is forgotten.
+    pub(crate) fn settle(&self, state: State) {
+        let before = std::mem::replace(&mut *self.lock(), state);
         drop(before);
     }
 
@@ -128,5 +155,16 @@ impl Node {
     /// A number that no other living node has.
     pub(crate) fn identity(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
+    }
+
+    /// Its number in a recording, if that has seen it.
+    pub(crate) fn number_in(&self, recording: u64) -> Option<Id> {
+        (self.0.recording.load(Ordering::Relaxed) == recording).then(|| self.0.number.load(Ordering::Relaxed))
+    }
+
+    /// Gives it its number in a recording.
+    pub(crate) fn set_number(&self, recording: u64, number: Id) {
+        self.0.number.store(number, Ordering::Relaxed);
+        self.0.recording.store(recording, Ordering::Relaxed);
     }
 }

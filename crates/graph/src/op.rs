@@ -1,12 +1,12 @@
 //! What nodes of the graph do.
 
+use crate::template::Symbol;
 use crate::view::{Rule, View};
 use broadloom_scalar::{BinaryOp, CompareOp, Element, Function, Lanes, Literal, MathFunction, Precision, Type, UnaryOp};
 use broadloom_skeleton::SortKey;
 use smallvec::SmallVec;
 use std::fmt;
-use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// An operation on single elements.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -147,48 +147,62 @@ pub type Axes = SmallVec<[u8; 4]>;
 /// A value that is given when a plan runs. Two of them are the same only if one is a clone of the other, whatever their values: so the
 /// structure of an expression does not depend on what its scalars happen to be.
 #[derive(Clone, Debug)]
-pub struct Scalar(Arc<Lanes>);
+pub struct Scalar {
+    /// No other has it.
+    number: u64,
+    lanes: Lanes,
+    symbol: Option<Box<Symbol>>,
+}
 
 impl Scalar {
     /// A scalar with this value.
     pub fn new(value: &[Literal]) -> Scalar {
-        Scalar(Arc::new(Lanes::from_slice(value)))
+        Scalar::of(Lanes::from_slice(value), None)
     }
 
-    /// Its value.
+    /// A scalar whose value comes when a function is called.
+    pub(crate) fn symbolic(ty: Type, symbol: Symbol) -> Scalar {
+        Scalar::of(SmallVec::from_elem(Literal::zero(ty.element()), ty.lanes()), Some(Box::new(symbol)))
+    }
+
+    fn of(lanes: Lanes, symbol: Option<Box<Symbol>>) -> Scalar {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Scalar { number: NEXT.fetch_add(1, Ordering::Relaxed), lanes, symbol }
+    }
+
+    /// Its value; without one, zero.
     pub fn lanes(&self) -> &Lanes {
-        &self.0
+        &self.lanes
     }
 
-    /// A number that no other living scalar has.
-    pub(crate) fn identity(&self) -> usize {
-        Arc::as_ptr(&self.0) as usize
+    /// Which argument of a function it is.
+    pub(crate) fn symbol(&self) -> Option<&Symbol> {
+        self.symbol.as_deref()
+    }
+
+    /// A number that no other scalar has.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 }
 
 impl PartialEq for Scalar {
     fn eq(&self, other: &Scalar) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        self.number == other.number
     }
 }
 
 impl Eq for Scalar {}
 
-impl Hash for Scalar {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.identity().hash(state);
-    }
-}
-
 /// What a node is computed by, from its inputs.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
     /// One value everywhere. It is a parameter of what is compiled, not a part of it.
     Fill(Scalar),
     /// An operation on elements at the same position. All inputs have the shape of the result.
     Elementwise(Elementwise),
     /// Other places of the one input.
-    View(View),
+    View(Box<View>),
     /// The elements of the one input, in order, in another shape.
     Reshape,
     /// The position along an axis, as an integer.

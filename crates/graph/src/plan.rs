@@ -6,11 +6,11 @@
 use crate::cut::{Cut, Group, GroupKind, Part, Reason, cut};
 use crate::emit::{Code, Fused, Given, Roots};
 use crate::error::{Error, Result};
+use crate::fit::Fits;
 use crate::pattern::Ready;
 use crate::shape::Shape;
 use crate::tape::{Bindings, Id, Kind, Tape};
 use broadloom_device::{Machine, MachineKind};
-use broadloom_scalar::{Element, Literal};
 use broadloom_skeleton::{Library, Stencil};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
@@ -38,6 +38,8 @@ pub(crate) struct Plan {
     pub(crate) tape: Tape,
     pub(crate) kernels: Vec<Kernel>,
     pub(crate) reasons: HashMap<Id, Reason>,
+    /// What it is for sizes that were met.
+    pub(crate) fits: Fits,
 }
 
 /// Simple operations in the time of a byte: what a GPU's and a CPU's arithmetic is to their memory.
@@ -138,7 +140,7 @@ impl Plan {
             let cost = codes.iter().map(|code| code.cost).sum();
             kernels.push(Kernel { group, codes, bounds: vec![], cost, ready, dead: vec![], reused: vec![] });
         }
-        let mut plan = Plan { tape, kernels, reasons: cut.reasons };
+        let mut plan = Plan { tape, kernels, reasons: cut.reasons, fits: Fits::default() };
         for kernel in &plan.kernels {
             kernel.ready.loaded(&plan.sizes(kernel, bindings))?;
         }
@@ -181,13 +183,6 @@ impl Plan {
                 kernel.reused.push(found);
             }
         }
-    }
-
-    /// What a kernel is called with.
-    pub(crate) fn scalars(&self, kernel: &Kernel, bindings: &Bindings) -> Vec<Literal> {
-        let index = if self.tape.wide { Element::I64 } else { Element::I32 };
-        let own = kernel.codes.iter().flat_map(|code| &code.scalars);
-        kernel.bounds.iter().chain(own).map(|given: &Given| given.literal(index, bindings)).collect()
     }
 
     /// The sizes that a kernel is called with.

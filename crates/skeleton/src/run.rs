@@ -3,8 +3,8 @@
 //! A run never waits for the device: it launches in the order of one stream. Temporaries are taken from the device's pool and given back
 //! to it right behind the last launch, which the device allows.
 
-use crate::program::{Argument, Program};
-use crate::{Error, Result};
+use crate::program::{Argument, Output, Program, Step};
+use crate::{Error, Fitted, Result};
 use broadloom_device::{Argument as DeviceArgument, Buffer, Device, Kernel, Launch, MatrixProduct, Recorder, Stream};
 use broadloom_scalar::{Literal, Lowering, Type, lower_with};
 use std::sync::Arc;
@@ -79,14 +79,21 @@ impl Loaded {
         self.run_with(call, &temporaries)
     }
 
+    /// The program for calls of these sizes: what follows from them is worked out now.
+    pub fn fit(&self, sizes: &[u64]) -> Result<Fitted> {
+        Fitted::new(self, sizes)
+    }
+
     /// Memory for the temporaries of a run with these sizes.
     pub fn temporaries(&self, sizes: &[u64]) -> Result<Vec<Buffer<u8>>> {
-        let mut buffers = vec![];
-        for bytes in self.0.program.temporary_bytes(sizes)? {
-            let bytes = usize::try_from(bytes).map_err(|_| self.0.program.too_large(sizes))?;
-            buffers.push(self.0.device.allocate::<u8>(bytes)?);
-        }
-        Ok(buffers)
+        let lengths = self.temporary_lengths(sizes)?;
+        lengths.into_iter().map(|bytes| Ok(self.0.device.allocate::<u8>(bytes)?)).collect()
+    }
+
+    /// How many bytes each temporary has.
+    pub(crate) fn temporary_lengths(&self, sizes: &[u64]) -> Result<Vec<usize>> {
+        let length = |bytes: u64| usize::try_from(bytes).map_err(|_| self.0.program.too_large(sizes));
+        self.0.program.temporary_bytes(sizes)?.into_iter().map(length).collect()
     }
 
     /// Runs it with temporaries of the caller, each of at least the size that [`Program::temporary_bytes`] says. Those that must be zero are
@@ -129,52 +136,89 @@ impl Loaded {
     }
 
     /// What a library of the device does instead of all launches, for a call that was checked.
-    fn product(&self, call: &Call<'_>) -> Option<MatrixProduct> {
+    pub(crate) fn product(&self, call: &Call<'_>) -> Option<MatrixProduct> {
         let plain = self.0.program.product.as_ref()?;
         if self.0.device.backend().has_products() { plain.call(call) } else { None }
     }
 
-    fn check_number(&self, what: &'static str, wanted: usize, given: usize) -> Result<()> {
+    pub(crate) fn kernels(&self) -> &[Kernel] {
+        &self.0.kernels
+    }
+
+    pub(crate) fn check_number(&self, what: &'static str, wanted: usize, given: usize) -> Result<()> {
         if wanted == given {
             return Ok(());
         }
         Err(Error::Number { program: self.0.program.name.clone(), what, wanted, given })
     }
 
-    fn check(&self, call: &Call<'_>, temporaries: &[Buffer<u8>]) -> Result<()> {
+    /// That a program takes these sizes.
+    pub(crate) fn check_sizes(&self, sizes: &[u64]) -> Result<()> {
+        let program = &self.0.program;
+        self.check_number("sizes", program.sizes, sizes.len())?;
+        for limit in &program.limits {
+            if program.count(limit, sizes)? > i32::MAX as u64 {
+                return Err(program.too_large(sizes));
+            }
+        }
+        for (count, least) in &program.least {
+            if program.count(count, sizes)? < *least && !sizes.contains(&0) {
+                return Err(Error::Small { program: program.name.clone(), sizes: sizes.to_vec(), least: *least });
+            }
+        }
+        Ok(())
+    }
+
+    /// That as much is given as the program has, and scalars of its types.
+    pub(crate) fn check_given(&self, call: &Call<'_>) -> Result<()> {
         let program = &self.0.program;
         self.check_number("inputs", program.inputs.len(), call.inputs.len())?;
         self.check_number("outputs", program.outputs.len(), call.outputs.len())?;
         self.check_number("scalars", program.scalars.len(), call.scalars.len())?;
-        self.check_number("sizes", program.sizes, call.sizes.len())?;
-        self.check_number("temporaries", program.temporaries.len(), temporaries.len())?;
         for (index, (scalar, ty)) in call.scalars.iter().zip(&program.scalars).enumerate() {
             if Type::of(scalar.element()) != *ty {
                 let (program, given) = (program.name.clone(), Type::of(scalar.element()));
                 return Err(Error::Scalar { program, index, wanted: *ty, given });
             }
         }
-        for limit in &program.limits {
-            if program.count(limit, call.sizes)? > i32::MAX as u64 {
-                return Err(program.too_large(call.sizes));
-            }
-        }
-        for (count, least) in &program.least {
-            if program.count(count, call.sizes)? < *least && !call.sizes.contains(&0) {
-                return Err(Error::Small { program: program.name.clone(), sizes: call.sizes.to_vec(), least: *least });
-            }
-        }
-        for (index, (buffer, output)) in call.outputs.iter().zip(&program.outputs).enumerate() {
-            let wanted = program
-                .count(&output.count, call.sizes)?
-                .checked_mul(output.ty.bytes().into())
-                .ok_or_else(|| program.too_large(call.sizes))?;
+        Ok(())
+    }
+
+    /// How many bytes an output has at least.
+    pub(crate) fn output_bytes(&self, output: &Output, sizes: &[u64]) -> Result<u64> {
+        let program = &self.0.program;
+        program.count(&output.count, sizes)?.checked_mul(output.ty.bytes().into()).ok_or_else(|| program.too_large(sizes))
+    }
+
+    /// That outputs have at least so many bytes.
+    pub(crate) fn check_outputs(&self, outputs: &[Buffer<u8>], wanted: impl Iterator<Item = u64>) -> Result<()> {
+        for (index, (buffer, wanted)) in outputs.iter().zip(wanted).enumerate() {
             let given = buffer.len() as u64;
             if given < wanted {
-                return Err(Error::Output { program: program.name.clone(), index, wanted, given });
+                return Err(Error::Output { program: self.0.program.name.clone(), index, wanted, given });
             }
         }
         Ok(())
+    }
+
+    fn check(&self, call: &Call<'_>, temporaries: &[Buffer<u8>]) -> Result<()> {
+        let program = &self.0.program;
+        self.check_given(call)?;
+        self.check_sizes(call.sizes)?;
+        self.check_number("temporaries", program.temporaries.len(), temporaries.len())?;
+        let wanted = program.outputs.iter().map(|output| self.output_bytes(output, call.sizes)).collect::<Result<Vec<u64>>>()?;
+        self.check_outputs(call.outputs, wanted.into_iter())
+    }
+
+    /// How many blocks a step has, if there are any.
+    pub(crate) fn grid(&self, step: &Step, sizes: &[u64]) -> Result<Option<[u32; 3]>> {
+        let program = &self.0.program;
+        let mut grid = [0u32; 3];
+        for (axis, count) in step.grid.iter().enumerate() {
+            let blocks = program.count(count, sizes)?;
+            grid[axis] = u32::try_from(blocks).map_err(|_| program.too_large(sizes))?;
+        }
+        Ok((!grid.contains(&0)).then_some(grid))
     }
 
     /// What is launched for a call.
@@ -183,14 +227,7 @@ impl Loaded {
         let program = &self.0.program;
         let mut launches = Vec::with_capacity(program.steps.len());
         for step in &program.steps {
-            let mut grid = [0u32; 3];
-            for (axis, count) in step.grid.iter().enumerate() {
-                let blocks = program.count(count, call.sizes)?;
-                grid[axis] = u32::try_from(blocks).map_err(|_| program.too_large(call.sizes))?;
-            }
-            if grid.contains(&0) {
-                continue;
-            }
+            let Some(grid) = self.grid(step, call.sizes)? else { continue };
             let launch = Launch::new(grid, step.block).shared(step.shared_bytes).on(call.stream);
             let arguments = step.arguments.iter().map(|argument| {
                 Ok(match argument {

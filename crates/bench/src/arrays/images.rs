@@ -4,6 +4,7 @@ use super::repeated;
 use crate::error::Failure;
 use crate::inputs::{unit, units, weighed};
 use crate::job::{Job, Work, close, close_at, equal};
+use broadloom::array::Function;
 use broadloom::{Array, Boundary, Context, array};
 
 pub(super) fn checksum(got: &[f32], first: usize) -> f64 {
@@ -13,7 +14,7 @@ pub(super) fn checksum(got: &[f32], first: usize) -> f64 {
 pub(super) fn life(context: &Context, n: usize) -> Result<Job, Failure> {
     let is_alive = |i: usize| if unit(i as u32, 1) < 0.35 { 1.0f32 } else { 0.0 };
     let cells = Array::new(context, &(0..n * n).map(is_alive).collect::<Vec<_>>(), [n, n])?;
-    let expression = move || {
+    let next = Function::new(context, |cells: &Array<f32>| {
         let next = cells.window(Boundary::Wrap, |w| {
             let row = |y: i64| w.at(&[y, -1]) + w.at(&[y, 0]) + w.at(&[y, 1]);
             let (all, cell) = (row(-1) + row(0) + row(1), w.at(&[0, 0]));
@@ -21,7 +22,8 @@ pub(super) fn life(context: &Context, n: usize) -> Result<Job, Failure> {
             all.eq(3.0).cond(cell.constant(1.0), all.eq(4.0).cond(cell, none))
         });
         Ok(vec![next?])
-    };
+    });
+    let expression = move || next.call(&cells);
     let judge = move |got: &[Vec<f32>]| {
         let next = |i: usize| {
             let at = |dy: usize, dx: usize| is_alive((i / n + dy + n - 1) % n * n + (i % n + dx + n - 1) % n);
@@ -35,7 +37,7 @@ pub(super) fn life(context: &Context, n: usize) -> Result<Job, Failure> {
 }
 
 /// A Gaussian over an odd number of points.
-pub(super) fn bell<const N: usize>(sigma: f64) -> [f32; N] {
+pub(crate) fn bell<const N: usize>(sigma: f64) -> [f32; N] {
     let place = |i: usize| (i as f64 - (N / 2) as f64) / sigma;
     let bell: [f64; N] = std::array::from_fn(|i| (-0.5 * place(i) * place(i)).exp());
     let sum: f64 = bell.iter().sum();
@@ -67,7 +69,8 @@ pub(super) fn convolution(context: &Context, n: usize) -> Result<Job, Failure> {
         close(&got[0], want, 1e-6, 0.0)?;
         Ok(checksum(&got[0], 0))
     };
-    let expression = move || Ok(vec![blurred(&blurred(&image, 1, &weights)?, 0, &weights)?]);
+    let blur = Function::new(context, move |image: &Array<f32>| Ok(vec![blurred(&blurred(image, 1, &weights)?, 0, &weights)?]));
+    let expression = move || blur.call(&image);
     Ok(repeated(Work::memory(8 * n * n, 20 * n * n), expression, judge))
 }
 
@@ -79,12 +82,11 @@ pub(super) fn rotation(context: &Context, n: usize) -> Result<Job, Failure> {
         let values: Vec<f32> = (0..n * n).map(|i| unit((p * n * n + i) as u32, 1)).collect();
         Array::new(context, &values, [n, n])
     };
-    let planes = [plane(0)?, plane(1)?, plane(2)?];
+    let (red, green, blue) = (plane(0)?, plane(1)?, plane(2)?);
     let (sin, cos, centre) = (ANGLE.sin(), ANGLE.cos(), (n - 1) as f32 * 0.5);
-    let context = context.clone();
-    let expression = move || {
+    let turn = Function::new(context, move |red: &Array<f32>, green: &Array<f32>, blue: &Array<f32>| {
         let along = |axis: usize| -> array::Result<Array<f32>> {
-            Ok(Array::<i32>::positions(&context, [n, n], axis)?.cast::<f32>()? - centre)
+            Ok(Array::<i32>::positions(red.context(), [n, n], axis)?.cast::<f32>()? - centre)
         };
         let (y, x) = (along(0)?, along(1)?);
         let (from_x, from_y) = (&x * cos + &y * sin + centre, &y * cos - &x * sin + centre);
@@ -105,8 +107,9 @@ pub(super) fn rotation(context: &Context, n: usize) -> Result<Job, Failure> {
             let (upper, lower) = (between(&y0)?, between(&y1)?);
             is_inside.cond(&(&upper + (lower - &upper) * &ay), 0.0)
         };
-        planes.iter().map(turned).collect()
-    };
+        Ok([turned(red)?, turned(green)?, turned(blue)?].to_vec())
+    });
+    let expression = move || turn.call((&red, &green, &blue));
     let judge = move |got: &[Vec<f32>]| {
         let (sin, cos, centre, most) = (f64::from(sin), f64::from(cos), f64::from(centre), (n - 1) as f64);
         let source = |i: usize| {

@@ -5,6 +5,7 @@ use crate::error::Failure;
 use crate::inputs::{self, hashed, ragged, unit, units, weighed};
 use crate::job::{Job, Work, close, close_at, equal};
 use crate::kernels::option;
+use broadloom::array::Function;
 use broadloom::{Array, Context, Segments};
 
 /// Fails when a sum is further from the reference than a millionth of it.
@@ -74,13 +75,14 @@ pub(super) fn black_scholes(context: &Context, n: usize) -> Result<Job, Failure>
     let strike = Array::line(context, &units(n, 2, 1.0, 100.0))?;
     let years = Array::line(context, &units(n, 3, 0.25, 10.0))?;
     let (rate, volatility) = (0.02f32, 0.30f32);
-    let expression = move || {
+    let options = Function::new(context, move |price: &Array<f32>, strike: &Array<f32>, years: &Array<f32>| {
         let spread = years.sqrt() * volatility;
-        let d1 = ((&price / &strike).log() + &years * (rate + 0.5 * volatility * volatility)) / &spread;
+        let d1 = ((price / strike).log() + years * (rate + 0.5 * volatility * volatility)) / &spread;
         let (n1, n2) = (normal(&d1)?, normal(&(&d1 - &spread))?);
-        let present = &strike * (&years * -rate).exp();
-        Ok(vec![&price * &n1 - &present * &n2, &present * (1.0 - &n2) - &price * (1.0 - &n1)])
-    };
+        let present = strike * (years * -rate).exp();
+        Ok(vec![price * &n1 - &present * &n2, &present * (1.0 - &n2) - price * (1.0 - &n1)])
+    });
+    let expression = move || options.call((&price, &strike, &years));
     let judge = move |got: &[Vec<f32>]| {
         close(&got[0], |i| option(i as u32).0, 1e-4, 1e-4)?;
         close(&got[1], |i| option(i as u32).1, 1e-4, 1e-4)?;

@@ -1,6 +1,6 @@
 //! The group `arrays`: whole arrays as people write them with `Array`, against the same job in C++ with OpenMP.
 //!
-//! A benchmark is an expression, built anew in every repetition, a peer in `peers/NAME.cpp`, its size and its reference in plain Rust. Peer and
+//! A benchmark is an expression, built anew in every repetition, or, where it has many operations, a [`array::Function`] of its inputs that is called in every one; a peer in `peers/NAME.cpp`, its size and its reference in plain Rust. Peer and
 //! expression make the same inputs from [`crate::inputs`].
 
 mod images;
@@ -8,6 +8,9 @@ mod lines;
 mod motion;
 mod order;
 mod vision;
+
+pub(crate) use images::bell;
+pub(crate) use vision::{CORNERS, corners};
 
 use crate::benchmark::{Benchmark, Subject, count, square};
 use crate::error::Failure;

@@ -8,7 +8,7 @@ use super::repeated;
 use crate::error::Failure;
 use crate::inputs::{hashed, weighed};
 use crate::job::{Job, Work, equal};
-use broadloom::array::{Result, evaluate_all};
+use broadloom::array::{Function, Result, evaluate_all};
 use broadloom::{Array, Boundary, Context};
 
 /// Pixels of the side of a block.
@@ -150,18 +150,18 @@ pub(super) fn motion(context: &Context, n: usize) -> std::result::Result<Job, Fa
     let from: Vec<f32> = (0..n * n).map(|i| before(i, n)).collect();
     let to: Vec<f32> = (0..n * n).map(|i| after(i, n)).collect();
     let (first, second) = (Array::new(context, &from, [n, n])?, Array::new(context, &to, [n, n])?);
-    let own = context.clone();
-    let expression = move || {
-        let (first_half, second_half) = (halved(&first)?, halved(&second)?);
+    let vectors = Function::new(context, move |first: &Array<f32>, second: &Array<f32>| {
+        let (first_half, second_half) = (halved(first)?, halved(second)?);
         let coarse = Level::new(&halved(&first_half)?, &halved(&second_half)?, across)?;
-        let (middle, fine) = (Level::new(&first_half, &second_half, across)?, Level::new(&first, &second, across)?);
-        let nothing = Array::full(&own, [across * across], 0)?;
+        let (middle, fine) = (Level::new(&first_half, &second_half, across)?, Level::new(first, second, across)?);
+        let nothing = Array::full(first.context(), [across * across], 0)?;
         let found = coarse.search(&nothing, &nothing, 3)?;
         let found = middle.search(&(found.dy * 2), &(found.dx * 2), 1)?;
         let found = fine.search(&(found.dy * 2), &(found.dx * 2), 1)?;
         let found = fine.refine(&found.dy, &found.dx)?;
         Ok(vec![found.dy.cast::<f32>()?, found.dx.cast::<f32>()?, found.apart])
-    };
+    });
+    let expression = move || vectors.call((&first, &second));
     let judge = move |got: &[Vec<f32>]| {
         let want = by_hand(&from, &to, n);
         let places = [|v: &(i32, i32, f32)| v.0 as f32, |v: &(i32, i32, f32)| v.1 as f32, |v: &(i32, i32, f32)| v.2];

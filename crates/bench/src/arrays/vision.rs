@@ -5,7 +5,7 @@ use super::repeated;
 use crate::error::Failure;
 use crate::inputs::{hashed, unit, units, weighed};
 use crate::job::{Job, Work, close, equal};
-use broadloom::array::Result;
+use broadloom::array::{Function, Result};
 use broadloom::{Array, Boundary, Context};
 
 /// A place held to `0..n`.
@@ -16,11 +16,9 @@ fn held(place: i64, n: usize) -> usize {
 /// Malvar, He and Cutler: the missing colours of a mosaic of red, green, green and blue.
 pub(super) fn demosaic(context: &Context, n: usize) -> std::result::Result<Job, Failure> {
     let mosaic = Array::new(context, &units(n * n, 1, 0.0, 1.0), [n, n])?;
-    let own = context.clone();
-    let expression = move || {
+    let colours = Function::new(context, move |c: &Array<f32>| {
         // Mirrored at the border, the pattern goes on.
-        let at = |dy: i64, dx: i64| mosaic.shift(&[-dy, -dx], Boundary::Mirror);
-        let c = &mosaic;
+        let at = |dy: i64, dx: i64| c.shift(&[-dy, -dx], Boundary::Mirror);
         let (above_below, beside) = (at(-1, 0)? + at(1, 0)?, at(0, -1)? + at(0, 1)?);
         let diagonal = at(-1, -1)? + at(-1, 1)? + at(1, -1)? + at(1, 1)?;
         let (far_up_down, far_beside) = (at(-2, 0)? + at(2, 0)?, at(0, -2)? + at(0, 2)?);
@@ -28,13 +26,14 @@ pub(super) fn demosaic(context: &Context, n: usize) -> std::result::Result<Job, 
         let along = (c * 5.0 + &beside * 4.0 - &diagonal - &far_beside + &far_up_down * 0.5) * 0.125;
         let down = (c * 5.0 + &above_below * 4.0 - &diagonal - &far_up_down + &far_beside * 0.5) * 0.125;
         let opposite = (c * 6.0 + &diagonal * 2.0 - (&far_up_down + &far_beside) * 1.5) * 0.125;
-        let is_even = |axis: usize| (Array::<i32>::positions(&own, [n, n], axis)? & 1).eq(0);
+        let is_even = |axis: usize| (Array::<i32>::positions(c.context(), [n, n], axis)? & 1).eq(0);
         let (even_row, even_column) = (is_even(0)?, is_even(1)?);
         let red = even_row.cond(&even_column.cond(c, &along)?, &even_column.cond(&down, &opposite)?)?;
         let green = (&even_row ^ &even_column).cond(c, &green)?;
         let blue = even_row.cond(&even_column.cond(&opposite, &down)?, &even_column.cond(&along, c)?)?;
         Ok(vec![red, green, blue])
-    };
+    });
+    let expression = move || colours.call(&mosaic);
     let judge = move |got: &[Vec<f32>]| {
         let mirrored = |place: i64| {
             let place = place.abs();
@@ -81,22 +80,29 @@ fn smooth_by_hand(image: &[f64], n: usize, weights: &[f32]) -> Vec<f64> {
     (0..n * n).map(|i| sum(&|d| along[held((i / n) as i64 + d, n) * n + i % n])).collect()
 }
 
+/// Operations of [`corners`] with bells of 5 and 9 points: a shift, a product and a sum for each of 64 points, and 23 more.
+pub(crate) const CORNERS: usize = 64 * 3 + 23;
+
+/// The measure of corners of an image, smoothed with two bells.
+pub(crate) fn corners(image: &Array<f32>, narrow: &[f32], wide: &[f32]) -> Result<Array<f32>> {
+    let smoothed = smooth(image, narrow)?;
+    let slope = |by: [i64; 2]| -> Result<Array<f32>> {
+        let back = by.map(|by| -by);
+        Ok((smoothed.shift(&back, Boundary::Clamp)? - smoothed.shift(&by, Boundary::Clamp)?) * 0.5)
+    };
+    let (dx, dy) = (slope([0, 1])?, slope([1, 0])?);
+    let (xx, xy, yy) = (smooth(&(&dx * &dx), wide)?, smooth(&(&dx * &dy), wide)?, smooth(&(&dy * &dy), wide)?);
+    let (half, apart) = ((&xx + &yy) * 0.5, &xx - &yy);
+    let root = (&apart * &apart * 0.25 + &xy * &xy).sqrt();
+    Ok((&half + &root) * 0.5 + (&half - &root))
+}
+
 /// Corners as Kanade, Lucas and Tomasi find them: the eigenvalues of the smoothed structure tensor.
 pub(super) fn corner(context: &Context, n: usize) -> std::result::Result<Job, Failure> {
     let image = Array::new(context, &units(n * n, 1, 0.0, 1.0), [n, n])?;
     let (narrow, wide) = (bell::<5>(1.0), bell::<9>(2.0));
-    let expression = move || {
-        let smoothed = smooth(&image, &narrow)?;
-        let slope = |by: [i64; 2]| -> Result<Array<f32>> {
-            let back = by.map(|by| -by);
-            Ok((smoothed.shift(&back, Boundary::Clamp)? - smoothed.shift(&by, Boundary::Clamp)?) * 0.5)
-        };
-        let (dx, dy) = (slope([0, 1])?, slope([1, 0])?);
-        let (xx, xy, yy) = (smooth(&(&dx * &dx), &wide)?, smooth(&(&dx * &dy), &wide)?, smooth(&(&dy * &dy), &wide)?);
-        let (half, apart) = ((&xx + &yy) * 0.5, &xx - &yy);
-        let root = (&apart * &apart * 0.25 + &xy * &xy).sqrt();
-        Ok(vec![(&half + &root) * 0.5 + (&half - &root)])
-    };
+    let corners = Function::new(context, move |image: &Array<f32>| Ok(vec![corners(image, &narrow, &wide)?]));
+    let expression = move || corners.call(&image);
     let judge = move |got: &[Vec<f32>]| {
         let image: Vec<f64> = (0..n * n).map(|i| f64::from(unit(i as u32, 1))).collect();
         let smoothed = smooth_by_hand(&image, n, &narrow);
@@ -147,14 +153,14 @@ pub(super) fn stereo(context: &Context, n: usize) -> std::result::Result<Job, Fa
     let left: Vec<f32> = (0..n * n).map(|i| left_pixel(i, n)).collect();
     let right: Vec<f32> = (0..n * n).map(|i| right_pixel(i / n, i % n, n)).collect();
     let (left_image, right_image) = (Array::new(context, &left, [n, n])?, Array::new(context, &right, [n, n])?);
-    let own = context.clone();
-    let expression = move || {
-        let along = |axis: usize| Array::<i32>::positions(&own, [DISPARITIES, n, n], axis);
-        let moved = right_image.gather(&[&along(1)?, &(along(2)? - along(0)?)], Boundary::Clamp)?;
-        let apart = &left_image - &moved;
+    let distances = Function::new(context, move |left: &Array<f32>, right: &Array<f32>| {
+        let along = |axis: usize| Array::<i32>::positions(left.context(), [DISPARITIES, n, n], axis);
+        let moved = right.gather(&[&along(1)?, &(along(2)? - along(0)?)], Boundary::Clamp)?;
+        let apart = left - &moved;
         let cost = sum_of_seven(&sum_of_seven(&(&apart * &apart), 1)?, 2)?;
         Ok(vec![cost.argmin_as::<i32>(0)?])
-    };
+    });
+    let expression = move || distances.call((&left_image, &right_image));
     let judge = move |got: &[Vec<i32>]| {
         let mut best = vec![(f32::INFINITY, 0i32); n * n];
         for disparity in 0..DISPARITIES {

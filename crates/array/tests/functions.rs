@@ -1,0 +1,238 @@
+//! Functions: what they give is what the closure gives when it is called as it is, on every device; mistakes are told.
+
+use broadloom_array::{Array, Boundary, Context, Error, Function, Result, evaluate_all};
+use broadloom_cpu::{CacheFolder, Cpu};
+use broadloom_device::Device;
+use broadloom_interp::Interp;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+fn interp() -> Context {
+    Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())))
+}
+
+fn devices() -> Result<Vec<Context>> {
+    let options = broadloom_cpu::Options { cache: CacheFolder::Nowhere, ..broadloom_cpu::Options::default() };
+    Ok(vec![interp(), Context::new(&Device::new(Cpu::new(options)?))])
+}
+
+fn told<T>(result: Result<T>) -> String {
+    match result {
+        Ok(_) => "no error".into(),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn image(context: &Context, rows: usize, columns: usize, seed: u64) -> Result<Array<f32>> {
+    let image = Array::<f32>::random(context, [rows, columns], seed)?;
+    image.evaluate()?;
+    Ok(image)
+}
+
+type Several = (Array<f32>, Array<f32>, Array<i32>, Array<f32>);
+
+/// Views, boundaries, reductions, a scan, a matrix product, and a value kept between kernels.
+fn several(x: &Array<f32>, weight: &Array<f32>) -> Result<Several> {
+    let near = x.shift(&[0, 1], Boundary::Clamp)? * weight + x.shift(&[-1, 0], Boundary::Constant(2.0))?;
+    let total = near.sum();
+    let shares = (&near / &total).exp();
+    let best = shares.argmax_as::<i32>(1)?;
+    let product = shares.matmul(&near.t())?;
+    Ok((shares, total, best, product.cumulative_sum(0)?))
+}
+
+#[test]
+fn a_call_gives_what_the_closure_gives() -> Result<()> {
+    for context in devices()? {
+        let function = Function::new(&context, several);
+        for (step, (rows, columns)) in [(5, 7), (40, 33), (5, 7), (40, 33), (1, 1)].into_iter().enumerate() {
+            let (x, weight) = (image(&context, rows, columns, step as u64)?, 0.5 + step as f32);
+            let found = function.call((&x, weight))?;
+            let wanted = several(&x, &Array::scalar(&context, weight))?;
+            assert_eq!(found.0.shape(), wanted.0.shape());
+            assert_eq!(found.0.to_vec()?, wanted.0.to_vec()?);
+            assert_eq!(found.1.item()?, wanted.1.item()?);
+            assert_eq!(found.2.to_vec()?, wanted.2.to_vec()?);
+            assert_eq!(found.3.to_vec()?, wanted.3.to_vec()?);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_closure_is_traced_once_for_each_shape() -> Result<()> {
+    let context = interp();
+    let traced = Arc::new(AtomicUsize::new(0));
+    let count = traced.clone();
+    let function = Function::new(&context, move |x: &Array<i32>, by: &Array<i32>| {
+        count.fetch_add(1, Ordering::Relaxed);
+        x * by + 1
+    });
+    for round in 0..3 {
+        for length in [3usize, 4] {
+            let x = Array::<i32>::iota(&context, length)?;
+            x.evaluate()?;
+            let wanted: Vec<i32> = (0..length as i32).map(|x| x * round + 1).collect();
+            assert_eq!(function.call((&x, round))?.to_vec()?, wanted);
+        }
+    }
+    assert_eq!(traced.load(Ordering::Relaxed), 2);
+    // Another scalar as memory is another kind of argument.
+    let by = Array::scalar(&context, 5);
+    by.evaluate()?;
+    assert_eq!(function.call((&Array::line(&context, &[1, 2, 3])?, &by))?.to_vec()?, [6, 11, 16]);
+    assert_eq!(traced.load(Ordering::Relaxed), 3);
+    // What was not called for longest goes.
+    for length in 10..40usize {
+        function.call((&Array::line(&context, &vec![1; length])?, 1))?;
+    }
+    assert_eq!(traced.load(Ordering::Relaxed), 33);
+    function.call((&Array::line(&context, &[1; 39])?, 1))?;
+    assert_eq!(traced.load(Ordering::Relaxed), 33);
+    function.call((&Array::line(&context, &[1; 3])?, 1))?;
+    assert_eq!(traced.load(Ordering::Relaxed), 34);
+    Ok(())
+}
+
+#[test]
+fn evaluating_inside_is_a_stage() -> Result<()> {
+    for context in devices()? {
+        let body = |x: &Array<f32>, y: &Array<f32>| {
+            let (a, b) = (x * 2.0, x + y);
+            evaluate_all(&[a.node(), b.node()])?;
+            let c = (&a - &b).reshape([6])?;
+            c.evaluate()?;
+            Ok([c.sum(), (&c * &c).max(), a.sum()])
+        };
+        let (x, y) = (image(&context, 2, 3, 1)?, image(&context, 2, 3, 2)?);
+        let wanted: [Array<f32>; 3] = body(&x, &y)?;
+        let wanted: Vec<f32> = wanted.iter().map(Array::item).collect::<Result<_>>()?;
+        let function = Function::new(&context, body);
+        function.call((&x, &y))?;
+        let used = context.device().memory().used;
+        let (plans, kernels) = (context.statistics().plans, context.statistics().kernels);
+        let found: Vec<f32> = function.call((&x, &y))?.iter().map(Array::item).collect::<Result<_>>()?;
+        assert_eq!(found, wanted);
+        let after = context.statistics();
+        assert_eq!(after.plans, plans);
+        assert!(after.kernels >= kernels + 3, "three stages have three kernels at least");
+        assert_eq!(context.device().memory().used, used, "what was between is gone");
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_captured_is_constant() -> Result<()> {
+    let context = interp();
+    let (ready, pending) = (Array::line(&context, &[1, 2, 3])?, Array::<i32>::iota(&context, 3)? * 10);
+    let kept = ready.clone();
+    let function = Function::new(&context, move |x: &Array<i32>| vec![x + &ready, x + &pending, ready.clone(), x.clone()]);
+    let x = Array::line(&context, &[100, 200, 300])?;
+    let found: Vec<Vec<i32>> = function.call(&x)?.iter().map(Array::to_vec).collect::<Result<_>>()?;
+    assert_eq!(found, [[101, 202, 303], [100, 210, 320], [1, 2, 3], [100, 200, 300]]);
+    drop(kept);
+    assert_eq!(function.call(x * 2)?[0].to_vec()?, [201, 402, 603]);
+    Ok(())
+}
+
+#[test]
+fn a_scalar_can_come_out_and_be_reshaped() -> Result<()> {
+    let context = interp();
+    let function = Function::new(&context, |x: &Array<f32>, s: &Array<f32>| -> Result<(Array<f32>, Array<f32>)> {
+        Ok((s.clone(), x.reshape([2, 2])?.t() * s.broadcast_to([2, 2])?))
+    });
+    let x = Array::line(&context, &[1.0, 2.0, 3.0, 4.0])?;
+    for s in [2.0, 3.0] {
+        let (same, product) = function.call((&x, s))?;
+        assert_eq!((same.item()?, product.to_vec()?), (s, vec![s, 3.0 * s, 2.0 * s, 4.0 * s]));
+    }
+    assert_eq!(context.statistics().plans, 1);
+    Ok(())
+}
+
+#[test]
+fn a_function_inside_of_another_is_part_of_it() -> Result<()> {
+    let context = interp();
+    let square = Function::new(&context, |x: &Array<i32>| x * x);
+    let constant = Array::line(&context, &[5])?;
+    let sum = Function::new(&context, move |x: &Array<i32>, y: &Array<i32>| -> Result<Array<i32>> {
+        // The last is computed while the outer one is traced.
+        Ok(square.call(x)? + square.call(y)? + square.call(&constant)?)
+    });
+    let (x, y) = (Array::line(&context, &[1, 2])?, Array::line(&context, &[3, 4])?);
+    assert_eq!(sum.call((&x, &y))?.to_vec()?, [35, 45]);
+    let before = context.statistics();
+    assert_eq!(sum.call((&y, &x))?.to_vec()?, [35, 45]);
+    let after = context.statistics();
+    assert_eq!((after.plans, after.kernels), (before.plans, before.kernels + 1));
+    Ok(())
+}
+
+#[test]
+fn elements_cannot_be_read_inside() -> Result<()> {
+    let context = interp();
+    let wanted = "`read`: inside of a function that is traced arrays have no elements yet; they come when it is called";
+    let x = Array::line(&context, &[1, 2, 3])?;
+    let read = Function::new(&context, |x: &Array<i32>| Array::line(x.context(), &(x + 1).to_vec()?));
+    assert_eq!(told(read.call(&x)), wanted);
+    let item = Function::new(&context, |x: &Array<i32>, s: &Array<i32>| if s.item()? > 1 { Ok(x + 1) } else { Ok(x - 1) });
+    assert_eq!(told(item.call((&x, 2))), wanted);
+    let pack = Function::new(&context, |x: &Array<i32>| x.pack(&x.gt(1)?));
+    assert_eq!(told(pack.call(&x)), wanted);
+    // Nor outside, if one gets there.
+    let smuggled = Arc::new(std::sync::Mutex::new(None));
+    let (inside, outside) = (smuggled.clone(), Function::new(&context, |x: &Array<i32>| x + 1));
+    let smuggler = Function::new(&context, move |x: &Array<i32>| {
+        *inside.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(x * 2);
+        x + 1
+    });
+    assert_eq!(smuggler.call(&x)?.to_vec()?, [2, 3, 4]);
+    let escaped = smuggled.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+    let Some(escaped) = escaped else { panic!("the closure was not called") };
+    assert_eq!(told(escaped.to_vec()), wanted);
+    assert_eq!(told(outside.call(&escaped).and_then(|sum| sum.to_vec())), wanted);
+    assert!(matches!(escaped.evaluate(), Err(Error::Symbolic { .. })));
+    Ok(())
+}
+
+#[test]
+fn arrays_of_another_device_are_refused() -> Result<()> {
+    let (context, other) = (interp(), interp());
+    let function = Function::new(&context, |x: &Array<i32>| x + 1);
+    let wanted = "`function`: one array is on `interp`, the other on `interp`; copy one of them first";
+    assert_eq!(told(function.call(&Array::line(&other, &[1])?)), wanted);
+    function.call(&Array::line(&context, &[1])?)?;
+    assert_eq!(told(function.call(&Array::line(&other, &[1])?)), wanted);
+    let foreign = Array::line(&other, &[1])?;
+    let function = Function::new(&context, move |_: &Array<i32>| foreign.clone());
+    assert_eq!(told(function.call(&Array::line(&context, &[1])?)), wanted);
+    Ok(())
+}
+
+#[test]
+fn threads_call_one_function() -> Result<()> {
+    for context in devices()? {
+        let function = Function::new(&context, |x: &Array<i32>, y: &Array<i32>| (x * y).sum());
+        let x = Array::<i32>::iota(&context, 100)?;
+        x.evaluate()?;
+        let sums: Vec<i32> = std::thread::scope(|scope| {
+            let (function, x) = (&function, &x);
+            let workers: Vec<_> = (0..4).map(|y| scope.spawn(move || function.call((x, y)).and_then(|sum| sum.item()))).collect();
+            workers.into_iter().filter_map(|worker| worker.join().ok()?.ok()).collect()
+        });
+        assert_eq!(sums, [0, 4950, 9900, 14850]);
+    }
+    Ok(())
+}
+
+/// Kernels of no positions, results that are empty, no result at all.
+#[test]
+fn nothing_is_computed_of_nothing() -> Result<()> {
+    let context = interp();
+    let function = Function::new(&context, |x: &Array<f32>| (x * 2.0, x.sum()));
+    let (empty, sum) = function.call(&Array::line(&context, &[])?)?;
+    assert_eq!((empty.to_vec()?, sum.item()?), (vec![], 0.0));
+    let none = Function::new(&context, |_: &Array<f32>| Vec::<Array<f32>>::new());
+    assert!(none.call(&Array::line(&context, &[1.0])?)?.is_empty());
+    Ok(())
+}

@@ -1,0 +1,208 @@
+//! Plans fitted to sizes: what is left of a run when all extents are known.
+//!
+//! A plan serves all sizes; most loops have one. What follows from sizes (grids, bytes of results, bounds of interiors, parameter blocks) is worked out once for each, and kept beside the
+//! plan, a few of them. A run then takes memory, writes addresses and scalars, and launches: it does not depend on how many operations the expression has.
+
+use crate::emit::Given;
+use crate::error::{Error, Result};
+use crate::plan::Plan;
+use crate::shape::Shape;
+use crate::tape::{Bindings, Id, Kind};
+use broadloom_device::{Buffer, Device, Stream};
+use broadloom_scalar::{Element, Lanes, Literal};
+use broadloom_skeleton::{Call, Fitted as Work};
+use smallvec::SmallVec;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Sizes for which a plan is kept fitted.
+const MOST: usize = 8;
+
+/// What a plan is fitted to, the last ones.
+#[derive(Debug, Default)]
+pub(crate) struct Fits(Mutex<Vec<Arc<Fitted>>>);
+
+/// The scalars of the kernels of a plan.
+pub(crate) type Scalars = Vec<SmallVec<[Literal; 8]>>;
+
+/// A plan for sizes that are known.
+#[derive(Debug)]
+pub(crate) struct Fitted {
+    shapes: Vec<Shape>,
+    integers: Vec<i64>,
+    kernels: Vec<Kernel>,
+    /// How many nodes kernels write.
+    made: usize,
+    results: Vec<Place>,
+}
+
+/// Where a node is.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// A slot of the buffers that are given.
+    Given(u32),
+    /// The number of a node that a kernel writes.
+    Made(u32),
+}
+
+#[derive(Debug)]
+struct Kernel {
+    /// What is launched; nothing where there are no positions.
+    work: Option<Work>,
+    inputs: Vec<Place>,
+    /// For each result, where it is written: over an input, or in so many new bytes.
+    outputs: Vec<Output>,
+    /// Its scalars, and which of them are lanes of the values that are given: number, slot, lane.
+    scalars: SmallVec<[Literal; 8]>,
+    lanes: Vec<(u32, u32, u8)>,
+    /// Nodes whose memory is free after it.
+    dead: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Output {
+    number: u32,
+    over: Option<Place>,
+    bytes: usize,
+}
+
+/// A scalar of a kernel that is a lane of a value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LaneOf {
+    pub(crate) kernel: usize,
+    pub(crate) scalar: usize,
+    pub(crate) slot: u32,
+    pub(crate) lane: u8,
+}
+
+fn missing(id: Id) -> Error {
+    Error::Plan { what: "a run".into(), reason: format!("node {id} is not in memory") }
+}
+
+impl Plan {
+    /// The plan for the sizes of a run.
+    pub(crate) fn fitted(&self, bindings: &Bindings) -> Result<Arc<Fitted>> {
+        let fits = |fitted: &&Arc<Fitted>| fitted.shapes == bindings.shapes && fitted.integers == bindings.integers;
+        if let Some(known) = self.fits.0.lock().unwrap_or_else(PoisonError::into_inner).iter().find(fits) {
+            return Ok(known.clone());
+        }
+        // Not under the lock: another way to spread threads may have to be compiled.
+        let fitted = Arc::new(Fitted::new(self, bindings)?);
+        let mut known = self.fits.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MOST {
+            known.remove(0);
+        }
+        known.push(fitted.clone());
+        Ok(fitted)
+    }
+}
+
+impl Fitted {
+    fn new(plan: &Plan, bindings: &Bindings) -> Result<Fitted> {
+        let tape = &plan.tape;
+        let index = if tape.wide { Element::I64 } else { Element::I32 };
+        let mut made: HashMap<Id, u32> = HashMap::new();
+        let find = |made: &HashMap<Id, u32>, id: Id| match tape.entry(id).kind {
+            Kind::Leaf(slot) => Ok(Place::Given(slot)),
+            _ => made.get(&id).map(|number| Place::Made(*number)).ok_or_else(|| missing(id)),
+        };
+        let mut kernels = vec![];
+        for kernel in &plan.kernels {
+            let reads = kernel.codes.iter().flat_map(|code| &code.inputs);
+            let inputs = reads.map(|input| find(&made, *input)).collect::<Result<Vec<Place>>>()?;
+            let over = kernel.reused.iter().map(|input| input.map(|input| find(&made, input)).transpose());
+            let over = over.collect::<Result<Vec<Option<Place>>>>()?;
+            let mut outputs = vec![];
+            for (root, over) in kernel.group.roots.iter().zip(over) {
+                let number = made.len() as u32;
+                made.insert(*root, number);
+                let entry = tape.entry(*root);
+                let bytes = bindings.shapes[usize::from(entry.shape)].count() * entry.ty.bytes() as usize;
+                outputs.push(Output { number, over, bytes });
+            }
+            let given = kernel.bounds.iter().chain(kernel.codes.iter().flat_map(|code| &code.scalars));
+            let (mut scalars, mut lanes) = (SmallVec::new(), vec![]);
+            for given in given {
+                if let Given::Lane(slot, lane) = given {
+                    lanes.push((scalars.len() as u32, *slot, *lane));
+                }
+                scalars.push(given.literal(index, bindings));
+            }
+            let sizes = plan.sizes(kernel, bindings);
+            let work = match sizes.contains(&0) {
+                true => None,
+                false => Some(kernel.ready.loaded(&sizes)?.fit(&sizes)?),
+            };
+            let dead = kernel.dead.iter().filter_map(|dead| made.get(dead).copied()).collect();
+            kernels.push(Kernel { work, inputs, outputs, scalars, lanes, dead });
+        }
+        let results = tape.outputs.iter().map(|output| find(&made, tape.behind(*output))).collect::<Result<_>>()?;
+        let (shapes, integers) = (bindings.shapes.clone(), bindings.integers.clone());
+        Ok(Fitted { shapes, integers, kernels, made: made.len(), results })
+    }
+
+    /// The scalars of all kernels for these values.
+    pub(crate) fn scalars(&self, values: &[Lanes]) -> Scalars {
+        let of = |kernel: &Kernel| {
+            let mut scalars = kernel.scalars.clone();
+            for (scalar, slot, lane) in &kernel.lanes {
+                scalars[*scalar as usize] = values[*slot as usize][usize::from(*lane)];
+            }
+            scalars
+        };
+        self.kernels.iter().map(of).collect()
+    }
+
+    /// The scalars that are lanes of values.
+    pub(crate) fn lanes(&self) -> impl Iterator<Item = LaneOf> {
+        self.kernels.iter().enumerate().flat_map(|(kernel, own)| {
+            own.lanes.iter().map(move |(scalar, slot, lane)| LaneOf {
+                kernel,
+                scalar: *scalar as usize,
+                slot: *slot,
+                lane: *lane,
+            })
+        })
+    }
+
+    /// How many kernels are launched.
+    pub(crate) fn launches(&self) -> u64 {
+        self.kernels.iter().filter(|kernel| kernel.work.is_some()).count() as u64
+    }
+
+    /// Launches everything, and gives the memory of the results. Does not wait.
+    pub(crate) fn run(
+        &self,
+        device: &Device,
+        buffers: &[Option<Buffer<u8>>],
+        scalars: &Scalars,
+    ) -> Result<SmallVec<[Buffer<u8>; 2]>> {
+        type Buffers = SmallVec<[Buffer<u8>; 4]>;
+        let mut made: SmallVec<[Option<Buffer<u8>>; 8]> = SmallVec::from_elem(None, self.made);
+        let find = |made: &[Option<Buffer<u8>>], place: Place| match place {
+            Place::Given(slot) => buffers[slot as usize].clone().ok_or_else(|| missing(slot)),
+            Place::Made(number) => made[number as usize].clone().ok_or_else(|| missing(number)),
+        };
+        for (kernel, scalars) in self.kernels.iter().zip(scalars) {
+            let mut outputs = Buffers::new();
+            for output in &kernel.outputs {
+                outputs.push(match output.over {
+                    Some(place) => find(&made, place)?,
+                    None => device.allocate::<u8>(output.bytes)?,
+                });
+            }
+            if let Some(work) = &kernel.work {
+                let inputs = kernel.inputs.iter().map(|input| find(&made, *input)).collect::<Result<Buffers>>()?;
+                let call = Call { inputs: &inputs, outputs: &outputs, scalars, sizes: work.sizes(), stream: Stream::default() };
+                work.run(&call)?;
+            }
+            for (output, buffer) in kernel.outputs.iter().zip(outputs) {
+                made[output.number as usize] = Some(buffer);
+            }
+            for dead in &kernel.dead {
+                made[*dead as usize] = None;
+            }
+        }
+        self.results.iter().map(|place| find(&made, *place)).collect()
+    }
+}

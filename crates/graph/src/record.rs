@@ -1,0 +1,386 @@
+//! Expressions written down: from nodes to the [tape](crate::tape) and to what it leaves out.
+//!
+//! Each node is looked at once, inputs before what uses them, and equal nodes become one entry. A node keeps its number itself, equal ones are found in a table of hashes,
+//! and all lists are used again: an expression that is built in every step of a loop costs little besides.
+//!
+//! The *code hash* of an entry is of what shapes the code; the tape's is made of those of its entries. Hashes only lead to candidates: entries and tapes are compared as
+//! a whole.
+
+use crate::error::Result;
+use crate::hash::{Quick, QuickMap};
+use crate::node::{Expression, Node, State};
+use crate::op::Op;
+use crate::shape::Shape;
+use crate::tape::{Along, Bindings, Entry, FAR, Growth, Id, Int, Kind, LONG, SMALL, ShapeClass, ShapeId, TALL, Tape};
+use crate::template::Symbol;
+use crate::view::View;
+use broadloom_device::Buffer;
+use broadloom_scalar::{Lanes, Precision, Type};
+use broadloom_skeleton::Histogram;
+use smallvec::SmallVec;
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Writes tapes.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    /// No other recording has it, of any context.
+    number: u64,
+    tape: Tape,
+    hash: Quick,
+    bindings: Bindings,
+    buffers: QuickMap<Leaf, u32>,
+    /// Slots of scalars.
+    scalars: QuickMap<u64, u32>,
+    /// The node behind each entry, and the hash of what it does; entries without one are never equal to another.
+    nodes: Vec<(Option<Node>, u64)>,
+    /// Numbers of entries, each one up, at the places that their hashes say or behind; zero where there is none. At most half is taken.
+    known: Vec<u32>,
+    /// What is still to be looked at.
+    stack: Vec<Node>,
+}
+
+/// What tells memory apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Leaf {
+    /// An address and a length.
+    Memory(u64, usize),
+    Symbol(u32),
+}
+
+impl Recorder {
+    pub(crate) fn new(precision: Precision) -> Recorder {
+        Recorder {
+            number: 0,
+            tape: Tape::empty(precision),
+            hash: Quick::default(),
+            bindings: Bindings::default(),
+            buffers: QuickMap::default(),
+            scalars: QuickMap::default(),
+            nodes: vec![],
+            known: vec![],
+            stack: vec![],
+        }
+    }
+
+    /// Writes down some nodes, and gives what the tape leaves out.
+    pub(crate) fn record(&mut self, nodes: &[Node]) -> Result<Bindings> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        self.number = NEXT.fetch_add(1, Ordering::Relaxed);
+        self.tape.entries.clear();
+        self.tape.outputs.clear();
+        self.tape.shapes.clear();
+        self.tape.wide = false;
+        self.hash = Quick::default();
+        self.buffers.clear();
+        self.scalars.clear();
+        self.known.fill(0);
+        let visited = nodes.iter().try_for_each(|node| {
+            self.visit(node)?;
+            let number = node.number_in(self.number).unwrap_or_default();
+            self.tape.outputs.push(number);
+            Ok(())
+        });
+        // Nodes live no longer than those who use them.
+        self.nodes.clear();
+        self.stack.clear();
+        let bindings = std::mem::take(&mut self.bindings);
+        visited.map(|()| bindings)
+    }
+
+    /// What was written last, with its hash.
+    pub(crate) fn tape(&self) -> (&Tape, u64) {
+        (&self.tape, self.hash.finish())
+    }
+
+    fn visit(&mut self, root: &Node) -> Result<()> {
+        self.stack.push(root.clone());
+        while let Some(node) = self.stack.pop() {
+            if node.number_in(self.number).is_some() {
+                continue;
+            }
+            let mut missing: SmallVec<[Node; 4]> = SmallVec::new();
+            let state = node.lock();
+            let number = match &*state {
+                State::Ready(buffer) => self.memory(&node, buffer),
+                State::Symbolic(symbol) => self.symbol(&node, symbol)?,
+                State::Pending(expression) => {
+                    let unseen = expression.inputs.iter().filter(|input| input.number_in(self.number).is_none());
+                    missing.extend(unseen.rev().cloned());
+                    if missing.is_empty() { self.add(&node, expression)? } else { 0 }
+                }
+            };
+            drop(state);
+            if missing.is_empty() {
+                node.set_number(self.number, number);
+                if let Some((own, _)) = self.nodes.get_mut(number as usize)
+                    && own.is_none()
+                {
+                    *own = Some(node);
+                }
+            } else {
+                self.stack.push(node);
+                self.stack.extend(missing);
+            }
+        }
+        Ok(())
+    }
+
+    fn shape(&mut self, shape: &Shape) -> ShapeId {
+        if let Some(known) = self.bindings.shapes.iter().position(|own| own == shape) {
+            return known as ShapeId;
+        }
+        self.tape.wide |= shape.count() >= FAR;
+        let rows = shape.rank() < 2 || shape.extents().last().is_some_and(|last| *last >= LONG);
+        let tall = shape.rank() >= 2 && shape.extents()[shape.rank() - 2] >= TALL;
+        self.tape.shapes.push(ShapeClass { rank: shape.rank() as u8, rows, tall });
+        self.bindings.shapes.push(shape.clone());
+        (self.bindings.shapes.len() - 1) as ShapeId
+    }
+
+    /// Adds an entry; `code` is the hash of what shapes the code of it.
+    fn push(&mut self, entry: Entry, code: u64, identity: u64) -> Id {
+        self.hash.write_u64(code);
+        self.tape.entries.push(entry);
+        self.nodes.push((None, identity));
+        (self.tape.entries.len() - 1) as Id
+    }
+
+    fn memory(&mut self, node: &Node, buffer: &Buffer<u8>) -> Id {
+        let (slot, is_known) = self.slot(Leaf::Memory(buffer.address(), buffer.len()));
+        if !is_known {
+            self.bindings.buffers.push(Some(buffer.clone()));
+        }
+        self.leaf(node, slot, is_known)
+    }
+
+    fn symbol(&mut self, node: &Node, symbol: &Symbol) -> Result<Id> {
+        self.bindings.symbols.join(symbol)?;
+        let (slot, is_known) = self.slot(Leaf::Symbol(symbol.number()));
+        if !is_known {
+            self.bindings.buffers.push(None);
+            self.bindings.symbols.buffers.push((slot, symbol.number()));
+        }
+        Ok(self.leaf(node, slot, is_known))
+    }
+
+    /// The slot of a buffer, and whether it had one before.
+    fn slot(&mut self, leaf: Leaf) -> (u32, bool) {
+        let next = self.bindings.buffers.len() as u32;
+        let slot = *self.buffers.entry(leaf).or_insert(next);
+        (slot, slot != next)
+    }
+
+    fn leaf(&mut self, node: &Node, slot: u32, is_known: bool) -> Id {
+        let shape = self.shape(node.shape());
+        let kind = Kind::Leaf(slot);
+        if is_known {
+            // The same memory in the same shape is the same node.
+            let is_same = |entry: &Entry| entry.kind == kind && entry.ty == node.ty() && entry.shape == shape;
+            if let Some(same) = self.tape.entries.iter().position(is_same) {
+                return same as Id;
+            }
+        }
+        let code = u64::from(slot) << 32 | u64::from(shape);
+        self.push(Entry { kind, ty: node.ty(), shape, inputs: SmallVec::new() }, code, 0)
+    }
+
+    fn value(&mut self, lanes: &Lanes) -> u32 {
+        self.bindings.values.push(lanes.clone());
+        (self.bindings.values.len() - 1) as u32
+    }
+
+    fn int(&mut self, value: i64) -> Int {
+        if value.abs() <= SMALL {
+            return Int::Known(value);
+        }
+        self.bindings.integers.push(value);
+        Int::Given((self.bindings.integers.len() - 1) as u32)
+    }
+
+    fn view(&mut self, view: &View, input: &Shape) -> Kind {
+        let mut maps = SmallVec::new();
+        for map in &view.axes {
+            let last = map.source.map_or(0, |axis| view.shape.extents()[usize::from(axis)].saturating_sub(1) as i64);
+            let end = map.offset.saturating_add(map.stride.saturating_mul(last));
+            self.tape.wide |= map.offset.abs().max(end.abs()).max(map.stride.abs()) >= 1 << 30;
+            let (offset, stride) = (self.int(map.offset), self.int(map.stride));
+            maps.push(Along { source: map.source, offset, stride, rule: map.rule });
+        }
+        let fill = view.fill.as_ref().map(|fill| self.value(fill));
+        Kind::View(maps, fill, Growth::of(view.growth(input)))
+    }
+
+    /// An entry that does the same, at the place in the table that its hash leads to; or the first free place.
+    fn find(&self, identity: u64, is_same: impl Fn(Id) -> bool) -> std::result::Result<Id, usize> {
+        let mask = self.known.len() - 1;
+        let mut place = identity as usize & mask;
+        loop {
+            match self.known[place].checked_sub(1) {
+                None => return Err(place),
+                Some(id) if self.nodes[id as usize].1 == identity && is_same(id) => return Ok(id),
+                Some(_) => place = (place + 1) & mask,
+            }
+        }
+    }
+
+    /// Makes room in the table for one more entry.
+    fn reserve(&mut self) {
+        if (self.nodes.len() + 1) * 2 <= self.known.len() {
+            return;
+        }
+        let size = (self.known.len() * 2).max(64);
+        let before = std::mem::replace(&mut self.known, vec![0; size]);
+        for number in before.into_iter().filter(|number| *number > 0) {
+            if let Err(free) = self.find(self.nodes[number as usize - 1].1, |_| false) {
+                self.known[free] = number;
+            }
+        }
+    }
+
+    fn add(&mut self, node: &Node, expression: &Expression) -> Result<Id> {
+        let op = &expression.op;
+        let inputs: SmallVec<[Id; 3]> =
+            expression.inputs.iter().map(|input| input.number_in(self.number).unwrap_or_default()).collect();
+        let shape = self.shape(node.shape());
+        let (mut code, mut rest) = (Quick::default(), Quick::default());
+        hash(op, &mut code, &mut rest);
+        for input in &inputs {
+            code.write_u32(*input);
+        }
+        code.write_u16(shape);
+        node.ty().hash(&mut code);
+        rest.write_u64(code.finish());
+        let (code, identity) = (code.finish(), rest.finish());
+        self.reserve();
+        let found = self.find(identity, |id| {
+            let entry = &self.tape.entries[id as usize];
+            let is_same = |known: &Node| matches!(&*known.lock(), State::Pending(known) if known.op == *op);
+            entry.inputs == inputs
+                && entry.ty == node.ty()
+                && entry.shape == shape
+                && self.nodes[id as usize].0.as_ref().is_some_and(is_same)
+        });
+        let free = match found {
+            Ok(id) => return Ok(id),
+            Err(free) => free,
+        };
+        if let Op::Pack { count: true } = op
+            && let Some(known) = self.packed_number(&inputs)
+        {
+            return Ok(known);
+        }
+        let kind = self.kind(node, expression)?;
+        let packs = kind == Kind::Pack(false);
+        let id = self.push(Entry { kind, ty: node.ty(), shape, inputs: inputs.clone() }, code, identity);
+        self.known[free] = id + 1;
+        // What is packed is always counted too.
+        if packs && self.packed_number(&inputs).is_none() {
+            let shape = self.shape(&Shape::from([]));
+            self.push(Entry { kind: Kind::Pack(true), ty: Type::U32, shape, inputs }, code, 0);
+        }
+        Ok(id)
+    }
+
+    fn kind(&mut self, node: &Node, expression: &Expression) -> Result<Kind> {
+        Ok(match &expression.op {
+            Op::Fill(scalar) => {
+                let next = self.bindings.values.len() as u32;
+                let slot = *self.scalars.entry(scalar.number()).or_insert(next);
+                if slot == next {
+                    self.value(scalar.lanes());
+                    if let Some(symbol) = scalar.symbol() {
+                        self.bindings.symbols.join(symbol)?;
+                        self.bindings.symbols.values.push((slot, symbol.number()));
+                    }
+                }
+                Kind::Fill(slot)
+            }
+            Op::Elementwise(op) => Kind::Elementwise(op.clone()),
+            Op::View(view) => self.view(view, expression.inputs[0].shape()),
+            Op::Reshape => Kind::Reshape,
+            Op::Position(axis) => Kind::Position(*axis),
+            Op::Gather(rule, fill) => {
+                let growth = Growth::of(node.shape().count() / expression.inputs[0].shape().count().max(1));
+                Kind::Gather(*rule, fill.as_ref().map(|fill| self.value(fill)), growth)
+            }
+            Op::Concatenate(axis) => Kind::Concatenate(*axis),
+            Op::Reduce(combine, axes) => Kind::Reduce(*combine, axes.clone()),
+            Op::Extreme(extreme, axes) => Kind::Extreme(*extreme, axes.clone()),
+            Op::Scan { combine, axis, inclusive } => Kind::Scan(*combine, *axis, *inclusive),
+            Op::Product => Kind::Product,
+            Op::Sort { keys, result } => Kind::Sort(keys.clone(), *result),
+            Op::Histogram => Kind::Histogram(Histogram::room(node.shape().count() as u64)),
+            Op::Pack { count } => Kind::Pack(*count),
+            Op::Scatter(combine) => Kind::Scatter(*combine),
+            Op::SegmentedScan(combine, axis) => Kind::SegmentedScan(*combine, *axis),
+            Op::SegmentedReduce(combine) => {
+                // Elements and segments are counted together.
+                let both = expression.inputs.iter().map(|input| input.shape().count()).sum::<usize>();
+                self.tape.wide |= both >= FAR;
+                Kind::SegmentedReduce(*combine)
+            }
+        })
+    }
+
+    /// The node that says how many are packed of these inputs.
+    fn packed_number(&self, inputs: &[Id]) -> Option<Id> {
+        let found =
+            self.tape.entries.iter().position(|entry| entry.kind == Kind::Pack(true) && entry.inputs.as_slice() == inputs);
+        found.map(|id| id as Id)
+    }
+}
+
+/// Adds what shapes the code to one hash; to the other what does not, but tells operations apart.
+fn hash(op: &Op, code: &mut Quick, rest: &mut Quick) {
+    let tag = |code: &mut Quick, tag: u64, more: u64| code.write_u64(more << 8 | tag);
+    match op {
+        Op::Fill(scalar) => {
+            tag(code, 0, 0);
+            rest.write_u64(scalar.number());
+        }
+        Op::Elementwise(op) => {
+            tag(code, 1, 0);
+            op.hash(code);
+        }
+        Op::View(view) => {
+            for map in &view.axes {
+                let mut word = map.source.map_or(0xff, u64::from) << 8 | (map.rule as u64) << 16;
+                for (place, number) in [(24, map.offset), (32, map.stride)] {
+                    if number.abs() <= SMALL {
+                        word |= u64::from(number as u8) << place;
+                    } else {
+                        word |= 0x80 << place;
+                        rest.write_i64(number);
+                    }
+                }
+                tag(code, 2, word);
+            }
+        }
+        Op::Reshape => tag(code, 3, 0),
+        Op::Position(axis) => tag(code, 4, u64::from(*axis)),
+        Op::Gather(rule, _) => tag(code, 5, *rule as u64),
+        Op::Concatenate(axis) => tag(code, 6, u64::from(*axis)),
+        Op::Reduce(combine, axes) => {
+            tag(code, 7, *combine as u64);
+            axes.hash(code);
+        }
+        Op::Extreme(extreme, axes) => {
+            tag(code, 8, *extreme as u64);
+            axes.hash(code);
+        }
+        Op::Scan { combine, axis, inclusive } => {
+            tag(code, 9, *combine as u64 | u64::from(*axis) << 8 | u64::from(*inclusive) << 16);
+        }
+        Op::Product => tag(code, 10, 0),
+        Op::Sort { keys, result } => {
+            tag(code, 11, u64::from(*result));
+            keys.hash(code);
+        }
+        Op::Histogram => tag(code, 12, 0),
+        Op::Pack { count } => tag(code, 13, u64::from(*count)),
+        Op::Scatter(combine) => tag(code, 14, combine.map_or(0xff, |combine| combine as u64)),
+        Op::SegmentedScan(combine, axis) => tag(code, 15, *combine as u64 | u64::from(*axis) << 8),
+        Op::SegmentedReduce(combine) => tag(code, 16, *combine as u64),
+    }
+}

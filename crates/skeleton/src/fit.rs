@@ -1,0 +1,116 @@
+//! Programs for sizes that are known: grids, counts and parameter blocks are worked out once, a run writes addresses and scalars into them.
+
+use crate::program::Argument;
+use crate::{Call, Loaded, Result};
+use broadloom_device::{Buffer, CheckedLaunch, Launch};
+use broadloom_scalar::Literal;
+use smallvec::SmallVec;
+
+/// A program that is ready to run on a device for calls of the same sizes: see [`Loaded::fit`].
+///
+/// It does what [`Loaded::run`] does, with less of the host's time.
+#[derive(Clone, Debug)]
+pub struct Fitted {
+    loaded: Loaded,
+    sizes: Vec<u64>,
+    /// How many bytes each output has at least.
+    outputs: Vec<u64>,
+    temporaries: Vec<usize>,
+    launches: Vec<Prepared>,
+}
+
+#[derive(Clone, Debug)]
+struct Prepared {
+    launch: CheckedLaunch,
+    /// The parameters, but for what comes with a call.
+    params: SmallVec<[u8; 64]>,
+    /// Where what comes with a call is written.
+    places: Vec<(usize, Argument)>,
+}
+
+impl Fitted {
+    pub(crate) fn new(loaded: &Loaded, sizes: &[u64]) -> Result<Fitted> {
+        let program = loaded.program();
+        loaded.check_sizes(sizes)?;
+        let mut launches = vec![];
+        for step in &program.steps {
+            let Some(grid) = loaded.grid(step, sizes)? else { continue };
+            let kernel = &loaded.kernels()[step.kernel];
+            let launch = kernel.checked(&Launch::new(grid, step.block).shared(step.shared_bytes))?;
+            loaded.check_number("arguments of a kernel", kernel.params().len(), step.arguments.len())?;
+            let mut params = SmallVec::from_elem(0, launch.param_bytes());
+            let mut places = vec![];
+            for (param, argument) in kernel.params().iter().zip(&step.arguments) {
+                let place = param.offset as usize;
+                let bytes = match argument {
+                    Argument::Count(count, ty) => {
+                        let value = Literal::from_i128(ty.element(), program.count(count, sizes)?.into());
+                        write(&mut params, place, value.bits(), ty.element().bytes() as usize);
+                        ty.element().bytes() as usize
+                    }
+                    Argument::Scalar(index) => {
+                        places.push((place, argument.clone()));
+                        program.scalars.get(*index).map_or(0, |ty| ty.element().bytes() as usize)
+                    }
+                    Argument::Input(_) | Argument::Output(_) | Argument::Temporary(_) => {
+                        places.push((place, argument.clone()));
+                        launch.address_bytes()
+                    }
+                };
+                loaded.check_number("bytes of an argument", param.bytes as usize, bytes)?;
+            }
+            launches.push(Prepared { launch, params, places });
+        }
+        let outputs = program.outputs.iter().map(|output| loaded.output_bytes(output, sizes)).collect::<Result<_>>()?;
+        let temporaries = loaded.temporary_lengths(sizes)?;
+        Ok(Fitted { loaded: loaded.clone(), sizes: sizes.to_vec(), outputs, temporaries, launches })
+    }
+
+    /// The sizes.
+    pub fn sizes(&self) -> &[u64] {
+        &self.sizes
+    }
+
+    /// Runs it. The sizes of the call are those that it was made for.
+    ///
+    /// Returns before the work is done: reading a buffer waits for it, and reports what failed.
+    pub fn run(&self, call: &Call<'_>) -> Result<()> {
+        let loaded = &self.loaded;
+        loaded.check_given(call)?;
+        loaded.check_outputs(call.outputs, self.outputs.iter().copied())?;
+        if let Some(product) = loaded.product(call) {
+            return Ok(loaded.device().backend().product(call.stream, &product)?);
+        }
+        let mut temporaries: SmallVec<[Buffer<u8>; 4]> = SmallVec::new();
+        for (bytes, temporary) in self.temporaries.iter().zip(&loaded.program().temporaries) {
+            let buffer = loaded.device().allocate::<u8>(*bytes)?;
+            if temporary.zeroed && *bytes > 0 {
+                buffer.fill_bytes_in(call.stream, 0)?;
+            }
+            temporaries.push(buffer);
+        }
+        for prepared in &self.launches {
+            let width = prepared.launch.address_bytes();
+            let mut params = prepared.params.clone();
+            for (place, argument) in &prepared.places {
+                match argument {
+                    Argument::Input(index) => write(&mut params, *place, call.inputs[*index].address(), width),
+                    Argument::Output(index) => write(&mut params, *place, call.outputs[*index].address(), width),
+                    Argument::Temporary(index) => write(&mut params, *place, temporaries[*index].address(), width),
+                    Argument::Scalar(index) => {
+                        let scalar = call.scalars[*index];
+                        write(&mut params, *place, scalar.bits(), scalar.element().bytes() as usize);
+                    }
+                    // It stands there already.
+                    Argument::Count(..) => {}
+                }
+            }
+            prepared.launch.run(call.stream, &params)?;
+        }
+        Ok(())
+    }
+}
+
+fn write(params: &mut [u8], place: usize, bits: u64, bytes: usize) {
+    params[place..place + bytes].copy_from_slice(&bits.to_le_bytes()[..bytes]);
+}
