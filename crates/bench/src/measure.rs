@@ -32,7 +32,7 @@ impl Effort {
     const MOST: usize = 200;
     /// How long the repetitions take that a GPU is given at once, and how many they are at most.
     const BURST: Duration = Duration::from_millis(10);
-    const MOST_AT_ONCE: u64 = 100;
+    const MOST_AT_ONCE: u64 = 500;
     /// What takes so long all together need not be repeated more often.
     const LONG: Duration = Duration::from_secs(10);
 
@@ -69,6 +69,9 @@ pub(crate) fn by_turns(device: &Device, job: &Job, peers: &mut [Peer], effort: E
         if counts {
             ours.push(time);
         } else if device.machine().kind == MachineKind::Cuda {
+            // The first may have taken memory and loaded code; the second says how long one takes.
+            let time = burst(device, job, 1)?;
+            repetitions += 1;
             let many = Effort::BURST.as_nanos() / time.as_nanos().max(1);
             at_once = u64::try_from(many).unwrap_or(u64::MAX).clamp(1, Effort::MOST_AT_ONCE);
         }

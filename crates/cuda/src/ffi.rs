@@ -131,6 +131,8 @@ pub(crate) const JIT_LEVEL: c_int = 7;
 pub(crate) const INPUT_PTX: c_int = 1;
 /// `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`.
 pub(crate) const ATTRIBUTE_COOPERATIVE: c_int = 2;
+/// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`.
+pub(crate) const ATTRIBUTE_OVERLAP: c_int = 6;
 /// `CU_MEMORYTYPE_DEVICE`.
 pub(crate) const MEMORY_DEVICE: c_uint = 2;
 

@@ -7,7 +7,7 @@ use crate::device::Inner;
 use crate::ffi::{
     ATTRIBUTE_COOPERATIVE, CopyNode, CopySide, ExecHandle, FillNode, GraphHandle, KernelNode, MEMORY_DEVICE, NodeHandle,
 };
-use crate::module::{COOPERATIVE, Loaded, extra};
+use crate::module::{IS_SO, Loaded, extra};
 use crate::timing::Piece;
 use broadloom_device::{Backend, Error, LoadedModule, MatrixProduct, Result, Sequence, Step, Stream, trace};
 use std::any::Any;
@@ -160,7 +160,7 @@ impl Draft<'_> {
                 // them into the node.
                 let node = inner.retried(|| unsafe { driver.add_kernel(self.graph, after, &node) })?;
                 if launch.cooperative {
-                    context.checked(driver.set_node_attribute(node, ATTRIBUTE_COOPERATIVE, &COOPERATIVE))?;
+                    context.checked(driver.set_node_attribute(node, ATTRIBUTE_COOPERATIVE, &IS_SO))?;
                 }
                 Ok(Some(node))
             }

@@ -3,15 +3,15 @@
 use crate::device::Inner;
 use crate::driver::Failed;
 use crate::ffi::{
-    ATTRIBUTE_COOPERATIVE, AttributeValue, FunctionAttribute, FunctionHandle, LaunchAttribute, LaunchConfig, Limit, ModuleHandle,
-    PARAM_END, PARAM_POINTER, PARAM_SIZE, code,
+    ATTRIBUTE_COOPERATIVE, ATTRIBUTE_OVERLAP, AttributeValue, FunctionAttribute, FunctionHandle, LaunchAttribute, LaunchConfig,
+    Limit, ModuleHandle, PARAM_END, PARAM_POINTER, PARAM_SIZE, code,
 };
 use crate::image::{self, Made};
 use crate::machine;
 use crate::statistics::{KernelStatistics, Record};
 use crate::timing::Piece;
 use broadloom_device::{Error, GlobalVariable, KernelAttributes, Launch, LoadedModule, Result};
-use broadloom_ptx::{Callee, Func, Operand, Verified};
+use broadloom_ptx::{Callee, Func, Function, Modifier, Opcode, Operand, Verified};
 use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -37,6 +37,8 @@ pub(crate) struct Found {
     granted_shared: AtomicU32,
     /// Bytes of its parameters.
     param_bytes: usize,
+    /// Whether it waits itself for the kernels before it, so that it may be started while they run.
+    waits: bool,
     record: Arc<Record>,
 }
 
@@ -119,6 +121,7 @@ impl Loaded {
             max_threads,
             granted_shared: AtomicU32::new(PLAIN_SHARED.saturating_sub(static_shared)),
             param_bytes: layout.last().map_or(0, |last| (last.offset + last.bytes) as usize),
+            waits: waits_first(function),
             record: self.inner.note_kernel(facts),
         })
     }
@@ -181,8 +184,18 @@ pub(crate) fn extra(params: &[u8], bytes: &usize) -> [usize; 5] {
     [PARAM_POINTER, params.as_ptr() as usize, PARAM_SIZE, std::ptr::from_ref(bytes) as usize, PARAM_END]
 }
 
-/// The attribute of launches whose blocks all run at the same time.
-pub(crate) const COOPERATIVE: AttributeValue = AttributeValue { word: 1, rest: [0; 60] };
+/// Whether every thread of a kernel waits for the kernels before it, before it does anything else.
+fn waits_first(function: &Function) -> bool {
+    let first = function.instructions().next().map(|(_, inst)| inst);
+    first.is_some_and(|inst| {
+        inst.opcode() == Some(Opcode::Griddepcontrol)
+            && inst.guard.is_none()
+            && inst.modifiers().any(|modifier| modifier == Modifier::Wait)
+    })
+}
+
+/// An attribute of launches that holds: that all blocks run at the same time, or that the kernel may be started early.
+pub(crate) const IS_SO: AttributeValue = AttributeValue { word: 1, rest: [0; 60] };
 
 /// Room for kernels that take memory or call deeply: the driver cannot know how much of either they need.
 fn set_limits(inner: &Inner, code: &Verified, allocates: bool) -> Result<()> {
@@ -297,8 +310,9 @@ impl LoadedModule for Loaded {
         let extra = if params.is_empty() { std::ptr::null() } else { list.as_ptr() };
         let driver = &inner.context.driver;
         let begun = inner.begin(&queue, inner.timing.times_launches())?;
-        let launched = if launch.cooperative {
-            let attribute = LaunchAttribute { id: ATTRIBUTE_COOPERATIVE, pad: [0; 4], value: COOPERATIVE };
+        let launched = if launch.cooperative || found.waits {
+            let id = if launch.cooperative { ATTRIBUTE_COOPERATIVE } else { ATTRIBUTE_OVERLAP };
+            let attribute = LaunchAttribute { id, pad: [0; 4], value: IS_SO };
             let config = LaunchConfig {
                 grid: launch.grid,
                 block: launch.block,
@@ -335,5 +349,26 @@ impl Drop for Loaded {
         if !self.inner.any_queue(|queue| queue.is_busy()) && self.inner.context.enter_to_release() {
             self.inner.unload_modules(|_| true);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_that_wait_first_are_known() {
+        let waits = |body: &str| {
+            let head = ".version 7.8\n.target sm_90\n.address_size 64\n.visible .entry k() {\n.reg .pred %p;\n.reg .b32 %r;\n";
+            let mut sources = broadloom_diag::Sources::new();
+            let id = sources.add("k.ptx", format!("{head}{body}ret;\n}}\n"));
+            let module = broadloom_ptx::parse(&sources, id).unwrap();
+            module.kernels().all(|(_, kernel)| waits_first(kernel))
+        };
+        assert!(waits("griddepcontrol.wait;\nmov.u32 %r, %tid.x;\n"));
+        assert!(!waits("mov.u32 %r, %tid.x;\ngriddepcontrol.wait;\n"));
+        assert!(!waits("griddepcontrol.launch_dependents;\ngriddepcontrol.wait;\n"));
+        assert!(!waits("@%p griddepcontrol.wait;\n"));
+        assert!(!waits(""));
     }
 }

@@ -126,8 +126,8 @@ exports! {
         let mut shape = Launch::new(config.grid, config.block).shared(config.shared_bytes);
         for index in 0..config.attribute_count as usize {
             let attribute = &*config.attributes.add(index);
-            // The only attribute that is used: all blocks at the same time.
-            shape.cooperative = attribute.id == 2 && attribute.value[0] != 0;
+            // All blocks at the same time. The other attribute that is used, to start early, is an allowance only.
+            shape.cooperative |= attribute.id == 2 && attribute.value[0] != 0;
         }
         launch::launch("cuLaunchKernelEx", function, shape, config.stream, extra)
     }

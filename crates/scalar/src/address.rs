@@ -2,7 +2,8 @@
 //!
 //! An index is taken apart into what a loop changes, what it does not, and a constant. The address is the start of the memory, plus the
 //! part that does not change (which the schedule moves out of the loop), plus the rest; the constant becomes the offset that instructions
-//! add for nothing. Parts of a 32-bit index come apart only where ranges show that their sum does not wrap.
+//! add for nothing. Parts of a 32-bit index come apart only where ranges show that their sum does not wrap; a constant that is not negative comes off a signed index
+//! always: the sum is not negative where there is memory, so what is left of it has not wrapped.
 
 use crate::builder::{Builder, Value};
 use crate::memory::{Access, Base};
@@ -30,6 +31,9 @@ fn constant(b: &Builder, index: Value) -> (Value, i128) {
     {
         return (b.literal(Literal::zero(b.type_of(index).element())), literal);
     }
+    if let Some((rest, offset)) = signed(b, index) {
+        return (rest, offset);
+    }
     match b.op(index) {
         Some(Op::Convert(inner)) if b.type_of(index).element().bits() == 64 => {
             let inner = b.wrap(inner);
@@ -49,6 +53,27 @@ fn constant(b: &Builder, index: Value) -> (Value, i128) {
         },
         _ => (index, 0),
     }
+}
+
+/// A constant taken off a signed index of 32 bits. It may have been summed up unsigned.
+fn signed(b: &Builder, index: Value) -> Option<(Value, i128)> {
+    if b.type_of(index) != Type::I32 {
+        return None;
+    }
+    match b.op(index)? {
+        Op::Convert(inner) if b.type_of(b.wrap(inner)) == Type::U32 => {
+            let (rest, offset) = last(b, b.wrap(inner))?;
+            Some((b.convert(rest, Type::I32), offset))
+        }
+        _ => last(b, index),
+    }
+}
+
+/// A constant that is added, not negative.
+fn last(b: &Builder, sum: Value) -> Option<(Value, i128)> {
+    let Some(Op::Binary(BinaryOp::Add, rest, literal)) = b.op(sum) else { return None };
+    let offset = b.as_literal(b.wrap(literal)).and_then(Literal::as_i128)?;
+    (0..FAR).contains(&offset).then(|| (b.wrap(rest), offset))
 }
 
 /// Sums are taken apart so often at most.

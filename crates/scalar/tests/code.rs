@@ -1,6 +1,8 @@
 //! What good code is: which instructions a kernel becomes.
 
-use broadloom_scalar::{Axis, Builder, Cache, Element, Kernel, LaunchBounds, Order, Shuffle, Type, lower};
+use broadloom_scalar::{
+    Axis, Builder, Cache, Element, Kernel, LaunchBounds, Lowering, Order, Precision, Shuffle, Type, lower, lower_with,
+};
 
 fn ptx(kernel: &Kernel) -> String {
     let module = lower(std::slice::from_ref(kernel)).unwrap_or_else(|error| panic!("{error}\n{kernel}"));
@@ -63,6 +65,45 @@ fn shared_memory_has_constant_offsets() {
     }
     assert_eq!(count(&text, "shfl.sync.down.b32"), 5, "{text}");
     assert!(!text.contains("$for"), "{text}");
+}
+
+/// A constant in a signed index costs nothing, whatever the rest may be; nor does one that was added as an unsigned number.
+#[test]
+fn constants_come_off_signed_indices() {
+    let b = Builder::kernel("neighbours");
+    let (x, y) = (b.pointer("x", Element::F32), b.pointer("y", Element::F32));
+    let (i, j) = (b.parameter("i", Type::I32), b.parameter("j", Type::U32));
+    let at = |by: u32| b.load(x, b.convert(b.add(j, by), Type::I32));
+    b.store(y, 0, b.add(b.load(x, b.add(i, 3)), b.add(b.load(x, b.add(i, 5)), b.add(at(7), at(9)))));
+    // Unsigned ones may wrap, and what is taken off may be more than there is.
+    b.store(y, 1, b.add(b.load(x, b.add(j, 11)), b.load(x, b.sub(i, 13))));
+    let text = ptx(&b.finish_kernel().unwrap());
+    for offset in [3, 5, 7, 9] {
+        assert!(text.contains(&format!("+{}]", 4 * offset)), "{offset}\n{text}");
+    }
+    assert!(!text.contains("+44]") && !text.contains("-52]"), "{text}");
+    assert_eq!(count(&text, "mad.wide.s32"), 3, "{text}");
+}
+
+/// On GPUs of today a kernel waits itself for those before it, and approximations spare no subnormal numbers.
+#[test]
+fn kernels_of_a_gpu_overlap_and_flush() {
+    let b = Builder::kernel("overlap");
+    b.prefer(Precision::Fast);
+    let x = b.pointer("x", Element::F32);
+    let values = b.load(x, 0);
+    b.store(x, 1, b.div(b.exp(values), b.sqrt(values)));
+    let kernel = b.finish_kernel().unwrap();
+    let plain = ptx(&kernel);
+    assert!(!plain.contains("griddepcontrol") && !plain.contains("ftz"), "{plain}");
+    let lowering = Lowering { target: broadloom_ptx::Target::sm(90), overlap: true, flush: true, ..Lowering::default() };
+    let text = broadloom_ptx::print(&lower_with(&[kernel], &lowering).unwrap());
+    let instructions: Vec<&str> =
+        text.lines().map(str::trim).filter(|line| line.ends_with(';') && !line.starts_with('.')).collect();
+    assert_eq!(instructions[..2], ["griddepcontrol.wait;", "griddepcontrol.launch_dependents;"], "{text}");
+    for instruction in ["ex2.approx.ftz.f32", "sqrt.approx.ftz.f32", "div.approx.ftz.f32"] {
+        assert_eq!(count(&text, instruction), 1, "{instruction}\n{text}");
+    }
 }
 
 /// What a loop does not change is computed before it.

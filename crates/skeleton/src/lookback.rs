@@ -12,6 +12,9 @@
 //! floats too. Rejected for this: looking back until some tile has published all that comes before it (Merrill and Garland's decoupled look-back), which combines
 //! in a way that depends on time.
 //!
+//! Rejected, too: taking the tiles of the groups right before one's own instead of waiting for what the last of them publishes. It spares a way through memory, and on an
+//! H200 it made scans no faster and packs slower.
+//!
 //! **Blocks wait for lesser blocks only.** Every device starts blocks in the order of their numbers: a GPU does (CUB's scans depend on it, too, though no manual
 //! promises it), the CPU takes them from a counter, the interpreter one by one. So whatever a block waits for has started, and it never waits forever. Blocks that take
 //! numbers from a counter in memory, as those of CUB's one-sweep sort do, need no such order; on an H200 that took 6 % of a scan.
@@ -20,11 +23,11 @@
 //! neither fences nor an order between words are needed.
 
 use crate::Count;
-use crate::cooperate::{Shared, reduce_warp};
+use crate::cooperate::{Shared, broadcast, reduce_warp};
 use crate::draft::{Draft, Writer};
-use crate::operator::Operator;
+use crate::operator::{Accumulator, Operator};
 use crate::program::Argument;
-use broadloom_scalar::{Axis, Element, Memory, Order, Scope, Type, Value, Vote};
+use broadloom_scalar::{Axis, Element, Memory, Order, Scope, Type, Unroll, Value, Vote};
 
 /// Tiles of a group, and groups of a range: the lanes of a warp.
 const FAN: u32 = 32;
@@ -79,10 +82,27 @@ fn pieces(types: &[Type]) -> (Vec<Piece>, u32) {
 impl Chain {
     /// Lines of so many tiles each. `index` is the type that counts tiles.
     pub(crate) fn new(draft: &mut Draft, operator: &Operator, index: Type, lines: &Count, tiles: &Count) -> Chain {
+        Chain::with(draft, operator, index, lines, tiles, true)
+    }
+
+    /// The same for one line, where an earlier kernel [clears](Chain::clear) what is published.
+    pub(crate) fn cleared_by_kernel(draft: &mut Draft, operator: &Operator, index: Type, tiles: &Count) -> Chain {
+        Chain::with(draft, operator, index, &Count::Constant(1), tiles, false)
+    }
+
+    fn with(draft: &mut Draft, operator: &Operator, index: Type, lines: &Count, tiles: &Count, zeroed: bool) -> Chain {
         let (pieces, words) = pieces(&operator.types());
         let chain = Chain { operator: operator.clone(), index, tiles: tiles.clone(), memory: 0, pieces, words };
         let bytes = (lines.clone() * chain.entries() * words) * 8u32;
-        Chain { memory: draft.temporary(bytes, true), ..chain }
+        Chain { memory: draft.temporary(bytes, zeroed), ..chain }
+    }
+
+    /// Says that nothing is published, in a kernel before the one that publishes. All of `threads` threads come here with their number.
+    pub(crate) fn clear(&self, k: &Writer, thread: Value, threads: &Count) {
+        let all = k.count(self.entries() * self.words, self.index);
+        k.for_step(thread, all, k.count(threads.clone(), self.index), Unroll::Never, |word| {
+            k.store(self.memory(k), word, k.literal(0u64));
+        });
     }
 
     fn groups(&self) -> Count {
@@ -150,8 +170,23 @@ impl Chain {
 
     /// What an entry says, for each lane that wants one; nothing for the others. All lanes of a warp come here.
     fn wait(&self, k: &Writer, entry: Value, wanted: Value) -> Vec<Value> {
+        self.wait_until(k, entry, wanted, |_, there| k.vote(Vote::All, there, None))
+    }
+
+    /// The same, where the first value says that something ended: what is before the last entry that says so is not waited for, and counts for nothing.
+    fn wait_since_end(&self, k: &Writer, entry: Value, wanted: Value) -> Vec<Value> {
+        self.wait_until(k, entry, wanted, |first_word, there| {
+            let missing = k.not(k.ballot(there, None));
+            let ended = k.and(k.and(wanted, there), k.ne(k.and(first_word, 1), 0));
+            // The last lane that is missing is before the last one that has an end: no lane is both.
+            k.le(missing, k.ballot(ended, None))
+        })
+    }
+
+    fn wait_until(&self, k: &Writer, entry: Value, wanted: Value, enough: impl Fn(Value, Value) -> Value) -> Vec<Value> {
         let words: Vec<_> = (0..self.words).map(|_| k.variable_with(k.literal(0u64))).collect();
         let waits = k.variable_with(k.literal(true));
+        let is_there = k.variable_with(k.literal(false));
         k.while_loop(
             || k.get(waits),
             || {
@@ -163,13 +198,56 @@ impl Chain {
                 });
                 let all = words.iter().map(|word| k.get(*word)).reduce(|a, b| k.and(a, b)).unwrap_or(k.literal(0u64));
                 let there = k.or(k.not(wanted), k.ne(k.shr(all, PAYLOAD), 0));
-                k.set(waits, k.not(k.vote(Vote::All, there, None)));
+                k.set(waits, k.not(enough(k.get(words[0]), there)));
+                k.set(is_there, k.and(wanted, there));
             },
         );
         let words: Vec<Value> = words.into_iter().map(|word| k.get(word)).collect();
         let nothing = self.operator.nothing(k);
         let values = self.values(k, &words);
-        values.into_iter().zip(nothing).map(|(value, nothing)| k.select_value(wanted, value, nothing)).collect()
+        let is_there = k.get(is_there);
+        values.into_iter().zip(nothing).map(|(value, nothing)| k.select_value(is_there, value, nothing)).collect()
+    }
+
+    /// Publishes what a tile comes to, where the operator is a [segmented](Operator::segmented) one.
+    pub(crate) fn publish_tile(&self, k: &Writer, tile: Value, whole: &[Value]) {
+        self.publish(k, tile, whole);
+    }
+
+    /// What comes before a tile on the only line since something ended, where the operator is a segmented one. One warp alone comes here, once, behind
+    /// [`Chain::publish_tile`], and its first lane has the result.
+    pub(crate) fn since_end(&self, k: &Writer, tile: Value, whole: &[Value]) -> Vec<Value> {
+        let operator = &self.operator;
+        let lane = k.and(k.thread(Axis::X), 31);
+        let is_first = k.eq(lane, 0);
+        let narrow = |value: Value| k.convert(value, Type::U32);
+        let (group, range) = (k.shr(tile, 5), k.shr(tile, 10));
+        let groups_at = k.count(self.tiles.clone(), self.index);
+        let ranges_at = k.add(groups_at, k.count(self.groups(), self.index));
+        let entries = |first: Value, count: Value| {
+            let entry = k.add(first, k.convert(lane, self.index));
+            reduce_warp(k, operator, &self.wait_since_end(k, entry, k.lt(lane, count)), FAN)
+        };
+        let before = Accumulator::new(k, operator);
+        let prepend = |found: &[Value]| before.set(k, &operator.combine(k, found, &before.get(k)));
+        // The tiles before it in its group, the groups before that in its range, the ranges before that: as far as nothing has ended.
+        let in_group = k.and(tile, FAN - 1);
+        before.set(k, &entries(k.sub(tile, in_group), narrow(in_group)));
+        let is_last = k.eq(in_group, FAN - 1);
+        k.if_then(k.and(is_first, is_last), || {
+            self.publish(k, k.add(groups_at, group), &operator.combine(k, &before.get(k), whole));
+        });
+        let is_open = || k.not(broadcast(k, &before.get(k)[..1], 0)[0]);
+        k.if_then(is_open(), || {
+            let in_range = k.and(group, FAN - 1);
+            prepend(&entries(k.add(groups_at, k.sub(group, in_range)), narrow(in_range)));
+            k.if_then(is_open(), || prepend(&entries(k.sub(k.add(ranges_at, range), 1), narrow(k.min(range, 1)))));
+        });
+        let is_last = k.eq(k.and(tile, FAN * FAN - 1), FAN * FAN - 1);
+        k.if_then(k.and(is_first, is_last), || {
+            self.publish(k, k.add(ranges_at, range), &operator.combine(k, &before.get(k), whole));
+        });
+        before.get(k)
     }
 
     /// Publishes what a tile comes to, `whole`, and gives what comes before it on its line. All threads of a block of three warps at least come here, once, with

@@ -5,7 +5,9 @@
 
 use crate::program::{Argument, Output, Program, Step};
 use crate::{Error, Fitted, Result};
-use broadloom_device::{Argument as DeviceArgument, Buffer, Device, Kernel, Launch, MatrixProduct, Recorder, Stream};
+use broadloom_device::{
+    Argument as DeviceArgument, Buffer, Device, Kernel, Launch, MachineKind, MatrixProduct, Recorder, Stream,
+};
 use broadloom_scalar::{Literal, Lowering, Type, lower_with};
 use std::sync::Arc;
 
@@ -23,6 +25,9 @@ pub struct Call<'a> {
     /// The stream.
     pub stream: Stream,
 }
+
+/// The GPUs from which on kernels wait themselves for those before them.
+const OVERLAPS: u16 = 90;
 
 /// A program that is ready to run on a device; cheap to clone.
 #[derive(Clone, Debug)]
@@ -46,8 +51,16 @@ impl Loaded {
     pub(crate) fn new(program: Program, device: &Device) -> Result<Loaded> {
         let machine = device.machine();
         let most = Lowering::default();
-        let target = broadloom_ptx::Target::sm(machine.sm.min(80));
-        let lowering = Lowering { version: most.version.min(machine.isa), target, ..most };
+        // Only a GPU starts kernels early.
+        let overlap = machine.kind == MachineKind::Cuda && machine.sm >= OVERLAPS && machine.isa >= most.version;
+        let target = broadloom_ptx::Target::sm(if overlap { OVERLAPS } else { machine.sm.min(80) });
+        let lowering = Lowering {
+            version: most.version.min(machine.isa),
+            target,
+            overlap,
+            flush: machine.kind == MachineKind::Cuda,
+            ..most
+        };
         let module = device.load(&Arc::new(lower_with(&program.kernels, &lowering)?))?;
         let kernels = program.kernels.iter().map(|kernel| Ok(module.kernel(kernel.name())?)).collect::<Result<_>>()?;
         Ok(Loaded(Arc::new(Data { program, device: device.clone(), kernels })))

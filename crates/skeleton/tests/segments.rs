@@ -158,6 +158,28 @@ fn reductions_of_all_types() {
     }
 }
 
+/// Segments over more tiles than a range of a chain has, whose sums are not found among near tiles; and empty ones in great number.
+#[test]
+fn segments_of_a_thousand_tiles() {
+    let reduce = Pattern::from(SegmentedReduce {
+        source: identity(Element::U64),
+        offsets: identity(Element::U32),
+        operator: Operator::sum(Element::U64).unwrap(),
+        sink: Sink::STORE,
+    });
+    let (_, bench) = benches().pop().unwrap();
+    let (few, many) = (vec![5u64, 2_400_000, 3, 0, 200_000, 7], vec![0; 100_000]);
+    let lengths: Vec<u64> = [few, many, vec![150_000, 1]].concat();
+    let size: u64 = lengths.iter().sum();
+    let input = Random(3).values(Element::U64, size);
+    let mut rest = input.iter().map(|x| x.bits());
+    let sum = |length: &u64| rest.by_ref().take(*length as usize).fold(0, u64::wrapping_add);
+    let expected: Vec<Literal> = lengths.iter().map(sum).map(Literal::from).collect();
+    let inputs = [input.clone(), offsets(&lengths, 0)];
+    let given = Given { inputs: &inputs, sizes: &[size, lengths.len() as u64], ..Given::default() };
+    assert!(run(&bench, &reduce, &given).concat() == expected);
+}
+
 /// Whatever offsets say, nothing outside is touched: the interpreter would tell.
 #[test]
 fn offsets_that_decrease_are_harmless() {

@@ -50,6 +50,7 @@ impl Emitter<'_> {
         let ty = compute_type(element);
         let reg = self.register(element);
         let wide = element.bits() == 64;
+        let approximate = (Modifier::Approx, self.flush.then_some(Modifier::Ftz), ty);
         match op {
             UnaryOp::Neg => {
                 let ty = if element.is_integer() && !element.is_signed() { if wide { Type::S64 } else { Type::S32 } } else { ty };
@@ -88,25 +89,25 @@ impl Emitter<'_> {
                 self.f.to(reg).sqrt((Modifier::Rn, ty), x);
             }
             UnaryOp::RcpApprox => {
-                self.f.to(reg).rcp((Modifier::Approx, ty), x);
+                self.f.to(reg).rcp(approximate, x);
             }
             UnaryOp::SqrtApprox => {
-                self.f.to(reg).sqrt((Modifier::Approx, ty), x);
+                self.f.to(reg).sqrt(approximate, x);
             }
             UnaryOp::RsqrtApprox => {
-                self.f.to(reg).rsqrt((Modifier::Approx, ty), x);
+                self.f.to(reg).rsqrt(approximate, x);
             }
             UnaryOp::Exp2Approx => {
-                self.f.to(reg).ex2((Modifier::Approx, ty), x);
+                self.f.to(reg).ex2(approximate, x);
             }
             UnaryOp::Log2Approx => {
-                self.f.to(reg).lg2((Modifier::Approx, ty), x);
+                self.f.to(reg).lg2(approximate, x);
             }
             UnaryOp::SinApprox => {
-                self.f.to(reg).sin((Modifier::Approx, ty), x);
+                self.f.to(reg).sin(approximate, x);
             }
             UnaryOp::CosApprox => {
-                self.f.to(reg).cos((Modifier::Approx, ty), x);
+                self.f.to(reg).cos(approximate, x);
             }
             UnaryOp::TanhApprox => {
                 self.f.to(reg).tanh((Modifier::Approx, ty), x);
@@ -230,6 +231,7 @@ impl Emitter<'_> {
                 self.halved(quotient)
             }
             BinaryOp::Div => self.f.to(reg).div((Modifier::Rn, ty), x, y),
+            BinaryOp::DivApprox if self.flush => self.f.to(reg).div((Modifier::Approx, Modifier::Ftz, ty), x, y),
             BinaryOp::DivApprox => self.f.to(reg).div((Modifier::Full, ty), x, y),
             BinaryOp::Min => self.f.to(reg).min(ty, x, y),
             BinaryOp::Max => self.f.to(reg).max(ty, x, y),

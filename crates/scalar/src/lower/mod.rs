@@ -39,12 +39,24 @@ pub struct Lowering {
     pub simplify: bool,
     /// Whether products that are only added to are fused with the sum, as C compilers for GPUs do; only together with `simplify`.
     pub contract: bool,
+    /// Whether kernels may be started while those before them still run, as GPUs from `sm_90` on can: they wait themselves until all
+    /// before them is done, and at once allow what comes behind them to start in the same way.
+    pub overlap: bool,
+    /// Whether what is computed approximately takes subnormal numbers for zero, and divisors above 2¹²⁶ for infinite. A GPU has instructions that do.
+    pub flush: bool,
 }
 
 impl Default for Lowering {
     /// For the machines from `sm_80` on, with everything.
     fn default() -> Self {
-        Lowering { version: IsaVersion::new(7, 8), target: Target::sm(80), simplify: true, contract: true }
+        Lowering {
+            version: IsaVersion::new(7, 8),
+            target: Target::sm(80),
+            simplify: true,
+            contract: true,
+            overlap: false,
+            flush: false,
+        }
     }
 }
 
@@ -70,7 +82,7 @@ pub fn lower_with(kernels: &[Kernel], lowering: &Lowering) -> Result<Verified> {
     let dynamic = kernels.iter().any(|kernel| kernel.body().shared.iter().any(|shared| shared.length.is_none()));
     let dynamic = dynamic.then(|| module.dynamic_shared("dynamic_shared", Type::B8, 16));
     for kernel in kernels {
-        emit(&mut module, &prepare(kernel, lowering)?, dynamic);
+        emit(&mut module, &prepare(kernel, lowering)?, dynamic, lowering);
     }
     module.verified().map_err(|diagnostics| failed(&diagnostics))
 }
@@ -110,6 +122,7 @@ struct Emitter<'a> {
     body: &'a Body,
     schedule: Schedule,
     fusion: Fusion,
+    flush: bool,
     ranges: Ranges,
     values: Vec<Option<Lowered>>,
     vars: Vec<Reg>,
@@ -129,7 +142,7 @@ fn word(name: &str) -> String {
     word
 }
 
-fn emit(module: &mut ModuleBuilder, kernel: &Kernel, dynamic: Option<Symbol>) {
+fn emit(module: &mut ModuleBuilder, kernel: &Kernel, dynamic: Option<Symbol>, lowering: &Lowering) {
     let body = kernel.body();
     let name = word(kernel.name());
     let tables = body.tables.iter().enumerate().map(|(index, table)| table_variable(module, &name, index, table)).collect();
@@ -176,6 +189,7 @@ fn emit(module: &mut ModuleBuilder, kernel: &Kernel, dynamic: Option<Symbol>) {
         body,
         schedule,
         fusion,
+        flush: lowering.flush,
         ranges,
         values: vec![None; body.nodes.len()],
         vars: vec![],
@@ -186,6 +200,10 @@ fn emit(module: &mut ModuleBuilder, kernel: &Kernel, dynamic: Option<Symbol>) {
         loops: vec![],
     };
     emitter.vars = body.vars.iter().map(|element| emitter.f.reg(register_type(*element))).collect();
+    if lowering.overlap {
+        emitter.f.griddepcontrol(broadloom_ptx::Modifier::Wait);
+        emitter.f.griddepcontrol(broadloom_ptx::Modifier::LaunchDependents);
+    }
     emitter.begin_variables();
     emitter.block(Body::ENTRY);
     emitter.f.ret(());

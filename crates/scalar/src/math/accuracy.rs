@@ -146,7 +146,7 @@ The greatest error is in ulp: units in the last place of the exact result. For f
 4,294,967,296 arguments; otherwise it was measured over samples of all exponents and around hard places. `f16` is computed in `f32` and rounded once more. Below 0, the error of `lgamma` in `f64` is relative to the
 result's magnitude or 4, whichever is greater.
 
-The fast mode uses instructions of the hardware for `f32`; it may differ between devices, and subnormal results may be 0. Its error is *relative* to the result; *growing*: relative to the
+The fast mode uses instructions of the hardware for `f32`; it may differ between devices, subnormal numbers may count as 0, and divisors above 2¹²⁶ as infinite. Its error is *relative* to the result; *growing*: relative to the
 product of result and argument (of `pow`: of result and its logarithm); *absolute*; and holds for arguments up to the magnitude that is named.
 In `f64` it is the accurate one.
 

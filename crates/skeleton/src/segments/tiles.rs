@@ -1,39 +1,38 @@
 //! Segments in tiles, one for each block of a GPU.
 
 use super::Parts;
-use crate::cooperate::{Shared, scan_warp, shift_warp};
+use crate::cooperate::{Shared, scan_warp};
 use crate::draft::{Draft, Writer};
 use crate::lookback::Chain;
-use crate::operator::{Accumulator, Operator};
+use crate::operator::Operator;
 use crate::program::Argument;
 use crate::{Count, Result};
-use broadloom_scalar::{AtomicOp, Axis, Element, Order, Scope, Type, Unroll, Value};
+use broadloom_scalar::{AtomicOp, Axis, Element, Order, Scope, Shuffle, Type, Unroll, Value};
 
 /// Threads of a block.
 const THREADS: u32 = 256;
+const WARPS: u32 = THREADS / 32;
 /// Bytes of shared memory for elements, and as many for results.
 const ROOM: u32 = 20 << 10;
 
 impl Parts {
-    /// How many of the sequence a thread has: a power of two up to 16.
+    /// How many of the sequence a thread has: an odd number, so that what neighbouring threads read lies in different banks.
     fn items(&self) -> u32 {
         let bytes: u32 = self.operator.types().iter().map(|ty| ty.bytes()).sum();
-        let most = (ROOM / THREADS / bytes).clamp(1, 16);
-        1 << most.ilog2()
+        ((ROOM / THREADS / bytes).clamp(2, 16) - 1) | 1
     }
 
     pub(super) fn tiles(&self, draft: &mut Draft) -> Result<()> {
         let segmented = self.operator.segmented()?;
-        let sum = Operator::sum(Type::U32)?;
         let items = self.items();
         let tile = THREADS * items;
         let tiles = (Count::size(0) + Count::size(1)).div_ceil(tile);
         let starts = draft.temporary((tiles.clone() + 1u32) * self.index.bytes(), false);
-        let chain = Chain::new(draft, &segmented, self.index, &Count::Constant(1), &tiles);
-        self.find_starts(draft, starts, tile, &tiles)?;
+        let chain = Chain::cleared_by_kernel(draft, &segmented, self.index, &tiles);
+        self.find_starts(draft, &chain, starts, tile, &tiles)?;
 
         let block = [THREADS, 1, 1];
-        let k = Writer::with_blocks("segments", block, 5);
+        let k = Writer::with_blocks("segments", block, 7);
         let thread = k.thread(Axis::X);
         let (lane, warp) = (k.and(thread, 31), k.shr(thread, 5));
         let n = k.count(Count::size(0), self.index);
@@ -42,7 +41,9 @@ impl Parts {
         let starts = k.memory(Argument::Temporary(starts), self.index.element());
         let from = k.min(k.mul(number, tile), all);
         let to = k.min(k.add(from, tile), all);
-        let (first_end, last_end) = (k.load(starts, number), k.load(starts, k.add(number, 1)));
+        // Offsets that decrease leave starts that were never found.
+        let start = |number: Value| k.min(k.load(starts, number), k.count(Count::size(1), self.index));
+        let (first_end, last_end) = (start(number), start(k.add(number, 1)));
         let first_element = k.add(k.sub(from, first_end), self.base(&k));
         let narrow = |value: Value| k.convert(value, Type::U32);
         // What offsets that decrease lead to stays within the tile, and within what there is.
@@ -50,22 +51,22 @@ impl Parts {
         let ends = k.min(narrow(k.sub(k.max(last_end, first_end), first_end)), span);
         let elements = narrow(k.min(self.wide(&k, k.sub(span, ends)), k.sub(k.max(n, first_element), first_element)));
 
-        // Elements that one thread reads lie in different banks from what its neighbours read.
-        let padded = |place: Value| k.add(place, k.shr(place, 5));
         let types = self.operator.types();
-        let staged = Shared::new(&k, &types, tile + tile / 32);
+        let staged = Shared::new(&k, &types, tile);
         let results = Shared::new(&k, &types, tile);
-        let words = (tile / 32).max(1);
+        // A word more, as threads read two.
+        let words = tile.div_ceil(32) + 1;
         let marks = k.shared(Element::U32, words);
-        let stage = |place: Value| self.inlet.at(&k, &[k.add(first_element, self.wide(&k, place))]);
-        let places: Vec<Value> = (0..items).map(|item| k.add(thread, item * THREADS)).collect();
-        let loaded: Vec<Vec<Value>> = places
-            .iter()
-            .map(|place| k.choose_list(k.lt(*place, elements), || stage(*place), || self.operator.nothing(&k)))
-            .collect();
         k.if_then(k.lt(thread, words), || k.store(marks, thread, 0));
-        places.iter().zip(&loaded).for_each(|(place, values)| staged.set(&k, padded(*place), values));
         k.barrier();
+        // Elements and ends are under way together.
+        let own_element = k.add(first_element, self.wide(&k, thread));
+        let loaded: Vec<Vec<Value>> = (0..items)
+            .map(|item| {
+                let at = || self.inlet.at(&k, &[k.add(own_element, item * THREADS)]);
+                k.choose_list(k.lt(k.add(thread, item * THREADS), elements), at, || self.operator.nothing(&k))
+            })
+            .collect();
         k.for_step(thread, ends, THREADS, Unroll::Never, |end| {
             let place = narrow(k.sub(self.end(&k, k.add(first_end, self.wide(&k, end))), from));
             let bit = k.shl(k.literal(1u32), k.and(place, 31));
@@ -73,84 +74,150 @@ impl Parts {
                 k.atomic(AtomicOp::Or, marks, k.shr(place, 5), bit, Order::Relaxed(Scope::Block));
             });
         });
+        (0..items).zip(&loaded).for_each(|(item, values)| staged.set(&k, k.add(thread, item * THREADS), values));
         k.barrier();
 
         // The ends that a thread has, and how many come before them.
         let first = k.mul(thread, items);
-        let bits = k.shr(k.load(marks, k.shr(first, 5)), k.and(first, 31));
-        let bits = k.and(bits, (1u32 << items) - 1);
-        let own = [k.popcount(bits)];
-        let up_to = scan_warp(&k, &sum, &own, lane);
-        let counts = k.shared(Element::U32, THREADS / 32);
-        k.if_then(k.eq(lane, 31), || k.store(counts, warp, up_to[0]));
+        let word = |index: Value| k.convert(k.load(marks, index), Type::U64);
+        let in_word = k.shr(first, 5);
+        let both = k.or(word(in_word), k.shl(word(k.add(in_word, 1)), 32));
+        let bits = k.and(narrow(k.shr(both, k.and(first, 31))), (1u32 << items) - 1);
+        let own = k.popcount(bits);
+        let up_to = scan_warp(&k, &Operator::sum(Type::U32)?, &[own], lane)[0];
+        let counts = k.shared(Element::U32, WARPS);
+        k.if_then(k.eq(lane, 31), || k.store(counts, warp, up_to));
         k.barrier();
-        let mut before = k.sub(up_to[0], own[0]);
-        for other in 0..THREADS / 32 {
+        let mut before = k.sub(up_to, own);
+        for other in 0..WARPS {
             before = k.add(before, k.select(k.lt(k.literal(other), warp), k.load(counts, other), 0));
         }
 
         // A thread goes through what it has. What it finds at its first end lacks what comes before the thread.
-        let ended = k.variable_with(before);
-        let open = Accumulator::new(&k, &self.operator);
-        k.for_step(0, k.literal(items), 1, Unroll::By(4), |item| {
-            let is_end = k.ne(k.and(k.shr(bits, item), 1), 0);
-            k.if_else(
-                is_end,
-                || {
-                    results.set(&k, k.get(ended), &open.get(&k));
-                    open.set(&k, &self.operator.nothing(&k));
-                    k.set(ended, k.add(k.get(ended), 1));
-                },
-                || {
-                    let place = k.sub(k.add(first, item), k.get(ended));
-                    k.if_then(k.lt(place, elements), || open.add(&k, &staged.get(&k, padded(place))));
-                },
-            );
-        });
-        let has_end = k.ne(bits, 0);
-        let own: Vec<Value> = std::iter::once(has_end).chain(open.get(&k)).collect();
-        let up_to = scan_warp(&k, &segmented, &own, lane);
-        let in_warp = shift_warp(&k, &segmented, &up_to, lane);
-        let totals = Shared::new(&k, &segmented.types(), THREADS / 32);
-        k.if_then(k.eq(lane, 31), || totals.set(&k, warp, &up_to));
-        k.barrier();
-        let (mut before_warp, mut whole) = (segmented.nothing(&k), segmented.nothing(&k));
-        for other in 0..THREADS / 32 {
-            let is_mine = k.eq(warp, other);
-            before_warp = before_warp.iter().zip(&whole).map(|(old, new)| k.select_value(is_mine, *new, *old)).collect();
-            whole = segmented.combine(&k, &whole, &totals.get(&k, k.literal(other)));
+        let (mut ended, mut place) = (before, k.sub(first, before));
+        let mut open = self.operator.nothing(&k);
+        for item in 0..items {
+            let is_end = k.ne(k.and(bits, 1u32 << item), 0);
+            let next = self.operator.combine(&k, &open, &staged.get(&k, place));
+            k.if_then(is_end, || results.set(&k, ended, &open));
+            let nothing = self.operator.nothing(&k);
+            open = nothing.iter().zip(&next).map(|(nothing, next)| k.select_value(is_end, *nothing, *next)).collect();
+            ended = k.select(is_end, k.add(ended, 1), ended);
+            place = k.select(is_end, place, k.add(place, 1));
         }
-        let before_tile = chain.before(&k, None, number, &whole);
-        let carried = segmented.combine(&k, &segmented.combine(&k, &before_tile, &before_warp), &in_warp);
-        k.if_then(has_end, || {
+        let (carried, whole) = self.carry(&k, &open, k.ne(bits, 0));
+        k.if_then(k.eq(thread, 0), || chain.publish_tile(&k, number, &whole));
+        k.if_then(k.ne(bits, 0), || {
             let found = results.get(&k, before);
-            results.set(&k, before, &self.operator.combine(&k, &carried[1..], &found));
+            results.set(&k, before, &self.operator.combine(&k, &carried, &found));
         });
         k.barrier();
+        // What ended first lacks what comes before the tile, for which one warp waits when all else is done.
         k.for_step(thread, ends, THREADS, Unroll::Never, |end| {
             let segment = k.add(first_end, self.wide(&k, end));
-            self.outlet.put(&k, &[segment], segment, &results.get(&k, end));
+            k.if_then(k.ne(end, 0), || self.outlet.put(&k, &[segment], segment, &results.get(&k, end)));
+        });
+        k.if_then(k.eq(warp, 0), || {
+            let before = chain.since_end(&k, number, &whole);
+            k.if_then(k.and(k.eq(lane, 0), k.ne(ends, 0)), || {
+                let found = self.operator.combine(&k, &before[1..], &results.get(&k, k.literal(0u32)));
+                self.outlet.put(&k, &[first_end], first_end, &found);
+            });
         });
         draft.launch(k, [tiles, 1u32.into(), 1u32.into()], block)?;
         Ok(())
     }
 
-    /// How many ends come before each tile, and before the end of the last one.
-    fn find_starts(&self, draft: &mut Draft, starts: usize, tile: u32, tiles: &Count) -> Result<()> {
-        let block = [32, 4, 1];
-        let k = Writer::new("segments_start", block);
-        let number = k.add(k.mul(k.block(Axis::X), block[1]), k.thread(Axis::Y));
-        let number = self.wide(&k, number);
-        let lane = k.thread(Axis::X);
-        k.if_then(k.le(number, k.count(tiles.clone(), self.index)), || {
-            let [_, _, all] = self.sizes(&k);
-            let found = self.ends_before(&k, k.min(k.mul(number, tile), all), lane);
-            let starts = k.memory(Argument::Temporary(starts), self.index.element());
-            k.if_then(k.eq(lane, 0), || k.store(starts, number, found));
+    /// From what threads leave open, and whether anything ended in them: what comes before a thread in its tile of the segment that is open there, and
+    /// the same for the whole tile, behind whether anything ended in it.
+    fn carry(&self, k: &Writer, open: &[Value], has_end: Value) -> (Vec<Value>, Vec<Value>) {
+        let operator = &self.operator;
+        let thread = k.thread(Axis::X);
+        let (lane, warp) = (k.and(thread, 31), k.shr(thread, 5));
+        let shifted =
+            |values: &[Value], by: u32| -> Vec<Value> { values.iter().map(|value| k.shuffle(Shuffle::Up, *value, by)).collect() };
+        let choose = |condition: Value, yes: &[Value], no: &[Value]| -> Vec<Value> {
+            yes.iter().zip(no).map(|(yes, no)| k.select_value(condition, *yes, *no)).collect()
+        };
+        // Values up to each lane, back to the last lane before it in which something ended; `lanes` is a power of two.
+        let scan = |values: &[Value], ended: Value, lanes: u32| {
+            let up_to_lane = k.sub(k.shl(k.literal(2u32), lane), 1);
+            let head = k.sub(31u32, k.leading_zeros(k.or(k.and(ended, up_to_lane), 1)));
+            let mut values = values.to_vec();
+            let mut distance = 1;
+            while distance < lanes {
+                let both = operator.combine(k, &shifted(&values, distance), &values);
+                values = choose(k.ge(lane, k.add(head, distance)), &both, &values);
+                distance *= 2;
+            }
+            values
+        };
+        let nothing = operator.nothing(k);
+        let ended = k.ballot(has_end, None);
+        let up_to = scan(open, ended, 32);
+        let before_lane = choose(k.eq(lane, 0), &nothing, &shifted(&up_to, 1));
+        let totals = Shared::new(k, &operator.types(), WARPS);
+        let any = k.shared(Element::U32, WARPS);
+        k.if_then(k.eq(lane, 31), || {
+            totals.set(k, warp, &up_to);
+            k.store(any, warp, ended);
         });
+        k.barrier();
+        // The same for warps, which every warp does for itself.
+        let of_warp = k.and(lane, WARPS - 1);
+        let warps_ended = k.and(k.ballot(k.ne(k.load(any, of_warp), 0), None), (1u32 << WARPS) - 1);
+        let up_to_warp = scan(&totals.get(k, of_warp), warps_ended, WARPS);
+        let from =
+            |lane: Value| -> Vec<Value> { up_to_warp.iter().map(|value| k.shuffle(Shuffle::Index, *value, lane)).collect() };
+        let whole = from(k.literal(WARPS - 1));
+        let before_warp = choose(k.eq(warp, 0), &nothing, &from(k.sub(k.max(warp, 1), 1)));
+        let whole: Vec<Value> = std::iter::once(k.ne(warps_ended, 0)).chain(whole).collect();
+        let before = operator.combine(k, &before_warp, &before_lane);
+        let ended_in_warp = k.ne(k.and(ended, k.sub(k.shl(k.literal(1u32), lane), 1)), 0);
+        (choose(ended_in_warp, &before_lane, &before), whole)
+    }
+
+    /// How many ends come before each tile, and before the end of the last one. Makes the chain ready, too.
+    ///
+    /// A lane has a segment, and knows from its neighbour in which tile the one before ends: the tiles that start from there up to its own end are its own. All ends are
+    /// read once, side by side: a search for each tile would wait for memory four times and more.
+    fn find_starts(&self, draft: &mut Draft, chain: &Chain, starts: usize, tile: u32, tiles: &Count) -> Result<()> {
+        let block = [THREADS, 1, 1];
+        let k = Writer::new("segments_start", block);
+        let [_, segments, _] = self.sizes(&k);
+        let thread = self.wide(&k, k.global_thread(Axis::X));
+        let lane = k.and(k.thread(Axis::X), 31);
+        // The first lane of a warp is there for the second one only. Behind the last segment there is the end of everything.
+        let blocks = (Count::size(1) + 1u32).div_ceil(WARPS * 31);
+        chain.clear(&k, thread, &(blocks.clone() * THREADS));
+        let behind = k.add(k.mul(k.shr(thread, 5), 31), self.wide(&k, lane));
+        let segment = k.sub(behind, 1);
+        let last = k.count(tiles.clone(), self.index);
+        let end = || vec![k.min(k.add(k.div(self.end(&k, segment), tile), 1), k.add(last, 1))];
+        let none = || vec![k.select(k.eq(behind, 0), k.constant(self.index, 0), k.add(last, 1))];
+        let to = k.choose_list(k.lt(segment, segments), end, none)[0];
+        let from = k.shuffle(Shuffle::Up, to, 1u32);
+        let is_own = k.and(k.ne(lane, 0), k.le(segment, segments));
+        let count = k.select(k.and(is_own, k.gt(to, from)), k.sub(to, from), k.constant(self.index, 0));
+        let starts = k.memory(Argument::Temporary(starts), self.index.element());
+        let few = k.le(count, 2);
+        for number in 0..2u32 {
+            k.if_then(k.and(few, k.gt(count, number)), || k.store(starts, k.add(from, number), segment));
+        }
+        // A segment of many tiles is done by its warp together.
+        let left = k.variable_with(k.ballot(k.not(few), None));
+        k.while_loop(
+            || k.ne(k.get(left), 0),
+            || {
+                let owner = k.trailing_zeros(k.get(left));
+                k.set(left, k.and(k.get(left), k.sub(k.get(left), 1)));
+                let of_owner = |value: Value| k.shuffle(Shuffle::Index, value, owner);
+                let (from, to, segment) = (of_owner(from), of_owner(to), of_owner(segment));
+                k.for_step(k.add(from, self.wide(&k, lane)), to, 32, Unroll::Never, |number| k.store(starts, number, segment));
+            },
+        );
         // Where there is nothing to do, nothing is launched.
-        let warps = tiles.clone() + tiles.clone().min(1u32);
-        draft.launch(k, [warps.div_ceil(block[1]), 1u32.into(), 1u32.into()], block)?;
+        draft.launch(k, [blocks * tiles.clone().min(1u32), 1u32.into(), 1u32.into()], block)?;
         Ok(())
     }
 }
