@@ -7,13 +7,14 @@ use crate::abi::{ImageKind, Warp};
 use crate::execute::{Strand, fail};
 use crate::grid::{Failure, Grid};
 use crate::services::{enter, image_kind, leave, of_lane};
+use crate::texels;
 use broadloom_device::FaultKind;
 use broadloom_device::texture::{Level, Sampler, Texture};
 use broadloom_eval::texture::{Doing, Fetch, Image, MOST_WORDS, Query, Sampled, SurfaceAccess, Texels};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Texels in memory of this process.
-struct HostTexels;
+pub(crate) struct HostTexels;
 
 impl Texels<Level> for HostTexels {
     #[inline(always)]
@@ -110,6 +111,15 @@ unsafe fn each(
         Some(ImageKind::Fetch) => {
             let Some(fetch) = Fetch::from_bits(bits) else { return Ok(()) };
             let mut found: Option<(u64, &Texture)> = None;
+            let lead = mask.trailing_zeros() as usize;
+            if lanes == texels::LANES && lead < lanes && here.clone().all(|lane| word(0, lane) == word(0, lead)) {
+                let texture = table.texture(word(0, lead)).map_err(|why| (lead, (FaultKind::OutOfBounds, why)))?;
+                // SAFETY: rows are as promised, and the memory of a texture is kept while the launch runs.
+                if unsafe { texels::fetch(&fetch, texture, inputs, outputs) } {
+                    return Ok(());
+                }
+                found = Some((word(0, lead), texture));
+            }
             for lane in here {
                 let handle = word(0, lane);
                 let texture = match found {

@@ -73,6 +73,7 @@ mod statistics;
 mod stream;
 #[cfg(test)]
 mod testing;
+mod texels;
 mod variables;
 mod watchdog;
 mod worker;

@@ -183,6 +183,11 @@ impl Fetch {
         self.counts.iter().map(|count| usize::from(*count)).sum()
     }
 
+    /// Whether something is added to the numbers of texels.
+    pub fn has_offset(&self) -> bool {
+        self.counts[2] > 0
+    }
+
     /// How many words come out.
     pub fn results(&self) -> usize {
         if self.result == Result4::Pairs { 2 } else { 4 }
