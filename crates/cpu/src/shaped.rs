@@ -177,8 +177,7 @@ impl Shaped {
         };
         let mut span = trace::span_with(|| format!("compile {}", function.name));
         span.note_with("not in the cache", || miss.to_string());
-        let mut code =
-            draft.compile(module.module(), self.block, &self.options(module, fast)).map_err(|error| self.told(module, &error))?;
+        let mut code = draft.compile(module.module(), &self.options(module, fast)).map_err(|error| self.told(module, &error))?;
         // Whoever finds this code must know whether there is a faster one.
         code.proof = start.proof.clone();
         cache.store(wanted, fast, &code);

@@ -83,6 +83,80 @@ DONE:
 }
 
 #[test]
+fn rows_of_threads_that_nothing_tells_apart_run_as_one() {
+    let text = "
+.visible .entry adds(.param .u64 p) {
+    .reg .b32 %r<3>; .reg .b64 %d<3>;
+    ld.param.u64 %d0, [p];
+    mov.u32 %r0, %tid.x;
+    mul.wide.u32 %d1, %r0, 4; add.s64 %d2, %d0, %d1;
+    ld.global.u32 %r1, [%d2]; add.u32 %r1, %r1, 1; st.global.u32 [%d2], %r1;
+    ret;
+}
+.visible .entry counts(.param .u64 p) {
+    .reg .b32 %r<3>; .reg .b64 %d<3>;
+    ld.param.u64 %d0, [p];
+    mov.u32 %r0, %tid.x;
+    mul.wide.u32 %d1, %r0, 4; add.s64 %d2, %d0, %d1;
+    red.global.add.u32 [%d2], 1;
+    ret;
+}
+.visible .entry rows(.param .u64 p) {
+    .reg .b32 %r<3>; .reg .b64 %d<3>;
+    ld.param.u64 %d0, [p];
+    mov.u32 %r0, %tid.x; mov.u32 %r1, %tid.y; mad.lo.u32 %r0, %r1, 32, %r0;
+    mul.wide.u32 %d1, %r0, 4; add.s64 %d2, %d0, %d1;
+    st.global.u32 [%d2], %r0;
+    ret;
+}";
+    let device = Device::new(Cpu::new(options()).unwrap());
+    let module = device.load(&module(text)).unwrap();
+    let run = |name: &str, block: [u32; 3]| {
+        let out = device.zeros::<u32>(256).unwrap();
+        module.kernel(name).unwrap().launch(&Launch::new([1, 1, 1], block), &[(&out).into()]).unwrap();
+        out.read().unwrap()
+    };
+    let firsts = |count: usize, value: u32| [vec![value; count], vec![0; 256 - count]].concat();
+    assert_eq!(run("adds", [32, 8, 1]), firsts(32, 1), "rows add to what all of them read");
+    assert_eq!(run("counts", [32, 8, 1]), firsts(32, 8), "every row counts");
+    assert_eq!(run("rows", [32, 8, 1]), (0..256).collect::<Vec<u32>>());
+    // Warps that are no rows of the block are left as they are: no thread is missing.
+    assert!(run("adds", [16, 8, 1])[..16].iter().all(|value| *value >= 1));
+}
+
+#[test]
+fn all_warps_have_read_before_one_writes_behind_the_loop() {
+    let kernel = |name: &str, first: &str| {
+        format!(
+            ".visible .entry {name}(.param .u64 p, .param .u32 n) {{
+    .reg .pred %p, %q; .reg .b32 %r<6>; .reg .b64 %d<3>; .shared .align 4 .u32 word;
+    ld.param.u64 %d0, [p]; ld.param.u32 %r4, [n];
+    mov.u32 %r0, %tid.x; setp.eq.u32 %p, %r0, 0;
+    {first}
+    @%p st.shared.u32 [word], 1;
+    bar.sync 0;
+    mov.u32 %r1, 0; mov.u32 %r2, 0;
+AGAIN:
+    ld.shared.u32 %r3, [word]; add.u32 %r1, %r1, %r3;
+    add.u32 %r2, %r2, 1; setp.lt.u32 %q, %r2, %r4; @%q bra AGAIN;
+    @%p st.shared.u32 [word], 100;
+    mul.wide.u32 %d1, %r0, 4; add.s64 %d2, %d0, %d1; st.global.u32 [%d2], %r1;
+    ret;
+}}"
+        )
+    };
+    // Two barriers, of which one counts, make each warp a fiber of its own.
+    let text = kernel("block", "") + &kernel("warps", "bar.sync 1, 128;");
+    let device = Device::new(Cpu::new(options()).unwrap());
+    let module = device.load(&module(&text)).unwrap();
+    for name in ["block", "warps"] {
+        let out = device.zeros::<u32>(128).unwrap();
+        module.kernel(name).unwrap().launch(&Launch::linear(1, 128), &[(&out).into(), 5u32.into()]).unwrap();
+        assert_eq!(out.read().unwrap(), vec![5; 128], "{name}");
+    }
+}
+
+#[test]
 fn kernels_print_allocate_and_assert() {
     let text = r#"
 .extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);

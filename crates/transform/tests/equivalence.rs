@@ -69,7 +69,7 @@ fn linear(module: &Module, function: &mut Function, facts: &Facts) -> std::resul
         unify_exits::run(module, function);
         check(unify_exits::NAME, module, function).map_err(|broken| broken.to_string())?;
         // A reason not to leaves the function as it was.
-        let _ = linearise::run(module, function, &|_| true, None);
+        let _ = linearise::run(module, function, &|_| true, linearise::Blocks::Any);
         check(linearise::NAME, module, function).map_err(|broken| broken.to_string())?;
     }
     let last = STAGES.last().into_iter().chain([&BACK]);

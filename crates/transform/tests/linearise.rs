@@ -255,8 +255,10 @@ fn linear(module: &Module, divergence: Divergence, block: [u32; 3]) -> Result<Ve
     check(unify_exits::NAME, module, &function).map_err(|broken| broken.to_string())?;
     let before = function.clone();
     match divergence {
-        Divergence::Named => linearise::run(module, &mut function, &|at| !is_uniform(&before, at), Some(block)),
-        Divergence::All => linearise::run(module, &mut function, &|_| true, Some(block)),
+        Divergence::Named => {
+            linearise::run(module, &mut function, &|at| !is_uniform(&before, at), linearise::Blocks::Masked(block))
+        }
+        Divergence::All => linearise::run(module, &mut function, &|_| true, linearise::Blocks::Masked(block)),
         Divergence::Shapes => linearise::run_for(module, &mut function, &Facts::new(block)),
     }
     .map_err(|reason| reason.text)?;

@@ -80,7 +80,7 @@ impl Loaded {
         STAGES.iter().flat_map(|stage| stage.passes).try_for_each(|next| pass(function, *next))?;
         let refused = match self.shaped {
             true => linearise::run_for(module, function, &Facts::new(block)),
-            false => linearise::run(module, function, &|_| true, None),
+            false => linearise::run(module, function, &|_| true, linearise::Blocks::Any),
         };
         check(linearise::NAME, module, function).map_err(|broken| broken.to_string())?;
         STAGES.last().into_iter().chain([&BACK]).flat_map(|stage| stage.passes).try_for_each(|next| pass(function, *next))?;

@@ -13,6 +13,7 @@ use super::prepare::{Unit, flow, parts_a_barrier};
 use broadloom_analysis::{Assume, Cfg, Facts as LaunchFacts, Shapes as WarpShapes};
 use broadloom_ptx::{Callee, Func, Function, InstData, Module, Opcode, Operand, Param, Reg};
 use broadloom_transform::facts::Facts;
+use broadloom_transform::linearise::Blocks;
 use broadloom_transform::pipeline::{self, STAGES, Verification};
 use broadloom_transform::return_exits::{addressed, call_of, resolve};
 use broadloom_transform::{check, linearise, remove_dead, store_results, to_ssa, unify_exits};
@@ -132,7 +133,14 @@ impl Called {
     }
 
     /// Why lanes of a function may come apart to something that they must come to together.
-    pub(crate) fn comes_apart(&self, module: &Module, function: &Function, cfg: &Cfg, shapes: &WarpShapes) -> Option<String> {
+    pub(crate) fn comes_apart(
+        &self,
+        module: &Module,
+        function: &Function,
+        cfg: &Cfg,
+        shapes: &WarpShapes,
+        block: [u32; 3],
+    ) -> Option<String> {
         let meets = |inst: &InstData| self.meets(module, inst);
         let text = |inst: &InstData| match call_of(inst)?.callee {
             Callee::Direct(func) => {
@@ -144,7 +152,7 @@ impl Called {
             }
         };
         let is_divergent = |block| shapes.is_divergent_branch(block);
-        if let Some(reason) = linearise::comes_apart(function, cfg, &is_divergent, &meets) {
+        if let Some(reason) = linearise::comes_apart(function, cfg, &is_divergent, &meets, Some(block)) {
             return reason.inst.and_then(|inst| text(&function.insts[inst])).or(Some(reason.text));
         }
         let differs = |reg: Reg| !shapes.is_uniform(reg);
@@ -180,11 +188,11 @@ impl Called {
             Ok((cfg, shapes))
         };
         let (cfg, shapes) = shapes_of(&function)?;
-        let apart = parts_a_barrier(&function, &shapes).or_else(|| self.comes_apart(module, &function, &cfg, &shapes));
+        let apart = parts_a_barrier(&function, &shapes).or_else(|| self.comes_apart(module, &function, &cfg, &shapes, block));
         if let Some(reason) = apart {
             return Ok(Err(reason));
         }
-        if let Err(reason) = linearise::run(module, &mut function, &|block| shapes.is_divergent_branch(block), None) {
+        if let Err(reason) = linearise::run(module, &mut function, &|block| shapes.is_divergent_branch(block), Blocks::Any) {
             return Ok(Err(reason.to_string()));
         }
         remove_dead::run(module, &mut function);

@@ -300,6 +300,7 @@ impl<'e> Emitter<'e> {
             self.labels[*block] = Some(self.ir.block(&block.to_string()));
         }
         let pausing = if self.in_block { HashSet::new() } else { waiting_loops(function, cfg) };
+        let abreast = if self.in_block || self.lanes.is_none() { vec![] } else { self.abreast(cfg) };
         self.ir.branch(self.label(entry)?);
         for block in order {
             // What leads to the start of a piece has left it in its place.
@@ -321,6 +322,9 @@ impl<'e> Emitter<'e> {
             }
             if pausing.contains(block) {
                 self.pause_sometimes();
+            }
+            if abreast.contains(block) {
+                self.pause();
             }
             let counted = (self.loads, self.stores);
             let data = &function.blocks[*block];

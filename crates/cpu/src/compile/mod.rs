@@ -4,6 +4,8 @@
 //! time. Then each instruction becomes LLVM code, and LLVM an object file. Every verified kernel whose instructions the table calls
 //! general is translated; what fails here is a mistake of ours and is reported as one.
 
+mod abreast;
+mod alike;
 mod atomic;
 mod bits;
 mod calls;
@@ -155,11 +157,11 @@ impl Draft {
     }
 
     /// The code, made with what the passes were run with.
-    pub fn compile(self, module: &Module, block: [u32; 3], options: &Options) -> Result<Code, CompileError> {
+    pub fn compile(self, module: &Module, options: &Options) -> Result<Code, CompileError> {
         let context = Context::create();
         let name = &module.functions[self.0.kernel.func].name;
         let broken = |reason: String| CompileError { kernel: name.clone(), reason };
-        let (llvm, mut code) = translate(&context, module, self.0, block, options).map_err(broken)?;
+        let (llvm, mut code) = translate(&context, module, self.0, options).map_err(broken)?;
         let target = options.machine.target_machine(options.optimise).map_err(broken)?;
         machine::optimise(&llvm, &target, options.optimise).map_err(broken)?;
         code.object = machine::emit(&llvm, &target, false).map_err(broken)?;
@@ -170,7 +172,7 @@ impl Draft {
 /// Compiles a kernel for blocks of a shape. The module's static variables stand at its top: see
 /// [`broadloom_transform::hoist_statics`].
 pub fn compile(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Code, CompileError> {
-    Draft::new(module, kernel, block, options)?.compile(module, block, options)
+    Draft::new(module, kernel, block, options)?.compile(module, options)
 }
 
 /// Why a kernel does not run as vectors; `None` when it does.
@@ -189,7 +191,7 @@ pub fn show(module: &Module, kernel: Func, block: [u32; 3], options: &Options, s
         let module = changed.as_ref().unwrap_or(module);
         return Ok(prepared.units().iter().map(|unit| Printer::new(module).body(&unit.function)).collect());
     }
-    let (llvm, _) = translate(&context, module, prepared, block, options).map_err(broken)?;
+    let (llvm, _) = translate(&context, module, prepared, options).map_err(broken)?;
     if stage == Stage::Llvm {
         return Ok(llvm.print_to_string().to_string());
     }
@@ -208,10 +210,9 @@ fn translate<'c>(
     context: &'c Context,
     module: &Module,
     mut prepared: Prepared,
-    block: [u32; 3],
     options: &Options,
 ) -> Result<(LlvmModule<'c>, Code), String> {
-    let (kind, kernel) = (prepared.kind, prepared.kernel.func);
+    let (kind, kernel, block) = (prepared.kind, prepared.kernel.func, prepared.runs);
     let (not_vectorised, changed, proof) = (prepared.not_vectorised.take(), prepared.module.take(), prepared.proof.take());
     let (module, vector) = (changed.as_ref().unwrap_or(module), kind != Kind::Threads);
     let units = prepared.units();

@@ -119,8 +119,12 @@ impl Emitter<'_> {
         let threads: u32 = self.block.iter().product();
         let warps = threads.div_ceil(32);
         // Frames of functions that are called are not kept.
-        let far = if warps > 1 && self.callees.is_empty() { self.far_loops(cfg) } else { vec![] };
-        let mut pieces = Pieces::new(self.function, cfg, &far);
+        let mut starts = vec![];
+        if warps > 1 && self.callees.is_empty() {
+            starts = self.far_loops(cfg);
+            starts.extend(self.abreast(cfg));
+        }
+        let mut pieces = Pieces::new(self.function, cfg, &starts);
         if pieces.len() > MOST_PIECES {
             pieces = Pieces::new(self.function, cfg, &[]);
         }

@@ -6,6 +6,7 @@
 //! of the linearised kernel must be among it: instructions carry a number through the passes between.
 
 use super::Options;
+use super::alike::told_apart;
 use super::calls::Called;
 use super::lanes::Shapes;
 use super::pieces::MOST_PIECES;
@@ -14,6 +15,7 @@ use broadloom_analysis::{Assume, Cfg, Dominators, Facts as LaunchFacts, Loops, P
 use broadloom_diag::Span;
 use broadloom_ptx::{Block, Callee, Effects, Func, Function, Inst, InstData, Module, Opcode, Operand, Reg};
 use broadloom_transform::facts::Facts;
+use broadloom_transform::linearise::Blocks;
 use broadloom_transform::pipeline::{self, Verification};
 use broadloom_transform::return_exits::{self, resolve};
 use broadloom_transform::split_at_barriers::{self, plain_barrier};
@@ -33,6 +35,8 @@ pub(crate) struct Prepared {
     pub(crate) not_vectorised: Option<String>,
     /// What is taken for granted.
     pub(crate) proof: Option<Proof>,
+    /// The threads of a block that run: those that others are like run for them.
+    pub(crate) runs: [u32; 3],
 }
 
 impl Prepared {
@@ -102,6 +106,7 @@ fn fast(
 ) -> Result<Result<Prepared, String>, String> {
     let assume = if options.assume_no_wrap { Assume::NoWrap } else { Assume::Nothing };
     unify_exits::run(module, &mut function);
+    let told_apart = told_apart(&function, block);
     let (cfg, loops, plan) = flow(&function)?;
     let shapes = WarpShapes::new(&function, &cfg, &loops, &plan, &LaunchFacts::new(block), assume);
     let called = match Called::new(module, &function, block)? {
@@ -109,7 +114,7 @@ fn fast(
         Ok(called) => called,
         Err(reason) => return Ok(Err(reason)),
     };
-    let apart = parts_a_barrier(&function, &shapes).or_else(|| called.comes_apart(module, &function, &cfg, &shapes));
+    let apart = parts_a_barrier(&function, &shapes).or_else(|| called.comes_apart(module, &function, &cfg, &shapes, block));
     if let Some(reason) = apart {
         return Ok(Err(reason));
     }
@@ -120,7 +125,8 @@ fn fast(
     let proof = Proof::new(&plan, shapes.obligations());
     let spans = number(&mut function);
     let before = function.clone();
-    if let Err(reason) = linearise::run(module, &mut function, &|block| shapes.is_divergent_branch(block), None) {
+    if let Err(reason) = linearise::run(module, &mut function, &|block| shapes.is_divergent_branch(block), Blocks::Shaped(block))
+    {
         return Ok(Err(reason.to_string()));
     }
     remove_dead::run(module, &mut function);
@@ -158,7 +164,8 @@ fn fast(
         }
     }
     let kernel = Unit { func: kernel, function, shapes: Shapes::Warp(Box::new(known)) };
-    Ok(Ok(Prepared { kernel, others, kind, module: None, not_vectorised: None, proof }))
+    let runs = if kind == Kind::Block { told_apart } else { block };
+    Ok(Ok(Prepared { kernel, others, kind, module: None, not_vectorised: None, proof, runs }))
 }
 
 fn drop_barriers(function: &mut Function) {
@@ -249,7 +256,15 @@ fn slow(module: &Module, kernel: Func, function: Function, block: [u32; 3], reas
         }
     }
     others.sort_by_key(|other| other.func);
-    Ok(Prepared { kernel: main, others, kind: Kind::Threads, module: None, not_vectorised: Some(reason), proof: None })
+    Ok(Prepared {
+        kernel: main,
+        others,
+        kind: Kind::Threads,
+        module: None,
+        not_vectorised: Some(reason),
+        proof: None,
+        runs: block,
+    })
 }
 
 /// Functions with a body that a function can call, directly or through a pointer.

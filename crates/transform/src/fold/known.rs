@@ -8,24 +8,24 @@ use smallvec::{SmallVec, smallvec};
 
 /// The registers whose value is known, as a register holds it: zero above its width.
 #[derive(Default)]
-pub(super) struct Known {
+pub(crate) struct Known {
     values: SecondaryMap<Reg, Option<u64>>,
 }
 
 /// What an instruction writes, register by register.
-pub(super) type Values = SmallVec<[(Reg, u64); 2]>;
+pub(crate) type Values = SmallVec<[(Reg, u64); 2]>;
 
 impl Known {
-    pub(super) fn get(&self, reg: Reg) -> Option<u64> {
+    pub(crate) fn get(&self, reg: Reg) -> Option<u64> {
         self.values[reg]
     }
 
-    pub(super) fn set(&mut self, reg: Reg, value: u64) {
+    pub(crate) fn set(&mut self, reg: Reg, value: u64) {
         self.values[reg] = Some(value);
     }
 
     /// What an operand of a type holds; `None` when it is not known. One that is left out counts as zero.
-    pub(super) fn operand(&self, operand: &Operand, ty: Type) -> Option<u64> {
+    pub(crate) fn operand(&self, operand: &Operand, ty: Type) -> Option<u64> {
         match operand {
             Operand::Reg(reg) | Operand::Part { reg, .. } => self.get(*reg),
             Operand::Not(reg) => self.get(*reg).map(|value| value ^ 1),
@@ -44,7 +44,7 @@ impl Known {
     }
 
     /// What an instruction without a guard gives; `None` when it is not known, or not a matter of its inputs.
-    pub(super) fn evaluate(&self, function: &Function, facts: &Facts, data: &InstData) -> Option<Values> {
+    pub(crate) fn evaluate(&self, function: &Function, facts: &Facts, data: &InstData) -> Option<Values> {
         if data.opcode() == Some(Opcode::Mov) {
             return self.moved(function, facts, data);
         }

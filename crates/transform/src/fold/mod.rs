@@ -33,7 +33,7 @@ use broadloom_ptx::{
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 use identities::Simpler;
-use known::Known;
+pub(crate) use known::Known;
 
 /// The name of the pass.
 pub const NAME: &str = "fold";

@@ -7,15 +7,17 @@
 //! and is out of the way of those that do (`if (i >= n) return;` before a barrier). In that graph, between a divergent branch and
 //! the block where its ways meet again, lanes are apart.
 //!
-//! There a warp operation is right if it names lanes that were found there: by `activemask`, `vote.ballot` or `match`.
+//! There a warp operation is right if it names lanes that were found there: by `activemask`, `vote.ballot` or `match`; or if the numbers of threads
+//! say who is there, and those are named ([`super::comers`]).
 
 use super::Reason;
+use super::comers::Comers;
 use super::guard::{is_collective, members};
 use super::spin::asks;
 use broadloom_analysis::{Cfg, PostDominators};
 use broadloom_ptx::{Block, Class, Effects, Function, Inst, InstData, Modifier, Opcode, Operand, Reg};
 use cranelift_entity::SecondaryMap;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Which barriers and warp operations not all come to who must.
 #[derive(Clone, Debug, Default)]
@@ -33,19 +35,32 @@ impl Convergence {
 
 /// Whether all lanes that must come to each barrier and warp operation of a function in SSA form together, if they go apart at the
 /// branches that are divergent.
-pub fn barriers_are_convergent(function: &Function, cfg: &Cfg, is_divergent: &dyn Fn(Block) -> bool) -> Convergence {
+///
+/// `shape` is that of the thread blocks, if it is known.
+pub fn barriers_are_convergent(
+    function: &Function,
+    cfg: &Cfg,
+    is_divergent: &dyn Fn(Block) -> bool,
+    shape: Option<[u32; 3]>,
+) -> Convergence {
     let mut reasons = vec![];
-    let apart = apart(function, cfg, is_divergent);
+    let apart = apart_from(function, cfg, is_divergent, &gathers);
     let definitions = Definitions::new(function, cfg);
-    for block in cfg.order().iter().filter(|block| apart.contains(*block)) {
-        for inst in &function.blocks[*block].insts {
+    let comers = definitions.comers(shape);
+    for (block, sides) in in_order(cfg, &apart) {
+        for inst in &function.blocks[block].insts {
             let data = &function.insts[*inst];
-            if let Some(text) = objection(data, &definitions) {
+            if let Some(text) = objection_at(data, &definitions, comers.as_ref(), sides) {
                 reasons.push(Reason::new(text, Some(*inst)));
             }
         }
     }
     Convergence { reasons }
+}
+
+/// The blocks that lanes come to apart, in the order of the graph.
+fn in_order<'a>(cfg: &'a Cfg, apart: &'a BTreeMap<Block, Vec<Side>>) -> impl Iterator<Item = (Block, &'a [Side])> {
+    cfg.order().iter().filter_map(|block| Some((*block, apart.get(block)?.as_slice())))
 }
 
 /// The instruction of a function, if there is one, to which lanes must come together with others that the function did not look for
@@ -65,17 +80,26 @@ pub fn comes_apart(
     cfg: &Cfg,
     is_divergent: &dyn Fn(Block) -> bool,
     call_meets: &dyn Fn(&InstData) -> bool,
+    shape: Option<[u32; 3]>,
 ) -> Option<Reason> {
     let returns = |data: &InstData| !function.is_kernel && data.opcode() == Some(Opcode::Ret);
     let apart = apart_from(function, cfg, is_divergent, &|data| gathers(data) || call_meets(data) || returns(data));
     let definitions = Definitions::new(function, cfg);
-    let blocks = cfg.order().iter().filter(|block| apart.contains(*block));
-    let mut insts = blocks.flat_map(|block| &function.blocks[*block].insts).copied();
-    insts.find_map(|inst| {
+    let comers = definitions.comers(shape);
+    let insts_of = |(block, sides)| function.blocks[block].insts.iter().map(move |inst: &Inst| (*inst, sides));
+    let mut insts = in_order(cfg, &apart).flat_map(insts_of);
+    insts.find_map(|(inst, sides)| {
         let data = &function.insts[inst];
         let call = || call_meets(data).then(|| "lanes may come apart to a call".to_owned());
-        objection(data, &definitions).or_else(call).map(|text| Reason::new(text, Some(inst)))
+        objection_at(data, &definitions, comers.as_ref(), sides).or_else(call).map(|text| Reason::new(text, Some(inst)))
     })
+}
+
+/// What is wrong with an instruction to which lanes come that went such ways.
+fn objection_at(data: &InstData, definitions: &Definitions<'_>, comers: Option<&Comers<'_>>, sides: &[Side]) -> Option<String> {
+    let text = objection(data, definitions)?;
+    let are_named = |comers: &Comers<'_>| members(data).is_some_and(|members| comers.are_named(data, members, sides));
+    (is_collective(data) || !comers.is_some_and(are_named)).then_some(text)
 }
 
 /// What is wrong with an instruction to which lanes come apart.
@@ -95,18 +119,22 @@ fn gathers(data: &InstData) -> bool {
     is_collective(data) || members(data).is_some() || (data.class() == Some(Class::Warp) && data.effects().has(Effects::WARP))
 }
 
-/// The blocks to which lanes may come apart from others that have yet to come.
-fn apart(function: &Function, cfg: &Cfg, is_divergent: &dyn Fn(Block) -> bool) -> BTreeSet<Block> {
-    apart_from(function, cfg, is_divergent, &gathers)
+/// The way that lanes went at a branch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Side {
+    /// The block that ends in the branch.
+    pub(super) head: Block,
+    /// Which edge it is, if only one leads there.
+    pub(super) edge: Option<usize>,
 }
 
-/// The blocks to which lanes may come apart from others that have something of a kind before them.
+/// The blocks to which lanes may come apart from others that have something of a kind before them, and by which ways.
 pub(super) fn apart_from(
     function: &Function,
     cfg: &Cfg,
     is_divergent: &dyn Fn(Block) -> bool,
     counts: &dyn Fn(&InstData) -> bool,
-) -> BTreeSet<Block> {
+) -> BTreeMap<Block, Vec<Side>> {
     let holds = |block: &Block| function.blocks[*block].insts.iter().any(|inst| counts(&function.insts[*inst]));
     let mut relevant: HashSet<Block> = HashSet::new();
     let mut work: Vec<Block> = cfg.order().iter().copied().filter(holds).collect();
@@ -115,7 +143,7 @@ pub(super) fn apart_from(
             work.extend(cfg.predecessors(block));
         }
     }
-    let mut found = BTreeSet::new();
+    let mut found: BTreeMap<Block, Vec<Side>> = BTreeMap::new();
     if !relevant.contains(&cfg.entry()) {
         return found;
     }
@@ -130,20 +158,26 @@ pub(super) fn apart_from(
             continue;
         }
         let join = joins.immediate(*head);
-        let mut seen: HashSet<Block> = HashSet::new();
-        let mut work = graph.successors(*head).to_vec();
-        while let Some(block) = work.pop() {
-            if Some(block) != join && seen.insert(block) {
-                found.insert(block);
-                work.extend(graph.successors(block));
+        let mut ways: BTreeMap<Block, Option<usize>> = BTreeMap::new();
+        for (edge, to) in function.blocks[*head].edges.iter().enumerate() {
+            let mut seen: HashSet<Block> = HashSet::new();
+            let mut work = vec![to.target];
+            while let Some(block) = work.pop() {
+                if Some(block) != join && relevant.contains(&block) && seen.insert(block) {
+                    ways.entry(block).and_modify(|way| *way = None).or_insert(Some(edge));
+                    work.extend(graph.successors(block));
+                }
             }
+        }
+        for (block, edge) in ways {
+            found.entry(block).or_default().push(Side { head: *head, edge });
         }
     }
     found
 }
 
 /// Who computes which register.
-struct Definitions<'f> {
+pub(super) struct Definitions<'f> {
     function: &'f Function,
     makers: SecondaryMap<Reg, Option<Inst>>,
     /// What is passed for a parameter of a block.
@@ -166,6 +200,17 @@ impl<'f> Definitions<'f> {
             }
         }
         Definitions { function, makers, passed }
+    }
+
+    /// The threads of blocks of a known shape. Who calls a function is not known.
+    fn comers(&self, shape: Option<[u32; 3]>) -> Option<Comers<'_>> {
+        let shape = shape.filter(|_| self.function.is_kernel)?;
+        Some(Comers { function: self.function, definitions: self, shape })
+    }
+
+    /// The instruction that computes a register.
+    pub(super) fn maker(&self, reg: Reg) -> Option<Inst> {
+        self.makers[reg]
     }
 
     /// Whether a register holds lanes that were found to be there, or some of them.

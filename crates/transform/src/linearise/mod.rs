@@ -10,7 +10,7 @@
 //! - [`plan`]: which control flow stays and which becomes masks;
 //! - [`steady`]: which conditions are the same even in lanes that are masked off;
 //! - [`emit`] and [`guard`]: the code; [`build`]: SSA form made on the way;
-//! - [`converge`] and [`spin`]: what cannot be run this way, because lanes would wait for each other.
+//! - [`converge`], [`comers`] and [`spin`]: what cannot be run this way, because lanes would wait for each other.
 //!
 //! What is refused, each with a [`Reason`]: loops with several entries; barriers to which not all lanes of a warp come, and warp
 //! operations that name lanes which may be elsewhere; loops in which a lane may wait for what another lane does behind the loop;
@@ -20,6 +20,7 @@
 //! overlapping divergent regions, but gives each block a mask of its own where a region needs one.
 
 mod build;
+mod comers;
 mod converge;
 mod emit;
 mod guard;
@@ -96,27 +97,41 @@ pub fn run_for(module: &Module, function: &mut Function, facts: &Facts) -> Resul
     let loops = Loops::new(&cfg, &dominators);
     let ranges = RangePlan::new(function, &cfg, &dominators, &loops);
     let shapes = Shapes::new(function, &cfg, &loops, &ranges, facts, Assume::Nothing);
-    run(module, function, &|block| shapes.is_divergent_branch(block), Some(facts.block))
+    run(module, function, &|block| shapes.is_divergent_branch(block), Blocks::Masked(facts.block))
+}
+
+/// The thread blocks that a function is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blocks {
+    /// Any, of full warps.
+    Any,
+    /// Of this shape. Where its threads do not fill the last warp, whoever runs the code sees to it that lanes behind them do nothing.
+    Shaped([u32; 3]),
+    /// Of this shape. When its threads do not fill the last warp, everything runs under the mask of threads that exist, lanes behind them having
+    /// thread indices that go on in the same way.
+    Masked([u32; 3]),
+}
+
+impl Blocks {
+    fn shape(self) -> Option<[u32; 3]> {
+        match self {
+            Blocks::Any => None,
+            Blocks::Shaped(shape) | Blocks::Masked(shape) => Some(shape),
+        }
+    }
 }
 
 /// Makes every branch of a function uniform.
 ///
 /// `is_divergent` says of a block that ends in a branch whether lanes may disagree there; the function should have one exit
-/// already ([`unify_exits`]), so that whoever knows that has seen the branches to it. `block` is the shape of the thread blocks:
-/// when its threads do not fill the last warp, everything runs under the mask of threads that exist, lanes behind them having
-/// thread indices that go on in the same way. Left out, every warp is taken to be full.
-pub fn run(
-    module: &Module,
-    function: &mut Function,
-    is_divergent: &dyn Fn(Block) -> bool,
-    block: Option<[u32; 3]>,
-) -> Result<(), Reason> {
+/// already ([`unify_exits`]), so that whoever knows that has seen the branches to it.
+pub fn run(module: &Module, function: &mut Function, is_divergent: &dyn Fn(Block) -> bool, blocks: Blocks) -> Result<(), Reason> {
     refuse(function)?;
     unify_exits::run(module, function);
     let Some(cfg) = Cfg::new(function) else { return Ok(()) };
     let dominators = Dominators::new(&cfg);
     let levels = Levels::new(function, &cfg, &dominators)?;
-    if let Some(reason) = barriers_are_convergent(function, &cfg, is_divergent).reasons.into_iter().next() {
+    if let Some(reason) = barriers_are_convergent(function, &cfg, is_divergent, blocks.shape()).reasons.into_iter().next() {
         return Err(reason);
     }
     spin::refuse_asking_apart(function, &cfg, &levels, is_divergent)?;
@@ -147,7 +162,10 @@ pub fn run(
         everybody: None,
         lines: 0,
     };
-    let mask = block.filter(|shape| !fills_warps(*shape)).map(|shape| emitter.exists(shape));
+    let mask = match blocks {
+        Blocks::Masked(shape) if !fills_warps(shape) => Some(emitter.exists(shape)),
+        Blocks::Any | Blocks::Shaped(_) | Blocks::Masked(_) => None,
+    };
     emitter.function(mask);
     *function = emitter.builder.finish();
     tidy::tidy(module, function);

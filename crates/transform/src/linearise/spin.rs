@@ -72,7 +72,7 @@ pub(super) fn refuse_asking_apart(
     }
     let acts = |data: &InstData| !is_speculable(data) && !is_plain_load(data) && !data.is_control();
     let apart = apart_from(function, cfg, is_divergent, &acts);
-    match asking.iter().find(|(block, _)| apart.contains(block)) {
+    match asking.iter().find(|(block, _)| apart.contains_key(block)) {
         Some((_, inst)) => {
             let text = format!("lanes may come apart to `{}` in a loop", function.insts[*inst].mnemonic_text());
             Err(Reason::new(text, Some(*inst)))

@@ -1,6 +1,6 @@
 //! What becomes of small kernels, and which are refused.
 
-use super::run;
+use super::{Blocks, run};
 use crate::{check, to_ssa, unify_exits};
 use broadloom_diag::Sources;
 use broadloom_ptx::{Block, Function, Module, Printer, parse};
@@ -30,7 +30,7 @@ fn linear_in(body: &str, block: [u32; 3]) -> Result<String, String> {
         let last = before.blocks[block].insts.last().and_then(|last| before.insts[*last].guard);
         last.is_none_or(|guard| !before.regs[guard.reg].name.starts_with("%u"))
     };
-    run(&module, &mut function, &is_divergent, Some(block)).map_err(|reason| reason.text)?;
+    run(&module, &mut function, &is_divergent, Blocks::Masked(block)).map_err(|reason| reason.text)?;
     check("linearise", &module, &function).unwrap();
     Ok(Printer::new(&module).body(&function))
 }
@@ -123,6 +123,19 @@ fn warp_operations_name_lanes_that_are_there() {
     shuffle("", "setp.ge.u32 %d2, %r1, %r0; vote.sync.ballot.b32 %r3, !%d2, -1;").unwrap();
     let unknown = shuffle("mov.u32 %r3, 255;", "").unwrap_err();
     assert_eq!(unknown, "`shfl.sync.bfly.b32` may name lanes that are elsewhere");
+    // The first lanes of each warp, by their number, as tiles of a warp have it.
+    let tile = |members: &str, condition: &str| {
+        linear(&format!(
+            "mov.u32 %r1, %tid.x; mov.u32 %r4, %laneid; and.b32 %r4, %r4, 16; mov.u32 %r3, {members}; shl.b32 %r3, %r3, %r4;
+             {condition} @%d1 bra A; bar.warp.sync %r3; st.global.u32 [%l1], %r2; A: bar.sync 0; ret;"
+        ))
+    };
+    let elsewhere = "`bar.warp.sync` may name lanes that are elsewhere";
+    tile("65535", "setp.gt.s32 %d1, %r1, 15;").unwrap();
+    tile("65535", "and.b32 %r5, %r1, 16; setp.ne.u32 %d1, %r5, 0;").unwrap();
+    assert_eq!(tile("65535", "setp.gt.s32 %d1, %r1, 14;").unwrap_err(), elsewhere);
+    assert_eq!(tile("131071", "setp.gt.s32 %d1, %r1, 15;").unwrap_err(), elsewhere);
+    assert_eq!(tile("65535", "ld.global.u32 %r5, [%l1]; setp.gt.s32 %d1, %r5, 15;").unwrap_err(), elsewhere);
 }
 
 #[test]

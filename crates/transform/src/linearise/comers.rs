@@ -1,0 +1,116 @@
+//! Which lanes come to a block, where the numbers of threads alone decide it.
+//!
+//! Threads below the sixteenth may be on one side of a branch and meet there by a mask that is computed from their number, as tiles of a warp do. In
+//! a block of known shape both are numbers: the branches to which such a block owes its lanes are evaluated for every thread, and so is the mask.
+
+use super::LANES;
+use super::converge::{Definitions, Side};
+use crate::facts::Facts;
+use crate::fold::Known;
+use broadloom_eval::immediate;
+use broadloom_ptx::{Function, InstData, Opcode, Operand, Reg, Special, Type};
+
+/// Deepest chain of instructions that is followed.
+const DEEPEST: usize = 64;
+
+/// The threads of a block of known shape.
+pub(super) struct Comers<'f> {
+    pub(super) function: &'f Function,
+    pub(super) definitions: &'f Definitions<'f>,
+    pub(super) shape: [u32; 3],
+}
+
+impl Comers<'_> {
+    /// Whether the lanes that an instruction names are among those that come to it with each other, in every warp. `sides` are the ways that lanes went
+    /// at branches before; `members` is the operand that names lanes.
+    pub(super) fn are_named(&self, data: &InstData, members: usize, sides: &[Side]) -> bool {
+        data.guard.is_none() && self.each_warp(&data.operands[members], sides).is_some_and(|named| named)
+    }
+
+    fn each_warp(&self, members: &Operand, sides: &[Side]) -> Option<bool> {
+        let threads = self.shape.iter().map(|count| u64::from(*count)).product::<u64>();
+        for first in (0..threads).step_by(LANES as usize) {
+            let (mut here, mut named) = (0u32, 0u32);
+            for thread in first..(first + LANES).min(threads) {
+                let mut values = Values { comers: self, thread, known: Known::default() };
+                let mut comes = true;
+                for side in sides {
+                    comes &= values.takes(*side)?;
+                }
+                if comes {
+                    here |= 1 << (thread - first);
+                    named |= values.operand(members)? as u32;
+                }
+            }
+            if named & !here != 0 {
+                return Some(false);
+            }
+        }
+        Some(true)
+    }
+}
+
+/// What one thread computes.
+struct Values<'c, 'f> {
+    comers: &'c Comers<'f>,
+    thread: u64,
+    known: Known,
+}
+
+impl Values<'_, '_> {
+    /// Whether the thread goes that way at a branch.
+    fn takes(&mut self, side: Side) -> Option<bool> {
+        let function = self.comers.function;
+        let data = &function.insts[*function.blocks[side.head].insts.last()?];
+        let guard = data.guard.filter(|_| data.opcode() == Some(Opcode::Bra))?;
+        let is_taken = (self.register(guard.reg, DEEPEST)? != 0) != guard.negated;
+        Some(is_taken == (side.edge? == 0))
+    }
+
+    fn operand(&mut self, operand: &Operand) -> Option<u64> {
+        match operand {
+            Operand::Reg(reg) => self.register(*reg, DEEPEST),
+            Operand::Imm(imm) => Some(immediate(*imm, Type::B32)),
+            _ => None,
+        }
+    }
+
+    fn register(&mut self, reg: Reg, depth: usize) -> Option<u64> {
+        if let Some(value) = self.known.get(reg) {
+            return Some(value);
+        }
+        let function = self.comers.function;
+        let data = &function.insts[self.comers.definitions.maker(reg)?];
+        if data.guard.is_some() || depth == 0 {
+            return None;
+        }
+        if let (Some(Opcode::Mov), [Operand::Reg(to), Operand::Special(special)]) = (data.opcode(), data.operands.as_slice()) {
+            let value = self.special(*special)?;
+            self.known.set(*to, value);
+            return Some(value);
+        }
+        for read in data.reads() {
+            self.register(read, depth - 1)?;
+        }
+        let facts = Facts { block: Some(self.comers.shape), grid: None };
+        for (written, value) in self.known.evaluate(function, &facts, data)? {
+            self.known.set(written, value);
+        }
+        self.known.get(reg)
+    }
+
+    fn special(&self, special: Special) -> Option<u64> {
+        let [x, y, _] = self.comers.shape.map(u64::from);
+        let lane = self.thread % LANES;
+        match special {
+            Special::TidX => Some(self.thread % x),
+            Special::TidY => Some(self.thread / x % y),
+            Special::TidZ => Some(self.thread / x / y),
+            Special::Laneid => Some(lane),
+            Special::LanemaskEq => Some(1 << lane),
+            Special::LanemaskLt => Some((1 << lane) - 1),
+            Special::LanemaskLe => Some((2 << lane) - 1),
+            special => Facts { block: Some(self.comers.shape), grid: None }.special(special),
+        }
+    }
+}
