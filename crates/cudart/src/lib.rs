@@ -26,6 +26,8 @@ mod graphs;
 mod handles;
 mod image;
 mod kernels;
+#[cfg(test)]
+mod layouts;
 mod link;
 mod memory;
 mod mirror;

@@ -21,16 +21,16 @@ type Resource = [u64; 18];
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DriverTextureDesc {
-    address: [u32; 3],
-    filter: u32,
-    flags: u32,
-    anisotropy: u32,
-    level_filter: u32,
-    level_bias: f32,
-    least_level: f32,
-    most_level: f32,
-    border: [f32; 4],
-    reserved: [i32; 12],
+    pub(crate) address: [u32; 3],
+    pub(crate) filter: u32,
+    pub(crate) flags: u32,
+    pub(crate) anisotropy: u32,
+    pub(crate) level_filter: u32,
+    pub(crate) level_bias: f32,
+    pub(crate) least_level: f32,
+    pub(crate) most_level: f32,
+    pub(crate) border: [f32; 4],
+    pub(crate) reserved: [i32; 12],
 }
 
 /// A format and the number of channels in one word.

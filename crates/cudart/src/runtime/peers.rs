@@ -12,15 +12,15 @@ use crate::work::CopyBox;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PeerParms {
-    src_array: usize,
-    src_pos: Extent,
-    src_ptr: PitchedPtr,
-    src_device: i32,
-    dst_array: usize,
-    dst_pos: Extent,
-    dst_ptr: PitchedPtr,
-    dst_device: i32,
-    extent: Extent,
+    pub(crate) src_array: usize,
+    pub(crate) src_pos: Extent,
+    pub(crate) src_ptr: PitchedPtr,
+    pub(crate) src_device: i32,
+    pub(crate) dst_array: usize,
+    pub(crate) dst_pos: Extent,
+    pub(crate) dst_ptr: PitchedPtr,
+    pub(crate) dst_device: i32,
+    pub(crate) extent: Extent,
 }
 
 fn peer_box(call: &Call, parms: In<PeerParms>) -> Outcome<CopyBox> {
@@ -60,15 +60,5 @@ exported! { runtime
         check_device(from)?;
         check_device(to)?;
         if (1..=5).contains(&attribute) { Err(Status::INVALID_DEVICE) } else { Err(Status::INVALID_VALUE) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_structure_has_the_size_of_the_headers() {
-        assert_eq!((size_of::<PeerParms>(), std::mem::offset_of!(PeerParms, extent)), (168, 144));
     }
 }
