@@ -2,6 +2,9 @@
 //!
 //! Compiled peers are kept in a folder, named by all that went into them. A peer that cannot be compiled or run is no failure of
 //! ours: the reason is told, and there is no ratio.
+//!
+//! Threads of OpenMP, NumPy and JAX look for work for a while before they sleep. So a peer is stopped, with all its threads, when it has answered, and goes on
+//! when it is asked again. Nothing stays stopped: a peer goes on before it is ended, and one whose starter is gone is told so by the system.
 
 use std::env;
 use std::fs;
@@ -124,7 +127,26 @@ impl Peer {
         Ok(Peer { child, input, output: BufReader::new(output) })
     }
 
+    /// Asks for something, between two pauses of the peer.
     fn ask<T: std::str::FromStr>(&mut self, what: &str) -> Result<T, String> {
+        self.signal("CONT");
+        let answer = self.answer(what);
+        self.signal("STOP");
+        answer
+    }
+
+    /// Stops its threads, or lets them go on. Where that is not possible, they go on as they like.
+    fn signal(&self, name: &str) {
+        let process = self.child.id().to_string();
+        let _ = Command::new("kill")
+            .args(["-s", name, &process])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+    }
+
+    fn answer<T: std::str::FromStr>(&mut self, what: &str) -> Result<T, String> {
         let input = self.input.as_mut().ok_or("the peer has no input")?;
         let ended = || "the peer ended early".to_owned();
         writeln!(input, "{what}").and_then(|()| input.flush()).map_err(|_| ended())?;
@@ -148,6 +170,7 @@ impl Drop for Peer {
     fn drop(&mut self) {
         // The end of its input ends a peer; one that hangs is ended.
         drop(self.input.take());
+        self.signal("CONT");
         for _ in 0..200 {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return;
