@@ -250,14 +250,14 @@ impl Parts<'_> {
             let put = || self.outlet.put(k, &position, linear, &results[row as usize]);
             if checked { k.if_then(k.ge(row, strip.left_out), put) } else { put() }
         };
-        // All rows but for the last strip of an image, which on a GPU is worth a branch: behind it stores need not wait for each other.
-        let put = || match self.branches {
-            true => k.if_else(
+        // All rows but for the last strip of an image. Both sides of the branch need all results, so nobody computes a row where it is stored, for
+        // which all that rows share would have to be kept; and stores need not wait for each other.
+        let put = || {
+            k.if_else(
                 k.eq(strip.left_out, 0),
                 || (0..rows).for_each(|row| store(row, false)),
                 || (0..rows).for_each(|row| store(row, true)),
-            ),
-            false => (0..rows).for_each(|row| store(row, true)),
+            )
         };
         match stored {
             None => put(),

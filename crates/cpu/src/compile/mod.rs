@@ -239,6 +239,10 @@ fn translate<'c>(
         ir.attribute("prefer-vector-width", "512");
         ir.attribute("probe-stack", "inline-asm");
         ir.attribute("no-builtins", "");
+        if vector {
+            // Vectors that registers have no room for lie within lines of the cache.
+            ir.attribute("stackrealign", "");
+        }
         if kind == Kind::Threads {
             // The runtime tells threads apart by the calls they are in.
             ir.attribute("frame-pointer", "all");
