@@ -1,7 +1,8 @@
 //! Work in queues: streams, the workers that take from them, and those who wait.
 //!
 //! Work of a stream is done in order, one piece at a time; the first pieces of all streams are under way together. A piece consists of
-//! parts (blocks of a grid, stretches of a copy), which workers take by raising a counter, so a grid of any size costs the same. A
+//! parts (blocks of a grid, stretches of a copy), which workers take by raising a counter, so a grid of any size costs the same. Where blocks never wait for
+//! each other, each worker has a lot of its own to begin with, and helps others afterwards: what it wrote in one launch is in its cache for the next. A
 //! failed launch leaves its error with the stream: launches behind it are not run until somebody was told.
 //!
 //! **Giving work never waits for work. Every piece has a number, rising with time: what is freed waits until no piece with a lower
@@ -88,6 +89,14 @@ impl Work {
             Work::Call(_) | Work::Mark(_) | Work::Await(_) => 1,
         }
     }
+
+    /// Whether its parts may be begun in any order.
+    fn has_lots(&self) -> bool {
+        match self {
+            Work::Launch(grid) => grid.runs_in_rows(),
+            Work::Copy { .. } | Work::Fill { .. } | Work::Write { .. } | Work::Call(_) | Work::Mark(_) | Work::Await(_) => false,
+        }
+    }
 }
 
 /// Why a piece of work must stop.
@@ -106,8 +115,8 @@ pub(crate) struct Job {
     pub(crate) work: Work,
     /// How many parts it has.
     pub(crate) parts: u64,
-    /// The first part that nobody has taken.
-    next: AtomicU64,
+    /// One for all workers, or one for each.
+    lots: Box<[Lot]>,
     /// One of [`stop`]'s, or 0.
     pub(crate) stop: AtomicU32,
     failure: Mutex<Option<Error>>,
@@ -116,20 +125,50 @@ pub(crate) struct Job {
     done: Arc<AtomicBool>,
 }
 
-impl Job {
-    /// Takes some parts: the next ones, in order.
-    pub(crate) fn take(&self, most: u64) -> std::ops::Range<u64> {
-        if self.is_taken() {
+/// Parts that are taken in order.
+#[derive(Debug)]
+struct Lot {
+    /// The first part that nobody has taken.
+    next: AtomicU64,
+    end: u64,
+}
+
+impl Lot {
+    /// So many lots of a piece, of the same length but for one part.
+    fn cut(parts: u64, lots: u64) -> Box<[Lot]> {
+        let bound = |lot: u64| (u128::from(parts) * u128::from(lot) / u128::from(lots)) as u64;
+        (0..lots).map(|lot| Lot { next: AtomicU64::new(bound(lot)), end: bound(lot + 1) }).collect()
+    }
+
+    fn take(&self, most: u64) -> std::ops::Range<u64> {
+        if self.left() == 0 {
             return 0..0;
         }
         // Few workers, each raising it by few: it stays far from wrapping.
-        let first = self.next.fetch_add(most, Ordering::Relaxed).min(self.parts);
-        first..(first.saturating_add(most)).min(self.parts)
+        let first = self.next.fetch_add(most, Ordering::Relaxed).min(self.end);
+        first..first.saturating_add(most).min(self.end)
+    }
+
+    fn left(&self) -> u64 {
+        self.end.saturating_sub(self.next.load(Ordering::Relaxed))
+    }
+}
+
+impl Job {
+    /// Takes some parts for a worker: the next ones of its lot, or of another when that is empty.
+    pub(crate) fn take(&self, worker: usize, most: u64) -> std::ops::Range<u64> {
+        if self.must_stop() {
+            return 0..0;
+        }
+        let own = worker % self.lots.len().max(1);
+        let (before, behind) = self.lots.split_at(own);
+        let mut taken = behind.iter().chain(before).map(|lot| lot.take(most));
+        taken.find(|range| !range.is_empty()).unwrap_or(0..0)
     }
 
     /// Parts that nobody has taken.
     pub(crate) fn left(&self) -> u64 {
-        self.parts.saturating_sub(self.next.load(Ordering::Relaxed))
+        self.lots.iter().map(Lot::left).sum()
     }
 
     fn is_taken(&self) -> bool {
@@ -323,12 +362,13 @@ impl Streams {
             return Ok(());
         }
         let number = state.begin();
+        let lots = if work.has_lots() { state.threads.len().max(1) as u64 } else { 1 };
         let job = Arc::new(Job {
             number,
             stream: stream.0,
             work,
             parts,
-            next: AtomicU64::new(0),
+            lots: Lot::cut(parts, lots),
             stop: AtomicU32::new(0),
             failure: Mutex::new(None),
             limit,

@@ -1,6 +1,6 @@
 //! Worker threads: one per core, each taking parts of whatever work is under way.
 //!
-//! Blocks are taken in order, a few at a time: as many as take some ten microseconds, so that taking costs nothing and a long block
+//! Blocks of a lot are taken in order, a few at a time: as many as take some ten microseconds, so that taking costs nothing and a long block
 //! holds up nothing. A block that pauses stays, and the worker starts another one when all it has only pause.
 
 use crate::execute::{Block, Surroundings, Turn};
@@ -43,7 +43,7 @@ pub(crate) fn work(shared: &Arc<Shared>, index: usize) {
     let gate = Gate::new();
     let guard = guard(&gate);
     shared.streams.enter(index);
-    let mut worker = Worker { shared, gate: &gate, spare: vec![] };
+    let mut worker = Worker { shared, index, gate: &gate, spare: vec![] };
     let started = |job: &Arc<Job>, now: Instant| {
         if let Some(limit) = job.limit {
             shared.watchdog.watch(shared, job, now + limit);
@@ -65,6 +65,7 @@ pub(crate) fn work(shared: &Arc<Shared>, index: usize) {
 
 struct Worker<'a> {
     shared: &'a Arc<Shared>,
+    index: usize,
     gate: &'a Gate,
     /// Room for blocks that is not in use.
     spare: Vec<Box<Block>>,
@@ -73,6 +74,7 @@ struct Worker<'a> {
 /// Parts that a worker has taken, and how it takes more.
 struct Taken<'a> {
     job: &'a Job,
+    worker: usize,
     range: Range<u64>,
     chunk: u64,
     since: Instant,
@@ -83,10 +85,10 @@ struct Taken<'a> {
 }
 
 impl Taken<'_> {
-    fn new(job: &Job, workers: usize, expected: Option<Duration>) -> Taken<'_> {
+    fn new(job: &Job, worker: usize, workers: usize, expected: Option<Duration>) -> Taken<'_> {
         let chunk = expected.map_or(1, |each| (TAKEN_TIME.as_nanos() / each.as_nanos().max(1)) as u64).clamp(1, MOST_TAKEN);
         let (since, time) = (Instant::now(), Duration::ZERO);
-        Taken { job, range: 0..0, chunk, since, count: 0, done: 0, time, workers: workers as u64 }
+        Taken { job, worker, range: 0..0, chunk, since, count: 0, done: 0, time, workers: workers as u64 }
     }
 
     /// The next part, or all that are taken, taking more when those taken are used up.
@@ -95,7 +97,7 @@ impl Taken<'_> {
             self.measure();
             // The last parts are shared evenly.
             let fair = (self.job.left() / (2 * self.workers)).max(1);
-            self.range = self.job.take(self.chunk.min(fair));
+            self.range = self.job.take(self.worker, self.chunk.min(fair));
             self.count = self.range.end - self.range.start;
         }
         let start = self.range.start;
@@ -128,7 +130,7 @@ impl Worker<'_> {
             Work::Launch(grid) => self.launch(job, grid),
             Work::Copy { to, from, bytes } => {
                 if job.parts == 1 {
-                    if !job.take(1).is_empty() {
+                    if !job.take(0, 1).is_empty() {
                         // SAFETY: the ranges were checked against live allocations, which stay while the job has a number.
                         unsafe { std::ptr::copy(*from as *const u8, *to as *mut u8, *bytes as usize) };
                     }
@@ -140,12 +142,12 @@ impl Worker<'_> {
                 });
             }
             Work::Call(called) => {
-                if !job.take(1).is_empty() {
+                if !job.take(0, 1).is_empty() {
                     called.call();
                 }
             }
             Work::Mark(mark) => {
-                if !job.take(1).is_empty() {
+                if !job.take(0, 1).is_empty() {
                     mark.set();
                 }
             }
@@ -164,7 +166,7 @@ impl Worker<'_> {
 
     fn launch(&mut self, job: &Arc<Job>, grid: &Grid) {
         self.gate.watch(Some(&job.stop));
-        let mut taken = Taken::new(job, self.shared.workers, grid.ready.block_time());
+        let mut taken = Taken::new(job, self.index, self.shared.workers, grid.ready.block_time());
         let mut resident: VecDeque<Box<Block>> = VecDeque::new();
         let mut fitted: Vec<Box<Block>> = vec![];
         let most = if grid.cooperative { usize::MAX } else { MOST_RESIDENT };
@@ -274,7 +276,7 @@ impl Worker<'_> {
 /// Does the parts of a copy that others leave.
 fn parts(job: &Job, bytes: u64, mut each: impl FnMut(u64, usize)) {
     loop {
-        let range = job.take(1);
+        let range = job.take(0, 1);
         if range.is_empty() {
             return;
         }

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::op::Elementwise;
 use crate::tape::{Bindings, Id, Kind, Tape};
-use crate::trace::{Condition, Index, IndexId, Item, Place, Side, Trace};
+use crate::trace::{Condition, Index, IndexId, Item, Place, READ, Side, Trace};
 use broadloom_scalar::{Accessor, AccessorKind, Builder, Element, Function, Literal, Shuffle, Type, Value};
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -263,6 +263,12 @@ impl<'k> Fused<'k> {
     /// What a position costs, most positions being in the interior.
     pub(crate) fn cost(&self) -> u64 {
         self.interior.cost
+    }
+
+    /// The same without what is only read.
+    pub(crate) fn computing(&self) -> u64 {
+        let reads = self.interior.items.iter().filter(|item| matches!(item, Item::Read { .. })).count() as u64;
+        self.interior.cost.saturating_sub(reads * READ)
     }
 
     /// The nodes that are computed, with how many places each.

@@ -28,16 +28,18 @@ impl Shared {
     }
 }
 
-/// Values of each lane combined in the order of lanes, for lane 0. The first `lanes` lanes, a power of two, take part.
+/// Values of each lane combined, for lane 0, in the order of lanes where that matters. The first `lanes` lanes, a power of two, take part.
+///
+/// Where it does not, lanes exchange what they have, those far apart first: both halves of a warp then do the same, which vectors do once.
 pub(crate) fn reduce_warp(k: &Writer, operator: &Operator, values: &[Value], lanes: u32) -> Vec<Value> {
-    let mut values = values.to_vec();
-    let mut distance = 1;
-    while distance < lanes {
-        let other: Vec<Value> = values.iter().map(|value| k.shuffle(Shuffle::Down, *value, distance)).collect();
-        values = operator.combine(k, &values, &other);
-        distance *= 2;
-    }
-    values
+    (0..lanes.ilog2()).fold(values.to_vec(), |values, step| {
+        let (shuffle, distance) = match operator.is_commutative() {
+            true => (Shuffle::Xor, lanes >> (step + 1)),
+            false => (Shuffle::Down, 1 << step),
+        };
+        let other: Vec<Value> = values.iter().map(|value| k.shuffle(shuffle, *value, distance)).collect();
+        operator.combine(k, &values, &other)
+    })
 }
 
 /// Values of each thread of a block combined in the order of threads, for thread 0. All threads of the block come here. `thread` is the thread's number;

@@ -58,7 +58,6 @@ impl Parts {
 
     /// A warp goes through a part.
     fn part(&self, k: &Writer, left: &Left, run: &Count) {
-        let operator = &self.operator;
         let lane = k.thread(Axis::X);
         let part = self.wide(k, k.block(Axis::X));
         let [_, _, all] = self.sizes(k);
@@ -69,24 +68,23 @@ impl Parts {
         let base = self.base(k);
         let (first_element, end_element) = (k.add(base, k.sub(from, first)), k.add(base, k.sub(to, last)));
         let is_first_lane = k.eq(lane, 0);
+        // What ends first may have begun in another part.
+        let [_, segments, _] = self.sizes(k);
+        let end = self.offset(k, k.min(k.add(first, 1), segments));
+        let end = k.select_value(k.lt(first, last), end, first_element);
+        let found = self.stretch(k, lane, first_element, end);
         k.if_then(is_first_lane, || {
             let starts = k.memory(Argument::Temporary(left.starts), self.index.element());
             k.store(starts, part, first);
             k.store(starts, k.add(part, 1), last);
-            self.keep(k, &left.head, part, &operator.nothing(k));
+            self.keep(k, &left.head, part, &found);
         });
-        let next = k.variable_with(first_element);
-        k.for_step(first, last, 1, Unroll::Never, |segment| {
+        let next = k.variable_with(end);
+        k.for_step(k.add(first, 1), last, 1, Unroll::Never, |segment| {
             let end = self.offset(k, k.add(segment, 1));
             let found = self.stretch(k, lane, k.get(next), end);
             k.set(next, end);
-            k.if_then(is_first_lane, || {
-                k.if_else(
-                    k.eq(segment, first),
-                    || self.keep(k, &left.head, part, &found),
-                    || self.outlet.put(k, &[segment], segment, &found),
-                );
-            });
+            k.if_then(is_first_lane, || self.outlet.put(k, &[segment], segment, &found));
         });
         let found = self.stretch(k, lane, k.get(next), end_element);
         k.if_then(is_first_lane, || self.keep(k, &left.tail, part, &found));
