@@ -126,13 +126,13 @@ impl Ready {
         Ok(Ready::One(library.get(&pattern)?))
     }
 
-    /// The program of a kernel in strips of so many rows, which the functions give together or one by one, whose lanes reach so far: functions for the interior and, if it is another, near the edges.
+    /// The program of a kernel in strips of so many rows whose lanes reach so far: functions for the interior and, if it is another, near the edges.
     pub(crate) fn strips(
         tape: &Tape,
         group: &Group,
         codes: &[Code],
         sink: Option<&Code>,
-        (rows, together, reach): (u32, bool, (u32, u32)),
+        (rows, reach): (u32, (u32, u32)),
         library: &Library,
     ) -> Result<Ready> {
         let source = |code: &Code| Source::new(code.function.clone(), code.axes);
@@ -147,7 +147,7 @@ impl Ready {
             GroupKind::Reduce(_) => Some(Fold { operator: combination(tape, group, true)?, sink }),
             _ => None,
         };
-        let pattern = Stencil { domain: domain(tape, group, false), rows, together, inner, edge, reach, fold };
+        let pattern = Stencil { domain: domain(tape, group, false), rows, inner, edge, reach, fold };
         Ok(Ready::One(library.get(&pattern.into())?))
     }
 

@@ -53,17 +53,10 @@ fn balance(machine: &Machine) -> u64 {
 /// Items that the code of a strip has at most.
 const MAX_STRIP: usize = 600;
 
-/// What the threads of a kernel do that have a strip of rows each.
-struct Strips<'k> {
-    fused: Fused<'k>,
-    rows: u32,
-    /// Whether the traces are of all rows, or of one.
-    together: bool,
-}
-
-/// The traces of a kernel whose threads have a strip of rows each, where rows share enough of what they read and compute. On a CPU lanes may
-/// share too, and do if that leaves less than nine tenths; and rows that share nothing but what they read are computed one by one.
-fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[Part<'_>], cpu: bool) -> Option<Strips<'k>> {
+/// The traces of a kernel whose threads have a strip of rows each, and how many rows, where rows share enough of what they read and compute. On a CPU lanes may
+/// share too, and do if that leaves less than nine tenths. There, rows that share nothing but what they read are strips of their own: registers have no room for
+/// what the next rows read too, the cache has, and a core sees few rows at a time coming.
+fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[Part<'_>], cpu: bool) -> Option<(Fused<'k>, u32)> {
     let [part] = parts else { return None };
     let class = tape.shapes[usize::from(part.shape)];
     if part.line || !class.rows || !class.tall {
@@ -86,19 +79,20 @@ fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[Part<'_>], cp
         })
     };
     let alone = highest(&cut.sliding);
-    let shared = if cpu && group.kind == GroupKind::Map { highest(&cut.near) } else { None };
+    let is_map = group.kind == GroupKind::Map;
+    let shared = if cpu && is_map { highest(&cut.near) } else { None };
     let ((fused, rows, _), sliding) = match (alone, shared) {
         (Some(alone), Some(shared)) if shared.2 * 10 < alone.2 * 9 && !shared.0.chooses() => (shared, &cut.near),
         (None, Some(shared)) if !shared.0.chooses() => (shared, &cut.near),
         (alone, _) => (alone?, &cut.sliding),
     };
-    if cpu && group.kind == GroupKind::Map {
+    if cpu && is_map {
         let one = Fused::strip(tape, (&cut.kept, sliding), roots, class.rank.into(), 1)?;
         if one.computing() * u64::from(rows) * 95 <= fused.computing() * 100 {
-            return Some(Strips { fused: one, rows: Stencil::HEIGHTS[0], together: false });
+            return Some((one, 1));
         }
     }
-    Some(Strips { fused, rows, together: true })
+    Some((fused, rows))
 }
 
 impl Plan {
@@ -112,9 +106,8 @@ impl Plan {
             let too_large = || Error::Plan { what: "a kernel".into(), reason: "it does not fit".into() };
             let parts = group.traced(&tape, &cut.kept).ok_or_else(too_large)?;
             let side_by_side = machine.kind != MachineKind::Cuda;
-            if let Some(Strips { fused, rows, together }) = strip(&tape, &cut, &group, &parts, machine.kind == MachineKind::Cpu) {
-                let traced = if together { rows } else { 1 };
-                let (cost, reach) = (fused.cost() / u64::from(traced), fused.reach());
+            if let Some((fused, rows)) = strip(&tape, &cut, &group, &parts, machine.kind == MachineKind::Cpu) {
+                let (cost, reach) = (fused.cost() / u64::from(rows), fused.reach());
                 let (mut codes, bounds) = fused.strip_codes(&tape, side_by_side)?;
                 let sink = match group.is_stored(&tape) {
                     true => None,
@@ -123,7 +116,7 @@ impl Plan {
                         Some(fused.code(&tape, "tail", side_by_side, &group.values(&tape))?)
                     }
                 };
-                let ready = Ready::strips(&tape, &group, &codes, sink.as_ref(), (rows, together, reach), library)?;
+                let ready = Ready::strips(&tape, &group, &codes, sink.as_ref(), (rows, reach), library)?;
                 codes.extend(sink);
                 kernels.push(Kernel { group, codes, bounds, cost, ready, dead: vec![], reused: vec![] });
                 continue;

@@ -1,8 +1,7 @@
 //! Stencil: a function of neighbourhoods, several rows of results at a time.
 //!
 //! The results of one column in a *strip* of rows share most of what they read, and often what they compute of it. So the function gives all of a strip
-//! at once: what one row read stays in registers for the next. Where rows share nothing but what they read, a CPU, which has few registers and a cache next to
-//! them, goes through the rows of a few columns one by one instead. There are two such functions, one for strips whose neighbourhoods lie inside of the
+//! at once: what one row read stays in registers for the next. There are two such functions, one for strips whose neighbourhoods lie inside of the
 //! inputs, one for those near the edges, which looks at boundary rules.
 //!
 //! | | on a GPU | on a CPU |
@@ -31,7 +30,7 @@ use broadloom_scalar::{Axis, Type, Unroll, Value};
 /// Computes results for strips of rows at every column of a domain.
 ///
 /// The sizes of a call are the lengths of the axes; the last but one is at least as long as a strip. The results of the functions are those of the
-/// first row, then those of the second, and so on, where they give rows together. The position that they are given is the first row's. The scalars of a call are, for each axis, the
+/// first row, then those of the second, and so on. The position that they are given is the first row's. The scalars of a call are, for each axis, the
 /// first position and the one behind the last that [`Stencil::inner`] may be asked for, of the functions' index type; then those of `inner`, then those
 /// of `edge`, then those of a sink. Inputs are those of `inner`, then those of `edge`, then those of a sink.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -40,9 +39,6 @@ pub struct Stencil {
     pub domain: Domain,
     /// How many rows a strip has.
     pub rows: u32,
-    /// Whether the functions give all rows of a strip at once. Otherwise they give one row, and are asked for one after the other: what rows share is read again,
-    /// which costs less than to keep it where it is only read.
-    pub together: bool,
     /// What is computed far from all edges.
     pub inner: Source,
     /// What is computed near them, if that is something else.
@@ -80,14 +76,10 @@ impl Stencil {
         let bad = |reason: String| Error::Pattern { pattern: "stencil", reason };
         let results = self.inner.results();
         let axes = self.domain.axes();
-        if axes < 2 + usize::from(self.fold.is_some()) || self.rows == 0 || !results.len().is_multiple_of(self.at_once() as usize)
-        {
+        if axes < 2 + usize::from(self.fold.is_some()) || self.rows == 0 || !results.len().is_multiple_of(self.rows as usize) {
             return Err(bad(format!("{} results for strips of {} rows", results.len(), self.rows)));
         }
-        if !self.together && self.fold.is_some() {
-            return Err(bad("rows that are combined one by one".to_owned()));
-        }
-        let values = results.len() / self.at_once() as usize;
+        let values = results.len() / self.rows as usize;
         if results.chunks(values).any(|row| row != &results[..values]) {
             return Err(bad("the rows of a strip have results of different types".to_owned()));
         }
@@ -106,11 +98,6 @@ impl Stencil {
         self.domain.check("stencil", &sources, &fold.sink)
     }
 
-    /// Rows that the functions give.
-    fn at_once(&self) -> u32 {
-        if self.together { self.rows } else { 1 }
-    }
-
     /// The program for a machine.
     pub fn program(&self, machine: &Machine) -> Result<Program> {
         let index = self.check()?;
@@ -120,7 +107,7 @@ impl Stencil {
         let inner = draft.source(&self.inner);
         let edge = self.edge.as_ref().map(|edge| draft.source(edge));
         let results = self.inner.results();
-        let values = &results[..results.len() / self.at_once() as usize];
+        let values = &results[..results.len() / self.rows as usize];
         let outlet = match &self.fold {
             None => draft.sink(&Sink::STORE, values, &self.domain.count()),
             Some(fold) => draft.sink(&fold.sink, values, &Count::product(1..axes)),
@@ -235,40 +222,11 @@ impl Parts<'_> {
             all = k.and(self.inside(k, 0, k.constant(self.index, 0)), self.inside(k, 0, last));
         }
         let inside = strip.position.iter().enumerate().map(|(axis, position)| self.inside(k, folded + axis, *position));
-        all = inside.fold(all, |all, one| k.and(all, one));
-        match strip.position.last() {
-            // The functions look around one row.
-            Some(first) if !self.stencil.together => {
-                let last = k.add(*first, self.stencil.rows - 1);
-                k.and(all, self.inside(k, self.axes() - 2, last))
-            }
-            Some(_) | None => all,
-        }
-    }
-
-    /// The results of a column, one row after the other, stored where that is said.
-    fn row_by_row(&self, k: &Writer, inlet: &Inlet, strip: &Strip, column: Value, stored: Option<Value>) {
-        let width = k.convert(self.length(k, self.axes() - 1), self.place());
-        let Some((first, above)) = strip.position.split_last() else { return };
-        let start = k.add(strip.start, k.convert(column, self.place()));
-        let end = k.constant(self.index, self.stencil.rows);
-        k.for_step(strip.left_out, end, 1, Unroll::Never, |row| {
-            let position: Vec<Value> = above.iter().copied().chain([k.add(*first, row), column]).collect();
-            let results = inlet.at(k, &position);
-            let linear = k.add(start, k.mul(width, k.convert(row, self.place())));
-            let put = || self.outlet.put(k, &position, linear, &results);
-            match stored {
-                None => put(),
-                Some(stored) => k.if_then(stored, put),
-            }
-        });
+        inside.fold(all, |all, one| k.and(all, one))
     }
 
     /// The results of a column, stored where that is said.
     fn column(&self, k: &Writer, inlet: &Inlet, strip: &Strip, column: Value, stored: Option<Value>) {
-        if !self.stencil.together {
-            return self.row_by_row(k, inlet, strip, column, stored);
-        }
         let rows = self.stencil.rows;
         let at = |position: Vec<Value>| inlet.at(k, &position);
         let place = |front: Option<Value>| front.into_iter().chain(strip.position.iter().copied()).chain([column]).collect();

@@ -73,24 +73,20 @@ fn neighbours_of_all_positions() {
     let shapes: [&[u64]; 10] =
         [&[4, 1], &[5, 3], &[8, 40], &[9, 70], &[31, 33], &[150, 33], &[6, 4200], &[2, 7, 65], &[3, 8, 32], &[2, 0, 40]];
     for (name, bench) in benches() {
-        for (rule, rows, together, index) in [
-            (Rule::Clamp, 4, true, Type::I32),
-            (Rule::Wrap, 2, true, Type::I64),
-            (Rule::Constant(-7), 3, true, Type::I32),
-            (Rule::Clamp, 1, true, Type::I64),
-            (Rule::Wrap, 4, false, Type::I32),
-            (Rule::Constant(5), 3, false, Type::I64),
+        for (rule, rows, index) in [
+            (Rule::Clamp, 4, Type::I32),
+            (Rule::Wrap, 2, Type::I64),
+            (Rule::Constant(-7), 3, Type::I32),
+            (Rule::Clamp, 1, Type::I64),
         ] {
-            let at_once = if together { rows } else { 1 };
             for shape in shapes {
                 let axes = shape.len();
                 let (height, width) = (shape[axes - 2] as i64, shape[axes - 1] as i64);
-                let inner = strip(axes, index, at_once, None);
-                let edge = Some(strip(axes, index, at_once, Some(rule)));
+                let inner = strip(axes, index, rows, None);
+                let edge = Some(strip(axes, index, rows, Some(rule)));
                 let pattern = Pattern::from(Stencil {
                     domain: Domain::of(&[9, 9, 40][3 - axes..]),
                     rows,
-                    together,
                     inner,
                     edge,
                     reach: (0, 0),
@@ -103,18 +99,14 @@ fn neighbours_of_all_positions() {
                 let number = |value: i64| Literal::from_i128(index.element(), value.into());
                 // Strips whose rows all have two others above and below.
                 let mut bounds = vec![(0, 1 << 20); axes - 2];
-                bounds.extend([(2, height - 1 - i64::from(at_once)), (2, width - 1)]);
+                bounds.extend([(2, height - 1 - i64::from(rows)), (2, width - 1)]);
                 let bounds = bounds.iter().flat_map(|(first, end)| [number(*first), number(*end)]);
                 let extents = [number(height), number(width)];
                 let scalars: Vec<Literal> = bounds.chain(extents).chain(extents).collect();
                 let inputs = [literals.clone(), literals.clone()];
                 let given = Given { inputs: &inputs, scalars: &scalars, sizes: shape, ..Given::default() };
                 let results = run(&bench, &pattern, &given);
-                assert_eq!(
-                    results,
-                    [expected(&image, height, width, rule), literals],
-                    "{name}, {shape:?}, {rule:?}, {rows}, {together}"
-                );
+                assert_eq!(results, [expected(&image, height, width, rule), literals], "{name}, {shape:?}, {rule:?}, {rows}");
             }
         }
     }
@@ -124,15 +116,7 @@ fn neighbours_of_all_positions() {
 fn an_image_lower_than_a_strip_is_refused() {
     let (name, bench) = benches().remove(0);
     let inner = strip(2, Type::I32, 4, Some(Rule::Clamp));
-    let pattern = Pattern::from(Stencil {
-        domain: Domain::of(&[9, 40]),
-        rows: 4,
-        together: true,
-        inner,
-        edge: None,
-        reach: (0, 0),
-        fold: None,
-    });
+    let pattern = Pattern::from(Stencil { domain: Domain::of(&[9, 40]), rows: 4, inner, edge: None, reach: (0, 0), fold: None });
     let scalars: Vec<Literal> = [0, 3, 0, 40, 3, 40].map(|x: i32| Literal::from(x)).to_vec();
     let image = bench.device.upload(&[0u8; 480]).unwrap();
     let outputs = [bench.device.allocate::<u8>(480).unwrap(), bench.device.allocate::<u8>(480).unwrap()];
@@ -146,8 +130,7 @@ fn strips_that_do_not_come_out_even_are_refused() {
     let (_, bench) = benches().remove(0);
     let inner = strip(2, Type::I32, 3, None);
     for (rows, edge) in [(4, None), (0, None), (3, Some(strip(2, Type::I64, 3, Some(Rule::Wrap))))] {
-        let domain = Domain::of(&[9, 40]);
-        let stencil = Stencil { domain, rows, together: true, inner: inner.clone(), edge, reach: (0, 0), fold: None };
+        let stencil = Stencil { domain: Domain::of(&[9, 40]), rows, inner: inner.clone(), edge, reach: (0, 0), fold: None };
         assert!(matches!(stencil.program(&bench.machine), Err(Error::Pattern { pattern: "stencil", .. })));
     }
 }
@@ -174,7 +157,7 @@ fn lanes_look_at_each_other_while_the_first_axis_is_combined() {
     for (name, bench) in benches() {
         let fold = Fold { operator: Operator::arg_min_in_order(Type::I32, Element::I32).unwrap(), sink: Sink::STORE };
         let domain = Domain::of(&[2, 9, 40]);
-        let stencil = Stencil { domain, rows: 4, together: true, inner: mixed(4), edge: None, reach: (1, 2), fold: Some(fold) };
+        let stencil = Stencil { domain, rows: 4, inner: mixed(4), edge: None, reach: (1, 2), fold: Some(fold) };
         let pattern = Pattern::from(stencil);
         for shape in shapes {
             let [depth, height, width] = shape.map(|extent| extent as i64);
