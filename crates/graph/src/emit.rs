@@ -271,6 +271,12 @@ impl<'k> Fused<'k> {
         self.interior.cost.saturating_sub(reads * READ)
     }
 
+    /// Whether functions are called, of which nobody knows what calls at different places share.
+    pub(crate) fn calls(&self, tape: &Tape) -> bool {
+        let is_call = |node: Id| matches!(tape.entry(node).kind, Kind::Elementwise(Elementwise::Call(..)));
+        self.interior.items.iter().any(|item| matches!(item, Item::Apply(node, _) if is_call(*node)))
+    }
+
     /// The nodes that are computed, with how many places each.
     pub(crate) fn computed(&self) -> HashMap<Id, u64> {
         self.interior.computed()

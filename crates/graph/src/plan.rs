@@ -86,7 +86,7 @@ fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[Part<'_>], cp
         (None, Some(shared)) if !shared.0.chooses() => (shared, &cut.near),
         (alone, _) => (alone?, &cut.sliding),
     };
-    if cpu && is_map {
+    if cpu && is_map && !fused.calls(tape) {
         let one = Fused::strip(tape, (&cut.kept, sliding), roots, class.rank.into(), 1)?;
         if one.computing() * u64::from(rows) * 95 <= fused.computing() * 100 {
             return Some((one, 1));
