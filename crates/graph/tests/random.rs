@@ -1,10 +1,11 @@
-//! Random graphs on the interpreter, as itself and as a GPU, and on the CPU, against the naive evaluator.
+//! Random graphs on the interpreter, as itself and as a GPU, on the CPU, and on a GPU where there is one, against the naive evaluator.
 //!
 //! `BROADLOOM_FUZZ_GRAPHS=n` makes n of them, from the seed `BROADLOOM_FUZZ_SEED` on.
 
 mod support;
 
 use broadloom_cpu::{CacheFolder, Cpu};
+use broadloom_cuda::Cuda;
 use broadloom_device::Device;
 use broadloom_graph::{Context, Node, naive};
 use broadloom_interp::Interp;
@@ -98,4 +99,12 @@ fn what_is_planned_for_a_gpu_agrees_with_the_naive_evaluator() {
 #[test]
 fn the_cpu_agrees_with_the_naive_evaluator() {
     campaign(&cpu(), 100);
+}
+
+#[test]
+fn a_gpu_agrees_with_the_naive_evaluator() {
+    match Cuda::new(broadloom_cuda::Options::default()) {
+        Ok(gpu) => campaign(&Context::new(&Device::new(gpu)), 100),
+        Err(error) => println!("skipped: {error}"),
+    }
 }
