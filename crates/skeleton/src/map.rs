@@ -5,6 +5,9 @@
 //! | a line | each thread has a few neighbours, moved by accesses of 16 bytes where inputs are read at the position itself and all buffers are aligned | a warp runs along a stretch, 32 positions at a time |
 //! | a last axis that is long | threads along it, a few rows each | a warp runs along a stretch of a row, or through several that are short |
 //! | a last axis that is short | threads along all positions; a position is found by division | the same in stretches |
+//!
+//! Rejected: patches of eight columns and four rows for warps that read at computed places, so that these lie in fewer lines of the cache. On an H200 an image that is turned took
+//! 7 % longer.
 
 use crate::domain::unravel;
 use crate::draft::{Draft, Inlet, Outlet, Writer};

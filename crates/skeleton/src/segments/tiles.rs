@@ -67,13 +67,18 @@ impl Parts {
                 k.choose_list(k.lt(k.add(thread, item * THREADS), elements), at, || self.operator.nothing(&k))
             })
             .collect();
-        k.for_step(thread, ends, THREADS, Unroll::Never, |end| {
-            let place = narrow(k.sub(self.end(&k, k.add(first_end, self.wide(&k, end))), from));
+        let place = |end: Value| narrow(k.sub(self.end(&k, k.add(first_end, self.wide(&k, end))), from));
+        let mark = |place: Value| {
             let bit = k.shl(k.literal(1u32), k.and(place, 31));
             k.if_then(k.lt(place, tile), || {
                 k.atomic(AtomicOp::Or, marks, k.shr(place, 5), bit, Order::Relaxed(Scope::Block));
             });
-        });
+        };
+        // Few tiles have more ends than this.
+        let first_ends = [thread, k.add(thread, THREADS)];
+        let found = first_ends.map(|end| k.choose_list(k.lt(end, ends), || vec![place(end)], || vec![k.literal(tile)])[0]);
+        found.into_iter().for_each(mark);
+        k.for_step(k.add(thread, 2 * THREADS), ends, THREADS, Unroll::Never, |end| mark(place(end)));
         (0..items).zip(&loaded).for_each(|(item, values)| staged.set(&k, k.add(thread, item * THREADS), values));
         k.barrier();
 
