@@ -49,7 +49,7 @@ soak: cargo linker llvm ## broken text for the parser (SECONDS=n), random kernel
 	BROADLOOM_FUZZ_SECONDS=$(SECONDS) BROADLOOM_FUZZ_FROM=$(SEED) BROADLOOM_FUZZ_KERNELS=$(KERNELS) BROADLOOM_FUZZ_SEED=$(SEED) \
 	    cargo test --release --locked --package broadloom-filetest --package broadloom-fuzzgen --test fuzz --test kernels --test cpu
 	BROADLOOM_FUZZ_CALLS=$(CALLS) BROADLOOM_FUZZ_SEED=$(SEED) cargo test --release --locked --package broadloom-cudart --test fuzz
-	BROADLOOM_MATH_STEP=$(STEP) cargo test --release --locked --package broadloom-scalar --test math single
+	BROADLOOM_MATH_EVERY=$(STEP) cargo test --release --locked --package broadloom-scalar --test math every
 
 gpu-bundle: cargo linker llvm ## one program that tests and measures a GPU elsewhere: target/gpu-bundle/broadloom-gpubundle
 	scripts/gpu-bundle.sh

@@ -6,6 +6,7 @@ mod support;
 mod applied;
 mod devices;
 mod double;
+mod every;
 mod fast;
 mod half;
 mod page;

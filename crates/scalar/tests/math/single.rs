@@ -1,6 +1,6 @@
 //! `f32`: functions of one argument on arguments of all exponents, or on all there are; functions of two on random ones.
 //!
-//! `BROADLOOM_MATH_STEP=1` takes every argument, which `make soak` does; every 65,537th is the default. `BROADLOOM_MATH_ONLY=sin` takes one
+//! `BROADLOOM_MATH_STEP=1` takes every argument, which takes minutes of all cores for a function; every 65,537th is the default. `BROADLOOM_MATH_ONLY=sin` takes one
 //! function.
 
 use crate::applied::{Applied, cpu};
