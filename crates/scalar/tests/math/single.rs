@@ -25,6 +25,7 @@ const HARDEST: &[(MathFunction, u32)] = &[
     (MathFunction::Asin, 0x3f07_50f1),
     (MathFunction::Acos, 0x3f19_2399),
     (MathFunction::Atan, 0xbf81_e9d0),
+    (MathFunction::Atan, 0x3f80_b4e5),
     (MathFunction::Tanh, 0xbf11_8a31),
     (MathFunction::Erf, 0x3f87_3619),
     (MathFunction::Erfc, 0x40df_a15c),
