@@ -123,7 +123,8 @@ impl Chain {
         k.convert(k.block(Axis::X), self.index)
     }
 
-    fn publish(&self, k: &Writer, entry: Value, values: &[Value]) {
+    /// Publishes an entry: tiles of a line come first, then groups, then ranges.
+    pub(crate) fn publish(&self, k: &Writer, entry: Value, values: &[Value]) {
         let mut words = vec![k.literal(1u64 << PAYLOAD); self.words as usize];
         for piece in &self.pieces {
             let lane = k.lane(values[piece.value], piece.lane);
@@ -209,13 +210,8 @@ impl Chain {
         values.into_iter().zip(nothing).map(|(value, nothing)| k.select_value(is_there, value, nothing)).collect()
     }
 
-    /// Publishes what a tile comes to, where the operator is a [segmented](Operator::segmented) one.
-    pub(crate) fn publish_tile(&self, k: &Writer, tile: Value, whole: &[Value]) {
-        self.publish(k, tile, whole);
-    }
-
-    /// What comes before a tile on the only line since something ended, where the operator is a segmented one. One warp alone comes here, once, behind
-    /// [`Chain::publish_tile`], and its first lane has the result.
+    /// What comes before a tile on the only line since something ended, where the operator is a [segmented](Operator::segmented) one. One warp alone comes here, once, when
+    /// the tile has been [published](Chain::publish), and its first lane has the result.
     pub(crate) fn since_end(&self, k: &Writer, tile: Value, whole: &[Value]) -> Vec<Value> {
         let operator = &self.operator;
         let lane = k.and(k.thread(Axis::X), 31);

@@ -2,13 +2,13 @@
 //!
 //! Elements and the ends of segments are one sequence, from the first offset on: each end stands behind the elements of its segment. It is cut into equal parts, so no part has more to do than
 //! another, be there one segment, or a million without elements (Merrill and Garland's merge path). The end of segment `s` is number `offset(s + 1) - offset(0) + s` in the
-//! sequence, so where a part starts is found by a search.
+//! sequence, so where a part starts can be found.
 //!
-//! On a GPU a part is a tile of a block. A first kernel finds where tiles start. In the second one a block puts its elements into
+//! On a GPU a part is a tile of a block. A first kernel goes through all ends and finds where tiles start. In the second one a block puts its elements into
 //! shared memory, and marks the ends; each thread goes through a few of the sequence, what is left over is scanned over the threads and, by a [`Chain`], over the blocks.
 //!
-//! On a CPU there are a few parts for each core. A warp goes through the segments of its part, 32 elements at a time; what began in another part is put together by a second
-//! kernel.
+//! On a CPU there are a few parts for each core. A warp goes through the segments of its part, 32 elements at a time, and searches for where the part starts; what began in another part is put
+//! together by a second kernel.
 
 mod parts;
 mod tiles;

@@ -111,7 +111,7 @@ impl Parts {
             place = k.select(is_end, place, k.add(place, 1));
         }
         let (carried, whole) = self.carry(&k, &open, k.ne(bits, 0));
-        k.if_then(k.eq(thread, 0), || chain.publish_tile(&k, number, &whole));
+        k.if_then(k.eq(thread, 0), || chain.publish(&k, number, &whole));
         k.if_then(k.ne(bits, 0), || {
             let found = results.get(&k, before);
             results.set(&k, before, &self.operator.combine(&k, &carried, &found));
