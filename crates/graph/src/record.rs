@@ -40,6 +40,9 @@ pub(crate) struct Recorder {
     stack: Vec<Node>,
 }
 
+/// Places of the table for each entry that are too many to be cleared.
+const SPARSE: usize = 16;
+
 /// What tells memory apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Leaf {
@@ -67,6 +70,10 @@ impl Recorder {
     pub(crate) fn record(&mut self, nodes: &[Node]) -> Result<Bindings> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         self.number = NEXT.fetch_add(1, Ordering::Relaxed);
+        if self.known.len() > SPARSE * self.tape.entries.len().max(64) {
+            // The last expression was much smaller than some before it: to clear such a table costs more than to make one.
+            self.known = vec![];
+        }
         self.tape.entries.clear();
         self.tape.outputs.clear();
         self.tape.shapes.clear();
@@ -382,5 +389,36 @@ fn hash(op: &Op, code: &mut Quick, rest: &mut Quick) {
         Op::Scatter(combine) => tag(code, 14, combine.map_or(0xff, |combine| combine as u64)),
         Op::SegmentedScan(combine, axis) => tag(code, 15, *combine as u64 | u64::from(*axis) << 8),
         Op::SegmentedReduce(combine) => tag(code, 16, *combine as u64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Context, Elementwise};
+    use broadloom_device::Device;
+    use broadloom_interp::Interp;
+    use broadloom_scalar::{BinaryOp, Literal};
+
+    /// A large expression does not make small ones behind it dear.
+    #[test]
+    fn the_table_of_a_large_expression_is_given_up() -> Result<()> {
+        let context = Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())));
+        let sum = |operations: u32| {
+            (0..operations).try_fold(Node::fill(&context, Shape::from(4), &[Literal::from(0u32)])?, |sum, i| {
+                Node::elementwise(
+                    Elementwise::Binary(BinaryOp::Add),
+                    &[&sum, &Node::fill(&context, Shape::from(4), &[Literal::from(i)])?],
+                )
+            })
+        };
+        let mut recorder = Recorder::new(Precision::Accurate);
+        let (large, small) = (sum(5000)?, sum(5)?);
+        recorder.record(&[large])?;
+        assert!(recorder.known.len() >= 10_000);
+        recorder.record(&[small.clone()])?;
+        recorder.record(&[small])?;
+        assert!(recorder.known.len() <= 1024, "{}", recorder.known.len());
+        Ok(())
     }
 }
