@@ -416,8 +416,9 @@ mod tests {
         let (large, small) = (sum(5000)?, sum(5)?);
         recorder.record(&[large])?;
         assert!(recorder.known.len() >= 10_000);
-        recorder.record(&[small.clone()])?;
-        recorder.record(&[small])?;
+        for _ in 0..2 {
+            recorder.record(std::slice::from_ref(&small))?;
+        }
         assert!(recorder.known.len() <= 1024, "{}", recorder.known.len());
         Ok(())
     }
