@@ -94,3 +94,39 @@ fn paths_are_told_from_other_words() {
     assert!(!is_path("broadloom run x.ptx") && !is_path("/dev/null") && !is_path("a => b/c") && !is_path("table.rs"));
     assert_eq!(join("docs/a", "../b.md"), "docs/b.md");
 }
+
+/// Goals of a makefile that are asked for, as `.PHONY` or by another goal, and for which no rule says what to do: make takes
+/// such a goal for done.
+fn goals_without_a_rule(text: &str) -> Vec<String> {
+    let rule = |line: &str| -> Option<(String, String)> {
+        let (goals, asked) = line.split('#').next()?.split_once(':')?;
+        let is_rule = !line.starts_with(['\t', ' ', '#']) && !asked.starts_with('=') && !goals.contains(['?', '(', '=']);
+        is_rule.then(|| (goals.to_owned(), asked.to_owned()))
+    };
+    let rules: Vec<_> = text.lines().filter_map(rule).collect();
+    let words = |part: fn(&(String, String)) -> &str, told: &(String, String)| -> Vec<String> {
+        part(told).split_whitespace().map(str::to_owned).collect()
+    };
+    let made: Vec<_> = rules.iter().filter(|told| told.0 != ".PHONY").flat_map(|told| words(|told| &told.0, told)).collect();
+    let mut missing: Vec<_> =
+        rules.iter().flat_map(|told| words(|told| &told.1, told)).filter(|goal| !made.contains(goal)).collect();
+    missing.sort();
+    missing.dedup();
+    missing
+}
+
+#[test]
+fn every_goal_of_the_makefile_has_a_rule() {
+    let makefile = Repository::open().file("Makefile").expect("there is a Makefile");
+    hold(
+        "A goal that the Makefile asks for has a rule: without one, make does nothing and says nothing.",
+        goals_without_a_rule(&makefile.text),
+    );
+}
+
+#[test]
+fn goals_without_a_rule_are_found() {
+    let text = ".PHONY: all tools\nNAME := x:y\nall: tools other # why: so\n\techo a: b\nother:\n\ttrue\n";
+    assert_eq!(goals_without_a_rule(text), ["tools"]);
+    assert!(goals_without_a_rule(&format!("{text}tools one: other\n")).is_empty());
+}
