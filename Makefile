@@ -14,11 +14,11 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 # Where LLVM 19 is, for the crates that bind to it.
 export LLVM_SYS_191_PREFIX ?= /usr/lib/llvm-19
 
+# One call for all: with other packages in it, cargo may want other features of what they share, and builds all that again.
 build: cargo linker llvm ## the command, optimised: target/release/broadloom, and the library that CUDA programs are run with
-	cargo build --release --locked --package broadloom-cli --package broadloom-cudart
+	cargo build --release --locked --package broadloom-cli --package broadloom-cudart --package broadloom --lib --bins --example life
 
 demo: build ## what it does, in a minute
-	cargo build --release --locked --package broadloom --example life
 	examples/demo.sh
 
 # Disk: every test program would hold a copy of LLVM, so they share one (`build` makes files that stand alone); and what

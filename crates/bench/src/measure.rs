@@ -1,13 +1,13 @@
 //! How times are taken: ours and the peer's by turns within one run, and the median of each counts.
 //!
-//! A GPU is given many repetitions at once, as loops of programs do: what counts is how long each takes when the next waits behind it, not what it takes to
-//! wake an idle device and to hear from it.
+//! What is short is repeated at once, ours and the peer's, as loops of programs do: what counts is how long each takes when the next follows it, not what it
+//! takes to wake an idle device or core and to hear from it.
 
 use crate::error::Failure;
 use crate::job::Job;
 use crate::peer::Peer;
+use broadloom::device::Device;
 use broadloom::device::trace::Trace;
-use broadloom::device::{Device, MachineKind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
@@ -30,9 +30,19 @@ impl Effort {
     pub(crate) const QUICK: Effort = Effort { repetitions: 1, time: Duration::ZERO, pause: Duration::ZERO };
     /// So many at most, however short they are.
     const MOST: usize = 200;
-    /// How long the repetitions take that a GPU is given at once, and how many they are at most.
+    /// How long the repetitions of a turn take, and how many they are at most.
     const BURST: Duration = Duration::from_millis(10);
     const MOST_AT_ONCE: u64 = 500;
+
+    /// Repetitions for a turn, by how long one takes.
+    fn at_once(self, one: Duration) -> u64 {
+        if self.time.is_zero() {
+            return 1;
+        }
+        let many = Effort::BURST.as_nanos() / one.as_nanos().max(1);
+        u64::try_from(many).unwrap_or(u64::MAX).clamp(1, Effort::MOST_AT_ONCE)
+    }
+
     /// What takes so long all together need not be repeated more often.
     const LONG: Duration = Duration::from_secs(10);
 
@@ -55,44 +65,63 @@ pub(crate) struct Times {
     pub(crate) repetitions: u64,
 }
 
-/// Runs a job and its peers by turns. The first repetition of each only warms up.
+/// Runs a job and its peers by turns. The first repetition of each only warms up, and the second says how many make a turn.
 pub(crate) fn by_turns(device: &Device, job: &Job, peers: &mut [Peer], effort: Effort) -> std::result::Result<Times, Failure> {
-    let mut ours = vec![];
-    let mut theirs: Vec<Result<Vec<Duration>, String>> = peers.iter().map(|_| Ok(vec![])).collect();
-    let mut repetitions = 0;
-    let mut at_once = 1;
+    let mut ours = Turns::default();
+    let mut theirs: Vec<Result<Turns, String>> = peers.iter().map(|_| Ok(Turns::default())).collect();
     loop {
-        thread::sleep(effort.pause);
-        let time = burst(device, job, at_once)?;
-        repetitions += at_once;
-        let counts = repetitions > 1 || effort.time.is_zero();
-        if counts {
-            ours.push(time);
-        } else if device.machine().kind == MachineKind::Cuda {
-            // The first may have taken memory and loaded code; the second says how long one takes.
-            let time = burst(device, job, 1)?;
-            repetitions += 1;
-            let many = Effort::BURST.as_nanos() / time.as_nanos().max(1);
-            at_once = u64::try_from(many).unwrap_or(u64::MAX).clamp(1, Effort::MOST_AT_ONCE);
-        }
+        ours.take(effort, |count| burst(device, job, count))?;
         for (peer, outcome) in peers.iter_mut().zip(&mut theirs) {
-            let Ok(times) = outcome else { continue };
-            if effort.is_enough(times) {
+            let Ok(turns) = outcome else { continue };
+            if effort.is_enough(&turns.times) {
                 continue;
             }
-            thread::sleep(effort.pause);
-            match peer.run() {
-                Ok(time) if counts => times.push(time),
-                Ok(_) => {}
-                Err(reason) => *outcome = Err(reason),
+            if let Err(reason) = turns.take(effort, |count| peer.run(count)) {
+                *outcome = Err(reason);
             }
         }
-        if effort.is_enough(&ours) && theirs.iter().flatten().all(|times| effort.is_enough(times)) {
+        if effort.is_enough(&ours.times) && theirs.iter().flatten().all(|turns| effort.is_enough(&turns.times)) {
             break;
         }
     }
-    let middle = |times: Vec<Duration>| median(times).unwrap_or_default();
-    Ok(Times { ours: middle(ours), peers: theirs.into_iter().map(|times| times.map(middle)).collect(), repetitions })
+    let middle = |turns: Turns| median(turns.times).unwrap_or_default();
+    let repetitions = ours.repetitions;
+    Ok(Times { ours: middle(ours), peers: theirs.into_iter().map(|turns| turns.map(middle)).collect(), repetitions })
+}
+
+/// The turns of one party.
+#[derive(Debug, Default)]
+struct Turns {
+    /// How long a repetition took, in the mean of each turn that counts.
+    times: Vec<Duration>,
+    /// How many there were in all.
+    repetitions: u64,
+    /// How many make a turn; zero until one is known.
+    at_once: u64,
+}
+
+impl Turns {
+    /// One turn. `run` makes so many repetitions and says how long each took.
+    fn take<E>(&mut self, effort: Effort, mut run: impl FnMut(u64) -> Result<Duration, E>) -> Result<(), E> {
+        thread::sleep(effort.pause);
+        if self.at_once == 0 {
+            let mut time = run(1)?;
+            self.repetitions += 1;
+            // The first may have taken memory and loaded code.
+            if !effort.time.is_zero() {
+                time = run(1)?;
+                self.repetitions += 1;
+            }
+            self.at_once = effort.at_once(time);
+            if effort.time.is_zero() {
+                self.times.push(time);
+            }
+        } else {
+            self.times.push(run(self.at_once)?);
+            self.repetitions += self.at_once;
+        }
+        Ok(())
+    }
 }
 
 /// How long one repetition takes, until its results are there.

@@ -127,10 +127,10 @@ impl Peer {
         Ok(Peer { child, input, output: BufReader::new(output) })
     }
 
-    /// Asks for something, between two pauses of the peer.
-    fn ask<T: std::str::FromStr>(&mut self, what: &str) -> Result<T, String> {
+    /// Lets the peer answer, between two pauses.
+    fn awake<T>(&mut self, asked: impl FnOnce(&mut Peer) -> Result<T, String>) -> Result<T, String> {
         self.signal("CONT");
-        let answer = self.answer(what);
+        let answer = asked(self);
         self.signal("STOP");
         answer
     }
@@ -155,14 +155,16 @@ impl Peer {
         line.trim().parse().map_err(|_| if line.is_empty() { ended() } else { format!("the peer says `{}`", line.trim()) })
     }
 
-    /// One repetition.
-    pub(crate) fn run(&mut self) -> Result<Duration, String> {
-        self.ask("run").map(Duration::from_nanos)
+    /// So many repetitions, one behind the other; how long each took.
+    pub(crate) fn run(&mut self, count: u64) -> Result<Duration, String> {
+        let all: Result<Duration, String> =
+            self.awake(|peer| (0..count).map(|_| peer.answer("run").map(Duration::from_nanos)).sum());
+        all.map(|all| all.div_f64(count as f64))
     }
 
     /// The checksum of its results.
     pub(crate) fn checksum(&mut self) -> Result<f64, String> {
-        self.ask("sum")
+        self.awake(|peer| peer.answer("sum"))
     }
 }
 
