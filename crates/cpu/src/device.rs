@@ -64,7 +64,7 @@ impl Cpu {
     pub fn new(mut options: Options) -> Result<Cpu> {
         options.compile.stack_bytes = options.stack_bytes;
         let threads = options.threads.max(1);
-        let memory = Arc::new(Memory::new(options.memory_bytes, options.heap_bytes));
+        let memory = Arc::new(Memory::new(options.memory_bytes, options.heap_bytes, options.slack_bytes));
         let shared = Arc::new(Shared {
             streams: Streams::new(threads),
             surroundings: Surroundings { memory: memory.clone(), output: OutputSink(options.output.clone()), services: SERVICES },

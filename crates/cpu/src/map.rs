@@ -1,7 +1,7 @@
 //! Memory of the host by whole pages, between guards.
 //!
-//! A mapping is one run of pages that may be read and written; the pages right before and behind it may not be touched. Pages
-//! take memory when they are first written, and all of them give it back when the mapping is dropped.
+//! A mapping is one run of pages that may be read and written; the pages right before and behind it, or behind the slack that was asked
+//! for, may not be touched. Pages take memory when they are first written, and all of them give it back when the mapping is dropped.
 
 use std::io;
 use std::ptr::NonNull;
@@ -50,13 +50,21 @@ pub(crate) enum Pages {
 impl Mapping {
     /// Pages for some bytes, all zero.
     pub(crate) fn new(bytes: usize, pages: Pages) -> io::Result<Mapping> {
+        Mapping::with_slack(bytes, pages, 0)
+    }
+
+    /// Pages for some bytes, all zero, with so many more before and behind them that may be touched as well: the guards lie beyond those.
+    pub(crate) fn with_slack(bytes: usize, pages: Pages, slack: usize) -> io::Result<Mapping> {
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
         let page = page_bytes();
         let guard = GUARD.next_multiple_of(page);
         let bytes = bytes.max(1).checked_next_multiple_of(page).ok_or_else(too_large)?;
+        let slack = slack.checked_next_multiple_of(page).ok_or_else(too_large)?;
+        let before = guard.checked_add(slack).ok_or_else(too_large)?;
         let huge = pages == Pages::Data && bytes >= HUGE_PAGE;
         let align = if huge { HUGE_PAGE } else { page };
-        let whole_bytes = bytes.checked_add(2 * guard + align - page).ok_or_else(too_large)?;
+        let around = before.checked_mul(2).and_then(|around| around.checked_add(align - page));
+        let whole_bytes = around.and_then(|around| bytes.checked_add(around)).ok_or_else(too_large)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         let (protection, extra) = match pages {
             Pages::Data | Pages::Sparse => (libc::PROT_NONE, 0),
@@ -70,13 +78,14 @@ impl Mapping {
         };
         let whole = map(extra).or_else(|| if extra == LOW_ADDRESSES { map(0) } else { None });
         let whole = whole.ok_or_else(io::Error::last_os_error)?;
-        let offset = (whole.as_ptr() as usize + guard).next_multiple_of(align) - whole.as_ptr() as usize;
-        // SAFETY: `offset` is at most `guard + align - page`, and `whole_bytes` is `bytes + guard` more than that.
+        let offset = (whole.as_ptr() as usize + before).next_multiple_of(align) - whole.as_ptr() as usize;
+        // SAFETY: `offset` is at most `before + align - page`, and `whole_bytes` is `bytes + before` more than that.
         let start = unsafe { whole.add(offset) };
         let mapping = Mapping { start, bytes, whole, whole_bytes };
         match pages {
             Pages::Data | Pages::Sparse | Pages::Code => {
                 mapping.protect(0, bytes, libc::PROT_READ | libc::PROT_WRITE)?;
+                mapping.open_slack(slack)?;
                 if huge {
                     // SAFETY: the range is this mapping; advice changes no contents.
                     unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
@@ -98,6 +107,20 @@ impl Mapping {
             }
         }
         Ok(mapping)
+    }
+
+    /// Lets bytes before and behind be read and written; there are so many between the guards.
+    fn open_slack(&self, slack: usize) -> io::Result<()> {
+        if slack == 0 {
+            return Ok(());
+        }
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: `with_slack` mapped `slack` bytes on either side, which belong to this value alone.
+        let opened = unsafe {
+            let first = self.start.as_ptr().sub(slack);
+            libc::mprotect(first.cast(), self.bytes + 2 * slack, protection)
+        };
+        if opened == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
     /// The first byte.
@@ -167,7 +190,23 @@ mod tests {
     }
 
     #[test]
+    fn slack_may_be_touched_on_both_sides() {
+        for (bytes, slack) in [(1, 1), (100_000, HUGE_PAGE), (5 << 20, HUGE_PAGE)] {
+            let mapping = Mapping::with_slack(bytes, Pages::Data, slack).unwrap();
+            assert!(mapping.bytes() < bytes + page_bytes());
+            // SAFETY: the slack of the mapping begins `slack` bytes before it and ends as many behind it.
+            unsafe {
+                mapping.start().sub(slack).write(1);
+                mapping.start().add(mapping.bytes() + slack - 1).write(2);
+                assert_eq!(mapping.start().sub(1).read(), u8::from(slack == 1));
+                assert_eq!(mapping.start().read(), 0);
+            }
+        }
+    }
+
+    #[test]
     fn more_than_there_is_is_an_error() {
+        assert!(Mapping::with_slack(1, Pages::Data, usize::MAX / 2).is_err());
         assert!(Mapping::new(usize::MAX - 100, Pages::Data).is_err());
         assert!(Mapping::new(usize::MAX / 2, Pages::Data).is_err());
     }

@@ -1,6 +1,7 @@
 //! Memory of the device: memory of the host, given out with a limit and taken back when no work can touch it any more.
 //!
 //! Large buffers are mappings of their own between guards, small ones come from slabs of one size each. All are aligned to 256 bytes.
+//! Around a mapping there may be slack that kernels reach and nobody owns ([`crate::Options::slack_bytes`]).
 //! Freed mappings wait in a pool for the next buffer of their size; the pool is given up before anything is refused.
 //! **A registry knows every live allocation: a range that is not inside of one is an error. What is freed leaves the registry at once
 //! and its memory only when all work that was given before is done ([`Memory::free`], [`Memory::reap`]).**
@@ -94,6 +95,8 @@ struct State {
     pool: BTreeMap<usize, Vec<Mapping>>,
     pooled: u64,
     used: u64,
+    /// Bytes on either side of a mapping that may be touched.
+    slack: usize,
     heap_left: u64,
 }
 
@@ -114,8 +117,9 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    pub(crate) fn new(limit: u64, heap_bytes: u64) -> Memory {
-        Memory { limit, state: Mutex::new(State { heap_left: heap_bytes, ..State::default() }) }
+    /// Memory in which kernels may go `slack` bytes before and behind a mapping.
+    pub(crate) fn new(limit: u64, heap_bytes: u64, slack: usize) -> Memory {
+        Memory { limit, state: Mutex::new(State { heap_left: heap_bytes, slack, ..State::default() }) }
     }
 
     /// The state. A panic while it was held leaves it usable: each change is whole before anything can fail.
@@ -299,7 +303,7 @@ impl State {
                 return Err(refused);
             }
             if self.free_small[class].is_empty() {
-                let slab = Mapping::new(SLAB as usize, Pages::Data).map_err(|_| refused.clone())?;
+                let slab = Mapping::with_slack(SLAB as usize, Pages::Data, self.slack).map_err(|_| refused.clone())?;
                 let start = slab.start() as u64;
                 // Taken from the end: the first to be given out is the lowest.
                 self.free_small[class].extend((0..SLAB / taken).rev().map(|index| start + index * taken));
@@ -319,11 +323,11 @@ impl State {
             Some(mapping) => mapping,
             None => {
                 self.shrink_pool(available - size as u64);
-                let mapping = Mapping::new(size, Pages::Data);
+                let mapping = Mapping::with_slack(size, Pages::Data, self.slack);
                 // The host may have no more room for mappings while the pool holds some.
                 let again = |_| {
                     self.shrink_pool(0);
-                    Mapping::new(size, Pages::Data)
+                    Mapping::with_slack(size, Pages::Data, self.slack)
                 };
                 mapping.or_else(again).map_err(|_| refused)?
             }
@@ -390,7 +394,7 @@ mod tests {
 
     #[test]
     fn allocations_are_aligned_apart_and_usable() {
-        let memory = Memory::new(1 << 30, 0);
+        let memory = Memory::new(1 << 30, 0, 0);
         let mut taken: Vec<(u64, u64)> = vec![];
         for bytes in [0, 1, 255, 256, 257, 5000, 65_536, 65_537, 1 << 20, 5 << 20, 100] {
             let start = memory.allocate(bytes, Owner::Buffer).unwrap();
@@ -416,7 +420,7 @@ mod tests {
 
     #[test]
     fn the_limit_is_kept_and_everything_stays_usable() {
-        let memory = Memory::new(10 << 20, 0);
+        let memory = Memory::new(10 << 20, 0, 0);
         let first = memory.allocate(6 << 20, Owner::Buffer).unwrap();
         let refused = memory.allocate(6 << 20, Owner::Buffer).unwrap_err();
         assert!(matches!(refused, Error::OutOfMemory { requested: 0x60_0000, available: 0x40_0000 }), "{refused:?}");
@@ -433,7 +437,7 @@ mod tests {
 
     #[test]
     fn freed_mappings_are_used_again() {
-        let memory = Memory::new(1 << 30, 0);
+        let memory = Memory::new(1 << 30, 0, 0);
         let first = memory.allocate(3 << 20, Owner::Buffer).unwrap();
         release(&memory, first);
         assert_eq!(memory.allocate((3 << 20) - 100, Owner::Buffer).unwrap(), first);
@@ -444,7 +448,7 @@ mod tests {
 
     #[test]
     fn freed_memory_waits_for_work() {
-        let memory = Memory::new(1 << 30, 0);
+        let memory = Memory::new(1 << 30, 0, 0);
         let address = memory.allocate(1000, Owner::Buffer).unwrap();
         let corpse = memory.free(address).unwrap();
         memory.bury(corpse, Some(7));
@@ -458,7 +462,7 @@ mod tests {
 
     #[test]
     fn the_heap_of_kernels_has_a_limit_and_a_memory() {
-        let memory = Memory::new(1 << 30, 1000);
+        let memory = Memory::new(1 << 30, 1000, 0);
         let first = memory.heap_allocate(600);
         assert_ne!(first, 0);
         assert_eq!(memory.heap_allocate(600), 0);
@@ -476,7 +480,7 @@ mod tests {
 
     #[test]
     fn a_stray_address_is_described() {
-        let memory = Memory::new(1 << 30, 0);
+        let memory = Memory::new(1 << 30, 0, 0);
         let buffer = memory.allocate(1 << 20, Owner::Buffer).unwrap();
         let end = buffer + (1 << 20);
         let behind = format!("{end:#x} is right behind the end of a buffer of 1048576 bytes at {buffer:#x}");

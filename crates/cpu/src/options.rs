@@ -17,6 +17,9 @@ pub struct Options {
     pub memory_bytes: u64,
     /// Bytes that kernels may take with `malloc`.
     pub heap_bytes: u64,
+    /// Bytes before and behind buffers that kernels may touch though they are in none. 0 finds most stray accesses; programs that were
+    /// only ever run on GPUs, whose pages are of 2 MiB, may need them.
+    pub slack_bytes: usize,
     /// Bytes of stack and local memory that a thread may use.
     pub stack_bytes: u64,
     /// Where compiled kernels are kept.
@@ -36,6 +39,7 @@ impl Default for Options {
             threads: threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
             memory_bytes: memory_limit().unwrap_or_else(host_memory),
             heap_bytes: 64 << 20,
+            slack_bytes: 0,
             stack_bytes: 1 << 20,
             cache: CacheFolder::Default,
             cache_bytes: CACHE_BYTES,

@@ -174,7 +174,7 @@ mod tests {
             .global .align 8 .u64 code[2] = {f, g};
             .global .align 1 .b8 nothing[100];";
         let module = module(text);
-        let memory = Memory::new(1 << 30, 0);
+        let memory = Memory::new(1 << 30, 0, 0);
         let variables = Variables::load(&module, &memory, &Opaques::default()).unwrap();
         assert_eq!(bytes(&variables, "one"), [7, 0, 0, 0]);
         assert_eq!(bytes(&variables, "half"), 0.5f32.to_le_bytes());
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn what_is_defined_elsewhere_is_refused_and_takes_nothing() {
         let text = ".version 8.0 .target sm_80 .address_size 64 .global .u32 mine; .extern .global .u32 theirs;";
-        let memory = Memory::new(1 << 30, 0);
+        let memory = Memory::new(1 << 30, 0, 0);
         let error = Variables::load(&module(text), &memory, &Opaques::default()).unwrap_err();
         assert!(matches!(error, Error::Unsupported(_)), "{error:?}");
         assert!(memory.near(1 << 40).eq(&Near::Outside("0x10000000000 is not in any memory".into())));

@@ -82,6 +82,35 @@ DONE:
     assert!(fault.message.contains("(warp 2)"), "{}", fault.message);
 }
 
+/// With slack around them, buffers can be left by that much; without it, that is a fault.
+#[test]
+fn a_kernel_may_leave_its_buffer_by_the_slack() {
+    let text = "
+.visible .entry k(.param .u64 p, .param .s64 at) {
+    .reg .b32 %r0; .reg .b64 %d<2>;
+    ld.param.u64 %d0, [p]; ld.param.s64 %d1, [at];
+    add.s64 %d0, %d0, %d1;
+    ld.global.u32 %r0, [%d0]; add.u32 %r0, %r0, 1; st.global.u32 [%d0], %r0;
+    ret;
+}";
+    const BYTES: i64 = 4 << 20;
+    for slack in [0, 2 << 20] {
+        let device = Device::new(Cpu::new(Options { threads: 1, slack_bytes: slack, ..options() }).unwrap());
+        let buffer = device.zeros::<u32>(BYTES as usize / 4).unwrap();
+        let kernel = device.load(&module(text)).unwrap().kernel("k").unwrap();
+        for at in [-8192, BYTES + 8192] {
+            let outcome =
+                kernel.launch(&Launch::linear(1, 1), &[(&buffer).into(), at.into()]).and_then(|()| device.synchronise());
+            match (slack, outcome) {
+                (0, Err(Error::Fault(fault))) => assert_eq!(fault.kind, FaultKind::OutOfBounds),
+                (0, outcome) => panic!("a fault was expected: {outcome:?}"),
+                (_, outcome) => outcome.unwrap(),
+            }
+        }
+        assert!(buffer.read().unwrap().iter().all(|value| *value == 0));
+    }
+}
+
 #[test]
 fn rows_of_threads_that_nothing_tells_apart_run_as_one() {
     let text = "

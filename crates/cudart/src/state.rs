@@ -160,6 +160,10 @@ impl Runtime {
     }
 }
 
+/// Bytes of a page of a GPU. Its allocations lie side by side in pages of this size, so a kernel that leaves its buffer by less seldom
+/// faults there, and programs are in use that do.
+const GPU_PAGE: usize = 2 << 20;
+
 /// Opens the device that `BROADLOOM_DEVICE` names: `cpu`, which it is when nothing is said, or `interp`. What is checked runs on the latter.
 fn open() -> Outcome<Opened> {
     let name = std::env::var("BROADLOOM_DEVICE").unwrap_or_default();
@@ -183,7 +187,8 @@ fn open() -> Outcome<Opened> {
             Ok(Opened { device: Device::new(interp), unified: false, mirror, checking, process })
         }
         "cpu" | "auto" | "" => {
-            let options = broadloom_cpu::Options { output: Arc::new(print), ..broadloom_cpu::Options::default() };
+            let options =
+                broadloom_cpu::Options { output: Arc::new(print), slack_bytes: GPU_PAGE, ..broadloom_cpu::Options::default() };
             match broadloom_cpu::Cpu::new(options) {
                 Ok(cpu) => Ok(Opened { device: Device::new(cpu), unified: true, mirror: None, checking: None, process }),
                 Err(error) => refused(&error.to_string()),

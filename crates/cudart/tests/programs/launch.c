@@ -88,6 +88,16 @@ int main(void) {
     CHECK(cudaFree(device_in) == 1);
     cudaGetLastError();
 
+    // As on a GPU, a kernel that leaves its buffer by a little finds memory there; a copy does not.
+    enum { LARGE = 4 << 20 };
+    char *large;
+    int items = N;
+    OK(cudaMalloc(&large, LARGE));
+    LAUNCH(8, 128, 0, scale((float *)(large + LARGE), (float *)large - N, 1, items));
+    OK(cudaDeviceSynchronize());
+    CHECK(cudaMemcpy(in, large - 4, 8, TO_HOST) == 1 && cudaGetLastError() == 1);
+    OK(cudaFree(large));
+
     // A kernel that fails poisons the device: every later call says so.
     LAUNCH(1, 1, 0, wild((void *)16));
     CHECK(cudaDeviceSynchronize() == 700);
