@@ -25,7 +25,7 @@ pub(crate) fn may_be_noisy(inst: &InstData) -> bool {
 /// Whether an instruction flushes results that the host may round up to the least normal number first.
 pub(crate) fn may_flush_late(inst: &InstData) -> bool {
     let rounds = matches!(inst.opcode(), Some(Opcode::Mul | Opcode::Fma | Opcode::Mad | Opcode::Div | Opcode::Rcp));
-    rounds && inst.has(Modifier::Ftz) && inst.types().next() == Some(Type::F32)
+    rounds && Operation::of(inst).is_some_and(|op| op.flushes() && op.ty == Type::F32)
 }
 
 /// Whether a conversion has no effect.
@@ -63,13 +63,13 @@ impl Emitter<'_> {
 
     /// Operands as `.ftz` sees them.
     fn operands(&self, op: &Operation, inputs: &[Val]) -> Vec<Val> {
-        let flush = op.has(Modifier::Ftz) && op.ty == Type::F32;
+        let flush = op.flushes() && op.ty == Type::F32;
         inputs.iter().map(|value| if flush { self.flushed(*value) } else { *value }).collect()
     }
 
     /// A result as `.ftz` and `.sat` leave it.
     pub(crate) fn finish(&self, op: &Operation, value: Val) -> Val {
-        let value = if op.has(Modifier::Ftz) && op.ty == Type::F32 { self.flushed(value) } else { value };
+        let value = if op.flushes() && op.ty == Type::F32 { self.flushed(value) } else { value };
         if op.has(Modifier::Sat) { self.saturated(value) } else { value }
     }
 

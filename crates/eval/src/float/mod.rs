@@ -127,7 +127,7 @@ impl Mode {
     pub(crate) fn of(op: &Operation) -> Mode {
         Mode {
             rounding: rounding(op),
-            ftz: op.has(Modifier::Ftz),
+            ftz: op.flushes(),
             sat: op.has(Modifier::Sat),
             relu: op.has(Modifier::Relu),
             satfinite: op.has(Modifier::Satfinite),
