@@ -196,6 +196,9 @@ impl Runtime {
         if self.memory.find(address).is_some_and(|found| found.start == address && found.kind == Kind::Graph) {
             return Ok(());
         }
+        if self.is_of_foreign_pool(address) {
+            return self.close_memory(address);
+        }
         let fits = |kind| matches!(kind, Kind::Device | Kind::Managed | Kind::Array);
         let taken = self.memory.take(address, fits)?;
         if opened.unified {

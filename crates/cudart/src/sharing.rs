@@ -85,6 +85,8 @@ struct Import {
     start: usize,
     bytes: usize,
     count: u32,
+    /// Whether it is of a pool, whose memory is given back as memory of this process is.
+    of_pool: bool,
 }
 
 #[derive(Debug, Default)]
@@ -146,7 +148,7 @@ impl Runtime {
     }
 
     /// Memory of another process, by its handle. Who opens it twice has it twice at one address.
-    pub(crate) fn open_memory(&self, handle: ShareHandle) -> Outcome<u64> {
+    pub(crate) fn open_memory(&self, handle: ShareHandle, of_pool: bool) -> Outcome<u64> {
         self.shares_addresses()?;
         let mut state = state();
         if let Some((address, import)) = state.imports.iter_mut().find(|(_, import)| import.handle == handle) {
@@ -163,8 +165,13 @@ impl Runtime {
         let start = map(&file, None, size).map_err(|_| Status::MAP_FAILED)?;
         let address = start as u64 + offset;
         self.memory.add_mapped(address, bytes);
-        state.imports.insert(address, Import { handle, start, bytes: size, count: 1 });
+        state.imports.insert(address, Import { handle, start, bytes: size, count: 1, of_pool });
         Ok(address)
+    }
+
+    /// Whether an address is memory of another process's pool.
+    pub(crate) fn is_of_foreign_pool(&self, address: u64) -> bool {
+        state().imports.get(&address).is_some_and(|import| import.of_pool)
     }
 
     /// Gives memory of another process back.

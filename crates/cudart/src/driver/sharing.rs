@@ -42,13 +42,13 @@ exported! { driver
     /// Memory of another process.
     fn cuIpcOpenMemHandle(call, address: Out<u64>, handle: ShareHandle, _flags: u32) {
         address.wanted()?;
-        address.set(call.runtime.open_memory(handle)?)
+        address.set(call.runtime.open_memory(handle, false)?)
     }
 
     /// The same.
     fn cuIpcOpenMemHandle_v2(call, address: Out<u64>, handle: ShareHandle, _flags: u32) {
         address.wanted()?;
-        address.set(call.runtime.open_memory(handle)?)
+        address.set(call.runtime.open_memory(handle, false)?)
     }
 
     /// Gives it back.

@@ -46,8 +46,12 @@ fn info(
     let capturing = stream.capturing();
     let Some(found) = capturing.as_ref() else { return Ok(()) };
     if !graph.is_null() {
-        let handle = call.runtime.graphs.reserve();
-        call.runtime.graphs.put(handle, found.capture.graph.clone());
+        let graphs = &call.runtime.graphs;
+        let handle = graphs.handle_of(&found.capture.graph).unwrap_or_else(|| {
+            let handle = graphs.reserve();
+            graphs.put(handle, found.capture.graph.clone());
+            handle
+        });
         graph.set(handle)?;
     }
     let list = found.capture.graph.nodes();
@@ -91,14 +95,23 @@ exported! { runtime
         call.runtime.begin_capture(&*call.stream(stream)?, Some(graph), after)
     }
 
-    /// Ends a capture; the graph.
+    /// Ends a capture; the graph. Who captured into a graph has its handle and need not be told.
     fn cudaStreamEndCapture / cudaStreamEndCapture_ptsz(call, stream: usize, graph: Out<usize>) {
-        graph.wanted()?;
-        graph.set(0)?;
-        let captured = call.runtime.end_capture(&*call.stream(stream)?)?;
-        let handle = call.runtime.graphs.reserve();
-        call.runtime.graphs.put(handle, captured);
-        graph.set(handle)
+        let stream = call.stream(stream)?;
+        let graphs = &call.runtime.graphs;
+        let known = stream.capturing().as_ref().and_then(|found| graphs.handle_of(&found.capture.graph));
+        if known.is_none() {
+            graph.wanted()?;
+        }
+        graph.set_if_wanted(0);
+        let captured = call.runtime.end_capture(&stream)?;
+        let handle = known.unwrap_or_else(|| {
+            let handle = graphs.reserve();
+            graphs.put(handle, captured);
+            handle
+        });
+        graph.set_if_wanted(handle);
+        Ok(())
     }
 
     /// Whether a stream is captured.

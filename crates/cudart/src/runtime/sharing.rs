@@ -49,7 +49,7 @@ pub(crate) fn open_pool(call: &Call, pool: Out<usize>, descriptor: usize, kind: 
 pub(crate) fn open_pointer(call: &Call, address: Out<u64>, pool: usize, data: In<ShareHandle>) -> Outcome {
     address.wanted()?;
     check_pool(pool)?;
-    address.set(call.runtime.open_memory(data.get()?)?)
+    address.set(call.runtime.open_memory(data.get()?, true)?)
 }
 
 exported! { runtime
@@ -65,7 +65,7 @@ exported! { runtime
         if flags > 1 {
             return Err(Status::INVALID_VALUE);
         }
-        address.set(call.runtime.open_memory(handle)?)
+        address.set(call.runtime.open_memory(handle, false)?)
     }
 
     /// Gives it back.

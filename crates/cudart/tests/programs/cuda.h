@@ -43,6 +43,7 @@ int cudaStreamAddCallback(stream_t stream, void (*function)(stream_t, int, void 
 int cudaLaunchHostFunc(stream_t stream, void (*function)(void *), void *data);
 int cudaEventCreate(event_t *event), cudaEventDestroy(event_t event), cudaEventRecord(event_t event, stream_t stream);
 int cudaEventQuery(event_t event), cudaEventSynchronize(event_t event), cudaEventElapsedTime(float *ms, event_t start, event_t end);
+int cudaStreamBeginCaptureToGraph(stream_t stream, graph_t graph, const node_t *after, const void *edges, size_t count, int mode);
 int cudaStreamBeginCapture(stream_t stream, int mode), cudaStreamEndCapture(stream_t stream, graph_t *graph), cudaStreamIsCapturing(stream_t stream, int *status);
 int cudaGraphCreate(graph_t *graph, unsigned flags), cudaGraphDestroy(graph_t graph), cudaGraphGetNodes(graph_t graph, node_t *nodes, size_t *count);
 int cudaGraphInstantiate(void **exec, graph_t graph, unsigned long long flags), cudaGraphLaunch(void *exec, stream_t stream), cudaGraphExecDestroy(void *exec);

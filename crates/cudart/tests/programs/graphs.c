@@ -74,6 +74,25 @@ int main(void) {
     CHECK(out[7] == 71);
     CHECK(cudaGraphExecKernelNodeSetParams(exec, copy, &params) == 1);
 
+    // Captured into a graph that there is: its handle is known.
+    graph_t known, told = 0;
+    OK(cudaGraphCreate(&known, 0));
+    OK(cudaStreamBeginCaptureToGraph(a, known, 0, 0, 0, 0));
+    LAUNCH(N / 256, 256, a, scale(y, x, 2, N));
+    OK(cudaStreamEndCapture(a, 0));
+    OK(cudaStreamBeginCaptureToGraph(a, known, 0, 0, 0, 0));
+    LAUNCH(N / 256, 256, a, scale(y, x, 2, N));
+    OK(cudaStreamEndCapture(a, &told));
+    CHECK(told == known);
+    OK(cudaGraphGetNodes(known, 0, &nodes));
+    CHECK(nodes == 2);
+    OK(cudaStreamBeginCapture(a, 0));
+    CHECK(cudaStreamEndCapture(a, 0) == 1 && cudaGetLastError() == 1);
+    OK(cudaStreamEndCapture(a, &told));
+    CHECK(told != known);
+    OK(cudaGraphDestroy(told));
+    OK(cudaGraphDestroy(known));
+
     // Memory that a graph allocates and the program frees is there again at the next launch.
     float *own;
     OK(cudaStreamBeginCapture(a, 0));

@@ -49,6 +49,9 @@ static int other(int from, int to) {
     OK(cudaMemPoolImportPointer(&pooled, pool, &letter.pointer));
     OK(cudaMemset(pooled, 9, 16));
     OK(cudaDeviceSynchronize());
+    // Memory of a pool is given back as one's own is, that of a handle is not.
+    OK(cudaFreeAsync(pooled, stream));
+    CHECK(cudaFreeAsync(pooled, stream) == 1 && cudaFree(memory) == 1 && cudaGetLastError() == 1);
     OK(cudaIpcCloseMemHandle(memory));
     OK(cudaIpcCloseMemHandle(memory));
     CHECK(cudaIpcCloseMemHandle(memory) == 1);
