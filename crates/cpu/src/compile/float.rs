@@ -38,6 +38,25 @@ pub(crate) fn rounds_specially(op: &Operation) -> bool {
     [Modifier::Rz, Modifier::Rm, Modifier::Rp, Modifier::Rna, Modifier::Rs].iter().any(|mode| op.has(*mode))
 }
 
+/// The operation of AVX-512 that takes a direction to round in, and its lanes.
+fn directed_intrinsic(opcode: Opcode, ty: Type) -> Option<(&'static str, u32)> {
+    if !matches!(ty, Type::F32 | Type::F64) {
+        return None;
+    }
+    let (single, double) = if opcode == Opcode::Add {
+        ("llvm.x86.avx512.add.ps.512", "llvm.x86.avx512.add.pd.512")
+    } else if opcode == Opcode::Sub {
+        ("llvm.x86.avx512.sub.ps.512", "llvm.x86.avx512.sub.pd.512")
+    } else if opcode == Opcode::Mul {
+        ("llvm.x86.avx512.mul.ps.512", "llvm.x86.avx512.mul.pd.512")
+    } else if opcode == Opcode::Div {
+        ("llvm.x86.avx512.div.ps.512", "llvm.x86.avx512.div.pd.512")
+    } else {
+        ("llvm.x86.avx512.vfmadd.ps.512", "llvm.x86.avx512.vfmadd.pd.512")
+    };
+    Some(if ty == Type::F64 { (double, 8) } else { (single, 16) })
+}
+
 impl Emitter<'_> {
     /// Subnormal numbers made zero, with their sign.
     pub(crate) fn flushed(&self, value: Val) -> Val {
@@ -75,8 +94,12 @@ impl Emitter<'_> {
 
     pub(crate) fn float_arith(&self, op: &Operation, inputs: &[Val]) -> Lowered {
         let plain = op.source_ty == op.ty && op.third_ty == op.ty && !op.has(Modifier::Relu) && !op.has(Modifier::Oob);
-        if rounds_specially(op) || !plain {
+        if !plain {
             return None;
+        }
+        if rounds_specially(op) {
+            let value = self.directed(op, &self.operands(op, inputs))?;
+            return Some(self.finish(op, value));
         }
         match op.ty {
             Type::F32 | Type::F64 => {
@@ -88,6 +111,33 @@ impl Emitter<'_> {
             Type::F16 if !op.has(Modifier::Ftz) && !op.has(Modifier::Sat) => Some(self.half_arith(op.opcode, inputs)),
             _ => None,
         }
+    }
+
+    /// Arithmetic that rounds in one direction, on hosts whose instructions can say which.
+    fn directed(&self, op: &Operation, inputs: &[Val]) -> Lowered {
+        let ir = self.ir;
+        // `_MM_FROUND_NO_EXC` with the direction.
+        let directions = [(Modifier::Rm, 9), (Modifier::Rp, 10), (Modifier::Rz, 11)];
+        let direction = directions.iter().find(|(mode, _)| op.has(*mode))?.1;
+        let (name, lanes) = directed_intrinsic(op.opcode, op.ty).filter(|_| self.host.avx512)?;
+        let direction = ir.constant(ir.int(32), direction);
+        let of = |inputs: Vec<Val>| ir.intrinsic(name, &[], &[inputs, vec![direction]].concat());
+        let Some(whole) = ir.lanes(inputs[0]) else {
+            let wide = inputs.iter().map(|input| ir.splat(*input, lanes)).collect();
+            return Some(ir.extract_at(of(wide), 0));
+        };
+        let part = |first: u32| {
+            let picks: Vec<u32> = (first..first + lanes).collect();
+            of(inputs.iter().map(|input| ir.pick(*input, &picks)).collect())
+        };
+        let mut parts: Vec<Val> = (0..whole / lanes).map(|index| part(index * lanes)).collect();
+        let mut lanes = lanes;
+        while parts.len() > 1 {
+            lanes *= 2;
+            let all: Vec<u32> = (0..lanes).collect();
+            parts = parts.chunks(2).map(|pair| ir.shuffle(pair[0], pair[1], &all)).collect();
+        }
+        parts.pop()
     }
 
     /// What is below the least normal number before it is rounded is flushed, though rounding would bring it there. The host cannot
