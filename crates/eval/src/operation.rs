@@ -132,9 +132,10 @@ impl Operation {
 
     /// Whether subnormal `f32` operands and results are zeros: `.ftz`, and `mad.f32` without a rounding, which targets before sm_20
     /// have and newer GPUs run as `fma.rn.ftz.f32` (manual: "mad", floating point).
+    #[inline(always)]
     pub fn flushes(&self) -> bool {
-        let rounds = [Modifier::Rn, Modifier::Rz, Modifier::Rm, Modifier::Rp].iter().any(|mode| self.has(*mode));
-        self.has(Modifier::Ftz) || self.opcode == Opcode::Mad && self.ty == Type::F32 && !rounds
+        let rounds = || [Modifier::Rn, Modifier::Rz, Modifier::Rm, Modifier::Rp].iter().any(|mode| self.has(*mode));
+        self.has(Modifier::Ftz) || self.opcode == Opcode::Mad && self.ty == Type::F32 && !rounds()
     }
 
     /// Whether the carry flag is an input of it.
