@@ -100,7 +100,7 @@ fn paths_are_told_from_other_words() {
 fn goals_without_a_rule(text: &str) -> Vec<String> {
     let rule = |line: &str| -> Option<(String, String)> {
         let (goals, asked) = line.split('#').next()?.split_once(':')?;
-        let is_rule = !line.starts_with(['\t', ' ', '#']) && !asked.starts_with('=') && !goals.contains(['?', '(', '=']);
+        let is_rule = !line.starts_with(['\t', ' ', '#']) && !asked.contains('=') && !goals.contains(['?', '(', '=']);
         is_rule.then(|| (goals.to_owned(), asked.to_owned()))
     };
     let rules: Vec<_> = text.lines().filter_map(rule).collect();
