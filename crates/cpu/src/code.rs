@@ -49,6 +49,8 @@ pub struct Code {
     /// What code that takes for granted that index arithmetic does not wrap needs of its launches; `None` when that is nothing, and then
     /// there is no other code.
     pub proof: Option<Proof>,
+    /// Pointers among the parameters, by their offsets in the parameter block, that the code takes to lead to different buffers.
+    pub apart: Vec<(u64, u64)>,
 }
 
 /// What has an address that only a loaded module knows.

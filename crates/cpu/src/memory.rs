@@ -209,6 +209,13 @@ impl Memory {
         }
     }
 
+    /// Where the buffer starts that an address lies in.
+    pub(crate) fn start_of(&self, address: u64) -> Option<u64> {
+        let state = self.state();
+        let (start, allocation) = state.live.range(..=address).next_back()?;
+        (address - start < allocation.bytes).then_some(*start)
+    }
+
     /// `malloc` of a kernel; zero when there is none.
     pub(crate) fn heap_allocate(&self, bytes: u64) -> u64 {
         let mut state = self.state();

@@ -3,6 +3,9 @@
 //! There are up to two: fast code takes for granted that index arithmetic does not wrap around, and other code does not. Whether it is granted is
 //! proved for each launch. The proof comes out of the same passes as the code, and is kept with it in the cache: a kernel that is found
 //! there needs no pass at all.
+//!
+//! Both may take for granted that some of the pointers that a kernel is given lead to different buffers. A launch for which that is not so gets
+//! code from another such pair, which does not.
 
 use crate::cache::{Cache, Wanted};
 use crate::compile::{self, CompileError, Draft};
@@ -35,6 +38,10 @@ type Launched = ([u32; 3], Vec<u8>);
 pub(crate) struct Shaped {
     kernel: Func,
     block: [u32; 3],
+    /// Whether pointers may be taken to lead to different buffers.
+    apart: bool,
+    /// The same kernel without that.
+    other: OnceLock<Box<Shaped>>,
     start: OnceLock<Result<Start>>,
     /// Code that takes nothing for granted, and code that does.
     codes: [OnceLock<Result<Compiled>>; 2],
@@ -48,6 +55,8 @@ struct Start {
     wanted: Wanted,
     /// What fast code takes for granted; `None` when that is nothing.
     proof: Option<Proof>,
+    /// Parameters that are taken to lead to different buffers, by their offsets.
+    apart: Vec<(u64, u64)>,
     /// How far it came on the way to that.
     made: Mutex<Option<Made>>,
     took: Duration,
@@ -63,11 +72,20 @@ enum Made {
 
 impl Shaped {
     pub(crate) fn new(kernel: Func, block: [u32; 3]) -> Shaped {
-        Shaped { kernel, block, start: OnceLock::new(), codes: Default::default(), last: Mutex::default() }
+        Shaped::taking(kernel, block, true)
+    }
+
+    fn taking(kernel: Func, block: [u32; 3], apart: bool) -> Shaped {
+        let other = OnceLock::new();
+        Shaped { kernel, block, apart, other, start: OnceLock::new(), codes: Default::default(), last: Mutex::default() }
     }
 
     /// The code for a launch. Of others who ask for the same meanwhile, all wait.
     pub(crate) fn code_for(&self, module: &Loaded, grid: [u32; 3], params: &[u8]) -> Result<Compiled> {
+        if !self.are_apart(module, params)? {
+            let other = self.other.get_or_init(|| Box::new(Shaped::taking(self.kernel, self.block, false)));
+            return other.code_for(module, grid, params);
+        }
         let fast = self.may_run_fast_code(module, grid, params)?;
         self.code(module, fast)
     }
@@ -75,6 +93,17 @@ impl Shaped {
     /// Fast code, or code that takes nothing for granted.
     pub(crate) fn code(&self, module: &Loaded, fast: bool) -> Result<Compiled> {
         self.codes[usize::from(fast)].get_or_init(|| self.make(module, fast)).clone()
+    }
+
+    /// Whether pointers lead to different buffers where that was taken for granted. Buffers come and go, so each launch has to be asked.
+    fn are_apart(&self, module: &Loaded, params: &[u8]) -> Result<bool> {
+        let pairs = &self.start(module)?.apart;
+        if pairs.is_empty() {
+            return Ok(true);
+        }
+        let params = KnownParams::block(params);
+        let buffer = |offset: u64| module.inner().memory.start_of(params.get(offset, 8)?);
+        Ok(pairs.iter().all(|(a, b)| matches!((buffer(*a), buffer(*b)), (Some(a), Some(b)) if a != b)))
     }
 
     fn may_run_fast_code(&self, module: &Loaded, grid: [u32; 3], params: &[u8]) -> Result<bool> {
@@ -104,21 +133,23 @@ impl Shaped {
         if refused.has_errors() {
             return Err(Error::Unsupported(refused));
         }
-        let wanted = Cache::wanted(text, self.kernel, self.block, &module.inner().options.compile);
-        let find = |fast: bool| cache.find(&wanted, fast).map(|ready| (ready.code.proof.clone(), Made::Found(ready, fast)));
-        let (proof, made) = match find(true).or_else(|miss| find(false).map_err(|_| miss)) {
+        let wanted = Cache::wanted(text, self.kernel, self.block, &self.options(module, true));
+        let find = |fast: bool| {
+            cache.find(&wanted, fast).map(|ready| (ready.code.proof.clone(), ready.code.apart.clone(), Made::Found(ready, fast)))
+        };
+        let (proof, apart, made) = match find(true).or_else(|miss| find(false).map_err(|_| miss)) {
             Ok(found) => found,
             Err(miss) => {
                 span.note_with("not in the cache", || miss.to_string());
                 let draft = self.draft(module, true)?;
-                (draft.proof().cloned(), Made::Draft(Box::new(draft), miss))
+                (draft.proof().cloned(), draft.apart(), Made::Draft(Box::new(draft), miss))
             }
         };
-        Ok(Start { wanted, proof, made: Mutex::new(Some(made)), took: started.elapsed() })
+        Ok(Start { wanted, proof, apart, made: Mutex::new(Some(made)), took: started.elapsed() })
     }
 
     fn options(&self, module: &Loaded, fast: bool) -> compile::Options {
-        compile::Options { assume_no_wrap: fast, ..module.inner().options.compile.clone() }
+        compile::Options { assume_no_wrap: fast, assume_apart: self.apart, ..module.inner().options.compile.clone() }
     }
 
     fn draft(&self, module: &Loaded, fast: bool) -> Result<Draft> {
@@ -179,7 +210,7 @@ impl Shaped {
         span.note_with("not in the cache", || miss.to_string());
         let mut code = draft.compile(module.module(), &self.options(module, fast)).map_err(|error| self.told(module, &error))?;
         // Whoever finds this code must know whether there is a faster one.
-        code.proof = start.proof.clone();
+        (code.proof, code.apart) = (start.proof.clone(), start.apart.clone());
         cache.store(wanted, fast, &code);
         let broken = |reason: String| self.told(module, &CompileError { kernel: function.name.clone(), reason });
         let ready = Arc::new(Ready::new(&function.name, code).map_err(|error| broken(error.to_string()))?);
@@ -248,5 +279,41 @@ mod tests {
         assert_eq!(launched(&folder, &[wraps]), (0, vec![true]));
         assert_eq!(launched(&folder, &[7, wraps]), (1, vec![false, true]));
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// Thread `t` stores the sum of `values[0 .. n]` to `sums[2 * t]` in every round, beginning with `t`.
+    const SUMS: &str = ".version 8.0 .target sm_80 .address_size 64
+        .visible .entry k(.param .u64 sums, .param .u64 values, .param .u32 n) {
+            .reg .pred %p<2>; .reg .b32 %r<6>; .reg .b64 %d<6>;
+            ld.param.u64 %d0, [sums]; ld.param.u64 %d1, [values]; ld.param.u32 %r0, [n];
+            mov.u32 %r1, %tid.x; mul.wide.u32 %d2, %r1, 8; add.s64 %d3, %d0, %d2; mov.u32 %r2, 0; mov.u32 %r3, %r1;
+            round:
+            ld.global.u32 %r4, [%d1]; add.u32 %r3, %r3, %r4; st.global.u32 [%d3], %r3;
+            add.s64 %d1, %d1, 4; add.u32 %r2, %r2, 1; setp.lt.u32 %p0, %r2, %r0; @%p0 bra round;
+            ret;
+        }";
+
+    #[test]
+    fn stores_stay_in_a_loop_that_reads_what_they_write() {
+        let cpu: Cpu = device_with(1, |options| options.cache = CacheFolder::Nowhere);
+        let device = Device::new(cpu);
+        let kernel = device.load(&module(SUMS)).unwrap().kernel("k").unwrap();
+        let sums = device.zeros::<u32>(64).unwrap();
+        let values = device.upload(&[1u32, 2, 3, 4]).unwrap();
+        kernel.launch(&Launch::linear(1, 32), &[(&sums).into(), (&values).into(), 4u32.into()]).unwrap();
+        let expected: Vec<u32> = (0..64).map(|at| if at % 2 == 0 { at / 2 + 10 } else { 0 }).collect();
+        assert_eq!(sums.read().unwrap(), expected);
+        // One thread, which reads its own sum in its first round, then what stands behind it.
+        let own = device.upload(&[5u32, 7, 9, 0]).unwrap();
+        let launch = |n: u32| kernel.launch(&Launch::linear(1, 1), &[(&own).into(), (&own).into(), n.into()]).unwrap();
+        launch(1);
+        assert_eq!(own.read().unwrap(), [5, 7, 9, 0]);
+        launch(3);
+        assert_eq!(own.read().unwrap(), [21, 7, 9, 0]);
+        // A value that it has just stored: the place of the sum is the second value.
+        let second = own.slice(1, 3).unwrap();
+        own.write(&[5, 7, 9, 0]).unwrap();
+        kernel.launch(&Launch::linear(1, 1), &[(&second).into(), (&own).into(), 3u32.into()]).unwrap();
+        assert_eq!(own.read().unwrap(), [5, 5 + 5 + 9, 9, 0]);
     }
 }

@@ -117,6 +117,7 @@ pub(crate) fn code(kind: Kind, text: &str) -> Code {
         loads: Accesses::default(),
         stores: Accesses::default(),
         proof: None,
+        apart: vec![],
     }
 }
 

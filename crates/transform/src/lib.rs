@@ -23,6 +23,7 @@ pub mod purity;
 pub mod remove_dead;
 pub mod return_exits;
 pub mod share;
+pub mod sink_stores;
 pub mod split_at_barriers;
 pub mod store_results;
 mod substitution;

@@ -36,7 +36,7 @@ pub fn write(input: Input, module: &Module, stage: Stage, options: &Explain, ter
         return Err(Failure { exit: Exit::Machine, diagnostics: refused, sources: input.sources });
     }
     // What most launches run: those whose index arithmetic is proved not to wrap around.
-    let settings = compile::Options { assume_no_wrap: true, ..compile::Options::default() };
+    let settings = compile::Options { assume_no_wrap: true, assume_apart: true, ..compile::Options::default() };
     let broken = |error: CompileError| Failure::new(Exit::Machine, Diagnostic::error(codes::INTERNAL, error.to_string()));
     if let Some(reason) = not_vectorised(&module, func, block, &settings).map_err(broken)? {
         terminal.remark(&format!("kernel `{name}` does not run as vectors but one thread at a time: {reason}"));

@@ -45,6 +45,7 @@ pub(super) fn encode(code: &Code, places: &Places) -> Vec<u8> {
         body.numbers(&[uniform, contiguous, strided, scattered].map(u64::from));
     }
     body.option(code.proof.as_ref(), |body, proof| body.bytes(&proof.encode()));
+    body.list(&code.apart, |body, (a, b)| body.numbers(&[*a, *b]));
     body.bytes(&code.object);
     body.0
 }
@@ -82,6 +83,7 @@ pub(super) fn decode(body: &[u8], places: &Places) -> Option<Code> {
         || Some(Accesses { uniform: body.small()?, contiguous: body.small()?, strided: body.small()?, scattered: body.small()? });
     let (loads, stores) = (accesses()?, accesses()?);
     let proof = body.option(|body| Proof::decode(body.bytes()?))?;
+    let apart = body.list(|body| Some((body.number()?, body.number()?)))?;
     let object = body.bytes()?.to_vec();
     body.0.is_empty().then_some(Code {
         object,
@@ -97,6 +99,7 @@ pub(super) fn decode(body: &[u8], places: &Places) -> Option<Code> {
         loads,
         stores,
         proof,
+        apart,
     })
 }
 

@@ -69,7 +69,7 @@ impl Cache {
 
     /// What a kernel is found by for a shape of block, whatever the options say of index arithmetic that does not wrap.
     pub(crate) fn wanted(module: &Module, kernel: Func, block: [u32; 3], options: &compile::Options) -> Wanted {
-        let compile::Options { machine, optimise, vectorise, assume_no_wrap: _, stack_bytes } = options;
+        let compile::Options { machine, optimise, vectorise, assume_no_wrap: _, assume_apart, stack_bytes } = options;
         let mut code = vec![];
         let mut put = |text: &str| {
             code.extend((text.len() as u64).to_le_bytes());
@@ -104,7 +104,7 @@ impl Cache {
         let version = format!("{FORMAT} {} {}", env!("CARGO_PKG_VERSION"), build());
         let machine = format!("{:?} {machine:?}", inkwell::support::get_llvm_version());
         let keys = [false, true].map(|fast| {
-            let options = format!("{block:?} {optimise} {vectorise} {stack_bytes} {fast}");
+            let options = format!("{block:?} {optimise} {vectorise} {stack_bytes} {assume_apart} {fast}");
             Key::new(&Origin { device: "cpu", code, version: &version, machine: &machine, options: &options })
         });
         Wanted { keys, name: module.functions[kernel].name.clone(), places: Places::of(module, &reachable) }

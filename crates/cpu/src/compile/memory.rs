@@ -69,9 +69,7 @@ impl Emitter<'_> {
             return Ok(self.affine(ir.offset_by(row, address.offset as u64), bytes as i64));
         }
         let space = self.space_of(inst, address);
-        if space == Space::Shared
-            && inst.has(Modifier::SharedCluster)
-            && self.cluster.has_others()
+        if self.is_in_cluster(inst, space)
             && let Base::Reg(reg) = address.base
         {
             return self.reach_cluster(reg, address.offset);
@@ -148,6 +146,11 @@ impl Emitter<'_> {
                 })
             }
         }
+    }
+
+    /// Whether an access may go to the shared memory of another block.
+    fn is_in_cluster(&self, inst: &InstData, space: Space) -> bool {
+        space == Space::Shared && inst.has(Modifier::SharedCluster) && self.cluster.has_others()
     }
 
     fn affine(&self, pointer: Val, stride: i64) -> Reach {
@@ -270,14 +273,17 @@ impl Emitter<'_> {
             }
             Reach::Grouped(pointers, ..) | Reach::Any(pointers) => {
                 self.loads.scattered += 1;
+                let sum = match address.base {
+                    Base::Reg(reg) if self.lanes.is_some() && !self.is_in_cluster(inst, space) => self.sum_of(space, reg)?,
+                    Base::Reg(_) | Base::Symbol(_) | Base::Absolute => None,
+                };
                 match address.base {
                     Base::Reg(reg) if self.lanes.is_some() && !self.is_loaded(reg) => {
-                        let pointer = matches!(space, Space::Global | Space::Generic).then_some(reg);
-                        self.load_perhaps_row(&parts, pointer, address.offset, *pointers, guard, invariant)?
+                        self.load_perhaps_row(&parts, sum.as_ref(), address.offset, *pointers, guard, invariant)?
                     }
-                    Base::Reg(reg)
-                        if matches!(space, Space::Global | Space::Generic)
-                            && let Some(value) = self.gather_by_index(&parts, reg, address.offset, guard)? =>
+                    Base::Reg(_)
+                        if let Some(sum) = &sum
+                            && let Some(value) = self.gather_by_index(&parts, sum, address.offset, guard)? =>
                     {
                         vec![value]
                     }

@@ -70,13 +70,22 @@ pub struct Options {
     pub vectorise: bool,
     /// Whether index arithmetic may be taken not to wrap around, which the launch must have proved.
     pub assume_no_wrap: bool,
+    /// Whether pointers that a kernel is given may be taken to lead to different buffers, where that is of use; the launch must have looked.
+    pub assume_apart: bool,
     /// Bytes of local memory that frames of a thread may take, where functions call themselves.
     pub stack_bytes: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { machine: Machine::host().clone(), optimise: true, vectorise: true, assume_no_wrap: false, stack_bytes: 1 << 20 }
+        Options {
+            machine: Machine::host().clone(),
+            optimise: true,
+            vectorise: true,
+            assume_no_wrap: false,
+            assume_apart: false,
+            stack_bytes: 1 << 20,
+        }
     }
 }
 
@@ -151,6 +160,11 @@ impl Draft {
         self.0.proof.as_ref()
     }
 
+    /// Pointers among the parameters, by their offsets, that the code will take to lead to different buffers.
+    pub fn apart(&self) -> Vec<(u64, u64)> {
+        self.0.apart.iter().copied().collect()
+    }
+
     /// Why the kernel will not run as vectors; `None` when it will.
     pub fn not_vectorised(&self) -> Option<&str> {
         self.0.not_vectorised.as_deref()
@@ -214,6 +228,7 @@ fn translate<'c>(
 ) -> Result<(LlvmModule<'c>, Code), String> {
     let (kind, kernel, block) = (prepared.kind, prepared.kernel.func, prepared.runs);
     let (not_vectorised, changed, proof) = (prepared.not_vectorised.take(), prepared.module.take(), prepared.proof.take());
+    let apart = prepared.apart.iter().copied().collect();
     let (module, vector) = (changed.as_ref().unwrap_or(module), kind != Kind::Threads);
     let units = prepared.units();
     let mut table: Vec<Symbol> = vec![];
@@ -290,6 +305,7 @@ fn translate<'c>(
         loads: output.loads,
         stores: output.stores,
         proof,
+        apart,
     };
     drop(ir);
     Ok((llvm, code))

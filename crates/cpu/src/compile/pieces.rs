@@ -62,6 +62,14 @@ impl Exits {
     }
 }
 
+/// The end of a piece.
+struct Left {
+    latch: Label,
+    /// The states of warps there: the least and the largest.
+    least: Val,
+    most: Val,
+}
+
 /// A kernel in pieces.
 pub(crate) struct Plan {
     pieces: Pieces,
@@ -168,14 +176,14 @@ impl Emitter<'_> {
             }
         }
         if let (Some(states), Some(dispatch)) = (states, dispatch) {
-            self.dispatch(states, dispatch, &leaving, &starts, end);
+            self.dispatch(states, warps, dispatch, &leaving, &starts, end);
         }
         ir.go_on_in(end);
         ir.ret();
         Ok(())
     }
 
-    /// One piece for all warps that have come to it; where it ends, and the least state of a warp there.
+    /// One piece for all warps that have come to it; where it ends, and the states of warps there.
     #[allow(clippy::too_many_arguments, reason = "where it starts, where it ends, and what it is")]
     fn piece(
         &mut self,
@@ -186,7 +194,7 @@ impl Emitter<'_> {
         exit: Label,
         states: Option<Val>,
         emitted: &mut SecondaryMap<Block, bool>,
-    ) -> Emitted<(Label, Val)> {
+    ) -> Emitted<Left> {
         let ir = self.ir;
         let (i8, i32) = (ir.int(8), ir.int(32));
         let threads: u32 = self.block.iter().product();
@@ -201,6 +209,8 @@ impl Emitter<'_> {
         ir.incoming(first, ir.constant(i32, 0), start);
         let least = ir.phi(i8);
         ir.incoming(least, ir.constant(i8, ENDED), start);
+        let most = ir.phi(i8);
+        ir.incoming(most, ir.constant(i8, 0), start);
         self.current = Current { piece: Some(piece), latch: Some(latch), ..Current::default() };
         if let (Some(states), false) = (states, plan.together[piece]) {
             let state = ir.load(i8, self.state_of(states, first), 1);
@@ -227,12 +237,14 @@ impl Emitter<'_> {
             ir.incoming(state, *value, *from);
         }
         let next = ir.add(first, ir.constant(i32, 32));
-        let now = ir.intrinsic("llvm.umin", &[i8], &[least, state]);
+        let least_now = ir.intrinsic("llvm.umin", &[i8], &[least, state]);
+        let most_now = ir.intrinsic("llvm.umax", &[i8], &[most, state]);
         ir.incoming(first, next, latch);
-        ir.incoming(least, now, latch);
+        ir.incoming(least, least_now, latch);
+        ir.incoming(most, most_now, latch);
         let more = ir.icmp(IntPred::LLVMIntULT, next, ir.constant(i32, u64::from(threads)));
         ir.branch_if(more, head, exit);
-        Ok((latch, now))
+        Ok(Left { latch, least: least_now, most: most_now })
     }
 
     /// Leaves the piece in a state.
@@ -264,19 +276,31 @@ impl Emitter<'_> {
     }
 
     /// The piece in which the first warps go on; when all wait, all do.
-    fn dispatch(&self, states: Val, dispatch: Label, leaving: &[(Label, Val)], starts: &[Label], end: Label) {
+    fn dispatch(&self, states: Val, warps: u32, dispatch: Label, leaving: &[Left], starts: &[Label], end: Label) {
         let ir = self.ir;
         let i8 = ir.int(8);
         let all = ir.vector(i8, WARPS);
         ir.go_on_in(dispatch);
-        let least = ir.phi(i8);
-        for (from, value) in leaving {
-            ir.incoming(least, *value, *from);
+        let (least, most) = (ir.phi(i8), ir.phi(i8));
+        for left in leaving {
+            ir.incoming(least, left.least, left.latch);
+            ir.incoming(most, left.most, left.latch);
         }
         let (wait, choose) = (ir.block("released"), ir.block("choose"));
         let waiting = ir.icmp(IntPred::LLVMIntUGE, least, ir.constant(i8, WAITING));
         ir.branch_if(waiting, wait, choose);
         ir.go_on_in(wait);
+        let (same, some) = (ir.block("same"), ir.block("some"));
+        ir.branch_if(ir.icmp(IntPred::LLVMIntEQ, least, most), same, some);
+        // Nearly always all warps wait for the same. Their states, each stored by itself, are then not read as a whole, for which the host
+        // would wait until all that was stored before is in the cache.
+        ir.go_on_in(same);
+        let ended = ir.icmp(IntPred::LLVMIntEQ, least, ir.constant(i8, ENDED));
+        let together = ir.select(ended, least, ir.and(least, ir.constant(i8, WAITING - 1)));
+        let none: Vec<Val> = (0..WARPS).map(|warp| ir.constant(i8, if warp < warps { 0 } else { ENDED })).collect();
+        ir.store(ir.or(ir.splat(together, WARPS), ir.constants(&none)), states, 32);
+        ir.branch(choose);
+        ir.go_on_in(some);
         let now = ir.load(all, states, 32);
         let ended = ir.icmp(IntPred::LLVMIntEQ, now, ir.constant(all, ENDED));
         let free = ir.select(ended, now, ir.and(now, ir.constant(all, WAITING - 1)));
@@ -286,7 +310,8 @@ impl Emitter<'_> {
         ir.go_on_in(choose);
         let piece = ir.phi(i8);
         ir.incoming(piece, least, dispatch);
-        ir.incoming(piece, released, wait);
+        ir.incoming(piece, together, same);
+        ir.incoming(piece, released, some);
         for (number, start) in starts.iter().enumerate() {
             let other = ir.block("other");
             ir.branch_if(ir.icmp(IntPred::LLVMIntEQ, piece, ir.constant(i8, number as u64)), *start, other);

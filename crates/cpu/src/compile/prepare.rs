@@ -18,6 +18,7 @@ use broadloom_transform::facts::Facts;
 use broadloom_transform::linearise::Blocks;
 use broadloom_transform::pipeline::{self, Verification};
 use broadloom_transform::return_exits::{self, resolve};
+use broadloom_transform::sink_stores::{self, Apart};
 use broadloom_transform::split_at_barriers::{self, plain_barrier};
 use broadloom_transform::{check, linearise, remove_dead, unify_exits};
 use cranelift_entity::SecondaryMap;
@@ -35,6 +36,8 @@ pub(crate) struct Prepared {
     pub(crate) not_vectorised: Option<String>,
     /// What is taken for granted.
     pub(crate) proof: Option<Proof>,
+    /// Pointers among the parameters that are taken to lead to different buffers.
+    pub(crate) apart: Apart,
     /// The threads of a block that run: those that others are like run for them.
     pub(crate) runs: [u32; 3],
 }
@@ -77,15 +80,28 @@ fn in_ssa_form(module: &Module, func: Func, block: [u32; 3]) -> Result<Function,
 }
 
 pub(crate) fn prepare(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Prepared, String> {
-    let function = in_ssa_form(module, kernel, block)?;
+    let mut function = in_ssa_form(module, kernel, block)?;
+    let apart = without_stores(module, &mut function, options)?;
     let reason = match options.vectorise {
         true => match fast(module, kernel, function.clone(), block, options)? {
-            Ok(prepared) => return Ok(prepared),
+            Ok(prepared) => return Ok(Prepared { apart, ..prepared }),
             Err(reason) => reason,
         },
         false => "vectors are not asked for".to_owned(),
     };
-    slow(module, kernel, function, block, reason)
+    Ok(Prepared { apart, ..slow(module, kernel, function, block, reason)? })
+}
+
+/// Moves stores out of loops, if it may be taken for granted that pointers lead to different buffers; which ones.
+fn without_stores(module: &Module, function: &mut Function, options: &Options) -> Result<Apart, String> {
+    if !options.assume_apart {
+        return Ok(Apart::new());
+    }
+    let apart = sink_stores::run(module, function);
+    if cfg!(debug_assertions) {
+        check(sink_stores::NAME, module, function).map_err(|broken| broken.to_string())?;
+    }
+    Ok(apart)
 }
 
 /// The same for a module in which `exit` stands in kernels alone.
@@ -165,7 +181,7 @@ fn fast(
     }
     let kernel = Unit { func: kernel, function, shapes: Shapes::Warp(Box::new(known)) };
     let runs = if kind == Kind::Block { told_apart } else { block };
-    Ok(Ok(Prepared { kernel, others, kind, module: None, not_vectorised: None, proof, runs }))
+    Ok(Ok(Prepared { kernel, others, kind, module: None, not_vectorised: None, proof, apart: Apart::new(), runs }))
 }
 
 fn drop_barriers(function: &mut Function) {
@@ -263,6 +279,7 @@ fn slow(module: &Module, kernel: Func, function: Function, block: [u32; 3], reas
         module: None,
         not_vectorised: Some(reason),
         proof: None,
+        apart: Apart::new(),
         runs: block,
     })
 }

@@ -27,58 +27,64 @@ impl Emitter<'_> {
     }
 
     /// Lanes that may lie anywhere, but do not depend on what was loaded: most often side by side, but for a border.
-    /// `address` is the register that holds it, where that is a pointer.
+    ///
+    /// The first lane says where the row would start, and where that does not fit, the first lane that takes part: at a border
+    /// those that do not take part are often held back from it.
     pub(super) fn load_perhaps_row(
         &self,
         parts: &Parts,
-        address: Option<Reg>,
+        sum: Option<&Sum>,
         offset: i64,
         pointers: Val,
         guard: Option<Val>,
         invariant: bool,
     ) -> Emitted<Vec<Val>> {
         let ir = self.ir;
-        let i32 = ir.int(32);
         let lanes = self.lanes.unwrap_or(1);
-        let sum = address.map(|address| self.sum(address, STEPS)).transpose()?.flatten();
-        let (first, fits, more) = match sum {
-            Some(Sum { base, index: Some(index) }) if index.scale == parts.total() as i64 => {
-                let all = self.all_lanes(index.reg)?;
-                let start = ir.extract_at(all, 0);
-                let fits = ir.icmp(IntPred::LLVMIntEQ, all, self.spread(start, 1, lanes));
-                // Behind the largest number indices would go on elsewhere.
-                let (compare, most) = match index.signed {
-                    true => (IntPred::LLVMIntSLE, i32::MAX as u32 - 31),
-                    false => (IntPred::LLVMIntULE, u32::MAX - 31),
-                };
-                let more = ir.icmp(compare, start, ir.constant(i32, u64::from(most)));
-                let wide = ir.resize(start, ir.int(64), index.signed);
-                let first = ir.add(base, ir.mul(wide, ir.constant(ir.int(64), index.scale as u64)));
-                (ir.add(first, ir.constant(ir.int(64), offset as u64)), fits, Some(more))
-            }
-            _ => {
-                let places = ir.ptrtoint(pointers, ir.int(64));
-                let first = ir.extract_at(places, 0);
-                let row = ir.add(ir.splat(first, lanes), ir.steps(ir.int(64), lanes, parts.total()));
-                (first, ir.icmp(IntPred::LLVMIntEQ, places, row), None)
-            }
+        let row = match sum.and_then(|sum| sum.row(parts.total())) {
+            Some((base, index, step)) => Row { base: Some(base), all: self.all_lanes(index.reg)?, step, index: Some(index) },
+            None => Row { base: None, all: ir.ptrtoint(pointers, ir.int(64)), step: parts.total(), index: None },
         };
-        let fits = match guard {
-            Some(guard) => ir.or(fits, ir.not(self.whole_guard(guard, lanes))),
-            None => fits,
-        };
-        let mut all = ir.icmp(IntPred::LLVMIntEQ, self.as_mask(fits), ir.constant(i32, u64::from(u32::MAX)));
-        if let Some(more) = more {
-            all = ir.and(all, more);
-        }
+        let mask = guard.map(|guard| self.whole_guard(guard, lanes));
+        let start = ir.extract_at(row.all, 0);
         let (in_row, apart, after) = (ir.block("row"), ir.block("apart"), ir.block("loaded"));
-        ir.branch_if(all, in_row, apart);
+        let mut starts = vec![(ir.here(), start)];
+        match mask {
+            None => ir.branch_if(self.is_row_from(&row, start, mask), in_row, apart),
+            Some(mask) => {
+                let again = ir.block("again");
+                ir.branch_if(self.is_row_from(&row, start, Some(mask)), in_row, again);
+                ir.go_on_in(again);
+                let (i1, i32) = (ir.int(1), ir.int(32));
+                let first = ir.intrinsic("llvm.cttz", &[i32], &[self.as_mask(mask), ir.constant(i1, 0)]);
+                let first = ir.and(first, ir.constant(i32, u64::from(lanes - 1)));
+                let before = ir.mul(ir.resize(first, ir.element(ir.type_of(row.all)), false), self.as_step(&row, row.step));
+                let start = ir.sub(ir.extract(row.all, first), before);
+                starts.push((ir.here(), start));
+                ir.branch_if(self.is_row_from(&row, start, Some(mask)), in_row, apart);
+            }
+        }
         ir.go_on_in(in_row);
+        let start = ir.phi(ir.type_of(start));
+        starts.into_iter().for_each(|(from, value)| ir.incoming(start, value, from));
+        let first = match (row.base, row.index) {
+            (Some(base), Some(index)) => {
+                let i64 = ir.int(64);
+                let wide = ir.resize(start, i64, index.signed);
+                let first = ir.add(base, ir.mul(wide, ir.constant(i64, index.scale as u64)));
+                ir.add(first, ir.constant(i64, offset as u64))
+            }
+            (None, _) | (_, None) => start,
+        };
         let values = self.load_row(parts, ir.as_pointer(first), lanes, guard, invariant);
         let in_row = ir.here();
         ir.branch(after);
         ir.go_on_in(apart);
-        let others = self.gather(parts, pointers, guard);
+        let by_index = sum.map(|sum| self.gather_by_index(parts, sum, offset, guard)).transpose()?.flatten();
+        let others = match by_index {
+            Some(value) => vec![value],
+            None => self.gather(parts, pointers, guard),
+        };
         let apart = ir.here();
         ir.branch(after);
         ir.go_on_in(after);
@@ -91,14 +97,48 @@ impl Emitter<'_> {
         Ok(values.into_iter().zip(others).map(merged).collect())
     }
 
+    /// Whether all lanes of a mask lie in a row that starts so.
+    fn is_row_from(&self, row: &Row, start: Val, mask: Option<Val>) -> Val {
+        let ir = self.ir;
+        let lanes = self.lanes.unwrap_or(1);
+        let i32 = ir.int(32);
+        let fits = ir.icmp(IntPred::LLVMIntEQ, row.all, self.spread(start, row.step as i64, lanes));
+        let fits = match mask {
+            Some(mask) => ir.or(fits, ir.not(mask)),
+            None => fits,
+        };
+        let all = ir.icmp(IntPred::LLVMIntEQ, self.as_mask(fits), ir.constant(i32, u64::from(u32::MAX)));
+        let Some(index) = row.index else { return all };
+        // Behind the largest number indices would go on elsewhere, and so would those before the smallest, which are large.
+        let (compare, most) = if index.signed { (IntPred::LLVMIntSLE, i32::MAX as u32) } else { (IntPred::LLVMIntULE, u32::MAX) };
+        let more = ir.icmp(compare, start, ir.constant(i32, u64::from(most) - 31 * row.step));
+        ir.and(all, more)
+    }
+
+    fn as_step(&self, row: &Row, number: u64) -> Val {
+        self.ir.constant(self.ir.element(self.ir.type_of(row.all)), number)
+    }
+
+    /// Where the lanes of an access go, as something uniform and an index of 32 bits, when they do.
+    pub(super) fn sum_of(&self, space: Space, reg: Reg) -> Emitted<Option<Sum>> {
+        match space {
+            Space::Global | Space::Generic => self.sum(reg, STEPS),
+            Space::Shared if self.function.regs[reg].ty.bits() == 32 => {
+                let base = self.ir.ptrtoint(self.pointer_field(crate::abi::offset::SHARED), self.ir.int(64));
+                Ok(Some(Sum { base, index: Some(Index { reg, scale: 1, signed: true }) }))
+            }
+            Space::Shared | Space::Local | Space::Const | Space::Param | Space::Reg | Space::Tex => Ok(None),
+        }
+    }
+
     /// Words at indices of 32 bits, sixteen lanes at a time: what hosts gather at once. Where the upper half of a warp may have
     /// nothing to do, as at the end of a list, it is passed over. `None` when the address is of another kind.
-    pub(super) fn gather_by_index(&self, parts: &Parts, address: Reg, offset: i64, guard: Option<Val>) -> Emitted<Option<Val>> {
+    pub(super) fn gather_by_index(&self, parts: &Parts, sum: &Sum, offset: i64, guard: Option<Val>) -> Emitted<Option<Val>> {
         let ir = self.ir;
         let (Some(lanes), true, 4, [_]) = (self.lanes, self.host.avx512, parts.bytes, parts.elements.as_slice()) else {
             return Ok(None);
         };
-        let Some(Sum { base, index: Some(index) }) = self.sum(address, STEPS)? else { return Ok(None) };
+        let Sum { base, index: Some(index) } = *sum else { return Ok(None) };
         let i64 = ir.int(64);
         let all = self.all_lanes(index.reg)?;
         let base = ir.as_pointer(ir.add(base, ir.constant(i64, offset as u64)));
@@ -281,14 +321,32 @@ const STEPS: u32 = 8;
 
 /// A part of an address that differs between lanes.
 #[derive(Clone, Copy)]
-struct Index {
+pub(super) struct Index {
     reg: Reg,
     scale: i64,
     signed: bool,
 }
 
 /// An address taken apart.
-struct Sum {
+pub(super) struct Sum {
     base: Val,
+    index: Option<Index>,
+}
+
+impl Sum {
+    /// How far indices of neighbours are apart where lanes of so many bytes lie side by side.
+    fn row(&self, bytes: u64) -> Option<(Val, Index, u64)> {
+        let index = self.index?;
+        let scale = u64::try_from(index.scale).ok().filter(|scale| *scale > 0 && bytes.is_multiple_of(*scale))?;
+        Some((self.base, index, bytes / scale))
+    }
+}
+
+/// What decides whether lanes lie side by side: addresses, or indices behind a base.
+struct Row {
+    base: Option<Val>,
+    all: Val,
+    /// From one lane to the next.
+    step: u64,
     index: Option<Index>,
 }

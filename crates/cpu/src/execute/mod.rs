@@ -334,19 +334,22 @@ impl Block {
         // SAFETY: the grid is alive, as the caller promises.
         let grid = unsafe { &*self.grid };
         let ([cta], [strand, ..]) = (self.ctas.as_mut_slice(), self.strands.as_mut_slice()) else { return false };
-        let [x, y, z] = &mut cta.ctaid;
-        *x += 1;
-        if *x == grid.grid[0] {
-            (*x, *y) = (0, *y + 1);
-            if *y == grid.grid[1] {
-                (*y, *z) = (0, *z + 1);
+        // Kept in registers until the end: to read two numbers at once right behind a store of one makes the host wait for all stores of
+        // the block before.
+        let [mut x, mut y, mut z] = cta.ctaid;
+        x += 1;
+        if x == grid.grid[0] {
+            (x, y) = (0, y + 1);
+            if y == grid.grid[1] {
+                (y, z) = (0, z + 1);
             }
         }
+        cta.ctaid = [x, y, z];
         if grid.shared_bytes > 0 {
             // SAFETY: `fit` made the memory at least so large.
             unsafe { std::ptr::write_bytes(cta.shared, 0, grid.shared_bytes as usize) };
         }
-        (strand.warp.ctaid, strand.warp.exited) = (cta.ctaid, 0);
+        (strand.warp.ctaid, strand.warp.exited) = ([x, y, z], 0);
         true
     }
 

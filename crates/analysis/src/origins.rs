@@ -1,0 +1,203 @@
+//! Which parameter of a kernel an address comes from.
+//!
+//! A pointer that a kernel is given leads to a buffer, and what is computed from it by adding numbers leads to the same one: a program that
+//! goes from one buffer into another that way is wrong. So addresses that come from different parameters are different places, if the
+//! parameters lead to different buffers, which a launch can tell.
+//!
+//! An *offset* is what cannot hold a pointer: a number of 32 bits or less, one that was widened from such, a constant, and sums, products and
+//! shifts of those. An *origin* is a parameter of 64 bits, whatever was copied from it, and the sum of an origin and an offset. Of everything
+//! else nothing is said: of what was loaded, put together out of halves, or is the difference of two pointers.
+
+use crate::cfg::Cfg;
+use crate::facts::param_offsets;
+use broadloom_ptx::{Base, Function, InstData, Modifier, Opcode, Operand, Param, Reg, Space, Symbol};
+use cranelift_entity::SecondaryMap;
+
+/// What is known of a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+enum Known {
+    /// Nothing has been said yet.
+    #[default]
+    Open,
+    /// It cannot hold a pointer.
+    Offset,
+    /// It points to where the parameter at this offset of the parameter block points to.
+    Param(u64),
+    Nothing,
+}
+
+impl Known {
+    fn meet(self, other: Known) -> Known {
+        match (self, other) {
+            (Known::Open, known) | (known, Known::Open) => known,
+            (a, b) if a == b => a,
+            (Known::Offset | Known::Param(_) | Known::Nothing, _) => Known::Nothing,
+        }
+    }
+
+    fn plus(self, other: Known) -> Known {
+        match (self, other) {
+            (Known::Nothing, _) | (_, Known::Nothing) | (Known::Param(_), Known::Param(_)) => Known::Nothing,
+            (Known::Open, _) | (_, Known::Open) => Known::Open,
+            (Known::Offset, other) => other,
+            (Known::Param(param), Known::Offset) => Known::Param(param),
+        }
+    }
+
+    /// What comes of two offsets in any other way.
+    fn mixed(self, other: Known) -> Known {
+        match (self, other) {
+            (Known::Offset, Known::Offset) => Known::Offset,
+            (Known::Nothing | Known::Param(_), _) | (_, Known::Nothing | Known::Param(_)) => Known::Nothing,
+            (Known::Open, _) | (_, Known::Open) => Known::Open,
+        }
+    }
+}
+
+/// The parameters that addresses of a kernel in SSA form come from.
+#[derive(Clone, Debug)]
+pub struct Origins {
+    known: SecondaryMap<Reg, Known>,
+}
+
+impl Origins {
+    /// Of a function; one that is called has no parameters of a launch.
+    pub fn new(function: &Function, cfg: &Cfg) -> Origins {
+        let mut search = Search { function, offsets: param_offsets(function), known: SecondaryMap::new() };
+        let wide = |reg: Reg| function.regs[reg].ty.bits() == 64;
+        let mut changed = true;
+        while std::mem::replace(&mut changed, false) {
+            for block in cfg.order() {
+                for inst in &function.blocks[*block].insts {
+                    let data = &function.insts[*inst];
+                    let found = search.result(data);
+                    data.each_written(|reg| {
+                        let found = if wide(reg) { found } else { Known::Offset };
+                        changed |= search.note(reg, found);
+                    });
+                }
+                for edge in &function.blocks[*block].edges {
+                    for (param, arg) in function.blocks[edge.target].params.iter().zip(&edge.args) {
+                        let found = if wide(*param) { search.known[*arg] } else { Known::Offset };
+                        changed |= search.note(*param, found);
+                    }
+                }
+            }
+        }
+        Origins { known: search.known }
+    }
+
+    /// The parameter that an address comes from, by its offset in the parameter block.
+    pub fn param(&self, reg: Reg) -> Option<u64> {
+        match self.known[reg] {
+            Known::Param(offset) => Some(offset),
+            Known::Open | Known::Offset | Known::Nothing => None,
+        }
+    }
+}
+
+struct Search<'f> {
+    function: &'f Function,
+    offsets: std::collections::BTreeMap<broadloom_ptx::Var, u64>,
+    known: SecondaryMap<Reg, Known>,
+}
+
+impl Search<'_> {
+    fn note(&mut self, reg: Reg, found: Known) -> bool {
+        let now = self.known[reg].meet(found);
+        std::mem::replace(&mut self.known[reg], now) != now
+    }
+
+    fn operand(&self, data: &InstData, index: usize) -> Known {
+        match data.operands.get(index) {
+            Some(Operand::Reg(reg)) if self.function.regs[*reg].ty.bits() == 64 => self.known[*reg],
+            Some(Operand::Reg(_) | Operand::Imm(_)) => Known::Offset,
+            _ => Known::Nothing,
+        }
+    }
+
+    /// What a result of 64 bits is.
+    fn result(&self, data: &InstData) -> Known {
+        let operand = |index: usize| self.operand(data, index);
+        let first = data.types().next().map_or(0, |ty| ty.bits());
+        let read = data.types().last().map_or(0, |ty| ty.bits());
+        match data.opcode() {
+            // What was there before shows through.
+            _ if data.guard.is_some() => Known::Nothing,
+            Some(Opcode::Ld) => self.param(data).map_or(Known::Nothing, Known::Param),
+            Some(Opcode::Mov) if first == 64 => operand(1),
+            Some(Opcode::Cvta | Opcode::CvtaTo) if data.space() == Space::Global => operand(1),
+            Some(Opcode::Cvt) if read < 64 => Known::Offset,
+            Some(Opcode::Cvt) => operand(1),
+            Some(Opcode::Add) if first == 64 => operand(1).plus(operand(2)),
+            Some(Opcode::Sub) if first == 64 => match operand(2) {
+                Known::Offset => operand(1),
+                Known::Open => Known::Open,
+                Known::Param(_) | Known::Nothing => Known::Nothing,
+            },
+            Some(Opcode::Mul) if data.has(Modifier::Wide) => Known::Offset,
+            Some(Opcode::Mad) if data.has(Modifier::Wide) => operand(3),
+            Some(Opcode::Mul | Opcode::And | Opcode::Or | Opcode::Min | Opcode::Max) if first == 64 => {
+                operand(1).mixed(operand(2))
+            }
+            Some(Opcode::Mad) if first == 64 => operand(1).mixed(operand(2)).plus(operand(3)),
+            Some(Opcode::Shl | Opcode::Shr | Opcode::Neg) if first == 64 => operand(1).mixed(Known::Offset),
+            Some(Opcode::Selp) if first == 64 => operand(1).meet(operand(2)),
+            _ => Known::Nothing,
+        }
+    }
+
+    /// The parameter of the launch that a load gives as a whole.
+    fn param(&self, data: &InstData) -> Option<u64> {
+        let [Operand::Reg(_), Operand::Memory(address)] = data.operands.as_slice() else { return None };
+        let Base::Symbol(Symbol::Local(var)) = address.base else { return None };
+        let given = self.function.is_kernel && self.function.params.contains(&Param::Memory(var));
+        let whole = data.space() == Space::Param && data.types().next().is_some_and(|ty| ty.bits() == 64);
+        if given && whole { self.offsets.get(&var)?.checked_add_signed(address.offset) } else { None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use broadloom_diag::Sources;
+    use broadloom_ptx::{parse, verify};
+
+    /// The origin of each register of a name, in a kernel that is in SSA form as it stands.
+    fn origin(body: &str, name: &str) -> Option<u64> {
+        let mut sources = Sources::new();
+        let text = format!(
+            ".version 8.0 .target sm_80 .address_size 64
+             .entry k(.param .u32 n, .param .u64 a, .param .u64 b) {{
+                 .reg .b32 %r<8>; .reg .b64 %d<16>; .reg .pred %p<4>;
+                 ld.param.u32 %r0, [n]; ld.param.u64 %d0, [a]; ld.param.u64 %d1, [b];
+                 {body} ret; }}"
+        );
+        let id = sources.add("k.ptx", text);
+        let module = verify(parse(&sources, id).unwrap()).unwrap();
+        let function = &module.functions[module.functions.keys().next().unwrap()];
+        let origins = Origins::new(function, &Cfg::new(function).unwrap());
+        let reg = function.regs.iter().find(|(_, data)| data.name == name).unwrap().0;
+        origins.param(reg)
+    }
+
+    #[test]
+    fn numbers_are_added_to_pointers() {
+        assert_eq!(origin("", "%d0"), Some(8));
+        assert_eq!(origin("cvta.to.global.u64 %d2, %d1; mul.wide.s32 %d3, %r0, 4; add.s64 %d4, %d3, %d2;", "%d4"), Some(16));
+        assert_eq!(origin("mad.wide.u32 %d2, %r0, 4, %d0; add.s64 %d3, %d2, 16; sub.s64 %d4, %d3, 8;", "%d4"), Some(8));
+        assert_eq!(origin("cvt.s64.s32 %d2, %r0; shl.b64 %d3, %d2, 2; add.s64 %d4, %d1, %d3;", "%d4"), Some(16));
+        assert_eq!(origin("setp.eq.u32 %p0, %r0, 0; add.s64 %d2, %d0, 8; selp.b64 %d3, %d0, %d2, %p0;", "%d3"), Some(8));
+    }
+
+    #[test]
+    fn of_other_addresses_nothing_is_said() {
+        assert_eq!(origin("setp.eq.u32 %p0, %r0, 0; selp.b64 %d3, %d0, %d1, %p0;", "%d3"), None);
+        assert_eq!(origin("sub.s64 %d2, %d1, %d0; add.s64 %d3, %d0, %d2;", "%d3"), None);
+        assert_eq!(origin("ld.global.u64 %d2, [%d0];", "%d2"), None);
+        assert_eq!(origin("ld.global.u64 %d2, [%d0]; add.s64 %d3, %d2, %d1;", "%d3"), None);
+        assert_eq!(origin("mov.b64 %d2, {%r0, %r0};", "%d2"), None);
+        assert_eq!(origin("add.s64 %d2, %d0, %d1;", "%d2"), None);
+        assert_eq!(origin("shl.b64 %d2, %d0, 1;", "%d2"), None);
+    }
+}

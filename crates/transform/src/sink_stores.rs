@@ -1,0 +1,215 @@
+//! `sink_stores`: a store that a loop does again and again to one place is done once behind it.
+//!
+//! **In**: SSA form. **Out**: SSA form. Keeps what memory holds behind the loop; loses stores that nobody sees. `sum[i] += x[k]` in a loop
+//! over `k` stores in every round, because a compiler cannot tell whether `sum[i]` is one of the `x[k]`; lanes that go to a row
+//! each pay for it in every round.
+//!
+//! Stores to an address that the loop does not change, of the same bytes, go if
+//!
+//! - each is done before every way out of the loop, so that the last one of them says what is there behind it;
+//! - no other access of the loop can be to the same place: it goes by the same register elsewhere, to memory of another kind or that is never written
+//!   (`ld.global.nc`), or its address comes from another parameter of the kernel ([`Origins`]);
+//! - nothing in the loop lets other threads see what was stored: it computes, loads and stores, and no access is ordered.
+//!
+//! What must then be true of a launch is given back: pairs of parameters, by their offsets in the parameter block, that lead to different buffers.
+
+use crate::blocks::retarget;
+use crate::names::Names;
+use crate::purity::{is_plain_load, is_speculable};
+use broadloom_analysis::{Cfg, Dominators, LoopData, Loops, Origins};
+use broadloom_ptx::{
+    Address, Base, Block, BlockData, Edge, Function, Inst, InstData, Modifier, Module, Opcode, Operand, Reg, Space,
+};
+use cranelift_entity::SecondaryMap;
+use std::collections::BTreeSet;
+
+/// The name of the pass.
+pub const NAME: &str = "sink_stores";
+
+/// Parameters of a kernel, by their offsets in the parameter block, that lead to different buffers.
+pub type Apart = BTreeSet<(u64, u64)>;
+
+/// Moves stores behind loops; what that takes for granted.
+pub fn run(module: &Module, function: &mut Function) -> Apart {
+    let mut apart = Apart::new();
+    if !function.is_kernel {
+        return apart;
+    }
+    // Each round takes a store out of a loop.
+    while let Some(found) = find(function) {
+        apart.extend(&found.apart);
+        found.sink(module, function);
+    }
+    apart
+}
+
+/// A load or store of a loop.
+#[derive(Clone, Copy)]
+struct Access {
+    inst: Inst,
+    block: Block,
+    address: Address,
+    bytes: i64,
+    space: Space,
+    stores: bool,
+    /// That of memory that a kernel never writes.
+    constant: bool,
+}
+
+/// Stores that can go.
+struct Found {
+    stores: Vec<Inst>,
+    /// The one that says what is there in the end.
+    last: Inst,
+    exits: Vec<(Block, Block)>,
+    apart: Apart,
+}
+
+fn find(function: &Function) -> Option<Found> {
+    let cfg = Cfg::new(function)?;
+    let dominators = Dominators::new(&cfg);
+    let loops = Loops::new(&cfg, &dominators);
+    if loops.is_empty() || !loops.is_reducible() {
+        return None;
+    }
+    let origins = Origins::new(function, &cfg);
+    let mut homes: SecondaryMap<Reg, Option<Block>> = SecondaryMap::new();
+    for block in cfg.order() {
+        function.blocks[*block].params.iter().for_each(|reg| homes[*reg] = Some(*block));
+        for inst in &function.blocks[*block].insts {
+            function.insts[*inst].each_written(|reg| homes[reg] = Some(*block));
+        }
+    }
+    // Inner loops first: what leaves them may leave the next one too.
+    loops.iter().rev().find_map(|(id, around)| {
+        let accesses = accesses(function, around)?;
+        let fixed = |reg: Reg| homes[reg].is_none_or(|home| !loops.contains(id, home));
+        let before_all = |block: Block| around.exits.iter().all(|(from, _)| dominators.dominates(block, *from));
+        let search = Search { function, origins: &origins, accesses: &accesses };
+        accesses.iter().find_map(|access| {
+            let leaves = access.stores && is_fixed(access.address, fixed) && !around.exits.is_empty();
+            if leaves { search.group(access, around, before_all) } else { None }
+        })
+    })
+}
+
+fn is_fixed(address: Address, fixed: impl Fn(Reg) -> bool) -> bool {
+    match address.base {
+        Base::Reg(reg) => fixed(reg),
+        Base::Symbol(_) | Base::Absolute => false,
+    }
+}
+
+/// All accesses of a loop in which nothing else touches memory or is seen by others.
+fn accesses(function: &Function, around: &LoopData) -> Option<Vec<Access>> {
+    let mut found = vec![];
+    for block in &around.blocks {
+        for inst in &function.blocks[*block].insts {
+            let data = &function.insts[*inst];
+            match data.opcode() {
+                Some(Opcode::Bra) => {}
+                Some(Opcode::St) if is_plain_store(data) => found.push(access(function, *inst, *block)?),
+                Some(Opcode::Ld) if is_plain_load(data) => found.push(access(function, *inst, *block)?),
+                _ if is_speculable(data) => {}
+                _ => return None,
+            }
+        }
+    }
+    Some(found)
+}
+
+fn is_plain_store(data: &InstData) -> bool {
+    let strong = [Modifier::Volatile, Modifier::Relaxed, Modifier::Release, Modifier::Mmio];
+    data.opcode() == Some(Opcode::St) && !strong.into_iter().any(|modifier| data.has(modifier))
+}
+
+fn access(function: &Function, inst: Inst, block: Block) -> Option<Access> {
+    let data = &function.insts[inst];
+    let address =
+        data.operands.iter().find_map(|operand| if let Operand::Memory(address) = operand { Some(*address) } else { None })?;
+    let elements = data.operands.iter().map(|operand| if let Operand::Vector(list) = operand { list.len() } else { 1 }).max()?;
+    Some(Access {
+        inst,
+        block,
+        address,
+        bytes: elements as i64 * i64::from(data.types().next()?.bytes()),
+        space: data.space(),
+        stores: data.opcode() == Some(Opcode::St),
+        constant: data.has(Modifier::Nc) || matches!(data.space(), Space::Const | Space::Param),
+    })
+}
+
+struct Search<'s> {
+    function: &'s Function,
+    origins: &'s Origins,
+    accesses: &'s [Access],
+}
+
+impl Search<'_> {
+    /// The stores to the place of one, if they can go.
+    fn group(&self, one: &Access, around: &LoopData, before_all: impl Fn(Block) -> bool) -> Option<Found> {
+        if one.space != Space::Global {
+            return None;
+        }
+        let mut apart = Apart::new();
+        let mut stores: Vec<&Access> = vec![];
+        for other in self.accesses {
+            let same = other.stores && other.address == one.address && other.bytes == one.bytes && other.space == one.space;
+            if same {
+                let always = self.function.insts[other.inst].guard.is_none() && before_all(other.block);
+                stores.push(Some(other).filter(|_| always)?);
+            } else {
+                self.is_elsewhere(one, other, &mut apart).then_some(())?;
+            }
+        }
+        // Blocks before all ways out lie in a line, and so they stand in the order of the loop.
+        let last = stores.last()?.inst;
+        let exits = around.exits.clone();
+        Some(Found { stores: stores.iter().map(|store| store.inst).collect(), last, exits, apart })
+    }
+
+    /// Whether an access is to another place than a store, given that some parameters lead to different buffers.
+    fn is_elsewhere(&self, store: &Access, other: &Access, apart: &mut Apart) -> bool {
+        if other.constant || matches!(other.space, Space::Shared | Space::Local) {
+            return true;
+        }
+        let (Base::Reg(a), Base::Reg(b)) = (store.address.base, other.address.base) else { return false };
+        if a == b && other.space == store.space {
+            let (a, b) = (store.address.offset, other.address.offset);
+            return a.saturating_add(store.bytes) <= b || b.saturating_add(other.bytes) <= a;
+        }
+        match (self.origins.param(a), self.origins.param(b)) {
+            (Some(a), Some(b)) if a != b => {
+                apart.insert((a.min(b), a.max(b)));
+                true
+            }
+            (Some(_) | None, _) => false,
+        }
+    }
+}
+
+impl Found {
+    fn sink(self, module: &Module, function: &mut Function) {
+        for block in function.layout.clone() {
+            function.blocks[block].insts.retain(|inst| !self.stores.contains(inst));
+        }
+        let mut names = Names::all(module, function);
+        let mut number = 0;
+        for (from, to) in self.exits {
+            for index in 0..function.blocks[from].edges.len() {
+                if function.blocks[from].edges[index].target != to {
+                    continue;
+                }
+                let store = function.insts[self.last].clone();
+                let store = function.insts.push(store);
+                let edge = Edge { target: to, args: std::mem::take(&mut function.blocks[from].edges[index].args) };
+                let label = Some(names.next("$sunk", &mut number));
+                let between =
+                    function.blocks.push(BlockData { label, insts: vec![store], edges: vec![edge], ..BlockData::default() });
+                let place = function.layout.iter().position(|block| *block == to).unwrap_or(function.layout.len());
+                function.layout.insert(place, between);
+                retarget(function, from, index, between);
+            }
+        }
+    }
+}
