@@ -561,6 +561,16 @@ impl Ir {
         }
     }
 
+    /// A store that is done where it stands, and at once.
+    pub(crate) fn store_as_is(&self, value: Val, pointer: Val, align: u32) {
+        // SAFETY: both values belong to this context.
+        unsafe {
+            let store = LLVMBuildStore(self.builder, value.0, pointer.0);
+            LLVMSetAlignment(store, align);
+            LLVMSetVolatile(store, 1);
+        }
+    }
+
     /// A store that goes around the cache.
     pub(crate) fn store_around(&self, value: Val, pointer: Val, align: u32) {
         let kind = "nontemporal";

@@ -226,12 +226,21 @@ impl Emitter<'_> {
         let invariant =
             !ordered && (matches!(space, Space::Const) || inst.has(Modifier::Nc) || self.is_kernel_param(space, &address));
         let ir = self.ir;
+        let undivided = self.is_undivided(inst, space, &parts);
         let values = match &reach {
             Reach::Uniform(pointer) => {
                 self.loads.uniform += 1;
                 // Somebody always is there: the first lane of a warp, or whoever called.
                 let guard = self.own_guard(inst)?;
-                self.load_one(&parts, *pointer, guard, invariant)
+                self.load_one(&parts, *pointer, guard, invariant, undivided)
+            }
+            Reach::Known(_, offsets) if undivided && !matches!(pieces(offsets, parts.total()), Pieces::Row) => {
+                self.loads.strided += 1;
+                self.load_undivided(inst, &parts, &reach)?
+            }
+            Reach::Grouped(..) | Reach::Any(_) if undivided => {
+                self.loads.scattered += 1;
+                self.load_undivided(inst, &parts, &reach)?
             }
             Reach::Known(pointer, offsets) => match pieces(offsets, parts.total()) {
                 Pieces::Row => {
@@ -305,7 +314,7 @@ impl Emitter<'_> {
     }
 
     /// One access for all lanes.
-    fn load_one(&self, parts: &Parts, pointer: Val, guard: Option<Val>, invariant: bool) -> Vec<Val> {
+    fn load_one(&self, parts: &Parts, pointer: Val, guard: Option<Val>, invariant: bool, undivided: bool) -> Vec<Val> {
         let ir = self.ir;
         let pointer = match guard {
             Some(guard) => ir.select(self.any(guard), pointer, self.warp),
@@ -314,7 +323,8 @@ impl Emitter<'_> {
         let ty = self.register_type(parts.ty);
         let count = parts.elements.len() as u32;
         let whole = if count == 1 { ty } else { ir.vector(ty, count) };
-        let value = ir.load(whole, pointer, parts.bytes as u32);
+        let align = parts.bytes as u32;
+        let value = if undivided { ir.load_as_is(whole, pointer, align) } else { ir.load(whole, pointer, align) };
         if invariant && guard.is_none() {
             ir.mark_invariant(value);
         }
@@ -428,7 +438,7 @@ impl Emitter<'_> {
                 let piece = self.slice(self.whole_guard(guard, lanes), start, group);
                 ir.intrinsic("llvm.vector.reduce.or", &[ir.type_of(piece)], &[piece])
             });
-            for (index, value) in self.load_one(parts, pointer, guard, invariant).into_iter().enumerate() {
+            for (index, value) in self.load_one(parts, pointer, guard, invariant, false).into_iter().enumerate() {
                 pieces[index].push(ir.splat(value, group));
             }
         }
@@ -448,7 +458,20 @@ impl Emitter<'_> {
         if ordered {
             self.ir.compiler_fence();
         }
+        let undivided = self.is_undivided(inst, self.space_of(inst, &address), &parts);
         match &reach {
+            Reach::Uniform(_) if undivided => {
+                self.stores.uniform += 1;
+                self.store_undivided(inst, &parts, &reach)?;
+            }
+            Reach::Known(_, offsets) if undivided && !matches!(pieces(offsets, parts.total()), Pieces::Row) => {
+                self.stores.strided += 1;
+                self.store_undivided(inst, &parts, &reach)?;
+            }
+            Reach::Grouped(..) | Reach::Any(_) if undivided => {
+                self.stores.scattered += 1;
+                self.store_undivided(inst, &parts, &reach)?;
+            }
             Reach::Uniform(pointer) => {
                 self.stores.uniform += 1;
                 let around = self.streams.are_free && inst.has(Modifier::Cs);

@@ -37,6 +37,7 @@ mod pure;
 mod roots;
 mod scattered;
 mod special;
+mod undivided;
 mod warp;
 
 pub use machine::Machine;

@@ -1,0 +1,62 @@
+//! Vector accesses that other threads watch.
+//!
+//! The manual lets a vector access be taken for accesses to its elements in any order. GPUs do it at once, and programs count on it: a scan that looks back
+//! reads a sum and whether it is there by one `ld.relaxed.v2`. So where lanes go apart, each does one access of the host, instead of one gather or scatter
+//! for every element, between which another core may write. Hosts do accesses of up to 16 bytes at once where they are aligned, as these are.
+
+use super::emit::{Emitted, Emitter};
+use super::llvm::Val;
+use super::memory::{Parts, Reach};
+use super::operand::bits_type;
+use broadloom_ptx::{InstData, Space, Type};
+
+impl Emitter<'_> {
+    /// Whether an access is one that must not be taken apart.
+    pub(super) fn is_undivided(&self, inst: &InstData, space: Space, parts: &Parts) -> bool {
+        let seen = matches!(space, Space::Global | Space::Generic);
+        seen && parts.elements.len() > 1 && parts.total() <= 16 && Self::is_ordered(inst)
+    }
+
+    /// What lanes read, one vector for each part, each lane by one access.
+    pub(super) fn load_undivided(&self, inst: &InstData, parts: &Parts, reach: &Reach) -> Emitted<Vec<Val>> {
+        let ir = self.ir;
+        let count = parts.elements.len() as u32;
+        let lanes = self.lanes.unwrap_or(1);
+        let bits = ir.int(8 * parts.bytes as u32);
+        let all = Type::bits_of(8 * parts.total() as u32).unwrap_or(Type::B128);
+        let pointers = self.spill(self.addresses(reach));
+        let read = self.each_lane(self.active(inst)?, all, true, |emitter, lane| {
+            let pointer = ir.as_pointer(emitter.lane_of(pointers, lane));
+            let value = ir.load_as_is(ir.vector(bits, count), pointer, parts.bytes as u32);
+            ir.bitcast_whole(value, ir.int(all.bits()))
+        });
+        let Some(read) = read else { return Ok(vec![]) };
+        let elements = ir.bitcast_whole(read, ir.vector(bits, lanes * count));
+        let element = |index: u32| {
+            let value = match self.lanes {
+                Some(_) => ir.pick(elements, &(0..lanes).map(|lane| lane * count + index).collect::<Vec<u32>>()),
+                None => ir.extract_at(elements, index),
+            };
+            ir.bitcast(value, self.register_type(parts.ty))
+        };
+        Ok((0..count).map(element).collect())
+    }
+
+    /// Writes what lanes have, each by one access; of lanes that go to one place the last wins.
+    pub(super) fn store_undivided(&self, inst: &InstData, parts: &Parts, reach: &Reach) -> Emitted<()> {
+        let ir = self.ir;
+        let pointers = self.spill(self.addresses(reach));
+        let fetched = |element| self.fetch(element, bits_type(parts.ty), self.lanes.is_none());
+        let values = parts.elements.iter().map(|element| Ok(self.spill(fetched(element)?))).collect::<Emitted<Vec<_>>>()?;
+        let vector = ir.vector(ir.int(8 * parts.bytes as u32), values.len() as u32);
+        self.each_lane(self.active(inst)?, parts.ty, false, |emitter, lane| {
+            let pointer = ir.as_pointer(emitter.lane_of(pointers, lane));
+            let whole = (0..).zip(&values).fold(ir.poison(vector), |whole, (index, value)| {
+                ir.insert(whole, emitter.lane_of(*value, lane), ir.constant(ir.int(32), index))
+            });
+            ir.store_as_is(whole, pointer, parts.bytes as u32);
+            whole
+        });
+        Ok(())
+    }
+}
