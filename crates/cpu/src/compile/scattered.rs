@@ -5,7 +5,7 @@
 //! nobody looks at. LLVM itself would branch around every lane, which makes dozens of blocks of one access, slow to compile and to run.
 
 use super::emit::{Emitted, Emitter};
-use super::llvm::{IntPred, Val};
+use super::llvm::{IntPred, Label, Val};
 use super::memory::Parts;
 use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Reg, Space, Type};
 
@@ -67,19 +67,12 @@ impl Emitter<'_> {
         ir.go_on_in(in_row);
         let start = ir.phi(ir.type_of(start));
         starts.into_iter().for_each(|(from, value)| ir.incoming(start, value, from));
-        let first = match (row.base, row.index) {
-            (Some(base), Some(index)) => {
-                let i64 = ir.int(64);
-                let wide = ir.resize(start, i64, index.signed);
-                let first = ir.add(base, ir.mul(wide, ir.constant(i64, index.scale as u64)));
-                ir.add(first, ir.constant(i64, offset as u64))
-            }
-            (None, _) | (_, None) => start,
-        };
+        let first = self.row_start(&row, start, offset);
         let values = self.load_row(parts, ir.as_pointer(first), lanes, guard, invariant);
         let in_row = ir.here();
         ir.branch(after);
         ir.go_on_in(apart);
+        let near = self.load_near(parts, &row, offset, mask, after);
         let by_index = sum.map(|sum| self.gather_by_index(parts, sum, offset, guard)).transpose()?.flatten();
         let others = match by_index {
             Some(value) => vec![value],
@@ -88,13 +81,82 @@ impl Emitter<'_> {
         let apart = ir.here();
         ir.branch(after);
         ir.go_on_in(after);
-        let merged = |(value, other): (Val, Val)| {
+        let merged = |(number, (value, other)): (usize, (Val, Val))| {
             let phi = ir.phi(ir.type_of(value));
             ir.incoming(phi, value, in_row);
             ir.incoming(phi, other, apart);
+            if let Some((value, block)) = near.filter(|_| number == 0) {
+                ir.incoming(phi, value, block);
+            }
             phi
         };
-        Ok(values.into_iter().zip(others).map(merged).collect())
+        Ok(values.into_iter().zip(others).enumerate().map(merged).collect())
+    }
+
+    /// The address of a row that starts so.
+    fn row_start(&self, row: &Row, start: Val, offset: i64) -> Val {
+        let ir = self.ir;
+        let (Some(base), Some(index)) = (row.base, row.index) else { return start };
+        let i64 = ir.int(64);
+        let wide = ir.resize(start, i64, index.signed);
+        let first = ir.add(base, ir.mul(wide, ir.constant(i64, index.scale as u64)));
+        ir.add(first, ir.constant(i64, offset as u64))
+    }
+
+    /// Lanes near the edge of a row: those beyond it read its last element again. All of them are within 32 elements from the first lane's on, which are
+    /// read at once and given to lanes. What was read and where that happened, which goes on in a block; here it goes on where lanes are further apart.
+    /// Elements between two that are read can be read as well: they are in the same pages.
+    fn load_near(&self, parts: &Parts, row: &Row, offset: i64, guard: Option<Val>, after: Label) -> Option<(Val, Label)> {
+        let ir = self.ir;
+        let i32 = ir.int(32);
+        let (Some(lanes @ 32), true, 4, [_]) = (self.lanes, self.host.avx512, parts.bytes, parts.elements.as_slice()) else {
+            return None;
+        };
+        let start = ir.extract_at(row.all, 0);
+        let apart = ir.sub(row.all, ir.splat(start, lanes));
+        let apart = guard.map_or(apart, |guard| ir.select(guard, apart, ir.zero(ir.type_of(apart))));
+        let limit = self.as_step(row, u64::from(lanes) * row.step);
+        let is_near = |far: Val| ir.icmp(IntPred::LLVMIntULT, far, limit);
+        let last = ir.extract_at(apart, lanes - 1);
+        let mut perhaps = is_near(last);
+        if let Some(index) = row.index {
+            // As for a whole row.
+            let (compare, most) =
+                if index.signed { (IntPred::LLVMIntSLE, i32::MAX as u32) } else { (IntPred::LLVMIntULE, u32::MAX) };
+            perhaps = ir.and(perhaps, ir.icmp(compare, start, ir.constant(i32, u64::from(most) - 31 * row.step)));
+        }
+        let (near, anywhere) = (ir.block("near"), ir.block("anywhere"));
+        let most = match guard {
+            // In a row and beyond its edges nobody reads further than the last lane. What is asked here is the same for all loads at an index.
+            None => {
+                let held = ir.icmp(IntPred::LLVMIntULE, apart, ir.splat(last, lanes));
+                let all = ir.icmp(IntPred::LLVMIntEQ, self.as_mask(held), ir.constant(i32, u64::from(u32::MAX)));
+                ir.branch_if(ir.and(perhaps, all), near, anywhere);
+                last
+            }
+            Some(guard) => {
+                let look = ir.block("look");
+                ir.branch_if(ir.and(perhaps, ir.extract_at(guard, 0)), look, anywhere);
+                ir.go_on_in(look);
+                let most = ir.intrinsic("llvm.vector.reduce.umax", &[ir.type_of(apart)], &[apart]);
+                ir.branch_if(is_near(most), near, anywhere);
+                most
+            }
+        };
+        ir.go_on_in(near);
+        // In elements, which lie so many steps apart.
+        let shift = u64::from(row.step.trailing_zeros());
+        let elements = |far: Val| ir.resize(ir.lshr(far, ir.constant(ir.type_of(far), shift)), i32, false);
+        let bits = ir.sub(ir.shl(ir.constant(i32, 2), elements(most)), ir.constant(i32, 1));
+        let mask = ir.bitcast_whole(bits, ir.vector(ir.int(1), lanes));
+        let ty = ir.vector(self.register_type(parts.ty), lanes);
+        let (align, first) = (ir.constant(i32, parts.bytes), self.row_start(row, start, offset));
+        let all = ir.intrinsic("llvm.masked.load", &[ty, ir.pointer()], &[ir.as_pointer(first), align, mask, ir.zero(ty)]);
+        let value = self.permute(all, elements(apart));
+        let near = ir.here();
+        ir.branch(after);
+        ir.go_on_in(anywhere);
+        Some((value, near))
     }
 
     /// Whether all lanes of a mask lie in a row that starts so.
@@ -260,6 +322,16 @@ impl Emitter<'_> {
         if bytes == 0 { pointers } else { self.ir.offset(pointers, self.ir.constant(self.ir.int(64), bytes)) }
     }
 
+    /// All of an address so many times.
+    fn times(&self, sum: Sum, by: i64) -> Option<Sum> {
+        let base = self.ir.mul(sum.base, self.ir.constant(self.ir.int(64), by as u64));
+        let index = match sum.index {
+            Some(index) => Some(Index { scale: index.scale.checked_mul(by)?, ..index }),
+            None => None,
+        };
+        Some(Sum { base, index })
+    }
+
     /// An address as something uniform and an index of 32 bits times a number, when it is that. The value of `base` is that of lane 0.
     fn sum(&self, reg: Reg, steps: u32) -> Emitted<Option<Sum>> {
         let ir = self.ir;
@@ -289,6 +361,7 @@ impl Emitter<'_> {
         let signed = types.last().is_some_and(|ty| ty.is_signed());
         let opcode = inst.opcode();
         let by = number(2).filter(|by| (0..32).contains(by));
+        let is_wide = types.last().is_some_and(|ty| ty.bits() == 64 && ty.is_integer()) && inst.has(Modifier::Lo);
         Ok(if opcode == Some(Opcode::Add) {
             match (part(1)?, part(2)?) {
                 (Some(a), Some(b)) => match (a.index, b.index) {
@@ -308,6 +381,21 @@ impl Emitter<'_> {
             index(1, 1, signed)
         } else if opcode == Some(Opcode::Mul) && inst.has(Modifier::Wide) {
             number(2).and_then(|scale| index(1, scale, signed))
+        } else if let (Some(Opcode::Mul), Some(by)) = (opcode, number(2).filter(|_| is_wide)) {
+            part(1)?.and_then(|sum| self.times(sum, by))
+        } else if let (Some(Opcode::Mad), Some(by)) = (opcode, number(2)) {
+            let product = match inst.has(Modifier::Wide) {
+                true => index(1, by, signed),
+                false if is_wide => part(1)?.and_then(|sum| self.times(sum, by)),
+                false => None,
+            };
+            match (product, part(3)?) {
+                (Some(a), Some(b)) => match (a.index, b.index) {
+                    (Some(_), Some(_)) => None,
+                    (a_index, b_index) => Some(Sum { base: ir.add(a.base, b.base), index: a_index.or(b_index) }),
+                },
+                (None, _) | (_, None) => None,
+            }
         } else {
             None
         })

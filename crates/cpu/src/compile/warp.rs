@@ -98,7 +98,7 @@ impl Emitter<'_> {
     }
 
     /// Lanes of 32 bits picked by numbers below 32.
-    fn permute(&self, value: Val, source: Val) -> Val {
+    pub(super) fn permute(&self, value: Val, source: Val) -> Val {
         let ir = self.ir;
         let lanes = self.lanes.unwrap_or(1);
         if let Some(picks) = self.constant_lanes(source, lanes) {
