@@ -144,6 +144,7 @@ fn shape(options: &LaunchOptions, required: Option<&[u32]>) -> Launch {
     Launch {
         shared_bytes: options.shared,
         cooperative: options.cooperative,
+        cluster: options.cluster,
         time_limit: options.time_limit,
         ..Launch::new(options.grid.unwrap_or([1; 3]), options.block.unwrap_or(block))
     }

@@ -57,7 +57,8 @@ Examples:
   broadloom run examples/mandelbrot.ptx --block 100 --arg i32:36 --arg i32:200";
 
 /// What says how one kernel is launched.
-const LAUNCH: [&str; 9] = ["file", "kernel", "grid", "block", "arguments", "shared", "cooperative", "time_limit", "device"];
+const LAUNCH: [&str; 10] =
+    ["file", "kernel", "grid", "block", "cluster", "arguments", "shared", "cooperative", "time_limit", "device"];
 
 const CHECK_USAGE: &str = "\
 broadloom check [OPTIONS] <FILE>
@@ -105,6 +106,9 @@ pub struct LaunchOptions {
     /// Threads of a block [default: what the kernel requires, or 1]
     #[arg(long, short, value_name = "X[,Y,Z]", value_parser = parse_extent)]
     pub block: Option<[u32; 3]>,
+    /// Blocks of a cluster, for a kernel that does not say so itself
+    #[arg(long, value_name = "X[,Y,Z]", value_parser = parse_extent)]
+    pub cluster: Option<[u32; 3]>,
     /// An argument, once for each parameter; see below
     #[arg(long = "arg", short, value_name = "ARG")]
     pub arguments: Vec<String>,

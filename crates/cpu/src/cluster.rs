@@ -1,16 +1,17 @@
 //! Clusters of blocks (manual: "Cluster of Cooperative Thread Arrays").
 //!
-//! A kernel says how large its clusters are; every other block is a cluster of its own. The blocks of a cluster run on one thread, so
+//! A kernel or its launch says how large clusters are; every other block is a cluster of its own. The blocks of a cluster run on one thread, so
 //! what they do to each other's shared memory needs no locks.
 
 use crate::abi::FAR;
+use broadloom_device::Launch;
 use broadloom_ptx::Function;
 
 /// How many blocks the clusters of a kernel have in each direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) size: [u32; 3],
-    /// Whether the kernel says so itself.
+    /// Whether the kernel or its launch says so.
     pub(crate) explicit: bool,
 }
 
@@ -23,12 +24,12 @@ impl Default for Shape {
 impl Shape {
     /// That of a kernel, if it can be: see [`Shape::check`].
     pub(crate) fn of(kernel: &Function) -> Shape {
-        match kernel.directive("reqnctapercluster") {
-            Some(numbers) => {
-                Shape { size: std::array::from_fn(|index| numbers.get(index).copied().unwrap_or(1)), explicit: true }
-            }
-            None => Shape::default(),
-        }
+        Shape::of_launch(kernel, &Launch::linear(1, 1))
+    }
+
+    /// That of a launch of a kernel.
+    pub(crate) fn of_launch(kernel: &Function, launch: &Launch) -> Shape {
+        launch.cluster_of(kernel).map_or_else(Shape::default, |size| Shape { size, explicit: true })
     }
 
     /// Blocks in all.

@@ -23,8 +23,8 @@ const REFUSED: DiagnosticCode = DiagnosticCode("C0004");
 /// Most strands of a cooperative launch: each has a stack.
 const MOST_TOGETHER: u64 = 1 << 17;
 
-/// Kernels by shape of block.
-type Kernels = HashMap<(Func, [u32; 3]), Arc<Shaped>>;
+/// Kernels by shape of block, and by the clusters that launches ask for.
+type Kernels = HashMap<(Func, [u32; 3], Option<[u32; 3]>), Arc<Shaped>>;
 
 /// A loaded module.
 #[derive(Debug)]
@@ -57,15 +57,17 @@ impl Loaded {
         ready.code.variables.iter().map(|named| self.variables.address(*named)).collect()
     }
 
-    fn shaped(&self, kernel: Func, block: [u32; 3]) -> Arc<Shaped> {
+    fn shaped(&self, kernel: Func, launch: &Launch) -> Arc<Shaped> {
+        let own = self.module.functions[kernel].directive("reqnctapercluster").is_some();
+        let (block, cluster) = (launch.block, launch.cluster.filter(|_| !own));
         let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
-        kernels.entry((kernel, block)).or_insert_with(|| Arc::new(Shaped::new(kernel, block))).clone()
+        kernels.entry((kernel, block, cluster)).or_insert_with(|| Arc::new(Shaped::new(kernel, block, cluster))).clone()
     }
 
     /// The clusters of a launch.
     fn cluster(&self, kernel: Func, launch: &Launch) -> Result<Shape> {
         let function = &self.module.functions[kernel];
-        let cluster = Shape::of(function);
+        let cluster = Shape::of_launch(function, launch);
         cluster.check(function, launch.grid).map_err(|reason| self.bad_launch(kernel, reason))?;
         Ok(cluster)
     }
@@ -137,13 +139,13 @@ impl LoadedModule for Loaded {
 
     fn prepare(&self, kernel: Func, launch: &Launch) -> Result<()> {
         self.cluster(kernel, launch)?;
-        self.shaped(kernel, launch.block).code(self, true).map(drop)
+        self.shaped(kernel, launch).code(self, true).map(drop)
     }
 
     fn launch(&self, kernel: Func, launch: &Launch, params: &[u8]) -> Result<()> {
         self.inner.shared.streams.check(launch.stream)?;
         let cluster = self.cluster(kernel, launch)?;
-        let Compiled { ready, addresses, record } = self.shaped(kernel, launch.block).code_for(self, launch.grid, params)?;
+        let Compiled { ready, addresses, record } = self.shaped(kernel, launch).code_for(self, launch.grid, params)?;
         let (shared_bytes, dynamic_shared_offset) = self.shared(kernel, launch, &ready)?;
         let stack = self.inner.options.stack_bytes;
         if ready.code.local_bytes > stack {

@@ -16,7 +16,7 @@ use broadloom_analysis::{Facts, KnownParams, Proof};
 use broadloom_device::cache::Miss;
 use broadloom_device::{Error, Result, trace};
 use broadloom_diag::{Code as DiagnosticCode, Diagnostic, Diagnostics};
-use broadloom_ptx::Func;
+use broadloom_ptx::{Directive, Func, Module};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -42,6 +42,10 @@ pub(crate) struct Shaped {
     apart: bool,
     /// The same kernel without that.
     other: OnceLock<Box<Shaped>>,
+    /// Clusters that launches ask for and the kernel does not.
+    cluster: Option<[u32; 3]>,
+    /// The module in which the kernel asks for them.
+    own: OnceLock<Module>,
     start: OnceLock<Result<Start>>,
     /// Code that takes nothing for granted, and code that does.
     codes: [OnceLock<Result<Compiled>>; 2],
@@ -71,19 +75,29 @@ enum Made {
 }
 
 impl Shaped {
-    pub(crate) fn new(kernel: Func, block: [u32; 3]) -> Shaped {
-        Shaped::taking(kernel, block, true)
+    pub(crate) fn new(kernel: Func, block: [u32; 3], cluster: Option<[u32; 3]>) -> Shaped {
+        Shaped::taking(kernel, block, cluster, true)
     }
 
-    fn taking(kernel: Func, block: [u32; 3], apart: bool) -> Shaped {
-        let other = OnceLock::new();
-        Shaped { kernel, block, apart, other, start: OnceLock::new(), codes: Default::default(), last: Mutex::default() }
+    fn taking(kernel: Func, block: [u32; 3], cluster: Option<[u32; 3]>, apart: bool) -> Shaped {
+        let (own, other, start) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Shaped { kernel, block, apart, other, cluster, own, start, codes: Default::default(), last: Mutex::default() }
+    }
+
+    /// The module that code is made from.
+    fn text<'a>(&'a self, module: &'a Loaded) -> &'a Module {
+        let Some(size) = self.cluster else { return module.module() };
+        self.own.get_or_init(|| {
+            let mut own = module.module().clone();
+            own.functions[self.kernel].directives.push(Directive::Words("reqnctapercluster", size.to_vec()));
+            own
+        })
     }
 
     /// The code for a launch. Of others who ask for the same meanwhile, all wait.
     pub(crate) fn code_for(&self, module: &Loaded, grid: [u32; 3], params: &[u8]) -> Result<Compiled> {
         if !self.are_apart(module, params)? {
-            let other = self.other.get_or_init(|| Box::new(Shaped::taking(self.kernel, self.block, false)));
+            let other = self.other.get_or_init(|| Box::new(Shaped::taking(self.kernel, self.block, self.cluster, false)));
             return other.code_for(module, grid, params);
         }
         let fast = self.may_run_fast_code(module, grid, params)?;
@@ -126,9 +140,9 @@ impl Shaped {
 
     /// Finds out what fast code takes for granted: from the cache, else by the passes that it is made with.
     fn begin(&self, module: &Loaded) -> Result<Start> {
-        let mut span = trace::span_with(|| format!("find {}", module.module().functions[self.kernel].name));
+        let mut span = trace::span_with(|| format!("find {}", self.text(module).functions[self.kernel].name));
         let started = Instant::now();
-        let (text, cache) = (module.module(), &module.inner().cache);
+        let (text, cache) = (self.text(module), &module.inner().cache);
         let refused = refused(text, self.kernel);
         if refused.has_errors() {
             return Err(Error::Unsupported(refused));
@@ -154,13 +168,13 @@ impl Shaped {
 
     fn draft(&self, module: &Loaded, fast: bool) -> Result<Draft> {
         let _span = trace::span("passes");
-        Draft::new(module.module(), self.kernel, self.block, &self.options(module, fast))
+        Draft::new(self.text(module), self.kernel, self.block, &self.options(module, fast))
             .map_err(|error| self.told(module, &error))
     }
 
     /// A mistake of ours, told as what was launched.
     fn told(&self, module: &Loaded, error: &CompileError) -> Error {
-        let span = module.module().functions[self.kernel].span;
+        let span = self.text(module).functions[self.kernel].span;
         let mut diagnostics = Diagnostics::new();
         diagnostics.push(Diagnostic::error(INTERNAL, error.to_string()).at(span, "this kernel"));
         Error::Unsupported(diagnostics)
@@ -192,7 +206,7 @@ impl Shaped {
     /// The code, why it did not come from the cache if it did not, and the time that the start of it took.
     fn ready(&self, module: &Loaded, start: &Start, fast: bool) -> Result<(Arc<Ready>, Option<Miss>, Duration)> {
         let (cache, wanted) = (&module.inner().cache, &start.wanted);
-        let function = &module.module().functions[self.kernel];
+        let function = &self.text(module).functions[self.kernel];
         let mut before = start.took;
         let (draft, miss) = match start.made.lock().unwrap_or_else(PoisonError::into_inner).take() {
             // Code that takes nothing for granted is the same code.
@@ -208,7 +222,8 @@ impl Shaped {
         };
         let mut span = trace::span_with(|| format!("compile {}", function.name));
         span.note_with("not in the cache", || miss.to_string());
-        let mut code = draft.compile(module.module(), &self.options(module, fast)).map_err(|error| self.told(module, &error))?;
+        let mut code =
+            draft.compile(self.text(module), &self.options(module, fast)).map_err(|error| self.told(module, &error))?;
         // Whoever finds this code must know whether there is a faster one.
         (code.proof, code.apart) = (start.proof.clone(), start.apart.clone());
         cache.store(wanted, fast, &code);

@@ -131,17 +131,25 @@ pub(crate) const JIT_LEVEL: c_int = 7;
 pub(crate) const INPUT_PTX: c_int = 1;
 /// `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`.
 pub(crate) const ATTRIBUTE_COOPERATIVE: c_int = 2;
+/// `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`.
+pub(crate) const ATTRIBUTE_CLUSTER: c_int = 4;
 /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`.
 pub(crate) const ATTRIBUTE_OVERLAP: c_int = 6;
 /// `CU_MEMORYTYPE_DEVICE`.
 pub(crate) const MEMORY_DEVICE: c_uint = 2;
 
-/// `CUlaunchAttributeValue`, of which only the first word is used.
+/// `CUlaunchAttributeValue`, of which only the first words are used.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 pub(crate) struct AttributeValue {
-    pub(crate) word: c_int,
-    pub(crate) rest: [u8; 60],
+    pub(crate) words: [c_uint; 3],
+    pub(crate) rest: [u8; 52],
+}
+
+impl AttributeValue {
+    pub(crate) const fn new(words: [c_uint; 3]) -> AttributeValue {
+        AttributeValue { words, rest: [0; 52] }
+    }
 }
 
 /// `CUlaunchAttribute`.

@@ -5,7 +5,8 @@
 
 use crate::device::Inner;
 use crate::ffi::{
-    ATTRIBUTE_COOPERATIVE, CopyNode, CopySide, ExecHandle, FillNode, GraphHandle, KernelNode, MEMORY_DEVICE, NodeHandle,
+    ATTRIBUTE_CLUSTER, ATTRIBUTE_COOPERATIVE, AttributeValue, CopyNode, CopySide, ExecHandle, FillNode, GraphHandle, KernelNode,
+    MEMORY_DEVICE, NodeHandle,
 };
 use crate::module::{IS_SO, Loaded, extra};
 use crate::timing::Piece;
@@ -161,6 +162,9 @@ impl Draft<'_> {
                 let node = inner.retried(|| unsafe { driver.add_kernel(self.graph, after, &node) })?;
                 if launch.cooperative {
                     context.checked(driver.set_node_attribute(node, ATTRIBUTE_COOPERATIVE, &IS_SO))?;
+                }
+                if let Some(size) = launch.cluster {
+                    context.checked(driver.set_node_attribute(node, ATTRIBUTE_CLUSTER, &AttributeValue::new(size)))?;
                 }
                 Ok(Some(node))
             }

@@ -3,8 +3,8 @@
 use crate::device::Inner;
 use crate::driver::Failed;
 use crate::ffi::{
-    ATTRIBUTE_COOPERATIVE, ATTRIBUTE_OVERLAP, AttributeValue, FunctionAttribute, FunctionHandle, LaunchAttribute, LaunchConfig,
-    Limit, ModuleHandle, PARAM_END, PARAM_POINTER, PARAM_SIZE, code,
+    ATTRIBUTE_CLUSTER, ATTRIBUTE_COOPERATIVE, ATTRIBUTE_OVERLAP, AttributeValue, FunctionAttribute, FunctionHandle,
+    LaunchAttribute, LaunchConfig, Limit, ModuleHandle, PARAM_END, PARAM_POINTER, PARAM_SIZE, code,
 };
 use crate::image::{self, Made};
 use crate::machine;
@@ -109,11 +109,7 @@ impl Loaded {
             run_time: Duration::ZERO,
         };
         let max_threads = attribute(FunctionAttribute::MaxThreadsPerBlock)?;
-        let cluster: u64 = function.directive("reqnctapercluster").unwrap_or_default().iter().map(|&n| u64::from(n)).product();
-        if cluster > PORTABLE_CLUSTER {
-            let large = FunctionAttribute::NonPortableClusters;
-            context.checked(context.driver.set_function_attribute(handle, large, 1))?;
-        }
+        self.allow_clusters(handle, function.directive("reqnctapercluster"))?;
         Ok(Found {
             function: handle,
             name: function.name.as_str().into(),
@@ -124,6 +120,16 @@ impl Loaded {
             waits: waits_first(function),
             record: self.inner.note_kernel(facts),
         })
+    }
+
+    /// Allows clusters that not every GPU has.
+    fn allow_clusters(&self, function: FunctionHandle, size: Option<&[u32]>) -> Result<()> {
+        let blocks: u64 = size.unwrap_or_default().iter().map(|&n| u64::from(n)).product();
+        if blocks <= PORTABLE_CLUSTER {
+            return Ok(());
+        }
+        let context = &self.inner.context;
+        context.checked(context.driver.set_function_attribute(function, FunctionAttribute::NonPortableClusters, 1))
     }
 
     /// Checks a launch and lets the kernel have the shared memory that it wants. The context is current.
@@ -148,6 +154,7 @@ impl Loaded {
             context.checked(context.driver.set_function_attribute(found.function, attribute, launch.shared_bytes))?;
             found.granted_shared.fetch_max(launch.shared_bytes, Ordering::Relaxed);
         }
+        self.allow_clusters(found.function, launch.cluster.as_ref().map(|size| size.as_slice()))?;
         if launch.cooperative {
             if !self.inner.cooperative {
                 return bad("this GPU has no cooperative launches".to_owned());
@@ -195,7 +202,7 @@ fn waits_first(function: &Function) -> bool {
 }
 
 /// An attribute of launches that holds: that all blocks run at the same time, or that the kernel may be started early.
-pub(crate) const IS_SO: AttributeValue = AttributeValue { word: 1, rest: [0; 60] };
+pub(crate) const IS_SO: AttributeValue = AttributeValue::new([1, 0, 0]);
 
 /// Room for kernels that take memory or call deeply: the driver cannot know how much of either they need.
 fn set_limits(inner: &Inner, code: &Verified, allocates: bool) -> Result<()> {
@@ -310,16 +317,25 @@ impl LoadedModule for Loaded {
         let extra = if params.is_empty() { std::ptr::null() } else { list.as_ptr() };
         let driver = &inner.context.driver;
         let begun = inner.begin(&queue, inner.timing.times_launches())?;
-        let launched = if launch.cooperative || found.waits {
-            let id = if launch.cooperative { ATTRIBUTE_COOPERATIVE } else { ATTRIBUTE_OVERLAP };
-            let attribute = LaunchAttribute { id, pad: [0; 4], value: IS_SO };
+        let attribute = |id, value| LaunchAttribute { id, pad: [0; 4], value };
+        let mut attributes = [attribute(0, IS_SO); 2];
+        let mut count = 0;
+        if launch.cooperative || found.waits {
+            attributes[count] = attribute(if launch.cooperative { ATTRIBUTE_COOPERATIVE } else { ATTRIBUTE_OVERLAP }, IS_SO);
+            count += 1;
+        }
+        if let Some(size) = launch.cluster {
+            attributes[count] = attribute(ATTRIBUTE_CLUSTER, AttributeValue::new(size));
+            count += 1;
+        }
+        let launched = if count > 0 {
             let config = LaunchConfig {
                 grid: launch.grid,
                 block: launch.block,
                 shared_bytes: launch.shared_bytes,
                 stream: queue.handle,
-                attributes: &attribute,
-                attribute_count: 1,
+                attributes: attributes.as_ptr(),
+                attribute_count: count as u32,
             };
             // SAFETY: the list ends, and names as many bytes as the kernel has parameters, which `ready` has checked.
             unsafe { driver.launch_with(&config, found.function, extra) }

@@ -17,6 +17,8 @@ pub struct Launch {
     pub shared_bytes: u32,
     /// Whether all blocks must run at the same time, for grid-wide barriers.
     pub cooperative: bool,
+    /// Blocks of a cluster in each direction, for kernels that do not say so themselves.
+    pub cluster: Option<[u32; 3]>,
     /// The queue it goes to.
     pub stream: Stream,
     /// When to give up.
@@ -31,7 +33,7 @@ impl Launch {
 
     /// A launch in three dimensions.
     pub fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
-        Launch { grid, block, shared_bytes: 0, cooperative: false, stream: Stream::default(), time_limit: None }
+        Launch { grid, block, shared_bytes: 0, cooperative: false, cluster: None, stream: Stream::default(), time_limit: None }
     }
 
     /// With dynamic shared memory.
@@ -45,6 +47,13 @@ impl Launch {
     #[must_use]
     pub fn cooperative(mut self) -> Self {
         self.cooperative = true;
+        self
+    }
+
+    /// In clusters of blocks.
+    #[must_use]
+    pub fn cluster(mut self, size: [u32; 3]) -> Self {
+        self.cluster = Some(size);
         self
     }
 
@@ -65,6 +74,12 @@ impl Launch {
     /// Threads of a block.
     pub fn threads_per_block(&self) -> u64 {
         self.block.iter().map(|&n| u64::from(n)).product()
+    }
+
+    /// Blocks of a cluster in each direction: what the kernel says, and else what the launch does.
+    pub fn cluster_of(&self, kernel: &Function) -> Option<[u32; 3]> {
+        let own = kernel.directive("reqnctapercluster");
+        own.map(|numbers| std::array::from_fn(|axis| numbers.get(axis).copied().unwrap_or(1))).or(self.cluster)
     }
 
     /// Blocks of the grid; up to 96 bits in theory, so it saturates.
@@ -305,6 +320,12 @@ impl Kernel {
             if want != launch.block {
                 return bad(format!("it was compiled for blocks of {want:?} threads, not {:?}", launch.block));
             }
+        }
+        if let Some(wanted) = launch.cluster
+            && let Some(own) = launch.cluster_of(self.function())
+            && own != wanted
+        {
+            return bad(format!("it was compiled for clusters of {own:?} blocks, not {wanted:?}"));
         }
         if let Some(most) = self.function().directive("maxntid") {
             let most: u64 = most.iter().map(|&n| u64::from(n)).product();

@@ -128,6 +128,9 @@ exports! {
             let attribute = &*config.attributes.add(index);
             // All blocks at the same time. The other attribute that is used, to start early, is an allowance only.
             shape.cooperative |= attribute.id == 2 && attribute.value[0] != 0;
+            if attribute.id == 4 {
+                shape.cluster = Some([0, 1, 2].map(|axis: usize| attribute.value[axis] as u32));
+            }
         }
         launch::launch("cuLaunchKernelEx", function, shape, config.stream, extra)
     }

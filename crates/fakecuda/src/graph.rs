@@ -138,17 +138,21 @@ pub(crate) unsafe fn add_fill(place: *mut usize, graph: usize, after: *const usi
 pub(crate) unsafe fn set_attribute(node: usize, attribute: c_int, value: *const c_int) -> Code {
     call("cuGraphKernelNodeSetAttribute", || {
         let gpu = current()?;
-        // SAFETY: the caller's value.
-        let value = *unsafe { value.as_ref() }.ok_or(code::INVALID_VALUE)?;
+        if value.is_null() {
+            return Err(code::INVALID_VALUE);
+        }
+        // SAFETY: the caller's value, of as many words as every value has.
+        let value = unsafe { *value.cast::<[c_int; 3]>() };
         let mut state = state();
         for object in state.gpus[gpu].objects.values_mut() {
             let Object::Graph { steps, nodes } = object else { continue };
             let Some(index) = nodes.iter().position(|other| *other == node) else { continue };
             let Step::Launch { launch, .. } = &mut steps[index] else { return Err(code::INVALID_VALUE) };
-            if attribute != 2 {
-                return Err(code::INVALID_VALUE);
+            match attribute {
+                2 => launch.cooperative = value[0] != 0,
+                4 => launch.cluster = Some(value.map(|blocks| blocks as u32)),
+                _ => return Err(code::INVALID_VALUE),
             }
-            launch.cooperative = value != 0;
             return Ok(());
         }
         Err(code::INVALID_HANDLE)

@@ -161,7 +161,7 @@ impl Grid<'_> {
     /// Blocks of a cluster in each direction.
     fn cluster_size(&self) -> Result<Option<[u32; 3]>, Error> {
         let kernel = &self.program.module.functions[self.kernel];
-        let Some(numbers) = kernel.directive("reqnctapercluster") else {
+        let Some(size) = self.launch.cluster_of(kernel) else {
             if kernel.directive("explicitcluster").is_some() {
                 return Err(
                     self.bad_launch("it asks for clusters (`.explicitcluster`) without a size, and a launch names none".into())
@@ -169,7 +169,6 @@ impl Grid<'_> {
             }
             return Ok(None);
         };
-        let size: [u32; 3] = std::array::from_fn(|index| numbers.get(index).copied().unwrap_or(1));
         let blocks = size.iter().fold(1u64, |product, &n| product.saturating_mul(u64::from(n)));
         if blocks == 0 || blocks > MOST_BLOCKS {
             return Err(self.bad_launch(format!("it asks for clusters of {blocks} blocks, and a cluster has 1 to {MOST_BLOCKS}")));

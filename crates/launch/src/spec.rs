@@ -29,11 +29,11 @@ pub fn parse_extent(text: &str) -> Result<[u32; 3], String> {
     Ok(extent)
 }
 
-const OPTIONS: [&str; 7] = ["--kernel", "--grid", "--block", "--shared", "--cooperative", "--time-limit", "--arg"];
+const OPTIONS: [&str; 8] = ["--kernel", "--grid", "--block", "--cluster", "--shared", "--cooperative", "--time-limit", "--arg"];
 
 impl LaunchSpec {
-    /// Reads a launch from words: `--kernel K`, `--grid X[,Y,Z]`, `--block X[,Y,Z]`, `--shared BYTES`, `--cooperative`,
-    /// `--time-limit SECONDS`, `--arg A [=out]`.
+    /// Reads a launch from words: `--kernel K`, `--grid X[,Y,Z]`, `--block X[,Y,Z]`, `--cluster X[,Y,Z]`,
+    /// `--shared BYTES`, `--cooperative`, `--time-limit SECONDS`, `--arg A [=out]`.
     pub fn parse<W: AsRef<str>>(sources: &mut Sources, words: &[W]) -> Result<LaunchSpec, Diagnostics> {
         let mut spec = LaunchSpec { kernel: None, launch: Launch::linear(1, 1), arguments: vec![] };
         let mut arguments: Vec<&str> = vec![];
@@ -46,7 +46,7 @@ impl LaunchSpec {
             };
             match word {
                 "--cooperative" => spec.launch.cooperative = true,
-                "--arg" | "--kernel" | "--grid" | "--block" | "--shared" | "--time-limit" => {
+                "--arg" | "--kernel" | "--grid" | "--block" | "--cluster" | "--shared" | "--time-limit" => {
                     let Some(value) = words.next() else {
                         return Err(wrong(word, format!("`{word}` without a value"), "expected a value behind this"));
                     };
@@ -62,6 +62,7 @@ impl LaunchSpec {
                         }
                         "--grid" => extent(value).map(|grid| spec.launch.grid = grid),
                         "--block" => extent(value).map(|block| spec.launch.block = block),
+                        "--cluster" => extent(value).map(|size| spec.launch.cluster = Some(size)),
                         "--shared" => value
                             .parse()
                             .map(|bytes| spec.launch.shared_bytes = bytes)
@@ -104,11 +105,12 @@ mod tests {
     #[test]
     fn reads_a_launch() {
         let spec = parse(
-            "--kernel k --grid 2,3 --block 32 --shared 1024 --cooperative --time-limit 0.5 --arg i32:7 --arg f32[4]:zero =",
+            "--kernel k --grid 2,3 --block 32 --cluster 2 --shared 1024 --cooperative --time-limit 0.5 --arg i32:7 --arg f32[4]:zero =",
         )
         .unwrap();
         assert_eq!(spec.kernel.as_deref(), Some("k"));
-        let expected = Launch::new([2, 3, 1], [32, 1, 1]).shared(1024).cooperative().time_limit(Duration::from_millis(500));
+        let shape = Launch::new([2, 3, 1], [32, 1, 1]).cluster([2, 1, 1]);
+        let expected = shape.shared(1024).cooperative().time_limit(Duration::from_millis(500));
         assert_eq!(spec.launch, expected);
         assert_eq!(spec.arguments.len(), 2);
     }
