@@ -1,8 +1,7 @@
 //! Where C ends and Rust begins.
 //!
 //! Every exported function goes through [`runtime`] or [`driver`]: **nothing unwinds into C**, what fails becomes a status, and the runtime
-//! remembers the last one of each thread. [`exported!`] writes the functions; a second name behind a slash is the same function for programs
-//! that were compiled with a default stream per thread.
+//! remembers the last one of each thread. [`exported!`] writes the functions.
 
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
@@ -50,6 +49,9 @@ fn guarded(name: &'static str, default: DefaultStream, body: impl FnOnce(&Call) 
     match outcome {
         Ok(Ok(())) => Status::SUCCESS,
         Ok(Err(status)) => {
+            if status != Status::NOT_READY {
+                crate::log::failed(name, status);
+            }
             crate::check::call_failed(name, status);
             status
         }
@@ -82,14 +84,6 @@ pub(crate) fn driver(name: &'static str, default: DefaultStream, body: impl FnOn
     guarded(name, default, body).0
 }
 
-/// A function of the driver that is one of the runtime: what the runtime remembers stays as it was.
-pub(crate) fn forwarded(call: impl FnOnce() -> u32) -> Outcome {
-    let before = last_error();
-    let status = Status(call());
-    set_last_error(before);
-    if status == Status::SUCCESS { Ok(()) } else { Err(status) }
-}
-
 /// A function that is not done: says so once, and returns the error that the list has for it.
 pub(crate) fn refused(name: &'static str, status: Status, reason: &'static str) -> u32 {
     static TOLD: std::sync::Mutex<Vec<&'static str>> = std::sync::Mutex::new(vec![]);
@@ -97,7 +91,7 @@ pub(crate) fn refused(name: &'static str, status: Status, reason: &'static str) 
         && !told.contains(&name)
     {
         told.push(name);
-        tell(&format!("{name} returns {}: {reason}", status.name().unwrap_or_default()));
+        tell(&format!("{name} returns {}: {reason}", status.name_for(name).unwrap_or_default()));
     }
     if name.starts_with("cuda") {
         set_last_error(status);
@@ -106,18 +100,36 @@ pub(crate) fn refused(name: &'static str, status: Status, reason: &'static str) 
 }
 
 /// Exported functions: `through` is [`runtime`] or [`driver`].
+///
+/// What is one function under several names is written once: behind `/` stands its name for programs with a default stream per thread, behind
+/// `=` another name of it, and behind `|` the driver's names for what the runtime has as well.
 macro_rules! exported {
-    ($through:ident) => {};
-    ($through:ident $(#[$meta:meta])* fn $name:ident / $twin:ident ($call:ident $(, $arg:ident : $ty:ty)* $(,)?) $body:block $($rest:tt)*) => {
-        $crate::boundary::exported!(@one $through Legacy [$(#[$meta])*] $name ($call $(, $arg : $ty)*) $body);
-        $crate::boundary::exported!(@one $through PerThread [$(#[$meta])*] $twin ($call $(, $arg : $ty)*) $body);
-        $crate::boundary::exported!($through $($rest)*);
+    ($through:ident $(
+        $(#[$meta:meta])*
+        fn $name:ident $(/ $twin:ident)? $(= $same:ident $(/ $same_twin:ident)?)* $(| $other:ident $(/ $other_twin:ident)? $(= $third:ident $(/ $third_twin:ident)?)*)?
+        ($($args:tt)*) $body:block
+    )*) => {
+        $($crate::boundary::exported!(
+            @each $through [$(#[$meta])*] {($($args)*) $body}
+            $name $(/ $twin)? $(= $same $(/ $same_twin)?)* $(| $other $(/ $other_twin)? $(= $third $(/ $third_twin)?)*)?
+        );)*
     };
-    ($through:ident $(#[$meta:meta])* fn $name:ident ($call:ident $(, $arg:ident : $ty:ty)* $(,)?) $body:block $($rest:tt)*) => {
-        $crate::boundary::exported!(@one $through Legacy [$(#[$meta])*] $name ($call $(, $arg : $ty)*) $body);
-        $crate::boundary::exported!($through $($rest)*);
+    (@each $through:ident $meta:tt $function:tt) => {};
+    (@each $through:ident $meta:tt $function:tt / $twin:ident $($rest:tt)*) => {
+        $crate::boundary::exported!(@one $through PerThread $meta $twin $function);
+        $crate::boundary::exported!(@each $through $meta $function $($rest)*);
     };
-    (@one $through:ident $default:ident [$(#[$meta:meta])*] $name:ident ($call:ident $(, $arg:ident : $ty:ty)*) $body:block) => {
+    (@each $through:ident $meta:tt $function:tt = $($rest:tt)*) => {
+        $crate::boundary::exported!(@each $through $meta $function $($rest)*);
+    };
+    (@each $through:ident $meta:tt $function:tt | $($rest:tt)*) => {
+        $crate::boundary::exported!(@each driver $meta $function $($rest)*);
+    };
+    (@each $through:ident $meta:tt $function:tt $name:ident $($rest:tt)*) => {
+        $crate::boundary::exported!(@one $through Legacy $meta $name $function);
+        $crate::boundary::exported!(@each $through $meta $function $($rest)*);
+    };
+    (@one $through:ident $default:ident [$(#[$meta:meta])*] $name:ident {($call:ident $(, $arg:ident : $ty:ty)* $(,)?) $body:block}) => {
         $(#[$meta])*
         pub(crate) extern "C" fn $name($($arg: $ty),*) -> u32 {
             $crate::boundary::$through(stringify!($name), $crate::boundary::DefaultStream::$default, |$call| {

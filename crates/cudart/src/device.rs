@@ -233,6 +233,8 @@ impl Runtime {
             | "concurrentKernels"
             | "streamPrioritiesSupported"
             | "cooperativeLaunch"
+            | "cooperativeMultiDeviceLaunch"
+            | "clusterLaunch"
             | "memoryPoolsSupported"
             | "deviceOverlap"
             | "asyncEngineCount"

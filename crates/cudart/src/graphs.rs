@@ -11,6 +11,7 @@ use crate::status::{Outcome, Status};
 use crate::streams::Stream;
 use crate::user_objects::Retained;
 use crate::work::Work;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -27,6 +28,8 @@ pub(crate) struct Node {
     original: Option<Handle>,
     /// Where a graph that is a node of its own shows its nodes.
     pub(crate) child: Option<Arc<Graph>>,
+    /// Attributes of a launch that the program set, by their numbers.
+    pub(crate) attributes: BTreeMap<u32, [u32; 16]>,
 }
 
 /// A graph.
@@ -137,7 +140,7 @@ impl Runtime {
         let handle = self.nodes.reserve();
         let mut nodes = graph.nodes();
         let index = nodes.len();
-        nodes.push(Node { handle, work: Some(work), after, original: None, child: None });
+        nodes.push(Node { handle, work: Some(work), after, original: None, child: None, attributes: BTreeMap::new() });
         drop(nodes);
         self.nodes.put(handle, Arc::new(NodeRef { graph: graph.clone(), index }));
         (index, handle)
@@ -235,7 +238,7 @@ impl Exec {
         if std::mem::discriminant(&step.work) != std::mem::discriminant(&work) {
             return Err(Status::INVALID_VALUE);
         }
-        step.work = work;
+        step.work = work.with_attributes_of(&step.work);
         Ok(())
     }
 

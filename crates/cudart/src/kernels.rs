@@ -1,5 +1,6 @@
 //! Kernels as programs hold them: by the host's function that stands for one, or by a handle.
 
+use crate::driver::parameters::Prepared;
 use crate::handles::{Handle, Handles};
 use crate::image::Image;
 use crate::pointer::{In, bytes_at};
@@ -10,8 +11,8 @@ use crate::work::Work;
 use broadloom_device::{Argument, Launch};
 use broadloom_ptx::{Space, Variable};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Dynamic shared memory that a launch may ask for before the program says more.
 pub(crate) const DEFAULT_SHARED: u32 = 48 << 10;
@@ -27,6 +28,14 @@ pub(crate) struct Kernel {
     max_dynamic: AtomicI32,
     /// The part of the cache that it prefers as shared memory.
     pub(crate) carveout: AtomicI32,
+    /// Blocks of a cluster that launches must have, as the program set them; 0 where it has not.
+    pub(crate) required_cluster: [AtomicU32; 3],
+    /// Whether clusters may be larger than every device has them.
+    pub(crate) large_clusters: AtomicBool,
+    /// How the blocks of a cluster are to be spread, which makes no difference here.
+    pub(crate) spread: AtomicU32,
+    /// What was set for launches of the old kind.
+    prepared: Mutex<Prepared>,
 }
 
 /// A kernel of a module that is ready.
@@ -50,6 +59,11 @@ impl Kernel {
     /// The module that it is in.
     pub(crate) fn image(&self) -> &Arc<Image> {
         &self.image
+    }
+
+    /// What was set for launches of the old kind.
+    pub(crate) fn prepared(&self) -> MutexGuard<'_, Prepared> {
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Its name.
@@ -107,6 +121,36 @@ impl Kernel {
     }
 }
 
+/// Blocks of a cluster that every device with clusters runs, and that this one does.
+const CLUSTER_BLOCKS: [u64; 2] = [8, 16];
+
+impl Kernel {
+    /// The clusters that a kernel must be launched in: those that it was compiled for, or that the program set.
+    pub(crate) fn required(&self, resolved: &Resolved) -> Option<[u32; 3]> {
+        let compiled = Launch::linear(1, 1).cluster_of(resolved.kernel.function());
+        let set = self.required_cluster.each_ref().map(|blocks| blocks.load(Ordering::Relaxed));
+        compiled.or_else(|| (set != [0; 3]).then(|| set.map(|blocks| blocks.max(1))))
+    }
+
+    /// Most blocks of a cluster.
+    pub(crate) fn most_cluster_blocks(&self) -> u64 {
+        CLUSTER_BLOCKS[usize::from(self.large_clusters.load(Ordering::Relaxed))]
+    }
+
+    /// The clusters of a launch that asks for some, or for none.
+    pub(crate) fn cluster(&self, resolved: &Resolved, wanted: Option<[u32; 3]>) -> Outcome<Option<[u32; 3]>> {
+        let required = self.required(resolved);
+        let Some(size) = wanted.or(required) else { return Ok(None) };
+        let blocks: u64 = size.iter().map(|blocks| u64::from(*blocks)).product();
+        // What it was compiled for it may have.
+        let most = if required.is_some() { CLUSTER_BLOCKS[1] } else { self.most_cluster_blocks() };
+        if required.is_some_and(|required| required != size) || blocks == 0 || blocks > most {
+            return Err(Status::INVALID_CLUSTER_SIZE);
+        }
+        Ok(Some(size))
+    }
+}
+
 /// All kernels that programs hold.
 #[derive(Debug)]
 pub(crate) struct Kernels {
@@ -124,8 +168,18 @@ impl Runtime {
     /// A handle to a kernel of a module.
     pub(crate) fn add_kernel(&self, image: &Arc<Image>, name: String) -> Arc<Kernel> {
         let handle = self.kernels.handles.reserve();
-        let (max_dynamic, carveout) = (AtomicI32::new(-1), AtomicI32::new(-1));
-        let kernel = Arc::new(Kernel { handle, image: image.clone(), name, resolved: OnceLock::new(), max_dynamic, carveout });
+        let kernel = Arc::new(Kernel {
+            handle,
+            image: image.clone(),
+            name,
+            resolved: OnceLock::new(),
+            max_dynamic: AtomicI32::new(-1),
+            carveout: AtomicI32::new(-1),
+            required_cluster: Default::default(),
+            large_clusters: AtomicBool::new(false),
+            spread: AtomicU32::new(0),
+            prepared: Mutex::default(),
+        });
         self.kernels.handles.put(handle, kernel.clone());
         kernel
     }
@@ -181,6 +235,8 @@ pub(crate) struct Request {
     pub(crate) shared: usize,
     /// All blocks at the same time.
     pub(crate) cooperative: bool,
+    /// Blocks of a cluster.
+    pub(crate) cluster: Option<[u32; 3]>,
 }
 
 impl Runtime {
@@ -207,6 +263,12 @@ impl Runtime {
         let mut launch = Launch::new(request.grid, request.block).shared(request.shared as u32);
         if request.cooperative {
             launch = launch.cooperative();
+        }
+        if let Some(size) = kernel.cluster(resolved, request.cluster)? {
+            if !(0..3).all(|axis| request.grid[axis].is_multiple_of(size[axis])) {
+                return Err(Status::INVALID_CLUSTER_SIZE);
+            }
+            launch = launch.cluster(size);
         }
         let params = resolved.kernel.params();
         let mut taken = Vec::with_capacity(params.len());

@@ -4,15 +4,16 @@
 //! programs here. `docs/CUDA_PROGRAMS.md` is the page for those who have a program.
 //!
 //! - [`functions`] is the list of all functions: done, or the error that each returns;
-//! - `runtime/` and `driver/` have the functions, one file for each area, thin: they follow pointers and call what does the work;
-//! - what does the work is safe code beside them: `state`, `memory`, `streams`, `events`, `kernels`, `work`, `graphs`, `image`, `fatbin`, `mirror`, `check`, `tracing`;
+//! - `runtime/` and `driver/` have the functions, one file for each area, `both/` those that they have alike; thin: they follow pointers and call what does the work;
+//! - what does the work is safe code beside them: `state`, `memory`, `streams`, `events`, `kernels`, `pools`, `work`, `graphs`, `image`, `fatbin`, `mirror`, `check`, `tracing`;
 //! - `pass` leads the exported symbols there, or on a GPU to NVIDIA's libraries, and records what passes;
 //! - `boundary` is the one place where C calls Rust, `pointer` the one place where pointers of the program are followed.
 
 #![allow(unsafe_code, reason = "it is a library of C")]
 #![allow(non_snake_case, reason = "the functions' names are NVIDIA's")]
-#![recursion_limit = "512"]
 
+mod advice;
+mod both;
 mod boundary;
 mod check;
 mod conditions;
@@ -29,11 +30,13 @@ mod kernels;
 #[cfg(test)]
 mod layouts;
 mod link;
+mod log;
 mod memory;
 mod mirror;
 mod occupancy;
 mod pass;
 mod pointer;
+mod pools;
 mod references;
 mod registration;
 mod reset;

@@ -4,6 +4,7 @@
 //! copies in stream order reach it. **A range that a program calls the device's is looked up here; what is not inside of one allocation is an
 //! invalid value.**
 
+use crate::pools::Place;
 use crate::state::{Opened, Runtime};
 use crate::status::{Outcome, Status};
 use std::collections::BTreeMap;
@@ -199,8 +200,12 @@ impl Runtime {
         if self.is_of_foreign_pool(address) {
             return self.close_memory(address);
         }
+        if self.pools.forget(address) == Some(Place::Host) {
+            return self.free_host(address);
+        }
         let fits = |kind| matches!(kind, Kind::Device | Kind::Managed | Kind::Array);
         let taken = self.memory.take(address, fits)?;
+        self.advice.forget(address, taken.bytes);
         if opened.unified {
             self.end_sharing(&taken);
         }

@@ -34,4 +34,41 @@ impl Runtime {
         let share = (limits.shared_per_multiprocessor / blocks).saturating_sub(resolved.static_shared);
         Ok(share.min(kernel.max_dynamic(resolved)) as usize)
     }
+
+    /// Most blocks of a cluster of a launch: those that the kernel must have, or all that a cluster may. The blocks of a cluster run on one
+    /// multiprocessor, by turns, so what fits there once fits as often as there are blocks.
+    pub(crate) fn most_cluster_blocks(&self, kernel: &Kernel, block: [u32; 3], dynamic: usize) -> Outcome<i32> {
+        let resolved = kernel.resolved(self)?;
+        self.fits(kernel, block, dynamic)?;
+        Ok(match kernel.required(resolved) {
+            Some(size) => size.iter().product::<u32>() as i32,
+            None => kernel.most_cluster_blocks() as i32,
+        })
+    }
+
+    /// Clusters of a launch that are on the device at a time: one for each multiprocessor, since one thread runs all blocks of one.
+    pub(crate) fn active_clusters(
+        &self,
+        kernel: &Kernel,
+        block: [u32; 3],
+        dynamic: usize,
+        cluster: Option<[u32; 3]>,
+    ) -> Outcome<i32> {
+        let resolved = kernel.resolved(self)?;
+        kernel.cluster(resolved, cluster)?.ok_or(Status::INVALID_CLUSTER_SIZE)?;
+        self.fits(kernel, block, dynamic)?;
+        Ok(self.device()?.machine().multiprocessors as i32)
+    }
+
+    /// Checks that a block of a launch can be at all.
+    fn fits(&self, kernel: &Kernel, block: [u32; 3], dynamic: usize) -> Outcome {
+        let threads =
+            block.iter().try_fold(1u32, |product, threads| product.checked_mul(*threads)).ok_or(Status::INVALID_VALUE)?;
+        let threads = i32::try_from(threads).map_err(|_| Status::INVALID_VALUE)?;
+        let room = kernel.max_dynamic(kernel.resolved(self)?) as usize;
+        if dynamic > room || self.blocks_per_multiprocessor(kernel, threads, dynamic)? == 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        Ok(())
+    }
 }

@@ -4,6 +4,7 @@
 //! that may use CUDA in its child. **A device that a kernel has failed on gives that error to every later call. A child of a process that had
 //! opened the device is told that it cannot be used, as NVIDIA's driver does.**
 
+use crate::advice::AllAdvice;
 use crate::check::{self, Checking};
 use crate::driver::linking::Linking;
 use crate::driver::mapping::Physical;
@@ -14,6 +15,7 @@ use crate::image::Image;
 use crate::kernels::Kernels;
 use crate::memory::{Allocations, Array};
 use crate::mirror::{FIRST_ADDRESS, Mirror};
+use crate::pools::Pools;
 use crate::references::Reference;
 use crate::registration::Registry;
 use crate::status::{Outcome, Status};
@@ -60,6 +62,10 @@ pub(crate) struct Runtime {
     pub(crate) execs: Handles<Exec>,
     /// What programs want to live as long as graphs.
     pub(crate) user_objects: Handles<UserObject>,
+    /// What was said of managed memory.
+    pub(crate) advice: AllAdvice,
+    /// Pools of memory.
+    pub(crate) pools: Pools,
     /// Texture and surface references of modules.
     pub(crate) references: Handles<Reference>,
 }
@@ -112,6 +118,8 @@ impl Runtime {
             nodes: Handles::new(6),
             execs: Handles::new(7),
             user_objects: Handles::new(13),
+            advice: AllAdvice::default(),
+            pools: Pools::new(),
             references: Handles::new(14),
         })
     }

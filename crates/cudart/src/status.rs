@@ -194,6 +194,11 @@ impl Status {
         self.row().and_then(|row| row.driver)
     }
 
+    /// The name that a function of the runtime or of the driver, by its own name, calls it by.
+    pub(crate) fn name_for(self, function: &str) -> Option<&'static str> {
+        if function.starts_with("cuda") || function.starts_with('_') { self.name() } else { self.driver_name().or(self.name()) }
+    }
+
     /// What it says.
     pub fn text(self) -> Option<&'static str> {
         self.row().map(|row| row.text)

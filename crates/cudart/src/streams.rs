@@ -9,6 +9,7 @@ use crate::graphs::Capturing;
 use crate::handles::{Handle, Handles};
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
+use crate::work::Work;
 use broadloom_device::{EventId, Stream as DeviceStream};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -58,7 +59,8 @@ impl Stream {
         self.capturing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn is_legacy(&self) -> bool {
+    /// Whether it is the one that waits for all others.
+    pub(crate) fn is_legacy(&self) -> bool {
         self.id == DeviceStream::default()
     }
 
@@ -72,6 +74,10 @@ impl Stream {
 pub(crate) struct Streams {
     handles: Handles<Stream>,
     legacy: OnceLock<Arc<Stream>>,
+    /// Where events of a whole context are recorded.
+    gathering: OnceLock<Arc<Stream>>,
+    /// Waits for what a whole context waits for: streams that are made later begin behind it.
+    awaited: OnceLock<Arc<Stream>>,
     /// How much work the legacy stream was given.
     generation: AtomicU64,
 }
@@ -82,7 +88,13 @@ thread_local! {
 
 impl Streams {
     pub(crate) fn new() -> Streams {
-        Streams { handles: Handles::new(1), legacy: OnceLock::new(), generation: AtomicU64::new(0) }
+        Streams {
+            handles: Handles::new(1),
+            legacy: OnceLock::new(),
+            gathering: OnceLock::new(),
+            awaited: OnceLock::new(),
+            generation: AtomicU64::new(0),
+        }
     }
 
     /// Handles of all streams but the legacy one.
@@ -138,7 +150,11 @@ impl Runtime {
         let id = self.judge(self.device()?.backend().create_stream())?;
         let handle = self.streams.handles.reserve();
         let priority = priority.clamp(PRIORITIES[1], PRIORITIES[0]);
-        self.streams.handles.put(handle, Arc::new(Stream::new(self, handle, id, flags, priority)?));
+        let stream = Arc::new(Stream::new(self, handle, id, flags, priority)?);
+        if let Some(awaited) = self.streams.awaited.get() {
+            self.follow(&stream, awaited)?;
+        }
+        self.streams.handles.put(handle, stream);
         Ok(handle)
     }
 
@@ -183,6 +199,57 @@ impl Runtime {
             stream.dirty.store(true, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// Lets a stream wait for what another one was given.
+    fn follow(&self, stream: &Stream, other: &Stream) -> Outcome {
+        let backend = self.device()?.backend();
+        self.judge(backend.record_event(other.fence, other.id))?;
+        self.judge(backend.wait_event(stream.id, other.fence))
+    }
+
+    /// All streams that programs give work to. No capture may be under way: those that are become invalid.
+    fn all_streams(&self) -> Outcome<Vec<Arc<Stream>>> {
+        let mut all = self.streams.others();
+        let mut capturing = false;
+        for stream in &all {
+            if let Some(place) = stream.capturing().as_ref() {
+                place.capture.invalid.store(true, Ordering::Relaxed);
+                capturing = true;
+            }
+        }
+        if capturing {
+            return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
+        }
+        all.push(self.legacy_stream()?);
+        Ok(all)
+    }
+
+    /// A stream that no program gives work to, made when it is first needed.
+    fn own_stream<'a>(&self, place: &'a OnceLock<Arc<Stream>>) -> Outcome<&'a Arc<Stream>> {
+        if let Some(stream) = place.get() {
+            return Ok(stream);
+        }
+        let id = self.judge(self.device()?.backend().create_stream())?;
+        let stream = Arc::new(Stream::new(self, 0, id, NON_BLOCKING, 0)?);
+        Ok(place.get_or_init(|| stream))
+    }
+
+    /// Puts an event behind the work of all streams.
+    pub(crate) fn record_for_all(&self, event: Handle) -> Outcome {
+        let event = self.events.get(event)?;
+        let all = self.all_streams()?;
+        let gathering = self.own_stream(&self.streams.gathering)?;
+        all.iter().try_for_each(|stream| self.follow(gathering, stream))?;
+        Work::Record(event).perform(self, gathering, false)
+    }
+
+    /// Lets the later work of all streams wait for an event, also of those that are made later.
+    pub(crate) fn wait_in_all(&self, event: Handle) -> Outcome {
+        let event = self.events.get(event)?;
+        let all = self.all_streams()?;
+        let awaited = self.own_stream(&self.streams.awaited)?;
+        all.iter().chain([awaited]).try_for_each(|stream| Work::Wait(event.clone()).perform(self, stream, false))
     }
 
     /// Waits for all work of a stream, and for the legacy stream also of those that it waits for.

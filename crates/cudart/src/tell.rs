@@ -8,11 +8,11 @@ use std::sync::OnceLock;
 
 /// Says something, one line or several; names of kernels are those of the source. A closed standard error is no error.
 pub(crate) fn tell(message: &str) {
+    let message = crate::demangle::in_text(message.trim_end());
+    crate::log::note(&message);
     static QUIET: OnceLock<bool> = OnceLock::new();
     if !*QUIET.get_or_init(|| std::env::var_os("BROADLOOM_QUIET").is_some()) {
-        let _ = std::io::stderr()
-            .lock()
-            .write_all(format!("broadloom: {}\n", crate::demangle::in_text(message.trim_end())).as_bytes());
+        let _ = std::io::stderr().lock().write_all(format!("broadloom: {message}\n").as_bytes());
     }
 }
 

@@ -1,5 +1,7 @@
 //! Structures that programs pass, as the headers lay them out.
 
+use crate::status::{Outcome, Status};
+
 /// `dim3`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,7 +98,11 @@ pub(crate) struct FuncAttributes {
     pub(crate) cache_mode: i32,
     pub(crate) max_dynamic_shared: i32,
     pub(crate) carveout: i32,
-    pub(crate) rest: [i32; 7],
+    pub(crate) explicit_cluster: i32,
+    pub(crate) cluster: [i32; 3],
+    pub(crate) spread: i32,
+    pub(crate) large_clusters: i32,
+    pub(crate) reserved: i32,
 }
 
 /// `cudaPointerAttributes`, up to what all versions have.
@@ -111,10 +117,130 @@ pub(crate) struct PointerAttributes {
 
 /// `cudaMemLocation`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MemLocation {
     pub(crate) kind: u32,
     pub(crate) id: i32,
+}
+
+/// `cudaMemcpyAttributes`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CopyAttributes {
+    pub(crate) order: u32,
+    pub(crate) from_hint: MemLocation,
+    pub(crate) to_hint: MemLocation,
+    pub(crate) flags: u32,
+}
+
+/// `cudaMemcpy3DOperand`: an address, the elements of a row, the rows of a slice and a hint; or an array and a place in it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CopyOperand {
+    pub(crate) kind: u32,
+    pub(crate) words: [usize; 4],
+}
+
+/// `cudaMemcpy3DBatchOp`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BoxOperation {
+    pub(crate) from: CopyOperand,
+    pub(crate) to: CopyOperand,
+    pub(crate) extent: Extent,
+    pub(crate) order: u32,
+    pub(crate) flags: u32,
+}
+
+/// `cudaMemPoolProps`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PoolProperties {
+    pub(crate) kind: u32,
+    pub(crate) handles: u32,
+    pub(crate) location: MemLocation,
+    pub(crate) security: usize,
+    pub(crate) most: usize,
+    pub(crate) usage: u16,
+    reserved: [u8; 54],
+}
+
+impl PoolProperties {
+    /// Those of a pool that cannot be shared and may grow.
+    pub(crate) fn new(kind: u32, location: MemLocation) -> PoolProperties {
+        PoolProperties { kind, handles: 0, location, security: 0, most: 0, usage: 0, reserved: [0; 54] }
+    }
+}
+
+/// `CUmemAllocationProp`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AllocationProperties {
+    pub(crate) kind: u32,
+    pub(crate) handles: u32,
+    pub(crate) location: MemLocation,
+    pub(crate) security: usize,
+    pub(crate) flags: [u8; 8],
+}
+
+impl AllocationProperties {
+    /// Those of memory at a place, with kinds of handles that it can be shared by.
+    pub(crate) fn new(location: MemLocation, handles: u32) -> AllocationProperties {
+        AllocationProperties { kind: 1, handles, location, security: 0, flags: [0; 8] }
+    }
+
+    /// Checks that there can be such memory: it stays where it is, and its handle is a descriptor or nothing.
+    pub(crate) fn check(&self) -> Outcome {
+        const STAYS: u32 = 1;
+        crate::advice::checked(self.location)?;
+        if self.kind != STAYS {
+            return Err(Status::INVALID_VALUE);
+        }
+        if self.handles > 1 { Err(Status::NOT_SUPPORTED) } else { Ok(()) }
+    }
+}
+
+/// `cudaDevResource`: a kind, and what that kind has.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DeviceResource {
+    pub(crate) kind: u32,
+    padding: [u32; 23],
+    pub(crate) words: [u32; 10],
+    next: usize,
+}
+
+impl DeviceResource {
+    /// Multiprocessors: how many, how many a part must have, how many go together.
+    pub(crate) fn multiprocessors(count: u32, least: u32, together: u32) -> DeviceResource {
+        let mut words = [0; 10];
+        words[..3].copy_from_slice(&[count, least, together]);
+        DeviceResource { kind: 1, padding: [0; 23], words, next: 0 }
+    }
+}
+
+/// `cudaLaunchParams`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LaunchParams {
+    pub(crate) function: usize,
+    pub(crate) grid: Dim3,
+    pub(crate) block: Dim3,
+    pub(crate) arguments: usize,
+    pub(crate) shared: usize,
+    pub(crate) stream: usize,
+}
+
+/// `CUDA_LAUNCH_PARAMS`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DriverLaunchParams {
+    pub(crate) function: usize,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) shared: u32,
+    pub(crate) stream: usize,
+    pub(crate) arguments: usize,
 }
 
 /// `CUDA_MEMCPY2D`.
@@ -151,12 +277,13 @@ pub(crate) struct DriverSide {
     pub(crate) host: usize,
     pub(crate) device: u64,
     pub(crate) array: usize,
-    pub(crate) reserved: usize,
+    /// Of `CUDA_MEMCPY3D_PEER`; nothing otherwise.
+    pub(crate) context: usize,
     pub(crate) pitch: usize,
     pub(crate) height: usize,
 }
 
-/// `CUDA_MEMCPY3D`.
+/// `CUDA_MEMCPY3D`, and `CUDA_MEMCPY3D_PEER`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DriverMemcpy3D {

@@ -325,6 +325,15 @@ impl HostFunction {
 }
 
 impl Work {
+    /// A launch in place of another one of a graph: what is an attribute, and not a parameter of it, stays.
+    pub(crate) fn with_attributes_of(mut self, other: &Work) -> Work {
+        if let (Work::Launch { launch, .. }, Work::Launch { launch: old, .. }) = (&mut self, other) {
+            launch.cooperative = old.cooperative;
+            launch.cluster = launch.cluster.or(old.cluster);
+        }
+        self
+    }
+
     /// Gives it to the executor behind the earlier work of a stream. `again` when it is part of a graph.
     pub(crate) fn perform(&self, runtime: &Runtime, stream: &Stream, again: bool) -> Outcome {
         let opened = runtime.device()?;

@@ -74,6 +74,19 @@ fn nodes_of_graphs_user_objects_and_words_of_memory() {
 }
 
 #[test]
+fn batches_advice_and_pools() {
+    assert_eq!(passes("batches"), "");
+    passes_on_interp("batches");
+}
+
+#[test]
+fn contexts_clusters_old_launches_and_the_log() {
+    let told = passes("contexts");
+    assert!(told.contains("broadloom: cuGLInit returns CUDA_ERROR_INVALID_CONTEXT: there is no graphics API"), "{told}");
+    passes_on_interp("contexts");
+}
+
+#[test]
 fn memory_and_events_of_another_process() {
     assert_eq!(passes("sharing"), "");
 }

@@ -3,7 +3,10 @@
 use crate::boundary::{Call, RUNTIME_USED, exported};
 use crate::device::{DEVICE, check_device};
 use crate::pointer::Out;
-use crate::runtime::devices::{limit, set_limit};
+pub(crate) use crate::runtime::devices::{
+    cuCtxGetFlags, cuCtxGetLimit, cuCtxGetSharedMemConfig, cuCtxSetCacheConfig, cuCtxSetLimit, cuCtxSetSharedMemConfig,
+    cuCtxSynchronize,
+};
 use crate::status::{Outcome, Status};
 use crate::streams::PRIORITIES;
 use std::cell::RefCell;
@@ -22,12 +25,12 @@ thread_local! {
     static STACK: RefCell<ManuallyDrop<Vec<usize>>> = const { RefCell::new(ManuallyDrop::new(vec![])) };
 }
 
-fn current() -> usize {
+pub(crate) fn current() -> usize {
     let without = if RUNTIME_USED.load(Ordering::Relaxed) { PRIMARY } else { 0 };
     STACK.with_borrow(|stack| stack.last().copied().unwrap_or(without))
 }
 
-fn check(context: usize) -> Outcome {
+pub(crate) fn check(context: usize) -> Outcome {
     let known = (PRIMARY..=NEWEST.load(Ordering::Relaxed)).contains(&context);
     if known { Ok(()) } else { Err(Status::INVALID_CONTEXT) }
 }
@@ -67,12 +70,7 @@ fn release(device: i32) -> Outcome {
 
 exported! { driver
     /// A context, current from now on.
-    fn cuCtxCreate(call, context: Out<usize>, _flags: u32, device: i32) {
-        create(call, context, device)
-    }
-
-    /// The same.
-    fn cuCtxCreate_v2(call, context: Out<usize>, _flags: u32, device: i32) {
+    fn cuCtxCreate = cuCtxCreate_v2(call, context: Out<usize>, _flags: u32, device: i32) {
         create(call, context, device)
     }
 
@@ -87,32 +85,17 @@ exported! { driver
     }
 
     /// Gives a context back.
-    fn cuCtxDestroy(_call, context: usize) {
-        destroy(context)
-    }
-
-    /// The same.
-    fn cuCtxDestroy_v2(_call, context: usize) {
+    fn cuCtxDestroy = cuCtxDestroy_v2(_call, context: usize) {
         destroy(context)
     }
 
     /// Makes a context current and keeps the one before.
-    fn cuCtxPushCurrent(_call, context: usize) {
-        push(context)
-    }
-
-    /// The same.
-    fn cuCtxPushCurrent_v2(_call, context: usize) {
+    fn cuCtxPushCurrent = cuCtxPushCurrent_v2(_call, context: usize) {
         push(context)
     }
 
     /// The context before is current again.
-    fn cuCtxPopCurrent(_call, context: Out<usize>) {
-        pop(context)
-    }
-
-    /// The same.
-    fn cuCtxPopCurrent_v2(_call, context: Out<usize>) {
+    fn cuCtxPopCurrent = cuCtxPopCurrent_v2(_call, context: Out<usize>) {
         pop(context)
     }
 
@@ -140,16 +123,6 @@ exported! { driver
         if current() == 0 { Err(Status::INVALID_CONTEXT) } else { device.set(DEVICE) }
     }
 
-    /// Waits for everything.
-    fn cuCtxSynchronize(call) {
-        call.runtime.wait_for_all()
-    }
-
-    /// The flags of the current context.
-    fn cuCtxGetFlags(_call, flags: Out<u32>) {
-        flags.set(8)
-    }
-
     /// A number that no other context has.
     fn cuCtxGetId(_call, context: usize, id: Out<u64>) {
         id.set(if context == 0 { current() } else { context } as u64)
@@ -158,21 +131,6 @@ exported! { driver
     /// The version of the interface.
     fn cuCtxGetApiVersion(_call, _context: usize, version: Out<u32>) {
         version.set(3020)
-    }
-
-    /// A limit.
-    fn cuCtxGetLimit(_call, value: Out<usize>, number: u32) {
-        value.set(limit(number)?)
-    }
-
-    /// Sets a limit.
-    fn cuCtxSetLimit(_call, number: u32, value: usize) {
-        set_limit(number, value)
-    }
-
-    /// How caches are used, which makes no difference here.
-    fn cuCtxSetCacheConfig(call, _config: u32) {
-        call.runtime.device().map(drop)
     }
 
     /// The same.
@@ -197,23 +155,12 @@ exported! { driver
     }
 
     /// Lets go of it.
-    fn cuDevicePrimaryCtxRelease(_call, device: i32) {
-        release(device)
-    }
-
-    /// The same.
-    fn cuDevicePrimaryCtxRelease_v2(_call, device: i32) {
+    fn cuDevicePrimaryCtxRelease = cuDevicePrimaryCtxRelease_v2(_call, device: i32) {
         release(device)
     }
 
     /// Takes back everything that the program was given.
-    fn cuDevicePrimaryCtxReset(call, device: i32) {
-        check_device(device)?;
-        call.runtime.reset()
-    }
-
-    /// The same.
-    fn cuDevicePrimaryCtxReset_v2(call, device: i32) {
+    fn cuDevicePrimaryCtxReset = cuDevicePrimaryCtxReset_v2(call, device: i32) {
         check_device(device)?;
         call.runtime.reset()
     }
@@ -226,12 +173,7 @@ exported! { driver
     }
 
     /// How the host waits, which makes no difference here.
-    fn cuDevicePrimaryCtxSetFlags(_call, device: i32, _flags: u32) {
-        check_device(device)
-    }
-
-    /// The same.
-    fn cuDevicePrimaryCtxSetFlags_v2(_call, device: i32, _flags: u32) {
+    fn cuDevicePrimaryCtxSetFlags = cuDevicePrimaryCtxSetFlags_v2(_call, device: i32, _flags: u32) {
         check_device(device)
     }
 
@@ -258,17 +200,6 @@ exported! { driver
     /// Empties a cache that the device does not have.
     fn cuCtxResetPersistingL2Cache(_call) {
         if current() == 0 { Err(Status::INVALID_CONTEXT) } else { Ok(()) }
-    }
-
-    /// How wide banks of shared memory are, which makes no difference here.
-    fn cuCtxSetSharedMemConfig(call, _config: u32) {
-        call.runtime.device().map(drop)
-    }
-
-    /// The same.
-    fn cuCtxGetSharedMemConfig(call, config: Out<u32>) {
-        call.runtime.device()?;
-        config.set(1)
     }
 
     /// One holder more of the current context.

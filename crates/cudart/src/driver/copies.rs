@@ -127,13 +127,7 @@ exported! { driver
     }
 
     /// Copies rows.
-    fn cuMemcpy2D_v2 / cuMemcpy2D_v2_ptds(call, parms: In<DriverMemcpy2D>) {
-        let copy = rows(call, &parms.get()?)?;
-        call.runtime.copy(&*call.stream(0)?, copy, Direction::Default)
-    }
-
-    /// Copies rows.
-    fn cuMemcpy2DUnaligned_v2 / cuMemcpy2DUnaligned_v2_ptds(call, parms: In<DriverMemcpy2D>) {
+    fn cuMemcpy2D_v2 / cuMemcpy2D_v2_ptds = cuMemcpy2DUnaligned_v2 / cuMemcpy2DUnaligned_v2_ptds(call, parms: In<DriverMemcpy2D>) {
         let copy = rows(call, &parms.get()?)?;
         call.runtime.copy(&*call.stream(0)?, copy, Direction::Default)
     }

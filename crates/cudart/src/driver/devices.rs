@@ -3,9 +3,12 @@
 use crate::boundary::exported;
 use crate::device::{DEVICE, check_device, uuid};
 use crate::pointer::{Out, Text};
-use crate::runtime::devices::{BUS, DRIVER_VERSION};
+pub(crate) use crate::runtime::devices::{
+    cuDeviceGetAttribute, cuDeviceGetHostAtomicCapabilities, cuDeviceGetPCIBusId, cuDriverGetVersion, cuProfilerStart,
+    cuProfilerStop,
+};
 use crate::runtime::errors::kept;
-use crate::status::Status;
+use crate::status::{Outcome, Status};
 use std::ffi::c_char;
 
 exported! { driver
@@ -15,11 +18,6 @@ exported! { driver
             return Err(Status::INVALID_VALUE);
         }
         call.runtime.device().map(drop)
-    }
-
-    /// The version of the driver.
-    fn cuDriverGetVersion(_call, version: Out<i32>) {
-        version.set(DRIVER_VERSION)
     }
 
     /// How many devices there are.
@@ -46,13 +44,7 @@ exported! { driver
     }
 
     /// A name for the device that is the same in every process.
-    fn cuDeviceGetUuid(_call, place: Out<[u8; 16]>, device: i32) {
-        check_device(device)?;
-        place.set(uuid())
-    }
-
-    /// The same.
-    fn cuDeviceGetUuid_v2(_call, place: Out<[u8; 16]>, device: i32) {
+    fn cuDeviceGetUuid = cuDeviceGetUuid_v2(_call, place: Out<[u8; 16]>, device: i32) {
         check_device(device)?;
         place.set(uuid())
     }
@@ -69,25 +61,11 @@ exported! { driver
         bytes.set(call.runtime.memory_left()?.1)
     }
 
-    /// One number.
-    fn cuDeviceGetAttribute(call, value: Out<i32>, attribute: u32, device: i32) {
-        value.wanted()?;
-        check_device(device)?;
-        value.set(call.runtime.attribute(attribute)?)
-    }
-
     /// The capability.
     fn cuDeviceComputeCapability(call, major: Out<i32>, minor: Out<i32>, device: i32) {
         check_device(device)?;
         major.set(call.runtime.attribute(75)?)?;
         minor.set(call.runtime.attribute(76)?)
-    }
-
-    /// Where the device is on a bus.
-    fn cuDeviceGetPCIBusId(_call, text: Out<u8>, length: i32, device: i32) {
-        check_device(device)?;
-        let bytes = [BUS.as_bytes(), &[0]].concat();
-        if usize::try_from(length).is_ok_and(|length| length >= bytes.len()) { text.set_all(&bytes) } else { Err(Status::INVALID_VALUE) }
     }
 
     /// The device at a place on a bus.
@@ -124,13 +102,12 @@ exported! { driver
         }
     }
 
-    /// Profilers: there is none to tell.
-    fn cuProfilerStart(_call) {
-        Ok(())
-    }
-
-    /// The same.
-    fn cuProfilerStop(_call) {
-        Ok(())
+    /// What `CUdevprop` has: threads and blocks in each direction, memory, clock.
+    fn cuDeviceGetProperties(call, properties: Out<i32>, device: i32) {
+        properties.wanted()?;
+        check_device(device)?;
+        const ATTRIBUTES: [u32; 14] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14];
+        let values = ATTRIBUTES.iter().map(|attribute| call.runtime.attribute(*attribute)).collect::<Outcome<Vec<i32>>>()?;
+        properties.set_all(&values)
     }
 }

@@ -1,6 +1,6 @@
 //! Functions by their names.
 
-use crate::boundary::exported;
+use crate::boundary::{DefaultStream, exported};
 use crate::functions::address_of;
 use crate::pointer::{Out, Text};
 use crate::status::Status;
@@ -16,6 +16,11 @@ const SINCE: &[(&str, i32, &str)] = &[
     ("cuMemAdvise", 13000, "cuMemAdvise_v2"),
     ("cuMemPrefetchAsync", 0, "cuMemPrefetchAsync"),
     ("cuMemPrefetchAsync", 13000, "cuMemPrefetchAsync_v2"),
+    ("cuMemcpyBatchAsync", 0, "cuMemcpyBatchAsync"),
+    ("cuMemcpyBatchAsync", 13000, "cuMemcpyBatchAsync_v2"),
+    ("cuMemcpy3DBatchAsync", 0, "cuMemcpy3DBatchAsync"),
+    ("cuMemcpy3DBatchAsync", 13000, "cuMemcpy3DBatchAsync_v2"),
+    ("cuLaunchHostFunc", 0, "cuLaunchHostFunc"),
     ("cuGetProcAddress", 0, "cuGetProcAddress"),
     ("cuGetProcAddress", 12000, "cuGetProcAddress_v2"),
     ("cuGraphAddKernelNode", 0, "cuGraphAddKernelNode"),
@@ -45,8 +50,9 @@ exported! { driver
     }
 
     /// The same; whether it was found goes to its own place.
-    fn cuGetProcAddress_v2(_call, name: Text, place: Out<usize>, version: i32, flags: u64, found: Out<u32>) {
+    fn cuGetProcAddress_v2 / cuGetProcAddress_v2_ptsz(call, name: Text, place: Out<usize>, version: i32, flags: u64, found: Out<u32>) {
         place.wanted()?;
+        let flags = if flags == 0 && call.default == DefaultStream::PerThread { PER_THREAD } else { flags };
         match find(&name.get()?, version, flags) {
             Some(address) => {
                 found.set_if_wanted(0);
@@ -74,6 +80,8 @@ mod tests {
         assert_eq!(find("cuGetProcAddress", 12000, 0), of("cuGetProcAddress_v2"));
         assert_eq!(find("cuLaunchKernel", 12000, PER_THREAD), of("cuLaunchKernel_ptsz"));
         assert_eq!(find("cuInit", 12000, PER_THREAD), of("cuInit"));
+        assert_eq!(find("cuMemcpyBatchAsync", 12080, 0), of("cuMemcpyBatchAsync"));
+        assert_eq!(find("cuMemcpyBatchAsync", 13000, PER_THREAD), of("cuMemcpyBatchAsync_v2_ptsz"));
         assert_eq!(find("cuNothing", 12000, 0), None);
     }
 }

@@ -1,158 +1,34 @@
-//! Graphs and captures of the driver. Most are the runtime's, word for word; kernels and copies are described otherwise.
+//! Graphs and captures of the driver. Most are the runtime's; kernels and copies are described otherwise.
 
-use crate::boundary::{Call, exported, forwarded};
+use crate::boundary::{Call, exported};
 use crate::driver::copies::box_of;
 use crate::pointer::{In, Out};
+pub(crate) use crate::runtime::capture::{
+    cuStreamBeginCapture_v2, cuStreamBeginCapture_v2_ptsz, cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph_ptsz,
+    cuStreamEndCapture, cuStreamEndCapture_ptsz, cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo_v2_ptsz,
+    cuStreamGetCaptureInfo_v3, cuStreamGetCaptureInfo_v3_ptsz, cuStreamUpdateCaptureDependencies_v2,
+    cuStreamUpdateCaptureDependencies_v2_ptsz, cuThreadExchangeStreamCaptureMode,
+};
+use crate::runtime::graphs;
 use crate::runtime::graphs::{
     add, answer_edges, answer_neighbours, copy_work, depend, fill_work, kernel_work, set_exec_work, set_work,
 };
-use crate::runtime::{capture, graphs};
+pub(crate) use crate::runtime::graphs::{
+    cuDeviceGetGraphMemAttribute, cuDeviceGraphMemTrim, cuDeviceSetGraphMemAttribute, cuGraphAddChildGraphNode,
+    cuGraphAddDependencies_v2, cuGraphAddEmptyNode, cuGraphAddEventRecordNode, cuGraphAddEventWaitNode, cuGraphAddHostNode,
+    cuGraphAddMemAllocNode, cuGraphAddMemFreeNode, cuGraphChildGraphNodeGetGraph, cuGraphClone, cuGraphCreate, cuGraphDestroy,
+    cuGraphDestroyNode, cuGraphEventRecordNodeGetEvent, cuGraphEventRecordNodeSetEvent, cuGraphEventWaitNodeGetEvent,
+    cuGraphEventWaitNodeSetEvent, cuGraphExecChildGraphNodeSetParams, cuGraphExecDestroy, cuGraphExecEventRecordNodeSetEvent,
+    cuGraphExecEventWaitNodeSetEvent, cuGraphExecGetFlags, cuGraphExecHostNodeSetParams, cuGraphGetEdges_v2, cuGraphGetNodes,
+    cuGraphGetRootNodes, cuGraphHostNodeGetParams, cuGraphHostNodeSetParams, cuGraphInstantiateWithFlags,
+    cuGraphInstantiateWithParams, cuGraphInstantiateWithParams_ptsz, cuGraphLaunch, cuGraphLaunch_ptsz,
+    cuGraphMemAllocNodeGetParams, cuGraphMemFreeNodeGetParams, cuGraphMemsetNodeGetParams, cuGraphMemsetNodeSetParams,
+    cuGraphNodeFindInClone, cuGraphNodeGetDependencies_v2, cuGraphNodeGetDependentNodes_v2, cuGraphNodeGetEnabled,
+    cuGraphNodeGetType, cuGraphNodeSetEnabled, cuGraphRemoveDependencies_v2, cuGraphUpload, cuGraphUpload_ptsz,
+};
 use crate::status::{Outcome, Status};
-use crate::types::{DriverKernelNodeParams, DriverMemcpy3D, HostNodeParams, KernelNodeParams, MemAllocNodeParams, MemsetParams};
+use crate::types::{DriverKernelNodeParams, DriverMemcpy3D, KernelNodeParams, MemsetParams};
 use crate::work::{Direction, Work};
-
-/// Functions of the driver that are functions of the runtime.
-macro_rules! of_runtime {
-    ($($(#[$meta:meta])* fn $name:ident = $module:ident::$other:ident($($arg:ident : $ty:ty),*);)*) => {
-        exported! { driver
-            $($(#[$meta])*
-            fn $name(_call, $($arg: $ty),*) {
-                forwarded(|| $module::$other($($arg),*))
-            })*
-        }
-    };
-}
-
-of_runtime! {
-    /// A graph.
-    fn cuGraphCreate = graphs::cudaGraphCreate(graph: Out<usize>, flags: u32);
-    /// Gives a graph back.
-    fn cuGraphDestroy = graphs::cudaGraphDestroy(graph: usize);
-    /// A copy of a graph.
-    fn cuGraphClone = graphs::cudaGraphClone(copy: Out<usize>, graph: usize);
-    /// A node that does nothing.
-    fn cuGraphAddEmptyNode = graphs::cudaGraphAddEmptyNode(node: Out<usize>, graph: usize, after: In<usize>, count: usize);
-    /// A graph as a node.
-    fn cuGraphAddChildGraphNode = graphs::cudaGraphAddChildGraphNode(node: Out<usize>, graph: usize, after: In<usize>, count: usize, child: usize);
-    /// The graph behind a node that is one.
-    fn cuGraphChildGraphNodeGetGraph = graphs::cudaGraphChildGraphNodeGetGraph(node: usize, graph: Out<usize>);
-    /// An event that is recorded.
-    fn cuGraphAddEventRecordNode = graphs::cudaGraphAddEventRecordNode(node: Out<usize>, graph: usize, after: In<usize>, count: usize, event: usize);
-    /// An event that is waited for.
-    fn cuGraphAddEventWaitNode = graphs::cudaGraphAddEventWaitNode(node: Out<usize>, graph: usize, after: In<usize>, count: usize, event: usize);
-    /// The event that a node records.
-    fn cuGraphEventRecordNodeGetEvent = graphs::cudaGraphEventRecordNodeGetEvent(node: usize, event: Out<usize>);
-    /// The event that a node waits for.
-    fn cuGraphEventWaitNodeGetEvent = graphs::cudaGraphEventWaitNodeGetEvent(node: usize, event: Out<usize>);
-    /// Changes the event that a node records.
-    fn cuGraphEventRecordNodeSetEvent = graphs::cudaGraphEventRecordNodeSetEvent(node: usize, event: usize);
-    /// Changes the event that a node waits for.
-    fn cuGraphEventWaitNodeSetEvent = graphs::cudaGraphEventWaitNodeSetEvent(node: usize, event: usize);
-    /// A function of the host.
-    fn cuGraphAddHostNode = graphs::cudaGraphAddHostNode(node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: In<HostNodeParams>);
-    /// What a function of the host is.
-    fn cuGraphHostNodeGetParams = graphs::cudaGraphHostNodeGetParams(node: usize, params: Out<HostNodeParams>);
-    /// Changes a function of the host.
-    fn cuGraphHostNodeSetParams = graphs::cudaGraphHostNodeSetParams(node: usize, params: In<HostNodeParams>);
-    /// Memory for the nodes behind it.
-    fn cuGraphAddMemAllocNode = graphs::cudaGraphAddMemAllocNode(node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: Out<MemAllocNodeParams>);
-    /// Where the memory of a node is.
-    fn cuGraphMemAllocNodeGetParams = graphs::cudaGraphMemAllocNodeGetParams(node: usize, params: Out<MemAllocNodeParams>);
-    /// Memory is not needed any more.
-    fn cuGraphAddMemFreeNode = graphs::cudaGraphAddMemFreeNode(node: Out<usize>, graph: usize, after: In<usize>, count: usize, address: u64);
-    /// The address that a node frees.
-    fn cuGraphMemFreeNodeGetParams = graphs::cudaGraphMemFreeNodeGetParams(node: usize, address: Out<u64>);
-    /// The nodes of a graph.
-    fn cuGraphGetNodes = graphs::cudaGraphGetNodes(graph: usize, nodes: Out<usize>, count: Out<usize>);
-    /// The nodes that come behind none.
-    fn cuGraphGetRootNodes = graphs::cudaGraphGetRootNodes(graph: usize, nodes: Out<usize>, count: Out<usize>);
-    /// What kind of work a node is.
-    fn cuGraphNodeGetType = graphs::cudaGraphNodeGetType(node: usize, kind: Out<u32>);
-    /// Removes a node.
-    fn cuGraphDestroyNode = graphs::cudaGraphDestroyNode(node: usize);
-    /// The node of a copy.
-    fn cuGraphNodeFindInClone = graphs::cudaGraphNodeFindInClone(copy: Out<usize>, node: usize, graph: usize);
-    /// Gives a graph that is ready back.
-    fn cuGraphExecDestroy = graphs::cudaGraphExecDestroy(exec: usize);
-    /// The flags that a graph was made ready with.
-    fn cuGraphExecGetFlags = graphs::cudaGraphExecGetFlags(exec: usize, flags: Out<u64>);
-    /// Makes a graph ready.
-    fn cuGraphInstantiateWithFlags = graphs::cudaGraphInstantiateWithFlags(exec: Out<usize>, graph: usize, flags: u64);
-    /// The same, with parameters.
-    fn cuGraphInstantiateWithParams = graphs::cudaGraphInstantiateWithParams(exec: Out<usize>, graph: usize, params: Out<[u64; 4]>);
-    /// The same.
-    fn cuGraphInstantiateWithParams_ptsz = graphs::cudaGraphInstantiateWithParams_ptsz(exec: Out<usize>, graph: usize, params: Out<[u64; 4]>);
-    /// Does the work of a graph.
-    fn cuGraphLaunch = graphs::cudaGraphLaunch(exec: usize, stream: usize);
-    /// The same.
-    fn cuGraphLaunch_ptsz = graphs::cudaGraphLaunch_ptsz(exec: usize, stream: usize);
-    /// Brings a graph to the device, where it is.
-    fn cuGraphUpload = graphs::cudaGraphUpload(exec: usize, stream: usize);
-    /// The same.
-    fn cuGraphUpload_ptsz = graphs::cudaGraphUpload_ptsz(exec: usize, stream: usize);
-    /// Whether the work of a node is done.
-    fn cuGraphNodeGetEnabled = graphs::cudaGraphNodeGetEnabled(exec: usize, node: usize, enabled: Out<u32>);
-    /// Says whether the work of a node is done.
-    fn cuGraphNodeSetEnabled = graphs::cudaGraphNodeSetEnabled(exec: usize, node: usize, enabled: u32);
-    /// Changes a graph that is a node of one that is ready.
-    fn cuGraphExecChildGraphNodeSetParams = graphs::cudaGraphExecChildGraphNodeSetParams(exec: usize, node: usize, child: usize);
-    /// Changes the event that a node of a graph that is ready records.
-    fn cuGraphExecEventRecordNodeSetEvent = graphs::cudaGraphExecEventRecordNodeSetEvent(exec: usize, node: usize, event: usize);
-    /// Changes the event that it waits for.
-    fn cuGraphExecEventWaitNodeSetEvent = graphs::cudaGraphExecEventWaitNodeSetEvent(exec: usize, node: usize, event: usize);
-    /// Changes a function of the host of a graph that is ready.
-    fn cuGraphExecHostNodeSetParams = graphs::cudaGraphExecHostNodeSetParams(exec: usize, node: usize, params: In<HostNodeParams>);
-    /// The same hints as another launch.
-    fn cuGraphKernelNodeCopyAttributes = graphs::cudaGraphKernelNodeCopyAttributes(to: usize, from: usize);
-    /// Hints for a launch, which make no difference here.
-    fn cuGraphKernelNodeSetAttribute = graphs::cudaGraphKernelNodeSetAttribute(node: usize, attribute: u32, value: In<u64>);
-    /// Changes a fill.
-    fn cuGraphMemsetNodeSetParams = graphs::cudaGraphMemsetNodeSetParams(node: usize, params: In<MemsetParams>);
-    /// What a fill is.
-    fn cuGraphMemsetNodeGetParams = graphs::cudaGraphMemsetNodeGetParams(node: usize, params: Out<MemsetParams>);
-    /// Memory that graphs keep: none beyond what they use.
-    fn cuDeviceGraphMemTrim = graphs::cudaDeviceGraphMemTrim(device: i32);
-    /// How much it is.
-    fn cuDeviceGetGraphMemAttribute = graphs::cudaDeviceGetGraphMemAttribute(device: i32, attribute: u32, value: Out<u64>);
-    /// Sets high-water marks back.
-    fn cuDeviceSetGraphMemAttribute = graphs::cudaDeviceSetGraphMemAttribute(device: i32, attribute: u32, value: In<u64>);
-    /// Puts nodes behind others.
-    fn cuGraphAddDependencies_v2 = graphs::cudaGraphAddDependencies_v2(graph: usize, from: In<usize>, to: In<usize>, data: usize, count: usize);
-    /// Nodes are no longer behind others.
-    fn cuGraphRemoveDependencies_v2 = graphs::cudaGraphRemoveDependencies_v2(graph: usize, from: In<usize>, to: In<usize>, data: usize, count: usize);
-    /// Who comes before whom.
-    fn cuGraphGetEdges_v2 = graphs::cudaGraphGetEdges_v2(graph: usize, from: Out<usize>, to: Out<usize>, data: Out<u64>, count: Out<usize>);
-    /// The nodes that a node comes behind.
-    fn cuGraphNodeGetDependencies_v2 = graphs::cudaGraphNodeGetDependencies_v2(node: usize, nodes: Out<usize>, data: Out<u64>, count: Out<usize>);
-    /// The nodes that come behind a node.
-    fn cuGraphNodeGetDependentNodes_v2 = graphs::cudaGraphNodeGetDependentNodes_v2(node: usize, nodes: Out<usize>, data: Out<u64>, count: Out<usize>);
-    /// Exchanges what this thread may do while somebody captures.
-    fn cuThreadExchangeStreamCaptureMode = capture::cudaThreadExchangeStreamCaptureMode(mode: Out<u32>);
-    /// Begins a capture.
-    fn cuStreamBeginCapture_v2 = capture::cudaStreamBeginCapture(stream: usize, mode: u32);
-    /// Begins a capture into a graph that is there.
-    fn cuStreamBeginCaptureToGraph = capture::cudaStreamBeginCaptureToGraph(stream: usize, graph: usize, nodes: In<usize>, edges: usize, count: usize, mode: u32);
-    /// Ends a capture; the graph.
-    fn cuStreamEndCapture = capture::cudaStreamEndCapture(stream: usize, graph: Out<usize>);
-    /// What is captured so far.
-    fn cuStreamGetCaptureInfo_v2 = capture::cudaStreamGetCaptureInfo_v2(stream: usize, status: Out<u32>, id: Out<u64>, graph: Out<usize>, nodes: Out<usize>, count: Out<usize>);
-    /// The same, with edges.
-    fn cuStreamGetCaptureInfo_v3 = capture::cudaStreamGetCaptureInfo_v3(stream: usize, status: Out<u32>, id: Out<u64>, graph: Out<usize>, nodes: Out<usize>, edges: Out<usize>, count: Out<usize>);
-    /// Changes what later work comes behind.
-    fn cuStreamUpdateCaptureDependencies_v2 = capture::cudaStreamUpdateCaptureDependencies_v2(stream: usize, nodes: In<usize>, edges: usize, count: usize, flags: u32);
-    /// Begins a capture.
-    fn cuStreamBeginCapture_v2_ptsz = capture::cudaStreamBeginCapture_ptsz(stream: usize, mode: u32);
-    /// Begins a capture into a graph that is there.
-    fn cuStreamBeginCaptureToGraph_ptsz = capture::cudaStreamBeginCaptureToGraph_ptsz(stream: usize, graph: usize, nodes: In<usize>, edges: usize, count: usize, mode: u32);
-    /// Ends a capture; the graph.
-    fn cuStreamEndCapture_ptsz = capture::cudaStreamEndCapture_ptsz(stream: usize, graph: Out<usize>);
-    /// What is captured so far.
-    fn cuStreamGetCaptureInfo_v2_ptsz = capture::cudaStreamGetCaptureInfo_v2_ptsz(stream: usize, status: Out<u32>, id: Out<u64>, graph: Out<usize>, nodes: Out<usize>, count: Out<usize>);
-    /// The same, with edges.
-    fn cuStreamGetCaptureInfo_v3_ptsz = capture::cudaStreamGetCaptureInfo_v3_ptsz(stream: usize, status: Out<u32>, id: Out<u64>, graph: Out<usize>, nodes: Out<usize>, edges: Out<usize>, count: Out<usize>);
-    /// Changes what later work comes behind.
-    fn cuStreamUpdateCaptureDependencies_v2_ptsz = capture::cudaStreamUpdateCaptureDependencies_v2_ptsz(stream: usize, nodes: In<usize>, edges: usize, count: usize, flags: u32);
-}
 
 /// A launch: of a function, or of a kernel of a library.
 pub(crate) fn launch(call: &Call, params: In<DriverKernelNodeParams>) -> Outcome<Work> {
@@ -267,7 +143,7 @@ exported! { driver
     }
 
     /// Makes a graph ready, with room for messages.
-    fn cuGraphInstantiate_v2(call, exec: Out<usize>, graph: usize, node: Out<usize>, _messages: usize, _bytes: usize) {
+    fn cuGraphInstantiate = cuGraphInstantiate_v2(call, exec: Out<usize>, graph: usize, node: Out<usize>, _messages: usize, _bytes: usize) {
         exec.wanted()?;
         node.set_if_wanted(0);
         exec.set(call.runtime.instantiate(&*call.runtime.graphs.get(graph)?, 0)?)

@@ -48,17 +48,17 @@ fn read(path: Text) -> Outcome<Vec<u8>> {
 
 exported! { driver
     /// Begins to link.
-    fn cuLinkCreate_v2(call, _count: u32, _options: usize, _values: usize, state: Out<usize>) {
+    fn cuLinkCreate = cuLinkCreate_v2(call, _count: u32, _options: usize, _values: usize, state: Out<usize>) {
         create(call, state)
     }
 
     /// Adds what is in memory.
-    fn cuLinkAddData_v2(call, state: usize, kind: u32, data: usize, size: usize, _name: usize, _count: u32, _options: usize, _values: usize) {
+    fn cuLinkAddData = cuLinkAddData_v2(call, state: usize, kind: u32, data: usize, size: usize, _name: usize, _count: u32, _options: usize, _values: usize) {
         add(call, state, kind, bytes_at(data, size)?)
     }
 
     /// Adds a file.
-    fn cuLinkAddFile_v2(call, state: usize, kind: u32, path: Text, _count: u32, _options: usize, _values: usize) {
+    fn cuLinkAddFile = cuLinkAddFile_v2(call, state: usize, kind: u32, path: Text, _count: u32, _options: usize, _values: usize) {
         add(call, state, kind, read(path)?)
     }
 

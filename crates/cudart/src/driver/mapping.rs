@@ -3,12 +3,14 @@
 //! On a device that shares this process's addresses, memory is a file without a name, and putting it somewhere is mapping it there.
 
 use crate::boundary::{Call, exported};
+use crate::handles::Handle;
 use crate::pointer::{In, Out};
 use crate::status::{Outcome, Status};
-use crate::types::MemLocation;
+use crate::types::{AllocationProperties, MemLocation};
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Sizes and addresses are multiples of this.
 const GRANULARITY: usize = 2 << 20;
@@ -18,6 +20,9 @@ const GRANULARITY: usize = 2 << 20;
 pub(crate) struct Physical {
     file: OwnedFd,
     bytes: usize,
+    properties: AllocationProperties,
+    /// How often the program has to release it.
+    held: AtomicU32,
 }
 
 impl Physical {
@@ -41,8 +46,19 @@ impl Physical {
         let bytes = std::fs::File::from(file.try_clone().map_err(|_| Status::OPERATING_SYSTEM)?).metadata();
         let bytes = bytes.ok().and_then(|facts| usize::try_from(facts.len()).ok()).ok_or(Status::INVALID_VALUE)?;
         check_size(bytes)?;
-        Ok(Physical { file, bytes })
+        // It lies where all memory does, and was shared as what it is.
+        let properties = AllocationProperties::new(MemLocation { kind: 1, id: 0 }, 1);
+        Ok(Physical { file, bytes, properties, held: AtomicU32::new(1) })
     }
+}
+
+/// Memory behind addresses, by the first: how many bytes, and whose.
+type Mapped = BTreeMap<usize, (usize, Handle, Arc<Physical>)>;
+
+static MAPPED: Mutex<Mapped> = Mutex::new(BTreeMap::new());
+
+fn mapped() -> MutexGuard<'static, Mapped> {
+    MAPPED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Reserved addresses, with how many there are.
@@ -78,9 +94,12 @@ fn nothing_at(place: usize, bytes: usize) -> Outcome<usize> {
 
 exported! { driver
     /// What sizes are multiples of.
-    fn cuMemGetAllocationGranularity(call, bytes: Out<usize>, properties: In<u64>, _option: u32) {
+    fn cuMemGetAllocationGranularity(call, bytes: Out<usize>, properties: In<AllocationProperties>, option: u32) {
         shares_addresses(call)?;
-        properties.get()?;
+        properties.get()?.check()?;
+        if option > 1 {
+            return Err(Status::INVALID_VALUE);
+        }
         bytes.set(GRANULARITY)
     }
 
@@ -113,11 +132,15 @@ exported! { driver
     }
 
     /// Makes memory.
-    fn cuMemCreate(call, handle: Out<usize>, bytes: usize, properties: In<u64>, _flags: u64) {
+    fn cuMemCreate(call, handle: Out<usize>, bytes: usize, properties: In<AllocationProperties>, flags: u64) {
         shares_addresses(call)?;
         handle.wanted()?;
-        properties.get()?;
+        let properties = properties.get()?;
+        properties.check()?;
         check_size(bytes)?;
+        if flags != 0 {
+            return Err(Status::INVALID_VALUE);
+        }
         // SAFETY: the name ends with a zero.
         let file = unsafe { libc::memfd_create(c"broadloom".as_ptr(), libc::MFD_CLOEXEC) };
         if file < 0 {
@@ -130,12 +153,40 @@ exported! { driver
         if unsafe { libc::ftruncate(file.as_raw_fd(), size) } != 0 {
             return Err(Status::OUT_OF_MEMORY);
         }
-        handle.set(call.runtime.physicals.insert(Physical { file, bytes }))
+        handle.set(call.runtime.physicals.insert(Physical { file, bytes, properties, held: AtomicU32::new(1) }))
     }
 
     /// Gives memory back; where it is mapped it stays.
     fn cuMemRelease(call, handle: usize) {
-        call.runtime.physicals.remove(handle).map(drop).map_err(|_| Status::INVALID_VALUE)
+        let physical = call.runtime.physicals.get(handle).map_err(|_| Status::INVALID_VALUE)?;
+        if physical.held.fetch_sub(1, Ordering::SeqCst) == 1 {
+            call.runtime.physicals.remove(handle).map(drop).map_err(|_| Status::INVALID_VALUE)?;
+        }
+        Ok(())
+    }
+
+    /// The handle of the memory behind an address, which has to be released once more.
+    fn cuMemRetainAllocationHandle(call, handle: Out<usize>, address: usize) {
+        shares_addresses(call)?;
+        handle.wanted()?;
+        let mapped = mapped();
+        let found = mapped.range(..=address).next_back().filter(|(start, (bytes, ..))| address - **start < *bytes);
+        let (_, (_, known, physical)) = found.ok_or(Status::INVALID_VALUE)?;
+        match call.runtime.physicals.find(*known) {
+            Some(_) => physical.held.fetch_add(1, Ordering::SeqCst),
+            // It was released while it stayed where it is.
+            None => {
+                call.runtime.physicals.put(*known, physical.clone());
+                physical.held.swap(1, Ordering::SeqCst)
+            }
+        };
+        handle.set(*known)
+    }
+
+    /// What memory was made as.
+    fn cuMemGetAllocationPropertiesFromHandle(call, properties: Out<AllocationProperties>, handle: usize) {
+        shares_addresses(call)?;
+        properties.set(call.runtime.physicals.get(handle).map_err(|_| Status::INVALID_VALUE)?.properties)
     }
 
     /// Puts memory behind addresses.
@@ -152,6 +203,7 @@ exported! { driver
         if start == libc::MAP_FAILED {
             return Err(Status::OUT_OF_MEMORY);
         }
+        mapped().insert(address, (bytes, handle, physical));
         call.runtime.memory.add_mapped(address as u64, bytes as u64);
         Ok(())
     }
@@ -163,7 +215,14 @@ exported! { driver
         if !is_reserved(address, bytes) {
             return Err(Status::INVALID_VALUE);
         }
+        let mut mapped = mapped();
+        let end = address + bytes;
+        let whole = |(start, (size, ..)): (&usize, &(usize, Handle, Arc<Physical>))| start + size <= address || *start >= end || *start >= address && start + size <= end;
+        if !mapped.iter().all(whole) {
+            return Err(Status::INVALID_VALUE);
+        }
         call.runtime.memory.remove_mapped(address as u64, bytes as u64)?;
+        mapped.retain(|start, _| !(address..end).contains(start));
         nothing_at(address, bytes).map(drop)
     }
 

@@ -1,14 +1,16 @@
 //! Memory.
 
-use crate::boundary::{exported, forwarded};
-use crate::device::check_device;
+use crate::advice::{Advice, of_device};
+use crate::boundary::exported;
 use crate::memory::Kind;
 use crate::pointer::{In, Out};
-use crate::runtime::memory::allocate_pitched;
-use crate::runtime::pools;
+use crate::runtime::memory::{allocate_pitched, prefetch};
+pub(crate) use crate::runtime::memory::{
+    cuMemAdvise_v2, cuMemAllocHost_v2, cuMemAllocManaged, cuMemFree_v2, cuMemFreeHost, cuMemGetInfo_v2, cuMemHostUnregister,
+    cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz, cuMemRangeGetAttribute, cuMemRangeGetAttributes, cuStreamAttachMemAsync,
+    cuStreamAttachMemAsync_ptsz,
+};
 use crate::status::Status;
-use crate::types::MemLocation;
-use crate::work::Work;
 
 exported! { driver
     /// Memory of the device.
@@ -20,29 +22,9 @@ exported! { driver
         address.set(call.runtime.allocate(bytes, Kind::Device)?)
     }
 
-    /// Gives it back.
-    fn cuMemFree_v2(call, address: u64) {
-        call.runtime.free(address)
-    }
-
     /// Rows of memory.
     fn cuMemAllocPitch_v2(call, address: Out<u64>, pitch: Out<usize>, width: usize, height: usize, _element: u32) {
         allocate_pitched(call.runtime, address, pitch, width, height)
-    }
-
-    /// Memory that host and device reach at one address.
-    fn cuMemAllocManaged(call, address: Out<u64>, bytes: usize, flags: u32) {
-        address.wanted()?;
-        if bytes == 0 || !(flags == 1 || flags == 2) {
-            return Err(Status::INVALID_VALUE);
-        }
-        address.set(call.runtime.allocate(bytes, Kind::Managed)?)
-    }
-
-    /// Host memory that is copied in stream order.
-    fn cuMemAllocHost_v2(call, address: Out<usize>, bytes: usize) {
-        address.wanted()?;
-        address.set(call.runtime.allocate_host(bytes, 0)?)
     }
 
     /// The same, with flags.
@@ -51,19 +33,9 @@ exported! { driver
         address.set(call.runtime.allocate_host(bytes, flags)?)
     }
 
-    /// Gives host memory back.
-    fn cuMemFreeHost(call, address: u64) {
-        call.runtime.free_host(address)
-    }
-
     /// Makes memory of the program known.
-    fn cuMemHostRegister_v2(call, address: u64, bytes: usize, flags: u32) {
+    fn cuMemHostRegister = cuMemHostRegister_v2(call, address: u64, bytes: usize, flags: u32) {
         call.runtime.register_host(address, bytes, flags)
-    }
-
-    /// Forgets it.
-    fn cuMemHostUnregister(call, address: u64) {
-        call.runtime.unregister_host(address)
     }
 
     /// Where kernels see host memory.
@@ -79,13 +51,6 @@ exported! { driver
             Some(Kind::Host(given) | Kind::Registered(given)) => flags.set(given),
             Some(Kind::Device | Kind::Graph | Kind::Managed | Kind::Variable | Kind::ManagedVariable | Kind::Array | Kind::Mapped) | None => Err(Status::INVALID_VALUE),
         }
-    }
-
-    /// Free and total bytes.
-    fn cuMemGetInfo_v2(call, free: Out<usize>, total: Out<usize>) {
-        let (left, all) = call.runtime.memory_left()?;
-        free.set(left)?;
-        total.set(all)
     }
 
     /// The allocation that an address is in.
@@ -139,119 +104,12 @@ exported! { driver
     }
 
     /// Advice on managed memory.
-    fn cuMemAdvise(call, address: u64, bytes: usize, _advice: u32, _device: i32) {
-        call.runtime.memory.device_range(address, bytes as u64)
+    fn cuMemAdvise(call, address: u64, bytes: usize, advice: u32, device: i32) {
+        call.runtime.advise(address, bytes as u64, Advice::new(advice, of_device(device))?)
     }
 
-    /// The same, with a location.
-    fn cuMemAdvise_v2(call, address: u64, bytes: usize, _advice: u32, _location: MemLocation) {
-        call.runtime.memory.device_range(address, bytes as u64)
-    }
-
-    /// Moves managed memory, which lies where everybody reaches it.
-    fn cuMemPrefetchAsync / cuMemPrefetchAsync_ptsz(call, address: u64, bytes: usize, _device: i32, stream: usize) {
-        call.runtime.memory.device_range(address, bytes as u64)?;
-        call.runtime.submit(&*call.stream(stream)?, Work::Empty)
-    }
-
-    /// The same, with a location.
-    fn cuMemPrefetchAsync_v2 / cuMemPrefetchAsync_v2_ptsz(call, address: u64, bytes: usize, _location: MemLocation, _flags: u32, stream: usize) {
-        call.runtime.memory.device_range(address, bytes as u64)?;
-        call.runtime.submit(&*call.stream(stream)?, Work::Empty)
-    }
-
-    /// Says which stream uses managed memory, which all may.
-    fn cuStreamAttachMemAsync / cuStreamAttachMemAsync_ptsz(call, stream: usize, address: u64, _bytes: usize, _flags: u32) {
-        let stream = call.stream(stream)?;
-        call.runtime.memory.find(address).ok_or(Status::INVALID_VALUE)?;
-        call.runtime.submit(&stream, Work::Empty)
-    }
-
-    /// Memory in stream order.
-    fn cuMemAllocAsync / cuMemAllocAsync_ptsz(call, address: Out<u64>, bytes: usize, stream: usize) {
-        pools::allocate(call, address, bytes, stream)
-    }
-
-    /// The same, from a pool.
-    fn cuMemAllocFromPoolAsync / cuMemAllocFromPoolAsync_ptsz(call, address: Out<u64>, bytes: usize, pool: usize, stream: usize) {
-        pools::check_pool(pool)?;
-        pools::allocate(call, address, bytes, stream)
-    }
-
-    /// Gives memory back in stream order.
-    fn cuMemFreeAsync / cuMemFreeAsync_ptsz(call, address: u64, stream: usize) {
-        pools::free(call, address, stream)
-    }
-
-    /// The pool that a device has from the start.
-    fn cuDeviceGetDefaultMemPool(_call, pool: Out<usize>, device: i32) {
-        check_device(device)?;
-        pool.set(pools::default_pool())
-    }
-
-    /// The pool that a device uses.
-    fn cuDeviceGetMemPool(_call, pool: Out<usize>, device: i32) {
-        check_device(device)?;
-        pool.set(pools::default_pool())
-    }
-
-    /// Chooses the pool that a device uses; they are all one.
-    fn cuDeviceSetMemPool(_call, device: i32, pool: usize) {
-        check_device(device)?;
-        pools::check_pool(pool)
-    }
-
-    /// Another name for the pool.
-    fn cuMemPoolCreate(call, pool: Out<usize>, properties: In<u64>) {
-        call.runtime.device()?;
-        properties.get()?;
-        pool.wanted()?;
-        pool.set(pools::create_pool())
-    }
-
-    /// Gives a pool back.
-    fn cuMemPoolDestroy(_call, pool: usize) {
-        if pool == pools::default_pool() { Err(Status::INVALID_VALUE) } else { pools::check_pool(pool) }
-    }
-
-    /// Gives memory that is kept for later back to the system.
-    fn cuMemPoolTrimTo(call, pool: usize, _keep: usize) {
-        pools::check_pool(pool)?;
-        call.runtime.judge(call.runtime.device()?.backend().trim())
-    }
-
-    /// A number of a pool.
-    fn cuMemPoolGetAttribute(call, pool: usize, number: u32, value: Out<u64>) {
-        pools::check_pool(pool)?;
-        pools::attribute(call, number, value)
-    }
-
-    /// Sets a number of a pool.
-    fn cuMemPoolSetAttribute(_call, pool: usize, number: u32, value: In<u64>) {
-        pools::check_pool(pool)?;
-        pools::set_attribute(number, value)
-    }
-
-    /// Who may use memory of a pool: everybody.
-    fn cuMemPoolSetAccess(_call, pool: usize, list: In<[u32; 3]>, count: usize) {
-        pools::check_pool(pool)?;
-        list.get_all(count).map(drop)
-    }
-
-    /// The same: reading and writing.
-    fn cuMemPoolGetAccess(_call, flags: Out<u32>, pool: usize, location: In<MemLocation>) {
-        pools::check_pool(pool)?;
-        location.get()?;
-        flags.set(3)
-    }
-
-    /// Something about a range of managed memory.
-    fn cuMemRangeGetAttribute(_call, data: Out<i32>, bytes: usize, attribute: u32, address: u64, count: usize) {
-        forwarded(|| crate::runtime::memory::cudaMemRangeGetAttribute(data, bytes, attribute, address, count))
-    }
-
-    /// Several facts about a range, one place for each.
-    fn cuMemRangeGetAttributes(_call, places: In<usize>, sizes: In<usize>, attributes: In<u32>, count: usize, address: u64, bytes: usize) {
-        forwarded(|| crate::runtime::memory::cudaMemRangeGetAttributes(places, sizes, attributes, count, address, bytes))
+    /// Moves managed memory.
+    fn cuMemPrefetchAsync / cuMemPrefetchAsync_ptsz(call, address: u64, bytes: usize, device: i32, stream: usize) {
+        prefetch(call, address, bytes, of_device(device), stream)
     }
 }

@@ -1,5 +1,7 @@
 //! The functions of `libcuda`, one file for each area. They stand on what the runtime's stand on.
 
+pub(crate) use crate::both::{batches, logs, node_attributes, objects, partitions, pools, sharing};
+
 pub(crate) mod contexts;
 pub(crate) mod copies;
 pub(crate) mod devices;
@@ -12,10 +14,9 @@ pub(crate) mod mapping;
 pub(crate) mod memory;
 pub(crate) mod modules;
 pub(crate) mod nodes;
-pub(crate) mod objects;
 pub(crate) mod occupancy;
+pub(crate) mod parameters;
 pub(crate) mod peers;
-pub(crate) mod sharing;
 pub(crate) mod streams;
 pub(crate) mod textures;
 pub(crate) mod words;

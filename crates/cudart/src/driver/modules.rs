@@ -6,6 +6,14 @@ use crate::image::{Image, Origin};
 use crate::pointer::{In, Out, Text, bytes_at};
 use crate::registration::{Wrapper, origin};
 use crate::runtime::functions::{attributes, kept_name, set_attribute};
+pub(crate) use crate::runtime::functions::{
+    cuFuncGetName, cuFuncGetParamCount, cuFuncGetParamInfo, cuFuncSetCacheConfig, cuFuncSetSharedMemConfig,
+};
+pub(crate) use crate::runtime::modules::{
+    cuLibraryEnumerateKernels, cuLibraryGetGlobal, cuLibraryGetKernel, cuLibraryGetKernelCount, cuLibraryGetManaged,
+    cuLibraryLoadData, cuLibraryLoadFromFile, cuLibraryUnload, cuModuleEnumerateFunctions, cuModuleGetFunction,
+    cuModuleGetGlobal, cuModuleGetGlobal_v2, cuModuleUnload,
+};
 use crate::status::{Outcome, Status};
 use crate::tell::tell;
 use std::ffi::c_char;
@@ -83,7 +91,10 @@ fn fact(call: &Call, attribute: u32, function: usize) -> Outcome<i32> {
         7 => facts.cache_mode,
         8 => facts.max_dynamic_shared,
         9 => facts.carveout,
-        10..=15 => 0,
+        10 => facts.explicit_cluster,
+        11..=13 => facts.cluster[attribute as usize - 11],
+        14 => facts.large_clusters,
+        15 => facts.spread,
         _ => return Err(Status::INVALID_VALUE),
     })
 }
@@ -95,40 +106,13 @@ exported! { driver
     }
 
     /// A module from memory.
-    fn cuModuleLoadData(call, module: Out<usize>, image: usize) {
+    fn cuModuleLoadData = cuModuleLoadFatBinary(call, module: Out<usize>, image: usize) {
         load(call, module, origin_at(image)?)
     }
 
     /// The same, with options for a compiler that is not used.
     fn cuModuleLoadDataEx(call, module: Out<usize>, image: usize, _count: u32, _options: usize, _values: usize) {
         load(call, module, origin_at(image)?)
-    }
-
-    /// A module from a fat binary.
-    fn cuModuleLoadFatBinary(call, module: Out<usize>, image: usize) {
-        load(call, module, origin_at(image)?)
-    }
-
-    /// Gives a module back.
-    fn cuModuleUnload(call, module: usize) {
-        call.runtime.device()?;
-        call.runtime.forget_kernels(&call.runtime.modules.remove(module)?);
-        Ok(())
-    }
-
-    /// A kernel.
-    fn cuModuleGetFunction(call, place: Out<usize>, module: usize, name: Text) {
-        function(call, place, module, name)
-    }
-
-    /// A variable.
-    fn cuModuleGetGlobal(call, address: Out<u64>, bytes: Out<usize>, module: usize, name: Text) {
-        global(call, address, bytes, module, name)
-    }
-
-    /// A variable.
-    fn cuModuleGetGlobal_v2(call, address: Out<u64>, bytes: Out<usize>, module: usize, name: Text) {
-        global(call, address, bytes, module, name)
     }
 
     /// How many kernels a module has.
@@ -142,48 +126,10 @@ exported! { driver
         mode.set(2)
     }
 
-    /// A library from memory.
-    fn cuLibraryLoadData(call, library: Out<usize>, code: usize, _o: usize, _v: usize, _n: u32, _lo: usize, _lv: usize, _ln: u32) {
-        load(call, library, origin_at(code)?)
-    }
-
-    /// A library from a file.
-    fn cuLibraryLoadFromFile(call, library: Out<usize>, path: Text, _o: usize, _v: usize, _n: u32, _lo: usize, _lv: usize, _ln: u32) {
-        load(call, library, origin_of_file(&path.get()?)?)
-    }
-
-    /// Gives a library back.
-    fn cuLibraryUnload(call, library: usize) {
-        call.runtime.device()?;
-        call.runtime.forget_kernels(&call.runtime.modules.remove(library)?);
-        Ok(())
-    }
-
-    /// A kernel of a library.
-    fn cuLibraryGetKernel(call, place: Out<usize>, library: usize, name: Text) {
-        function(call, place, library, name)
-    }
-
-    /// How many kernels a library has.
-    fn cuLibraryGetKernelCount(call, count: Out<u32>, library: usize) {
-        let image = call.runtime.modules.get(library)?;
-        count.set(image.loaded(call.runtime)?.module.code().kernels().count() as u32)
-    }
-
     /// The module of a library, which is the same.
     fn cuLibraryGetModule(call, module: Out<usize>, library: usize) {
         call.runtime.modules.get(library)?;
         module.set(library)
-    }
-
-    /// A variable of a library.
-    fn cuLibraryGetGlobal(call, address: Out<u64>, bytes: Out<usize>, library: usize, name: Text) {
-        global(call, address, bytes, library, name)
-    }
-
-    /// A managed variable of a library.
-    fn cuLibraryGetManaged(call, address: Out<u64>, bytes: Out<usize>, library: usize, name: Text) {
-        global(call, address, bytes, library, name)
     }
 
     /// The function of a kernel, which is the same.
@@ -211,54 +157,9 @@ exported! { driver
         set_attribute(call.runtime, &*call.runtime.kernel(kernel)?, attribute, value)
     }
 
-    /// How caches are used, which makes no difference here.
-    fn cuFuncSetCacheConfig(call, function: usize, _config: u32) {
-        call.runtime.kernel(function).map(drop)
-    }
-
-    /// How wide banks of shared memory are, which makes no difference here.
-    fn cuFuncSetSharedMemConfig(call, function: usize, _config: u32) {
-        call.runtime.kernel(function).map(drop)
-    }
-
-    /// The name of a kernel.
-    fn cuFuncGetName(call, name: Out<*const c_char>, function: usize) {
-        name.set(kept_name(&*call.runtime.kernel(function)?))
-    }
-
     /// The name of a kernel.
     fn cuKernelGetName(call, name: Out<*const c_char>, kernel: usize) {
         name.set(kept_name(&*call.runtime.kernel(kernel)?))
-    }
-
-    /// Where a parameter is.
-    fn cuFuncGetParamInfo(call, function: usize, index: usize, offset: Out<usize>, size: Out<usize>) {
-        let kernel = call.runtime.kernel(function)?;
-        let param = kernel.resolved(call.runtime)?.kernel.params().get(index).ok_or(Status::INVALID_VALUE)?;
-        offset.set(param.offset as usize)?;
-        size.set_if_wanted(param.bytes as usize);
-        Ok(())
-    }
-
-    /// How many parameters a kernel has.
-    fn cuFuncGetParamCount(call, function: usize, count: Out<usize>) {
-        count.set(call.runtime.kernel(function)?.resolved(call.runtime)?.kernel.params().len())
-    }
-
-    /// All kernels of a library, as many as there is room for.
-    fn cuLibraryEnumerateKernels(call, place: Out<usize>, room: u32, library: usize) {
-        if room == 0 {
-            return Err(Status::INVALID_VALUE);
-        }
-        place.set_all(&kernels(call, library, room)?)
-    }
-
-    /// The same of a module.
-    fn cuModuleEnumerateFunctions(call, place: Out<usize>, room: u32, module: usize) {
-        if room == 0 {
-            return Err(Status::INVALID_VALUE);
-        }
-        place.set_all(&kernels(call, module, room)?)
     }
 
     /// The module of a kernel.

@@ -1,13 +1,19 @@
 //! Nodes of graphs: of any kind, conditional ones, operations on words, what a node is.
 
-use crate::boundary::{Call, exported, forwarded};
+use crate::boundary::{Call, exported};
 use crate::driver::words::batch;
-use crate::pointer::{In, Out, Text};
+use crate::pointer::{In, Out};
+use crate::runtime::capture;
+pub(crate) use crate::runtime::capture::{cuStreamIsCapturing, cuStreamIsCapturing_ptsz};
 use crate::runtime::graphs::{Words, add, add_any, any_work, set_exec_work, set_work, work_of};
-use crate::runtime::nodes::{
-    any_params, copy_of, create_condition, draw, driver_copy_params, launch_of, set_any, stream_attribute,
+use crate::runtime::nodes::{any_params, copy_of, driver_copy_params, launch_of, set_any};
+pub(crate) use crate::runtime::nodes::{
+    cuGraphConditionalHandleCreate, cuGraphDebugDotPrint, cuGraphExecGetId, cuGraphGetId, cuGraphNodeGetContainingGraph,
+    cuGraphNodeGetLocalId, cuGraphNodeGetToolsId, cuStreamGetAttribute, cuStreamGetAttribute_ptsz,
 };
-use crate::runtime::{capture, nodes, streams};
+pub(crate) use crate::runtime::streams::{
+    cuStreamCopyAttributes, cuStreamCopyAttributes_ptsz, cuStreamSetAttribute, cuStreamSetAttribute_ptsz,
+};
 use crate::status::{Outcome, Status};
 use crate::types::{DriverKernelNodeParams, DriverMemcpy3D, GraphNodeParams, KernelNodeParams};
 use crate::work::Work;
@@ -26,33 +32,18 @@ fn kernel_params(call: &Call, node: usize) -> Outcome<KernelNodeParams> {
 }
 
 exported! { driver
-    /// A value for conditional nodes.
-    fn cuGraphConditionalHandleCreate(call, handle: Out<u64>, graph: usize, _context: usize, default: u32, flags: u32) {
-        create_condition(call, handle, graph, default, flags)
-    }
-
     /// A node of any kind.
     fn cuGraphAddNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: Out<GraphNodeParams>) {
         add_any(call, node, graph, after, count, params, Words::Driver)
     }
 
     /// The same, with data for edges.
-    fn cuGraphAddNode_v2(call, node: Out<usize>, graph: usize, after: In<usize>, _data: usize, count: usize, params: Out<GraphNodeParams>) {
-        add_any(call, node, graph, after, count, params, Words::Driver)
-    }
-
-    /// The same.
-    fn cuGraphAddNode_v3(call, node: Out<usize>, graph: usize, after: In<usize>, _data: usize, count: usize, params: Out<GraphNodeParams>) {
+    fn cuGraphAddNode_v2 = cuGraphAddNode_v3(call, node: Out<usize>, graph: usize, after: In<usize>, _data: usize, count: usize, params: Out<GraphNodeParams>) {
         add_any(call, node, graph, after, count, params, Words::Driver)
     }
 
     /// Changes what a node of any kind does.
-    fn cuGraphNodeSetParams(call, node: usize, params: In<GraphNodeParams>) {
-        set_any(call, node, params)
-    }
-
-    /// The same.
-    fn cuGraphNodeSetParams_v2(call, node: usize, params: In<GraphNodeParams>) {
+    fn cuGraphNodeSetParams = cuGraphNodeSetParams_v2(call, node: usize, params: In<GraphNodeParams>) {
         set_any(call, node, params)
     }
 
@@ -108,103 +99,18 @@ exported! { driver
         }
     }
 
-    /// A hint for a launch, of which none is kept.
-    fn cuGraphKernelNodeGetAttribute(_call, node: usize, attribute: u32, value: Out<[u64; 8]>) {
-        forwarded(|| nodes::cudaGraphKernelNodeGetAttribute(node, attribute, value))
-    }
-
-    /// The number of a node in its graph.
-    fn cuGraphNodeGetLocalId(_call, node: usize, id: Out<u32>) {
-        forwarded(|| nodes::cudaGraphNodeGetLocalId(node, id))
-    }
-
-    /// A number that no other node has.
-    fn cuGraphNodeGetToolsId(_call, node: usize, id: Out<u64>) {
-        forwarded(|| nodes::cudaGraphNodeGetToolsId(node, id))
-    }
-
-    /// The number of a graph.
-    fn cuGraphGetId(_call, graph: usize, id: Out<u32>) {
-        forwarded(|| nodes::cudaGraphGetId(graph, id))
-    }
-
-    /// The number of a graph that is ready.
-    fn cuGraphExecGetId(_call, exec: usize, id: Out<u32>) {
-        forwarded(|| nodes::cudaGraphExecGetId(exec, id))
-    }
-
-    /// The graph of a node.
-    fn cuGraphNodeGetContainingGraph(_call, node: usize, graph: Out<usize>) {
-        forwarded(|| nodes::cudaGraphNodeGetContainingGraph(node, graph))
-    }
-
-    /// Writes a graph to a file, in the language of Graphviz.
-    fn cuGraphDebugDotPrint(call, graph: usize, path: Text, _flags: u32) {
-        draw(call, graph, path)
-    }
-
-    /// Whether a stream is captured.
-    fn cuStreamIsCapturing(_call, stream: usize, status: Out<u32>) {
-        forwarded(|| capture::cudaStreamIsCapturing(stream, status))
-    }
-
-    /// The same.
-    fn cuStreamIsCapturing_ptsz(_call, stream: usize, status: Out<u32>) {
-        forwarded(|| capture::cudaStreamIsCapturing_ptsz(stream, status))
-    }
-
     /// Begins a capture that no other thread can disturb.
-    fn cuStreamBeginCapture(_call, stream: usize) {
-        forwarded(|| capture::cudaStreamBeginCapture(stream, 0))
-    }
-
-    /// The same.
-    fn cuStreamBeginCapture_ptsz(_call, stream: usize) {
-        forwarded(|| capture::cudaStreamBeginCapture_ptsz(stream, 0))
+    fn cuStreamBeginCapture / cuStreamBeginCapture_ptsz(call, stream: usize) {
+        call.runtime.begin_capture(&*call.stream(stream)?, None, vec![])
     }
 
     /// What is captured so far: the number of the capture.
-    fn cuStreamGetCaptureInfo(_call, stream: usize, status: Out<u32>, id: Out<u64>) {
-        forwarded(|| capture::cudaStreamGetCaptureInfo_v2(stream, status, id, Out::at(0), Out::at(0), Out::at(0)))
-    }
-
-    /// The same.
-    fn cuStreamGetCaptureInfo_ptsz(_call, stream: usize, status: Out<u32>, id: Out<u64>) {
-        forwarded(|| capture::cudaStreamGetCaptureInfo_v2_ptsz(stream, status, id, Out::at(0), Out::at(0), Out::at(0)))
+    fn cuStreamGetCaptureInfo / cuStreamGetCaptureInfo_ptsz(call, stream: usize, status: Out<u32>, id: Out<u64>) {
+        capture::info(call, stream, status, id, Out::at(0), Out::at(0), Out::at(0), Out::at(0))
     }
 
     /// Changes what later work comes behind.
-    fn cuStreamUpdateCaptureDependencies(_call, stream: usize, nodes: In<usize>, count: usize, flags: u32) {
-        forwarded(|| capture::cudaStreamUpdateCaptureDependencies_v2(stream, nodes, 0, count, flags))
-    }
-
-    /// The same.
-    fn cuStreamUpdateCaptureDependencies_ptsz(_call, stream: usize, nodes: In<usize>, count: usize, flags: u32) {
-        forwarded(|| capture::cudaStreamUpdateCaptureDependencies_v2_ptsz(stream, nodes, 0, count, flags))
-    }
-
-    /// A hint for a stream.
-    fn cuStreamGetAttribute / cuStreamGetAttribute_ptsz(call, stream: usize, attribute: u32, value: Out<[u64; 8]>) {
-        stream_attribute(call, stream, attribute, value)
-    }
-
-    /// Takes hints for a stream, which make no difference here.
-    fn cuStreamSetAttribute(_call, stream: usize, attribute: u32, value: In<u64>) {
-        forwarded(|| streams::cudaStreamSetAttribute(stream, attribute, value))
-    }
-
-    /// The same.
-    fn cuStreamSetAttribute_ptsz(_call, stream: usize, attribute: u32, value: In<u64>) {
-        forwarded(|| streams::cudaStreamSetAttribute_ptsz(stream, attribute, value))
-    }
-
-    /// The same hints as another stream.
-    fn cuStreamCopyAttributes(_call, to: usize, from: usize) {
-        forwarded(|| streams::cudaStreamCopyAttributes(to, from))
-    }
-
-    /// The same.
-    fn cuStreamCopyAttributes_ptsz(_call, to: usize, from: usize) {
-        forwarded(|| streams::cudaStreamCopyAttributes_ptsz(to, from))
+    fn cuStreamUpdateCaptureDependencies / cuStreamUpdateCaptureDependencies_ptsz(call, stream: usize, nodes: In<usize>, count: usize, flags: u32) {
+        capture::update(call, stream, &nodes.get_all(count)?, flags)
     }
 }

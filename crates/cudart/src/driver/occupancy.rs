@@ -1,8 +1,10 @@
-//! Which size of block keeps a multiprocessor busiest.
+//! Which size of block keeps a multiprocessor busiest, and how many clusters there may be.
 
 use crate::boundary::{Call, exported};
-use crate::pointer::Out;
+use crate::pointer::{In, Out};
+use crate::runtime::launches::asked;
 use crate::status::{Outcome, Status};
+use crate::types::DriverLaunchConfig;
 
 /// The size of block with the most threads on a multiprocessor, the largest of several, and the blocks that fill the device with it.
 fn best(call: &Call, blocks: Out<i32>, threads: Out<i32>, function: usize, dynamic: (usize, usize), limit: i32) -> Outcome {
@@ -42,5 +44,22 @@ exported! { driver
     /// The same, with flags that make no difference here.
     fn cuOccupancyMaxPotentialBlockSizeWithFlags(call, blocks: Out<i32>, threads: Out<i32>, function: usize, of_size: usize, dynamic: usize, limit: i32, _flags: u32) {
         best(call, blocks, threads, function, (of_size, dynamic), limit)
+    }
+
+    /// Most blocks that a cluster of a launch may have.
+    fn cuOccupancyMaxPotentialClusterSize(call, size: Out<i32>, function: usize, config: In<DriverLaunchConfig>) {
+        size.wanted()?;
+        let config = config.get()?;
+        let kernel = call.runtime.kernel(function).map_err(|_| Status::INVALID_HANDLE)?;
+        size.set(call.runtime.most_cluster_blocks(&kernel, config.block, config.shared as usize)?)
+    }
+
+    /// Clusters of a launch that are on the device at a time.
+    fn cuOccupancyMaxActiveClusters(call, count: Out<i32>, function: usize, config: In<DriverLaunchConfig>) {
+        count.wanted()?;
+        let config = config.get()?;
+        let (_, cluster) = asked(In::at(config.attributes), config.count)?;
+        let kernel = call.runtime.kernel(function).map_err(|_| Status::INVALID_HANDLE)?;
+        count.set(call.runtime.active_clusters(&kernel, config.block, config.shared as usize, cluster)?)
     }
 }

@@ -1,10 +1,20 @@
 //! Copies between devices and contexts, of which all are one device, and access to peers, of which there is none.
 
-use crate::boundary::exported;
-use crate::device::check_device;
-use crate::pointer::Out;
-use crate::status::Status;
+use crate::boundary::{Call, exported};
+use crate::driver::contexts::check;
+use crate::driver::copies::box_of;
+use crate::pointer::In;
+pub(crate) use crate::runtime::peers::cuDeviceGetP2PAttribute;
+use crate::status::Outcome;
+use crate::types::DriverMemcpy3D;
 use crate::work::{CopyBox, Direction};
+
+fn peer_box(call: &Call, parms: In<DriverMemcpy3D>) -> Outcome<CopyBox> {
+    let parms = parms.get()?;
+    check(parms.from.context)?;
+    check(parms.to.context)?;
+    box_of(call, &parms)
+}
 
 exported! { driver
     /// Copies bytes between contexts.
@@ -17,11 +27,15 @@ exported! { driver
         call.runtime.copy_async(&*call.stream(stream)?, CopyBox::linear(to, from, bytes), Direction::DeviceToDevice)
     }
 
-    /// A fact about two devices, which have to be two.
-    fn cuDeviceGetP2PAttribute(_call, value: Out<i32>, attribute: u32, from: i32, to: i32) {
-        value.wanted()?;
-        check_device(from)?;
-        check_device(to)?;
-        if (1..=5).contains(&attribute) { Err(Status::INVALID_DEVICE) } else { Err(Status::INVALID_VALUE) }
+    /// Copies a box between contexts, whose numbers stand where `CUDA_MEMCPY3D` has nothing.
+    fn cuMemcpy3DPeer / cuMemcpy3DPeer_ptds(call, parms: In<DriverMemcpy3D>) {
+        let copy = peer_box(call, parms)?;
+        call.runtime.copy(&*call.stream(0)?, copy, Direction::Default)
+    }
+
+    /// The same in stream order.
+    fn cuMemcpy3DPeerAsync / cuMemcpy3DPeerAsync_ptsz(call, parms: In<DriverMemcpy3D>, stream: usize) {
+        let copy = peer_box(call, parms)?;
+        call.runtime.copy_async(&*call.stream(stream)?, copy, Direction::Default)
     }
 }

@@ -5,6 +5,9 @@ use crate::device::check_device;
 use crate::memory::Array;
 use crate::pointer::{In, Out, Text};
 use crate::references::{NORMALISED, READ_AS_INTEGER, Reference, SRGB, Settings, channels, format_of, read_mode, with_channels};
+pub(crate) use crate::runtime::textures::{
+    cuMipmappedArrayGetLevel, cuSurfObjectDestroy, cuTexObjectDestroy, cuTexObjectGetResourceViewDesc,
+};
 use crate::status::{Outcome, Status};
 use crate::textures::{ResourceWords, TextureDesc};
 use crate::work::{CopyBox, Direction};
@@ -205,12 +208,6 @@ exported! { driver
         mipmap.set(call.runtime.create_mipmap(channels(format, count)?, extent, levels, flags as u32)?)
     }
 
-    /// One of them.
-    fn cuMipmappedArrayGetLevel(call, array: Out<usize>, mipmap: usize, level: u32) {
-        let mipmap = call.runtime.mipmaps.get(mipmap)?;
-        array.set(*mipmap.levels.get(level as usize).ok_or(Status::INVALID_VALUE)?)
-    }
-
     /// Gives them back.
     fn cuMipmappedArrayDestroy(call, mipmap: usize) {
         let mipmap = call.runtime.mipmaps.remove(mipmap)?;
@@ -237,13 +234,8 @@ exported! { driver
         object.set(call.runtime.create_texture(words, desc)?)
     }
 
-    /// Gives a texture object back.
-    fn cuTexObjectDestroy(call, object: u64) {
-        call.runtime.destroy_object(object)
-    }
-
     /// What a texture object looks at.
-    fn cuTexObjectGetResourceDesc(call, resource: Out<Resource>, object: u64) {
+    fn cuTexObjectGetResourceDesc = cuSurfObjectGetResourceDesc(call, resource: Out<Resource>, object: u64) {
         let found = call.runtime.objects.get(object as usize).map_err(|_| Status::INVALID_VALUE)?;
         resource.set(driver_resource(&found.resource))
     }
@@ -255,27 +247,10 @@ exported! { driver
         desc.set(driver_texture_desc(&texture, format_in(call, &found.resource)?))
     }
 
-    /// The view that a texture object was made with: none ever is.
-    fn cuTexObjectGetResourceViewDesc(call, _view: Out<u64>, object: u64) {
-        call.runtime.objects.get(object as usize).map_err(|_| Status::INVALID_VALUE)?;
-        Err(Status::INVALID_VALUE)
-    }
-
     /// A surface object.
     fn cuSurfObjectCreate(call, object: Out<u64>, resource: In<Resource>) {
         object.wanted()?;
         object.set(call.runtime.create_surface(resource_of(&resource.get()?)?)?)
-    }
-
-    /// Gives a surface object back.
-    fn cuSurfObjectDestroy(call, object: u64) {
-        call.runtime.destroy_object(object)
-    }
-
-    /// What a surface object looks at.
-    fn cuSurfObjectGetResourceDesc(call, resource: Out<Resource>, object: u64) {
-        let found = call.runtime.objects.get(object as usize).map_err(|_| Status::INVALID_VALUE)?;
-        resource.set(driver_resource(&found.resource))
     }
 
     /// Copies between arrays.
@@ -375,12 +350,7 @@ exported! { driver
     }
 
     /// Binds rows of memory.
-    fn cuTexRefSetAddress2D_v2(call, reference: usize, given: In<Descriptor>, address: u64, pitch: usize) {
-        set_rows(call, reference, given, address, pitch)
-    }
-
-    /// Binds rows of memory.
-    fn cuTexRefSetAddress2D_v3(call, reference: usize, given: In<Descriptor>, address: u64, pitch: usize) {
+    fn cuTexRefSetAddress2D_v2 = cuTexRefSetAddress2D_v3(call, reference: usize, given: In<Descriptor>, address: u64, pitch: usize) {
         set_rows(call, reference, given, address, pitch)
     }
 
@@ -464,7 +434,7 @@ exported! { driver
     }
 
     /// The array that is bound.
-    fn cuTexRefGetArray(call, array: Out<usize>, reference: usize) {
+    fn cuTexRefGetArray = cuSurfRefGetArray(call, array: Out<usize>, reference: usize) {
         let settings = settings(call, reference)?;
         if settings.resource[0] == 0 { array.set(settings.resource[1] as usize) } else { Err(Status::INVALID_VALUE) }
     }
@@ -542,12 +512,6 @@ exported! { driver
             settings.resource = [0, array as u64, 0, 0, 0, 0, 0, 0];
             Ok(())
         })
-    }
-
-    /// The array of a surface reference.
-    fn cuSurfRefGetArray(call, array: Out<usize>, reference: usize) {
-        let settings = settings(call, reference)?;
-        if settings.resource[0] == 0 { array.set(settings.resource[1] as usize) } else { Err(Status::INVALID_VALUE) }
     }
 
     /// Binds a texture reference to a kernel, which sees those of its module anyhow.

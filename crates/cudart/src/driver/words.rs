@@ -94,52 +94,27 @@ pub(crate) fn batch(call: &Call, count: u32, place: usize) -> Outcome<Work> {
 
 exported! { driver
     /// Writes a word of 32 bits.
-    fn cuStreamWriteValue32 / cuStreamWriteValue32_ptsz(call, stream: usize, address: u64, value: u32, flags: u32) {
-        write(call, stream, address, u64::from(value), false, flags)
-    }
-
-    /// The same.
-    fn cuStreamWriteValue32_v2 / cuStreamWriteValue32_v2_ptsz(call, stream: usize, address: u64, value: u32, flags: u32) {
+    fn cuStreamWriteValue32 / cuStreamWriteValue32_ptsz = cuStreamWriteValue32_v2 / cuStreamWriteValue32_v2_ptsz(call, stream: usize, address: u64, value: u32, flags: u32) {
         write(call, stream, address, u64::from(value), false, flags)
     }
 
     /// Writes a word of 64 bits.
-    fn cuStreamWriteValue64 / cuStreamWriteValue64_ptsz(call, stream: usize, address: u64, value: u64, flags: u32) {
-        write(call, stream, address, value, true, flags)
-    }
-
-    /// The same.
-    fn cuStreamWriteValue64_v2 / cuStreamWriteValue64_v2_ptsz(call, stream: usize, address: u64, value: u64, flags: u32) {
+    fn cuStreamWriteValue64 / cuStreamWriteValue64_ptsz = cuStreamWriteValue64_v2 / cuStreamWriteValue64_v2_ptsz(call, stream: usize, address: u64, value: u64, flags: u32) {
         write(call, stream, address, value, true, flags)
     }
 
     /// Waits for a word of 32 bits.
-    fn cuStreamWaitValue32 / cuStreamWaitValue32_ptsz(call, stream: usize, address: u64, value: u32, flags: u32) {
-        wait(call, stream, address, u64::from(value), false, flags)
-    }
-
-    /// The same.
-    fn cuStreamWaitValue32_v2 / cuStreamWaitValue32_v2_ptsz(call, stream: usize, address: u64, value: u32, flags: u32) {
+    fn cuStreamWaitValue32 / cuStreamWaitValue32_ptsz = cuStreamWaitValue32_v2 / cuStreamWaitValue32_v2_ptsz(call, stream: usize, address: u64, value: u32, flags: u32) {
         wait(call, stream, address, u64::from(value), false, flags)
     }
 
     /// Waits for a word of 64 bits.
-    fn cuStreamWaitValue64 / cuStreamWaitValue64_ptsz(call, stream: usize, address: u64, value: u64, flags: u32) {
-        wait(call, stream, address, value, true, flags)
-    }
-
-    /// The same.
-    fn cuStreamWaitValue64_v2 / cuStreamWaitValue64_v2_ptsz(call, stream: usize, address: u64, value: u64, flags: u32) {
+    fn cuStreamWaitValue64 / cuStreamWaitValue64_ptsz = cuStreamWaitValue64_v2 / cuStreamWaitValue64_v2_ptsz(call, stream: usize, address: u64, value: u64, flags: u32) {
         wait(call, stream, address, value, true, flags)
     }
 
     /// Several operations one after the other.
-    fn cuStreamBatchMemOp / cuStreamBatchMemOp_ptsz(call, stream: usize, count: u32, operations: usize, flags: u32) {
-        if flags == 0 { submit(call, stream, list(count, operations)?) } else { Err(Status::INVALID_VALUE) }
-    }
-
-    /// The same.
-    fn cuStreamBatchMemOp_v2 / cuStreamBatchMemOp_v2_ptsz(call, stream: usize, count: u32, operations: usize, flags: u32) {
+    fn cuStreamBatchMemOp / cuStreamBatchMemOp_ptsz = cuStreamBatchMemOp_v2 / cuStreamBatchMemOp_v2_ptsz(call, stream: usize, count: u32, operations: usize, flags: u32) {
         if flags == 0 { submit(call, stream, list(count, operations)?) } else { Err(Status::INVALID_VALUE) }
     }
 }

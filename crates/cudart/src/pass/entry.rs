@@ -54,6 +54,23 @@ macro_rules! symbol {
 }
 pub(crate) use symbol;
 
+/// Code that names the parts of a [`Frame`].
+macro_rules! with_frame {
+    ($($code:tt)*) => {
+        naked_asm!(
+            $($code)*
+            size = const size_of::<Frame>(),
+            words = const offset_of!(Frame, words),
+            index = const offset_of!(Frame, index),
+            stack = const offset_of!(Frame, stack),
+            result = const offset_of!(Frame, result),
+            open = const offset_of!(Frame, open),
+            hidden = const offset_of!(Frame, hidden),
+            floats = const offset_of!(Frame, floats),
+        )
+    };
+}
+
 /// Makes a frame and keeps the arguments and the number of the function there.
 #[cfg(target_arch = "x86_64")]
 macro_rules! keep {
@@ -116,7 +133,7 @@ macro_rules! bring_back {
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 extern "C" fn first() {
-    naked_asm!(
+    with_frame!(
         keep!(),
         "call {choose}",
         "mov r10, rax",
@@ -127,14 +144,6 @@ extern "C" fn first() {
         "jmp r10",
         ".cfi_endproc",
         choose = sym choose,
-        size = const size_of::<Frame>(),
-        words = const offset_of!(Frame, words),
-        index = const offset_of!(Frame, index),
-        stack = const offset_of!(Frame, stack),
-        result = const offset_of!(Frame, result),
-        open = const offset_of!(Frame, open),
-        hidden = const offset_of!(Frame, hidden),
-        floats = const offset_of!(Frame, floats),
     )
 }
 
@@ -142,7 +151,7 @@ extern "C" fn first() {
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 pub(super) extern "C" fn recorded() {
-    naked_asm!(
+    with_frame!(
         keep!(),
         "call {enter}",
         "mov r11, rax",
@@ -171,14 +180,6 @@ pub(super) extern "C" fn recorded() {
         enter = sym record::enter,
         leave = sym record::leave,
         copied = const STACK_WORDS,
-        size = const size_of::<Frame>(),
-        words = const offset_of!(Frame, words),
-        index = const offset_of!(Frame, index),
-        stack = const offset_of!(Frame, stack),
-        result = const offset_of!(Frame, result),
-        open = const offset_of!(Frame, open),
-        hidden = const offset_of!(Frame, hidden),
-        floats = const offset_of!(Frame, floats),
     )
 }
 
@@ -232,7 +233,7 @@ macro_rules! bring_back {
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 extern "C" fn first() {
-    naked_asm!(
+    with_frame!(
         keep!(),
         "bl {choose}",
         "mov x17, x0",
@@ -244,14 +245,6 @@ extern "C" fn first() {
         "br x17",
         ".cfi_endproc",
         choose = sym choose,
-        size = const size_of::<Frame>(),
-        words = const offset_of!(Frame, words),
-        index = const offset_of!(Frame, index),
-        stack = const offset_of!(Frame, stack),
-        result = const offset_of!(Frame, result),
-        open = const offset_of!(Frame, open),
-        hidden = const offset_of!(Frame, hidden),
-        floats = const offset_of!(Frame, floats),
     )
 }
 
@@ -259,7 +252,7 @@ extern "C" fn first() {
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 pub(super) extern "C" fn recorded() {
-    naked_asm!(
+    with_frame!(
         keep!(),
         "bl {enter}",
         "mov x17, x0",
@@ -287,13 +280,5 @@ pub(super) extern "C" fn recorded() {
         enter = sym record::enter,
         leave = sym record::leave,
         copied = const STACK_WORDS,
-        size = const size_of::<Frame>(),
-        words = const offset_of!(Frame, words),
-        index = const offset_of!(Frame, index),
-        stack = const offset_of!(Frame, stack),
-        result = const offset_of!(Frame, result),
-        open = const offset_of!(Frame, open),
-        hidden = const offset_of!(Frame, hidden),
-        floats = const offset_of!(Frame, floats),
     )
 }

@@ -22,7 +22,7 @@ fn state_of(call: &Call, stream: usize) -> Outcome<(u32, u64, usize)> {
 
 /// Status, number, graph and nodes of a capture.
 #[allow(clippy::too_many_arguments, reason = "they are those of the function of the runtime")]
-fn info(
+pub(crate) fn info(
     call: &Call,
     stream: usize,
     status: Out<u32>,
@@ -63,7 +63,7 @@ fn info(
     Ok(())
 }
 
-fn update(call: &Call, stream: usize, nodes: &[usize], flags: u32) -> Outcome {
+pub(crate) fn update(call: &Call, stream: usize, nodes: &[usize], flags: u32) -> Outcome {
     let stream = call.stream(stream)?;
     let mut capturing = stream.capturing();
     let found = capturing.as_mut().ok_or(Status::ILLEGAL_STATE)?;
@@ -78,7 +78,7 @@ fn update(call: &Call, stream: usize, nodes: &[usize], flags: u32) -> Outcome {
 
 exported! { runtime
     /// Begins a capture.
-    fn cudaStreamBeginCapture / cudaStreamBeginCapture_ptsz(call, stream: usize, mode: u32) {
+    fn cudaStreamBeginCapture / cudaStreamBeginCapture_ptsz | cuStreamBeginCapture_v2 / cuStreamBeginCapture_v2_ptsz(call, stream: usize, mode: u32) {
         if mode > 2 {
             return Err(Status::INVALID_VALUE);
         }
@@ -86,7 +86,7 @@ exported! { runtime
     }
 
     /// Begins a capture into a graph that is there.
-    fn cudaStreamBeginCaptureToGraph / cudaStreamBeginCaptureToGraph_ptsz(call, stream: usize, graph: usize, nodes: In<usize>, _edges: usize, count: usize, mode: u32) {
+    fn cudaStreamBeginCaptureToGraph / cudaStreamBeginCaptureToGraph_ptsz | cuStreamBeginCaptureToGraph / cuStreamBeginCaptureToGraph_ptsz(call, stream: usize, graph: usize, nodes: In<usize>, _edges: usize, count: usize, mode: u32) {
         if mode > 2 {
             return Err(Status::INVALID_VALUE);
         }
@@ -96,7 +96,7 @@ exported! { runtime
     }
 
     /// Ends a capture; the graph. Who captured into a graph has its handle and need not be told.
-    fn cudaStreamEndCapture / cudaStreamEndCapture_ptsz(call, stream: usize, graph: Out<usize>) {
+    fn cudaStreamEndCapture / cudaStreamEndCapture_ptsz | cuStreamEndCapture / cuStreamEndCapture_ptsz(call, stream: usize, graph: Out<usize>) {
         let stream = call.stream(stream)?;
         let graphs = &call.runtime.graphs;
         let known = stream.capturing().as_ref().and_then(|found| graphs.handle_of(&found.capture.graph));
@@ -115,7 +115,7 @@ exported! { runtime
     }
 
     /// Whether a stream is captured.
-    fn cudaStreamIsCapturing / cudaStreamIsCapturing_ptsz(call, stream: usize, status: Out<u32>) {
+    fn cudaStreamIsCapturing / cudaStreamIsCapturing_ptsz | cuStreamIsCapturing / cuStreamIsCapturing_ptsz(call, stream: usize, status: Out<u32>) {
         status.set(state_of(call, stream)?.0)
     }
 
@@ -133,12 +133,12 @@ exported! { runtime
     }
 
     /// The same, without edges.
-    fn cudaStreamGetCaptureInfo_v2 / cudaStreamGetCaptureInfo_v2_ptsz(call, stream: usize, status: Out<u32>, id: Out<u64>, graph: Out<usize>, nodes: Out<usize>, count: Out<usize>) {
+    fn cudaStreamGetCaptureInfo_v2 / cudaStreamGetCaptureInfo_v2_ptsz | cuStreamGetCaptureInfo_v2 / cuStreamGetCaptureInfo_v2_ptsz(call, stream: usize, status: Out<u32>, id: Out<u64>, graph: Out<usize>, nodes: Out<usize>, count: Out<usize>) {
         info(call, stream, status, id, graph, nodes, Out::at(0), count)
     }
 
     /// The same, with edges.
-    fn cudaStreamGetCaptureInfo_v3 / cudaStreamGetCaptureInfo_v3_ptsz(call, stream: usize, status: Out<u32>, id: Out<u64>, graph: Out<usize>, nodes: Out<usize>, edges: Out<usize>, count: Out<usize>) {
+    fn cudaStreamGetCaptureInfo_v3 / cudaStreamGetCaptureInfo_v3_ptsz | cuStreamGetCaptureInfo_v3 / cuStreamGetCaptureInfo_v3_ptsz(call, stream: usize, status: Out<u32>, id: Out<u64>, graph: Out<usize>, nodes: Out<usize>, edges: Out<usize>, count: Out<usize>) {
         info(call, stream, status, id, graph, nodes, edges, count)
     }
 
@@ -149,12 +149,12 @@ exported! { runtime
     }
 
     /// The same, with edges.
-    fn cudaStreamUpdateCaptureDependencies_v2 / cudaStreamUpdateCaptureDependencies_v2_ptsz(call, stream: usize, nodes: In<usize>, _edges: usize, count: usize, flags: u32) {
+    fn cudaStreamUpdateCaptureDependencies_v2 / cudaStreamUpdateCaptureDependencies_v2_ptsz | cuStreamUpdateCaptureDependencies_v2 / cuStreamUpdateCaptureDependencies_v2_ptsz(call, stream: usize, nodes: In<usize>, _edges: usize, count: usize, flags: u32) {
         update(call, stream, &nodes.get_all(count)?, flags)
     }
 
     /// Exchanges what this thread may do while somebody captures, which is never restricted here.
-    fn cudaThreadExchangeStreamCaptureMode(_call, mode: Out<u32>) {
+    fn cudaThreadExchangeStreamCaptureMode | cuThreadExchangeStreamCaptureMode(_call, mode: Out<u32>) {
         let wanted = mode.get()?;
         if wanted > 2 {
             return Err(Status::INVALID_VALUE);

@@ -136,6 +136,17 @@ exported! { runtime
         call.runtime.copy(&*call.stream(0)?, rows(to, from, width, height), Direction::DeviceToDevice)
     }
 
+    /// Copies bytes between arrays.
+    fn cudaMemcpyArrayToArray / cudaMemcpyArrayToArray_ptds(call, to: usize, to_x: usize, to_y: usize, from: usize, from_x: usize, from_y: usize, bytes: usize, _kind: u32) {
+        let (to, width, height) = array_rows(call, to, (to_x, to_y), bytes)?;
+        let (from, from_width, _) = array_rows(call, from, (from_x, from_y), bytes)?;
+        // Rows of two lengths are no box.
+        if width != from_width {
+            return Err(Status::INVALID_VALUE);
+        }
+        call.runtime.copy(&*call.stream(0)?, rows(to, from, width, height), Direction::DeviceToDevice)
+    }
+
     /// Copies bytes into an array.
     fn cudaMemcpyToArray / cudaMemcpyToArray_ptds(call, array: usize, x: usize, y: usize, from: u64, bytes: usize, kind: u32) {
         call.runtime.copy(&*call.stream(0)?, into_array(call, array, (x, y), from, bytes)?, Direction::new(kind)?)

@@ -4,7 +4,7 @@ use crate::boundary::exported;
 use crate::device::{DEVICE, check_device};
 use crate::pointer::{In, Out, Text};
 use crate::runtime::memory::runtime_version;
-use crate::status::Status;
+use crate::status::{Outcome, Status};
 use std::sync::Mutex;
 
 /// The version of CUDA that the driver claims.
@@ -28,6 +28,26 @@ pub(crate) fn set_limit(number: u32, value: usize) -> Result<(), Status> {
 
 /// The name of the device on a bus that it is not on.
 pub(crate) const BUS: &str = "0000:00:00.0";
+
+/// What is shared of an atomic operation (`cudaAtomicOperation`), as bits of `cudaAtomicOperationCapability`.
+fn shared_atomics(operation: u32, unified: bool) -> Outcome<u32> {
+    const SIGNED: u32 = 1;
+    const UNSIGNED: u32 = 2;
+    const REDUCTION: u32 = 4;
+    const WORDS: u32 = 8 | 16;
+    let bits = match operation {
+        // Addition; the smallest and the largest number.
+        0..=2 => SIGNED | UNSIGNED | REDUCTION | WORDS,
+        // Counting up and down to a limit is for words of 32 bits.
+        3 | 4 => UNSIGNED | REDUCTION | 8,
+        5..=7 => UNSIGNED | REDUCTION | WORDS,
+        8 | 9 => UNSIGNED | WORDS,
+        10 => REDUCTION | WORDS,
+        11 | 12 => 0,
+        _ => return Err(Status::INVALID_VALUE),
+    };
+    Ok(if unified { bits } else { 0 })
+}
 
 exported! { runtime
     /// How many devices there are.
@@ -83,29 +103,19 @@ exported! { runtime
     }
 
     /// One number.
-    fn cudaDeviceGetAttribute(call, value: Out<i32>, attribute: u32, device: i32) {
+    fn cudaDeviceGetAttribute | cuDeviceGetAttribute(call, value: Out<i32>, attribute: u32, device: i32) {
         value.wanted()?;
         check_device(device)?;
         value.set(call.runtime.attribute(attribute)?)
     }
 
     /// Waits for everything.
-    fn cudaDeviceSynchronize(call) {
-        call.runtime.wait_for_all()
-    }
-
-    /// The same, by an old name.
-    fn cudaThreadSynchronize(call) {
+    fn cudaDeviceSynchronize = cudaThreadSynchronize | cuCtxSynchronize(call) {
         call.runtime.wait_for_all()
     }
 
     /// Takes back everything that the program was given.
-    fn cudaDeviceReset(call) {
-        call.runtime.reset()
-    }
-
-    /// The same, by an old name.
-    fn cudaThreadExit(call) {
+    fn cudaDeviceReset = cudaThreadExit(call) {
         call.runtime.reset()
     }
 
@@ -115,7 +125,7 @@ exported! { runtime
     }
 
     /// The same.
-    fn cudaGetDeviceFlags(_call, flags: Out<u32>) {
+    fn cudaGetDeviceFlags | cuCtxGetFlags(_call, flags: Out<u32>) {
         flags.set(8)
     }
 
@@ -132,50 +142,34 @@ exported! { runtime
     }
 
     /// A limit, by an old name.
-    fn cudaThreadGetLimit(_call, value: Out<usize>, number: u32) {
+    fn cudaThreadGetLimit | cuCtxGetLimit(_call, value: Out<usize>, number: u32) {
         value.set(limit(number)?)
     }
 
     /// Sets a limit, by an old name.
-    fn cudaThreadSetLimit(_call, number: u32, value: usize) {
+    fn cudaThreadSetLimit | cuCtxSetLimit(_call, number: u32, value: usize) {
         set_limit(number, value)
     }
 
     /// How caches are used, which makes no difference here.
-    fn cudaDeviceSetCacheConfig(call, _config: u32) {
+    fn cudaDeviceSetCacheConfig = cudaThreadSetCacheConfig = cudaDeviceSetSharedMemConfig | cuCtxSetCacheConfig = cuCtxSetSharedMemConfig(call, _config: u32) {
         call.runtime.device().map(drop)
     }
 
     /// The same.
-    fn cudaDeviceGetCacheConfig(call, config: Out<u32>) {
+    fn cudaDeviceGetCacheConfig = cudaThreadGetCacheConfig(call, config: Out<u32>) {
         call.runtime.device()?;
         config.set(0)
-    }
-
-    /// The same, by an old name.
-    fn cudaThreadSetCacheConfig(call, _config: u32) {
-        call.runtime.device().map(drop)
-    }
-
-    /// The same, by an old name.
-    fn cudaThreadGetCacheConfig(call, config: Out<u32>) {
-        call.runtime.device()?;
-        config.set(0)
-    }
-
-    /// How wide banks of shared memory are, which makes no difference here.
-    fn cudaDeviceSetSharedMemConfig(call, _config: u32) {
-        call.runtime.device().map(drop)
     }
 
     /// The same.
-    fn cudaDeviceGetSharedMemConfig(call, config: Out<u32>) {
+    fn cudaDeviceGetSharedMemConfig | cuCtxGetSharedMemConfig(call, config: Out<u32>) {
         call.runtime.device()?;
         config.set(1)
     }
 
     /// Where the device is on a bus.
-    fn cudaDeviceGetPCIBusId(_call, text: Out<u8>, length: i32, device: i32) {
+    fn cudaDeviceGetPCIBusId | cuDeviceGetPCIBusId(_call, text: Out<u8>, length: i32, device: i32) {
         check_device(device)?;
         let bytes = [BUS.as_bytes(), &[0]].concat();
         if usize::try_from(length).is_ok_and(|length| length >= bytes.len()) { text.set_all(&bytes) } else { Err(Status::INVALID_VALUE) }
@@ -187,7 +181,7 @@ exported! { runtime
     }
 
     /// The version of the driver.
-    fn cudaDriverGetVersion(_call, version: Out<i32>) {
+    fn cudaDriverGetVersion | cuDriverGetVersion(_call, version: Out<i32>) {
         version.set(DRIVER_VERSION)
     }
 
@@ -206,12 +200,24 @@ exported! { runtime
     }
 
     /// Profilers: there is none to tell.
-    fn cudaProfilerStart(_call) {
+    fn cudaProfilerStart = cudaProfilerStop | cuProfilerStart = cuProfilerStop(_call) {
         Ok(())
     }
 
-    /// The same.
-    fn cudaProfilerStop(_call) {
-        Ok(())
+    /// Makes a `double` what the device has: it has the host's.
+    fn cudaSetDoubleForDevice = cudaSetDoubleForHost(_call, value: Out<f64>) {
+        value.wanted()
+    }
+
+    /// Which atomic operations host and device may do on the same memory at a time: those that are the host's own, on a device that shares its addresses.
+    fn cudaDeviceGetHostAtomicCapabilities | cuDeviceGetHostAtomicCapabilities(call, capabilities: Out<u32>, operations: In<u32>, count: u32, device: i32) {
+        capabilities.wanted()?;
+        check_device(device)?;
+        if count == 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        let unified = call.runtime.device()?.unified;
+        let known = operations.get_all(count as usize)?.into_iter().map(|operation| shared_atomics(operation, unified));
+        capabilities.set_all(&known.collect::<Outcome<Vec<u32>>>()?)
     }
 }

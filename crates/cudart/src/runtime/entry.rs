@@ -1,18 +1,18 @@
 //! Functions of the driver by their names.
 
-use crate::boundary::exported;
+use crate::boundary::{Call, DefaultStream, exported};
 use crate::driver::entry::{PER_THREAD, find};
 use crate::pointer::{Out, Text};
 use crate::runtime::devices::DRIVER_VERSION;
 use crate::status::{Outcome, Status};
 
 /// Looks a function up; whether it was found goes to its own place.
-fn look_up(symbol: Text, place: Out<usize>, version: i32, flags: u64, per_thread: bool, found: Out<u32>) -> Outcome {
+fn look_up(call: &Call, symbol: Text, place: Out<usize>, version: i32, flags: u64, found: Out<u32>) -> Outcome {
     place.wanted()?;
     if flags > 2 {
         return Err(Status::INVALID_VALUE);
     }
-    let flags = if flags == 0 && per_thread { PER_THREAD } else { flags };
+    let flags = if flags == 0 && call.default == DefaultStream::PerThread { PER_THREAD } else { flags };
     match find(&symbol.get()?, version, flags) {
         Some(address) => {
             found.set_if_wanted(0);
@@ -28,22 +28,12 @@ fn look_up(symbol: Text, place: Out<usize>, version: i32, flags: u64, per_thread
 
 exported! { runtime
     /// A function of the driver.
-    fn cudaGetDriverEntryPoint(_call, symbol: Text, place: Out<usize>, flags: u64, found: Out<u32>) {
-        look_up(symbol, place, DRIVER_VERSION, flags, false, found)
-    }
-
-    /// The same, for a default stream per thread.
-    fn cudaGetDriverEntryPoint_ptsz(_call, symbol: Text, place: Out<usize>, flags: u64, found: Out<u32>) {
-        look_up(symbol, place, DRIVER_VERSION, flags, true, found)
+    fn cudaGetDriverEntryPoint / cudaGetDriverEntryPoint_ptsz(call, symbol: Text, place: Out<usize>, flags: u64, found: Out<u32>) {
+        look_up(call, symbol, place, DRIVER_VERSION, flags, found)
     }
 
     /// A function of the driver as a version of CUDA knows it.
-    fn cudaGetDriverEntryPointByVersion(_call, symbol: Text, place: Out<usize>, version: u32, flags: u64, found: Out<u32>) {
-        look_up(symbol, place, version as i32, flags, false, found)
-    }
-
-    /// The same, for a default stream per thread.
-    fn cudaGetDriverEntryPointByVersion_ptsz(_call, symbol: Text, place: Out<usize>, version: u32, flags: u64, found: Out<u32>) {
-        look_up(symbol, place, version as i32, flags, true, found)
+    fn cudaGetDriverEntryPointByVersion / cudaGetDriverEntryPointByVersion_ptsz(call, symbol: Text, place: Out<usize>, version: u32, flags: u64, found: Out<u32>) {
+        look_up(call, symbol, place, version as i32, flags, found)
     }
 }

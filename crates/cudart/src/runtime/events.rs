@@ -13,18 +13,18 @@ exported! { runtime
     }
 
     /// An event with flags.
-    fn cudaEventCreateWithFlags(call, event: Out<usize>, flags: u32) {
+    fn cudaEventCreateWithFlags | cuEventCreate(call, event: Out<usize>, flags: u32) {
         event.wanted()?;
         event.set(call.runtime.create_event(flags)?)
     }
 
     /// Gives an event back.
-    fn cudaEventDestroy(call, event: usize) {
+    fn cudaEventDestroy | cuEventDestroy = cuEventDestroy_v2(call, event: usize) {
         call.runtime.destroy_event(event)
     }
 
     /// Puts an event behind the work of a stream.
-    fn cudaEventRecord / cudaEventRecord_ptsz(call, event: usize, stream: usize) {
+    fn cudaEventRecord / cudaEventRecord_ptsz | cuEventRecord / cuEventRecord_ptsz(call, event: usize, stream: usize) {
         let stream = call.stream(stream)?;
         let event = call.runtime.events.get(event)?;
         call.runtime.submit(&stream, Work::Record(event))
@@ -41,23 +41,17 @@ exported! { runtime
     }
 
     /// Whether an event has happened.
-    fn cudaEventQuery(call, event: usize) {
+    fn cudaEventQuery | cuEventQuery(call, event: usize) {
         call.runtime.query_event(event)
     }
 
     /// Waits for an event.
-    fn cudaEventSynchronize(call, event: usize) {
+    fn cudaEventSynchronize | cuEventSynchronize(call, event: usize) {
         call.runtime.wait_for_event(event)
     }
 
     /// Milliseconds from one event to another.
-    fn cudaEventElapsedTime(call, milliseconds: Out<f32>, start: usize, end: usize) {
-        milliseconds.wanted()?;
-        milliseconds.set(call.runtime.elapsed(start, end)?)
-    }
-
-    /// The same.
-    fn cudaEventElapsedTime_v2(call, milliseconds: Out<f32>, start: usize, end: usize) {
+    fn cudaEventElapsedTime = cudaEventElapsedTime_v2 | cuEventElapsedTime = cuEventElapsedTime_v2(call, milliseconds: Out<f32>, start: usize, end: usize) {
         milliseconds.wanted()?;
         milliseconds.set(call.runtime.elapsed(start, end)?)
     }

@@ -28,7 +28,11 @@ pub(crate) fn attributes(runtime: &Runtime, kernel: &Kernel) -> Outcome<FuncAttr
         cache_mode: 0,
         max_dynamic_shared: kernel.max_dynamic(resolved) as i32,
         carveout: kernel.carveout.load(Ordering::Relaxed),
-        rest: [0; 7],
+        explicit_cluster: i32::from(resolved.kernel.function().directive("explicitcluster").is_some()),
+        cluster: kernel.required(resolved).map_or([0; 3], |size| size.map(|blocks| blocks as i32)),
+        spread: kernel.spread.load(Ordering::Relaxed) as i32,
+        large_clusters: i32::from(kernel.large_clusters.load(Ordering::Relaxed)),
+        reserved: 0,
     })
 }
 
@@ -36,6 +40,11 @@ pub(crate) fn attributes(runtime: &Runtime, kernel: &Kernel) -> Outcome<FuncAttr
 pub(crate) fn set_attribute(runtime: &Runtime, kernel: &Kernel, attribute: u32, value: i32) -> Outcome {
     const MAX_DYNAMIC_SHARED: u32 = 8;
     const CARVEOUT: u32 = 9;
+    const REQUIRED_WIDTH: u32 = 11;
+    const REQUIRED_DEPTH: u32 = 13;
+    const LARGE_CLUSTERS: u32 = 14;
+    const SPREAD: u32 = 15;
+    let resolved = kernel.resolved(runtime)?;
     match attribute {
         MAX_DYNAMIC_SHARED => kernel.set_max_dynamic(runtime, value),
         CARVEOUT => {
@@ -45,8 +54,23 @@ pub(crate) fn set_attribute(runtime: &Runtime, kernel: &Kernel, attribute: u32, 
             kernel.carveout.store(value, Ordering::Relaxed);
             Ok(())
         }
-        // Clusters: sizes that a kernel must have, and whether unusual ones are allowed.
-        11..=15 => Ok(()),
+        // What a kernel was compiled for cannot be changed.
+        REQUIRED_WIDTH..=REQUIRED_DEPTH => {
+            let blocks = u32::try_from(value).map_err(|_| Status::INVALID_VALUE)?;
+            if resolved.kernel.function().directive("reqnctapercluster").is_some() {
+                return Err(Status::NOT_PERMITTED);
+            }
+            kernel.required_cluster[(attribute - REQUIRED_WIDTH) as usize].store(blocks, Ordering::Relaxed);
+            Ok(())
+        }
+        LARGE_CLUSTERS if value == 0 || value == 1 => {
+            kernel.large_clusters.store(value == 1, Ordering::Relaxed);
+            Ok(())
+        }
+        SPREAD if (0..=2).contains(&value) => {
+            kernel.spread.store(value as u32, Ordering::Relaxed);
+            Ok(())
+        }
         _ => Err(Status::INVALID_VALUE),
     }
 }
@@ -78,22 +102,17 @@ exported! { runtime
     }
 
     /// How caches are used, which makes no difference here.
-    fn cudaFuncSetCacheConfig(call, function: usize, _config: u32) {
-        call.runtime.kernel(function).map(drop)
-    }
-
-    /// How wide banks of shared memory are, which makes no difference here.
-    fn cudaFuncSetSharedMemConfig(call, function: usize, _config: u32) {
+    fn cudaFuncSetCacheConfig = cudaFuncSetSharedMemConfig | cuFuncSetCacheConfig = cuFuncSetSharedMemConfig(call, function: usize, _config: u32) {
         call.runtime.kernel(function).map(drop)
     }
 
     /// The name of a kernel.
-    fn cudaFuncGetName(call, name: Out<*const c_char>, function: usize) {
+    fn cudaFuncGetName | cuFuncGetName(call, name: Out<*const c_char>, function: usize) {
         name.set(kept_name(&*call.runtime.kernel(function)?))
     }
 
     /// Where a parameter is in the block of parameters.
-    fn cudaFuncGetParamInfo(call, function: usize, index: usize, offset: Out<usize>, size: Out<usize>) {
+    fn cudaFuncGetParamInfo | cuFuncGetParamInfo(call, function: usize, index: usize, offset: Out<usize>, size: Out<usize>) {
         let kernel = call.runtime.kernel(function)?;
         let param = kernel.resolved(call.runtime)?.kernel.params().get(index).ok_or(Status::INVALID_VALUE)?;
         offset.set(param.offset as usize)?;
@@ -102,7 +121,7 @@ exported! { runtime
     }
 
     /// How many parameters a kernel has.
-    fn cudaFuncGetParamCount(call, function: usize, count: Out<usize>) {
+    fn cudaFuncGetParamCount | cuFuncGetParamCount(call, function: usize, count: Out<usize>) {
         count.set(call.runtime.kernel(function)?.resolved(call.runtime)?.kernel.params().len())
     }
 

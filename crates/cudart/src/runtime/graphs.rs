@@ -34,8 +34,13 @@ pub(crate) fn add(
 /// A launch, from the parameters of a node.
 pub(crate) fn kernel_work(call: &Call, params: &KernelNodeParams) -> Outcome<Work> {
     let kernel = call.runtime.kernel(params.function)?;
-    let request =
-        Request { grid: params.grid.list(), block: params.block.list(), shared: params.shared as usize, cooperative: false };
+    let request = Request {
+        grid: params.grid.list(),
+        block: params.block.list(),
+        shared: params.shared as usize,
+        cooperative: false,
+        cluster: None,
+    };
     if params.params == 0 && params.extra != 0 {
         return call.runtime.prepare(&kernel, &request, crate::driver::launches::extra(params.extra)?);
     }
@@ -84,7 +89,7 @@ pub(crate) fn set_work(call: &Call, node: usize, work: Work) -> Outcome {
     if std::mem::discriminant(place) != std::mem::discriminant(&work) {
         return Err(Status::INVALID_VALUE);
     }
-    *place = work;
+    *place = work.with_attributes_of(place);
     Ok(())
 }
 
@@ -311,7 +316,7 @@ pub(crate) fn add_any(
 
 exported! { runtime
     /// A graph.
-    fn cudaGraphCreate(call, graph: Out<usize>, flags: u32) {
+    fn cudaGraphCreate | cuGraphCreate(call, graph: Out<usize>, flags: u32) {
         graph.wanted()?;
         if flags != 0 {
             return Err(Status::INVALID_VALUE);
@@ -320,12 +325,12 @@ exported! { runtime
     }
 
     /// Gives a graph back.
-    fn cudaGraphDestroy(call, graph: usize) {
+    fn cudaGraphDestroy | cuGraphDestroy(call, graph: usize) {
         call.runtime.destroy_graph(graph)
     }
 
     /// A copy of a graph.
-    fn cudaGraphClone(call, copy: Out<usize>, graph: usize) {
+    fn cudaGraphClone | cuGraphClone(call, copy: Out<usize>, graph: usize) {
         copy.wanted()?;
         let cloned = call.runtime.clone_graph(&*call.runtime.graphs.get(graph)?)?;
         let handle = call.runtime.graphs.reserve();
@@ -334,7 +339,7 @@ exported! { runtime
     }
 
     /// The node of a copy that came from a node.
-    fn cudaGraphNodeFindInClone(call, node: Out<usize>, original: usize, clone: usize) {
+    fn cudaGraphNodeFindInClone | cuGraphNodeFindInClone(call, node: Out<usize>, original: usize, clone: usize) {
         node.set(call.runtime.node_in_clone(original, &*call.runtime.graphs.get(clone)?)?)
     }
 
@@ -377,17 +382,17 @@ exported! { runtime
     }
 
     /// A function of the host.
-    fn cudaGraphAddHostNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: In<HostNodeParams>) {
+    fn cudaGraphAddHostNode | cuGraphAddHostNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: In<HostNodeParams>) {
         add(call, node, graph, after, count, host_work(&params.get()?)?).map(drop)
     }
 
     /// Nothing.
-    fn cudaGraphAddEmptyNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize) {
+    fn cudaGraphAddEmptyNode | cuGraphAddEmptyNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize) {
         add(call, node, graph, after, count, Work::Empty).map(drop)
     }
 
     /// All of another graph, as it is now.
-    fn cudaGraphAddChildGraphNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, child: usize) {
+    fn cudaGraphAddChildGraphNode | cuGraphAddChildGraphNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, child: usize) {
         let child = call.runtime.clone_graph(&*call.runtime.graphs.get(child)?)?;
         let graph = add(call, node, graph, after, count, child_work(&child)?)?;
         if let Some(last) = graph.nodes().last_mut() {
@@ -397,7 +402,7 @@ exported! { runtime
     }
 
     /// The graph behind a node that is one.
-    fn cudaGraphChildGraphNodeGetGraph(call, node: usize, graph: Out<usize>) {
+    fn cudaGraphChildGraphNodeGetGraph | cuGraphChildGraphNodeGetGraph(call, node: usize, graph: Out<usize>) {
         let node = call.runtime.nodes.get(node)?;
         let child = node.graph.nodes()[node.index].child.clone().ok_or(Status::INVALID_VALUE)?;
         let handle = call.runtime.graphs.reserve();
@@ -406,19 +411,19 @@ exported! { runtime
     }
 
     /// An event that is recorded.
-    fn cudaGraphAddEventRecordNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, event: usize) {
+    fn cudaGraphAddEventRecordNode | cuGraphAddEventRecordNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, event: usize) {
         let work = Work::Record(call.runtime.events.get(event)?);
         add(call, node, graph, after, count, work).map(drop)
     }
 
     /// An event that is waited for.
-    fn cudaGraphAddEventWaitNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, event: usize) {
+    fn cudaGraphAddEventWaitNode | cuGraphAddEventWaitNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, event: usize) {
         let work = Work::Wait(call.runtime.events.get(event)?);
         add(call, node, graph, after, count, work).map(drop)
     }
 
     /// Memory for the nodes behind it.
-    fn cudaGraphAddMemAllocNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: Out<MemAllocNodeParams>) {
+    fn cudaGraphAddMemAllocNode | cuGraphAddMemAllocNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: Out<MemAllocNodeParams>) {
         let mut given = params.get()?;
         let address = call.runtime.allocate(given.bytes, Kind::Graph)?;
         given.address = address as usize;
@@ -427,7 +432,7 @@ exported! { runtime
     }
 
     /// Where the memory of a node is.
-    fn cudaGraphMemAllocNodeGetParams(call, node: usize, params: Out<MemAllocNodeParams>) {
+    fn cudaGraphMemAllocNodeGetParams | cuGraphMemAllocNodeGetParams(call, node: usize, params: Out<MemAllocNodeParams>) {
         match work_of(call, node)? {
             Work::Allocated(address) => {
                 let bytes = call.runtime.memory.find(address).ok_or(Status::INVALID_VALUE)?.bytes as usize;
@@ -438,13 +443,13 @@ exported! { runtime
     }
 
     /// Memory is not needed any more; the next launch has it again.
-    fn cudaGraphAddMemFreeNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, address: u64) {
+    fn cudaGraphAddMemFreeNode | cuGraphAddMemFreeNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, address: u64) {
         call.runtime.memory.find(address).ok_or(Status::INVALID_VALUE)?;
         add(call, node, graph, after, count, Work::Freed(address)).map(drop)
     }
 
     /// The address that a node frees.
-    fn cudaGraphMemFreeNodeGetParams(call, node: usize, address: Out<u64>) {
+    fn cudaGraphMemFreeNodeGetParams | cuGraphMemFreeNodeGetParams(call, node: usize, address: Out<u64>) {
         match work_of(call, node)? {
             Work::Freed(freed) => address.set(freed),
             _ => Err(Status::INVALID_VALUE),
@@ -452,26 +457,26 @@ exported! { runtime
     }
 
     /// Removes a node.
-    fn cudaGraphDestroyNode(call, node: usize) {
+    fn cudaGraphDestroyNode | cuGraphDestroyNode(call, node: usize) {
         let found = call.runtime.nodes.remove(node)?;
         found.graph.nodes()[found.index].work = None;
         Ok(())
     }
 
     /// What kind of work a node is.
-    fn cudaGraphNodeGetType(call, node: usize, kind: Out<u32>) {
+    fn cudaGraphNodeGetType | cuGraphNodeGetType(call, node: usize, kind: Out<u32>) {
         kind.set(node_type(&work_of(call, node)?))
     }
 
     /// The nodes of a graph.
-    fn cudaGraphGetNodes(call, graph: usize, nodes: Out<usize>, count: Out<usize>) {
+    fn cudaGraphGetNodes | cuGraphGetNodes(call, graph: usize, nodes: Out<usize>, count: Out<usize>) {
         let graph = call.runtime.graphs.get(graph)?;
         let handles: Vec<usize> = graph.nodes().iter().filter(|node| node.work.is_some()).map(|node| node.handle).collect();
         answer(&handles, nodes, count)
     }
 
     /// The nodes that come behind none.
-    fn cudaGraphGetRootNodes(call, graph: usize, nodes: Out<usize>, count: Out<usize>) {
+    fn cudaGraphGetRootNodes | cuGraphGetRootNodes(call, graph: usize, nodes: Out<usize>, count: Out<usize>) {
         let graph = call.runtime.graphs.get(graph)?;
         let list = graph.nodes();
         let root = |node: &&crate::graphs::Node| node.work.is_some() && node.after.iter().all(|before| list[*before].work.is_none());
@@ -486,17 +491,17 @@ exported! { runtime
     }
 
     /// The same, with data for edges.
-    fn cudaGraphGetEdges_v2(call, graph: usize, from: Out<usize>, to: Out<usize>, data: Out<u64>, count: Out<usize>) {
+    fn cudaGraphGetEdges_v2 | cuGraphGetEdges_v2(call, graph: usize, from: Out<usize>, to: Out<usize>, data: Out<u64>, count: Out<usize>) {
         answer_edges(call, graph, from, to, data, count)
     }
 
     /// The nodes that a node comes behind, with data for edges.
-    fn cudaGraphNodeGetDependencies_v2(call, node: usize, nodes: Out<usize>, data: Out<u64>, count: Out<usize>) {
+    fn cudaGraphNodeGetDependencies_v2 | cuGraphNodeGetDependencies_v2(call, node: usize, nodes: Out<usize>, data: Out<u64>, count: Out<usize>) {
         answer_neighbours(call, node, true, nodes, data, count)
     }
 
     /// The nodes that come behind a node, with data for edges.
-    fn cudaGraphNodeGetDependentNodes_v2(call, node: usize, nodes: Out<usize>, data: Out<u64>, count: Out<usize>) {
+    fn cudaGraphNodeGetDependentNodes_v2 | cuGraphNodeGetDependentNodes_v2(call, node: usize, nodes: Out<usize>, data: Out<u64>, count: Out<usize>) {
         answer_neighbours(call, node, false, nodes, data, count)
     }
 
@@ -524,7 +529,7 @@ exported! { runtime
     }
 
     /// The event that a node records.
-    fn cudaGraphEventRecordNodeGetEvent(call, node: usize, event: Out<usize>) {
+    fn cudaGraphEventRecordNodeGetEvent | cuGraphEventRecordNodeGetEvent(call, node: usize, event: Out<usize>) {
         match work_of(call, node)? {
             Work::Record(found) => event.set(call.runtime.events.handle_of(&found).ok_or(Status::INVALID_VALUE)?),
             _ => Err(Status::INVALID_VALUE),
@@ -532,7 +537,7 @@ exported! { runtime
     }
 
     /// The event that a node waits for.
-    fn cudaGraphEventWaitNodeGetEvent(call, node: usize, event: Out<usize>) {
+    fn cudaGraphEventWaitNodeGetEvent | cuGraphEventWaitNodeGetEvent(call, node: usize, event: Out<usize>) {
         match work_of(call, node)? {
             Work::Wait(found) => event.set(call.runtime.events.handle_of(&found).ok_or(Status::INVALID_VALUE)?),
             _ => Err(Status::INVALID_VALUE),
@@ -584,7 +589,7 @@ exported! { runtime
     }
 
     /// The same, with data for edges.
-    fn cudaGraphAddDependencies_v2(call, graph: usize, from: In<usize>, to: In<usize>, _data: usize, count: usize) {
+    fn cudaGraphAddDependencies_v2 | cuGraphAddDependencies_v2(call, graph: usize, from: In<usize>, to: In<usize>, _data: usize, count: usize) {
         depend(call, graph, &from.get_all(count)?, &to.get_all(count)?, true)
     }
 
@@ -595,7 +600,7 @@ exported! { runtime
     }
 
     /// The same, with data for edges.
-    fn cudaGraphRemoveDependencies_v2(call, graph: usize, from: In<usize>, to: In<usize>, _data: usize, count: usize) {
+    fn cudaGraphRemoveDependencies_v2 | cuGraphRemoveDependencies_v2(call, graph: usize, from: In<usize>, to: In<usize>, _data: usize, count: usize) {
         depend(call, graph, &from.get_all(count)?, &to.get_all(count)?, false)
     }
 
@@ -607,13 +612,13 @@ exported! { runtime
     }
 
     /// Makes a graph ready.
-    fn cudaGraphInstantiateWithFlags(call, exec: Out<usize>, graph: usize, flags: u64) {
+    fn cudaGraphInstantiateWithFlags | cuGraphInstantiateWithFlags(call, exec: Out<usize>, graph: usize, flags: u64) {
         exec.wanted()?;
         exec.set(call.runtime.instantiate(&*call.runtime.graphs.get(graph)?, flags)?)
     }
 
     /// The same, with parameters: flags, a stream, and where a node that does not fit and the outcome are told.
-    fn cudaGraphInstantiateWithParams / cudaGraphInstantiateWithParams_ptsz(call, exec: Out<usize>, graph: usize, params: Out<[u64; 4]>) {
+    fn cudaGraphInstantiateWithParams / cudaGraphInstantiateWithParams_ptsz | cuGraphInstantiateWithParams / cuGraphInstantiateWithParams_ptsz(call, exec: Out<usize>, graph: usize, params: Out<[u64; 4]>) {
         exec.wanted()?;
         let mut given = params.get()?;
         let handle = call.runtime.instantiate(&*call.runtime.graphs.get(graph)?, given[0])?;
@@ -623,23 +628,23 @@ exported! { runtime
     }
 
     /// The flags that a graph was made ready with.
-    fn cudaGraphExecGetFlags(call, exec: usize, flags: Out<u64>) {
+    fn cudaGraphExecGetFlags | cuGraphExecGetFlags(call, exec: usize, flags: Out<u64>) {
         flags.set(call.runtime.execs.get(exec)?.flags)
     }
 
     /// Gives a graph that is ready back.
-    fn cudaGraphExecDestroy(call, exec: usize) {
+    fn cudaGraphExecDestroy | cuGraphExecDestroy(call, exec: usize) {
         call.runtime.execs.remove(exec).map(drop)
     }
 
     /// Does the work of a graph.
-    fn cudaGraphLaunch / cudaGraphLaunch_ptsz(call, exec: usize, stream: usize) {
+    fn cudaGraphLaunch / cudaGraphLaunch_ptsz | cuGraphLaunch / cuGraphLaunch_ptsz(call, exec: usize, stream: usize) {
         let exec = call.runtime.execs.get(exec)?;
         call.runtime.launch_graph(&exec, &*call.stream(stream)?)
     }
 
     /// Brings a graph to the device, where it is.
-    fn cudaGraphUpload / cudaGraphUpload_ptsz(call, exec: usize, stream: usize) {
+    fn cudaGraphUpload / cudaGraphUpload_ptsz | cuGraphUpload / cuGraphUpload_ptsz(call, exec: usize, stream: usize) {
         call.runtime.execs.get(exec)?;
         call.stream(stream).map(drop)
     }
@@ -694,13 +699,13 @@ exported! { runtime
     }
 
     /// Changes a fill.
-    fn cudaGraphMemsetNodeSetParams(call, node: usize, params: In<MemsetParams>) {
+    fn cudaGraphMemsetNodeSetParams | cuGraphMemsetNodeSetParams(call, node: usize, params: In<MemsetParams>) {
         let work = fill_work(call, &params.get()?)?;
         set_work(call, node, work)
     }
 
     /// What a fill is.
-    fn cudaGraphMemsetNodeGetParams(call, node: usize, params: Out<MemsetParams>) {
+    fn cudaGraphMemsetNodeGetParams | cuGraphMemsetNodeGetParams(call, node: usize, params: Out<MemsetParams>) {
         match work_of(call, node)? {
             Work::Fill(fill) => params.set(MemsetParams {
                 dst: fill.to.address as usize,
@@ -721,12 +726,12 @@ exported! { runtime
     }
 
     /// Changes a function of the host.
-    fn cudaGraphHostNodeSetParams(call, node: usize, params: In<HostNodeParams>) {
+    fn cudaGraphHostNodeSetParams | cuGraphHostNodeSetParams(call, node: usize, params: In<HostNodeParams>) {
         set_work(call, node, host_work(&params.get()?)?)
     }
 
     /// What a function of the host is.
-    fn cudaGraphHostNodeGetParams(call, node: usize, params: Out<HostNodeParams>) {
+    fn cudaGraphHostNodeGetParams | cuGraphHostNodeGetParams(call, node: usize, params: Out<HostNodeParams>) {
         match work_of(call, node)? {
             Work::Host(host) => params.set(HostNodeParams { function: host.function, data: host.data }),
             _ => Err(Status::INVALID_VALUE),
@@ -734,47 +739,47 @@ exported! { runtime
     }
 
     /// Changes a function of the host of a graph that is ready.
-    fn cudaGraphExecHostNodeSetParams(call, exec: usize, node: usize, params: In<HostNodeParams>) {
+    fn cudaGraphExecHostNodeSetParams | cuGraphExecHostNodeSetParams(call, exec: usize, node: usize, params: In<HostNodeParams>) {
         set_exec_work(call, exec, node, host_work(&params.get()?)?)
     }
 
     /// Changes a graph that is a node of one that is ready.
-    fn cudaGraphExecChildGraphNodeSetParams(call, exec: usize, node: usize, child: usize) {
+    fn cudaGraphExecChildGraphNodeSetParams | cuGraphExecChildGraphNodeSetParams(call, exec: usize, node: usize, child: usize) {
         let work = child_work(&*call.runtime.graphs.get(child)?)?;
         set_exec_work(call, exec, node, work)
     }
 
     /// Changes the event that a node records.
-    fn cudaGraphEventRecordNodeSetEvent(call, node: usize, event: usize) {
+    fn cudaGraphEventRecordNodeSetEvent | cuGraphEventRecordNodeSetEvent(call, node: usize, event: usize) {
         let work = Work::Record(call.runtime.events.get(event)?);
         set_work(call, node, work)
     }
 
     /// Changes the event that a node waits for.
-    fn cudaGraphEventWaitNodeSetEvent(call, node: usize, event: usize) {
+    fn cudaGraphEventWaitNodeSetEvent | cuGraphEventWaitNodeSetEvent(call, node: usize, event: usize) {
         let work = Work::Wait(call.runtime.events.get(event)?);
         set_work(call, node, work)
     }
 
     /// Changes the event that a node of a graph that is ready records.
-    fn cudaGraphExecEventRecordNodeSetEvent(call, exec: usize, node: usize, event: usize) {
+    fn cudaGraphExecEventRecordNodeSetEvent | cuGraphExecEventRecordNodeSetEvent(call, exec: usize, node: usize, event: usize) {
         let work = Work::Record(call.runtime.events.get(event)?);
         set_exec_work(call, exec, node, work)
     }
 
     /// Changes the event that a node of a graph that is ready waits for.
-    fn cudaGraphExecEventWaitNodeSetEvent(call, exec: usize, node: usize, event: usize) {
+    fn cudaGraphExecEventWaitNodeSetEvent | cuGraphExecEventWaitNodeSetEvent(call, exec: usize, node: usize, event: usize) {
         let work = Work::Wait(call.runtime.events.get(event)?);
         set_exec_work(call, exec, node, work)
     }
 
     /// Whether the work of a node is done.
-    fn cudaGraphNodeGetEnabled(call, exec: usize, node: usize, enabled: Out<u32>) {
+    fn cudaGraphNodeGetEnabled | cuGraphNodeGetEnabled(call, exec: usize, node: usize, enabled: Out<u32>) {
         enabled.set(u32::from(call.runtime.execs.get(exec)?.enabled(node)?))
     }
 
     /// Says whether the work of a node is done.
-    fn cudaGraphNodeSetEnabled(call, exec: usize, node: usize, enabled: u32) {
+    fn cudaGraphNodeSetEnabled | cuGraphNodeSetEnabled(call, exec: usize, node: usize, enabled: u32) {
         let exec = call.runtime.execs.get(exec)?;
         match exec.work_of(node)? {
             Work::Launch { .. } | Work::Copy(_) | Work::Fill(_) => exec.set_enabled(node, enabled != 0),
@@ -782,32 +787,20 @@ exported! { runtime
         }
     }
 
-    /// Hints for a launch, which make no difference here.
-    fn cudaGraphKernelNodeSetAttribute(call, node: usize, _attribute: u32, value: In<u64>) {
-        value.get()?;
-        call.runtime.nodes.get(node).map(drop)
-    }
-
-    /// The same hints as another launch.
-    fn cudaGraphKernelNodeCopyAttributes(call, to: usize, from: usize) {
-        call.runtime.nodes.get(to)?;
-        call.runtime.nodes.get(from).map(drop)
-    }
-
     /// Memory that graphs keep: none beyond what they use.
-    fn cudaDeviceGraphMemTrim(call, device: i32) {
+    fn cudaDeviceGraphMemTrim | cuDeviceGraphMemTrim(call, device: i32) {
         crate::device::check_device(device)?;
         call.runtime.device().map(drop)
     }
 
     /// The same: how much it is.
-    fn cudaDeviceGetGraphMemAttribute(call, device: i32, _attribute: u32, value: Out<u64>) {
+    fn cudaDeviceGetGraphMemAttribute | cuDeviceGetGraphMemAttribute(call, device: i32, _attribute: u32, value: Out<u64>) {
         crate::device::check_device(device)?;
         value.set(call.runtime.device()?.backend().memory().used)
     }
 
     /// Sets high-water marks back.
-    fn cudaDeviceSetGraphMemAttribute(call, device: i32, _attribute: u32, value: In<u64>) {
+    fn cudaDeviceSetGraphMemAttribute | cuDeviceSetGraphMemAttribute(call, device: i32, _attribute: u32, value: In<u64>) {
         crate::device::check_device(device)?;
         value.get()?;
         call.runtime.device().map(drop)

@@ -1,13 +1,12 @@
 //! Launches of kernels, and of functions of the host.
 
 use crate::boundary::{Call, exported};
-use crate::kernels::{Arguments, Kernel, Request};
+use crate::kernels::{Arguments, Request};
 use crate::pointer::{In, Out};
 use crate::status::{Outcome, Status};
-use crate::types::{Dim3, LaunchAttribute, LaunchConfig};
+use crate::types::{Dim3, LaunchAttribute, LaunchConfig, LaunchParams};
 use crate::work::{HostFunction, Work};
 use std::cell::Cell;
-use std::sync::Arc;
 
 thread_local! {
     /// Shapes of launches that are written `kernel<<<…>>>(…)`, between the brackets and the arguments. Nothing here is dropped: a program may
@@ -27,26 +26,20 @@ struct Shapes {
     count: usize,
 }
 
-/// What the attributes of a launch ask for.
-pub(crate) fn cooperative(kernel: &Arc<Kernel>, call: &Call, attributes: In<LaunchAttribute>, count: u32) -> Outcome<bool> {
+/// What the attributes of a launch ask for: whether all blocks run at the same time, and the blocks of a cluster.
+pub(crate) fn asked(attributes: In<LaunchAttribute>, count: u32) -> Outcome<(bool, Option<[u32; 3]>)> {
     const COOPERATIVE: u32 = 2;
     const CLUSTER: u32 = 4;
-    let mut cooperative = false;
+    let (mut cooperative, mut cluster) = (false, None);
     for attribute in attributes.get_all(count as usize)? {
         match attribute.id {
             COOPERATIVE => cooperative = attribute.value[0] != 0,
-            // Clusters of a kernel that says its own are known; others are not run.
-            CLUSTER if attribute.value[..3].iter().any(|n| *n > 1) => {
-                let resolved = kernel.resolved(call.runtime)?;
-                if resolved.kernel.function().directive("reqnctapercluster").is_none() {
-                    return Err(Status::INVALID_CLUSTER_SIZE);
-                }
-            }
+            CLUSTER => cluster = Some([attribute.value[0], attribute.value[1], attribute.value[2]]),
             // Hints on priorities, caches and overlap change nothing that a program can see.
             _ => {}
         }
     }
-    Ok(cooperative)
+    Ok((cooperative, cluster))
 }
 
 fn launch(
@@ -55,11 +48,19 @@ fn launch(
     shape: (Dim3, Dim3, usize),
     arguments: In<usize>,
     stream: usize,
-    cooperative: bool,
+    (cooperative, cluster): (bool, Option<[u32; 3]>),
 ) -> Outcome {
     let kernel = call.runtime.kernel(function)?;
-    let request = Request { grid: shape.0.list(), block: shape.1.list(), shared: shape.2, cooperative };
+    let request = Request { grid: shape.0.list(), block: shape.1.list(), shared: shape.2, cooperative, cluster };
     call.runtime.launch(&kernel, &request, Arguments::Places(arguments), &*call.stream(stream)?)
+}
+
+/// Calls a function of the host in stream order, with a stream and its status before what it is given or not.
+pub(crate) fn host_function(call: &Call, stream: usize, function: usize, data: usize, given: Option<usize>) -> Outcome {
+    if function == 0 {
+        return Err(Status::INVALID_VALUE);
+    }
+    call.runtime.submit(&*call.stream(stream)?, Work::Host(HostFunction { function, data, stream: given }))
 }
 
 exported! { runtime
@@ -91,48 +92,53 @@ exported! { runtime
 
     /// Launches a kernel by its handle.
     fn __cudaLaunchKernel / __cudaLaunchKernel_ptsz(call, kernel: usize, grid: Dim3, block: Dim3, arguments: In<usize>, shared: usize, stream: usize) {
-        launch(call, kernel, (grid, block, shared), arguments, stream, false)
+        launch(call, kernel, (grid, block, shared), arguments, stream, (false, None))
     }
 
     /// Launches a kernel.
     fn cudaLaunchKernel / cudaLaunchKernel_ptsz(call, function: usize, grid: Dim3, block: Dim3, arguments: In<usize>, shared: usize, stream: usize) {
-        launch(call, function, (grid, block, shared), arguments, stream, false)
+        launch(call, function, (grid, block, shared), arguments, stream, (false, None))
     }
 
     /// Launches a kernel whose blocks run at the same time.
     fn cudaLaunchCooperativeKernel / cudaLaunchCooperativeKernel_ptsz(call, function: usize, grid: Dim3, block: Dim3, arguments: In<usize>, shared: usize, stream: usize) {
-        launch(call, function, (grid, block, shared), arguments, stream, true)
+        launch(call, function, (grid, block, shared), arguments, stream, (true, None))
+    }
+
+    /// The same on several devices: on the one there is, one.
+    fn cudaLaunchCooperativeKernelMultiDevice(call, list: In<LaunchParams>, devices: u32, flags: u32) {
+        if devices != 1 || flags > 3 {
+            return Err(Status::INVALID_VALUE);
+        }
+        let params = list.get()?;
+        launch(call, params.function, (params.grid, params.block, params.shared), In::at(params.arguments), params.stream, (true, None))
     }
 
     /// Launches a kernel with attributes.
     fn cudaLaunchKernelExC / cudaLaunchKernelExC_ptsz(call, config: In<LaunchConfig>, function: usize, arguments: In<usize>) {
         let config = config.get()?;
-        let kernel = call.runtime.kernel(function)?;
-        let cooperative = cooperative(&kernel, call, In::at(config.attributes), config.count)?;
-        launch(call, function, (config.grid, config.block, config.shared), arguments, config.stream, cooperative)
+        let asked = asked(In::at(config.attributes), config.count)?;
+        launch(call, function, (config.grid, config.block, config.shared), arguments, config.stream, asked)
     }
 
     /// Calls a function of the host in stream order.
-    fn cudaLaunchHostFunc / cudaLaunchHostFunc_ptsz(call, stream: usize, function: usize, data: usize) {
-        if function == 0 {
-            return Err(Status::INVALID_VALUE);
-        }
-        call.runtime.submit(&*call.stream(stream)?, Work::Host(HostFunction { function, data, stream: None }))
+    fn cudaLaunchHostFunc / cudaLaunchHostFunc_ptsz | cuLaunchHostFunc / cuLaunchHostFunc_ptsz(call, stream: usize, function: usize, data: usize) {
+        host_function(call, stream, function, data, None)
     }
 
-    /// The same, with a mode of waiting that makes no difference here.
-    fn cudaLaunchHostFunc_v2 / cudaLaunchHostFunc_v2_ptsz(call, stream: usize, function: usize, data: usize, _mode: u32) {
-        if function == 0 {
+    /// The same; how the thread that calls it waits makes no difference here.
+    fn cudaLaunchHostFunc_v2 / cudaLaunchHostFunc_v2_ptsz | cuLaunchHostFunc_v2 / cuLaunchHostFunc_v2_ptsz(call, stream: usize, function: usize, data: usize, mode: u32) {
+        if mode > 1 {
             return Err(Status::INVALID_VALUE);
         }
-        call.runtime.submit(&*call.stream(stream)?, Work::Host(HostFunction { function, data, stream: None }))
+        host_function(call, stream, function, data, None)
     }
 
     /// Calls a function of the host in stream order with the stream and its status.
-    fn cudaStreamAddCallback / cudaStreamAddCallback_ptsz(call, stream: usize, function: usize, data: usize, flags: u32) {
-        if function == 0 || flags != 0 {
+    fn cudaStreamAddCallback / cudaStreamAddCallback_ptsz | cuStreamAddCallback / cuStreamAddCallback_ptsz(call, stream: usize, function: usize, data: usize, flags: u32) {
+        if flags != 0 {
             return Err(Status::INVALID_VALUE);
         }
-        call.runtime.submit(&*call.stream(stream)?, Work::Host(HostFunction { function, data, stream: Some(stream) }))
+        host_function(call, stream, function, data, Some(stream))
     }
 }

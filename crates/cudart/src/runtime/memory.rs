@@ -1,6 +1,7 @@
 //! Memory: of the device, of the host, managed, registered; what a pointer is.
 
-use crate::boundary::exported;
+use crate::advice::{Advice, checked, of_device};
+use crate::boundary::{Call, exported};
 use crate::device::check_device;
 use crate::memory::{Kind, PITCH};
 use crate::pointer::{In, Out};
@@ -42,6 +43,30 @@ pub(crate) fn allocate_pitched(runtime: &Runtime, address: Out<u64>, pitch: Out<
     pitch.set(bytes)
 }
 
+/// Where memory is wanted, as a word: a location with the runtime of CUDA 13, and before that the number of a device.
+fn location(word: u64) -> MemLocation {
+    if runtime_version() >= 13 { MemLocation { kind: word as u32, id: (word >> 32) as i32 } } else { of_device(word as i32) }
+}
+
+fn advise(call: &Call, address: u64, bytes: usize, advice: u32, location: MemLocation) -> Outcome {
+    call.runtime.advise(address, bytes as u64, Advice::new(advice, location)?)
+}
+
+/// Moves managed memory, which lies where everybody reaches it.
+pub(crate) fn prefetch(call: &Call, address: u64, bytes: usize, location: MemLocation, stream: usize) -> Outcome {
+    let stream = call.stream(stream)?;
+    call.runtime.advise(address, bytes as u64, Advice::Fetched(checked(location)?))?;
+    call.runtime.submit(&stream, Work::Empty)
+}
+
+fn range_attribute(call: &Call, data: Out<i32>, bytes: usize, attribute: u32, address: u64, count: usize) -> Outcome {
+    data.wanted()?;
+    if bytes == 0 || !bytes.is_multiple_of(4) {
+        return Err(Status::INVALID_VALUE);
+    }
+    data.set_all(&call.runtime.range_attribute(attribute, address, count as u64, bytes / 4)?)
+}
+
 exported! { runtime
     /// Memory of the device.
     fn cudaMalloc(call, address: Out<u64>, bytes: usize) {
@@ -50,7 +75,7 @@ exported! { runtime
     }
 
     /// Gives it back.
-    fn cudaFree(call, address: u64) {
+    fn cudaFree | cuMemFree_v2(call, address: u64) {
         call.runtime.free(address)
     }
 
@@ -68,7 +93,7 @@ exported! { runtime
     }
 
     /// Memory that host and device reach at one address.
-    fn cudaMallocManaged(call, address: Out<u64>, bytes: usize, flags: u32) {
+    fn cudaMallocManaged | cuMemAllocManaged(call, address: Out<u64>, bytes: usize, flags: u32) {
         address.wanted()?;
         if bytes == 0 || !(flags == 1 || flags == 2) {
             return Err(Status::INVALID_VALUE);
@@ -77,7 +102,7 @@ exported! { runtime
     }
 
     /// Host memory that is copied in stream order.
-    fn cudaMallocHost(call, address: Out<usize>, bytes: usize) {
+    fn cudaMallocHost | cuMemAllocHost_v2(call, address: Out<usize>, bytes: usize) {
         address.wanted()?;
         address.set(call.runtime.allocate_host(bytes, 0)?)
     }
@@ -92,7 +117,7 @@ exported! { runtime
     }
 
     /// Gives host memory back.
-    fn cudaFreeHost(call, address: u64) {
+    fn cudaFreeHost | cuMemFreeHost(call, address: u64) {
         call.runtime.free_host(address)
     }
 
@@ -105,7 +130,7 @@ exported! { runtime
     }
 
     /// Forgets it.
-    fn cudaHostUnregister(call, address: u64) {
+    fn cudaHostUnregister | cuMemHostUnregister(call, address: u64) {
         call.runtime.unregister_host(address)
     }
 
@@ -126,7 +151,7 @@ exported! { runtime
     }
 
     /// Free and total bytes.
-    fn cudaMemGetInfo(call, free: Out<usize>, total: Out<usize>) {
+    fn cudaMemGetInfo | cuMemGetInfo_v2(call, free: Out<usize>, total: Out<usize>) {
         let (left, all) = call.runtime.memory_left()?;
         free.set(left)?;
         total.set(all)
@@ -148,54 +173,41 @@ exported! { runtime
         })
     }
 
-    /// Advice on managed memory, which lies where everybody reaches it.
-    fn cudaMemAdvise(call, address: u64, bytes: usize, _advice: u32, _where: u64) {
-        call.runtime.device()?;
-        call.runtime.memory.device_range(address, bytes as u64)
+    /// Advice on managed memory.
+    fn cudaMemAdvise(call, address: u64, bytes: usize, advice: u32, word: u64) {
+        advise(call, address, bytes, advice, location(word))
     }
 
     /// The same, with a location.
-    fn cudaMemAdvise_v2(call, address: u64, bytes: usize, _advice: u32, _location: MemLocation) {
-        call.runtime.device()?;
-        call.runtime.memory.device_range(address, bytes as u64)
+    fn cudaMemAdvise_v2 | cuMemAdvise_v2(call, address: u64, bytes: usize, advice: u32, location: MemLocation) {
+        advise(call, address, bytes, advice, location)
     }
 
-    /// Moves managed memory, which lies where everybody reaches it. With the runtime of CUDA 13 a location and flags stand before the stream.
-    fn cudaMemPrefetchAsync / cudaMemPrefetchAsync_ptsz(call, address: u64, bytes: usize, _where: u64, third: usize, fourth: usize) {
+    /// Moves managed memory. With the runtime of CUDA 13 flags stand before the stream.
+    fn cudaMemPrefetchAsync / cudaMemPrefetchAsync_ptsz(call, address: u64, bytes: usize, word: u64, third: usize, fourth: usize) {
         let stream = if runtime_version() >= 13 { fourth } else { third };
-        call.runtime.device()?;
-        call.runtime.memory.device_range(address, bytes as u64)?;
-        call.runtime.submit(&*call.stream(stream)?, Work::Empty)
+        prefetch(call, address, bytes, location(word), stream)
     }
 
     /// The same, with a location.
-    fn cudaMemPrefetchAsync_v2 / cudaMemPrefetchAsync_v2_ptsz(call, address: u64, bytes: usize, _location: MemLocation, _flags: u32, stream: usize) {
-        call.runtime.device()?;
-        call.runtime.memory.device_range(address, bytes as u64)?;
-        call.runtime.submit(&*call.stream(stream)?, Work::Empty)
+    fn cudaMemPrefetchAsync_v2 / cudaMemPrefetchAsync_v2_ptsz | cuMemPrefetchAsync_v2 / cuMemPrefetchAsync_v2_ptsz
+    (call, address: u64, bytes: usize, location: MemLocation, flags: u32, stream: usize) {
+        if flags != 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        prefetch(call, address, bytes, location, stream)
     }
 
     /// Says which stream uses managed memory, which all may.
-    fn cudaStreamAttachMemAsync / cudaStreamAttachMemAsync_ptsz(call, stream: usize, address: u64, _bytes: usize, _flags: u32) {
+    fn cudaStreamAttachMemAsync / cudaStreamAttachMemAsync_ptsz | cuStreamAttachMemAsync / cuStreamAttachMemAsync_ptsz(call, stream: usize, address: u64, _bytes: usize, _flags: u32) {
         let stream = call.stream(stream)?;
         call.runtime.memory.find(address).ok_or(Status::INVALID_VALUE)?;
         call.runtime.submit(&stream, Work::Empty)
     }
 
-    /// Something about a range of managed memory: where it prefers to be and who reads it, of which nothing was kept.
-    fn cudaMemRangeGetAttribute(call, data: Out<i32>, bytes: usize, attribute: u32, address: u64, count: usize) {
-        call.runtime.device()?;
-        call.runtime.memory.device_range(address, count as u64)?;
-        let value = match attribute {
-            1 => 0,
-            2 | 4 => -2,
-            3 => {
-                let nobody = vec![-2; bytes / 4];
-                return data.set_all(&nobody);
-            }
-            _ => return Err(Status::INVALID_VALUE),
-        };
-        if bytes == 4 { data.set(value) } else { Err(Status::INVALID_VALUE) }
+    /// Something about a range of managed memory.
+    fn cudaMemRangeGetAttribute | cuMemRangeGetAttribute(call, data: Out<i32>, bytes: usize, attribute: u32, address: u64, count: usize) {
+        range_attribute(call, data, bytes, attribute, address, count)
     }
 
     /// A device that peers may reach: there is one device, and it is no peer of its own.
@@ -219,15 +231,8 @@ exported! { runtime
     }
 
     /// Several facts about a range, one place for each.
-    fn cudaMemRangeGetAttributes(call, places: In<usize>, sizes: In<usize>, attributes: In<u32>, count: usize, address: u64, bytes: usize) {
+    fn cudaMemRangeGetAttributes | cuMemRangeGetAttributes(call, places: In<usize>, sizes: In<usize>, attributes: In<u32>, count: usize, address: u64, bytes: usize) {
         let all = places.get_all(count)?.into_iter().zip(sizes.get_all(count)?).zip(attributes.get_all(count)?);
-        let _ = call;
-        for ((place, size), attribute) in all {
-            let status = cudaMemRangeGetAttribute(Out::at(place), size, attribute, address, bytes);
-            if status != 0 {
-                return Err(Status(status));
-            }
-        }
-        Ok(())
+        all.into_iter().try_for_each(|((place, size), attribute)| range_attribute(call, Out::at(place), size, attribute, address, bytes))
     }
 }

@@ -1,5 +1,7 @@
 //! The functions of `libcudart`, one file for each area.
 
+pub(crate) use crate::both::{batches, logs, node_attributes, objects, partitions, pools, sharing};
+
 pub(crate) mod arrays;
 pub(crate) mod capture;
 pub(crate) mod copies;
@@ -13,12 +15,9 @@ pub(crate) mod launches;
 pub(crate) mod memory;
 pub(crate) mod modules;
 pub(crate) mod nodes;
-pub(crate) mod objects;
 pub(crate) mod occupancy;
 pub(crate) mod peers;
-pub(crate) mod pools;
 pub(crate) mod registration;
-pub(crate) mod sharing;
 pub(crate) mod streams;
 pub(crate) mod symbols;
 pub(crate) mod textures;

@@ -7,45 +7,40 @@ use crate::status::Status;
 
 exported! { runtime
     /// A library from memory.
-    fn cudaLibraryLoadData(call, library: Out<usize>, code: usize, _o: usize, _v: usize, _n: u32, _lo: usize, _lv: usize, _ln: u32) {
+    fn cudaLibraryLoadData | cuLibraryLoadData(call, library: Out<usize>, code: usize, _o: usize, _v: usize, _n: u32, _lo: usize, _lv: usize, _ln: u32) {
         load(call, library, origin_at(code)?)
     }
 
     /// A library from a file.
-    fn cudaLibraryLoadFromFile(call, library: Out<usize>, path: Text, _o: usize, _v: usize, _n: u32, _lo: usize, _lv: usize, _ln: u32) {
+    fn cudaLibraryLoadFromFile | cuLibraryLoadFromFile(call, library: Out<usize>, path: Text, _o: usize, _v: usize, _n: u32, _lo: usize, _lv: usize, _ln: u32) {
         load(call, library, origin_of_file(&path.get()?)?)
     }
 
     /// Gives a library back.
-    fn cudaLibraryUnload(call, library: usize) {
+    fn cudaLibraryUnload | cuModuleUnload = cuLibraryUnload(call, library: usize) {
         call.runtime.device()?;
         call.runtime.forget_kernels(&call.runtime.modules.remove(library)?);
         Ok(())
     }
 
     /// A kernel of a library.
-    fn cudaLibraryGetKernel(call, kernel: Out<usize>, library: usize, name: Text) {
+    fn cudaLibraryGetKernel | cuModuleGetFunction = cuLibraryGetKernel(call, kernel: Out<usize>, library: usize, name: Text) {
         function(call, kernel, library, name)
     }
 
     /// A variable of a library.
-    fn cudaLibraryGetGlobal(call, address: Out<u64>, bytes: Out<usize>, library: usize, name: Text) {
-        global(call, address, bytes, library, name)
-    }
-
-    /// A managed variable of a library.
-    fn cudaLibraryGetManaged(call, address: Out<u64>, bytes: Out<usize>, library: usize, name: Text) {
+    fn cudaLibraryGetGlobal = cudaLibraryGetManaged | cuModuleGetGlobal = cuModuleGetGlobal_v2 = cuLibraryGetGlobal = cuLibraryGetManaged(call, address: Out<u64>, bytes: Out<usize>, library: usize, name: Text) {
         global(call, address, bytes, library, name)
     }
 
     /// How many kernels a library has.
-    fn cudaLibraryGetKernelCount(call, count: Out<u32>, library: usize) {
+    fn cudaLibraryGetKernelCount | cuLibraryGetKernelCount(call, count: Out<u32>, library: usize) {
         let image = call.runtime.modules.get(library)?;
         count.set(image.loaded(call.runtime)?.module.code().kernels().count() as u32)
     }
 
     /// All kernels of a library, as many as there is room for.
-    fn cudaLibraryEnumerateKernels(call, place: Out<usize>, room: u32, library: usize) {
+    fn cudaLibraryEnumerateKernels | cuLibraryEnumerateKernels = cuModuleEnumerateFunctions(call, place: Out<usize>, room: u32, library: usize) {
         if room == 0 {
             return Err(Status::INVALID_VALUE);
         }

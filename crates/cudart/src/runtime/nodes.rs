@@ -211,7 +211,7 @@ exported! { runtime
     }
 
     /// The same, with a context, of which there is one.
-    fn cudaGraphConditionalHandleCreate_v2(call, handle: Out<u64>, graph: usize, _context: usize, default: u32, flags: u32) {
+    fn cudaGraphConditionalHandleCreate_v2 | cuGraphConditionalHandleCreate(call, handle: Out<u64>, graph: usize, _context: usize, default: u32, flags: u32) {
         create_condition(call, handle, graph, default, flags)
     }
 
@@ -225,53 +225,47 @@ exported! { runtime
         params.set(copy_params(call, &copy_of(call, node)?))
     }
 
-    /// A hint for a launch, of which none is kept: 64 bytes of zeros.
-    fn cudaGraphKernelNodeGetAttribute(call, node: usize, _attribute: u32, value: Out<[u64; 8]>) {
-        launch_of(call, node)?;
-        value.set([0; 8])
-    }
-
     /// What a node of any kind is.
     fn cudaGraphNodeGetParams(call, node: usize, params: Out<GraphNodeParams>) {
         any_params(call, node, params, false)
     }
 
     /// The number of a node in its graph.
-    fn cudaGraphNodeGetLocalId(call, node: usize, id: Out<u32>) {
+    fn cudaGraphNodeGetLocalId | cuGraphNodeGetLocalId(call, node: usize, id: Out<u32>) {
         id.set(place_of(call, node)? as u32)
     }
 
     /// A number that no other node has.
-    fn cudaGraphNodeGetToolsId(call, node: usize, id: Out<u64>) {
+    fn cudaGraphNodeGetToolsId | cuGraphNodeGetToolsId(call, node: usize, id: Out<u64>) {
         call.runtime.nodes.get(node)?;
         id.set(u64::from(number(node)))
     }
 
     /// The number of a graph.
-    fn cudaGraphGetId(call, graph: usize, id: Out<u32>) {
+    fn cudaGraphGetId | cuGraphGetId(call, graph: usize, id: Out<u32>) {
         call.runtime.graphs.get(graph)?;
         id.set(number(graph))
     }
 
     /// The number of a graph that is ready.
-    fn cudaGraphExecGetId(call, exec: usize, id: Out<u32>) {
+    fn cudaGraphExecGetId | cuGraphExecGetId(call, exec: usize, id: Out<u32>) {
         call.runtime.execs.get(exec)?;
         id.set(number(exec))
     }
 
     /// The graph of a node.
-    fn cudaGraphNodeGetContainingGraph(call, node: usize, graph: Out<usize>) {
+    fn cudaGraphNodeGetContainingGraph | cuGraphNodeGetContainingGraph(call, node: usize, graph: Out<usize>) {
         let found = call.runtime.nodes.get(node)?;
         graph.set(call.runtime.handle_of_graph(&found.graph))
     }
 
     /// Writes a graph to a file, in the language of Graphviz.
-    fn cudaGraphDebugDotPrint(call, graph: usize, path: Text, _flags: u32) {
+    fn cudaGraphDebugDotPrint | cuGraphDebugDotPrint(call, graph: usize, path: Text, _flags: u32) {
         draw(call, graph, path)
     }
 
     /// A hint for a stream, of which none is kept but its priority.
-    fn cudaStreamGetAttribute / cudaStreamGetAttribute_ptsz(call, stream: usize, attribute: u32, value: Out<[u64; 8]>) {
+    fn cudaStreamGetAttribute / cudaStreamGetAttribute_ptsz | cuStreamGetAttribute / cuStreamGetAttribute_ptsz(call, stream: usize, attribute: u32, value: Out<[u64; 8]>) {
         stream_attribute(call, stream, attribute, value)
     }
 }

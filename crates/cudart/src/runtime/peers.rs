@@ -55,7 +55,7 @@ exported! { runtime
     }
 
     /// A fact about two devices, which have to be two.
-    fn cudaDeviceGetP2PAttribute(_call, value: Out<i32>, attribute: u32, from: i32, to: i32) {
+    fn cudaDeviceGetP2PAttribute | cuDeviceGetP2PAttribute(_call, value: Out<i32>, attribute: u32, from: i32, to: i32) {
         value.wanted()?;
         check_device(from)?;
         check_device(to)?;

@@ -14,29 +14,29 @@ exported! { runtime
     }
 
     /// A stream with flags.
-    fn cudaStreamCreateWithFlags(call, stream: Out<usize>, flags: u32) {
+    fn cudaStreamCreateWithFlags | cuStreamCreate(call, stream: Out<usize>, flags: u32) {
         stream.wanted()?;
         stream.set(call.runtime.create_stream(flags, 0)?)
     }
 
     /// A stream with a priority, which makes no difference here but is kept.
-    fn cudaStreamCreateWithPriority(call, stream: Out<usize>, flags: u32, priority: i32) {
+    fn cudaStreamCreateWithPriority | cuStreamCreateWithPriority(call, stream: Out<usize>, flags: u32, priority: i32) {
         stream.wanted()?;
         stream.set(call.runtime.create_stream(flags, priority)?)
     }
 
     /// Gives a stream back.
-    fn cudaStreamDestroy(call, stream: usize) {
+    fn cudaStreamDestroy | cuStreamDestroy = cuStreamDestroy_v2(call, stream: usize) {
         call.runtime.destroy_stream(stream)
     }
 
     /// Waits for a stream.
-    fn cudaStreamSynchronize / cudaStreamSynchronize_ptsz(call, stream: usize) {
+    fn cudaStreamSynchronize / cudaStreamSynchronize_ptsz | cuStreamSynchronize / cuStreamSynchronize_ptsz(call, stream: usize) {
         call.runtime.wait(&*call.stream(stream)?)
     }
 
     /// Whether a stream has nothing left to do.
-    fn cudaStreamQuery / cudaStreamQuery_ptsz(call, stream: usize) {
+    fn cudaStreamQuery / cudaStreamQuery_ptsz | cuStreamQuery / cuStreamQuery_ptsz(call, stream: usize) {
         call.runtime.query_stream(&*call.stream(stream)?)
     }
 
@@ -51,22 +51,22 @@ exported! { runtime
     }
 
     /// The flags of a stream.
-    fn cudaStreamGetFlags / cudaStreamGetFlags_ptsz(call, stream: usize, flags: Out<u32>) {
+    fn cudaStreamGetFlags / cudaStreamGetFlags_ptsz | cuStreamGetFlags / cuStreamGetFlags_ptsz(call, stream: usize, flags: Out<u32>) {
         flags.set(call.stream(stream)?.flags)
     }
 
     /// The priority of a stream.
-    fn cudaStreamGetPriority / cudaStreamGetPriority_ptsz(call, stream: usize, priority: Out<i32>) {
+    fn cudaStreamGetPriority / cudaStreamGetPriority_ptsz | cuStreamGetPriority / cuStreamGetPriority_ptsz(call, stream: usize, priority: Out<i32>) {
         priority.set(call.stream(stream)?.priority)
     }
 
     /// A number that no other stream has.
-    fn cudaStreamGetId / cudaStreamGetId_ptsz(call, stream: usize, id: Out<u64>) {
+    fn cudaStreamGetId / cudaStreamGetId_ptsz | cuStreamGetId / cuStreamGetId_ptsz(call, stream: usize, id: Out<u64>) {
         id.set(u64::from(call.stream(stream)?.id().0) + 1)
     }
 
     /// The device of a stream.
-    fn cudaStreamGetDevice / cudaStreamGetDevice_ptsz(call, stream: usize, device: Out<i32>) {
+    fn cudaStreamGetDevice / cudaStreamGetDevice_ptsz | cuStreamGetDevice / cuStreamGetDevice_ptsz(call, stream: usize, device: Out<i32>) {
         call.stream(stream)?;
         device.set(0)
     }
@@ -80,13 +80,13 @@ exported! { runtime
     }
 
     /// Takes hints on caches and priorities, which make no difference here.
-    fn cudaStreamSetAttribute / cudaStreamSetAttribute_ptsz(call, stream: usize, _attribute: u32, value: In<u64>) {
+    fn cudaStreamSetAttribute / cudaStreamSetAttribute_ptsz | cuStreamSetAttribute / cuStreamSetAttribute_ptsz(call, stream: usize, _attribute: u32, value: In<u64>) {
         call.stream(stream)?;
         value.get().map(drop)
     }
 
     /// The same hints as another stream.
-    fn cudaStreamCopyAttributes / cudaStreamCopyAttributes_ptsz(call, to: usize, from: usize) {
+    fn cudaStreamCopyAttributes / cudaStreamCopyAttributes_ptsz | cuStreamCopyAttributes / cuStreamCopyAttributes_ptsz(call, to: usize, from: usize) {
         call.stream(to)?;
         call.stream(from).map(drop)
     }

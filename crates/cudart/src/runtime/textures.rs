@@ -18,12 +18,12 @@ exported! { runtime
     }
 
     /// Gives a texture object back.
-    fn cudaDestroyTextureObject(call, object: u64) {
+    fn cudaDestroyTextureObject = cudaDestroySurfaceObject | cuTexObjectDestroy = cuSurfObjectDestroy(call, object: u64) {
         call.runtime.destroy_object(object)
     }
 
     /// What a texture object looks at.
-    fn cudaGetTextureObjectResourceDesc(call, resource: Out<ResourceWords>, object: u64) {
+    fn cudaGetTextureObjectResourceDesc = cudaGetSurfaceObjectResourceDesc(call, resource: Out<ResourceWords>, object: u64) {
         let found = call.runtime.objects.get(object as usize).map_err(|_| Status::INVALID_VALUE)?;
         resource.set(found.resource)
     }
@@ -40,17 +40,6 @@ exported! { runtime
         object.set(call.runtime.create_surface(resource.get()?)?)
     }
 
-    /// Gives a surface object back.
-    fn cudaDestroySurfaceObject(call, object: u64) {
-        call.runtime.destroy_object(object)
-    }
-
-    /// What a surface object looks at.
-    fn cudaGetSurfaceObjectResourceDesc(call, resource: Out<ResourceWords>, object: u64) {
-        let found = call.runtime.objects.get(object as usize).map_err(|_| Status::INVALID_VALUE)?;
-        resource.set(found.resource)
-    }
-
     /// Arrays that halve in size.
     fn cudaMallocMipmappedArray(call, mipmap: Out<usize>, format: In<[i32; 5]>, extent: Extent, levels: u32, flags: u32) {
         mipmap.wanted()?;
@@ -59,7 +48,7 @@ exported! { runtime
     }
 
     /// One of them.
-    fn cudaGetMipmappedArrayLevel(call, array: Out<usize>, mipmap: usize, level: u32) {
+    fn cudaGetMipmappedArrayLevel | cuMipmappedArrayGetLevel(call, array: Out<usize>, mipmap: usize, level: u32) {
         let mipmap = call.runtime.mipmaps.get(mipmap)?;
         array.set(*mipmap.levels.get(level as usize).ok_or(Status::INVALID_VALUE)?)
     }
@@ -82,7 +71,7 @@ exported! { runtime
     }
 
     /// The view that a texture object was made with: none ever is.
-    fn cudaGetTextureObjectResourceViewDesc(call, _view: Out<u64>, object: u64) {
+    fn cudaGetTextureObjectResourceViewDesc | cuTexObjectGetResourceViewDesc(call, _view: Out<u64>, object: u64) {
         call.runtime.objects.get(object as usize).map_err(|_| Status::INVALID_VALUE)?;
         Err(Status::INVALID_VALUE)
     }

@@ -108,7 +108,7 @@ int main(void) {
     int shareable = 0, file = -1;
     OK(cudaDeviceGetAttribute(&shareable, 103, 0));
     if (shareable) {
-        char properties[64] = {1};
+        int properties[8] = {1, 1, 1};
         void *memory, *again;
         uint64_t addresses;
         OK(cuMemCreate(&memory, 2 << 20, properties, 0));

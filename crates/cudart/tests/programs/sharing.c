@@ -10,6 +10,8 @@ int cudaIpcGetEventHandle(handle *place, event_t event), cudaIpcOpenEventHandle(
 int cudaMemPoolExportToShareableHandle(void *descriptor, void *pool, int kind, unsigned flags), cudaMemPoolImportFromShareableHandle(void **pool, void *descriptor, int kind, unsigned flags);
 int cudaMemPoolExportPointer(handle *place, void *address), cudaMemPoolImportPointer(void *place, void *pool, handle *from), cudaDeviceGetDefaultMemPool(void **pool, int device);
 
+int cudaMemPoolCreate(void **pool, const void *properties), cudaMallocFromPoolAsync(void *place, size_t bytes, void *pool, stream_t stream);
+
 struct letter { handle memory, small, event, pointer; };
 
 static void send(int to, const void *data, size_t bytes) { CHECK(write(to, data, bytes) == (ssize_t)bytes); }
@@ -47,6 +49,7 @@ static int other(int from, int to) {
     CHECK(cudaMemPoolImportFromShareableHandle(&pool, (void *)-1, 1, 0) == 1);
     OK(cudaMemPoolImportFromShareableHandle(&pool, (void *)(long)to, 1, 0));
     OK(cudaMemPoolImportPointer(&pooled, pool, &letter.pointer));
+    CHECK(cudaMallocFromPoolAsync(&again, 16, pool, 0) == 1);
     OK(cudaMemset(pooled, 9, 16));
     OK(cudaDeviceSynchronize());
     // Memory of a pool is given back as one's own is, that of a handle is not.
@@ -74,7 +77,6 @@ int main(void) {
     OK(cudaMalloc(&memory, N * sizeof(float)));
     OK(cudaMalloc(&neighbour, 16));
     OK(cudaMalloc(&small, 16));
-    OK(cudaMalloc(&pooled, 16));
     for (int i = 0; i < N; i++) host[i] = i;
     OK(cudaMemcpy(memory, host, N * sizeof(float), TO_DEVICE));
     OK(cudaMemcpy(neighbour, few, 16, TO_DEVICE));
@@ -98,6 +100,10 @@ int main(void) {
     float *own;
     CHECK(cudaIpcOpenMemHandle(&own, letter.memory, 1) == 201);
     OK(cudaDeviceGetDefaultMemPool(&pool, 0));
+    CHECK(cudaMemPoolExportToShareableHandle(&descriptor, pool, 1, 0) == 1);
+    struct { int type, handles, location, device; long more[9]; } shared = {1, 1, 1, 0, {0}};
+    OK(cudaMemPoolCreate(&pool, &shared));
+    OK(cudaMallocFromPoolAsync(&pooled, 16, pool, 0));
     OK(cudaMemPoolExportToShareableHandle(&descriptor, pool, 1, 0));
     CHECK(descriptor >= 0);
     OK(cudaMemPoolExportPointer(&letter.pointer, pooled));

@@ -1,0 +1,58 @@
+//! The log of what went wrong.
+
+use crate::boundary::exported;
+use crate::log;
+use crate::pointer::{Out, Text};
+use crate::status::{Outcome, Status};
+
+/// The entry that an iterator stands at, if there is one.
+fn first(iterator: Out<u32>) -> Outcome<Option<u32>> {
+    if iterator.is_null() { Ok(None) } else { iterator.get().map(Some) }
+}
+
+exported! { runtime
+    /// Calls a function with every entry from now on.
+    fn cudaLogsRegisterCallback | cuLogsRegisterCallback(_call, function: usize, data: usize, handle: Out<usize>) {
+        handle.set_if_wanted(log::listen(function, data)?);
+        Ok(())
+    }
+
+    /// Calls it no more.
+    fn cudaLogsUnregisterCallback | cuLogsUnregisterCallback(_call, handle: usize) {
+        log::ignore(handle)
+    }
+
+    /// Where the next entry will be.
+    fn cudaLogsCurrent | cuLogsCurrent(_call, iterator: Out<u32>, flags: u32) {
+        if flags == 0 { iterator.set(log::end()) } else { Err(Status::INVALID_VALUE) }
+    }
+
+    /// Writes entries to a file.
+    fn cudaLogsDumpToFile | cuLogsDumpToFile(_call, iterator: Out<u32>, path: Text, flags: u32) {
+        if flags != 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        let (text, next) = log::entries(first(iterator)?, usize::MAX);
+        std::fs::write(path.get()?, text).map_err(|_| Status::INVALID_VALUE)?;
+        iterator.set_if_wanted(next);
+        Ok(())
+    }
+
+    /// Writes entries to memory, as many of the latest as there is room for, with a zero behind them.
+    fn cudaLogsDumpToMemory | cuLogsDumpToMemory(_call, iterator: Out<u32>, buffer: Out<u8>, size: Out<usize>, flags: u32) {
+        buffer.wanted()?;
+        let room = size.get()?;
+        if flags != 0 || room == 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        let first = first(iterator)?;
+        let (text, next) = log::entries(first, room - 1);
+        size.set(text.len())?;
+        buffer.set_all(&[text.as_bytes(), &[0]].concat())?;
+        if text.is_empty() && !log::entries(first, usize::MAX).0.is_empty() {
+            return Err(Status::INVALID_VALUE);
+        }
+        iterator.set_if_wanted(next);
+        Ok(())
+    }
+}

@@ -1,0 +1,117 @@
+//! Memory and events that other processes may have. What `cuMemCreate` made is a file without a name, and a descriptor of it is what is passed on.
+
+use crate::boundary::{Call, exported};
+use crate::driver::mapping::{Physical, shares_addresses};
+use crate::memory::Kind;
+use crate::pointer::{In, Out};
+use crate::sharing::{ShareHandle, nameless};
+use crate::status::{Outcome, Status};
+use std::os::fd::IntoRawFd;
+
+/// The one kind of handle that there is: a descriptor of a file.
+const FILE_DESCRIPTOR: u32 = 1;
+
+/// A handle for memory: of the whole allocation that an address is in.
+fn share(call: &Call, address: u64) -> Outcome<ShareHandle> {
+    call.runtime.device()?;
+    let found = call.runtime.memory.find(address).filter(|found| found.kind == Kind::Device).ok_or(Status::INVALID_VALUE)?;
+    call.runtime.share_memory(&found)
+}
+
+exported! { runtime
+    /// A handle for memory.
+    fn cudaIpcGetMemHandle | cuIpcGetMemHandle(call, handle: Out<ShareHandle>, address: u64) {
+        handle.wanted()?;
+        handle.set(share(call, address)?)
+    }
+
+    /// Memory of another process.
+    fn cudaIpcOpenMemHandle | cuIpcOpenMemHandle = cuIpcOpenMemHandle_v2(call, address: Out<u64>, handle: ShareHandle, flags: u32) {
+        address.wanted()?;
+        if flags > 1 {
+            return Err(Status::INVALID_VALUE);
+        }
+        address.set(call.runtime.open_memory(handle, false)?)
+    }
+
+    /// Gives it back.
+    fn cudaIpcCloseMemHandle | cuIpcCloseMemHandle(call, address: u64) {
+        call.runtime.close_memory(address)
+    }
+
+    /// A handle for an event.
+    fn cudaIpcGetEventHandle | cuIpcGetEventHandle(call, handle: Out<ShareHandle>, event: usize) {
+        handle.wanted()?;
+        handle.set(call.runtime.share_event(event)?)
+    }
+
+    /// An event of another process.
+    fn cudaIpcOpenEventHandle | cuIpcOpenEventHandle(call, event: Out<usize>, handle: ShareHandle) {
+        event.wanted()?;
+        event.set(call.runtime.open_event(handle)?)
+    }
+
+    /// A descriptor that stands for a pool. What is in the pool is shared one by one.
+    fn cudaMemPoolExportToShareableHandle | cuMemPoolExportToShareableHandle(call, place: Out<i32>, pool: usize, kind: u32, flags: u32) {
+        place.wanted()?;
+        if !call.runtime.device()?.unified {
+            return Err(Status::NOT_SUPPORTED);
+        }
+        let pool = call.runtime.pool(pool)?;
+        if kind != FILE_DESCRIPTOR || flags != 0 || pool.properties.handles & FILE_DESCRIPTOR == 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        place.set(nameless(4096)?.into_raw_fd())
+    }
+
+    /// A pool of another process.
+    fn cudaMemPoolImportFromShareableHandle | cuMemPoolImportFromShareableHandle(call, pool: Out<usize>, descriptor: usize, kind: u32, flags: u32) {
+        pool.wanted()?;
+        if !call.runtime.device()?.unified {
+            return Err(Status::NOT_SUPPORTED);
+        }
+        // SAFETY: a number that is no descriptor is refused by the system.
+        let there = i32::try_from(descriptor).is_ok_and(|number| unsafe { libc::fcntl(number, libc::F_GETFD) } >= 0);
+        if kind != FILE_DESCRIPTOR || flags != 0 || !there {
+            return Err(Status::INVALID_VALUE);
+        }
+        pool.set(call.runtime.import_pool())
+    }
+
+    /// What another process needs to have memory of a pool.
+    fn cudaMemPoolExportPointer | cuMemPoolExportPointer(call, data: Out<ShareHandle>, address: u64) {
+        data.wanted()?;
+        data.set(share(call, address)?)
+    }
+
+    /// Memory of a pool of another process.
+    fn cudaMemPoolImportPointer | cuMemPoolImportPointer(call, address: Out<u64>, pool: usize, data: In<ShareHandle>) {
+        address.wanted()?;
+        call.runtime.pool(pool)?;
+        address.set(call.runtime.open_memory(data.get()?, true)?)
+    }
+}
+
+exported! { driver
+    /// A descriptor of memory, which is the program's to close.
+    fn cuMemExportToShareableHandle(call, descriptor: Out<i32>, handle: usize, kind: u32, flags: u64) {
+        shares_addresses(call)?;
+        descriptor.wanted()?;
+        if kind != FILE_DESCRIPTOR || flags != 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        let physical = call.runtime.physicals.get(handle).map_err(|_| Status::INVALID_VALUE)?;
+        descriptor.set(physical.exported()?)
+    }
+
+    /// Memory of a descriptor, which stays the program's.
+    fn cuMemImportFromShareableHandle(call, handle: Out<usize>, descriptor: usize, kind: u32) {
+        shares_addresses(call)?;
+        handle.wanted()?;
+        if kind != FILE_DESCRIPTOR {
+            return Err(Status::INVALID_VALUE);
+        }
+        // The number stands in place of an address.
+        handle.set(call.runtime.physicals.insert(Physical::imported(descriptor as i32)?))
+    }
+}

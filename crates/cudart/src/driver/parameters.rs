@@ -1,0 +1,106 @@
+//! Launches whose shape and parameters are set one after the other, as CUDA had them before `cuLaunchKernel`.
+
+use crate::boundary::{Call, exported};
+use crate::kernels::{Arguments, Kernel, Request};
+use crate::pointer::bytes_at;
+use crate::status::{Outcome, Status};
+use std::sync::Arc;
+
+/// What a program has set for a kernel.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Prepared {
+    block: [u32; 3],
+    shared: u32,
+    /// The parameters, as they are laid out.
+    bytes: Vec<u8>,
+}
+
+/// Most bytes of parameters.
+const MOST: usize = 32_764;
+
+fn kernel(call: &Call, function: usize) -> Outcome<Arc<Kernel>> {
+    call.runtime.kernel(function).map_err(|_| Status::INVALID_HANDLE)
+}
+
+fn resize(call: &Call, function: usize, bytes: usize) -> Outcome {
+    if bytes > MOST {
+        return Err(Status::INVALID_VALUE);
+    }
+    kernel(call, function)?.prepared().bytes.resize(bytes, 0);
+    Ok(())
+}
+
+fn set(call: &Call, function: usize, offset: i32, bytes: &[u8]) -> Outcome {
+    let offset = usize::try_from(offset).map_err(|_| Status::INVALID_VALUE)?;
+    let end = offset.checked_add(bytes.len()).filter(|end| *end <= MOST).ok_or(Status::INVALID_VALUE)?;
+    let kernel = kernel(call, function)?;
+    let mut prepared = kernel.prepared();
+    if prepared.bytes.len() < end {
+        prepared.bytes.resize(end, 0);
+    }
+    prepared.bytes[offset..end].copy_from_slice(bytes);
+    Ok(())
+}
+
+fn launch(call: &Call, function: usize, width: i32, height: i32, stream: usize) -> Outcome {
+    let kernel = kernel(call, function)?;
+    let prepared = kernel.prepared().clone();
+    let grid = [width, height, 1].map(|blocks| u32::try_from(blocks).unwrap_or(0));
+    let request = Request { grid, block: prepared.block, shared: prepared.shared as usize, cooperative: false, cluster: None };
+    let arguments = Arguments::Block(prepared.bytes.as_ptr() as usize, prepared.bytes.len());
+    let outcome = call.runtime.launch(&kernel, &request, arguments, &*call.stream(stream)?);
+    outcome.map_err(|status| if status == Status::INVALID_CONFIGURATION { Status::INVALID_VALUE } else { status })
+}
+
+exported! { driver
+    /// Threads of a block.
+    fn cuFuncSetBlockShape(call, function: usize, x: i32, y: i32, z: i32) {
+        let block = [x, y, z].map(|threads| u32::try_from(threads).unwrap_or(0));
+        if block.contains(&0) {
+            return Err(Status::INVALID_VALUE);
+        }
+        kernel(call, function)?.prepared().block = block;
+        Ok(())
+    }
+
+    /// Dynamic shared memory.
+    fn cuFuncSetSharedSize(call, function: usize, bytes: u32) {
+        kernel(call, function)?.prepared().shared = bytes;
+        Ok(())
+    }
+
+    /// Bytes of all parameters.
+    fn cuParamSetSize(call, function: usize, bytes: u32) {
+        resize(call, function, bytes as usize)
+    }
+
+    /// A parameter of 32 bits.
+    fn cuParamSeti(call, function: usize, offset: i32, value: u32) {
+        set(call, function, offset, &value.to_le_bytes())
+    }
+
+    /// A parameter that is a `float`.
+    fn cuParamSetf(call, function: usize, offset: i32, value: f32) {
+        set(call, function, offset, &value.to_le_bytes())
+    }
+
+    /// A parameter of any size.
+    fn cuParamSetv(call, function: usize, offset: i32, value: usize, bytes: u32) {
+        set(call, function, offset, &bytes_at(value, bytes as usize)?)
+    }
+
+    /// Launches one block.
+    fn cuLaunch(call, function: usize) {
+        launch(call, function, 1, 1, 0)
+    }
+
+    /// Launches blocks.
+    fn cuLaunchGrid(call, function: usize, width: i32, height: i32) {
+        launch(call, function, width, height, 0)
+    }
+
+    /// The same in stream order.
+    fn cuLaunchGridAsync(call, function: usize, width: i32, height: i32, stream: usize) {
+        launch(call, function, width, height, stream)
+    }
+}
