@@ -77,9 +77,9 @@ pub(crate) fn note(text: &str) {
     }
     let Ok(message) = CString::new(text) else { return };
     for listener in listeners().all() {
+        type Function = extern "C" fn(usize, u32, *const std::ffi::c_char, usize);
         // SAFETY: the program gave a function of this type, which is not 0.
-        let function: extern "C" fn(usize, u32, *const std::ffi::c_char, usize) =
-            unsafe { std::mem::transmute(listener.function) };
+        let function: Function = unsafe { std::mem::transmute(listener.function) };
         function(listener.data, ERROR, message.as_ptr(), message.as_bytes().len());
     }
 }
