@@ -7,6 +7,8 @@
 #![allow(unsafe_code, reason = "the library is one of C")]
 #![allow(clippy::missing_safety_doc, reason = "NVIDIA's documentation says it")]
 
+mod groups;
+
 use broadloom_cudart::Status;
 use std::ffi::{c_char, c_void};
 use std::process::{Command, Stdio};
@@ -18,6 +20,7 @@ unsafe extern "C" {
     fn cudaMalloc(place: Place, bytes: usize) -> u32;
     fn cudaMallocManaged(place: Place, bytes: usize, flags: u32) -> u32;
     fn cudaFree(address: u64) -> u32;
+    fn cudaFreeAsync(address: u64, stream: u64) -> u32;
     fn cudaMallocHost(place: Place, bytes: usize) -> u32;
     fn cudaFreeHost(address: u64) -> u32;
     fn cudaHostRegister(address: u64, bytes: usize, flags: u32) -> u32;
@@ -772,7 +775,7 @@ fn sequence(seed: u64, kernel: u64) {
     };
     for step in 0..300 {
         model.step = step;
-        match model.random.below(25) {
+        match model.random.below(30) {
             0..=3 => model.allocate(),
             4 | 5 => model.free(),
             6 => model.register(),
@@ -785,6 +788,11 @@ fn sequence(seed: u64, kernel: u64) {
             21 => model.capture(),
             22 => model.errors(),
             23 => model.word(),
+            24 => model.condition(),
+            25 => model.user_object(),
+            26 => model.pool(),
+            27 => model.array(),
+            28 => model.batch(),
             _ => model.look(),
         }
     }
