@@ -21,9 +21,9 @@ for source in *.cu; do
     flags=(-O2 -std=c++17 -lineinfo -cudart shared -gencode "arch=compute_75,code=compute_75" -L.)
     case $name in
         plugin) flags+=(-shared -Xcompiler -fPIC) ;;
-        # NVIDIA's library for launches by kernels would be most of these two.
+        # NVIDIA's library for launches by kernels would be most of these.
         linked) flags+=(-rdc=true -cudadevrt none linked_part.cu) ;;
-        launches) flags+=(-rdc=true -cudadevrt none) ;;
+        launches | groups) flags+=(-rdc=true -cudadevrt none) ;;
         linked_part) continue ;;
     esac
     (cd $work && $nvcc "${flags[@]}" "$source" -o "$name" && strip --strip-all "$name")

@@ -80,6 +80,27 @@ fn programs_use_cuda_from_unusual_places() {
     assert_eq!((early.code, early.out.as_str()), (Some(0), "ok\n"));
 }
 
+/// Conditional nodes, memory of another process, textures of the driver, words of memory, batches: each program checks itself.
+#[test]
+fn newer_parts_of_cuda_run() {
+    let Some(groups) = program("groups") else { return };
+    let list = broadloom(&["exec", "--", &groups]).exits(1).out;
+    assert_eq!(list.lines().count(), 5, "{list}");
+    for name in list.lines() {
+        let outcome = shell(&format!("BROADLOOM_THREADS=2 broadloom exec -- {groups} {name}"));
+        assert_eq!((outcome.code, outcome.out.as_str(), outcome.err.as_str()), (Some(0), "ok\n", ""), "{name}");
+    }
+    // The interpreter has no addresses of the host: nothing can be shared with other processes, and no stream waits for a word.
+    for name in ["conditions", "textures", "batches"] {
+        let outcome = broadloom(&["exec", "--device", "interp", "--", &groups, name]);
+        assert_eq!(
+            (outcome.code, outcome.out.as_str(), outcome.err.as_str()),
+            (Some(0), "ok\n", ""),
+            "{name} on the interpreter"
+        );
+    }
+}
+
 #[test]
 fn what_a_program_does_is_recorded() {
     let Some(faults) = program("faults") else { return };
