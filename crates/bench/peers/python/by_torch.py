@@ -53,7 +53,7 @@ pack = plain(lambda x: x[x > 0.5])
 
 
 def scan(x):
-    return plain(lambda x: torch.cumsum(x, 0, dtype=torch.int32))(x.view(np.int32))
+    return plain(lambda x: torch.cumsum(x, 0, dtype=torch.int32).view(torch.uint32))(x.view(np.int32))
 
 
 def segmented_sum(x, offsets):
