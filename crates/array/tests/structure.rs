@@ -112,6 +112,24 @@ fn black_scholes_is_one_kernel_with_two_results() -> Result<()> {
     Ok(())
 }
 
+/// What several results need makes one kernel of them, in which it is computed once, and nobody else wants it.
+#[test]
+fn what_only_one_kernel_looks_at_is_not_written() -> Result<()> {
+    let context = context();
+    let along = |axis: usize| Array::<i32>::positions(&context, [20, 100], axis)?.cast::<f32>();
+    let mask = (along(0)?.sin() * along(1)?.cos()).exp().sin().gt(0.9)?;
+    let planes = [image(&context, 20, 100)?, image(&context, 20, 100)?, image(&context, 20, 100)?];
+    let shown: Vec<Array<f32>> = planes.iter().map(|plane| mask.cond(&(plane * 2.0), 0.0)).collect::<Result<_>>()?;
+    let plan = context.explain(&shown.iter().map(|shown| shown.node().clone()).collect::<Vec<_>>())?;
+    assert_eq!(plan.kernels.len(), 1, "{}", plan.text());
+    assert_eq!(plan.bytes_moved(), 6 * 20 * 100 * 4, "{}", plan.text());
+    evaluate_all(&shown.iter().map(Array::node).collect::<Vec<_>>())?;
+    let (mask, plane) = (mask.to_vec()?, planes[2].to_vec()?);
+    let expected: Vec<f32> = mask.iter().zip(&plane).map(|(inside, value)| if *inside { value * 2.0 } else { 0.0 }).collect();
+    assert_eq!(shown[2].to_vec()?, expected);
+    Ok(())
+}
+
 #[test]
 fn the_sum_of_absolute_values_is_one_pass() -> Result<()> {
     let context = context();

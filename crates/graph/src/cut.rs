@@ -8,7 +8,7 @@
 //! 2. a node with which its kernel would be too large has its most expensive inputs kept, until it fits;
 //! 3. kept nodes over one domain that share work or memory become one kernel with several results;
 //! 4. what several kernels would still compute each for itself is kept if that is cheaper;
-//! 5. work on elements that follows a pattern position by position goes into the pattern's last kernel, and what only such work reads is not
+//! 5. work on elements that follows a pattern position by position goes into the pattern's last kernel; what only the kernel itself reads is not
 //!    written at all.
 //!
 //! Rejected: choosing all cuts at once by integer programming (plans would take longer than most programs), and cuts from the results
@@ -516,17 +516,24 @@ impl Cutter<'_> {
     }
 
     /// Work on elements behind a pattern goes into the pattern's kernel, where it needs nothing else of the pattern than what is at the same position.
-    fn absorb(&self, mut groups: Vec<Group>) -> Vec<Group> {
+    fn absorb(&mut self, mut groups: Vec<Group>) -> Vec<Group> {
         while let Some((pattern, map, both)) = self.tail_of_some(&groups) {
             groups[pattern] = both;
             groups.remove(map);
         }
-        // What only the pattern's own kernel looks at need not be written.
-        let read: HashSet<Id> = groups.iter().flat_map(|group| &group.reads).copied().collect();
-        let results: HashSet<Id> = self.tape.outputs.iter().map(|output| self.tape.behind(*output)).collect();
+        // What only the kernel itself looks at need not be written: what its pattern gives to work behind it, and what was kept for kernels that
+        // became one.
+        let mut wanted: HashSet<Id> = groups.iter().flat_map(|group| &group.reads).copied().collect();
+        wanted.extend(self.tape.outputs.iter().map(|output| self.tape.behind(*output)));
         for group in groups.iter_mut().filter(|group| group.roots.len() > group.combined.len()) {
-            let combined = &group.combined;
-            group.roots.retain(|root| !combined.contains(root) || read.contains(root) || results.contains(root));
+            for root in group.roots.iter().filter(|root| !wanted.contains(*root) && !group.combined.contains(*root)) {
+                self.kept[*root as usize] = false;
+                self.reasons.remove(root);
+            }
+            group.roots.retain(|root| wanted.contains(root));
+            if group.kind == GroupKind::Map {
+                group.feeds.retain(|feed| wanted.contains(feed));
+            }
         }
         groups
     }
