@@ -96,6 +96,13 @@ impl Parts<'_> {
         moved.iter().all(|ty| ty.is_scalar()).then_some(width)
     }
 
+    /// Whether two rows of what is computed fit into 32 registers, about.
+    fn is_small(&self) -> bool {
+        let source = &self.map.source;
+        let narrow = source.inputs().iter().chain(&source.results()).all(|ty| ty.bytes() <= 4);
+        narrow && source.function().body().nodes().len() <= SMALL
+    }
+
     /// All positions in one line.
     fn line(&self, draft: &mut Draft) -> Result<()> {
         let count = self.map.domain.count();
@@ -205,28 +212,32 @@ impl Parts<'_> {
             return Ok(());
         }
         let block = [64, 4, 1];
-        let k = Writer::new("map", block);
+        // Loads at computed places wait for long, and all warps that a multiprocessor can hold should be there meanwhile: as many as small functions leave room for.
+        let (k, each) = match self.is_small() {
+            true => (Writer::with_blocks("map", block, 8), 2),
+            false => (Writer::new("map", block), 4),
+        };
         let lengths = self.lengths(&k);
         let column = k.convert(k.global_thread(Axis::X), self.index);
-        let first = k.mul(k.convert(k.block(Axis::Y), self.index), block[1] * ROWS);
+        let first = k.mul(k.convert(k.block(Axis::Y), self.index), block[1] * each);
         let first = k.add(first, k.convert(k.thread(Axis::Y), self.index));
-        let step = k.mul(k.convert(k.grid_size(Axis::Y), self.index), block[1] * ROWS);
+        let step = k.mul(k.convert(k.grid_size(Axis::Y), self.index), block[1] * each);
         let all = k.count(rows.clone(), self.index);
         k.if_then(k.lt(column, lengths[axes - 1]), || {
             k.for_step(first, all, step, Unroll::Never, |start| {
-                for item in 0..ROWS {
+                for item in 0..each {
                     let row = k.add(start, item * block[1]);
                     k.if_then(k.lt(row, all), || row_at(&k, row, column, &lengths));
                 }
             });
         });
-        let grid = [length.div_ceil(block[0]), rows.div_ceil(block[1] * ROWS).min(MAX_ROWS), 1u32.into()];
+        let grid = [length.div_ceil(block[0]), rows.div_ceil(block[1] * each).min(MAX_ROWS), 1u32.into()];
         draft.launch(k, grid, block)?;
         Ok(())
     }
 }
 
-/// Rows that a thread of a GPU has at a time.
-const ROWS: u32 = 4;
+/// Nodes of a function that gets by with 32 registers, about.
+const SMALL: usize = 128;
 /// Most blocks in the second direction of a grid.
 const MAX_ROWS: u32 = 65535;

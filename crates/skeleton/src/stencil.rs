@@ -334,7 +334,7 @@ impl Parts<'_> {
         let axes = self.axes();
         let block = [64, 4, 1];
         // Loads that are under way need registers, and an assembler that is let takes all of them: then too few warps are there.
-        let k = Writer::with_blocks("stencil", block, 3);
+        let k = Writer::with_blocks("stencil", block, 5);
         let width = self.length(&k, axes - 1);
         let column = k.convert(k.global_thread(Axis::X), self.index);
         let strips = k.count(self.strips(), self.index);

@@ -12,7 +12,7 @@ impl Parts {
     pub(super) fn tiles(&self, draft: &mut Draft) -> Result<()> {
         let shape = Tile::of(self.ty);
         let block = [256, 1, 1];
-        let k = Writer::new("product", block);
+        let k = Writer::with_blocks("product", block, 2);
         let (m, n, common) = (self.size(&k, 0), self.size(&k, 1), self.size(&k, 2));
         let tiles = [Count::size(0).div_ceil(shape.side), Count::size(1).div_ceil(shape.side)];
         let thread = k.thread(Axis::X);
@@ -34,17 +34,27 @@ impl Parts {
         };
         let zero = || k.spread(Literal::zero(self.ty.element()), self.ty);
         let carried: Vec<[Variable; 2]> = (0..each).map(|_| [k.variable(self.ty), k.variable(self.ty)]).collect();
-        let bring = |from: Value| {
+        let bring_checked = |from: Value, checked: bool| {
+            let either = |there: &dyn Fn() -> Value, value: &dyn Fn() -> Value| {
+                if checked { k.choose(there(), value, zero) } else { value() }
+            };
             for (item, [left, right]) in (0..each).zip(&carried) {
                 let (row, depth) = left_place(item);
                 let (i, step) = (k.add(top, self.wide(&k, row)), k.add(from, self.wide(&k, depth)));
-                let there = k.and(k.lt(i, m), k.lt(step, common));
-                k.set(*left, k.choose(there, || self.left.at(&k, &[i, step])[0], zero));
+                let there = || k.and(k.lt(i, m), k.lt(step, common));
+                k.set(*left, either(&there, &|| self.left.at(&k, &[i, step])[0]));
                 let (column, depth) = right_place(item);
                 let (j, step) = (k.add(side, self.wide(&k, column)), k.add(from, self.wide(&k, depth)));
-                let there = k.and(k.lt(j, n), k.lt(step, common));
-                k.set(*right, k.choose(there, || self.right.at(&k, &[step, j])[0], zero));
+                let there = || k.and(k.lt(j, n), k.lt(step, common));
+                k.set(*right, either(&there, &|| self.right.at(&k, &[step, j])[0]));
             }
+        };
+        // Most strips lie inside of both factors, and nothing is asked there.
+        let inside = k.and(k.ge(k.sub(m, top), shape.side), k.ge(k.sub(n, side), shape.side));
+        let bring = |from: Value| {
+            let left = k.sub(common, k.min(from, common));
+            let inside = k.and(inside, k.ge(left, shape.depth));
+            k.if_else(inside, || bring_checked(from, false), || bring_checked(from, true));
         };
         let put_down = |buffer: Value| {
             for (item, [left, right]) in (0..each).zip(&carried) {
@@ -56,7 +66,10 @@ impl Parts {
         };
         let sums: Vec<Variable> =
             (0..shape.own * shape.own).map(|_| k.variable_with(k.spread(Literal::zero(self.sum.element()), self.sum))).collect();
-        let (x, y) = (k.and(thread, 15), k.shr(thread, 4));
+        // A warp has eight columns and four rows of threads, which need the fewest different numbers.
+        let (lane, warp) = (k.and(thread, 31), k.shr(thread, 5));
+        let x = k.add(k.mul(k.and(warp, 1), 8), k.and(lane, 7));
+        let y = k.add(k.mul(k.shr(warp, 1), 4), k.shr(lane, 3));
         let rounds = k.count(Count::size(2).div_ceil(shape.depth), self.index);
         let first = self.wide(&k, k.literal(0u32));
         bring(first);
@@ -116,7 +129,7 @@ impl Tile {
     fn of(ty: Type) -> Tile {
         match ty.bytes() {
             8 => Tile { side: 64, depth: 16, own: 4 },
-            _ => Tile { side: 128, depth: 16, own: 8 },
+            _ => Tile { side: 128, depth: 8, own: 8 },
         }
     }
 
