@@ -129,6 +129,8 @@ static void words() {
     CALL(cudaMalloc(&word, sizeof(unsigned)));
     CALL(cudaMemset(data, 0, n * sizeof(int)));
     CALL(cudaMemset(word, 0, sizeof(unsigned)));
+    // A kernel is loaded when it is first launched, and loading may wait for all streams.
+    add<<<1, 1>>>(data, 0, 0);
     CALL(cudaDeviceSynchronize());
     CALL(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking));
     CALL(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));

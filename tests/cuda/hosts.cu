@@ -174,7 +174,7 @@ static void bad_pointers() {
     CHECK(cudaEventDestroy(nullptr) == cudaErrorInvalidResourceHandle);
     CHECK(cudaGetSymbolAddress((void **)&data, host) == cudaErrorInvalidSymbol);
     CHECK(cudaGetSymbolSize(&bytes, nullptr) == cudaErrorInvalidSymbol);
-    CHECK(cudaLaunchKernel((const void *)host, 1, 1, nullptr, 0, 0) == cudaErrorInvalidDeviceFunction);
+    CHECK(cudaLaunchKernel((const void *)host, 1, 1, nullptr, 0, 0) == cudaErrorInvalidResourceHandle);
     CHECK(cudaGraphLaunch((cudaGraphExec_t)host, 0) != 0 && cudaGraphDestroy((cudaGraph_t)host) != 0);
     CHECK(cudaGetDeviceProperties(nullptr, 0) == cudaErrorInvalidValue);
     while (cudaGetLastError() != 0) {}

@@ -55,6 +55,6 @@ int main() {
     CALL(cudaEventElapsedTime(&milliseconds, start, scaled));
     CHECK(milliseconds >= 0);
     sum<<<1, 2048>>>(result, out, n);
-    CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration && cudaGetLastError() == cudaSuccess);
+    CHECK(cudaGetLastError() == cudaErrorInvalidValue && cudaGetLastError() == cudaSuccess);
     printf("ok\n");
 }

@@ -296,6 +296,9 @@ impl Runtime {
     /// Launches a kernel.
     pub(crate) fn launch(&self, kernel: &Arc<Kernel>, request: &Request, arguments: Arguments, stream: &Stream) -> Outcome {
         let work = self.prepare(kernel, request, arguments)?;
-        self.submit(stream, work)
+        let outcome = self.submit(stream, work);
+        // Shapes and memory are right; what is left are too many blocks.
+        let too_large = |status| request.cooperative && status == Status::LAUNCH_OUT_OF_RESOURCES;
+        outcome.map_err(|status| if too_large(status) { Status::COOPERATIVE_LAUNCH_TOO_LARGE } else { status })
     }
 }

@@ -180,6 +180,15 @@ statuses! {
 }
 
 impl Status {
+    /// What the driver, and the runtime since CUDA 13, says instead: it has one word for shapes that do not fit, and another one for functions that are none.
+    pub(crate) fn of_driver(self) -> Status {
+        match self {
+            Status::INVALID_CONFIGURATION => Status::INVALID_VALUE,
+            Status::INVALID_DEVICE_FUNCTION => Status::INVALID_HANDLE,
+            other => other,
+        }
+    }
+
     fn row(self) -> Option<&'static Row> {
         ROWS.iter().find(|row| row.status == self)
     }

@@ -59,6 +59,17 @@ impl Stream {
         self.capturing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Somebody asks for what no capture can hold: one that is under way becomes invalid.
+    pub(crate) fn refuse_capture(&self) -> Outcome {
+        match self.capturing().as_ref() {
+            None => Ok(()),
+            Some(place) => {
+                place.capture.invalid.store(true, Ordering::Relaxed);
+                Err(Status::STREAM_CAPTURE_UNSUPPORTED)
+            }
+        }
+    }
+
     /// Whether it is the one that waits for all others.
     pub(crate) fn is_legacy(&self) -> bool {
         self.id == DeviceStream::default()
@@ -210,19 +221,16 @@ impl Runtime {
 
     /// All streams that programs give work to. No capture may be under way: those that are become invalid.
     fn all_streams(&self) -> Outcome<Vec<Arc<Stream>>> {
+        self.refuse_captures()?;
         let mut all = self.streams.others();
-        let mut capturing = false;
-        for stream in &all {
-            if let Some(place) = stream.capturing().as_ref() {
-                place.capture.invalid.store(true, Ordering::Relaxed);
-                capturing = true;
-            }
-        }
-        if capturing {
-            return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
-        }
         all.push(self.legacy_stream()?);
         Ok(all)
+    }
+
+    /// Somebody asks for what no capture can hold: all that are under way become invalid.
+    fn refuse_captures(&self) -> Outcome {
+        let refused = self.streams.others().iter().filter(|stream| stream.refuse_capture().is_err()).count();
+        if refused > 0 { Err(Status::STREAM_CAPTURE_UNSUPPORTED) } else { Ok(()) }
     }
 
     /// A stream that no program gives work to, made when it is first needed.
@@ -254,9 +262,7 @@ impl Runtime {
 
     /// Waits for all work of a stream, and for the legacy stream also of those that it waits for.
     pub(crate) fn wait(&self, stream: &Stream) -> Outcome {
-        if stream.capturing().is_some() {
-            return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
-        }
+        stream.refuse_capture()?;
         if stream.is_legacy() {
             self.order(stream)?;
         }
@@ -265,9 +271,7 @@ impl Runtime {
 
     /// Whether all work of a stream is done.
     pub(crate) fn query_stream(&self, stream: &Stream) -> Outcome {
-        if stream.capturing().is_some() {
-            return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
-        }
+        stream.refuse_capture()?;
         let backend = self.device()?.backend();
         if stream.is_legacy() {
             self.order(stream)?;
@@ -282,9 +286,7 @@ impl Runtime {
     /// Waits for everything.
     pub(crate) fn wait_for_all(&self) -> Outcome {
         let opened = self.device()?;
-        if self.streams.others().iter().any(|stream| stream.capturing().is_some()) {
-            return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
-        }
+        self.refuse_captures()?;
         self.judge(opened.backend().synchronise())
     }
 }

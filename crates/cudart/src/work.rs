@@ -407,9 +407,7 @@ impl Runtime {
         if copy.is_empty() {
             return Ok(());
         }
-        if stream.capturing().is_some() {
-            return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
-        }
+        stream.refuse_capture()?;
         let on_device = |address| self.memory.find(address).is_some_and(|found| found.on_device());
         if on_device(copy.to.address) && on_device(copy.from.address) {
             return self.submit(stream, Work::Copy(copy));

@@ -36,16 +36,7 @@ pub(crate) fn launch(call: &Call, params: In<DriverKernelNodeParams>) -> Outcome
     if params.function == 0 {
         params.function = kernel;
     }
-    kernel_work(call, &params).map_err(of_driver)
-}
-
-/// The driver has one word for shapes that do not fit, and another one for functions that are none.
-fn of_driver(status: Status) -> Status {
-    match status {
-        Status::INVALID_CONFIGURATION => Status::INVALID_VALUE,
-        Status::INVALID_DEVICE_FUNCTION => Status::INVALID_HANDLE,
-        other => other,
-    }
+    kernel_work(call, &params).map_err(Status::of_driver)
 }
 
 pub(crate) fn copy(call: &Call, params: In<DriverMemcpy3D>) -> Outcome<Work> {
@@ -55,7 +46,7 @@ pub(crate) fn copy(call: &Call, params: In<DriverMemcpy3D>) -> Outcome<Work> {
 exported! { driver
     /// A launch.
     fn cuGraphAddKernelNode(call, node: Out<usize>, graph: usize, after: In<usize>, count: usize, params: In<KernelNodeParams>) {
-        let work = kernel_work(call, &params.get()?).map_err(of_driver)?;
+        let work = kernel_work(call, &params.get()?).map_err(Status::of_driver)?;
         add(call, node, graph, after, count, work).map(drop)
     }
 
@@ -66,7 +57,7 @@ exported! { driver
 
     /// Changes a launch.
     fn cuGraphKernelNodeSetParams(call, node: usize, params: In<KernelNodeParams>) {
-        let work = kernel_work(call, &params.get()?).map_err(of_driver)?;
+        let work = kernel_work(call, &params.get()?).map_err(Status::of_driver)?;
         set_work(call, node, work)
     }
 
@@ -78,7 +69,7 @@ exported! { driver
 
     /// Changes a launch of a graph that is ready.
     fn cuGraphExecKernelNodeSetParams(call, exec: usize, node: usize, params: In<KernelNodeParams>) {
-        let work = kernel_work(call, &params.get()?).map_err(of_driver)?;
+        let work = kernel_work(call, &params.get()?).map_err(Status::of_driver)?;
         set_exec_work(call, exec, node, work)
     }
 

@@ -37,9 +37,7 @@ fn launch(call: &Call, function: usize, request: Request, stream: usize, params:
         (true, list) if list != 0 => extra(list)?,
         _ => Arguments::Places(params),
     };
-    let outcome = call.runtime.launch(&kernel, &request, arguments, &*call.stream(stream)?);
-    // The driver has one word for shapes that do not fit.
-    outcome.map_err(|status| if status == Status::INVALID_CONFIGURATION { Status::INVALID_VALUE } else { status })
+    call.runtime.launch(&kernel, &request, arguments, &*call.stream(stream)?).map_err(Status::of_driver)
 }
 
 exported! { driver

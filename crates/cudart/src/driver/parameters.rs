@@ -48,8 +48,7 @@ fn launch(call: &Call, function: usize, width: i32, height: i32, stream: usize) 
     let grid = [width, height, 1].map(|blocks| u32::try_from(blocks).unwrap_or(0));
     let request = Request { grid, block: prepared.block, shared: prepared.shared as usize, cooperative: false, cluster: None };
     let arguments = Arguments::Block(prepared.bytes.as_ptr() as usize, prepared.bytes.len());
-    let outcome = call.runtime.launch(&kernel, &request, arguments, &*call.stream(stream)?);
-    outcome.map_err(|status| if status == Status::INVALID_CONFIGURATION { Status::INVALID_VALUE } else { status })
+    call.runtime.launch(&kernel, &request, arguments, &*call.stream(stream)?).map_err(Status::of_driver)
 }
 
 exported! { driver

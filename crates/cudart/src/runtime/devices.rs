@@ -16,13 +16,13 @@ static LIMITS: Mutex<[usize; 7]> = Mutex::new([1024, 1 << 20, 8 << 20, 2, 2048, 
 /// Reads a limit.
 pub(crate) fn limit(number: u32) -> Result<usize, Status> {
     let limits = LIMITS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    limits.get(number as usize).copied().ok_or(Status::UNSUPPORTED_LIMIT)
+    limits.get(number as usize).copied().ok_or(Status::INVALID_VALUE)
 }
 
 /// Notes a limit. Kernels have what they need, so none of them binds.
 pub(crate) fn set_limit(number: u32, value: usize) -> Result<(), Status> {
     let mut limits = LIMITS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    *limits.get_mut(number as usize).ok_or(Status::UNSUPPORTED_LIMIT)? = value;
+    *limits.get_mut(number as usize).ok_or(Status::INVALID_VALUE)? = value;
     Ok(())
 }
 

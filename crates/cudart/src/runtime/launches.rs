@@ -3,6 +3,7 @@
 use crate::boundary::{Call, exported};
 use crate::kernels::{Arguments, Request};
 use crate::pointer::{In, Out};
+use crate::runtime::memory::runtime_version;
 use crate::status::{Outcome, Status};
 use crate::types::{Dim3, LaunchAttribute, LaunchConfig, LaunchParams};
 use crate::work::{HostFunction, Work};
@@ -50,9 +51,12 @@ fn launch(
     stream: usize,
     (cooperative, cluster): (bool, Option<[u32; 3]>),
 ) -> Outcome {
-    let kernel = call.runtime.kernel(function)?;
     let request = Request { grid: shape.0.list(), block: shape.1.list(), shared: shape.2, cooperative, cluster };
-    call.runtime.launch(&kernel, &request, Arguments::Places(arguments), &*call.stream(stream)?)
+    let outcome = call
+        .runtime
+        .kernel(function)
+        .and_then(|kernel| call.runtime.launch(&kernel, &request, Arguments::Places(arguments), &*call.stream(stream)?));
+    outcome.map_err(|status| if runtime_version() >= 13 { status.of_driver() } else { status })
 }
 
 /// Calls a function of the host in stream order, with a stream and its status before what it is given or not.

@@ -93,6 +93,14 @@ int main(void) {
     OK(cudaGraphDestroy(told));
     OK(cudaGraphDestroy(known));
 
+    // Nobody can wait for what is being captured, nor ask for it: that ends the capture.
+    for (int way = 0; way < 3; way++) {
+        OK(cudaStreamBeginCapture(a, 0));
+        CHECK((way == 0 ? cudaStreamSynchronize(a) : way == 1 ? cudaStreamQuery(a) : cudaDeviceSynchronize()) == 900);
+        CHECK(cudaStreamEndCapture(a, &told) == 901 && cudaGetLastError() == 901);
+    }
+    OK(cudaStreamSynchronize(a));
+
     // Memory that a graph allocates and the program frees is there again at the next launch.
     float *own;
     OK(cudaStreamBeginCapture(a, 0));
