@@ -236,3 +236,49 @@ fn nothing_is_computed_of_nothing() -> Result<()> {
     assert!(none.call(&Array::line(&context, &[1.0])?)?.is_empty());
     Ok(())
 }
+
+/// What a reduction reads around each of many columns, for several candidates: windows that never leave the image, and windows that are held to it.
+#[test]
+fn windows_are_summed_inside_and_at_the_edges() -> Result<()> {
+    let (side, columns) = (3, 40);
+    for context in devices()? {
+        for (candidates, beyond) in [(3, 0), (3, 2), (7, 0), (1, 1)] {
+            let extent = side + candidates - 1;
+            let values: Vec<i32> = (0..(extent * extent * columns) as i32).map(|i| i * 7919 % 1013).collect();
+            let image = Array::new(&context, &values, [extent, extent, columns])?;
+            let along = |axis: usize| Array::<i32>::positions(&context, [side, side, candidates, candidates, columns], axis);
+            let (y, x) = (along(0)? + along(2)? + beyond, along(1)? + along(3)? - beyond);
+            let sums = image.gather(&[&y, &x, &along(4)?], Boundary::Clamp)?.sum_along(&[0, 1])?.to_vec()?;
+            let held = |place: i32| place.clamp(0, extent as i32 - 1) as usize;
+            let sum = |number: usize| {
+                let (place, column) = (number / columns, number % columns);
+                let (cy, cx) = ((place / candidates) as i32, (place % candidates) as i32);
+                let at = |y: i32, x: i32| values[(held(y + cy + beyond) * extent + held(x + cx - beyond)) * columns + column];
+                (0..9).map(|k| at(k / 3, k % 3)).sum::<i32>()
+            };
+            let expected: Vec<i32> = (0..candidates * candidates * columns).map(sum).collect();
+            assert_eq!(sums, expected, "{candidates} candidates, {beyond} beyond");
+        }
+    }
+    Ok(())
+}
+
+/// Axes that are split and exchanged, then read with a step.
+#[test]
+fn split_axes_find_their_elements() -> Result<()> {
+    for context in devices()? {
+        let (rows, columns) = (12, 40);
+        let values: Vec<i32> = (0..4 * rows * columns).collect();
+        let image = Array::new(&context, &values, [2 * rows as usize, 2 * columns as usize])?;
+        // A quarter of the image, every second pixel, in blocks of 3×4 along the last axes.
+        let part = image.section(&[(1, rows as usize, 2), (0, columns as usize, 2)], None)? + 1;
+        let blocks = part.reshape([4, 3, 10, 4])?.transpose(&[1, 3, 0, 2])?.to_vec()?;
+        // The axes are row in a block, column in a block, row of blocks, column of blocks.
+        let expected = |i: i32| {
+            let (y, x) = (i / 10 % 4 * 3 + i / 160, i % 10 * 4 + i / 40 % 4);
+            (2 * y + 1) * 2 * columns + 2 * x + 1
+        };
+        assert_eq!(blocks, (0..rows * columns).map(expected).collect::<Vec<i32>>());
+    }
+    Ok(())
+}

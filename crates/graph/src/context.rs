@@ -143,11 +143,11 @@ impl Context {
         self.0.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The plan of some nodes, found or made, and what it is run on.
-    fn plan(&self, nodes: &[Node]) -> Result<(Arc<Plan>, Bindings)> {
+    /// The plan of some nodes, found or made, and what it is run on; and whether its scalars will always be what they are.
+    fn plan(&self, nodes: &[Node], constant: bool) -> Result<(Arc<Plan>, Bindings)> {
         let (tape, hash, bindings) = {
             let desk = &mut *self.desk();
-            let bindings = desk.recorder.record(nodes)?;
+            let bindings = desk.recorder.record(nodes, constant)?;
             let (tape, hash) = desk.recorder.tape();
             if let Some(plan) = desk.plans.get(tape, hash) {
                 return Ok((plan, bindings));
@@ -182,7 +182,7 @@ impl Context {
             if pending.is_empty() {
                 continue;
             }
-            let (plan, bindings) = self.plan(&pending)?;
+            let (plan, bindings) = self.plan(&pending, symbolic)?;
             let fitted = plan.fitted(&bindings)?;
             if !bindings.symbols.is_empty() {
                 self.stage(&pending, fitted, bindings)?;
@@ -203,7 +203,7 @@ impl Context {
         if pending.is_empty() {
             return Ok(Summary { kernels: vec![], peak_bytes: 0 });
         }
-        let (plan, bindings) = self.plan(&pending)?;
+        let (plan, bindings) = self.plan(&pending, false)?;
         plan.summary(&bindings)
     }
 

@@ -173,7 +173,7 @@ impl Tape {
     /// The nodes that stand behind outputs: what is only another shape of something is that.
     pub(crate) fn behind(&self, id: Id) -> Id {
         match &self.entry(id).kind {
-            Kind::Reshape => self.behind(self.entry(id).inputs[0]),
+            Kind::Reshape(_) => self.behind(self.entry(id).inputs[0]),
             _ => id,
         }
     }
@@ -233,7 +233,7 @@ impl Cutter<'_> {
             Kind::Leaf(_)
             | Kind::Fill(_)
             | Kind::View(..)
-            | Kind::Reshape
+            | Kind::Reshape(_)
             | Kind::Position(_)
             | Kind::Reduce(..)
             | Kind::Scan(..)
@@ -266,7 +266,7 @@ impl Cutter<'_> {
                 let theirs = uses[*user as usize].max(1);
                 match &entry.kind {
                     Kind::View(_, _, growth) => through = through.saturating_add(theirs.saturating_mul(growth.factor())),
-                    Kind::Reshape => through = through.saturating_add(theirs),
+                    Kind::Reshape(_) => through = through.saturating_add(theirs),
                     Kind::Gather(_, _, growth) if entry.inputs[0] == id as Id => {
                         through = through.saturating_add(theirs.saturating_mul(growth.factor()));
                     }
@@ -304,7 +304,7 @@ impl Cutter<'_> {
             if self.tape.entry(id).kind == Kind::Product {
                 self.operands(id);
             }
-            let looks = matches!(self.tape.entry(id).kind, Kind::View(..) | Kind::Reshape);
+            let looks = matches!(self.tape.entry(id).kind, Kind::View(..) | Kind::Reshape(_));
             if !self.computes(id) && !looks {
                 continue;
             }
@@ -389,7 +389,7 @@ impl Cutter<'_> {
     /// What a node and the views of it show.
     fn below(&self, id: Id) -> Id {
         let mut below = id;
-        while matches!(self.tape.entry(below).kind, Kind::View(..) | Kind::Reshape) && !self.kept[below as usize] {
+        while matches!(self.tape.entry(below).kind, Kind::View(..) | Kind::Reshape(_)) && !self.kept[below as usize] {
             below = self.tape.entry(below).inputs[0];
         }
         below
@@ -411,7 +411,7 @@ impl Cutter<'_> {
         for input in &self.tape.entry(id).inputs {
             let mut below = self.below(*input);
             // A long chain of views that are not one.
-            if !self.computes(below) && matches!(self.tape.entry(*input).kind, Kind::View(..) | Kind::Reshape) {
+            if !self.computes(below) && matches!(self.tape.entry(*input).kind, Kind::View(..) | Kind::Reshape(_)) {
                 below = *input;
             }
             if (self.computes(below)
@@ -635,7 +635,7 @@ impl crate::tape::Entry {
             | Kind::Fill(_)
             | Kind::Elementwise(_)
             | Kind::View(..)
-            | Kind::Reshape
+            | Kind::Reshape(_)
             | Kind::Position(_)
             | Kind::Gather(..)
             | Kind::Concatenate(_) => false,
@@ -670,7 +670,7 @@ impl Group {
             | Kind::Fill(_)
             | Kind::Elementwise(_)
             | Kind::View(..)
-            | Kind::Reshape
+            | Kind::Reshape(_)
             | Kind::Position(_)
             | Kind::Gather(..)
             | Kind::Concatenate(_) => (GroupKind::Map, vec![id]),
@@ -724,7 +724,7 @@ impl Group {
                 | Kind::Fill(_)
                 | Kind::Elementwise(_)
                 | Kind::View(..)
-                | Kind::Reshape
+                | Kind::Reshape(_)
                 | Kind::Position(_)
                 | Kind::Gather(..)
                 | Kind::Concatenate(_)

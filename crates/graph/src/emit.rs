@@ -68,7 +68,7 @@ pub(crate) fn apply(b: &Builder, op: &Elementwise, values: &[Value]) -> Value {
 }
 
 /// The interior along an axis: where all conditions on it hold.
-fn interior(axis: u8, conditions: &[Condition], bindings: &Bindings) -> (i64, i64) {
+pub(crate) fn interior(axis: u8, conditions: &[Condition], bindings: &Bindings) -> (i64, i64) {
     let (mut first, mut end) = (0i128, i128::from(i64::MAX));
     for condition in conditions.iter().filter(|condition| condition.axis == axis) {
         let [stride, offset, extent] =
@@ -369,6 +369,18 @@ impl<'k> Fused<'k> {
         Ok((codes, bounds.collect()))
     }
 
+    /// The function of the interior alone, and what has to hold for a position to lie in it; `None` where all do anyway.
+    pub(crate) fn inner_code(&self, tape: &Tape, side_by_side: bool) -> Result<Option<(Code, Arc<Vec<Condition>>)>> {
+        if self.everywhere.is_none() {
+            return Ok(None);
+        }
+        let mut emitter = self.emitter(tape, "inner", side_by_side, &[]);
+        let results = emitter.half(&self.interior, &self.roots, self.line)?;
+        let axes = if self.line { 1 } else { self.rank };
+        let code = emitter.code(&results, axes, self.interior.cost, false)?;
+        Ok(Some((code, Arc::new(self.interior.conditions.clone()))))
+    }
+
     /// The function, which takes values of these types behind the position.
     /// `side_by_side` adds up places in memory so that an executor of vectors can see that neighbouring threads stay neighbours.
     pub(crate) fn code(self, tape: &Tape, name: &str, side_by_side: bool, values: &[Type]) -> Result<Code> {
@@ -644,6 +656,11 @@ impl Half<'_, '_, '_> {
                 let base = self.index(*base);
                 self.emitter.affine(base, stride, offset)
             }
+            Index::Joined { high, low, extent } => {
+                let (high, low) = (self.index(*high), self.index(*low));
+                let high = self.emitter.affine(high, extent, &Number::Known(0));
+                self.emitter.builder.add(high, low)
+            }
             Index::Clamp(base, extent) => {
                 let (value, ty) = self.unbounded(*base);
                 let extent = self.extent(extent, ty);
@@ -795,6 +812,29 @@ impl Half<'_, '_, '_> {
         }
     }
 
+    /// An index, so many times, as a sum of pieces, each so many times; and what is added to them.
+    fn pieces(&self, index: IndexId, times: &Number, axis: usize, found: &mut Vec<(usize, IndexId, Number)>) -> Number {
+        match &self.trace.indices[index as usize] {
+            Index::Plus(a, b, factor) => {
+                found.push((axis, *a, times.clone()));
+                found.push((axis, *b, Number::product(times, &Number::Known(*factor))));
+                Number::Known(0)
+            }
+            Index::Joined { high, low, extent } => {
+                let high = self.pieces(*high, &Number::product(times, extent), axis, found);
+                Number::sum(&high, &self.pieces(*low, times, axis, found))
+            }
+            Index::Scaled { base, stride, offset } if !matches!(self.trace.indices[*base as usize], Index::Data(_)) => {
+                let constant = self.pieces(*base, &Number::product(times, stride), axis, found);
+                Number::sum(&constant, &Number::product(times, offset))
+            }
+            _ => {
+                found.push((axis, index, times.clone()));
+                Number::Known(0)
+            }
+        }
+    }
+
     /// Where an element is in memory. What depends on the thread's position comes first, so that neighbours share it; the offset along the last
     /// axis comes last, so that it can be part of the access.
     fn linear(&mut self, node: Id, place: &Place) -> Value {
@@ -807,19 +847,17 @@ impl Half<'_, '_, '_> {
         let mut terms: SmallVec<[Value; 4]> = SmallVec::new();
         let mut rest = Number::Known(0);
         let mut last = Number::Known(0);
-        let pieces = indices.iter().enumerate().flat_map(|(axis, index)| {
-            let both = match &self.trace.indices[*index as usize] {
-                Index::Plus(a, b, times) => [(*a, 1), (*b, *times)],
-                _ => [(*index, 1), (*index, 0)],
-            };
-            both.into_iter().filter(|(_, times)| *times != 0).map(move |(index, times)| (axis, index, times))
-        });
-        for (axis, index, times) in pieces.collect::<SmallVec<[(usize, IndexId, i64); 4]>>() {
-            let stride = Number::product(&Number::Known(times), &Number::stride(shape, axis, rank));
+        let mut pieces = vec![];
+        for (axis, index) in indices.iter().enumerate() {
+            let constant = self.pieces(*index, &Number::Known(1), axis, &mut pieces);
+            rest = Number::sum(&rest, &Number::product(&constant, &Number::stride(shape, axis, rank)));
+        }
+        for (axis, index, times) in pieces {
+            let stride = Number::product(&times, &Number::stride(shape, axis, rank));
             let term = match &self.affine_index(index) {
                 Index::Affine { axis: from, stride: s, offset } => {
-                    if axis + 1 == rank && matches!(offset, Number::Known(_)) {
-                        last = Number::sum(&last, &Number::product(&Number::Known(times), offset));
+                    if axis + 1 == rank && matches!((&times, offset), (Number::Known(_), Number::Known(_))) {
+                        last = Number::sum(&last, &Number::product(&times, offset));
                     } else {
                         rest = Number::sum(&rest, &Number::product(offset, &stride));
                     }
@@ -846,8 +884,11 @@ impl Half<'_, '_, '_> {
             terms.push(self.emitter.number(&rest));
         }
         let last = last.map(|last| self.emitter.number(&last));
+        // Lanes whose places come from memory lie anywhere: more of them are found at once in fewer bits.
+        let is_loaded = indices.iter().any(|index| self.trace.is_loaded(*index));
+        let ty = if is_loaded { self.emitter.index } else { self.emitter.sum };
         let b = &self.emitter.builder;
-        let sum = terms.into_iter().map(|term| b.convert(term, self.emitter.sum)).reduce(|sum, term| b.add(sum, term));
+        let sum = terms.into_iter().map(|term| b.convert(term, ty)).reduce(|sum, term| b.add(sum, term));
         match (sum, last) {
             // In 64 bits it is known not to wrap, so that instructions can add it for nothing.
             (Some(sum), Some(last)) => b.add(b.convert(sum, Type::I64), b.convert(last, Type::I64)),

@@ -108,7 +108,8 @@ impl Fitted {
         };
         let mut kernels = vec![];
         for kernel in &plan.kernels {
-            let reads = kernel.codes.iter().flat_map(|code| &code.inputs);
+            let (codes, _) = plan.ready(kernel, bindings);
+            let reads = codes.iter().flat_map(|code| &code.inputs);
             let inputs = reads.map(|input| find(&made, *input)).collect::<Result<Vec<Place>>>()?;
             let over = kernel.reused.iter().map(|input| input.map(|input| find(&made, input)).transpose());
             let over = over.collect::<Result<Vec<Option<Place>>>>()?;
@@ -120,7 +121,7 @@ impl Fitted {
                 let bytes = bindings.shapes[usize::from(entry.shape)].count() * entry.ty.bytes() as usize;
                 outputs.push(Output { number, over, bytes });
             }
-            let given = kernel.bounds.iter().chain(kernel.codes.iter().flat_map(|code| &code.scalars));
+            let given = kernel.bounds.iter().chain(codes.iter().flat_map(|code| &code.scalars));
             let (mut scalars, mut lanes) = (SmallVec::new(), vec![]);
             for given in given {
                 if let Given::Lane(slot, lane) = given {
@@ -131,7 +132,7 @@ impl Fitted {
             let sizes = plan.sizes(kernel, bindings);
             let work = match sizes.contains(&0) {
                 true => None,
-                false => Some(kernel.ready.loaded(&sizes)?.fit(&sizes)?),
+                false => Some(plan.loaded(kernel, bindings)?.fit(&sizes)?),
             };
             let dead = kernel.dead.iter().filter_map(|dead| made.get(dead).copied()).collect();
             kernels.push(Kernel { work, inputs, outputs, scalars, lanes, dead });

@@ -5,7 +5,7 @@ use crate::emit::Code;
 use crate::error::{Error, Result};
 use crate::op::{Combine, Extreme};
 use crate::tape::{Id, Kind, Tape};
-use broadloom_device::Machine;
+use broadloom_device::{Machine, MachineKind};
 use broadloom_scalar::Type;
 use broadloom_skeleton::{
     Combine as Sent, Domain, Fold, Histogram, Library, Loaded, Map, Operator, Pack, Pattern, Product, Reduce, Scan, ScanSpread,
@@ -25,7 +25,8 @@ pub(crate) enum Ready {
 /// A pattern whose threads can be spread in several ways.
 #[derive(Debug)]
 pub(crate) enum Spreading {
-    Reduce(Reduce),
+    /// With whether a thread can have several rows of results.
+    Reduce(Reduce, bool),
     Scan(Scan),
 }
 
@@ -37,19 +38,23 @@ pub(crate) enum Way {
 }
 
 impl Spreading {
-    /// The best way for these sizes.
-    fn way(&self, machine: &Machine, sizes: &[u64]) -> Way {
+    /// The best way for these sizes, where results share what they are computed from or do not.
+    fn way(&self, machine: &Machine, sizes: &[u64], shares: bool) -> Way {
         match self {
-            Spreading::Reduce(reduce) => Way::Reduce(Spread::of(machine, sizes, &reduce.reduced)),
+            Spreading::Reduce(reduce, repeats) => {
+                let spread = Spread::of(machine, sizes, &reduce.reduced);
+                let is_cpu = machine.kind == MachineKind::Cpu;
+                Way::Reduce(if is_cpu && *repeats && shares { spread.sharing(sizes, &reduce.reduced) } else { spread })
+            }
             Spreading::Scan(scan) => Way::Scan(ScanSpread::of(machine, sizes, scan.axis)),
         }
     }
 
     fn pattern(&self, way: Way) -> Pattern {
         match (self, way) {
-            (Spreading::Reduce(reduce), Way::Reduce(spread)) => Reduce { spread, ..reduce.clone() }.into(),
+            (Spreading::Reduce(reduce, _), Way::Reduce(spread)) => Reduce { spread, ..reduce.clone() }.into(),
             (Spreading::Scan(scan), Way::Scan(spread)) => Scan { spread, ..scan.clone() }.into(),
-            (Spreading::Reduce(reduce), Way::Scan(_)) => reduce.clone().into(),
+            (Spreading::Reduce(reduce, _), Way::Scan(_)) => reduce.clone().into(),
             (Spreading::Scan(scan), Way::Reduce(_)) => scan.clone().into(),
         }
     }
@@ -57,11 +62,13 @@ impl Spreading {
 
 impl Ready {
     /// The program of a kernel, each function that feeds it with whether its domain is one line. Without a function for its results they are just stored.
+    /// `repeats` says whether a thread can have several rows of results.
     pub(crate) fn new(
         tape: &Tape,
         group: &Group,
         codes: &[(Code, bool)],
         sink: Option<&Code>,
+        repeats: bool,
         library: &Library,
     ) -> Result<Ready> {
         let mut sources = vec![];
@@ -90,8 +97,9 @@ impl Ready {
                 let reduced: Vec<bool> =
                     if line { vec![true] } else { (0..code.axes).map(|axis| axes.contains(&(axis as u8))).collect() };
                 let operator = combination(tape, group, false)?;
-                let any = Spread { along_kept: false, blocks: false, split: false };
-                return Ok(spread(Spreading::Reduce(Reduce { domain: shape, reduced, source, operator, sink, spread: any })));
+                let any = Spread { along_kept: false, blocks: false, split: false, rows: [1, 1] };
+                let reduce = Reduce { domain: shape, reduced, source, operator, sink, spread: any };
+                return Ok(spread(Spreading::Reduce(reduce, repeats)));
             }
             GroupKind::Scan(axis, inclusive) => {
                 let operator = combination(tape, group, false)?;
@@ -151,12 +159,12 @@ impl Ready {
         Ok(Ready::One(library.get(&pattern.into())?))
     }
 
-    /// The program for these sizes.
-    pub(crate) fn loaded(&self, sizes: &[u64]) -> Result<Loaded> {
+    /// The program for these sizes, where results share what they are computed from or do not.
+    pub(crate) fn loaded(&self, sizes: &[u64], shares: bool) -> Result<Loaded> {
         match self {
             Ready::One(loaded) => Ok(loaded.clone()),
             Ready::Spread { library, pattern, known } => {
-                let way = pattern.way(library.device().machine(), sizes);
+                let way = pattern.way(library.device().machine(), sizes, shares);
                 let find = |known: &[(Way, Loaded)]| known.iter().find(|(own, _)| *own == way).map(|(_, loaded)| loaded.clone());
                 if let Some(loaded) = find(&known.lock().unwrap_or_else(PoisonError::into_inner)) {
                     return Ok(loaded);

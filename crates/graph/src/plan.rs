@@ -4,16 +4,18 @@
 //! nothing of a single run, so one plan serves all expressions with the same [tape](crate::tape), whatever their sizes and scalars.
 
 use crate::cut::{Cut, Group, GroupKind, Part, Reason, cut};
-use crate::emit::{Code, Fused, Given, Roots};
+use crate::emit::{Code, Fused, Given, Roots, interior};
 use crate::error::{Error, Result};
 use crate::fit::Fits;
 use crate::pattern::Ready;
 use crate::shape::Shape;
-use crate::tape::{Bindings, Id, Kind, Tape};
+use crate::tape::{Bindings, Id, Kind, ShapeId, Tape};
+use crate::trace::Condition;
 use broadloom_device::{Machine, MachineKind};
-use broadloom_skeleton::{Library, Stencil};
+use broadloom_skeleton::{Library, Loaded, Spread, Stencil};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// A kernel of a plan.
 #[derive(Debug)]
@@ -26,10 +28,21 @@ pub(crate) struct Kernel {
     /// What a position costs, in simple operations.
     pub(crate) cost: u64,
     pub(crate) ready: Ready,
+    /// The same without boundary rules.
+    pub(crate) inside: Option<Inside>,
     /// Nodes whose memory is free after it.
     pub(crate) dead: Vec<Id>,
     /// For each result, an input whose memory it takes over.
     pub(crate) reused: Vec<Option<Id>>,
+}
+
+/// What a kernel is at sizes for which no position is near an edge: no lane asks whether it is.
+#[derive(Debug)]
+pub(crate) struct Inside {
+    codes: Vec<Code>,
+    ready: Ready,
+    /// What has to hold at all positions.
+    conditions: Arc<Vec<Condition>>,
 }
 
 /// What is launched.
@@ -118,12 +131,18 @@ impl Plan {
                 };
                 let ready = Ready::strips(&tape, &group, &codes, sink.as_ref(), (rows, reach), library)?;
                 codes.extend(sink);
-                kernels.push(Kernel { group, codes, bounds, cost, ready, dead: vec![], reused: vec![] });
+                kernels.push(Kernel { group, codes, bounds, cost, ready, inside: None, dead: vec![], reused: vec![] });
                 continue;
             }
+            // Whether the function can be there for several rows of results at once.
+            let repeats = parts.iter().all(|part| part.fused.items() <= MAX_STRIP / Spread::MOST_ROWS);
             let mut codes = vec![];
-            let mut transposed = None;
+            let (mut transposed, mut inside) = (None, None);
             for part in parts {
+                if matches!(group.kind, GroupKind::Reduce(_)) {
+                    inside =
+                        part.fused.inner_code(&tape, side_by_side)?.map(|(code, conditions)| ((code, part.line), conditions));
+                }
                 let rows = tape.shapes[usize::from(part.shape)].rows;
                 if let Some((axis, reads)) = part.fused.transposed(&tape).filter(|_| rows && group.kind == GroupKind::Map) {
                     let [read, rest] = part.fused.code_transposed(&tape, side_by_side, axis, reads)?;
@@ -143,14 +162,23 @@ impl Plan {
                     Some(fused.code(&tape, "tail", side_by_side, &values)?)
                 }
             };
-            let ready = Ready::new(&tape, &group, &codes, sink.as_ref(), library)?;
+            let ready = Ready::new(&tape, &group, &codes, sink.as_ref(), repeats, library)?;
+            let inside = match inside {
+                None => None,
+                Some((code, conditions)) => {
+                    let code = [code];
+                    let ready = Ready::new(&tape, &group, &code, sink.as_ref(), repeats, library)?;
+                    let codes = code.into_iter().map(|(code, _)| code).chain(sink.clone()).collect();
+                    Some(Inside { codes, ready, conditions })
+                }
+            };
             let codes: Vec<Code> = codes.into_iter().map(|(code, _)| code).chain(sink).collect();
             let cost = codes.iter().map(|code| code.cost).sum();
-            kernels.push(Kernel { group, codes, bounds: vec![], cost, ready, dead: vec![], reused: vec![] });
+            kernels.push(Kernel { group, codes, bounds: vec![], cost, ready, inside, dead: vec![], reused: vec![] });
         }
         let mut plan = Plan { tape, kernels, reasons: cut.reasons, fits: Fits::default() };
         for kernel in &plan.kernels {
-            kernel.ready.loaded(&plan.sizes(kernel, bindings))?;
+            plan.loaded(kernel, bindings)?;
         }
         plan.lifetimes();
         Ok(plan)
@@ -193,6 +221,30 @@ impl Plan {
         }
     }
 
+    /// The functions and the program of a kernel for these sizes.
+    pub(crate) fn ready<'k>(&self, kernel: &'k Kernel, bindings: &Bindings) -> (&'k [Code], &'k Ready) {
+        let sizes = self.sizes(kernel, bindings);
+        let holds = |inside: &Inside| {
+            (0..).zip(&sizes).all(|(axis, size)| {
+                let (first, end) = interior(axis, &inside.conditions, bindings);
+                first == 0 && end >= 0 && end as u64 >= *size
+            })
+        };
+        match kernel.inside.as_ref().filter(|inside| holds(inside)) {
+            Some(inside) => (&inside.codes, &inside.ready),
+            None => (&kernel.codes, &kernel.ready),
+        }
+    }
+
+    /// The program of a kernel for these sizes.
+    pub(crate) fn loaded(&self, kernel: &Kernel, bindings: &Bindings) -> Result<Loaded> {
+        let count = |shape: ShapeId| bindings.shapes[usize::from(shape)].count();
+        let read: usize = kernel.group.reads.iter().map(|read| count(self.tape.entry(*read).shape)).sum();
+        // What is read is less than half of the positions: results have much of it in common.
+        let shares = count(kernel.group.domain) / 2 >= read;
+        self.ready(kernel, bindings).1.loaded(&self.sizes(kernel, bindings), shares)
+    }
+
     /// The sizes that a kernel is called with.
     pub(crate) fn sizes(&self, kernel: &Kernel, bindings: &Bindings) -> Vec<u64> {
         let shape_of = |id: Id| &bindings.shapes[usize::from(self.tape.entry(id).shape)];
@@ -231,7 +283,7 @@ impl Plan {
                 kernel.group.roots.iter().zip(&kernel.reused).filter(|(_, reused)| reused.is_none()).map(|(id, _)| *id).collect();
             live += bytes(&fresh);
             let sizes = self.sizes(kernel, bindings);
-            let loaded = kernel.ready.loaded(&sizes)?;
+            let loaded = self.loaded(kernel, bindings)?;
             // A kernel that does not run takes no memory besides.
             let besides = match sizes.contains(&0) {
                 true => 0,
@@ -275,7 +327,7 @@ impl Kind {
             Kind::Fill(_) => "fill".into(),
             Kind::Elementwise(op) => op.to_string(),
             Kind::View(..) => "view".into(),
-            Kind::Reshape => "reshape".into(),
+            Kind::Reshape(_) => "reshape".into(),
             Kind::Position(axis) => format!("position {axis}"),
             Kind::Gather(..) => "gather".into(),
             Kind::Concatenate(axis) => format!("concatenate {axis}"),

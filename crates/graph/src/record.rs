@@ -9,7 +9,7 @@
 use crate::error::Result;
 use crate::hash::{Quick, QuickMap};
 use crate::node::{Expression, Node, State};
-use crate::op::Op;
+use crate::op::{Op, Scalar};
 use crate::shape::Shape;
 use crate::tape::{Along, Bindings, Entry, FAR, Growth, Id, Int, Kind, LONG, SMALL, ShapeClass, ShapeId, TALL, Tape};
 use crate::template::Symbol;
@@ -32,6 +32,8 @@ pub(crate) struct Recorder {
     buffers: QuickMap<Leaf, u32>,
     /// Slots of scalars.
     scalars: QuickMap<u64, u32>,
+    /// Whether scalars keep their values for as long as the tape is used, so that equal ones may be one.
+    constant: bool,
     /// The node behind each entry, and the hash of what it does; entries without one are never equal to another.
     nodes: Vec<(Option<Node>, u64)>,
     /// Numbers of entries, each one up, at the places that their hashes say or behind; zero where there is none. At most half is taken.
@@ -60,14 +62,16 @@ impl Recorder {
             bindings: Bindings::default(),
             buffers: QuickMap::default(),
             scalars: QuickMap::default(),
+            constant: false,
             nodes: vec![],
             known: vec![],
             stack: vec![],
         }
     }
 
-    /// Writes down some nodes, and gives what the tape leaves out.
-    pub(crate) fn record(&mut self, nodes: &[Node]) -> Result<Bindings> {
+    /// Writes down some nodes, and gives what the tape leaves out. Where scalars are `constant`, as in a function that is traced, equal ones become one.
+    pub(crate) fn record(&mut self, nodes: &[Node], constant: bool) -> Result<Bindings> {
+        self.constant = constant;
         static NEXT: AtomicU64 = AtomicU64::new(1);
         self.number = NEXT.fetch_add(1, Ordering::Relaxed);
         if self.known.len() > SPARSE * self.tape.entries.len().max(64) {
@@ -289,11 +293,27 @@ impl Recorder {
         Ok(id)
     }
 
+    /// The slot of a constant that is the same, bit by bit.
+    fn equal_constant(&self, scalar: &Scalar) -> Option<u32> {
+        if !self.constant || scalar.symbol().is_some() {
+            return None;
+        }
+        let symbols = &self.bindings.symbols.values;
+        let is_same = |(slot, lanes): (u32, &Lanes)| {
+            let mut pairs = lanes.iter().zip(scalar.lanes());
+            let equal =
+                lanes.len() == scalar.lanes().len() && pairs.all(|(a, b)| a.element() == b.element() && a.bits() == b.bits());
+            equal && !symbols.iter().any(|(symbol, _)| *symbol == slot)
+        };
+        (0..).zip(&self.bindings.values).find(|value| is_same(*value)).map(|(slot, _)| slot)
+    }
+
     fn kind(&mut self, node: &Node, expression: &Expression) -> Result<Kind> {
         Ok(match &expression.op {
             Op::Fill(scalar) => {
                 let next = self.bindings.values.len() as u32;
-                let slot = *self.scalars.entry(scalar.number()).or_insert(next);
+                let same = self.equal_constant(scalar);
+                let slot = *self.scalars.entry(scalar.number()).or_insert(same.unwrap_or(next));
                 if slot == next {
                     self.value(scalar.lanes());
                     if let Some(symbol) = scalar.symbol() {
@@ -305,7 +325,7 @@ impl Recorder {
             }
             Op::Elementwise(op) => Kind::Elementwise(op.clone()),
             Op::View(view) => self.view(view, expression.inputs[0].shape()),
-            Op::Reshape => Kind::Reshape,
+            Op::Reshape => Kind::Reshape(splits(expression.inputs[0].shape().extents(), node.shape().extents())),
             Op::Position(axis) => Kind::Position(*axis),
             Op::Gather(rule, fill) => {
                 let growth = Growth::of(node.shape().count() / expression.inputs[0].shape().count().max(1));
@@ -336,6 +356,27 @@ impl Recorder {
             self.tape.entries.iter().position(|entry| entry.kind == Kind::Pack(true) && entry.inputs.as_slice() == inputs);
         found.map(|id| id as Id)
     }
+}
+
+/// Into how many axes of a shape each axis of another is split, where nothing else happens to it; else nothing.
+fn splits(from: &[usize], to: &[usize]) -> SmallVec<[u8; 4]> {
+    let (mut splits, mut rest) = (SmallVec::new(), to);
+    for extent in from {
+        let products = rest.iter().scan(1usize, |product, extent| {
+            *product = product.saturating_mul(*extent);
+            Some(*product)
+        });
+        let Some(count) = products.take(u8::MAX.into()).position(|product| product >= *extent).map(|last| last + 1) else {
+            return SmallVec::new();
+        };
+        let (own, others) = rest.split_at(count);
+        if own.iter().product::<usize>() != *extent {
+            return SmallVec::new();
+        }
+        splits.push(count as u8);
+        rest = others;
+    }
+    if rest.is_empty() { splits } else { SmallVec::new() }
 }
 
 /// Adds what shapes the code to one hash; to the other what does not, but tells operations apart.
@@ -414,12 +455,37 @@ mod tests {
         };
         let mut recorder = Recorder::new(Precision::Accurate);
         let (large, small) = (sum(5000)?, sum(5)?);
-        recorder.record(&[large])?;
+        recorder.record(&[large], false)?;
         assert!(recorder.known.len() >= 10_000);
         for _ in 0..2 {
-            recorder.record(std::slice::from_ref(&small))?;
+            recorder.record(std::slice::from_ref(&small), false)?;
         }
         assert!(recorder.known.len() <= 1024, "{}", recorder.known.len());
         Ok(())
+    }
+
+    #[test]
+    fn equal_constants_are_one_where_they_stay_what_they_are() -> Result<()> {
+        let context = Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())));
+        let fill = |value: f32| Node::fill(&context, Shape::from(4), &[Literal::from(value)]);
+        let add = |a: f32, b: f32| Node::elementwise(Elementwise::Binary(BinaryOp::Add), &[&fill(a)?, &fill(b)?]);
+        let nodes = [add(2.0, 2.0)?, add(0.0, -0.0)?];
+        let mut recorder = Recorder::new(Precision::Accurate);
+        assert_eq!(recorder.record(&nodes, false)?.values.len(), 4);
+        assert_eq!(recorder.record(&nodes, true)?.values.len(), 3);
+        Ok(())
+    }
+
+    #[test]
+    fn axes_that_are_split_are_known() {
+        let splits = |from: &[usize], to: &[usize]| splits(from, to).to_vec();
+        assert_eq!(splits(&[128, 128], &[32, 4, 32, 4]), [2, 2]);
+        assert_eq!(splits(&[5, 12], &[5, 3, 4]), [1, 2]);
+        assert_eq!(splits(&[5, 6], &[5, 6]), [1, 1]);
+        let no_splits: [(&[usize], &[usize]); 5] =
+            [(&[6, 4], &[4, 6]), (&[3, 4], &[12]), (&[6], &[6, 1]), (&[0], &[0, 3]), (&[], &[1])];
+        for (from, to) in no_splits {
+            assert!(splits(from, to).is_empty(), "{from:?} {to:?}");
+        }
     }
 }

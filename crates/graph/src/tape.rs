@@ -87,7 +87,8 @@ pub(crate) enum Kind {
     Elementwise(Elementwise),
     /// The maps, a slot of [`Bindings::values`] for what is outside, how much it enlarges.
     View(SmallVec<[Along; 4]>, Option<u32>, Growth),
-    Reshape,
+    /// Into how many axes each axis is split, where that is all; else nothing.
+    Reshape(SmallVec<[u8; 4]>),
     Position(u8),
     Gather(Rule, Option<u32>, Growth),
     Concatenate(u8),

@@ -15,7 +15,7 @@ use crate::view::Rule;
 use broadloom_scalar::{BinaryOp, Op as ScalarOp, Type};
 use smallvec::{SmallVec, smallvec};
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The number of an index expression.
 pub(crate) type IndexId = u32;
@@ -43,6 +43,8 @@ pub(crate) enum Index {
     Unravel(IndexId, ShapeId, u8),
     /// An element of an index array.
     Data(ItemId),
+    /// `high * extent + low`: an index along an axis from those of two that it is split into.
+    Joined { high: IndexId, low: IndexId, extent: Number },
     /// `base + offset`, within a part of a concatenation: each time another one, so that what is computed at it is not taken for something that is
     /// there for other parts.
     Part { base: IndexId, offset: Number, part: u32 },
@@ -393,7 +395,11 @@ impl<'t> Trace<'t> {
                 }
                 self.item(Item::Apply(node, inputs), cost_of(op))
             }
-            Kind::Reshape => {
+            Kind::Reshape(splits) if !splits.is_empty() => {
+                let place = self.joined(node, place, splits);
+                self.at(entry.inputs[0], &place)
+            }
+            Kind::Reshape(_) => {
                 let number = self.number(node, place);
                 self.at(entry.inputs[0], &Place::Number(number))
             }
@@ -405,6 +411,22 @@ impl<'t> Trace<'t> {
             Kind::Gather(rule, fill, _) => self.gather(node, place, *rule, *fill),
             Kind::Concatenate(axis) => self.concatenate(node, place, *axis),
         }
+    }
+
+    /// The place of an element of a reshaped node in what it is made from, each axis of which is split into so many.
+    fn joined(&mut self, node: Id, place: &Place, splits: &[u8]) -> Place {
+        let shape = self.tape.entry(node).shape;
+        let Place::At(indices) = place else { return place.clone() };
+        let mut own = indices.iter().copied().zip(0u8..);
+        let mut join = |count: &u8| {
+            let mut own = own.by_ref().take((*count).into());
+            let first = own.next().map(|(index, _)| index);
+            own.fold(first, |high, (low, axis)| {
+                let extent = Number::Extent(shape, axis);
+                high.map(|high| self.index(Index::Joined { high, low, extent }))
+            })
+        };
+        Place::At(splits.iter().filter_map(&mut join).collect())
     }
 
     /// The indices of a place along all axes.
@@ -571,10 +593,51 @@ impl Trace<'_> {
             | Index::Part { base, .. } => {
                 self.needed_by_index(*base, found);
             }
+            Index::Joined { high, low, .. } => {
+                self.needed_by_index(*high, found);
+                self.needed_by_index(*low, found);
+            }
             Index::Ravel(indices, _) => indices.iter().for_each(|index| self.needed_by_index(*index, found)),
             Index::Unravel(number, ..) => self.needed_by_index(*number, found),
             Index::Data(item) => found.push(*item),
         }
+    }
+
+    /// The items that an item needs.
+    fn needed_by_item(&self, item: &Item, found: &mut Vec<ItemId>) {
+        match item {
+            Item::Read { place: Place::At(indices), .. } => {
+                indices.iter().for_each(|index| self.needed_by_index(*index, found));
+            }
+            Item::Read { place: Place::Number(index), .. } | Item::Position(index) => self.needed_by_index(*index, found),
+            Item::Fill(_) | Item::Given(..) => {}
+            Item::Apply(_, inputs) => found.extend(inputs),
+            Item::Shift { item, .. } => found.push(*item),
+            Item::Guard { inside, item, .. } => {
+                inside.iter().for_each(|(index, _)| self.needed_by_index(*index, found));
+                found.push(*item);
+            }
+            Item::Before { index, first, second, .. } => {
+                self.needed_by_index(*index, found);
+                found.extend([*first, *second]);
+            }
+        }
+    }
+
+    /// Whether an index depends on elements in memory.
+    pub(crate) fn is_loaded(&self, index: IndexId) -> bool {
+        let (mut needed, mut seen) = (vec![], HashSet::new());
+        self.needed_by_index(index, &mut needed);
+        while let Some(number) = needed.pop() {
+            let item = &self.items[number as usize];
+            if matches!(item, Item::Read { .. }) {
+                return true;
+            }
+            if seen.insert(number) {
+                self.needed_by_item(item, &mut needed);
+            }
+        }
+        false
     }
 
     /// The sides of choices that each item is needed in only, from the outermost in; items that are needed whatever is chosen have none.
@@ -593,18 +656,6 @@ impl Trace<'_> {
             let way = ways[number].clone().unwrap_or_default();
             let mut needed: Vec<ItemId> = vec![];
             match &self.items[number] {
-                Item::Read { place, .. } => match place {
-                    Place::At(indices) => indices.iter().for_each(|index| self.needed_by_index(*index, &mut needed)),
-                    Place::Number(index) => self.needed_by_index(*index, &mut needed),
-                },
-                Item::Fill(_) | Item::Given(..) => {}
-                Item::Position(index) => self.needed_by_index(*index, &mut needed),
-                Item::Apply(_, inputs) => needed.extend(inputs),
-                Item::Shift { item, .. } => needed.push(*item),
-                Item::Guard { inside, item, .. } => {
-                    inside.iter().for_each(|(index, _)| self.needed_by_index(*index, &mut needed));
-                    needed.push(*item);
-                }
                 Item::Before { index, first, second, .. } => {
                     self.needed_by_index(*index, &mut needed);
                     for (item, is_first) in [(*first, true), (*second, false)] {
@@ -612,6 +663,7 @@ impl Trace<'_> {
                         meet(&mut ways, item, &side);
                     }
                 }
+                item => self.needed_by_item(item, &mut needed),
             }
             needed.into_iter().for_each(|item| meet(&mut ways, item, &way));
         }

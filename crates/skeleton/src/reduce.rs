@@ -53,9 +53,18 @@ pub struct Spread {
     pub blocks: bool,
     /// Whether what is reduced into one result is split among several blocks.
     pub split: bool,
+    /// Rows of results that a lane of a CPU has at a time where neighbours have neighbouring results, along the last two kept axes before them: what the rows
+    /// share is read once.
+    pub rows: [u32; 2],
 }
 
+/// Most rows of results along an axis that a lane has at a time.
+const MAX_ROWS: u64 = 4;
+
 impl Spread {
+    /// Most rows of results that a lane has at a time.
+    pub const MOST_ROWS: usize = 9;
+
     /// What suits these sizes.
     pub fn of(machine: &Machine, sizes: &[u64], reduced: &[bool]) -> Spread {
         let product = |which: bool| {
@@ -76,7 +85,20 @@ impl Spread {
         };
         let split = kept < enough && folded >= if along_kept { 64 } else { 8192 };
         let blocks = if is_cpu { split || kept < cores * 32 } else { folded > 1024 };
-        Spread { along_kept, blocks: !along_kept && blocks, split }
+        Spread { along_kept, blocks: !along_kept && blocks, split, rows: [1, 1] }
+    }
+
+    /// The same for a source that gives neighbouring rows from much the same: as many of them at a time as come out even, about.
+    pub fn sharing(self, sizes: &[u64], reduced: &[bool]) -> Spread {
+        let mut lengths = sizes.iter().zip(reduced).filter(|(_, reduced)| !**reduced).map(|(length, _)| *length).rev().skip(1);
+        // Of what a lane does at a time, some is done once for all rows.
+        let best = |length: u64, most: u64| {
+            let effort = |rows: &u64| length.div_ceil(*rows).saturating_mul(rows + 2);
+            (1..=most.min(length).max(1)).min_by_key(effort).unwrap_or(1)
+        };
+        let below = best(lengths.next().unwrap_or(1), MAX_ROWS);
+        let above = best(lengths.next().unwrap_or(1), MAX_ROWS.min(Self::MOST_ROWS as u64 / below));
+        Spread { rows: [above as u32, below as u32], ..self }
     }
 }
 

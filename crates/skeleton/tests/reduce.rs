@@ -15,8 +15,11 @@ fn fold(operator: &Operator, values: impl Iterator<Item = Vec<Literal>>) -> Vec<
 fn spreads() -> Vec<Spread> {
     let flags = [false, true];
     let all = flags.iter().flat_map(|along_kept| flags.iter().map(move |split| (*along_kept, *split)));
-    all.flat_map(|(along_kept, split)| flags.map(|blocks| Spread { along_kept, blocks, split }))
+    let rows = [[1, 1], [1, 3], [2, 2]];
+    all.flat_map(|(along_kept, split)| flags.map(|blocks| Spread { along_kept, blocks, split, rows: [1, 1] }))
         .filter(|spread| !(spread.along_kept && spread.blocks))
+        .flat_map(|spread| rows.map(|rows| Spread { rows, ..spread }))
+        .filter(|spread| spread.along_kept || spread.rows == [1, 1])
         .collect()
 }
 
@@ -101,7 +104,7 @@ fn any_axes() {
                 let expected: Vec<Literal> = expected.into_iter().map(Literal::from).collect();
                 let mut ways = if [[7, 40].as_slice(), &[3, 4, 35]].contains(&shape) { spreads() } else { vec![] };
                 if shape == long {
-                    ways.push(Spread { along_kept: true, blocks: false, split: true });
+                    ways.push(Spread { along_kept: true, blocks: false, split: true, rows: [1, 1] });
                 }
                 ways.push(Spread::of(&bench.machine, shape, &reduced));
                 for spread in ways {

@@ -2,6 +2,8 @@
 //!
 //! A warp has a tile of a row of results, so that all but the last index is the same in its lanes, what it reads lies side by side, and no lane divides
 //! to find its place. What is reduced is a loop for its last axis within one for all others.
+//!
+//! Where rows of results are computed from much the same, a lane has a result in each of some rows: what they share is read and computed once.
 
 use super::Parts;
 use crate::Count;
@@ -14,7 +16,7 @@ use broadloom_scalar::{Axis, Type, Unroll, Value};
 
 /// Lanes of a warp.
 const LANES: u32 = 32;
-/// Results of a lane, a warp apart.
+/// Results of a lane, a warp apart, where it has one row of them.
 const COLUMNS: u32 = 4;
 
 impl Parts<'_> {
@@ -26,10 +28,21 @@ impl Parts<'_> {
     pub(super) fn along_columns(&self, draft: &mut Draft, machine: &Machine) -> Result<()> {
         let folded = self.product(&self.folded_axes);
         let (above, last) = self.kept_axes.split_at(self.kept_axes.len() - 1);
-        let (rows, length) = (self.product(above), self.product(last));
-        let tile = LANES * COLUMNS;
+        let length = self.product(last);
+        // Rows that are computed together lie along the last axes of these, so that all other indices are the same in them.
+        let [high, low] = self.reduce.spread.rows;
+        let together = |axis: usize| match above.len() - axis {
+            1 => low,
+            2 => high,
+            _ => 1,
+        };
+        let runs: Vec<Count> = above.iter().enumerate().map(|(i, axis)| Count::size(*axis).div_ceil(together(i))).collect();
+        let is_one = (0..above.len()).all(|axis| together(axis) == 1);
+        let columns = if is_one { COLUMNS } else { 1 };
+        let tile = LANES * columns;
         let tiles = length.clone().div_ceil(tile);
-        let blocks = rows.clone() * tiles;
+        let groups = runs.iter().cloned().reduce(|a, b| a * b).unwrap_or(Count::Constant(1));
+        let blocks = groups.clone() * tiles;
         let (split, pieces) = self.split(draft, machine, &folded, &blocks);
         let block = [LANES, 1, 1];
         let k = Writer::new("reduce", block);
@@ -40,34 +53,59 @@ impl Parts<'_> {
         let to = k.min(k.add(from, part_length), all);
         // The rows of a tile one after the other: what they read of things that have no rows is still in a cache.
         let number = self.wide(&k, k.block(Axis::X));
-        let rows = k.count(rows, self.index);
-        let tile_number = k.div(number, rows);
-        let row = k.sub(number, k.mul(tile_number, rows));
-        let row_place = unravel(&k, row, &self.lengths(&k, above));
-        let first = k.mul(tile_number, tile);
-        let thread = self.wide(&k, k.thread(Axis::X));
+        let groups = k.count(groups, self.index);
+        let tile_number = k.div(number, groups);
+        let group = k.sub(number, k.mul(tile_number, groups));
         // In 64 bits a CPU sees that the lanes of a warp stay side by side.
         let long = |value: Value| k.convert(value, Type::U64);
-        let row_start = k.mul(long(row), long(width));
+        // The places of the rows, and the numbers of their first results.
+        let runs: Vec<Value> = runs.iter().map(|runs| k.count(runs.clone(), self.index)).collect();
+        let mut places: Vec<(Vec<Value>, Value)> = vec![(vec![], k.constant(self.index, 0))];
+        for (axis, run) in unravel(&k, group, &runs).into_iter().enumerate() {
+            let (length, count) = (k.count(Count::size(above[axis]), self.index), together(axis));
+            let index = |row: u32| match count {
+                1 => run,
+                // Beyond the last row that one is computed again, to the same effect.
+                _ => k.min(k.add(k.mul(run, count), row), k.sub(length, 1)),
+            };
+            let indices: Vec<Value> = (0..count).map(index).collect();
+            let longer = |(place, number): &(Vec<Value>, Value)| {
+                let start = k.mul(*number, length);
+                let next = |index: &Value| (place.iter().copied().chain([*index]).collect::<Vec<Value>>(), k.add(start, *index));
+                indices.iter().map(next).collect::<Vec<_>>()
+            };
+            places = places.iter().flat_map(longer).collect();
+        }
+        let places: Vec<(Vec<Value>, Value)> =
+            places.into_iter().map(|(place, number)| (place, k.mul(long(number), long(width)))).collect();
+        let first = k.mul(tile_number, tile);
+        let thread = self.wide(&k, k.thread(Axis::X));
         let run = |checked: bool| {
-            let columns: Vec<Value> = (0..COLUMNS).map(|column| k.add(k.add(first, column * LANES), thread)).collect();
-            let sums: Vec<Accumulator<'_>> = columns.iter().map(|_| Accumulator::new(&k, self.operator())).collect();
-            let kept = |column: Value| row_place.iter().copied().chain([column]).collect::<Vec<Value>>();
+            let columns: Vec<Value> = (0..columns).map(|column| k.add(k.add(first, column * LANES), thread)).collect();
+            let sums = || places.iter().map(|_| Accumulator::new(&k, self.operator())).collect::<Vec<_>>();
+            let sums: Vec<Vec<Accumulator<'_>>> = columns.iter().map(|_| sums()).collect();
+            let kept = |place: &[Value], column: Value| place.iter().copied().chain([column]).collect::<Vec<Value>>();
             let guarded = |column: Value, body: &dyn Fn()| if checked { k.if_then(k.lt(column, width), body) } else { body() };
             self.for_folded(&k, from, to, |folded| {
-                for (column, sum) in columns.iter().zip(&sums) {
-                    guarded(*column, &|| sum.add(&k, &self.at(&k, &kept(*column), folded)));
+                for (column, sums) in columns.iter().zip(&sums) {
+                    guarded(*column, &|| {
+                        let at = |(place, _): &(Vec<Value>, Value)| self.at(&k, &kept(place, *column), folded);
+                        let values: Vec<Vec<Value>> = places.iter().map(at).collect();
+                        sums.iter().zip(&values).for_each(|(sum, values)| sum.add(&k, values));
+                    });
                 }
             });
-            for (column, sum) in columns.iter().zip(&sums) {
-                let result = k.add(row_start, long(*column));
-                guarded(*column, &|| match &pieces {
-                    Some(pieces) => {
-                        let before = k.mul(long(part), k.count(self.kept.clone(), Type::U64));
-                        self.store_pieces(&k, pieces, k.add(before, result), &sum.get(&k));
-                    }
-                    None => self.outlet.put(&k, &kept(*column), result, &sum.get(&k)),
-                });
+            for (column, sums) in columns.iter().zip(&sums) {
+                for ((place, start), sum) in places.iter().zip(sums) {
+                    let result = k.add(*start, long(*column));
+                    guarded(*column, &|| match &pieces {
+                        Some(pieces) => {
+                            let before = k.mul(long(part), k.count(self.kept.clone(), Type::U64));
+                            self.store_pieces(&k, pieces, k.add(before, result), &sum.get(&k));
+                        }
+                        None => self.outlet.put(&k, &kept(place, *column), result, &sum.get(&k)),
+                    });
+                }
             }
         };
         k.if_else(k.ge(k.sub(width, first), tile), || run(false), || run(true));
