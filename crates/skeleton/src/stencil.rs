@@ -225,8 +225,8 @@ impl Parts<'_> {
         inside.fold(all, |all, one| k.and(all, one))
     }
 
-    /// The results of a column, stored where that is said.
-    fn column(&self, k: &Writer, inlet: &Inlet, strip: &Strip, column: Value, stored: Option<Value>) {
+    /// The results of a column, stored where that is said, as those of a column that is the same there.
+    fn column(&self, k: &Writer, inlet: &Inlet, strip: &Strip, column: Value, stored: Option<(Value, Value)>) {
         let rows = self.stencil.rows;
         let at = |position: Vec<Value>| inlet.at(k, &position);
         let place = |front: Option<Value>| front.into_iter().chain(strip.position.iter().copied()).chain([column]).collect();
@@ -241,6 +241,7 @@ impl Parts<'_> {
                 sums.iter().map(|sum| sum.get(k)).collect()
             }
         };
+        let column = stored.map_or(column, |(_, column)| column);
         let width = k.convert(self.length(k, self.axes() - 1), self.place());
         let Some((first, above)) = strip.position.split_last() else { return };
         let start = k.add(strip.start, k.convert(column, self.place()));
@@ -261,7 +262,7 @@ impl Parts<'_> {
         };
         match stored {
             None => put(),
-            Some(stored) => k.if_then(stored, put),
+            Some((stored, _)) => k.if_then(stored, put),
         }
     }
 
@@ -307,8 +308,9 @@ impl Parts<'_> {
                 let near = k.and(has_results, k.eq(column, held));
                 k.if_else(
                     inside,
-                    || self.column(&k, &self.inner, &strip, column, Some(has_results)),
-                    || self.column(&k, edge, &strip, held, Some(near)),
+                    || self.column(&k, &self.inner, &strip, column, Some((has_results, column))),
+                    // Lanes that store are where they should be: side by side.
+                    || self.column(&k, edge, &strip, held, Some((near, column))),
                 );
             });
         };
