@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 /// Rounds that a waiting thread looks before it sleeps.
 const SPINS: u32 = 500;
+/// Rounds that a worker looks while more work waits for what others are about to end: to be woken takes longer than most of it does.
+const PATIENT_SPINS: u32 = 20_000;
 
 /// What is to be done.
 #[derive(Debug)]
@@ -514,8 +516,10 @@ impl Streams {
             if !looked {
                 let seen = self.signal.load(Ordering::SeqCst);
                 self.looking.fetch_add(1, Ordering::SeqCst);
+                let more_waits = !state.active.is_empty() && state.queues.values().any(|queue| !queue.waiting.is_empty());
+                let rounds = if more_waits { PATIENT_SPINS } else { SPINS };
                 drop(state);
-                for _ in 0..SPINS {
+                for _ in 0..rounds {
                     if self.signal.load(Ordering::Relaxed) != seen {
                         break;
                     }
