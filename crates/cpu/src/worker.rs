@@ -7,6 +7,7 @@ use crate::execute::{Block, Surroundings, Turn};
 use crate::faults::{Gate, guard};
 use crate::fiber::default_floats;
 use crate::grid::{Failure, Grid};
+use crate::host::settle;
 use crate::lanes;
 use crate::stream::{COPY_PART, Finished, Job, Streams, Work, stop};
 use crate::watchdog::Watchdog;
@@ -40,6 +41,7 @@ pub(crate) struct Shared {
 /// The main function of a worker.
 pub(crate) fn work(shared: &Arc<Shared>, index: usize) {
     default_floats();
+    settle(index, shared.workers);
     let gate = Gate::new();
     let guard = guard(&gate);
     shared.streams.enter(index);
