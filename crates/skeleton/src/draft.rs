@@ -6,7 +6,7 @@ use crate::{Count, PlainProduct, Result, Sink, Source};
 use broadloom_scalar::{
     AccessorKind, Binding, Builder, Cache, Element, Id, LaunchBounds, Memory, Op, Order, Type, Value, reading, writing,
 };
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ops::Deref;
 
 /// A program that is being written.
@@ -155,7 +155,7 @@ impl Draft {
                 kernel: kernels + step.kernel,
                 grid: [0, 1, 2].map(|axis: usize| sized(&step.grid[axis])),
                 block: step.block,
-                shared_bytes: step.shared_bytes,
+                shared_bytes: sized(&step.shared_bytes),
                 arguments: step.arguments.iter().map(argument).collect(),
             });
         }
@@ -165,7 +165,7 @@ impl Draft {
     /// Adds a kernel and a launch of it; gives the number of the step.
     pub(crate) fn launch(&mut self, kernel: Writer, grid: [Count; 3], block: [u32; 3]) -> Result<usize> {
         let arguments = kernel.given.borrow().iter().map(|(argument, _)| argument.clone()).collect();
-        let shared_bytes = kernel.shared_bytes.get();
+        let shared_bytes = kernel.shared_bytes.replace(Count::Constant(0));
         self.program.kernels.push(kernel.builder.finish_kernel()?);
         self.program.steps.push(Step { kernel: self.program.kernels.len() - 1, grid, block, shared_bytes, arguments });
         Ok(self.program.steps.len() - 1)
@@ -187,7 +187,7 @@ pub(crate) struct Writer {
     builder: Builder,
     given: RefCell<Vec<(Argument, Handle)>>,
     /// Bytes of dynamic shared memory.
-    shared_bytes: Cell<u32>,
+    shared_bytes: RefCell<Count>,
 }
 
 impl Deref for Writer {
@@ -201,12 +201,12 @@ impl Writer {
     pub(crate) fn new(name: &str, block: [u32; 3]) -> Writer {
         let builder = Builder::kernel(name);
         builder.launch_bounds(LaunchBounds { block: Some(block), ..LaunchBounds::default() });
-        Writer { builder, given: RefCell::new(vec![]), shared_bytes: Cell::new(0) }
+        Writer { builder, given: RefCell::new(vec![]), shared_bytes: RefCell::new(Count::Constant(0)) }
     }
 
-    /// The array in dynamic shared memory, which may have more than static ones.
-    pub(crate) fn large_shared(&self, element: Element, length: u32) -> Memory {
-        self.shared_bytes.set(length * element.bytes());
+    /// The array in dynamic shared memory, which may have more than static ones, and as much as a call needs.
+    pub(crate) fn large_shared(&self, element: Element, length: impl Into<Count>) -> Memory {
+        self.shared_bytes.replace(length.into() * element.bytes());
         self.builder.dynamic_shared(element)
     }
 

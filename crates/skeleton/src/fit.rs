@@ -2,7 +2,7 @@
 
 use crate::program::Argument;
 use crate::{Call, Loaded, Result};
-use broadloom_device::{Buffer, CheckedLaunch, Launch};
+use broadloom_device::{Buffer, CheckedLaunch};
 use broadloom_scalar::Literal;
 use smallvec::SmallVec;
 
@@ -34,9 +34,9 @@ impl Fitted {
         loaded.check_sizes(sizes)?;
         let mut launches = vec![];
         for step in &program.steps {
-            let Some(grid) = loaded.grid(step, sizes)? else { continue };
+            let Some(launch) = loaded.launch(step, sizes)? else { continue };
             let kernel = &loaded.kernels()[step.kernel];
-            let launch = kernel.checked(&Launch::new(grid, step.block).shared(step.shared_bytes))?;
+            let launch = kernel.checked(&launch)?;
             loaded.check_number("arguments of a kernel", kernel.params().len(), step.arguments.len())?;
             let mut params = SmallVec::from_elem(0, launch.param_bytes());
             let mut places = vec![];

@@ -32,7 +32,7 @@ struct Blocking {
     strips: u32,
     /// Panels of a tile.
     panels: u32,
-    /// Elements of a piece of the common axis.
+    /// Most elements of a piece of the common axis.
     depth: u32,
 }
 
@@ -108,7 +108,7 @@ impl Parts {
         let (m, n, common) = (self.size(&k, 0), self.size(&k, 1), self.size(&k, 2));
         let zero = || k.spread(Literal::zero(element), self.sum);
         let stride = depth + PAD;
-        let pieces = k.large_shared(element, strips * rows * stride);
+        let pieces = k.large_shared(element, strips_each.clone() * (rows * stride));
         let lane = k.thread(Axis::X);
         let tile = self.wide(&k, k.block(Axis::X));
         let narrow = |value: Value| k.convert(value, Type::U32);
@@ -135,9 +135,12 @@ impl Parts {
             k.add(k.mul(row, LANES), lane_wide)
         };
 
+        // Pieces of the common axis are equally long, in whole vectors.
+        let number = Count::size(2).div_ceil(depth).max(1u32);
+        let depth_each = count(&(Count::size(2).div_ceil(number).div_ceil(16u32).max(1u32) * 16u32));
         let piece = |from: Value| {
-            let length = narrow(k.min(k.sub(common, from), depth));
-            let (is_first, is_last) = (k.eq(from, 0), k.ge(k.add(from, depth), common));
+            let length = narrow(k.min(k.sub(common, from), depth_each));
+            let (is_first, is_last) = (k.eq(from, 0), k.ge(k.add(from, depth_each), common));
             k.warp_barrier();
             k.for_step(0, k.mul(own_strips, rows), 1, Unroll::Never, |row| {
                 // Rows behind the last one are like it, and nobody sees what becomes of them.
@@ -188,7 +191,7 @@ impl Parts {
             });
         };
         // Where there is nothing to add up, one empty piece gives the zeros.
-        k.for_step(0, k.max(common, 1), depth, Unroll::Never, piece);
+        k.for_step(0, k.max(common, 1), depth_each, Unroll::Never, piece);
         draft.launch(k, [tiles, 1u32.into(), 1u32.into()], block)?;
         Ok(())
     }

@@ -47,7 +47,7 @@ pub struct Step {
     /// Threads of a block in each direction.
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory.
-    pub shared_bytes: u32,
+    pub shared_bytes: Count,
     /// What the kernel is given.
     pub arguments: Vec<Argument>,
 }

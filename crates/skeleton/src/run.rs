@@ -4,7 +4,7 @@
 //! to it right behind the last launch, which the device allows.
 
 use crate::program::{Argument, Output, Program, Step};
-use crate::{Error, Fitted, Result};
+use crate::{Count, Error, Fitted, Result};
 use broadloom_device::{
     Argument as DeviceArgument, Buffer, Device, Kernel, Launch, MachineKind, MatrixProduct, Recorder, Stream,
 };
@@ -79,7 +79,9 @@ impl Loaded {
     /// Compiles what is left to compile, so that the first run finds everything.
     pub fn prepare(&self) -> Result<()> {
         for step in &self.0.program.steps {
-            self.0.kernels[step.kernel].prepare(&Launch::new([1, 1, 1], step.block).shared(step.shared_bytes))?;
+            // What follows from sizes is not known yet, and no part of the code.
+            let shared_bytes = step.shared_bytes.of(&[]).and_then(|bytes| u32::try_from(bytes).ok()).unwrap_or(0);
+            self.0.kernels[step.kernel].prepare(&Launch::new([1, 1, 1], step.block).shared(shared_bytes))?;
         }
         Ok(())
     }
@@ -223,15 +225,16 @@ impl Loaded {
         self.check_outputs(call.outputs, wanted.into_iter())
     }
 
-    /// How many blocks a step has, if there are any.
-    pub(crate) fn grid(&self, step: &Step, sizes: &[u64]) -> Result<Option<[u32; 3]>> {
+    /// How a step is launched, if it has any blocks.
+    pub(crate) fn launch(&self, step: &Step, sizes: &[u64]) -> Result<Option<Launch>> {
         let program = &self.0.program;
+        let count = |count: &Count| u32::try_from(program.count(count, sizes)?).map_err(|_| program.too_large(sizes));
         let mut grid = [0u32; 3];
-        for (axis, count) in step.grid.iter().enumerate() {
-            let blocks = program.count(count, sizes)?;
-            grid[axis] = u32::try_from(blocks).map_err(|_| program.too_large(sizes))?;
+        for (axis, blocks) in step.grid.iter().enumerate() {
+            grid[axis] = count(blocks)?;
         }
-        Ok((!grid.contains(&0)).then_some(grid))
+        let shared_bytes = count(&step.shared_bytes)?;
+        Ok((!grid.contains(&0)).then(|| Launch::new(grid, step.block).shared(shared_bytes)))
     }
 
     /// What is launched for a call.
@@ -240,8 +243,8 @@ impl Loaded {
         let program = &self.0.program;
         let mut launches = Vec::with_capacity(program.steps.len());
         for step in &program.steps {
-            let Some(grid) = self.grid(step, call.sizes)? else { continue };
-            let launch = Launch::new(grid, step.block).shared(step.shared_bytes).on(call.stream);
+            let Some(launch) = self.launch(step, call.sizes)? else { continue };
+            let launch = launch.on(call.stream);
             let arguments = step.arguments.iter().map(|argument| {
                 Ok(match argument {
                     Argument::Input(index) => DeviceArgument::Address(call.inputs[*index].address()),
