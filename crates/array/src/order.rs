@@ -2,8 +2,9 @@
 
 use crate::array::Array;
 use crate::element::{Element, Integer, Number};
+use broadloom_device::MachineKind;
 use broadloom_graph::{Context, Node, Result, Shape, SortKey};
-use broadloom_scalar::Element as Scalar;
+use broadloom_scalar::{Element as Scalar, Type};
 
 impl<T: Number> Array<T> {
     /// Along an axis, the elements from the least to the greatest; NaN is behind all numbers.
@@ -65,7 +66,7 @@ impl<T: Number> Array<T> {
         result.transpose(&back)
     }
 
-    /// The product of two matrices.
+    /// The product of two matrices. On a CPU, one with a single row or column is the sum along an axis of what the factors give, element by element.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -78,7 +79,17 @@ impl<T: Number> Array<T> {
     /// # Ok::<(), broadloom_array::Error>(())
     /// ```
     pub fn matmul(&self, other: &Array<T>) -> Result<Array<T>> {
-        Array::from_node(self.node().product(other.node())?)
+        let product = self.node().product(other.node())?;
+        // To bring the right factor into another order, as a CPU does, pays where it is used for many rows and columns.
+        let many = |array: &Array<T>, axis: usize| array.shape().extents()[axis] > 1;
+        let is_cpu = self.context().device().machine().kind == MachineKind::Cpu;
+        if !is_cpu || product.shape().is_empty() || product.ty() == Type::F16 || (many(self, 0) && many(other, 1)) {
+            return Array::from_node(product);
+        }
+        if many(self, 0) || !many(other, 1) {
+            return self.mul(&other.t())?.sum_along(&[1])?.add_axis(1, 1);
+        }
+        self.t().mul(other)?.sum_along(&[0])?.add_axis(0, 1)
     }
 }
 

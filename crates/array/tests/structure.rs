@@ -257,6 +257,26 @@ fn what_feeds_a_product_is_computed_once() -> Result<()> {
 }
 
 #[test]
+fn one_row_or_column_of_a_product_is_a_sum_on_a_cpu() -> Result<()> {
+    let options = broadloom_cpu::Options { threads: 2, memory_bytes: 1 << 28, ..broadloom_cpu::Options::default() };
+    let context = Context::new(&Device::new(broadloom_cpu::Cpu::new(options).unwrap()));
+    for (rows, common, columns) in [(1, 70, 50), (50, 70, 1), (1, 70, 1), (2, 70, 3)] {
+        let (x, y) = (image(&context, rows, common)?, image(&context, common, columns)?);
+        let product = x.matmul(&y)?;
+        assert_eq!(product.shape().extents(), [rows, columns]);
+        assert_eq!(product.plan()?.text().contains("matrix product"), rows > 1 && columns > 1, "{}", product.plan()?.text());
+        let (left, right, found) = (x.to_vec()?, y.to_vec()?, product.to_vec()?);
+        for (place, found) in found.into_iter().enumerate() {
+            let (i, j) = (place / columns, place % columns);
+            let term = |k: usize| f64::from(left[i * common + k]) * f64::from(right[k * columns + j]);
+            let want: f64 = (0..common).map(term).sum();
+            assert!((f64::from(found) - want).abs() <= 1e-6 * want, "{rows}×{common}×{columns} at {i}, {j}: {found}, {want}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn sorted_keys_and_their_places_are_one_sort() -> Result<()> {
     let context = context();
     let x = image(&context, 1, 300)?.flatten();
