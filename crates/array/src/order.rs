@@ -2,7 +2,6 @@
 
 use crate::array::Array;
 use crate::element::{Element, Integer, Number};
-use broadloom_device::MachineKind;
 use broadloom_graph::{Context, Node, Result, Shape, SortKey};
 use broadloom_scalar::{Element as Scalar, Type};
 
@@ -82,8 +81,11 @@ impl<T: Number> Array<T> {
         let product = self.node().product(other.node())?;
         // To bring the right factor into another order, as a CPU does, pays where it is used for many rows and columns.
         let many = |array: &Array<T>, axis: usize| array.shape().extents()[axis] > 1;
-        let is_cpu = self.context().device().machine().kind == MachineKind::Cpu;
-        if !is_cpu || product.shape().is_empty() || product.ty() == Type::F16 || (many(self, 0) && many(other, 1)) {
+        if !self.context().is_cpu()
+            || product.shape().is_empty()
+            || product.ty() == Type::F16
+            || (many(self, 0) && many(other, 1))
+        {
             return Array::from_node(product);
         }
         if many(self, 0) || !many(other, 1) {
