@@ -17,6 +17,7 @@ pub mod lower_branches;
 pub mod lower_carry;
 pub mod lower_copies;
 mod names;
+pub mod nest_loops;
 pub mod pipeline;
 pub mod promote_locals;
 pub mod purity;

@@ -6,7 +6,7 @@
 use crate::facts::Facts;
 use crate::{
     Broken, check, fold, fold_ranges, from_ssa, if_convert, inline_calls, linearise, lower_branches, lower_carry, lower_copies,
-    promote_locals, remove_dead, share, sink_stores, split_at_barriers, store_results, to_ssa, unify_exits,
+    nest_loops, promote_locals, remove_dead, share, sink_stores, split_at_barriers, store_results, to_ssa, unify_exits,
 };
 use broadloom_diag::Diagnostics;
 use broadloom_ptx::{Func, Function, Module};
@@ -57,6 +57,7 @@ const IF_CONVERT: Pass = always!(if_convert());
 const REMOVE_DEAD: Pass = always!(remove_dead());
 const SINK_STORES: Pass = always!(sink_stores());
 const UNIFY_EXITS: Pass = always!(unify_exits());
+const NEST_LOOPS: Pass = always!(nest_loops());
 const SPLIT_AT_BARRIERS: Pass = always!(split_at_barriers());
 const LINEARISE: Pass = Pass { name: linearise::NAME, run: linearise::run_with };
 const STORE_RESULTS: Pass = always!(store_results());
@@ -77,6 +78,7 @@ pub const PASSES: &[Pass] = &[
     REMOVE_DEAD,
     SINK_STORES,
     UNIFY_EXITS,
+    NEST_LOOPS,
     LINEARISE,
     SPLIT_AT_BARRIERS,
     STORE_RESULTS,

@@ -20,7 +20,7 @@ use broadloom_transform::pipeline::{self, Verification};
 use broadloom_transform::return_exits::{self, resolve};
 use broadloom_transform::sink_stores::{self, Apart};
 use broadloom_transform::split_at_barriers::{self, plain_barrier};
-use broadloom_transform::{check, linearise, remove_dead, unify_exits};
+use broadloom_transform::{check, linearise, nest_loops, remove_dead, unify_exits};
 use cranelift_entity::SecondaryMap;
 use std::collections::HashMap;
 
@@ -122,6 +122,7 @@ fn fast(
 ) -> Result<Result<Prepared, String>, String> {
     let assume = if options.assume_no_wrap { Assume::NoWrap } else { Assume::Nothing };
     unify_exits::run(module, &mut function);
+    nest_loops::run(module, &mut function);
     let told_apart = told_apart(&function, block);
     let (cfg, loops, plan) = flow(&function)?;
     let shapes = WarpShapes::new(&function, &cfg, &loops, &plan, &LaunchFacts::new(block), assume);

@@ -8,13 +8,14 @@
 //! the block where its ways meet again, lanes are apart.
 //!
 //! There a warp operation is right if it names lanes that were found there: by `activemask`, `vote.ballot` or `match`; or if the numbers of threads
-//! say who is there, and those are named ([`super::comers`]).
+//! say who is there, and those are named ([`super::comers`]); or if lanes that come to a loop together name all in its first round, and
+//! in each later one those who were found in the round before ([`Rounds`]).
 
 use super::Reason;
 use super::comers::Comers;
 use super::guard::{is_collective, members};
 use super::spin::asks;
-use broadloom_analysis::{Cfg, PostDominators};
+use broadloom_analysis::{Cfg, Dominators, Loops, PostDominators};
 use broadloom_ptx::{Block, Class, Effects, Function, Inst, InstData, Modifier, Opcode, Operand, Reg};
 use cranelift_entity::SecondaryMap;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -47,10 +48,12 @@ pub fn barriers_are_convergent(
     let apart = apart_from(function, cfg, is_divergent, &gathers);
     let definitions = Definitions::new(function, cfg);
     let comers = definitions.comers(shape);
+    let rounds = Rounds::new(cfg, &definitions);
     for (block, sides) in in_order(cfg, &apart) {
         for inst in &function.blocks[block].insts {
             let data = &function.insts[*inst];
-            if let Some(text) = objection_at(data, &definitions, comers.as_ref(), sides) {
+            let is_counted = || rounds.are_counted(block, data, sides);
+            if let Some(text) = objection_at(data, &definitions, comers.as_ref(), sides).filter(|_| !is_counted()) {
                 reasons.push(Reason::new(text, Some(*inst)));
             }
         }
@@ -86,12 +89,14 @@ pub fn comes_apart(
     let apart = apart_from(function, cfg, is_divergent, &|data| gathers(data) || call_meets(data) || returns(data));
     let definitions = Definitions::new(function, cfg);
     let comers = definitions.comers(shape);
-    let insts_of = |(block, sides)| function.blocks[block].insts.iter().map(move |inst: &Inst| (*inst, sides));
+    let rounds = Rounds::new(cfg, &definitions);
+    let insts_of = |(block, sides)| function.blocks[block].insts.iter().map(move |inst: &Inst| (block, *inst, sides));
     let mut insts = in_order(cfg, &apart).flat_map(insts_of);
-    insts.find_map(|(inst, sides)| {
+    insts.find_map(|(block, inst, sides)| {
         let data = &function.insts[inst];
         let call = || call_meets(data).then(|| "lanes may come apart to a call".to_owned());
-        objection_at(data, &definitions, comers.as_ref(), sides).or_else(call).map(|text| Reason::new(text, Some(inst)))
+        let text = objection_at(data, &definitions, comers.as_ref(), sides).filter(|_| !rounds.are_counted(block, data, sides));
+        text.or_else(call).map(|text| Reason::new(text, Some(inst)))
     })
 }
 
@@ -100,6 +105,32 @@ fn objection_at(data: &InstData, definitions: &Definitions<'_>, comers: Option<&
     let text = objection(data, definitions)?;
     let are_named = |comers: &Comers<'_>| members(data).is_some_and(|members| comers.are_named(data, members, sides));
     (is_collective(data) || !comers.is_some_and(are_named)).then_some(text)
+}
+
+/// Loops in which lanes are counted anew in every round: `do { …; mask = __ballot_sync(mask, more); } while (more);`.
+struct Rounds<'f> {
+    dominators: Dominators,
+    loops: Loops,
+    definitions: &'f Definitions<'f>,
+}
+
+impl<'f> Rounds<'f> {
+    fn new(cfg: &Cfg, definitions: &'f Definitions<'f>) -> Self {
+        let dominators = Dominators::new(cfg);
+        Rounds { loops: Loops::new(cfg, &dominators), dominators, definitions }
+    }
+
+    /// Whether lanes go apart behind an instruction of a loop only, and it names those who were found in the round before.
+    fn are_counted(&self, block: Block, data: &InstData, sides: &[Side]) -> bool {
+        let Some(around) = self.loops.innermost(block).filter(|_| !is_collective(data)) else { return false };
+        let Some(Operand::Reg(named)) = members(data).map(|index| &data.operands[index]) else { return false };
+        let blocks = &self.definitions.function.blocks;
+        let header = self.loops[around].header;
+        let Some(index) = blocks[header].params.iter().position(|param| param == named) else { return false };
+        let behind = |side: &Side| self.loops.contains(around, side.head) && self.dominators.dominates(block, side.head);
+        let back = self.loops[around].latches.iter().flat_map(|latch| &blocks[*latch].edges).filter(|edge| edge.target == header);
+        sides.iter().all(behind) && back.into_iter().all(|edge| self.definitions.were_found(edge.args[index]))
+    }
 }
 
 /// What is wrong with an instruction to which lanes come apart.

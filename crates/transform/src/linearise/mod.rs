@@ -25,6 +25,7 @@ mod converge;
 mod emit;
 mod guard;
 mod levels;
+mod places;
 mod plan;
 mod spin;
 mod steady;
@@ -136,7 +137,7 @@ pub fn run(module: &Module, function: &mut Function, is_divergent: &dyn Fn(Block
     }
     spin::refuse_asking_apart(function, &cfg, &levels, is_divergent)?;
     let plans = plan::plan(function, &levels, is_divergent)?;
-    spin::refuse_spinning(module, function, &cfg, &dominators, &levels, &plans)?;
+    spin::refuse_spinning(module, function, &cfg, &dominators, &levels, &plans, blocks.shape())?;
     let homes = homes(function, &cfg, &levels);
     let steady = Steady::new(function, &cfg, &levels, &plans, &homes);
     let outs = outs(function, &cfg, &levels, &plans, &homes);

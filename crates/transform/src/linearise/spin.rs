@@ -14,12 +14,15 @@
 //! Lanes that ask for the same phase of the same mbarrier get the same answer and leave together. But they must not leave others
 //! behind, who might be those that complete the phase: see [`refuse_asking_apart`].
 //!
+//! Where blocks wait for earlier ones alone, nobody waits for a lane of its warp: see [`Places`].
+//!
 //! What went through memory of the thread is not followed: it may come from any such access of the loop, and a function that is called
 //! may hold one.
 
 use super::Reason;
 use super::converge::apart_from;
 use super::levels::Levels;
+use super::places::Places;
 use super::plan::LevelPlan;
 use crate::purity::{is_plain_load, is_speculable};
 use broadloom_analysis::{Cfg, Dominators};
@@ -37,6 +40,7 @@ pub(super) fn refuse_spinning(
     dominators: &Dominators,
     levels: &Levels,
     plans: &[LevelPlan],
+    shape: Option<[u32; 3]>,
 ) -> Result<(), Reason> {
     for index in (1..levels.levels.len()).filter(|index| plans[*index].divergent) {
         let inside = |block: &Block| levels.is_inside(levels.innermost(*block), index);
@@ -48,6 +52,9 @@ pub(super) fn refuse_spinning(
         }
         let the_loop = Loop::new(module, function, cfg, dominators, blocks);
         if let Some(inst) = the_loop.spins() {
+            if Places::new(function, cfg, dominators, shape).are_awaited_upwards() {
+                return Ok(());
+            }
             let text = format!("lanes may wait for each other in a loop around `{}`", function.insts[inst].mnemonic_text());
             return Err(Reason::new(text, Some(inst)));
         }
@@ -87,7 +94,7 @@ pub(super) fn asks(data: &InstData) -> bool {
 }
 
 /// Whether what an instruction gives depends on what other threads do now.
-fn waits(data: &InstData) -> bool {
+pub(super) fn waits(data: &InstData) -> bool {
     match data.opcode() {
         Some(Opcode::Ld) => !is_plain_load(data),
         Some(Opcode::Atom) => true,

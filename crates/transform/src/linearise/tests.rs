@@ -8,7 +8,7 @@ use broadloom_ptx::{Block, Function, Module, Printer, parse};
 /// A kernel in SSA form with one exit. Conditions whose name starts with `%u` are uniform.
 fn kernel(body: &str) -> (Module, Function) {
     let text = format!(
-        ".version 8.0 .target sm_80 .address_size 64 .visible .entry k(.param .u64 out, .param .u32 n) {{
+        ".version 8.0 .target sm_80 .address_size 64 .visible .entry k(.param .u64 out, .param .u32 n, .param .u64 other) {{
          .reg .b32 %r<20>; .reg .f32 %f<9>; .reg .b64 %l<9>; .reg .pred %u<9>, %d<9>;
          ld.param.u64 %l0, [out]; ld.param.u32 %r0, [n]; mov.u32 %r1, %tid.x; mul.wide.u32 %l2, %r1, 4; add.s64 %l1, %l0, %l2;
          {body} }}"
@@ -136,6 +136,50 @@ fn warp_operations_name_lanes_that_are_there() {
     assert_eq!(tile("65535", "setp.gt.s32 %d1, %r1, 14;").unwrap_err(), elsewhere);
     assert_eq!(tile("131071", "setp.gt.s32 %d1, %r1, 15;").unwrap_err(), elsewhere);
     assert_eq!(tile("65535", "ld.global.u32 %r5, [%l1]; setp.gt.s32 %d1, %r5, 15;").unwrap_err(), elsewhere);
+}
+
+#[test]
+fn lanes_may_be_counted_anew_in_every_round() {
+    let rounds = |before: &str, inside: &str, counted: &str| {
+        linear(&format!(
+            "mov.u32 %r3, -1; {before} HEAD: {inside} ld.global.u32 %r2, [%l1]; setp.gt.s32 %d1, %r2, 0; vote.sync.ballot.b32 {counted}, %d1, %r3;
+             setp.le.s32 %d2, %r2, 0; @%d2 bra OUT; add.u32 %r4, %r4, 1; setp.lt.u32 %u1, %r4, %r0; @%u1 bra HEAD; OUT: bar.sync 0; ret;"
+        ))
+    };
+    rounds("", "", "%r3").unwrap();
+    let elsewhere = "`vote.sync.ballot.b32` may name lanes that are elsewhere";
+    assert_eq!(rounds("", "", "%r5").unwrap_err(), elsewhere, "those who left are still named");
+    assert_eq!(rounds("setp.eq.s32 %d3, %r1, %r0; @%d3 bra OUT;", "", "%r3").unwrap_err(), elsewhere, "not all come to the loop");
+    let skipped = "setp.eq.s32 %d3, %r1, %r4; add.u32 %r4, %r4, 1; @%d3 bra HEAD;";
+    assert_eq!(rounds("", skipped, "%r3").unwrap_err(), elsewhere, "some come a round later");
+}
+
+#[test]
+fn blocks_may_wait_for_earlier_ones() {
+    // Words of blocks in a row, 64 in each: `%r4` counts blocks down from this one.
+    let hand_on = |awaited: &str, step: &str, write: &str| {
+        linear(&format!(
+            "cvta.to.global.u64 %l7, %l0; mov.u32 %r5, %ctaid.x; mov.u32 %r4, %r5; HEAD: {awaited} mul.wide.s32 %l3, %r6, 4; add.s64 %l3, %l7, %l3;
+             POLL: ld.volatile.global.u32 %r2, [%l3]; setp.eq.s32 %d1, %r2, 0; @%d1 bra POLL; setp.lt.s32 %d2, %r2, 0; @%d2 bra OUT;
+             {step} setp.gt.s32 %u1, %r4, 0; @%u1 bra HEAD;
+             OUT: shl.b32 %r7, %r5, 6; add.s32 %r7, %r7, %r1; mul.wide.s32 %l4, %r7, 4; add.s64 %l4, %l0, %l4; {write} ret;"
+        ))
+    };
+    let (before, down) = ("shl.b32 %r6, %r4, 6; add.s32 %r6, %r6, %r1; add.s32 %r6, %r6, -64;", "add.s32 %r4, %r4, -1;");
+    let publish = "st.volatile.global.u32 [%l4], %r2;";
+    hand_on(before, down, publish).unwrap();
+    let result = "ld.param.u64 %l5, [other]; cvta.to.global.u64 %l5, %l5; ld.global.u64 %l6, [%l1]; add.s64 %l5, %l5, %l6;";
+    hand_on(before, down, &format!("{publish} {result} st.global.u32 [%l5], %r2;")).unwrap();
+    let refused = |result: Result<String, String>| {
+        assert_eq!(result.unwrap_err(), "lanes may wait for each other in a loop around `ld.volatile.global.u32`");
+    };
+    // The words of neighbours overlap by one, the counter goes up, a word may be anywhere, another write may be what is waited for.
+    refused(hand_on("shl.b32 %r6, %r4, 6; add.s32 %r6, %r6, %r1; add.s32 %r6, %r6, -63;", down, publish));
+    refused(hand_on(before, "add.s32 %r4, %r4, 1;", publish));
+    refused(hand_on(before, "ld.global.u32 %r4, [%l1];", publish));
+    refused(hand_on(before, down, "st.volatile.global.u32 [%l4], %r2; atom.global.add.u32 %r8, [%l0], 1;"));
+    refused(hand_on(before, down, "st.volatile.global.u32 [%l4], %r2; st.global.u32 [%l1], %r2;"));
+    refused(hand_on(before, down, &format!("{publish} {result} st.volatile.global.u32 [%l5], %r2;")));
 }
 
 #[test]
