@@ -87,7 +87,7 @@ impl<'f> Places<'f> {
         Places { function, cfg, loops, makers, homes, params, spread }
     }
 
-    /// Whether all that threads wait for in loops are places below those that they write behind the loop.
+    /// Whether all that threads look at in loops, shared memory aside, are places below those that they write behind the loop.
     pub(super) fn are_awaited_upwards(&self) -> bool {
         self.cfg.order().iter().all(|block| {
             let Some(around) = self.loops.innermost(*block) else { return true };

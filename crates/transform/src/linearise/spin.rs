@@ -30,6 +30,7 @@ use broadloom_ptx::{
     Address, Base, Block, Callee, Func, Function, Imm, Inst, InstData, Modifier, Module, Opcode, Operand, Reg, Space,
 };
 use cranelift_entity::SecondaryMap;
+use std::cell::LazyCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Refuses a function in which lanes may wait for each other in a loop.
@@ -42,6 +43,11 @@ pub(super) fn refuse_spinning(
     plans: &[LevelPlan],
     shape: Option<[u32; 3]>,
 ) -> Result<(), Reason> {
+    let is_global_load = |inst: &Inst| {
+        let data = &function.insts[*inst];
+        data.opcode() == Some(Opcode::Ld) && data.space() == Space::Global
+    };
+    let upwards = LazyCell::new(|| Places::new(function, cfg, dominators, shape).are_awaited_upwards());
     for index in (1..levels.levels.len()).filter(|index| plans[*index].divergent) {
         let inside = |block: &Block| levels.is_inside(levels.innermost(*block), index);
         let blocks: Vec<Block> = cfg.order().iter().copied().filter(inside).collect();
@@ -50,11 +56,9 @@ pub(super) fn refuse_spinning(
         if !any(&waits) && !any(&|data| callee(data).is_some()) {
             continue;
         }
-        let the_loop = Loop::new(module, function, cfg, dominators, blocks);
-        if let Some(inst) = the_loop.spins() {
-            if Places::new(function, cfg, dominators, shape).are_awaited_upwards() {
-                return Ok(());
-            }
+        let spinning = Loop::new(module, function, cfg, dominators, blocks).spinning();
+        let Some(inst) = spinning.first().copied() else { continue };
+        if !spinning.iter().all(is_global_load) || !*upwards {
             let text = format!("lanes may wait for each other in a loop around `{}`", function.insts[inst].mnemonic_text());
             return Err(Reason::new(text, Some(inst)));
         }
@@ -143,21 +147,22 @@ impl<'f> Loop<'f> {
         Loop { module, function, cfg, dominators, blocks, inside, makers, homes }
     }
 
-    /// The access that a lane may wait at.
-    fn spins(&self) -> Option<Inst> {
+    /// The accesses that a lane may wait at.
+    fn spinning(&self) -> Vec<Inst> {
         let (deciding, through_memory) = self.deciding();
         if through_memory && let Some(call) = self.waiting_call() {
-            return Some(call);
+            return vec![call];
         }
         let compared = self.compared(&deciding);
-        deciding.into_iter().find(|inst| {
+        let spins = |inst: &Inst| {
             let data = &self.function.insts[*inst];
             let ignored = data.writes().iter().all(|reg| compared.contains(reg));
             self.address(data).is_some_and(|address| self.is_same_place(address))
                 && !ignored
                 && self.may_wait(data)
                 && !self.is_given_back(*inst)
-        })
+        };
+        deciding.into_iter().filter(spins).collect()
     }
 
     /// The accesses from which it comes whether a lane leaves.

@@ -173,6 +173,10 @@ fn blocks_may_wait_for_earlier_ones() {
     let refused = |result: Result<String, String>| {
         assert_eq!(result.unwrap_err(), "lanes may wait for each other in a loop around `ld.volatile.global.u32`");
     };
+    // Behind that wait lanes wait for each other.
+    let shared = "mov.u32 %r8, words; POLL_SHARED: ld.volatile.shared.u32 %r9, [%r8]; setp.eq.s32 %d3, %r9, %r1; @%d3 bra POLL_SHARED; st.volatile.shared.u32 [%r8], %r1;";
+    let text = hand_on(before, down, &format!("{publish} .shared .b32 words; {shared}")).unwrap_err();
+    assert_eq!(text, "lanes may wait for each other in a loop around `ld.volatile.shared.u32`");
     // The words of neighbours overlap by one, the counter goes up, a word may be anywhere, another write may be what is waited for.
     refused(hand_on("shl.b32 %r6, %r4, 6; add.s32 %r6, %r6, %r1; add.s32 %r6, %r6, -63;", down, publish));
     refused(hand_on(before, "add.s32 %r4, %r4, 1;", publish));
