@@ -59,8 +59,8 @@ fn copy_all(call: &Call, stream: &Stream, copies: Vec<(CopyBox, Order)>, failed:
     failed.set_if_wanted(usize::MAX);
     call.runtime.device()?;
     let now = copies.iter().any(|(_, order)| *order == Order::DuringCall);
-    if now {
-        stream.refuse_capture()?;
+    if now && stream.capturing().is_some() {
+        return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
     }
     for (index, (copy, _)) in copies.iter().enumerate() {
         copy.check(call.runtime, Direction::Default).inspect_err(|_| failed.set_if_wanted(index))?;
