@@ -3,7 +3,7 @@
 use crate::array::Array;
 use crate::element::{Element, Integer, Number};
 use broadloom_graph::{Context, Node, Result, Shape, SortKey};
-use broadloom_scalar::{Element as Scalar, Type};
+use broadloom_scalar::Element as Scalar;
 
 impl<T: Number> Array<T> {
     /// Along an axis, the elements from the least to the greatest; NaN is behind all numbers.
@@ -78,20 +78,7 @@ impl<T: Number> Array<T> {
     /// # Ok::<(), broadloom_array::Error>(())
     /// ```
     pub fn matmul(&self, other: &Array<T>) -> Result<Array<T>> {
-        let product = self.node().product(other.node())?;
-        // To bring the right factor into another order, as a CPU does, pays where it is used for many rows and columns.
-        let many = |array: &Array<T>, axis: usize| array.shape().extents()[axis] > 1;
-        if !self.context().is_cpu()
-            || product.shape().is_empty()
-            || product.ty() == Type::F16
-            || (many(self, 0) && many(other, 1))
-        {
-            return Array::from_node(product);
-        }
-        if many(self, 0) || !many(other, 1) {
-            return self.mul(&other.t())?.sum_along(&[1])?.add_axis(1, 1);
-        }
-        self.t().mul(other)?.sum_along(&[0])?.add_axis(0, 1)
+        Array::from_node(self.node().product(other.node())?)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::plan::{Plan, Summary};
 use crate::record::Recorder;
 use crate::tape::{Bindings, Tape};
 use crate::template::unknown;
-use broadloom_device::{Buffer, Device, MachineKind};
+use broadloom_device::{Buffer, Device};
 use broadloom_scalar::Precision;
 use broadloom_skeleton::Library;
 use smallvec::SmallVec;
@@ -121,11 +121,6 @@ impl Context {
     /// The device.
     pub fn device(&self) -> &Device {
         &self.0.device
-    }
-
-    /// Whether the device is the host's own processor.
-    pub fn is_cpu(&self) -> bool {
-        self.0.device.machine().kind == MachineKind::Cpu
     }
 
     /// Whether arrays of both can be used together.

@@ -4,10 +4,11 @@ use crate::build::{possible, same_context};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::node::{Inputs, Node};
-use crate::op::{Elementwise, Op};
+use crate::op::{Combine, Elementwise, Op};
 use crate::shape::Shape;
 use crate::view::Boundary;
-use broadloom_scalar::{Builder, Element, Literal, Type};
+use broadloom_device::MachineKind;
+use broadloom_scalar::{BinaryOp, Builder, Element, Literal, Type};
 use broadloom_skeleton::{SortKey, random};
 use smallvec::smallvec;
 
@@ -41,7 +42,25 @@ impl Node {
         if shape.is_empty() || *common == 0 {
             return Node::fill(context, shape, &[Literal::zero(self.ty().element())]);
         }
+        // To bring the right factor into another order, as a CPU does, pays where it is used for many rows and columns.
+        let is_cpu = context.device().machine().kind == MachineKind::Cpu;
+        if is_cpu && self.ty() != Type::F16 && (*rows == 1 || *columns == 1) {
+            return self.product_of_a_line(other, shape);
+        }
         Ok(Node::pending(context, self.ty(), shape, Op::Product, smallvec![self.clone(), other.clone()]))
+    }
+
+    /// A product of one row or one column: nothing of the other factor is used twice.
+    fn product_of_a_line(&self, other: &Node, shape: Shape) -> Result<Node> {
+        let common = other.shape().extents()[0];
+        let column = other.shape().extents()[1] == 1;
+        let (matrix, line, along) = match column {
+            true => (self, other.reshape(Shape::from([1, common]))?, 1),
+            false => (other, self.reshape(Shape::from([common, 1]))?, 0),
+        };
+        let line = line.broadcast_to(matrix.shape())?;
+        let products = Node::elementwise(Elementwise::Binary(BinaryOp::Mul), &[matrix, &line])?;
+        products.reduce(Combine::Sum, &[along])?.reshape(shape)
     }
 
     /// All arrays, lines of one length, in the order of keys, the first of which counts most; equal ones keep their order. Keys come first in the

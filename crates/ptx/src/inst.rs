@@ -51,6 +51,11 @@ pub enum Mnemonic {
 }
 
 impl InstData {
+    /// The place in memory that it names, if it names one.
+    pub fn address(&self) -> Option<Address> {
+        self.operands.iter().find_map(|operand| if let Operand::Memory(address) = operand { Some(*address) } else { None })
+    }
+
     /// The instruction that a mnemonic such as `selp.b32` and its operands mean, without a guard; `None` when the table has none
     /// like it. A second result joined by `|` follows the first.
     ///

@@ -234,8 +234,7 @@ fn access(data: &InstData, addresses: &Addresses, locals: &HashSet<Var>) -> Opti
     if !matches!(data.opcode(), Some(Opcode::Ld | Opcode::St)) || data.operands.len() != 2 {
         return None;
     }
-    let address =
-        data.operands.iter().find_map(|operand| if let Operand::Memory(address) = operand { Some(*address) } else { None })?;
+    let address = data.address()?;
     let place = addresses.address(address, locals)?;
     let right = match data.space() {
         Space::Local => !place.generic,

@@ -30,6 +30,12 @@ pub fn is_plain_load(data: &InstData) -> bool {
     matches!(data.opcode(), Some(Opcode::Ld | Opcode::Ldu)) && !strong.into_iter().any(|modifier| data.has(modifier))
 }
 
+/// Whether it is a store that other threads do not wait for.
+pub fn is_plain_store(data: &InstData) -> bool {
+    let strong = [Modifier::Volatile, Modifier::Relaxed, Modifier::Release, Modifier::Mmio];
+    data.opcode() == Some(Opcode::St) && !strong.into_iter().any(|modifier| data.has(modifier))
+}
+
 /// Whether an operand is a special register that may hold another value the next time.
 fn varies(operand: &Operand) -> bool {
     match operand {

@@ -15,11 +15,9 @@
 
 use crate::blocks::retarget;
 use crate::names::Names;
-use crate::purity::{is_plain_load, is_speculable};
+use crate::purity::{is_plain_load, is_plain_store, is_speculable};
 use broadloom_analysis::{Cfg, Dominators, LoopData, Loops, Origins};
-use broadloom_ptx::{
-    Address, Base, Block, BlockData, Edge, Function, Inst, InstData, Modifier, Module, Opcode, Operand, Reg, Space,
-};
+use broadloom_ptx::{Address, Base, Block, BlockData, Edge, Function, Inst, Modifier, Module, Opcode, Operand, Reg, Space};
 use cranelift_entity::SecondaryMap;
 use std::collections::BTreeSet;
 
@@ -118,15 +116,9 @@ fn accesses(function: &Function, around: &LoopData) -> Option<Vec<Access>> {
     Some(found)
 }
 
-fn is_plain_store(data: &InstData) -> bool {
-    let strong = [Modifier::Volatile, Modifier::Relaxed, Modifier::Release, Modifier::Mmio];
-    data.opcode() == Some(Opcode::St) && !strong.into_iter().any(|modifier| data.has(modifier))
-}
-
 fn access(function: &Function, inst: Inst, block: Block) -> Option<Access> {
     let data = &function.insts[inst];
-    let address =
-        data.operands.iter().find_map(|operand| if let Operand::Memory(address) = operand { Some(*address) } else { None })?;
+    let address = data.address()?;
     let elements = data.operands.iter().map(|operand| if let Operand::Vector(list) = operand { list.len() } else { 1 }).max()?;
     Some(Access {
         inst,

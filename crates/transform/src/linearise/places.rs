@@ -9,7 +9,7 @@
 //! another parameter of the kernel, does not count.
 
 use super::spin::waits;
-use crate::purity::{is_plain_load, is_pure};
+use crate::purity::{is_plain_load, is_plain_store, is_pure};
 use broadloom_analysis::{Cfg, Dominators, Loop, Loops};
 use broadloom_ptx::{
     Address, Base, Block, Effects, Function, Inst, InstData, Modifier, Opcode, Operand, Reg, Space, Special, Type,
@@ -118,13 +118,12 @@ impl<'f> Places<'f> {
 
     /// Whether it is a plain store through another parameter.
     fn is_for_others(&self, load: &InstData, write: &InstData) -> bool {
-        let strong = [Modifier::Volatile, Modifier::Relaxed, Modifier::Release, Modifier::Mmio];
-        let param = |data: &InstData| match place(data)?.base {
+        let param = |data: &InstData| match data.address()?.base {
             Base::Reg(reg) => self.pointer(reg, DEEPEST),
             Base::Symbol(_) | Base::Absolute => None,
         };
         let differ = || param(load).zip(param(write)).is_some_and(|(a, b)| a != b);
-        write.opcode() == Some(Opcode::St) && !strong.into_iter().any(|modifier| write.has(modifier)) && differ()
+        is_plain_store(write) && differ()
     }
 
     /// The parameter that was made an address of global memory, to which everything else in a register was added.
@@ -135,7 +134,7 @@ impl<'f> Places<'f> {
         match (data.opcode()?, data.operands.as_slice()) {
             (Opcode::CvtaTo, [_, Operand::Reg(param)]) if data.space() == Space::Global => {
                 let data = &self.function.insts[self.makers[*param]?.1];
-                place(data).filter(|_| data.space() == Space::Param && is_plain_load(data))
+                data.address().filter(|_| data.space() == Space::Param && is_plain_load(data))
             }
             (Opcode::Mov, [_, a]) => of(a),
             (Opcode::Add, [_, a, b]) => match (of(a), of(b)) {
@@ -162,7 +161,7 @@ impl<'f> Places<'f> {
     }
 
     fn address(&self, data: &InstData, wait: Block) -> Option<Sum> {
-        let place = place(data)?;
+        let place = data.address()?;
         let Base::Reg(reg) = place.base else { return None };
         let mut sum = self.sum(reg, wait, None, DEEPEST)?;
         sum.constant = sum.constant.checked_add(place.offset)?;
@@ -272,10 +271,6 @@ fn may_write_globally(data: &InstData) -> bool {
 
 /// The parameter of a kernel that it loads.
 fn param(data: &InstData) -> Option<(Base, i64)> {
-    let place = place(data).filter(|_| data.space() == Space::Param && is_plain_load(data) && data.guard.is_none())?;
+    let place = data.address().filter(|_| data.space() == Space::Param && is_plain_load(data) && data.guard.is_none())?;
     Some((place.base, place.offset))
-}
-
-fn place(data: &InstData) -> Option<Address> {
-    data.operands.iter().find_map(|operand| if let Operand::Memory(address) = operand { Some(*address) } else { None })
 }

@@ -157,7 +157,7 @@ impl<'f> Loop<'f> {
         let spins = |inst: &Inst| {
             let data = &self.function.insts[*inst];
             let ignored = data.writes().iter().all(|reg| compared.contains(reg));
-            self.address(data).is_some_and(|address| self.is_same_place(address))
+            data.address().is_some_and(|address| self.is_same_place(address))
                 && !ignored
                 && self.may_wait(data)
                 && !self.is_given_back(*inst)
@@ -255,10 +255,6 @@ impl<'f> Loop<'f> {
         found
     }
 
-    fn address(&self, data: &InstData) -> Option<Address> {
-        data.operands.iter().find_map(|operand| if let Operand::Memory(address) = operand { Some(*address) } else { None })
-    }
-
     fn is_same_place(&self, address: Address) -> bool {
         match address.base {
             Base::Reg(reg) => self.is_same(reg, &mut HashSet::new()),
@@ -313,11 +309,11 @@ impl<'f> Loop<'f> {
         if asks(&self.function.insts[taken]) {
             return false;
         }
-        let place = self.address(&self.function.insts[taken]);
+        let place = self.function.insts[taken].address();
         self.insts().any(|inst| {
             let data = &self.function.insts[inst];
             let writes = matches!(data.opcode(), Some(Opcode::Atom | Opcode::Red | Opcode::St));
-            inst != taken && writes && self.address(data) == place
+            inst != taken && writes && data.address() == place
         })
     }
 }
