@@ -528,13 +528,15 @@ impl<'e, 't, 'k> Half<'e, 't, 'k> {
 }
 
 impl Half<'_, '_, '_> {
-    /// All items, each as far out as it is needed.
+    /// All items that are needed, each as far out as it is.
     fn items(&mut self, roots: &[u32]) -> Result<()> {
         // The type of an item that is a fill or a position is that of the node that it stands for.
         let types = self.trace.types();
         let mut scopes: HashMap<Vec<Side>, Vec<usize>> = HashMap::new();
         for (number, side) in self.trace.sides(roots).into_iter().enumerate() {
-            scopes.entry(side).or_default().push(number);
+            if let Some(side) = side {
+                scopes.entry(side).or_default().push(number);
+            }
         }
         self.scope(&[], &scopes, &types)
     }

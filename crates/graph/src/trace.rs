@@ -640,9 +640,10 @@ impl Trace<'_> {
         false
     }
 
-    /// The sides of choices that each item is needed in only, from the outermost in; items that are needed whatever is chosen have none.
-    pub(crate) fn sides(&self, roots: &[ItemId]) -> Vec<Vec<Side>> {
-        // The common start of the ways to all uses; `None` where there has been no use.
+    /// The sides of choices that each item is needed in only, from the outermost in; items that are needed whatever is chosen have none. `None` for
+    /// those that nobody needs, such as an index along an axis that a view leaves out: where they could be read is not known.
+    pub(crate) fn sides(&self, roots: &[ItemId]) -> Vec<Option<Vec<Side>>> {
+        // The common start of the ways to all uses.
         let mut ways: Vec<Option<Vec<Side>>> = vec![None; self.items.len()];
         let meet = |ways: &mut Vec<Option<Vec<Side>>>, item: ItemId, way: &[Side]| {
             let known = &mut ways[item as usize];
@@ -653,7 +654,7 @@ impl Trace<'_> {
         };
         roots.iter().for_each(|root| meet(&mut ways, *root, &[]));
         for number in (0..self.items.len()).rev() {
-            let way = ways[number].clone().unwrap_or_default();
+            let Some(way) = ways[number].clone() else { continue };
             let mut needed: Vec<ItemId> = vec![];
             match &self.items[number] {
                 Item::Before { index, first, second, .. } => {
@@ -667,7 +668,7 @@ impl Trace<'_> {
             }
             needed.into_iter().for_each(|item| meet(&mut ways, item, &way));
         }
-        ways.into_iter().map(Option::unwrap_or_default).collect()
+        ways
     }
 
     /// The type of each item.
