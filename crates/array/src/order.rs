@@ -33,7 +33,7 @@ impl<T: Number> Array<T> {
         self.sorted(axis, false, |_, places| places)
     }
 
-    /// Lines along an axis sorted: the axis comes last, all lines go behind each other, and the number of the line is the first key.
+    /// Lines along an axis sorted: the axis comes last, all lines go behind each other, and each is a segment.
     fn sorted<U: Element>(&self, axis: usize, descending: bool, choose: fn(Node, Node) -> Node) -> Result<Array<U>> {
         let rank = self.rank();
         if axis >= rank {
@@ -45,18 +45,13 @@ impl<T: Number> Array<T> {
         let (count, length) = (turned.len(), self.shape().extents()[axis]);
         let line = turned.flatten();
         let places = Array::<i32>::positions(self.context(), turned.shape(), rank - 1)?.flatten();
-        let key = (line.node(), SortKey { descending, bits: None });
-        let (keys, values) = (vec![key], [places.node()]);
-        let mut sorted = if rank == 1 || count == length {
+        let (keys, values) = ([(line.node(), SortKey { descending, bits: None })], [places.node()]);
+        let mut sorted = if count == length {
             Node::sort(&keys, &values)?
         } else {
-            let lines = Array::<u32>::positions(self.context(), [count / length.max(1), length], 0)?.flatten();
-            // Eight bits are a round.
-            let bits = (usize::BITS - (count / length.max(1)).leading_zeros()).next_multiple_of(8).min(32);
-            let first = (lines.node(), SortKey { descending: false, bits: Some(bits) });
-            let mut all = Node::sort(&[first, key], &values)?;
-            all.remove(0);
-            all
+            let lines = Array::<i64>::positions(self.context(), [count / length.max(1) + 1], 0)?;
+            let offsets = lines.mul(&lines.beside(length as i64))?;
+            Node::segmented_sort(offsets.node(), Some(length), &keys, &values)?
         };
         let (places, line) = (sorted.remove(1), sorted.remove(0));
         let result = Array::<U>::from_node(choose(line, places))?.reshape(turned.shape())?;

@@ -30,6 +30,7 @@ use broadloom_scalar::Element as Scalar;
 pub struct Segments {
     offsets: Array<i64>,
     starts: Array<bool>,
+    longest: Option<usize>,
 }
 
 impl Segments {
@@ -39,7 +40,7 @@ impl Segments {
     pub fn from_offsets<I: Integer>(offsets: &Array<I>, length: usize) -> Result<Segments> {
         let offsets = offsets.node().segment_offsets(length)?;
         let starts = Array::from_node(offsets.segment_starts(length)?)?;
-        Ok(Segments { offsets: Array::from_node(offsets)?, starts })
+        Ok(Segments { offsets: Array::from_node(offsets)?, starts, longest: None })
     }
 
     /// Segments of a line of so many elements, by how many each has; the last one has what is left.
@@ -50,6 +51,25 @@ impl Segments {
         }
         let ends = lengths.cast::<i64>()?.cumulative_sum(0)?;
         Segments::from_offsets(&Array::concatenate(0, &[&Array::full(lengths.context(), 1, 0i64)?, &ends])?, length)
+    }
+
+    /// The same segments, of which none has more elements than this: short ones, of up to 1024, are sorted faster where that is known. It is not looked at whether it is
+    /// true: of a longer segment only the start is sorted, and the rest is anything.
+    ///
+    /// ```
+    /// # use broadloom_array::{Array, Segments};
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let context = context();
+    /// let segments = Segments::from_lengths(&Array::line(&context, &[3, 2])?, 5)?.no_longer_than(3);
+    /// let sorted = Array::line(&context, &[3, 1, 2, 9, 8])?.segmented_sort(&segments)?;
+    /// assert!(sorted.plan()?.kernels.iter().any(|kernel| kernel.name == "segmented sort"));
+    /// assert_eq!(sorted.to_vec()?, [1, 2, 3, 8, 9]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn no_longer_than(self, longest: usize) -> Segments {
+        Segments { longest: Some(longest), ..self }
     }
 
     /// How many segments there are.
@@ -209,7 +229,7 @@ impl<T: Number> Array<T> {
         segments.check("segmented sort", self)?;
         let places = Node::position(self.context(), self.shape().clone(), 0, Scalar::I64)?;
         let key = (self.node(), SortKey { descending, bits: None });
-        let mut sorted = Node::segmented_sort(segments.offsets.node(), &[key], &[&places])?;
+        let mut sorted = Node::segmented_sort(segments.offsets.node(), segments.longest, &[key], &[&places])?;
         Array::from_node(sorted.swap_remove(result))
     }
 }

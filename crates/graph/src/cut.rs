@@ -85,8 +85,8 @@ pub(crate) enum GroupKind {
     Scan(u8, bool),
     /// A matrix product.
     Product,
-    /// Sorted by keys.
-    Sort(SmallVec<[SortKey; 2]>),
+    /// Sorted by keys, within segments where it is said what none is longer than.
+    Sort(SmallVec<[SortKey; 2]>, Option<u32>),
     /// Counts of bins, with room for so many in shared memory.
     Histogram(Option<u32>),
     /// Chosen elements and their number.
@@ -457,7 +457,7 @@ impl Cutter<'_> {
                 let other = &groups[*group];
                 let same = match &alone.kind {
                     GroupKind::Map | GroupKind::Reduce(_) | GroupKind::Scan(..) => other.kind == alone.kind,
-                    GroupKind::Sort(_) | GroupKind::Pack => other.kind == alone.kind && other.feeds == alone.feeds,
+                    GroupKind::Sort(..) | GroupKind::Pack => other.kind == alone.kind && other.feeds == alone.feeds,
                     GroupKind::Product
                     | GroupKind::Histogram(_)
                     | GroupKind::Scatter(_)
@@ -472,7 +472,7 @@ impl Cutter<'_> {
                     .any(|producer| producer != group && before[*producer].get(*group).copied().unwrap_or(false));
                 let shares = reads.iter().any(|read| other.reads.contains(read) || home.get(read) == Some(group));
                 // The results of one sort or pack come from one kernel, whatever it reads.
-                let one = matches!(alone.kind, GroupKind::Sort(_) | GroupKind::Pack);
+                let one = matches!(alone.kind, GroupKind::Sort(..) | GroupKind::Pack);
                 fits && !indirect && (one || shares || other.roots.iter().any(|root| computed.contains_key(root)))
             });
             if let Some(group) = partner {
@@ -483,7 +483,7 @@ impl Cutter<'_> {
                     // The values and the number, in this order.
                     both.roots.sort_by_key(|root| self.tape.entry(*root).kind == Kind::Pack(true));
                 }
-                if !matches!(alone.kind, GroupKind::Sort(_) | GroupKind::Pack) {
+                if !matches!(alone.kind, GroupKind::Sort(..) | GroupKind::Pack) {
                     both.feeds.extend(&alone.feeds);
                 }
                 if let Some(parts) = both.traced(self.tape, &self.kept) {
@@ -651,9 +651,11 @@ impl Group {
             Kind::Reduce(_, axes) | Kind::Extreme(_, axes) => (GroupKind::Reduce(axes.clone()), entry.inputs.to_vec()),
             Kind::Scan(_, axis, inclusive) => (GroupKind::Scan(*axis, *inclusive), entry.inputs.to_vec()),
             Kind::Product => (GroupKind::Product, entry.inputs.to_vec()),
-            Kind::Sort(keys, _) => {
-                let feeds = moved(tape, entry).into_iter().map(|value| entry.inputs[value]).collect();
-                (GroupKind::Sort(keys.clone()), feeds)
+            Kind::Sort(keys, longest, _) => {
+                let moved = moved(tape, entry).into_iter().map(|value| entry.inputs[value]);
+                // Offsets come last.
+                let offsets = entry.inputs.last().filter(|_| longest.is_some());
+                (GroupKind::Sort(keys.clone(), *longest), moved.chain(offsets.copied()).collect())
             }
             Kind::Histogram(room) => (GroupKind::Histogram(*room), entry.inputs.to_vec()),
             Kind::Pack(_) => {
@@ -687,7 +689,7 @@ impl Group {
             GroupKind::Reduce(_)
             | GroupKind::Scan(..)
             | GroupKind::Product
-            | GroupKind::Sort(_)
+            | GroupKind::Sort(..)
             | GroupKind::Histogram(_)
             | GroupKind::SegmentedReduce
             | GroupKind::Scatter(_) => true,
@@ -699,7 +701,8 @@ impl Group {
         let types = |ids: &[Id]| ids.iter().map(|id| tape.entry(*id).ty).collect::<Vec<Type>>();
         match &self.kind {
             GroupKind::Map | GroupKind::Pack | GroupKind::Transpose(_) => vec![],
-            GroupKind::Reduce(_) | GroupKind::Scan(..) | GroupKind::Sort(_) => types(&self.feeds),
+            GroupKind::Reduce(_) | GroupKind::Scan(..) | GroupKind::Sort(_, None) => types(&self.feeds),
+            GroupKind::Sort(_, Some(_)) => types(&self.feeds[..self.feeds.len() - 1]),
             GroupKind::Product | GroupKind::Scatter(_) | GroupKind::SegmentedReduce => types(&self.combined),
             GroupKind::Histogram(_) => vec![if tape.wide { Type::U64 } else { Type::U32 }],
         }
@@ -710,7 +713,7 @@ impl Group {
         let mut before = 0;
         let number = |id: &Id| {
             let value = match &tape.entry(*id).kind {
-                Kind::Sort(_, result) => {
+                Kind::Sort(_, _, result) => {
                     let moved = moved(tape, tape.entry(*id));
                     moved.iter().position(|value| *value == usize::from(*result)).unwrap_or(0)
                 }
@@ -769,9 +772,9 @@ impl Group {
             GroupKind::SegmentedReduce => {
                 return self.feeds.iter().map(|feed| one(Roots::Feed(&[*feed]), true)).collect();
             }
-            GroupKind::Scatter(_) => {
-                let (sent, base) = self.feeds.split_at(2);
-                return Some(vec![one(Roots::Feed(sent), true)?, one(Roots::Feed(base), true)?]);
+            GroupKind::Scatter(_) | GroupKind::Sort(_, Some(_)) => {
+                let (first, last) = self.feeds.split_at(self.feeds.len() - 1);
+                return Some(vec![one(Roots::Feed(first), true)?, one(Roots::Feed(last), true)?]);
             }
             GroupKind::Map | GroupKind::Transpose(_) => one(Roots::Compute(&self.feeds), true),
             GroupKind::Reduce(axes) => {
@@ -779,7 +782,7 @@ impl Group {
                 one(Roots::Feed(&self.feeds), all)
             }
             GroupKind::Scan(..) => one(Roots::Feed(&self.feeds), tape.rank(self.feeds[0]) == 1),
-            GroupKind::Sort(_) | GroupKind::Histogram(_) | GroupKind::Pack => one(Roots::Feed(&self.feeds), true),
+            GroupKind::Sort(_, None) | GroupKind::Histogram(_) | GroupKind::Pack => one(Roots::Feed(&self.feeds), true),
         };
         part.map(|part| vec![part])
     }
@@ -787,14 +790,17 @@ impl Group {
 
 /// What a sort moves, by its number among the inputs: the keys, and of the values those that somebody wants.
 fn moved(tape: &Tape, entry: &crate::tape::Entry) -> Vec<usize> {
-    let Kind::Sort(keys, _) = &entry.kind else { return vec![] };
+    let Kind::Sort(keys, longest, _) = &entry.kind else { return vec![] };
     let is_wanted = |value: usize| {
         tape.entries.iter().any(|other| match &other.kind {
-            Kind::Sort(own, result) => own == keys && usize::from(*result) == value && other.inputs == entry.inputs,
+            Kind::Sort(own, within, result) => {
+                own == keys && within == longest && usize::from(*result) == value && other.inputs == entry.inputs
+            }
             _ => false,
         })
     };
-    (0..entry.inputs.len()).filter(|value| *value < keys.len() || is_wanted(*value)).collect()
+    let lines = entry.inputs.len() - usize::from(longest.is_some());
+    (0..lines).filter(|value| *value < keys.len() || is_wanted(*value)).collect()
 }
 
 /// The traces of some nodes of one shape, as a line where that is possible and no index along an axis is needed.

@@ -207,13 +207,22 @@ fn apply(op: &Op, node: &Node, inputs: &[Arc<HostArray>]) -> Result<HostArray> {
                 lanes.push(sum);
             }
         }
-        Op::Sort { keys, result } => {
+        Op::Sort { keys, longest, result } => {
             let mut order: Vec<usize> = (0..shape.count()).collect();
-            order.sort_by(|a, b| {
-                let by_key =
-                    keys.iter().zip(inputs).map(|(key, input)| compare_keys(input.at(*a)[0], input.at(*b)[0], key.descending));
-                by_key.fold(Ordering::Equal, Ordering::then)
-            });
+            let offsets: Vec<usize> = match (longest, inputs.last()) {
+                (Some(_), Some(offsets)) => offsets.lanes.iter().map(|offset| offset.as_i128().unwrap_or(0) as usize).collect(),
+                _ => vec![0, shape.count()],
+            };
+            for segment in offsets.windows(2) {
+                let Some(part) = order.get_mut(segment[0]..segment[1]) else { continue };
+                part.sort_by(|a, b| {
+                    let by_key = keys
+                        .iter()
+                        .zip(inputs)
+                        .map(|(key, input)| compare_keys(input.at(*a)[0], input.at(*b)[0], key.descending));
+                    by_key.fold(Ordering::Equal, Ordering::then)
+                });
+            }
             order.iter().for_each(|index| lanes.extend(inputs[usize::from(*result)].at(*index)));
         }
         Op::Histogram => {

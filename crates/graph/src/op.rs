@@ -226,10 +226,13 @@ pub enum Op {
     },
     /// The product of two matrices.
     Product,
-    /// One of the inputs, all lines, in the order that the first of them have as keys, the first key counting most.
+    /// One of the inputs, all lines, in the order that the first of them have as keys, the first key counting most. Or in that order within segments, none of
+    /// which is longer than is said; then the last input has their offsets, one more than there are segments.
     Sort {
         /// How each key is compared.
         keys: SmallVec<[SortKey; 2]>,
+        /// What no segment is longer than, as a pattern takes it.
+        longest: Option<u32>,
         /// Which input comes out.
         result: u8,
     },
@@ -265,7 +268,8 @@ impl Op {
             Op::Extreme(extreme, axes) => format!("{} over {:?}", extreme.name(), axes.as_slice()),
             Op::Scan { combine, axis, .. } => format!("{} scan along {axis}", combine.name()),
             Op::Product => "matrix product".into(),
-            Op::Sort { .. } => "sort".into(),
+            Op::Sort { longest: None, .. } => "sort".into(),
+            Op::Sort { longest: Some(_), .. } => "segmented sort".into(),
             Op::Histogram => "histogram".into(),
             Op::Pack { .. } => "pack".into(),
             Op::Scatter(combine) => scatter_name(*combine).into(),

@@ -66,6 +66,11 @@ impl Node {
     /// All arrays, lines of one length, in the order of keys, the first of which counts most; equal ones keep their order. Keys come first in the
     /// result. NaN is behind all numbers.
     pub fn sort(keys: &[(&Node, SortKey)], values: &[&Node]) -> Result<Vec<Node>> {
+        Node::sorted(keys, values, None)
+    }
+
+    /// The same, or within segments that are no longer than the pattern takes, and their offsets.
+    pub(crate) fn sorted(keys: &[(&Node, SortKey)], values: &[&Node], segments: Option<(u32, &Node)>) -> Result<Vec<Node>> {
         let all: Vec<&Node> = keys.iter().map(|(node, _)| *node).chain(values.iter().copied()).collect();
         let context = same_context("sort", &all)?;
         for (index, node) in all.iter().enumerate() {
@@ -86,9 +91,10 @@ impl Node {
             return Err(Error::Range { operation: "sort".into(), shape: all[0].shape().clone(), reason });
         }
         let how: smallvec::SmallVec<[SortKey; 2]> = keys.iter().map(|(_, key)| *key).collect();
-        let inputs: Inputs = all.iter().map(|node| (*node).clone()).collect();
+        let (longest, offsets) = segments.unzip();
+        let inputs: Inputs = all.iter().copied().chain(offsets).cloned().collect();
         let sorted = |(result, node): (usize, &&Node)| {
-            let op = Op::Sort { keys: how.clone(), result: result as u8 };
+            let op = Op::Sort { keys: how.clone(), longest, result: result as u8 };
             Node::pending(context, node.ty(), node.shape().clone(), op, inputs.clone())
         };
         Ok(all.iter().enumerate().map(sorted).collect())

@@ -9,7 +9,7 @@ use broadloom_device::{Machine, MachineKind};
 use broadloom_scalar::Type;
 use broadloom_skeleton::{
     Combine as Sent, Domain, Fold, Histogram, Library, Loaded, Map, Operator, Pack, Pattern, Product, Reduce, Scan, ScanSpread,
-    Scatter, SegmentedReduce, Sink, Sort, Source, Spread, Stencil, Transpose,
+    Scatter, SegmentedReduce, SegmentedSort, Sink, Sort, Source, Spread, Stencil, Transpose,
 };
 use std::sync::{Mutex, PoisonError};
 
@@ -108,7 +108,11 @@ impl Ready {
                 return Ok(spread(Spreading::Scan(Scan { domain: shape, axis, source, operator, inclusive, sink, spread: any })));
             }
             GroupKind::Product => Product { left: source, right: sources.next().ok_or_else(none)?, sink }.into(),
-            GroupKind::Sort(keys) => Sort { source, keys: keys.to_vec(), sink }.into(),
+            GroupKind::Sort(keys, None) => Sort { source, keys: keys.to_vec(), sink }.into(),
+            GroupKind::Sort(keys, Some(longest)) => {
+                let (offsets, keys, longest) = (sources.next().ok_or_else(none)?, keys.to_vec(), *longest);
+                SegmentedSort { source, offsets, keys, sink, longest }.into()
+            }
             GroupKind::Histogram(room) => Histogram { domain: shape, source, sink, room: *room }.into(),
             GroupKind::SegmentedReduce => {
                 let (offsets, operator) = (sources.next().ok_or_else(none)?, combination(tape, group, false)?);

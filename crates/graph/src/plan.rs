@@ -252,10 +252,14 @@ impl Plan {
         let domain = &bindings.shapes[usize::from(kernel.group.domain)];
         let mut sizes = if kernel.group.line { vec![domain.count() as u64] } else { extents(domain) };
         match &kernel.group.kind {
-            GroupKind::Map | GroupKind::Reduce(_) | GroupKind::Scan(..) | GroupKind::Sort(_) | GroupKind::Pack => {}
+            GroupKind::Map | GroupKind::Reduce(_) | GroupKind::Scan(..) | GroupKind::Sort(_, None) | GroupKind::Pack => {}
             GroupKind::Transpose(axis) => {
                 let last = sizes.len() - 1;
                 sizes.swap(usize::from(*axis), last);
+            }
+            GroupKind::Sort(_, Some(_)) => {
+                let offsets = kernel.group.feeds.last().map_or(0, |offsets| shape_of(*offsets).count());
+                sizes.push(offsets.saturating_sub(1) as u64);
             }
             GroupKind::Histogram(_) | GroupKind::Scatter(_) | GroupKind::SegmentedReduce => {
                 sizes.push(shape_of(kernel.group.combined[0]).count() as u64);
@@ -335,7 +339,8 @@ impl Kind {
             Kind::Extreme(extreme, axes) => format!("{} over {:?}", extreme.name(), axes.as_slice()),
             Kind::Scan(combine, axis, _) => format!("{} scan along {axis}", combine.name()),
             Kind::Product => "matrix product".into(),
-            Kind::Sort(..) => "sort".into(),
+            Kind::Sort(_, None, _) => "sort".into(),
+            Kind::Sort(_, Some(_), _) => "segmented sort".into(),
             Kind::Histogram(_) => "histogram".into(),
             Kind::Pack(_) => "pack".into(),
             Kind::Scatter(combine) => crate::op::scatter_name(*combine).into(),

@@ -336,7 +336,7 @@ impl Recorder {
             Op::Extreme(extreme, axes) => Kind::Extreme(*extreme, axes.clone()),
             Op::Scan { combine, axis, inclusive } => Kind::Scan(*combine, *axis, *inclusive),
             Op::Product => Kind::Product,
-            Op::Sort { keys, result } => Kind::Sort(keys.clone(), *result),
+            Op::Sort { keys, longest, result } => Kind::Sort(keys.clone(), *longest, *result),
             Op::Histogram => Kind::Histogram(Histogram::room(node.shape().count() as u64)),
             Op::Pack { count } => Kind::Pack(*count),
             Op::Scatter(combine) => Kind::Scatter(*combine),
@@ -421,8 +421,8 @@ fn hash(op: &Op, code: &mut Quick, rest: &mut Quick) {
             tag(code, 9, *combine as u64 | u64::from(*axis) << 8 | u64::from(*inclusive) << 16);
         }
         Op::Product => tag(code, 10, 0),
-        Op::Sort { keys, result } => {
-            tag(code, 11, u64::from(*result));
+        Op::Sort { keys, longest, result } => {
+            tag(code, 11, u64::from(*result) | u64::from(longest.unwrap_or(0)) << 8);
             keys.hash(code);
         }
         Op::Histogram => tag(code, 12, 0),

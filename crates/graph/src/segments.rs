@@ -10,7 +10,7 @@ use crate::node::Node;
 use crate::op::{Combine, Elementwise, Op};
 use crate::shape::Shape;
 use broadloom_scalar::{Builder, Element, Literal, Type};
-use broadloom_skeleton::SortKey;
+use broadloom_skeleton::{SegmentedSort, SortKey};
 use smallvec::smallvec;
 
 impl Node {
@@ -91,7 +91,15 @@ impl Node {
 
     /// Lines of one length, in the order of keys within each segment, equal ones keeping their order. Keys come first in the result. NaN is behind all
     /// numbers.
-    pub fn segmented_sort(offsets: &Node, keys: &[(&Node, SortKey)], values: &[&Node]) -> Result<Vec<Node>> {
+    ///
+    /// Where it is known that no segment is longer than `longest` and that is not too long, each segment is sorted where it lies; of longer ones, if there are any, only the
+    /// start is sorted then, and the rest is anything. Otherwise all is sorted at once, by the number of the segment first.
+    pub fn segmented_sort(
+        offsets: &Node,
+        longest: Option<usize>,
+        keys: &[(&Node, SortKey)],
+        values: &[&Node],
+    ) -> Result<Vec<Node>> {
         offsets.checked_offsets("segmented sort")?;
         let Some((first, _)) = keys.first() else {
             let reason = "there are no keys".to_owned();
@@ -99,7 +107,14 @@ impl Node {
         };
         same_context("segmented sort", &[offsets, first])?;
         first.line("segmented sort")?;
-        let numbers = offsets.segment_numbers(first.shape().count())?;
+        let length = first.shape().count();
+        let types: Vec<Type> = keys.iter().map(|(node, _)| node.ty()).collect();
+        let machine = first.context().device().machine();
+        let longest = longest.and_then(|longest| SegmentedSort::longest(machine, &types, longest as u64));
+        if let Some(longest) = longest.filter(|_| offsets.shape().count() > 1) {
+            return Node::sorted(keys, values, Some((longest, &offsets.segment_offsets(length)?)));
+        }
+        let numbers = offsets.segment_numbers(length)?;
         // Eight bits are a round.
         let bits = (usize::BITS - offsets.shape().count().leading_zeros()).next_multiple_of(8).min(32);
         let mut all = vec![(&numbers, SortKey { descending: false, bits: Some(bits) })];

@@ -97,8 +97,8 @@ pub(crate) enum Kind {
     /// Combination, axis, whether it is inclusive.
     Scan(Combine, u8, bool),
     Product,
-    /// Keys, and which input comes out.
-    Sort(SmallVec<[SortKey; 2]>, u8),
+    /// Keys, what no segment is longer than where there are segments, and which input comes out.
+    Sort(SmallVec<[SortKey; 2]>, Option<u32>, u8),
     /// How many bins there are room for in shared memory.
     Histogram(Option<u32>),
     /// Whether it is the number.

@@ -46,3 +46,40 @@ pub(crate) fn from_ordered(k: &Writer, number: Value, element: Element, descendi
     };
     k.bitcast(bits, element)
 }
+
+/// How many NaN of one sign there are: what the order of bits has before all numbers, and is to have behind them.
+fn nans(k: &Writer, element: Element, unsigned: Element) -> Value {
+    let mantissa = match element {
+        Element::F16 => 10,
+        Element::F32 => 23,
+        _ => 52,
+    };
+    k.literal(Literal::from_bits(unsigned, (1 << mantissa) - 1))
+}
+
+/// Like [`ordered`], but each key has a number of its own: NaN are behind all others in the order of their bits.
+pub(crate) fn distinct(k: &Writer, key: Value, descending: bool) -> Value {
+    let element = k.type_of(key).element();
+    match element.unsigned().filter(|_| element.is_float()) {
+        None => ordered(k, key, descending),
+        Some(unsigned) => {
+            let bits = k.bitcast(key, unsigned);
+            let sign = k.literal(Literal::from_bits(unsigned, 1 << (element.bits() - 1)));
+            let ones = k.literal(Literal::from_bits(unsigned, u64::MAX));
+            let bits = k.xor(bits, k.select(k.ne(k.and(bits, sign), 0), ones, sign));
+            let bits = if descending { k.xor(bits, ones) } else { bits };
+            k.convert(k.sub(bits, nans(k, element, unsigned)), if element.bits() == 64 { Type::U64 } else { Type::U32 })
+        }
+    }
+}
+
+/// What [`distinct`] made a number of.
+pub(crate) fn from_distinct(k: &Writer, number: Value, element: Element, descending: bool) -> Value {
+    match element.unsigned().filter(|_| element.is_float()) {
+        None => from_ordered(k, number, element, descending),
+        Some(unsigned) => {
+            let bits = k.add(k.convert(number, unsigned), nans(k, element, unsigned));
+            from_ordered(k, bits, element, descending)
+        }
+    }
+}

@@ -1,17 +1,20 @@
-//! Sorting within segments that are short: each is sorted where it lies, by one warp or one block.
+//! Sorting within segments that are short: each is sorted where it lies, by one warp or one block; on a CPU by one lane, beside those of other lanes.
 //!
 //! What is sorted are keys as unsigned numbers, and positions in the segment behind them, so no two are alike and equal keys keep their order. A bitonic network exchanges
-//! them: in registers, by shuffles, where a warp holds a segment; in shared memory where a block does. Values move once, at the end. Where nothing moves but one integer, positions are
+//! them: in registers, by shuffles, where a warp holds a segment; in shared memory where a block does. Values move once, at the end. Where nothing moves but one key, positions are
 //! not needed: equal keys are the same.
+//!
+//! Lanes of a CPU are elements of a vector, and a network asks the same of all segments: it is a row of the least and the greatest of two vectors, with no shuffle and no choice. Eight
+//! places at a time are held in registers, so that three steps cost one access.
 //!
 //! Longer segments are a [`Sort`](crate::Sort) by the number of the segment, then by the key.
 
 use crate::draft::{Draft, Inlet, Outlet, Writer};
-use crate::order::{from_ordered, ordered};
+use crate::order::{distinct, from_distinct, ordered};
 use crate::program::Program;
 use crate::{Count, Domain, Error, Result, Sink, SortKey, Source};
 use broadloom_device::{Machine, MachineKind};
-use broadloom_scalar::{Axis, Element, Literal, Memory, Shuffle, Type, Unroll, Value, Variable};
+use broadloom_scalar::{Axis, Element, Literal, Memory, Shuffle, Type, Unroll, Value, Variable, Vote};
 
 /// Gives a [`Sink`] the values of a [`Source`] on a line, sorted within segments by the first of them; equal keys keep their order.
 ///
@@ -35,6 +38,12 @@ pub struct SegmentedSort {
 const MOST: u64 = 1024;
 /// Threads of a block that sorts a segment.
 const THREADS: u32 = 128;
+/// Lanes of a warp.
+const LANES: u32 = 32;
+/// How many segments in turn a lane of a CPU sorts: a block is worth some work.
+const TURNS: u32 = 4;
+/// Places that are held in registers.
+const HELD: u32 = 8;
 
 struct Parts<'a> {
     sort: &'a SegmentedSort,
@@ -46,9 +55,16 @@ struct Parts<'a> {
 }
 
 impl SegmentedSort {
-    /// What to say for segments of which none is longer than this; `None` where that is too long.
-    pub fn longest(length: u64) -> Option<u32> {
-        (length <= MOST).then(|| (length.max(32) as u32).next_power_of_two())
+    /// What to say for segments of which none is longer than this, sorted by keys of these types; `None` where that is too long.
+    pub fn longest(machine: &Machine, keys: &[Type], length: u64) -> Option<u32> {
+        let longest = (length <= MOST).then(|| (length.max(LANES.into()) as u32).next_power_of_two())?;
+        let bytes: u64 = numbers(keys).map(|element| u64::from(element.bits() / 8)).sum();
+        // What is static in shared memory; a CPU has a segment for each lane there.
+        let (lanes, room) = match machine.kind {
+            MachineKind::Cpu => (u64::from(LANES), u64::from(machine.max_shared_bytes)),
+            _ => (1, 48 << 10),
+        };
+        (bytes * u64::from(longest) * lanes <= room).then_some(longest)
     }
 
     /// The program for a machine.
@@ -66,7 +82,7 @@ impl SegmentedSort {
             [ty] if ty.is_scalar() && ty.element().is_integer() => {}
             _ => return bad(format!("`{}` does not give one integer", self.offsets.function().name())),
         }
-        if SegmentedSort::longest(self.longest.into()) != Some(self.longest) {
+        if SegmentedSort::longest(machine, &types[..self.keys.len()], self.longest.into()) != Some(self.longest) {
             return bad(format!("segments of up to {} elements", self.longest));
         }
         self.sink.check("segmented sort", 1, &types)?;
@@ -80,25 +96,34 @@ impl SegmentedSort {
             draft.limit(segments);
         }
         let parts = Parts { sort: self, inlet, offsets, outlet, index, types };
-        if self.longest == 32 {
-            parts.in_warps(&mut draft, machine.kind == MachineKind::Cpu)?;
-        } else {
-            parts.in_blocks(&mut draft)?;
+        match machine.kind {
+            MachineKind::Cpu => parts.in_lanes(&mut draft)?,
+            _ if self.longest == LANES => parts.in_warps(&mut draft)?,
+            _ => parts.in_blocks(&mut draft)?,
         }
         Ok(draft.finish())
     }
 }
 
+/// The types of the numbers that are sorted: of keys of these types, and of positions.
+fn numbers(keys: &[Type]) -> impl Iterator<Item = Element> {
+    keys.iter().map(|ty| if ty.element().bits() == 64 { Element::U64 } else { Element::U32 }).chain([Element::U32])
+}
+
 impl Parts<'_> {
-    /// Whether all that moves is one integer, so that equal elements are the same.
+    /// Whether all that moves is one key, so that equal elements are the same.
     fn is_plain(&self) -> bool {
-        self.types.len() == 1 && !self.types[0].element().is_float()
+        self.types.len() == 1
+    }
+
+    fn keys(&self) -> &[Type] {
+        &self.types[..self.sort.keys.len()]
     }
 
     /// The keys of an element as numbers, or the last that there are.
     fn numbers(&self, k: &Writer, values: &[Value], there: Value) -> Vec<Value> {
         let number = |(value, how): (&Value, &SortKey)| {
-            let number = ordered(k, *value, how.descending);
+            let number = if self.is_plain() { distinct(k, *value, how.descending) } else { ordered(k, *value, how.descending) };
             let last = k.literal(Literal::from_bits(k.type_of(number).element(), u64::MAX));
             k.select(there, number, last)
         };
@@ -122,15 +147,14 @@ impl Parts<'_> {
     }
 
     /// A segment for each warp.
-    fn in_warps(&self, draft: &mut Draft, is_cpu: bool) -> Result<()> {
-        // Warps of a block, and segments of a warp: a block of a CPU is worth some work.
-        let (warps, each) = if is_cpu { (1, 64) } else { (8, 1) };
-        let block = [32, warps, 1];
+    fn in_warps(&self, draft: &mut Draft) -> Result<()> {
+        let warps = 8;
+        let block = [LANES, warps, 1];
         let k = Writer::new("segmented_sort", block);
         let segments = k.count(Count::size(1), self.index);
         let warp = k.add(k.mul(k.block(Axis::X), warps), k.thread(Axis::Y));
-        let first = k.mul(k.convert(warp, self.index), each);
-        k.for_step(first, k.min(k.add(first, each), segments), 1, Unroll::Never, |segment| {
+        let segment = k.convert(warp, self.index);
+        k.if_then(k.lt(segment, segments), || {
             let lane = k.thread(Axis::X);
             let (from, length) = self.range(&k, segment);
             let place = k.add(from, k.convert(lane, self.index));
@@ -154,14 +178,14 @@ impl Parts<'_> {
             }
             let moved: Vec<Value> = if self.is_plain() {
                 // What is not there is the same as the last key that there can be.
-                vec![from_ordered(&k, own[0], self.types[0].element(), self.sort.keys[0].descending)]
+                vec![from_distinct(&k, own[0], self.types[0].element(), self.sort.keys[0].descending)]
             } else {
                 let lane = own[self.sort.keys.len()];
                 values.iter().map(|value| k.shuffle(Shuffle::Index, *value, lane)).collect()
             };
             k.if_then(there, || self.outlet.put(&k, &[place], place, &moved));
         });
-        let blocks = Count::size(1).div_ceil(warps * each);
+        let blocks = Count::size(1).div_ceil(warps);
         draft.launch(k, [blocks, 1u32.into(), 1u32.into()], block)?;
         Ok(())
     }
@@ -176,15 +200,137 @@ impl Parts<'_> {
         own.iter().zip(other).map(|(own, other)| k.select(takes, *other, *own)).collect()
     }
 
+    /// A segment for each lane.
+    fn in_lanes(&self, draft: &mut Draft) -> Result<()> {
+        let block = [LANES, 1, 1];
+        let k = Writer::new("segmented_sort", block);
+        let lane = k.thread(Axis::X);
+        let elements: Vec<Element> = match (self.is_plain(), self.is_packed()) {
+            (true, _) => numbers(self.keys()).take(1).collect(),
+            (false, true) => vec![Element::U64],
+            (false, false) => numbers(self.keys()).collect(),
+        };
+        let places = self.sort.longest * LANES;
+        let room = k.large_shared(Element::U8, elements.iter().map(|element| element.bytes()).sum::<u32>() * places);
+        let mut start = 0;
+        let view = |element: &Element| {
+            let list = k.shared_view(room, *element, start);
+            start += element.bytes() * places;
+            list
+        };
+        let lists: Vec<Memory> = elements.iter().map(view).collect();
+        let at = |slot: Value| k.add(k.mul(slot, LANES), lane);
+        let load = |slot: Value| lists.iter().map(|list| k.load(*list, at(slot))).collect::<Vec<Value>>();
+        let store = |slot: Value, numbers: &[Value]| {
+            lists.iter().zip(numbers).for_each(|(list, number)| k.store(*list, at(slot), *number))
+        };
+        let segments = k.count(Count::size(1), self.index);
+        let first = k.mul(k.convert(k.block(Axis::X), self.index), LANES * TURNS);
+        k.for_step(first, k.min(k.add(first, LANES * TURNS), segments), LANES, Unroll::Never, |group| {
+            let segment = k.add(group, k.convert(lane, self.index));
+            let (from, length) = self.range(&k, k.min(segment, k.sub(segments, 1)));
+            let length = k.select(k.lt(segment, segments), length, 0);
+            // As many as the longest has, rounded up to a power of two.
+            let size = k.variable_with(k.literal(HELD));
+            k.while_loop(|| k.vote(Vote::Any, k.lt(k.get(size), length), None), || k.set(size, k.shl(k.get(size), 1)));
+            let size = k.get(size);
+            k.for_step(k.literal(0u32), size, 1, Unroll::Never, |slot| {
+                let there = k.lt(slot, length);
+                let place = k.add(from, k.convert(slot, self.index));
+                let nothing = || self.types.iter().map(|ty| k.spread(Literal::zero(ty.element()), *ty)).collect();
+                let values = k.choose_list(there, || self.inlet.at(&k, &[place]), nothing);
+                let mut numbers = self.numbers(&k, &values, there);
+                if self.is_packed() {
+                    numbers = vec![k.or(k.shl(k.convert(numbers[0], Type::U64), 32), k.convert(slot, Type::U64))];
+                } else if !self.is_plain() {
+                    numbers.push(slot);
+                }
+                store(slot, &numbers);
+            });
+            // Steps between places that differ by these bits; the lower of two places has them at zero.
+            let held = |steps: &[u32]| {
+                k.for_step(k.literal(0u32), size, HELD, Unroll::Never, |base| {
+                    let mut numbers: Vec<Vec<Value>> = (0..HELD).map(|slot| load(k.add(base, slot))).collect();
+                    for bits in steps {
+                        for slot in (0..HELD).filter(|slot| slot & (1 << bits.ilog2()) == 0) {
+                            let other = slot ^ bits;
+                            let (least, greatest) = self.both(&k, &numbers[slot as usize], &numbers[other as usize]);
+                            (numbers[slot as usize], numbers[other as usize]) = (least, greatest);
+                        }
+                    }
+                    numbers.iter().zip(0..).for_each(|(numbers, slot): (_, u32)| store(k.add(base, slot), numbers));
+                });
+            };
+            let apart = |apart: Value, bits: Value| {
+                let below = k.sub(apart, 1);
+                k.for_step(k.literal(0u32), k.shr(size, 1), 1, Unroll::By(4), |pair| {
+                    let low = k.add(pair, k.and(pair, k.not(below)));
+                    let high = k.xor(low, bits);
+                    let (least, greatest) = self.both(&k, &load(low), &load(high));
+                    store(low, &least);
+                    store(high, &greatest);
+                });
+            };
+            held(&[1, 3, 1, 7, 2, 1]);
+            let [sorted, distance]: [Variable; 2] = [k.variable_with(k.literal(2 * HELD)), k.variable(Type::U32)];
+            k.while_loop(
+                || k.le(k.get(sorted), size),
+                || {
+                    let group = k.get(sorted);
+                    apart(k.shr(group, 1), k.sub(group, 1));
+                    k.set(distance, k.shr(group, 2));
+                    k.while_loop(
+                        || k.ge(k.get(distance), HELD),
+                        || {
+                            apart(k.get(distance), k.get(distance));
+                            k.set(distance, k.shr(k.get(distance), 1));
+                        },
+                    );
+                    held(&[4, 2, 1]);
+                    k.set(sorted, k.shl(group, 1));
+                },
+            );
+            k.for_step(k.literal(0u32), size, 1, Unroll::Never, |slot| {
+                k.if_then(k.lt(slot, length), || {
+                    let numbers = load(slot);
+                    let place = k.add(from, k.convert(slot, self.index));
+                    let moved: Vec<Value> = if self.is_plain() {
+                        vec![from_distinct(&k, numbers[0], self.types[0].element(), self.sort.keys[0].descending)]
+                    } else {
+                        // It stands in the lower half of a packed number.
+                        let position = k.convert(numbers[numbers.len() - 1], Type::U32);
+                        self.inlet.at(&k, &[k.add(from, k.convert(position, self.index))])
+                    };
+                    self.outlet.put(&k, &[place], place, &moved);
+                });
+            });
+        });
+        draft.launch(k, [Count::size(1).div_ceil(LANES * TURNS), 1u32.into(), 1u32.into()], block)?;
+        Ok(())
+    }
+
+    /// Whether a key and a position fit into one number.
+    fn is_packed(&self) -> bool {
+        !self.is_plain() && matches!(self.keys(), [ty] if ty.element().bits() < 64)
+    }
+
+    /// The least of two lists, and the greatest.
+    fn both(&self, k: &Writer, a: &[Value], b: &[Value]) -> (Vec<Value>, Vec<Value>) {
+        if let ([a], [b]) = (a, b) {
+            return (vec![k.min(*a, *b)], vec![k.max(*a, *b)]);
+        }
+        let swaps = self.before(k, b, a);
+        let chosen = |a: &[Value], b: &[Value]| a.iter().zip(b).map(|(a, b)| k.select(swaps, *b, *a)).collect();
+        (chosen(a, b), chosen(b, a))
+    }
+
     /// A segment for each block.
     fn in_blocks(&self, draft: &mut Draft) -> Result<()> {
         let block = [THREADS, 1, 1];
         let k = Writer::new("segmented_sort", block);
         let thread = k.thread(Axis::X);
         let (from, length) = self.range(&k, k.convert(k.block(Axis::X), self.index));
-        let number_type = |ty: &Type| if ty.element().bits() == 64 { Element::U64 } else { Element::U32 };
-        let elements = self.types[..self.sort.keys.len()].iter().map(number_type).chain([Element::U32]);
-        let lists: Vec<Memory> = elements.map(|element| k.shared(element, self.sort.longest)).collect();
+        let lists: Vec<Memory> = numbers(self.keys()).map(|element| k.shared(element, self.sort.longest)).collect();
         // As many as there are, rounded up to a power of two.
         let size = k.variable_with(k.literal(1u32));
         k.while_loop(|| k.lt(k.get(size), length), || k.set(size, k.shl(k.get(size), 1)));

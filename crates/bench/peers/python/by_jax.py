@@ -35,7 +35,7 @@ for name in ["black_scholes", "life", "convolution", "rotation", "demosaic", "co
 sum_abs = compiled(lambda x: jnp.abs(x).sum())
 dot = matrix_vector = matrix_product = compiled(lambda x, y: x @ y)
 scan = compiled(lambda x: jnp.cumsum(x, dtype=jnp.uint32))
-sort = compiled(jnp.sort)
+sort = sort_rows = compiled(jnp.sort)
 histogram = compiled(lambda x: jnp.bincount(x, length=256))
 
 

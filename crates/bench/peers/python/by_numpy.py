@@ -52,6 +52,10 @@ def sort(x):
     return lambda: np.sort(x)
 
 
+def sort_rows(x):
+    return lambda: np.sort(x, axis=1)
+
+
 def histogram(x):
     return lambda: np.bincount(x, minlength=256)
 

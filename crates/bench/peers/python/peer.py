@@ -75,6 +75,7 @@ INPUTS = {
     "scan": lambda n: (numbers(n, 1) >> np.uint32(24),),
     "segmented_sum": segments,
     "sort": lambda n: (numbers(n, 1).view(np.int32),),
+    "sort_rows": lambda n: (units(n * 100, 1).reshape(n, 100),),
     "histogram": lambda n: ((numbers(n, 1) >> np.uint32(24)).astype(np.uint8),),
     "pack": lambda n: (units(n, 1),),
     "life": lambda n: ((image(n) < 0.35).astype(np.float32),),

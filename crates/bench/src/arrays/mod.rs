@@ -17,6 +17,7 @@ use crate::error::Failure;
 use crate::job::{Job, Work};
 use broadloom::array::evaluate_all;
 use broadloom::{Array, array};
+use order::ROW;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -43,6 +44,7 @@ pub(crate) const ALL: &[Benchmark] = &[
     benchmark!(scan in lines, 1e-12, 100_000_000, 5000, count),
     benchmark!(segmented_sum in lines, 1e-4, 1_000_000, 500, |n| format!("{n} segments")),
     benchmark!(sort in order, 1e-12, 100_000_000, 5000, count),
+    benchmark!(sort_rows in order, 1e-12, 100_000, 70, |n| format!("{n}×{ROW}")),
     benchmark!(histogram in order, 1e-12, 100_000_000, 5000, |n| format!("{n} bytes")),
     benchmark!(pack in order, 1e-12, 100_000_000, 5000, count),
     benchmark!(life in images, 1e-12, 8192, 75, square),

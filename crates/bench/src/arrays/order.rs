@@ -18,6 +18,21 @@ pub(super) fn sort(context: &Context, n: usize) -> Result<Job, Failure> {
     Ok(repeated(Work::memory(8 * n, 0), move || Ok(vec![x.sort(0)?]), judge))
 }
 
+/// Elements of a row that is sorted.
+pub(super) const ROW: usize = 100;
+
+pub(super) fn sort_rows(context: &Context, rows: usize) -> Result<Job, Failure> {
+    let values = units(rows * ROW, 1, 0.0, 1.0);
+    let x = Array::new(context, &values, [rows, ROW])?;
+    let judge = move |got: &[Vec<f32>]| {
+        let mut want = values.clone();
+        want.chunks_exact_mut(ROW).for_each(|row| row.sort_unstable_by(f32::total_cmp));
+        equal(&got[0], |i| want[i])?;
+        Ok(weighed(got[0].iter().map(|&value| f64::from(value)), 0))
+    };
+    Ok(repeated(Work::memory(8 * rows * ROW, 0), move || Ok(vec![x.sort(1)?]), judge))
+}
+
 pub(super) fn histogram(context: &Context, n: usize) -> Result<Job, Failure> {
     let bytes: Vec<u8> = (0..n as u32).map(|i| (hashed(i, 1) >> 24) as u8).collect();
     let x = Array::line(context, &bytes)?;

@@ -728,7 +728,9 @@ impl<'c> Generator<'c> {
         let offsets = Node::upload(self.context, element.into(), shape, &array.to_bytes())?;
         if self.random.one_in(3) && ty.is_scalar() && ty != Type::BOOL && a.exact {
             let key = SortKey { descending: self.random.one_in(2), bits: None };
-            let sorted = Node::segmented_sort(&offsets, &[(&line, key)], &[])?;
+            // None is longer than the line.
+            let longest = self.random.one_in(2).then_some(count);
+            let sorted = Node::segmented_sort(&offsets, longest, &[(&line, key)], &[])?;
             self.push(sorted[0].clone(), a.bound, true);
             return Ok(());
         }
