@@ -3,6 +3,7 @@
 use crate::boundary::{Call, exported};
 use crate::fatbin;
 use crate::image::{Image, Origin};
+use crate::jit::Logs;
 use crate::link::link;
 use crate::pointer::{Out, Text, bytes_at};
 use crate::status::{Outcome, Status};
@@ -14,13 +15,13 @@ use std::sync::{Mutex, PoisonError};
 pub(crate) struct Linking {
     texts: Mutex<Vec<String>>,
     linked: Mutex<Option<CString>>,
+    logs: Logs,
 }
 
 const PTX: u32 = 1;
 const FAT_BINARY: u32 = 2;
 
-fn add(call: &Call, state: usize, kind: u32, bytes: Vec<u8>) -> Outcome {
-    let linking = call.runtime.linkings.get(state)?;
+fn add(call: &Call, linking: &Linking, kind: u32, bytes: Vec<u8>) -> Outcome {
     let text = match kind {
         PTX => String::from_utf8(bytes).map_err(|_| Status::INVALID_PTX)?.trim_end_matches('\0').to_owned(),
         FAT_BINARY => {
@@ -37,9 +38,10 @@ fn add(call: &Call, state: usize, kind: u32, bytes: Vec<u8>) -> Outcome {
     Ok(())
 }
 
-fn create(call: &Call, state: Out<usize>) -> Outcome {
+fn create(call: &Call, state: Out<usize>, logs: Logs) -> Outcome {
     state.wanted()?;
-    state.set(call.runtime.linkings.insert(Linking::default()))
+    logs.write(|| Ok(()))?;
+    state.set(call.runtime.linkings.insert(Linking { logs, ..Linking::default() }))
 }
 
 fn read(path: Text) -> Outcome<Vec<u8>> {
@@ -48,18 +50,20 @@ fn read(path: Text) -> Outcome<Vec<u8>> {
 
 exported! { driver
     /// Begins to link.
-    fn cuLinkCreate = cuLinkCreate_v2(call, _count: u32, _options: usize, _values: usize, state: Out<usize>) {
-        create(call, state)
+    fn cuLinkCreate = cuLinkCreate_v2(call, count: u32, options: usize, values: usize, state: Out<usize>) {
+        create(call, state, Logs::among(count, options, values)?)
     }
 
     /// Adds what is in memory.
     fn cuLinkAddData = cuLinkAddData_v2(call, state: usize, kind: u32, data: usize, size: usize, _name: usize, _count: u32, _options: usize, _values: usize) {
-        add(call, state, kind, bytes_at(data, size)?)
+        let linking = call.runtime.linkings.get(state)?;
+        linking.logs.write(|| add(call, &linking, kind, bytes_at(data, size)?))
     }
 
     /// Adds a file.
     fn cuLinkAddFile = cuLinkAddFile_v2(call, state: usize, kind: u32, path: Text, _count: u32, _options: usize, _values: usize) {
-        add(call, state, kind, read(path)?)
+        let linking = call.runtime.linkings.get(state)?;
+        linking.logs.write(|| add(call, &linking, kind, read(path)?))
     }
 
     /// Links; the module stays until the linking is given back.
