@@ -2,7 +2,7 @@
 
 use crate::boundary::{Call, exported};
 use crate::fatbin;
-use crate::image::{Image, Origin};
+use crate::image::{Image, Origin, assemble};
 use crate::jit::Logs;
 use crate::link::link;
 use crate::pointer::{Out, Text, bytes_at};
@@ -32,8 +32,8 @@ fn add(call: &Call, linking: &Linking, kind: u32, bytes: Vec<u8>) -> Outcome {
         // Machine code and what compilers keep between their steps.
         _ => return Err(Status::NO_BINARY_FOR_GPU),
     };
-    // What is no PTX is told now, by the call that brought it.
-    Image::new(Origin::Text(text.clone())).loaded(call.runtime)?;
+    // What is no PTX is told now, by the call that brought it; what it lacks may come with the next one.
+    assemble(text.clone())?;
     linking.texts.lock().unwrap_or_else(PoisonError::into_inner).push(text);
     Ok(())
 }
@@ -75,6 +75,7 @@ exported! { driver
             [one] => one.clone(),
             several => link(several),
         };
+        linking.logs.write(|| Image::new(Origin::Text(text.clone())).loaded(call.runtime).map(drop))?;
         let text = CString::new(text).map_err(|_| Status::INVALID_PTX)?;
         module.set(text.as_ptr() as usize)?;
         size.set_if_wanted(text.as_bytes_with_nul().len());
