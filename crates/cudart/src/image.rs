@@ -9,9 +9,11 @@ use crate::state::Runtime;
 use crate::status::{Outcome, Status};
 use crate::tell::tell;
 use broadloom_device::{Error, GlobalVariable, Module};
-use broadloom_diag::{Diagnostics, Sources};
-use broadloom_ptx::{Space, Verified};
+use broadloom_diag::{Code, Diagnostic, Diagnostics, Sources};
+use broadloom_ptx::{Mnemonic, Space, Verified};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+const UNKNOWN: Code = Code("R0001");
 
 /// Where a module comes from.
 #[derive(Clone, Debug)]
@@ -146,12 +148,7 @@ impl Image {
             tell(&format!("the kernels of {} cannot be run: they launch kernels themselves (dynamic parallelism)", program()));
             return Err(Status::NOT_SUPPORTED);
         }
-        let mut sources = Sources::new();
-        let id = sources.add(format!("{}.ptx", program()), define_setter(text));
-        let code = broadloom_ptx::parse(&sources, id).and_then(broadloom_ptx::verify).map_err(|diagnostics| {
-            refuse(&sources, &diagnostics);
-            Status::INVALID_PTX
-        })?;
+        let (sources, code) = assemble(text)?;
         let version = version_of(&code);
         let module = opened.device.load(&Arc::new(code)).map_err(|error| {
             tell_refusal(&sources, &error);
@@ -179,6 +176,35 @@ impl Image {
 fn brings_device_runtime(container: &[u8]) -> bool {
     let entries = fatbin::entries(container).unwrap_or_default();
     entries.iter().any(|entry| entry.kind == fatbin::Kind::Ptx && entry.text().is_ok_and(|text| link::is_device_runtime(&text)))
+}
+
+/// The code of a text, all of it: what is wrong in a kernel that nobody launches is wrong as well, as it is for NVIDIA's assembler.
+pub(crate) fn assemble(text: String) -> Outcome<(Sources, Verified)> {
+    let mut sources = Sources::new();
+    let id = sources.add(format!("{}.ptx", program()), define_setter(text));
+    let known = |code: Verified| match unknown_instructions(&code) {
+        unknown if unknown.has_errors() => Err(unknown),
+        _ => Ok(code),
+    };
+    match broadloom_ptx::parse(&sources, id).and_then(broadloom_ptx::verify).and_then(known) {
+        Ok(code) => Ok((sources, code)),
+        Err(diagnostics) => {
+            refuse(&sources, &diagnostics);
+            Err(Status::INVALID_PTX)
+        }
+    }
+}
+
+/// Instructions that PTX does not have. Those that it has, and a device does not run, are found when a kernel that reaches one is launched.
+fn unknown_instructions(code: &Verified) -> Diagnostics {
+    let mut unknown = Diagnostics::new();
+    for data in code.functions.values().flat_map(|function| function.instructions().map(|(_, data)| data)) {
+        if matches!(data.mnemonic, Mnemonic::Opaque(_)) {
+            let message = format!("`{}` is not an instruction of PTX", data.mnemonic_text());
+            unknown.push(Diagnostic::error(UNKNOWN, message).at(data.span, "not a name of any"));
+        }
+    }
+    unknown
 }
 
 /// The architecture that the code was made for.

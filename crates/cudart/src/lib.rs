@@ -26,6 +26,7 @@ pub mod functions;
 mod graphs;
 mod handles;
 mod image;
+mod jit;
 mod kernels;
 #[cfg(test)]
 mod layouts;

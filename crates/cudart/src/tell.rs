@@ -3,6 +3,7 @@
 //! The library stands inside of somebody else's program, and errors of CUDA are numbers: why a module is refused or a kernel failed can be
 //! told nowhere but on standard error. `BROADLOOM_QUIET` set to anything keeps it quiet.
 
+use std::cell::RefCell;
 use std::io::Write;
 use std::sync::OnceLock;
 
@@ -10,10 +11,26 @@ use std::sync::OnceLock;
 pub(crate) fn tell(message: &str) {
     let message = crate::demangle::in_text(message.trim_end());
     crate::log::note(&message);
+    let _ = HEARD.try_with(|heard| {
+        if let Some(heard) = &mut *heard.borrow_mut() {
+            *heard += &format!("{message}\n");
+        }
+    });
     static QUIET: OnceLock<bool> = OnceLock::new();
     if !*QUIET.get_or_init(|| std::env::var_os("BROADLOOM_QUIET").is_some()) {
         let _ = std::io::stderr().lock().write_all(format!("broadloom: {message}\n").as_bytes());
     }
+}
+
+thread_local! {
+    static HEARD: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Does something, and what this thread told meanwhile.
+pub(crate) fn heard<T>(body: impl FnOnce() -> T) -> (T, String) {
+    HEARD.set(Some(String::new()));
+    let value = body();
+    (value, HEARD.take().unwrap_or_default())
 }
 
 /// From now on the process ends with 1 where it would end with 0. Many programs look at no error of CUDA: without this, one whose kernels were

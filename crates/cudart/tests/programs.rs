@@ -111,6 +111,13 @@ fn the_driver() {
 }
 
 #[test]
+fn modules_that_do_not_assemble() {
+    let told = passes("modules");
+    assert!(told.contains("`nonsense` is not an instruction of PTX") && told.contains("cudart-modules.ptx:13:1"), "{told}");
+    passes_on_interp("modules");
+}
+
+#[test]
 fn a_device_that_is_not_there_is_no_device() {
     let output = run(&build("driver", "nonsense"), "nonsense");
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

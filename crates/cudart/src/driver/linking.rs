@@ -2,7 +2,8 @@
 
 use crate::boundary::{Call, exported};
 use crate::fatbin;
-use crate::image::{Image, Origin};
+use crate::image::{Image, Origin, assemble};
+use crate::jit::Logs;
 use crate::link::link;
 use crate::pointer::{Out, Text, bytes_at};
 use crate::status::{Outcome, Status};
@@ -14,13 +15,13 @@ use std::sync::{Mutex, PoisonError};
 pub(crate) struct Linking {
     texts: Mutex<Vec<String>>,
     linked: Mutex<Option<CString>>,
+    logs: Logs,
 }
 
 const PTX: u32 = 1;
 const FAT_BINARY: u32 = 2;
 
-fn add(call: &Call, state: usize, kind: u32, bytes: Vec<u8>) -> Outcome {
-    let linking = call.runtime.linkings.get(state)?;
+fn add(call: &Call, linking: &Linking, kind: u32, bytes: Vec<u8>) -> Outcome {
     let text = match kind {
         PTX => String::from_utf8(bytes).map_err(|_| Status::INVALID_PTX)?.trim_end_matches('\0').to_owned(),
         FAT_BINARY => {
@@ -31,15 +32,16 @@ fn add(call: &Call, state: usize, kind: u32, bytes: Vec<u8>) -> Outcome {
         // Machine code and what compilers keep between their steps.
         _ => return Err(Status::NO_BINARY_FOR_GPU),
     };
-    // What is no PTX is told now, by the call that brought it.
-    Image::new(Origin::Text(text.clone())).loaded(call.runtime)?;
+    // What is no PTX is told now, by the call that brought it; what it lacks may come with the next one.
+    assemble(text.clone())?;
     linking.texts.lock().unwrap_or_else(PoisonError::into_inner).push(text);
     Ok(())
 }
 
-fn create(call: &Call, state: Out<usize>) -> Outcome {
+fn create(call: &Call, state: Out<usize>, logs: Logs) -> Outcome {
     state.wanted()?;
-    state.set(call.runtime.linkings.insert(Linking::default()))
+    logs.write(|| Ok(()))?;
+    state.set(call.runtime.linkings.insert(Linking { logs, ..Linking::default() }))
 }
 
 fn read(path: Text) -> Outcome<Vec<u8>> {
@@ -48,18 +50,20 @@ fn read(path: Text) -> Outcome<Vec<u8>> {
 
 exported! { driver
     /// Begins to link.
-    fn cuLinkCreate = cuLinkCreate_v2(call, _count: u32, _options: usize, _values: usize, state: Out<usize>) {
-        create(call, state)
+    fn cuLinkCreate = cuLinkCreate_v2(call, count: u32, options: usize, values: usize, state: Out<usize>) {
+        create(call, state, Logs::among(count, options, values)?)
     }
 
     /// Adds what is in memory.
     fn cuLinkAddData = cuLinkAddData_v2(call, state: usize, kind: u32, data: usize, size: usize, _name: usize, _count: u32, _options: usize, _values: usize) {
-        add(call, state, kind, bytes_at(data, size)?)
+        let linking = call.runtime.linkings.get(state)?;
+        linking.logs.write(|| add(call, &linking, kind, bytes_at(data, size)?))
     }
 
     /// Adds a file.
     fn cuLinkAddFile = cuLinkAddFile_v2(call, state: usize, kind: u32, path: Text, _count: u32, _options: usize, _values: usize) {
-        add(call, state, kind, read(path)?)
+        let linking = call.runtime.linkings.get(state)?;
+        linking.logs.write(|| add(call, &linking, kind, read(path)?))
     }
 
     /// Links; the module stays until the linking is given back.
@@ -71,6 +75,7 @@ exported! { driver
             [one] => one.clone(),
             several => link(several),
         };
+        linking.logs.write(|| Image::new(Origin::Text(text.clone())).loaded(call.runtime).map(drop))?;
         let text = CString::new(text).map_err(|_| Status::INVALID_PTX)?;
         module.set(text.as_ptr() as usize)?;
         size.set_if_wanted(text.as_bytes_with_nul().len());

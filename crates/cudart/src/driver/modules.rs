@@ -3,6 +3,7 @@
 use crate::boundary::{Call, exported};
 use crate::fatbin::container_bytes;
 use crate::image::{Image, Origin};
+use crate::jit::Logs;
 use crate::pointer::{In, Out, Text, bytes_at};
 use crate::registration::{Wrapper, origin};
 use crate::runtime::functions::{attributes, kept_name, set_attribute};
@@ -110,9 +111,9 @@ exported! { driver
         load(call, module, origin_at(image)?)
     }
 
-    /// The same, with options for a compiler that is not used.
-    fn cuModuleLoadDataEx(call, module: Out<usize>, image: usize, _count: u32, _options: usize, _values: usize) {
-        load(call, module, origin_at(image)?)
+    /// The same, with options for a compiler.
+    fn cuModuleLoadDataEx(call, module: Out<usize>, image: usize, count: u32, options: usize, values: usize) {
+        Logs::among(count, options, values)?.write(|| load(call, module, origin_at(image)?))
     }
 
     /// How many kernels a module has.

@@ -2,18 +2,19 @@
 
 use crate::boundary::exported;
 use crate::driver::modules::{function, global, kernels, load, origin_at, origin_of_file};
+use crate::jit::Logs;
 use crate::pointer::{Out, Text};
 use crate::status::Status;
 
 exported! { runtime
     /// A library from memory.
-    fn cudaLibraryLoadData | cuLibraryLoadData(call, library: Out<usize>, code: usize, _o: usize, _v: usize, _n: u32, _lo: usize, _lv: usize, _ln: u32) {
-        load(call, library, origin_at(code)?)
+    fn cudaLibraryLoadData | cuLibraryLoadData(call, library: Out<usize>, code: usize, options: usize, values: usize, count: u32, _lo: usize, _lv: usize, _ln: u32) {
+        Logs::among(count, options, values)?.write(|| load(call, library, origin_at(code)?))
     }
 
     /// A library from a file.
-    fn cudaLibraryLoadFromFile | cuLibraryLoadFromFile(call, library: Out<usize>, path: Text, _o: usize, _v: usize, _n: u32, _lo: usize, _lv: usize, _ln: u32) {
-        load(call, library, origin_of_file(&path.get()?)?)
+    fn cudaLibraryLoadFromFile | cuLibraryLoadFromFile(call, library: Out<usize>, path: Text, options: usize, values: usize, count: u32, _lo: usize, _lv: usize, _ln: u32) {
+        Logs::among(count, options, values)?.write(|| load(call, library, origin_of_file(&path.get()?)?))
     }
 
     /// Gives a library back.

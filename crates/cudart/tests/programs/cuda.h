@@ -58,6 +58,8 @@ int cudaGraphicsMapResources(int count, void *resources, stream_t stream);
 
 int cuInit(unsigned flags), cuDeviceGet(int *device, int number), cuCtxCreate_v2(void **context, unsigned flags, int device), cuCtxSynchronize(void);
 int cuModuleLoadData(void **module, const void *image), cuModuleGetFunction(void **function, void *module, const char *name), cuModuleUnload(void *module);
+int cuModuleLoadDataEx(void **module, const void *image, unsigned count, const int *options, void **values);
+int cuLinkCreate_v2(unsigned count, const int *options, void **values, void **state), cuLinkAddData_v2(void *state, int kind, void *data, size_t bytes, const char *name, unsigned count, const int *options, void **values), cuLinkDestroy(void *state);
 int cuModuleGetGlobal_v2(uint64_t *address, size_t *bytes, void *module, const char *name);
 int cuMemAlloc_v2(uint64_t *address, size_t bytes), cuMemFree_v2(uint64_t address);
 int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes), cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes);

@@ -127,6 +127,24 @@ int main(void) {
     CHECK(cuModuleLoadData(&module, "this is no module") == 218);
     static const struct fat code = FAT(2, "machine code");
     CHECK(cuModuleLoadData(&module, &code) == 209);
+
+    // Logs, which programs print without having written to them: texts that end, within the room that they have.
+    char info[64], error[16], *broken = "this is no module";
+    const int logs[] = {3, 4, 0, 5, 6};
+    void *room[] = {info, (void *)sizeof info, (void *)32, error, (void *)sizeof error};
+    memset(info, 'x', sizeof info), memset(error, 'x', sizeof error);
+    OK(cuModuleLoadDataEx(&module, PTX, 5, logs, room));
+    CHECK(info[0] == 0 && error[0] == 0 && room[1] == 0 && room[4] == 0);
+    room[1] = (void *)sizeof info, room[4] = (void *)sizeof error;
+    CHECK(cuModuleLoadDataEx(&module, broken, 5, logs, room) == 218);
+    CHECK(info[0] == 0 && strlen(error) == sizeof error - 1 && (size_t)room[4] == sizeof error - 1);
+    void *linking;
+    memset(info, 'x', sizeof info), memset(error, 'x', sizeof error);
+    room[1] = (void *)sizeof info, room[4] = (void *)sizeof error;
+    OK(cuLinkCreate_v2(5, logs, room, &linking));
+    CHECK(info[0] == 0 && error[0] == 0);
+    CHECK(cuLinkAddData_v2(linking, 1, broken, strlen(broken) + 1, "broken", 0, 0, 0) == 218 && strlen(error) == sizeof error - 1);
+    OK(cuLinkDestroy(linking));
     OK(cuMemFree_v2(x));
     CHECK(cuMemFree_v2(x) == 1);
     puts("ok");
