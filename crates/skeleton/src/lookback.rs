@@ -213,6 +213,17 @@ impl Chain {
     /// What comes before a tile on the only line since something ended, where the operator is a [segmented](Operator::segmented) one. One warp alone comes here, once, when
     /// the tile has been [published](Chain::publish), and its first lane has the result.
     pub(crate) fn since_end(&self, k: &Writer, tile: Value, whole: &[Value]) -> Vec<Value> {
+        self.by_one_warp(k, tile, whole, true)
+    }
+
+    /// Publishes what a tile comes to, and gives what comes before it on the only line: the same as [`Chain::before`] where a block is one warp. All lanes come here, once; the
+    /// first one knows what the tile comes to, and all of them have the result.
+    pub(crate) fn before_warp(&self, k: &Writer, tile: Value, whole: &[Value]) -> Vec<Value> {
+        k.if_then(k.eq(k.thread(Axis::X), 0), || self.publish(k, tile, whole));
+        broadcast(k, &self.by_one_warp(k, tile, whole, false), 0)
+    }
+
+    fn by_one_warp(&self, k: &Writer, tile: Value, whole: &[Value], since_end: bool) -> Vec<Value> {
         let operator = &self.operator;
         let lane = k.and(k.thread(Axis::X), 31);
         let is_first = k.eq(lane, 0);
@@ -222,7 +233,9 @@ impl Chain {
         let ranges_at = k.add(groups_at, k.count(self.groups(), self.index));
         let entries = |first: Value, count: Value| {
             let entry = k.add(first, k.convert(lane, self.index));
-            reduce_warp(k, operator, &self.wait_since_end(k, entry, k.lt(lane, count)), FAN)
+            let wanted = k.lt(lane, count);
+            let found = if since_end { self.wait_since_end(k, entry, wanted) } else { self.wait(k, entry, wanted) };
+            reduce_warp(k, operator, &found, FAN)
         };
         let before = Accumulator::new(k, operator);
         let prepend = |found: &[Value]| before.set(k, &operator.combine(k, found, &before.get(k)));
@@ -233,7 +246,7 @@ impl Chain {
         k.if_then(k.and(is_first, is_last), || {
             self.publish(k, k.add(groups_at, group), &operator.combine(k, &before.get(k), whole));
         });
-        let is_open = || k.not(broadcast(k, &before.get(k)[..1], 0)[0]);
+        let is_open = || if since_end { k.not(broadcast(k, &before.get(k)[..1], 0)[0]) } else { k.literal(true) };
         k.if_then(is_open(), || {
             let in_range = k.and(group, FAN - 1);
             prepend(&entries(k.add(groups_at, k.sub(group, in_range)), narrow(in_range)));

@@ -1,18 +1,21 @@
 //! Pack: the values at chosen positions of a line, one behind the other.
 //!
-//! A GPU has a block for each tile of the line, and blocks learn how many are chosen before them from each other ([`crate::lookback`]): one pass. On a CPU, and where what
-//! is not chosen follows behind all that is, the line is cut into parts, one for each block. A first kernel counts what is chosen in each part, a second adds up, a third
-//! goes through the parts again and stores. Within a warp the place of a value is found from a ballot.
+//! A block has a tile of the line, and blocks learn how many are chosen before them from each other ([`crate::lookback`]): one pass over memory. On a GPU a tile is what
+//! registers hold. On a CPU it is what a core's own cache holds: a block counts what is chosen in it, then goes through it again and stores.
+//!
+//! Where what is not chosen follows behind all that is, nothing can be stored before all is counted. The line is cut into parts, one for each block. A first kernel counts
+//! what is chosen in each part, a second adds up, a third goes through the parts again and stores. Within a warp the place of a value is found from a ballot.
 
 mod once;
 
 use crate::cooperate::{Shared, broadcast, reduce_block, scan_warp, shift_warp};
 use crate::draft::{Draft, Inlet, Outlet, Writer};
+use crate::lookback::Chain;
 use crate::operator::{Accumulator, Operator};
 use crate::program::{Argument, Output, Program};
 use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::{Machine, MachineKind};
-use broadloom_scalar::{Axis, Literal, Type, Unroll, Value};
+use broadloom_scalar::{Axis, Literal, Memory, Type, Unroll, Value};
 
 /// Gives a [`Sink`] the values of a [`Source`] at the positions of a line that it chooses, in their order; the positions of the sink count what is
 /// chosen. With `rest`, all others follow behind them, in their order too.
@@ -39,7 +42,6 @@ struct Parts<'a> {
     warps: u32,
     /// Rows of a warp in a tile.
     rows: u32,
-    counts: usize,
     total: usize,
 }
 
@@ -62,36 +64,78 @@ impl Pack {
             draft.limit(n.clone());
         }
         let is_cpu = machine.kind == MachineKind::Cpu;
+        let cores = u64::from(machine.multiprocessors);
         let sum = Operator::sum(index)?;
         if !is_cpu && !self.rest {
             once::Once { pack: self, inlet, outlet, index, sum, total }.launch(&mut draft)?;
             return Ok(draft.finish());
         }
         let (warps, rows) = if is_cpu { (1, 1) } else { (8, 8) };
-        let block = [32 * warps, 1, 1];
-        let unit = 2048u32;
-        let units = n.div_ceil(unit);
-        let busy = u64::from(machine.multiprocessors) * if is_cpu { 16 } else { 8 };
-        // Where there is nothing, the second kernel still says so.
-        let parts = units.clone().min(busy).max(1u32);
-        let run = units.div_ceil(parts.clone()) * unit;
-        let counts = draft.temporary(parts.clone() * index.bytes(), false);
-        let pack = Parts { pack: self, inlet, outlet, index, sum, warps, rows, counts, total };
-        let grid = [parts.clone(), 1u32.into(), 1u32.into()];
-        let k = Writer::new("pack_count", block);
-        pack.count(&k, &run);
-        draft.launch(k, grid.clone(), block)?;
-        let k = Writer::new("pack_places", [32, 1, 1]);
-        pack.places(&k, &parts);
-        draft.launch(k, [1u32.into(), 1u32.into(), 1u32.into()], [32, 1, 1])?;
-        let k = Writer::new("pack", block);
-        pack.store(&k, &run);
-        draft.launch(k, grid, block)?;
+        let pack = Parts { pack: self, inlet, outlet, index, sum, warps, rows, total };
+        if self.rest {
+            pack.in_three_steps(&mut draft, cores * if is_cpu { 16 } else { 8 })?;
+        } else {
+            pack.in_turn(&mut draft, cores)?;
+        }
         Ok(draft.finish())
     }
 }
 
+/// Positions of the smallest part.
+const UNIT: u32 = 2048;
+/// Bytes of inputs that stay in a core's own cache while a block goes through them twice.
+const CACHED: u32 = 128 << 10;
+
 impl Parts<'_> {
+    fn in_three_steps(&self, draft: &mut Draft, busy: u64) -> Result<()> {
+        let block = [32 * self.warps, 1, 1];
+        let units = Count::size(0).div_ceil(UNIT);
+        // Where there is nothing, the second kernel still says so.
+        let parts = units.clone().min(busy).max(1u32);
+        let run = units.div_ceil(parts.clone()) * UNIT;
+        let counts = draft.temporary(parts.clone() * self.index.bytes(), false);
+        let counts = |k: &Writer| k.memory(Argument::Temporary(counts), self.index.element());
+        let grid = [parts.clone(), 1u32.into(), 1u32.into()];
+        let k = Writer::new("pack_count", block);
+        let (from, to) = self.range(&k, &run);
+        let all = self.count(&k, from, to);
+        k.if_then(k.eq(k.thread(Axis::X), 0), || k.store(counts(&k), k.block(Axis::X), all));
+        draft.launch(k, grid.clone(), block)?;
+        let k = Writer::new("pack_places", [32, 1, 1]);
+        self.places(&k, counts, &parts);
+        draft.launch(k, [1u32.into(), 1u32.into(), 1u32.into()], [32, 1, 1])?;
+        let k = Writer::new("pack", block);
+        let (from, to) = self.range(&k, &run);
+        self.store(&k, from, to, k.load(counts(&k), k.block(Axis::X)));
+        draft.launch(k, grid, block)?;
+        Ok(())
+    }
+
+    /// A warp for each tile, on a CPU.
+    fn in_turn(&self, draft: &mut Draft, cores: u64) -> Result<()> {
+        let bytes: u32 = self.pack.source.inputs().iter().map(|ty| ty.bytes()).sum();
+        let most = (CACHED / bytes.max(1)).clamp(UNIT, 32 * UNIT) / UNIT;
+        let units = Count::size(0).div_ceil(UNIT).div_ceil(4 * cores).min(most).max(1u32);
+        let run = units * UNIT;
+        // Where there is nothing, one tile says so.
+        let tiles = Count::size(0).div_ceil(run.clone()).max(1u32);
+        let chain = Chain::new(draft, &self.sum, self.index, &Count::Constant(1), &tiles);
+        let k = Writer::new("pack", [32, 1, 1]);
+        let number = chain.number(&k);
+        let (from, to) = self.range(&k, &run);
+        let all = self.count(&k, from, to);
+        let before = chain.before_warp(&k, number, &[all])[0];
+        let is_last = k.eq(k.add(number, 1), k.count(tiles.clone(), self.index));
+        k.if_then(k.and(is_last, k.eq(k.thread(Axis::X), 0)), || k.store(self.total(&k), 0, k.add(before, all)));
+        self.store(&k, from, to, before);
+        draft.launch(k, [tiles, 1u32.into(), 1u32.into()], [32, 1, 1])?;
+        Ok(())
+    }
+
+    fn total(&self, k: &Writer) -> Memory {
+        k.memory(Argument::Output(self.total), self.index.element())
+    }
+
     fn range(&self, k: &Writer, run: &Count) -> (Value, Value) {
         let run = k.count(run.clone(), self.index);
         let from = k.mul(k.convert(k.block(Axis::X), self.index), run);
@@ -99,13 +143,9 @@ impl Parts<'_> {
         (from, k.min(k.add(from, run), n))
     }
 
-    fn counts(&self, k: &Writer) -> broadloom_scalar::Memory {
-        k.memory(Argument::Temporary(self.counts), self.index.element())
-    }
-
-    fn count(&self, k: &Writer, run: &Count) {
+    /// How many are chosen in a range, for thread 0.
+    fn count(&self, k: &Writer, from: Value, to: Value) -> Value {
         let threads = 32 * self.warps;
-        let (from, to) = self.range(k, run);
         let thread = k.thread(Axis::X);
         let sum = Accumulator::new(k, &self.sum);
         let one = |i: Value| sum.add(k, &[k.convert(self.inlet.at(k, &[i])[0], self.index)]);
@@ -122,33 +162,32 @@ impl Parts<'_> {
                 },
             );
         });
-        let all = reduce_block(k, &self.sum, &sum.get(k), thread, threads);
-        k.if_then(k.eq(thread, 0), || k.store(self.counts(k), k.block(Axis::X), all[0]));
+        reduce_block(k, &self.sum, &sum.get(k), thread, threads)[0]
     }
 
-    fn places(&self, k: &Writer, parts: &Count) {
+    /// A warp replaces what is chosen in each part by what is chosen before it.
+    fn places(&self, k: &Writer, counts: impl Fn(&Writer) -> Memory, parts: &Count) {
         let parts = k.count(parts.clone(), self.index);
         let lane = k.thread(Axis::X);
         let carry = Accumulator::new(k, &self.sum);
         k.for_step(0, parts, 32, Unroll::Never, |row| {
             let part = k.add(row, k.convert(lane, self.index));
             let there = k.lt(part, parts);
-            let own = k.choose_list(there, || vec![k.load(self.counts(k), part)], || self.sum.nothing(k));
+            let own = k.choose_list(there, || vec![k.load(counts(k), part)], || self.sum.nothing(k));
             let up_to = scan_warp(k, &self.sum, &own, lane);
             let before = self.sum.combine(k, &carry.get(k), &shift_warp(k, &self.sum, &up_to, lane));
-            k.if_then(there, || k.store(self.counts(k), part, before[0]));
+            k.if_then(there, || k.store(counts(k), part, before[0]));
             carry.add(k, &broadcast(k, &up_to, 31));
         });
-        let total = k.memory(Argument::Output(self.total), self.index.element());
-        k.if_then(k.eq(lane, 0), || k.store(total, 0, carry.get(k)[0]));
+        k.if_then(k.eq(lane, 0), || k.store(self.total(k), 0, carry.get(k)[0]));
     }
 
-    fn store(&self, k: &Writer, run: &Count) {
-        let (from, to) = self.range(k, run);
+    /// Goes through a range before which so many are chosen.
+    fn store(&self, k: &Writer, from: Value, to: Value, before: Value) {
         let thread = k.thread(Axis::X);
         let (lane, warp) = (k.and(thread, 31), k.shr(thread, 5));
-        let carry = k.variable_with(k.load(self.counts(k), k.block(Axis::X)));
-        let all = self.pack.rest.then(|| k.load(k.memory(Argument::Output(self.total), self.index.element()), 0));
+        let carry = k.variable_with(before);
+        let all = self.pack.rest.then(|| k.load(self.total(k), 0));
         let totals = (self.warps > 1).then(|| Shared::new(k, &[self.index], self.warps));
         let lower = k.sub(k.shl(k.literal(1u32), lane), 1);
         let types = self.pack.source.results();
@@ -194,10 +233,14 @@ impl Parts<'_> {
                 k.if_then(item[0], || self.outlet.put(k, &[rank], rank, &item[1..]));
                 if let Some(all) = all {
                     let there = if checked { k.lt(place(row), to) } else { k.literal(true) };
-                    k.if_then(k.and(there, k.not(item[0])), || {
-                        let place = k.add(all, k.sub(place(row), rank));
-                        self.outlet.put(k, &[place], place, &item[1..]);
-                    });
+                    let place = if self.warps == 1 {
+                        // Counted as what is chosen is, which vectors store side by side.
+                        let others = k.convert(k.popcount(k.and(k.not(*ballot), lower)), self.index);
+                        k.add(k.add(all, k.sub(first, so_far)), others)
+                    } else {
+                        k.add(all, k.sub(place(row), rank))
+                    };
+                    k.if_then(k.and(there, k.not(item[0])), || self.outlet.put(k, &[place], place, &item[1..]));
                 }
             }
             if totals.is_some() {

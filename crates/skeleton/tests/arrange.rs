@@ -9,7 +9,7 @@ use support::{Given, Random, benches, line, run};
 #[test]
 fn pack_and_partition() {
     for (name, bench) in benches() {
-        for element in [Element::U8, Element::I32, Element::F64] {
+        for element in [Element::U8, Element::I16, Element::I32, Element::F64] {
             for rest in [false, true] {
                 // Positions with even values, and where they were.
                 let source = line("even", element, |f, i, x| {
@@ -17,7 +17,8 @@ fn pack_and_partition() {
                     vec![f.eq(f.and(bits, 1), 0), x, i]
                 });
                 let pack = Pattern::from(Pack { source, sink: Sink::STORE, rest });
-                for size in [0u64, 1, 31, 33, 2048, 2049, 9001, 70001] {
+                // The last one has more tiles than a warp sees at once.
+                for size in [0u64, 1, 31, 33, 2048, 2049, 9001, 70001, 600_001] {
                     let size = if name == "interp" { size.min(6001) } else { size };
                     let input = Random(size).values(element, size);
                     let even = |x: &Literal| match x.as_f64() {

@@ -332,7 +332,7 @@ impl Emitter<'_> {
     }
 
     /// Lanes of a mask, each as often as a vector access has elements.
-    fn widened_mask(&self, mask: Val, count: usize) -> Val {
+    pub(super) fn widened_mask(&self, mask: Val, count: usize) -> Val {
         if count == 1 {
             return mask;
         }
@@ -517,7 +517,14 @@ impl Emitter<'_> {
             }
             Reach::Grouped(pointers, ..) | Reach::Any(pointers) => {
                 self.stores.scattered += 1;
-                self.scatter(&parts, *pointers, guard)?;
+                let ranked = match (address.base, self.space_of(inst, &address)) {
+                    (Base::Reg(reg), Space::Global | Space::Generic) => self.ranked(reg)?,
+                    _ => None,
+                };
+                match (ranked, guard) {
+                    (Some(ranked), Some(guard)) => self.store_compact(&parts, &ranked, address.offset, *pointers, guard)?,
+                    _ => self.scatter(&parts, *pointers, guard)?,
+                }
             }
         }
         if ordered {
@@ -691,7 +698,7 @@ impl Emitter<'_> {
     }
 
     /// Elements of lanes put side by side.
-    fn together(&self, values: &[Val], lanes: u32) -> Val {
+    pub(super) fn together(&self, values: &[Val], lanes: u32) -> Val {
         match values {
             [one] => *one,
             values => {

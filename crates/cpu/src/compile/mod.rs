@@ -10,6 +10,7 @@ mod atomic;
 mod bits;
 mod calls;
 mod cluster;
+mod compact;
 mod compare;
 mod conflict;
 mod control;

@@ -1,0 +1,157 @@
+//! Lanes that store what they have one behind the other: `out[n + __popc(mask & lanemask_lt)] = x` in the lanes of the mask, as programs keep some elements of a row.
+//!
+//! The address is followed back to the count of a mask's lanes below each lane. The rest is looked at when it happens: whether those that store are the lanes of the
+//! mask, and whether the address grows with the count without wrapping around on its way. Then values are brought together in registers and stored as a row, and
+//! otherwise each goes to its place.
+
+use super::emit::{Emitted, Emitter};
+use super::llvm::{IntPred, Val};
+use super::memory::Parts;
+use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Reg, Type};
+
+/// Instructions that an address is followed through.
+const STEPS: u32 = 8;
+
+/// A number that is the same in all lanes but for the count of a mask's lanes below each.
+pub(super) struct Ranked {
+    /// Lanes that are counted.
+    mask: Val,
+    /// Whether lanes below are what is counted.
+    below: Val,
+    /// The number where none, and where all but one are below.
+    first: Val,
+    last: Val,
+}
+
+impl Emitter<'_> {
+    /// An address that grows with the count of lanes below, as far as that can be seen.
+    pub(super) fn ranked(&self, reg: Reg) -> Emitted<Option<Ranked>> {
+        if self.lanes != Some(32) || !self.host.avx512 { Ok(None) } else { self.ranked_in(reg, STEPS) }
+    }
+
+    fn ranked_in(&self, reg: Reg, steps: u32) -> Emitted<Option<Ranked>> {
+        let ir = self.ir;
+        let shown = |inst: &&InstData| steps > 0 && inst.guard.is_none() && self.shows(reg);
+        let Some(inst) = self.definition(reg).filter(shown) else { return Ok(None) };
+        let types: Vec<Type> = inst.types().collect();
+        let (Some(to), Some(from)) = (types.first(), types.last()) else { return Ok(None) };
+        let wide = |value: Val| ir.resize(value, ir.int(64), from.is_signed());
+        let ranked = |index: usize| match inst.operands.get(index) {
+            Some(Operand::Reg(reg)) if !self.shapes.shape(*reg).is_uniform() => self.ranked_in(*reg, steps - 1),
+            _ => Ok(None),
+        };
+        let number = |index: usize| match inst.operands.get(index) {
+            Some(Operand::Imm(imm)) => imm.integer_bits().map(|bits| ir.constant(ir.int(64), bits)),
+            _ => None,
+        };
+        let factor = || number(2).filter(|_| inst.has(Modifier::Wide) || (inst.has(Modifier::Lo) && from.bits() == 64));
+        let added = |index: usize, ty: Type| match inst.operands.get(index) {
+            Some(Operand::Reg(reg)) if !self.shapes.shape(*reg).is_uniform() => Ok(None),
+            Some(operand @ (Operand::Reg(_) | Operand::Imm(_))) => Ok(Some(self.fetch(operand, ty, true)?)),
+            _ => Ok(None),
+        };
+        let changed = |ranked: Option<Ranked>, change: &dyn Fn(Val) -> Val| {
+            ranked.map(|ranked| Ranked { first: change(ranked.first), last: change(ranked.last), ..ranked })
+        };
+        Ok(match inst.opcode() {
+            Some(Opcode::Popc) if from.bits() == 32 => match inst.operands.get(1) {
+                Some(Operand::Reg(reg)) => self.rank(*reg)?,
+                _ => None,
+            },
+            Some(Opcode::Add) if to.is_integer() && matches!(to.bits(), 32 | 64) && !inst.has(Modifier::Sat) => {
+                let (own, more) = match ranked(1)? {
+                    Some(own) => (Some(own), added(2, *to)?),
+                    None => (ranked(2)?, added(1, *to)?),
+                };
+                more.and_then(|more| changed(own, &|value| ir.add(value, more)))
+            }
+            Some(Opcode::Cvt) if types.iter().map(|ty| ty.bits()).eq([64, 32]) && types.iter().all(|ty| ty.is_integer()) => {
+                changed(ranked(1)?, &wide)
+            }
+            Some(Opcode::CvtaTo | Opcode::Cvta) if inst.space() == broadloom_ptx::Space::Global => ranked(1)?,
+            Some(Opcode::Shl) if to.bits() == 64 => match number(2) {
+                Some(by) if ir.as_constant(by).is_some_and(|by| by < 32) => changed(ranked(1)?, &|value| ir.shl(value, by)),
+                _ => None,
+            },
+            Some(Opcode::Mul) => match factor() {
+                Some(by) => changed(ranked(1)?, &|value| ir.mul(wide(value), by)),
+                None => None,
+            },
+            Some(Opcode::Mad) => match (factor(), added(3, Type::B64)?) {
+                (Some(by), Some(more)) => changed(ranked(1)?, &|value| ir.add(ir.mul(wide(value), by), more)),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
+    /// The number of bits of a register, when that is a mask that is the same in all lanes, each without itself and the lanes behind it.
+    fn rank(&self, reg: Reg) -> Emitted<Option<Ranked>> {
+        let ir = self.ir;
+        let i32 = ir.int(32);
+        let shown = |inst: &&InstData| inst.opcode() == Some(Opcode::And) && inst.guard.is_none() && self.shows(reg);
+        let Some(inst) = self.definition(reg).filter(shown) else { return Ok(None) };
+        let [_, Operand::Reg(a), Operand::Reg(b)] = inst.operands.as_slice() else { return Ok(None) };
+        let (mask, lanes) = match [a, b].map(|reg| self.shapes.shape(*reg).is_uniform()) {
+            [true, false] => (*a, *b),
+            [false, true] => (*b, *a),
+            _ => return Ok(None),
+        };
+        let mask = self.lane0(mask)?;
+        let expected: Vec<i64> = (0..32).map(|lane| (1 << lane) - 1).collect();
+        let equal = ir.icmp(IntPred::LLVMIntEQ, self.all_lanes(lanes)?, self.numbers(i32, &expected));
+        let below = ir.icmp(IntPred::LLVMIntEQ, self.as_mask(equal), ir.constant(i32, u64::from(u32::MAX)));
+        let count = ir.intrinsic("llvm.ctpop", &[i32], &[mask]);
+        Ok(Some(Ranked { mask, below, first: ir.constant(i32, 0), last: ir.sub(count, ir.constant(i32, 1)) }))
+    }
+
+    /// Stores what lanes have side by side where their addresses say so.
+    pub(super) fn store_compact(&self, parts: &Parts, ranked: &Ranked, offset: i64, pointers: Val, guard: Val) -> Emitted<()> {
+        let ir = self.ir;
+        let i64 = ir.int(64);
+        let lanes = self.whole_guard(guard, 32);
+        let mask = self.as_mask(lanes);
+        let behind = ir.sub(ir.zext(ir.intrinsic("llvm.ctpop", &[ir.int(32)], &[mask]), i64), ir.constant(i64, 1));
+        let far = ir.mul(behind, ir.constant(i64, parts.total()));
+        let fits = ir.icmp(IntPred::LLVMIntEQ, ir.sub(ranked.last, ranked.first), far);
+        let same = ir.icmp(IntPred::LLVMIntEQ, mask, ranked.mask);
+        let (in_row, apart, after) = (ir.block("row"), ir.block("apart"), ir.block("stored"));
+        ir.branch_if(ir.and(ir.and(same, ranked.below), fits), in_row, apart);
+        ir.go_on_in(in_row);
+        let start = ir.as_pointer(ir.add(ranked.first, ir.constant(i64, offset as u64)));
+        self.store_together(parts, start, lanes)?;
+        ir.branch(after);
+        ir.go_on_in(apart);
+        self.scatter(parts, pointers, Some(guard))?;
+        ir.branch(after);
+        ir.go_on_in(after);
+        Ok(())
+    }
+
+    /// Stores what the lanes of a mask have, one behind the other. Hosts that bring words together may not do so with smaller elements, and some take very long to do it on
+    /// the way to memory.
+    fn store_together(&self, parts: &Parts, start: Val, lanes: Val) -> Emitted<()> {
+        let ir = self.ir;
+        let (i32, i64) = (ir.int(32), ir.int(64));
+        let all = self.together(&self.stored(parts)?, 32);
+        let mask = self.widened_mask(lanes, parts.elements.len());
+        let element = ir.element(ir.type_of(all));
+        let (word, piece) = if parts.bytes == 8 { (i64, 8) } else { (i32, 16) };
+        let mut place = start;
+        for from in (0..ir.lanes(all).unwrap_or(0)).step_by(piece as usize) {
+            let picks: Vec<u32> = (from..from + piece).collect();
+            let (words, chosen) = (ir.resize(ir.pick(all, &picks), word, false), ir.pick(mask, &picks));
+            let ty = ir.type_of(words);
+            let words = ir.intrinsic("llvm.x86.avx512.mask.compress", &[ty], &[words, ir.zero(ty), chosen]);
+            let bits = ir.int(piece);
+            let count = ir.zext(ir.intrinsic("llvm.ctpop", &[bits], &[ir.bitcast_whole(chosen, bits)]), i32);
+            let taken = ir.sub(ir.shl(ir.constant(i32, 1), count), ir.constant(i32, 1));
+            let taken = ir.bitcast_whole(ir.trunc(taken, bits), ir.vector(ir.int(1), piece));
+            let values = ir.resize(words, element, false);
+            let align = ir.constant(i32, parts.bytes);
+            ir.intrinsic("llvm.masked.store", &[ir.type_of(values), ir.pointer()], &[values, place, align, taken]);
+            place = ir.offset(place, ir.mul(ir.zext(count, i64), ir.constant(i64, parts.bytes)));
+        }
+        Ok(())
+    }
+}
