@@ -7,7 +7,7 @@
 use super::emit::{Emitted, Emitter};
 use super::llvm::{IntPred, Val};
 use super::memory::Parts;
-use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Reg, Type};
+use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Reg, Space, Type};
 
 /// Instructions that an address is followed through.
 const STEPS: u32 = 8;
@@ -44,7 +44,11 @@ impl Emitter<'_> {
             Some(Operand::Imm(imm)) => imm.integer_bits().map(|bits| ir.constant(ir.int(64), bits)),
             _ => None,
         };
-        let factor = || number(2).filter(|_| inst.has(Modifier::Wide) || (inst.has(Modifier::Lo) && from.bits() == 64));
+        let factor = || {
+            number(2).filter(|_| {
+                if from.bits() == 64 { inst.has(Modifier::Lo) } else { inst.has(Modifier::Wide) && from.bits() == 32 }
+            })
+        };
         let added = |index: usize, ty: Type| match inst.operands.get(index) {
             Some(Operand::Reg(reg)) if !self.shapes.shape(*reg).is_uniform() => Ok(None),
             Some(operand @ (Operand::Reg(_) | Operand::Imm(_))) => Ok(Some(self.fetch(operand, ty, true)?)),
@@ -53,35 +57,35 @@ impl Emitter<'_> {
         let changed = |ranked: Option<Ranked>, change: &dyn Fn(Val) -> Val| {
             ranked.map(|ranked| Ranked { first: change(ranked.first), last: change(ranked.last), ..ranked })
         };
-        Ok(match inst.opcode() {
-            Some(Opcode::Popc) if from.bits() == 32 => match inst.operands.get(1) {
+        let is = |opcode: Opcode| inst.opcode() == Some(opcode);
+        let is_wider = types.iter().map(|ty| ty.bits()).eq([64, 32]) && types.iter().all(|ty| ty.is_integer());
+        Ok(if is(Opcode::Popc) && from.bits() == 32 {
+            match inst.operands.get(1) {
                 Some(Operand::Reg(reg)) => self.rank(*reg)?,
                 _ => None,
-            },
-            Some(Opcode::Add) if to.is_integer() && matches!(to.bits(), 32 | 64) && !inst.has(Modifier::Sat) => {
-                let (own, more) = match ranked(1)? {
-                    Some(own) => (Some(own), added(2, *to)?),
-                    None => (ranked(2)?, added(1, *to)?),
-                };
-                more.and_then(|more| changed(own, &|value| ir.add(value, more)))
             }
-            Some(Opcode::Cvt) if types.iter().map(|ty| ty.bits()).eq([64, 32]) && types.iter().all(|ty| ty.is_integer()) => {
-                changed(ranked(1)?, &wide)
-            }
-            Some(Opcode::CvtaTo | Opcode::Cvta) if inst.space() == broadloom_ptx::Space::Global => ranked(1)?,
-            Some(Opcode::Shl) if to.bits() == 64 => match number(2) {
-                Some(by) if ir.as_constant(by).is_some_and(|by| by < 32) => changed(ranked(1)?, &|value| ir.shl(value, by)),
-                _ => None,
-            },
-            Some(Opcode::Mul) => match factor() {
-                Some(by) => changed(ranked(1)?, &|value| ir.mul(wide(value), by)),
-                None => None,
-            },
-            Some(Opcode::Mad) => match (factor(), added(3, Type::B64)?) {
+        } else if is(Opcode::Add) && to.is_integer() && matches!(to.bits(), 32 | 64) && !inst.has(Modifier::Sat) {
+            let (own, more) = match ranked(1)? {
+                Some(own) => (Some(own), added(2, *to)?),
+                None => (ranked(2)?, added(1, *to)?),
+            };
+            more.and_then(|more| changed(own, &|value| ir.add(value, more)))
+        } else if is(Opcode::Cvt) && is_wider && !inst.has(Modifier::Sat) {
+            changed(ranked(1)?, &wide)
+        } else if (is(Opcode::Cvta) || is(Opcode::CvtaTo)) && inst.space() == Space::Global {
+            ranked(1)?
+        } else if is(Opcode::Shl) && to.bits() == 64 {
+            let by = number(2).filter(|by| ir.as_constant(*by).is_some_and(|by| by < 32));
+            by.map(|by| Ok(changed(ranked(1)?, &|value| ir.shl(value, by)))).transpose()?.flatten()
+        } else if is(Opcode::Mul) {
+            factor().map(|by| Ok(changed(ranked(1)?, &|value| ir.mul(wide(value), by)))).transpose()?.flatten()
+        } else if is(Opcode::Mad) {
+            match (factor(), added(3, Type::B64)?) {
                 (Some(by), Some(more)) => changed(ranked(1)?, &|value| ir.add(ir.mul(wide(value), by), more)),
                 _ => None,
-            },
-            _ => None,
+            }
+        } else {
+            None
         })
     }
 
