@@ -36,6 +36,8 @@ pub struct SegmentedSort {
 
 /// The longest segment that a block sorts.
 const MOST: u64 = 1024;
+/// The longest segment that a warp of a GPU sorts.
+const IN_WARPS: u32 = 256;
 /// Threads of a block that sorts a segment.
 const THREADS: u32 = 128;
 /// Lanes of a warp.
@@ -98,7 +100,7 @@ impl SegmentedSort {
         let parts = Parts { sort: self, inlet, offsets, outlet, index, types };
         match machine.kind {
             MachineKind::Cpu => parts.in_lanes(&mut draft)?,
-            _ if self.longest == LANES => parts.in_warps(&mut draft)?,
+            _ if self.longest <= IN_WARPS => parts.in_warps(&mut draft)?,
             _ => parts.in_blocks(&mut draft)?,
         }
         Ok(draft.finish())
@@ -146,48 +148,83 @@ impl Parts<'_> {
         (from, k.min(length, self.sort.longest))
     }
 
-    /// A segment for each warp.
+    /// A segment for each warp: the places of a lane are so many apart as there are lanes.
     fn in_warps(&self, draft: &mut Draft) -> Result<()> {
         let warps = 8;
         let block = [LANES, warps, 1];
         let k = Writer::new("segmented_sort", block);
         let segments = k.count(Count::size(1), self.index);
-        let warp = k.add(k.mul(k.block(Axis::X), warps), k.thread(Axis::Y));
-        let segment = k.convert(warp, self.index);
+        let lane = k.thread(Axis::X);
+        let segment = k.convert(k.add(k.mul(k.block(Axis::X), warps), k.thread(Axis::Y)), self.index);
         k.if_then(k.lt(segment, segments), || {
-            let lane = k.thread(Axis::X);
             let (from, length) = self.range(&k, segment);
-            let place = k.add(from, k.convert(lane, self.index));
-            let there = k.lt(lane, length);
-            let nothing = || self.types.iter().map(|ty| k.spread(Literal::zero(ty.element()), *ty)).collect();
-            let values = k.choose_list(there, || self.inlet.at(&k, &[place]), nothing);
-            let mut own = self.numbers(&k, &values, there);
-            if !self.is_plain() {
-                own.push(lane);
-            }
-            for size in [2u32, 4, 8, 16, 32] {
-                let mut distance = size / 2;
-                while distance > 0 {
-                    let other: Vec<Value> = own.iter().map(|number| k.shuffle(Shuffle::Xor, *number, distance)).collect();
-                    let is_low = k.eq(k.and(lane, distance), 0);
-                    let is_up = k.eq(k.and(lane, size), 0);
-                    let wants_least = k.eq(is_low, is_up);
-                    own = self.exchanged(&k, &own, &other, wants_least);
-                    distance /= 2;
+            let slots: Vec<Value> = (0..self.sort.longest / LANES).map(|item| k.add(lane, item * LANES)).collect();
+            let place = |slot: Value| k.add(from, k.convert(slot, self.index));
+            let read = |slot: &Value| {
+                let there = k.lt(*slot, length);
+                let nothing = || self.types.iter().map(|ty| k.spread(Literal::zero(ty.element()), *ty)).collect();
+                let values = k.choose_list(there, || self.inlet.at(&k, &[place(*slot)]), nothing);
+                let mut numbers = self.numbers(&k, &values, there);
+                if !self.is_plain() {
+                    numbers.push(*slot);
                 }
-            }
-            let moved: Vec<Value> = if self.is_plain() {
-                // What is not there is the same as the last key that there can be.
-                vec![from_distinct(&k, own[0], self.types[0].element(), self.sort.keys[0].descending)]
-            } else {
-                let lane = own[self.sort.keys.len()];
-                values.iter().map(|value| k.shuffle(Shuffle::Index, *value, lane)).collect()
+                numbers
             };
-            k.if_then(there, || self.outlet.put(&k, &[place], place, &moved));
+            let mut own: Vec<Vec<Value>> = slots.iter().map(read).collect();
+            let mut size = 2;
+            while size <= self.sort.longest {
+                let sorted = || {
+                    let mut own = own.clone();
+                    self.step(&k, &mut own, lane, size - 1);
+                    let mut apart = size / 4;
+                    while apart > 0 {
+                        self.step(&k, &mut own, lane, apart);
+                        apart /= 2;
+                    }
+                    own
+                };
+                own = if size <= LANES {
+                    sorted()
+                } else {
+                    // Where there are no more, all places behind are alike.
+                    let lists = k.choose_list(k.lt(size / 2, length), || sorted().concat(), || own.concat());
+                    lists.chunks(own[0].len()).map(<[Value]>::to_vec).collect()
+                };
+                size *= 2;
+            }
+            for (slot, own) in slots.iter().zip(&own) {
+                k.if_then(k.lt(*slot, length), || {
+                    let moved = match (self.is_plain(), own.last()) {
+                        (false, Some(position)) => self.inlet.at(&k, &[place(*position)]),
+                        _ => vec![from_distinct(&k, own[0], self.types[0].element(), self.sort.keys[0].descending)],
+                    };
+                    self.outlet.put(&k, &[place(*slot)], place(*slot), &moved);
+                });
+            }
         });
         let blocks = Count::size(1).div_ceil(warps);
         draft.launch(k, [blocks, 1u32.into(), 1u32.into()], block)?;
         Ok(())
+    }
+
+    /// A step between places that differ by these bits, in the registers of a warp: within a lane, between lanes, or both.
+    fn step(&self, k: &Writer, own: &mut [Vec<Value>], lane: Value, bits: u32) {
+        let (apart, far) = (bits / LANES, bits % LANES);
+        let from = |numbers: &[Value]| match far {
+            0 => numbers.to_vec(),
+            far => numbers.iter().map(|number| k.shuffle(Shuffle::Xor, *number, far)).collect::<Vec<Value>>(),
+        };
+        if apart == 0 {
+            let is_low = k.eq(k.and(lane, 1 << far.ilog2()), 0);
+            own.iter_mut().for_each(|own| *own = self.exchanged(k, own, &from(own), is_low));
+            return;
+        }
+        for low in (0..own.len()).filter(|item| item & (1 << apart.ilog2()) == 0) {
+            let high = low ^ apart as usize;
+            let [to_low, to_high] = [from(&own[high]), from(&own[low])];
+            own[low] = self.both(k, &own[low], &to_low).0;
+            own[high] = self.both(k, &own[high], &to_high).1;
+        }
     }
 
     /// The one of two lists that a lane wants.

@@ -109,8 +109,8 @@ fn within_short_segments() {
             (Element::F16, false),
         ] {
             for with_places in [false, true] {
-                for longest in [32u32, 64, 256] {
-                    if longest == 256 && !matches!(element, Element::I32 | Element::F32) {
+                for longest in [32u32, 64, 256, 512] {
+                    if longest >= 256 && !matches!(element, Element::I32 | Element::F32) {
                         continue;
                     }
                     let source = line("key", element, |_, i, x| if with_places { vec![x, i] } else { vec![x] });
