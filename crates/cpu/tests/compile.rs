@@ -1,6 +1,6 @@
 //! Kernels of the corpus compile, for every machine. The corpus as a suite compiles and runs all of them for this one.
 
-use broadloom_cpu::compile::{Machine, Options, compile};
+use broadloom_cpu::compile::{Machine, Options, Stage, compile, show};
 use broadloom_diag::Sources;
 use broadloom_transform::hoist_statics;
 use std::path::{Path, PathBuf};
@@ -64,5 +64,29 @@ fn one_thread_at_a_time() {
 fn for_other_machines() {
     for machine in [Machine::avx2(), Machine::sse(), Machine::aarch64()] {
         compile_all(&Options { machine, ..Options::default() }, 180);
+    }
+}
+
+/// Unrolled loops have thousands of products, texels and rare instructions: what they pass to calls lies in one place for each kind.
+#[test]
+fn calls_of_one_kind_share_their_place_on_the_stack() {
+    let texts = [
+        "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, {%r0, %r1}, {%r2}, {%f0, %f1, %f2, %f3};",
+        "vabsdiff4.u32.u32.u32.add %r0, %r1, %r2, %r0;",
+        "suld.b.1d.b32.trap {%r0}, [%rd0, {%r0}];",
+    ];
+    for text in texts {
+        let slots = |count: usize| {
+            let head = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out)\n{\n\
+                        .reg .b32 %r<3>; .reg .f32 %f<4>; .reg .b64 %rd<1>;\nld.param.u64 %rd0, [out]; mov.u32 %r0, %tid.x; mov.u32 %r1, %laneid; \
+                        mul.lo.u32 %r2, %r0, %r0; cvt.rn.f32.u32 %f0, %r0; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0;\n";
+            let tail = "st.global.u32 [%rd0], %r0; st.global.f32 [%rd0+4], %f0; ret;\n}\n";
+            let mut sources = Sources::new();
+            let id = sources.add("k.ptx", format!("{head}{}{tail}", text.repeat(count)));
+            let module = broadloom_ptx::parse(&sources, id).unwrap();
+            let (kernel, _) = module.kernels().next().unwrap();
+            show(&module, kernel, [64, 1, 1], &Options::default(), Stage::Llvm).unwrap().matches("= alloca").count()
+        };
+        assert_eq!(slots(9), slots(1), "{text}");
     }
 }

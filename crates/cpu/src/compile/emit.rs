@@ -97,6 +97,8 @@ pub(crate) struct Emitter<'e> {
     pub(crate) exchanges: u32,
     /// Products of matrices, each with the function that computes it.
     pub(crate) products: Vec<(Product, Val)>,
+    /// Memory for what calls take and give, by its type.
+    rooms: Vec<(Ty, Val)>,
     labels: SecondaryMap<Block, Option<Label>>,
     pub(crate) definitions: SecondaryMap<Reg, Option<Inst>>,
     used: SecondaryMap<Reg, bool>,
@@ -196,6 +198,7 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
         stores: output.stores,
         exchanges: output.exchanges,
         products: output.products,
+        rooms: vec![],
         passed,
         exists: None,
         threads: None,
@@ -272,6 +275,17 @@ pub(crate) fn waiting_loops(function: &Function, cfg: &Cfg) -> HashSet<Block> {
 }
 
 impl<'e> Emitter<'e> {
+    /// Memory on the stack for what one call takes and gives, the same for all that want the same type: a kernel with thousands of them would
+    /// go through megabytes that no cache holds.
+    pub(crate) fn room(&mut self, ty: Ty) -> Val {
+        if let Some((_, room)) = self.rooms.iter().find(|(other, _)| *other == ty) {
+            return *room;
+        }
+        let room = self.ir.stack(ty, 64);
+        self.rooms.push((ty, room));
+        room
+    }
+
     /// Gets ready for a warp, by the number of its first thread.
     pub(crate) fn begin_warp(&mut self, first: Val) {
         let ir = self.ir;

@@ -98,8 +98,8 @@ impl Emitter<'_> {
         let lanes = self.lanes.unwrap_or(1);
         let row = ir.lanes_of(i64, self.lanes);
         let bytes = 8 * u64::from(lanes);
-        let from = ir.stack(ir.vector(i64, lanes * (1 + words.len() as u32)), 64);
-        let to = ir.stack(ir.vector(i64, lanes * results.max(1) as u32), 64);
+        let from = self.room(ir.vector(i64, lanes * (1 + words.len() + results) as u32));
+        let to = ir.offset_by(from, (1 + words.len() as u64) * bytes);
         ir.store(handle, from, 8);
         for (index, (operand, ty)) in (1u64..).zip(words) {
             let value = self.fetch(operand, *ty, self.lanes.is_none())?;

@@ -122,9 +122,9 @@ impl Emitter<'_> {
         let row = ir.lanes_of(word, self.lanes);
         let bytes = u64::from(ir.bits(word) / 8) * u64::from(self.lanes.unwrap_or(1));
         let rows = |count: usize| ir.vector(word, count as u32 * self.lanes.unwrap_or(1));
-        let from = ir.stack(rows(inputs.len() + places.len()), 64);
+        let from = self.room(rows(inputs.len() + places.len()));
         let to = ir.offset_by(from, inputs.len() as u64 * bytes);
-        for (index, value) in inputs.iter().enumerate() {
+        for (index, value) in inputs.iter().enumerate().filter(|(index, _)| !is_code || product::reads(product, *index as u32)) {
             let bits = ir.bitcast(*value, ir.int(ir.bits(ir.type_of(*value))));
             ir.store(ir.resize(bits, word, false), ir.offset_by(from, index as u64 * bytes), 8);
         }

@@ -24,6 +24,19 @@ pub(crate) fn row_bytes(product: &Product) -> u64 {
     u64::from(LANES) * if product.d == Type::F64 { 8 } else { 4 }
 }
 
+/// Registers of the factors that are looked at: fragments of `wmma` may hold a matrix several times.
+fn factors(product: &Product) -> [u32; 2] {
+    let deep = product.shape.k / (4 * per_register(product.a));
+    [product.shape.m / 8 * deep, product.shape.n / 8 * deep]
+}
+
+/// Whether the function of a product looks at one of the inputs.
+pub(crate) fn reads(product: &Product, input: u32) -> bool {
+    let [left, right] = factors(product);
+    let [_, in_a, in_b, _] = product.registers;
+    input < left || (in_a..in_a + right).contains(&input) || input >= in_a + in_b
+}
+
 /// Writes the body of a function that takes pointers to the rows of inputs and of outputs.
 pub(crate) fn emit(ir: &Ir, product: &Product) {
     ir.go_on_in(ir.block("entry"));
@@ -106,8 +119,7 @@ impl Body<'_> {
         let (high, wide, deep) = (product.shape.m / 8, product.shape.n / 8, product.shape.k / (4 * per_register(product.a)));
         let parts = self.parts(product.a);
         let [_, in_a, in_b, _] = product.registers;
-        // Fragments of `wmma` may hold a matrix several times.
-        let (left, right) = (high * deep, wide * deep);
+        let [left, right] = factors(product);
         let elements = |ty: Type, first: u32, count: u32| -> Vec<Vec<Val>> {
             let registers = (0..count).map(|register| self.input(first + register));
             registers.map(|register| (0..parts).map(|part| self.element(ty, register, part)).collect()).collect()

@@ -258,9 +258,9 @@ impl Emitter<'_> {
         let lanes = self.lanes.unwrap_or(1);
         let number = self.rare.len() as u64;
         self.rare.push(Rare::of(inst));
-        let row = |count: usize| ir.vector(i64, lanes * count.max(1) as u32);
         // The runtime gives both results of an instruction that can have two, whether or not both are asked for.
-        let (from, to) = (ir.stack(row(inputs.len()), 64), ir.stack(row(written.len().max(2)), 64));
+        let from = self.room(ir.vector(i64, lanes * (inputs.len() + written.len().max(2)) as u32));
+        let to = ir.offset_by(from, inputs.len() as u64 * 8 * u64::from(lanes));
         for (index, value) in inputs.iter().enumerate() {
             let bits = ir.bitcast(*value, ir.int(ir.bits(ir.type_of(*value))));
             let wide = ir.resize(bits, i64, false);
