@@ -12,9 +12,10 @@ for library in "numpy<2.4" numba jax halide torch; do
     name=${library%%<*}
     if ! "$folder/bin/python" -c "import importlib.metadata as m; m.version('$name')" 2>/dev/null; then
         echo "installing $name into $folder"
+        install=("$folder/bin/pip" install --quiet --retries 1 "$library")
         # PyTorch for a CPU is not where the rest is, and a tenth of the size.
-        index=(); if [ "$name" = torch ]; then index=(--index-url https://download.pytorch.org/whl/cpu); fi
-        "$folder/bin/pip" install --quiet --retries 1 "${index[@]}" "$library" || echo "SKIPPED: $name; it could not be installed." >&2
+        { [ "$name" = torch ] && "${install[@]}" --index-url https://download.pytorch.org/whl/cpu; } ||
+            "${install[@]}" || echo "SKIPPED: $name; it could not be installed." >&2
     fi
 done
 
