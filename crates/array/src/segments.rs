@@ -53,7 +53,7 @@ impl Segments {
         Segments::from_offsets(&Array::concatenate(0, &[&Array::full(lengths.context(), 1, 0i64)?, &ends])?, length)
     }
 
-    /// The same segments, of which none has more elements than this: short ones, of up to 1024, are sorted faster where that is known. It is not looked at whether it is
+    /// The same segments, of which none has more elements than this: short ones, of up to 1024 (on a CPU 512, with keys of 8 bytes too), are sorted faster where that is known. It is not looked at whether it is
     /// true: of a longer segment only the start is sorted, and the rest is anything.
     ///
     /// ```

@@ -2,7 +2,7 @@
 //!
 //! Segments follow each other. Where each begins and ends is said by *offsets*, one more than there are segments: segment `k` has the places from
 //! `offsets[k]` up to but not including `offsets[k + 1]`, and none where both are equal. The first segment starts where the line does, and the last one ends
-//! where it ends, whatever the first and the last offset say. Offsets never decrease; for others results are anything, but nothing outside is touched. The work of all these is spread over elements, not over segments, so that it does not matter how long they are.
+//! where it ends, whatever the first and the last offset say. Offsets never decrease; for others results are anything, but nothing outside is touched. The work of all these is spread over elements, not over segments, so that it does not matter how long they are; only segments that are known to be short are sorted one by one.
 
 use crate::build::same_context;
 use crate::error::{Error, Result};
