@@ -886,9 +886,9 @@ impl Half<'_, '_, '_> {
             terms.push(self.emitter.number(&rest));
         }
         let last = last.map(|last| self.emitter.number(&last));
-        // Lanes whose places come from memory lie anywhere: more of them are found at once in fewer bits.
-        let is_loaded = indices.iter().any(|index| self.trace.is_loaded(*index));
-        let ty = if is_loaded { self.emitter.index } else { self.emitter.sum };
+        // More of what lies anywhere is found at once in fewer bits.
+        let is_anywhere = indices.iter().any(|index| self.trace.is_anywhere(*index));
+        let ty = if is_anywhere { self.emitter.index } else { self.emitter.sum };
         let b = &self.emitter.builder;
         let sum = terms.into_iter().map(|term| b.convert(term, ty)).reduce(|sum, term| b.add(sum, term));
         match (sum, last) {

@@ -624,13 +624,13 @@ impl Trace<'_> {
         }
     }
 
-    /// Whether an index depends on elements in memory.
-    pub(crate) fn is_loaded(&self, index: IndexId) -> bool {
+    /// Whether neighbouring threads may have any index: whether it depends on elements in memory, or was rounded from a float.
+    pub(crate) fn is_anywhere(&self, index: IndexId) -> bool {
         let (mut needed, mut seen) = (vec![], HashSet::new());
         self.needed_by_index(index, &mut needed);
         while let Some(number) = needed.pop() {
             let item = &self.items[number as usize];
-            if matches!(item, Item::Read { .. }) {
+            if matches!(item, Item::Read { .. }) || matches!(item, Item::Apply(node, _) if self.is_rounded(*node)) {
                 return true;
             }
             if seen.insert(number) {
@@ -638,6 +638,14 @@ impl Trace<'_> {
             }
         }
         false
+    }
+
+    /// Whether a node makes integers of floats.
+    fn is_rounded(&self, node: Id) -> bool {
+        let entry = self.tape.entry(node);
+        let is_float = |ty: Type| ty.element().is_float();
+        let from_float = entry.inputs.first().is_some_and(|input| is_float(self.tape.entry(*input).ty));
+        matches!(entry.kind, Kind::Elementwise(Elementwise::Convert(_))) && from_float && !is_float(entry.ty)
     }
 
     /// The sides of choices that each item is needed in only, from the outermost in; items that are needed whatever is chosen have none. `None` for

@@ -285,3 +285,46 @@ fn local_arrays_with_any_index() {
     check(&kernel, &Launch::linear(1, 32), &[vec![0; 128]], &[bytes(&expected)]);
     assert_eq!(from_bytes(Element::I16, &bytes(&expected)).len(), 64);
 }
+
+/// Five neighbours from a computed place on, outside of the input something else: their sum, and the last one or the sum again.
+fn looked_up(between: impl Fn(&Builder, broadloom_scalar::Memory)) -> Kernel {
+    let b = Builder::kernel("looked_up");
+    b.launch_bounds(LaunchBounds::block(32));
+    let (input, output) = (b.pointer("input", Element::F32), b.pointer("output", Element::F32));
+    let lane = b.thread(Axis::X);
+    let place = b.mul(b.sub(b.convert(lane, Type::F32), 8.0f32), 1.5f32);
+    let inside = b.and(b.ge(place, 0.0f32), b.lt(place, 28.0f32));
+    let first = b.convert(b.min(b.max(place, 0.0f32), 27.0f32), Type::U32);
+    let load = |step: u32| b.load(input, b.add(first, step));
+    let mut values: Vec<Value> = (0..2).map(load).collect();
+    between(&b, input);
+    values.extend((2..5).map(load));
+    let sum = values[..4].iter().copied().reduce(|a, x| b.add(a, x)).unwrap();
+    b.store(output, lane, b.select(inside, sum, -1.0f32));
+    b.store(output, b.add(lane, 32), b.select(inside, b.mul(sum, 2.0f32), values[4]));
+    b.finish_kernel().unwrap()
+}
+
+#[test]
+fn loads_under_the_condition_they_hang_on() {
+    let input: Vec<f32> = (0..32).map(|i| (i * i) as f32).collect();
+    let at = |lane: usize| ((lane as f32 - 8.0) * 1.5).clamp(0.0, 27.0) as usize;
+    let inside = |lane: usize| (8..27).contains(&lane);
+    let sum = |lane: usize| (0..4).map(|step| input[at(lane) + step]).sum::<f32>();
+    let first = (0..32).map(|lane| if inside(lane) { sum(lane) } else { -1.0 });
+    let second = (0..32).map(|lane| if inside(lane) { 2.0 * sum(lane) } else { input[at(lane) + 4] });
+    let expected = bytes(&first.chain(second).collect::<Vec<f32>>());
+    let kernel = looked_up(|_, _| {});
+    check(&kernel, &Launch::linear(1, 32), &[bytes(&input), vec![0; 256]], &[bytes(&input), expected]);
+
+    // Each side reads what it needs.
+    let text = |kernel: &Kernel| broadloom_ptx::print(&broadloom_scalar::lower(std::slice::from_ref(kernel)).unwrap());
+    let moved = text(&kernel);
+    let loads: Vec<usize> = moved.split("bra").map(|part| part.matches("ld.global").count()).collect();
+    assert_eq!(loads, [0, 4, 1], "{moved}");
+
+    // Loads do not move over a store, which may be to the same place.
+    let stored = |b: &Builder, input| b.store(input, b.add(b.thread(Axis::X), 64), 1.0f32);
+    let kept = text(&looked_up(stored));
+    assert!(!kept.contains("bra"), "{kept}");
+}

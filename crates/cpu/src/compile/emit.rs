@@ -341,14 +341,18 @@ impl<'e> Emitter<'e> {
                 self.pause();
             }
             let counted = (self.loads, self.stores);
-            let data = &function.blocks[*block];
             let mut ended = false;
-            for id in &data.insts {
-                self.at = Some(*id);
-                let inst = &function.insts[*id];
+            let mut insts = self.in_pairs(*block).into_iter().peekable();
+            while let Some(id) = insts.next() {
+                self.at = Some(id);
+                let inst = &function.insts[id];
                 if inst.is_control() {
                     self.leave(*block, inst)?;
                     ended = true;
+                } else if let Some(next) = insts.peek()
+                    && self.load_pair(inst, &function.insts[*next])?
+                {
+                    insts.next();
                 } else if !(self.is_there(inst) || self.in_block && plain_barrier(inst).is_some()) {
                     self.instruction(inst)?;
                 }

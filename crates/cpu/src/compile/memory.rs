@@ -35,7 +35,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    fn of(inst: &InstData, operand: &Operand) -> Parts {
+    pub(super) fn of(inst: &InstData, operand: &Operand) -> Parts {
         let ty = inst.types().next().unwrap_or(Type::B32);
         let elements = match operand {
             Operand::Vector(list) => list.to_vec(),
@@ -287,7 +287,7 @@ impl Emitter<'_> {
                     Base::Reg(_) | Base::Symbol(_) | Base::Absolute => None,
                 };
                 match address.base {
-                    Base::Reg(reg) if self.lanes.is_some() && !self.is_loaded(reg) => {
+                    Base::Reg(reg) if self.lanes.is_some() && !self.is_loaded(reg) && !self.is_rounded(reg) => {
                         self.load_perhaps_row(&parts, sum.as_ref(), address.offset, *pointers, guard, invariant)?
                     }
                     Base::Reg(_)

@@ -31,6 +31,7 @@ mod matrix;
 mod memory;
 mod nans;
 mod operand;
+mod pairs;
 mod pieces;
 mod prepare;
 mod product;

@@ -52,7 +52,9 @@ impl Emitter<'_> {
             });
             let bytes = elements.max().unwrap_or(1) * u64::from(inst.types().next().map_or(4, Type::bytes));
             let roots = self.roots(reg);
-            if roots.is_empty() && load {
+            // Stores around the cache hold the buffers that loads from anywhere wait for: an image that is turned took twice as long.
+            let is_anywhere = !self.is_kept_as_scalar(reg) && (self.is_loaded(reg) || self.is_rounded(reg));
+            if load && (roots.is_empty() || is_anywhere) {
                 return streams;
             }
             for root in roots {
@@ -81,7 +83,7 @@ impl Emitter<'_> {
     }
 
     /// The parameters that an address may have been made from; none when that cannot be told.
-    fn roots(&self, reg: Reg) -> HashSet<Root> {
+    pub(super) fn roots(&self, reg: Reg) -> HashSet<Root> {
         let mut found = HashSet::new();
         let (mut work, mut seen) = (vec![reg], HashSet::new());
         while let Some(reg) = work.pop() {
@@ -118,6 +120,16 @@ impl Emitter<'_> {
 
     /// Whether an address depends on what lanes loaded: then nothing is known of where they go.
     pub(crate) fn is_loaded(&self, reg: Reg) -> bool {
+        self.depends(reg, is_load)
+    }
+
+    /// Whether an address depends on what lanes rounded: places that were computed, and lie anywhere.
+    pub(super) fn is_rounded(&self, reg: Reg) -> bool {
+        self.depends(reg, is_rounded)
+    }
+
+    /// Whether what lanes have of their own in a register comes from a certain instruction, or from one with effects.
+    fn depends(&self, reg: Reg, on: fn(&InstData) -> bool) -> bool {
         let (mut work, mut seen) = (vec![reg], HashSet::new());
         while let Some(reg) = work.pop() {
             if !seen.insert(reg) || self.shapes.shape(reg).is_uniform() {
@@ -125,11 +137,8 @@ impl Emitter<'_> {
             }
             match self.definition(reg) {
                 None => work.extend(arguments(self.function, reg)),
-                Some(inst) if inst.opcode() == Some(Opcode::Ld) => {
-                    if inst.space() != Space::Param {
-                        return true;
-                    }
-                }
+                Some(inst) if on(inst) => return true,
+                Some(inst) if inst.opcode() == Some(Opcode::Ld) && inst.space() == Space::Param => {}
                 Some(inst) if inst.effects().is_pure() => work.extend(inst.reads()),
                 Some(_) => return true,
             }
@@ -145,6 +154,17 @@ fn meets_others(inst: &InstData) -> bool {
     ordered.iter().any(|modifier| inst.has(*modifier))
         || matches!(opcode, Some(Opcode::Atom | Opcode::Red)) && inst.space() != Space::Shared
         || matches!(opcode, Some(Opcode::Membar | Opcode::Fence | Opcode::MembarProxy | Opcode::FenceProxy | Opcode::Call))
+}
+
+/// Whether an instruction reads memory.
+fn is_load(inst: &InstData) -> bool {
+    inst.opcode() == Some(Opcode::Ld) && inst.space() != Space::Param
+}
+
+/// Whether an instruction makes an integer of a float: a place that was computed.
+fn is_rounded(inst: &InstData) -> bool {
+    let mut types = inst.types();
+    inst.opcode() == Some(Opcode::Cvt) && types.next().is_some_and(|to| !to.is_float()) && types.any(Type::is_float)
 }
 
 /// What a parameter of a block gets on all ways to it.

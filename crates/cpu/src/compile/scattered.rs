@@ -403,22 +403,22 @@ impl Emitter<'_> {
 }
 
 /// Lanes that are gathered at once.
-const HALF: u32 = 16;
+pub(super) const HALF: u32 = 16;
 /// Instructions that an address is followed through.
 const STEPS: u32 = 8;
 
 /// A part of an address that differs between lanes.
 #[derive(Clone, Copy)]
 pub(super) struct Index {
-    reg: Reg,
-    scale: i64,
-    signed: bool,
+    pub(super) reg: Reg,
+    pub(super) scale: i64,
+    pub(super) signed: bool,
 }
 
 /// An address taken apart.
 pub(super) struct Sum {
-    base: Val,
-    index: Option<Index>,
+    pub(super) base: Val,
+    pub(super) index: Option<Index>,
 }
 
 impl Sum {

@@ -95,7 +95,7 @@ fn prepare(kernel: &Kernel, lowering: &Lowering) -> Result<Kernel> {
     let kernel = kernel.simplify()?;
     // Before elementary functions are written out: they say themselves where a product is rounded.
     let kernel = if lowering.contract { kernel.contract()? } else { kernel };
-    kernel.expand_math(true)?.address()
+    kernel.guard().expand_math(true)?.address()
 }
 
 /// The first kernel with this word as its name.

@@ -5,13 +5,15 @@
 //! 1. `unroll`: known values of variables are used, loops with known rounds written out, short conditional assignments become selections;
 //! 2. `scalarise`: local arrays that are indexed by literals only become variables, whose values are known in turn;
 //! 3. `contract`: a product that is only added to becomes a fused multiply-add, as C compilers for GPUs do by default;
-//! 4. `expand`: elementary functions are written out, for lowering only;
-//! 5. `address`: indices become addresses with constant offsets, for lowering only.
+//! 4. [`guard`]: loads that only one side of selections needs are made only where it is taken, for lowering only;
+//! 5. `expand`: elementary functions are written out, for lowering only;
+//! 6. `address`: indices become addresses with constant offsets, for lowering only.
 //!
 //! All but `contract` keep every result bit for bit.
 
 mod contract;
 mod fold;
+mod guard;
 mod narrow;
 pub(crate) mod range;
 
@@ -104,6 +106,14 @@ impl Kernel {
     /// The same kernel with products that are only added to fused with the sum: faster and more exact, not the same bits.
     pub fn contract(&self) -> Result<Kernel> {
         rewrite_kernel(self, contract(self.body(), &[]), true)
+    }
+
+    /// The kernel with loads under the conditions that they hang on.
+    pub(crate) fn guard(&self) -> Kernel {
+        match guard::guard(self.body()) {
+            Some(body) => Kernel::new(self.name().to_owned(), self.parameters().to_vec(), self.bounds().clone(), body),
+            None => self.clone(),
+        }
     }
 
     /// The kernel with its elementary functions written out.

@@ -1,0 +1,172 @@
+//! Two loads of neighbours at places that were computed: one gather of twice the width.
+//!
+//! What looks between the points of an image or a table reads a place and the next one, for every lane somewhere else, and a gather takes as long as its
+//! lanes are many, whatever their width. Whether the second load is right behind the first is seen when they run: rules at edges may say otherwise.
+
+use super::emit::{Emitted, Emitter, Untranslated};
+use super::llvm::{IntPred, Val};
+use super::memory::Parts;
+use super::scattered::{HALF, Index, Sum};
+use broadloom_ptx::{Address, Base, Block, Inst, InstData, Opcode, Operand, Reg, Space};
+
+/// A load that may have a neighbour.
+struct Single {
+    address: Address,
+    reg: Reg,
+    space: Space,
+    parts: Parts,
+}
+
+impl Emitter<'_> {
+    /// The instructions of a block, with a load that another one may be right behind next to that one. Between the two nothing is but what neither
+    /// needs the first nor does anything but compute.
+    pub(super) fn in_pairs(&self, block: Block) -> Vec<Inst> {
+        let function = self.function;
+        let mut order = function.blocks[block].insts.clone();
+        let mut index = 0;
+        while index < order.len() {
+            let first = &function.insts[order[index]];
+            let Some(single) = self.single(first) else {
+                index += 1;
+                continue;
+            };
+            let results = first.writes();
+            let may_move = |inst: &InstData| {
+                let is_apart = !inst.reads().iter().any(|read| results.contains(read));
+                inst.effects().is_pure() && !inst.is_control() && is_apart
+            };
+            let rest = &order[index + 1..];
+            let between = rest.iter().take_while(|inst| may_move(&function.insts[**inst])).count();
+            let second = rest.get(between).map(|inst| &function.insts[*inst]);
+            if second.is_some_and(|second| self.is_pair(&single, first, second)) {
+                order[index..=index + between].rotate_left(1);
+                index += between + 2;
+            } else {
+                index += 1;
+            }
+        }
+        order
+    }
+
+    /// A load of one word by each lane, at a place that was computed from floats.
+    fn single(&self, inst: &InstData) -> Option<Single> {
+        if inst.opcode() != Some(Opcode::Ld) || !self.host.avx512 || self.lanes != Some(32) || Self::is_ordered(inst) {
+            return None;
+        }
+        let address = self.address_of(inst).ok()?;
+        let Base::Reg(reg) = address.base else { return None };
+        let space = self.space_of(inst, &address);
+        let parts = Parts::of(inst, inst.operands.first()?);
+        let is_word = parts.bytes == 4 && matches!(parts.elements.as_slice(), [Operand::Reg(_)]);
+        let is_global = matches!(space, Space::Global | Space::Generic);
+        let is_found = || {
+            !self.is_kept_as_scalar(reg) && self.row_of(address.base).is_none() && self.is_rounded(reg) && !self.is_loaded(reg)
+        };
+        (is_word && is_global && is_found()).then_some(Single { address, reg, space, parts })
+    }
+
+    fn is_pair(&self, single: &Single, first: &InstData, second: &InstData) -> bool {
+        let Some(other) = self.single(second) else { return false };
+        let roots = self.roots(single.reg);
+        let is_same = other.space == single.space && other.parts.ty == single.parts.ty && second.guard == first.guard;
+        is_same
+            && !roots.is_empty()
+            && self.roots(other.reg) == roots
+            && !second.reads().iter().any(|read| first.writes().contains(read))
+    }
+
+    /// Emits two loads of which the second may be right behind the first in every lane; whether they are such.
+    pub(super) fn load_pair(&mut self, first: &InstData, second: &InstData) -> Emitted<bool> {
+        let (Some(a), Some(b)) = (self.single(first), self.single(second)) else { return Ok(false) };
+        if !self.is_pair(&a, first, second) {
+            return Ok(false);
+        }
+        let (Some(sum_a), Some(sum_b)) = (self.sum_of(a.space, a.reg)?, self.sum_of(b.space, b.reg)?) else { return Ok(false) };
+        let guard = self.guard(first)?;
+        let Some((index, is_beside)) = self.are_beside((&sum_a, a.address.offset), (&sum_b, b.address.offset), guard)? else {
+            return Ok(false);
+        };
+        let ir = self.ir;
+        let (beside, apart, after) = (ir.block("beside"), ir.block("apart"), ir.block("loaded"));
+        ir.branch_if(is_beside, beside, apart);
+        ir.go_on_in(apart);
+        let alone = |single: &Single, sum: &Sum| {
+            let word = self.gather_by_index(&single.parts, sum, single.address.offset, guard)?;
+            word.ok_or_else(|| Untranslated("words at indices that are not gathered".into()))
+        };
+        let (alone_a, alone_b) = (alone(&a, &sum_a)?, alone(&b, &sum_b)?);
+        let apart = ir.here();
+        ir.branch(after);
+        ir.go_on_in(beside);
+        let [low, high] = self.gather_twice(&a, (sum_a.base, index), guard)?;
+        let beside = ir.here();
+        ir.branch(after);
+        ir.go_on_in(after);
+        self.loads.scattered += 2;
+        for (parts, value, alone) in [(a.parts, low, alone_a), (b.parts, high, alone_b)] {
+            let phi = ir.phi(ir.type_of(value));
+            ir.incoming(phi, value, beside);
+            ir.incoming(phi, alone, apart);
+            self.assign(&parts.elements[0], parts.ty, phi)?;
+        }
+        Ok(true)
+    }
+
+    /// The index of the first place, and whether in all lanes that take part the second one is a word behind it. `None` when the places are of another kind.
+    fn are_beside(&self, (a, from): (&Sum, i64), (b, to): (&Sum, i64), guard: Option<Val>) -> Emitted<Option<(Index, Val)>> {
+        let ir = self.ir;
+        let (Some(index_a), Some(index_b)) = (a.index, b.index) else { return Ok(None) };
+        if (index_a.scale, index_b.scale) != (4, 4) || index_a.signed != index_b.signed {
+            return Ok(None);
+        }
+        // What is left for the indices to differ by.
+        let apart = 4 - to.wrapping_sub(from);
+        if apart % 4 != 0 || apart != 0 && index_a.reg == index_b.reg {
+            return Ok(None);
+        }
+        let i32 = ir.int(32);
+        let (all_a, all_b) = (self.all_lanes(index_a.reg)?, self.all_lanes(index_b.reg)?);
+        let next = ir.add(all_a, ir.constant(ir.type_of(all_a), (apart / 4) as u64));
+        let mut is_next = ir.icmp(IntPred::LLVMIntEQ, all_b, next);
+        // An index that wraps is not behind the one before.
+        match (apart, index_a.signed) {
+            (0, _) => {}
+            (1.., true) => is_next = ir.and(is_next, ir.icmp(IntPred::LLVMIntSGT, all_b, all_a)),
+            (1.., false) => is_next = ir.and(is_next, ir.icmp(IntPred::LLVMIntUGT, all_b, all_a)),
+            (_, true) => is_next = ir.and(is_next, ir.icmp(IntPred::LLVMIntSLT, all_b, all_a)),
+            (_, false) => is_next = ir.and(is_next, ir.icmp(IntPred::LLVMIntULT, all_b, all_a)),
+        }
+        let all = ir.constant(i32, u64::from(u32::MAX));
+        let mask = guard.map_or(all, |guard| self.as_mask(self.whole_guard(guard, 2 * HALF)));
+        let lanes = ir.icmp(IntPred::LLVMIntEQ, ir.and(self.as_mask(is_next), mask), mask);
+        Ok(Some((index_a, ir.and(lanes, ir.icmp(IntPred::LLVMIntEQ, a.base, b.base)))))
+    }
+
+    /// The words at indices, and those right behind them, eight lanes at a time.
+    fn gather_twice(&self, single: &Single, (base, index): (Val, Index), guard: Option<Val>) -> Emitted<[Val; 2]> {
+        let (ir, parts) = (self.ir, &single.parts);
+        let (i32, i64) = (ir.int(32), ir.int(64));
+        let all = self.all_lanes(index.reg)?;
+        let base = ir.as_pointer(ir.add(base, ir.constant(i64, single.address.offset as u64)));
+        let guard = guard.map(|guard| self.whole_guard(guard, 2 * HALF));
+        let pairs = ir.vector(i64, EIGHT);
+        let words = ir.vector(self.register_type(parts.ty), 2 * EIGHT);
+        let gather = |start: u32| {
+            let picks: Vec<u32> = (start..start + EIGHT).collect();
+            let places = ir.elements_at(base, i32, ir.resize(ir.pick(all, &picks), i64, index.signed));
+            let mask = guard.map_or_else(|| ir.constant(ir.vector(ir.int(1), EIGHT), 1), |guard| ir.pick(guard, &picks));
+            let align = ir.constant(i32, parts.bytes);
+            let found = ir.intrinsic("llvm.masked.gather", &[pairs, ir.type_of(places)], &[places, align, mask, ir.zero(pairs)]);
+            ir.bitcast_whole(found, words)
+        };
+        let quarters: Vec<Val> = (0..2 * HALF).step_by(EIGHT as usize).map(gather).collect();
+        Ok([0, 1].map(|word| {
+            let picks: Vec<u32> = (0..2 * EIGHT).map(|lane| 2 * lane + word).collect();
+            let halves: Vec<Val> = quarters.chunks(2).map(|pair| ir.shuffle(pair[0], pair[1], &picks)).collect();
+            ir.shuffle(halves[0], halves[1], &(0..2 * HALF).collect::<Vec<u32>>())
+        }))
+    }
+}
+
+/// Lanes whose pairs are gathered at once.
+const EIGHT: u32 = 8;

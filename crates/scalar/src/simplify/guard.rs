@@ -1,0 +1,267 @@
+//! Loads that only one side of selections needs, made only where that side is taken.
+//!
+//! `select(inside, bilinear(x, y), 0)` reads four places for points outside of the image too. Where several such loads hang on one condition they move, with
+//! what is computed of them, under an `if`: threads beyond the edge then load nothing, which is what one would have written by hand. Only loads at places
+//! that are computed from floats or from other loads are worth it; a row that is read in order costs less than a branch.
+
+use crate::body::{Block, Body, Statement};
+use crate::memory::Cache;
+use crate::op::{BlockId, Id, Op, Var};
+use crate::schedule::Schedule;
+use crate::structure::Structure;
+
+/// Fewer loads are not worth a branch.
+const FEWEST: usize = 4;
+/// Conditions of a kernel that are treated so, at most.
+const MOST: usize = 16;
+
+/// A condition, and which of its sides.
+type Side = (Id, bool);
+
+/// When a node is needed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Need {
+    Never,
+    OnlyIf(Side),
+    Always,
+}
+
+impl Need {
+    fn or(self, other: Need) -> Need {
+        match (self, other) {
+            (Need::Never, need) | (need, Need::Never) => need,
+            (a, b) if a == b => a,
+            _ => Need::Always,
+        }
+    }
+}
+
+/// The body of a kernel with such loads moved; `None` when there are none.
+pub(super) fn guard(body: &Body) -> Option<Body> {
+    let mut guarded: Option<Body> = None;
+    for _ in 0..MOST {
+        let before = guarded.as_ref().unwrap_or(body);
+        let Some(next) = guard_one(before) else { break };
+        guarded = Some(next);
+    }
+    guarded
+}
+
+fn guard_one(body: &Body) -> Option<Body> {
+    let found = found(body);
+    let is_movable = |id: Id| matches!(body.node(id).op, Op::Load(_, _, access) if access.is_plain()) && found[id.index()];
+    if body.nodes().filter(|(id, _)| is_movable(*id)).count() < FEWEST {
+        return None;
+    }
+    let structure = Structure::of(body);
+    let schedule = Schedule::of(body, &structure, &[]);
+    let needs = needs(body, &structure);
+    let mut tried: Vec<(Id, BlockId)> = vec![];
+    for (id, _) in body.nodes().filter(|(id, _)| is_movable(*id)) {
+        let (Need::OnlyIf((condition, _)), Some((block, _))) = (needs[id.index()], schedule.place_of[id.index()]) else {
+            continue;
+        };
+        if tried.contains(&(condition, block)) {
+            continue;
+        }
+        tried.push((condition, block));
+        let hangs = |id: Id| matches!(needs[id.index()], Need::OnlyIf((on, _)) if on == condition);
+        let statements = &body.block(block).statements;
+        let loads = (0..statements.len())
+            .filter(|index| matches!(statements[*index], Statement::Define(id) if is_movable(id) && hangs(id)));
+        let group =
+            Group { body, structure: &structure, schedule: &schedule, needs: &needs, condition, block, loads: loads.collect() };
+        if let Some(moved) = group.moved() {
+            return Some(moved);
+        }
+    }
+    None
+}
+
+/// Nodes that depend on what was made of a float, or on what was loaded.
+fn found(body: &Body) -> Vec<bool> {
+    let mut found = vec![false; body.nodes.len()];
+    for (id, node) in body.nodes() {
+        let mut any = false;
+        node.op.each_operand(|operand| any |= found[operand.index()] || matches!(body.node(operand).op, Op::Load(..)));
+        let rounded = |from: Id| body.type_of(from).element().is_float() && !node.ty.element().is_float();
+        found[id.index()] = any || matches!(node.op, Op::Convert(from) if rounded(from));
+    }
+    found
+}
+
+/// When each node is needed.
+fn needs(body: &Body, structure: &Structure) -> Vec<Need> {
+    let mut needs = vec![Need::Never; body.nodes.len()];
+    for block in &structure.order {
+        for statement in &body.block(*block).statements {
+            statement.each_operand(|id| needs[id.index()] = Need::Always);
+            match statement {
+                Statement::Define(id) if !body.node(*id).op.is_removable() => needs[id.index()] = Need::Always,
+                Statement::While { condition, .. } => needs[condition.index()] = Need::Always,
+                _ => {}
+            }
+        }
+    }
+    for (id, node) in body.nodes().rev() {
+        let need = needs[id.index()];
+        let mut want = |id: Id, need: Need| needs[id.index()] = needs[id.index()].or(need);
+        match node.op {
+            Op::Select(condition, yes, no) if need == Need::Always => {
+                want(condition, Need::Always);
+                want(yes, Need::OnlyIf((condition, true)));
+                want(no, Need::OnlyIf((condition, false)));
+            }
+            _ => node.op.each_operand(|operand| want(operand, need)),
+        }
+    }
+    needs
+}
+
+/// Loads of one block that hang on one condition.
+struct Group<'a> {
+    body: &'a Body,
+    structure: &'a Structure,
+    schedule: &'a Schedule,
+    needs: &'a [Need],
+    condition: Id,
+    block: BlockId,
+    /// The statements that define them.
+    loads: Vec<usize>,
+}
+
+impl Group<'_> {
+    /// The body with the loads under a condition; `None` where that would change what is computed, or not pay.
+    fn moved(&self) -> Option<Body> {
+        let body = self.body;
+        let (first, last) = (*self.loads.first()?, *self.loads.last()?);
+        if self.loads.len() < FEWEST || body.depth(self.block) + 1 > crate::body::MAX_NESTING {
+            return None;
+        }
+        let selections = self.selections();
+        let there = self.there();
+        let operands = selections.iter().flat_map(|(_, yes, no)| [*yes, *no]).chain([self.condition]);
+        let place = operands.map(|id| there[id.index()]).try_fold(last + 1, |most, place| Some(most.max(place?)))?;
+        let is_first_used_behind = |id: Id| self.first_use(id).is_some_and(|first| first >= place);
+        if !selections.iter().all(|(id, _, _)| is_first_used_behind(*id)) {
+            return None;
+        }
+        let statements = &body.block(self.block).statements;
+        let is_read_only = |index: &usize| match &statements[*index] {
+            Statement::Define(id) => {
+                matches!(&body.node(*id).op, Op::Load(_, _, access) if matches!(access.cache, Cache::ReadOnly | Cache::ReadOnlyStreaming))
+            }
+            _ => false,
+        };
+        if !self.loads.iter().all(is_read_only) && !statements[first..place].iter().all(|statement| self.keeps_memory(statement))
+        {
+            return None;
+        }
+        Some(self.rewrite(&selections, place))
+    }
+
+    /// The selections that the loads hang on: the node and its two sides.
+    fn selections(&self) -> Vec<(Id, Id, Id)> {
+        let mut of_loads = vec![false; self.body.nodes.len()];
+        let statements = &self.body.block(self.block).statements;
+        for index in &self.loads {
+            if let Statement::Define(id) = statements[*index] {
+                of_loads[id.index()] = true;
+            }
+        }
+        let mut selections = vec![];
+        for (id, node) in self.body.nodes() {
+            let mut any = false;
+            node.op.each_operand(|operand| any |= of_loads[operand.index()]);
+            match node.op {
+                Op::Select(condition, yes, no)
+                    if any && condition == self.condition && self.needs[id.index()] == Need::Always =>
+                {
+                    selections.push((id, yes, no));
+                }
+                _ => of_loads[id.index()] |= any,
+            }
+        }
+        selections
+    }
+
+    /// The statement of the block from which on each node can be computed; `None` for those that need what is defined further inside.
+    fn there(&self) -> Vec<Option<usize>> {
+        let mut there = vec![None; self.body.nodes.len()];
+        for (id, node) in self.body.nodes() {
+            let index = id.index();
+            there[index] = if node.op.is_pure() {
+                let mut place = Some(0);
+                node.op.each_operand(|operand| place = place.zip(there[operand.index()]).map(|(a, b): (usize, usize)| a.max(b)));
+                place
+            } else {
+                match self.schedule.place_of[index] {
+                    Some((block, statement)) if block == self.block => {
+                        Some(if matches!(node.op, Op::Counter(_)) { 0 } else { statement + 1 })
+                    }
+                    Some((block, _)) if self.structure.is_inside(self.block, block) => Some(0),
+                    _ => None,
+                }
+            };
+        }
+        there
+    }
+
+    /// The first statement of the block that needs a node, itself or inside of it.
+    fn first_use(&self, id: Id) -> Option<usize> {
+        let mut place = self.schedule.place_of[id.index()]?;
+        while place.0 != self.block {
+            place = self.structure.parents[place.0.index()]?;
+        }
+        Some(place.1)
+    }
+
+    /// Whether a statement leaves memory as it is, and waits for nobody.
+    fn keeps_memory(&self, statement: &Statement) -> bool {
+        match statement {
+            Statement::Define(id) => self.body.node(*id).op.is_removable(),
+            Statement::Set(..) => true,
+            _ => false,
+        }
+    }
+
+    fn rewrite(&self, selections: &[(Id, Id, Id)], place: usize) -> Body {
+        let mut body = self.body.clone();
+        let Block { statements, loops, .. } = body.blocks[self.block.index()].clone();
+        let inner = |statements: Vec<Statement>| Block { statements, parent: Some(self.block), loops };
+        let (mut then, mut otherwise, mut behind) = (vec![], vec![], vec![]);
+        for index in &self.loads {
+            let Statement::Define(id) = statements[*index] else { continue };
+            let is_then = self.needs[id.index()] == Need::OnlyIf((self.condition, true));
+            if is_then { &mut then } else { &mut otherwise }.push(statements[*index].clone());
+        }
+        for (id, yes, no) in selections {
+            let var = Var(body.vars.len() as u32);
+            body.vars.push(body.type_of(*id).element());
+            then.push(Statement::Set(var, *yes));
+            otherwise.push(Statement::Set(var, *no));
+            // The selection is what the variable holds behind the condition.
+            body.nodes[id.index()].op = Op::Get(var);
+            behind.push(Statement::Define(*id));
+        }
+        let first = body.blocks.len() as u32;
+        body.blocks.extend([inner(then), inner(otherwise)]);
+        let condition = Statement::If { condition: self.condition, then: BlockId(first), otherwise: BlockId(first + 1) };
+        let mut written = vec![];
+        for (index, statement) in statements.iter().enumerate() {
+            if index == place {
+                written.push(condition.clone());
+                written.append(&mut behind);
+            }
+            if !self.loads.contains(&index) {
+                written.push(statement.clone());
+            }
+        }
+        if place == statements.len() {
+            written.push(condition);
+            written.append(&mut behind);
+        }
+        body.blocks[self.block.index()].statements = written;
+        body
+    }
+}
