@@ -1,7 +1,7 @@
 //! Counting in shared memory with a counter for each lane.
 //!
 //! Where many lanes add to a small shared array and nobody looks at it before the next barrier, finding out which lanes meet at a place
-//! costs more than the sums. So each of sixteen lanes has a copy of the array for itself, in which it never meets another; before anybody looks,
+//! costs more than the sums, and so does waiting for what another lane has just added. So each of sixteen lanes has a copy of the array for itself, in which it never meets another; before anybody looks,
 //! the copies are added up. A block that counts little never makes copies: so many additions go straight to the array that
 //! making and adding up the copies would have paid by then.
 //!
@@ -49,7 +49,7 @@ pub(crate) struct Counters {
 impl Emitter<'_> {
     /// The arrays that the pieces of a kernel count in; their copies start at an offset from where local memory does.
     pub(crate) fn find_counters(&self, pieces: &[&[Block]], place: u64) -> Option<Counters> {
-        if !self.host.conflicts || self.lanes.is_none() || self.cluster.has_others() || !self.callees.is_empty() {
+        if !self.host.avx512 || self.lanes.is_none() || self.cluster.has_others() || !self.callees.is_empty() {
             return None;
         }
         let function = self.function;
@@ -216,6 +216,9 @@ impl Emitter<'_> {
         ir.go_on_in(apart);
         let copies = self.copies(counters, table);
         let places = ir.shl(offsets, ir.constant(all, 4));
+        if ir.lanes(value).is_none() {
+            self.count_one_by_one(copies, places, value, active, after);
+        }
         let value = if ir.lanes(value).is_some() { value } else { ir.splat(value, lanes) };
         for start in (0..lanes).step_by(COPIES as usize) {
             let picks: Vec<u32> = (start..start + COPIES).collect();
@@ -231,6 +234,30 @@ impl Emitter<'_> {
         let more = ir.select(enough, done, ir.add(done, ir.constant(i32, 1)));
         ir.store(more, counters.done, 4);
         Ok(Some(after))
+    }
+
+    /// Adds a number to the copies where all lanes take part, and goes on where some do not. A core adds to memory faster than it scatters, as long as it need not
+    /// wait for what it has just added, which lanes with copies of their own seldom do.
+    fn count_one_by_one(&self, copies: Val, places: Val, value: Val, active: Val, after: Label) {
+        let ir = self.ir;
+        let (i32, i64) = (ir.int(32), ir.int(64));
+        let (each, some) = (ir.block("each"), ir.block("some"));
+        let all = ir.constant(i32, u64::from(u32::MAX));
+        ir.branch_if(ir.icmp(IntPred::LLVMIntEQ, self.as_mask(active), all), each, some);
+        ir.go_on_in(each);
+        let slot = ir.stack(ir.type_of(places), 64);
+        ir.store(places, slot, 64);
+        for pair in 0..u64::from(self.lanes.unwrap_or(1) / 2) {
+            // A load costs less than to take lanes out of a vector, and brings two.
+            let both = ir.load_as_is(i64, ir.offset_by(slot, 8 * pair), 8);
+            let places = [ir.zext(ir.trunc(both, i32), i64), ir.lshr(both, ir.constant(i64, 32))];
+            for (lane, place) in (2 * pair..).zip(places) {
+                let counter = ir.offset(ir.offset_by(copies, 4 * (lane % u64::from(COPIES))), place);
+                ir.store(ir.add(ir.load(i32, counter, 4), value), counter, 4);
+            }
+        }
+        ir.branch(after);
+        ir.go_on_in(some);
     }
 
     /// Where the copies of an array are.
