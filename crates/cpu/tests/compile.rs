@@ -90,3 +90,34 @@ fn calls_of_one_kind_share_their_place_on_the_stack() {
         assert_eq!(slots(9), slots(1), "{text}");
     }
 }
+
+/// A row of 32 lanes is two lines; one element is one; what lies far apart is not asked for.
+#[test]
+fn prefetches_ask_for_lines() {
+    let code = |index: &str, level: &str| {
+        let text = format!(
+            ".version 8.0 .target sm_80 .address_size 64
+            .visible .entry k(.param .u64 p) {{
+                .reg .b64 %rd<4>; .reg .b32 %r<4>;
+                ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; {index}
+                mul.wide.u32 %rd2, %r2, 4; add.s64 %rd3, %rd1, %rd2;
+                prefetch.global.{level} [%rd3]; st.global.u32 [%rd1], 0;
+                ret; }}"
+        );
+        let mut sources = Sources::new();
+        let id = sources.add("prefetch.ptx", text);
+        let module = broadloom_ptx::parse(&sources, id).unwrap();
+        let (kernel, _) = module.kernels().next().unwrap();
+        show(&module, kernel, [32, 1, 1], &Options::default(), Stage::Llvm).unwrap()
+    };
+    let count = |index: &str, level: &str, near: u32| {
+        let code = code(index, level);
+        code.lines()
+            .filter(|line| line.contains("call void @llvm.prefetch") && line.contains(&format!("i32 0, i32 {near}, i32 1")))
+            .count()
+    };
+    assert_eq!(count("mov.u32 %r2, %r1;", "L1", 3), 2);
+    assert_eq!(count("mov.u32 %r2, %r1;", "L2", 2), 2);
+    assert_eq!(count("mov.u32 %r2, 7;", "L1", 3), 1);
+    assert_eq!(count("mul.lo.u32 %r2, %r1, 1000;", "L1", 3), 0);
+}

@@ -7,7 +7,7 @@
 //! - equal pure nodes are one node, and but for parameters, loads and the like all nodes have one lane;
 //! - blocks are nested at most [`MAX_NESTING`] deep.
 
-use crate::memory::{Access, Base, Scope};
+use crate::memory::{Access, Base, Level, Scope};
 use crate::op::{AccessorId, ArrayId, BlockId, Id, Ids, Node, SharedId, TableId, Var};
 use crate::types::{Element, Literal, Type};
 use std::sync::Arc;
@@ -57,6 +57,17 @@ pub enum Statement {
         value: Id,
         /// How.
         access: Access,
+    },
+    /// Memory at an index will be read soon: it may be brought nearer.
+    Prefetch {
+        /// Where it starts.
+        base: Base,
+        /// The index, in elements.
+        index: Id,
+        /// Of what size, and how far behind the index.
+        access: Access,
+        /// How near.
+        level: Level,
     },
     /// An output at a position gets a value.
     Write {
@@ -257,6 +268,10 @@ impl Statement {
                 see(*index);
                 see(*value);
             }
+            Statement::Prefetch { base, index, .. } => {
+                base.each_operand(&mut see);
+                see(*index);
+            }
             Statement::Write { indices, value, .. } => {
                 indices.iter().copied().for_each(&mut see);
                 see(*value);
@@ -276,6 +291,7 @@ impl Statement {
             | Statement::Set(..)
             | Statement::SetElement { .. }
             | Statement::Store { .. }
+            | Statement::Prefetch { .. }
             | Statement::Write { .. }
             | Statement::Push { .. }
             | Statement::Barrier

@@ -328,7 +328,11 @@ impl Thread<'_> {
                 },
                 Statement::Break => return Ok(Flow::Break),
                 Statement::Continue => return Ok(Flow::Continue),
-                Statement::Store { .. } | Statement::Barrier | Statement::WarpBarrier(_) | Statement::Fence(_) => {
+                Statement::Store { .. }
+                | Statement::Prefetch { .. }
+                | Statement::Barrier
+                | Statement::WarpBarrier(_)
+                | Statement::Fence(_) => {
                     return self.fail("only kernels on a device have this");
                 }
             }

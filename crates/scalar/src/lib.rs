@@ -75,6 +75,6 @@ pub use inline::{Binding, popping, pushing, reading, windowing, writing};
 pub use kernel::{Kernel, LaunchBounds};
 pub use lower::{Lowering, lower, lower_with};
 pub use math::{MathFunction, Precision};
-pub use memory::{Access, Base, Cache, Order, Scope};
+pub use memory::{Access, Base, Cache, Level, Order, Scope};
 pub use op::{AtomicOp, Axis, BinaryOp, CompareOp, Id, Op, Shuffle, Special, TableId, UnaryOp, Vote, WarpReduce};
 pub use types::{Element, Literal, Type};

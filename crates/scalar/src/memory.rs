@@ -82,6 +82,15 @@ pub enum Cache {
     ReadOnlyStreaming,
 }
 
+/// A cache that memory is brought into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// The nearest one.
+    First,
+    /// The one behind it.
+    Second,
+}
+
 /// How memory is accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Access {

@@ -243,6 +243,10 @@ impl Printer<'_> {
                     let text = format!("{} = {}", self.place(*base, *index, access), self.text(*value));
                     writeln!(self.out, "{text}")?;
                 }
+                Statement::Prefetch { base, index, access, level } => {
+                    let text = self.place(*base, *index, access);
+                    writeln!(self.out, "prefetch {} {text}", format!("{level:?}").to_lowercase())?;
+                }
                 Statement::Write { accessor, indices, value } => {
                     let text = format!("{}[{}] = {}", self.accessor(accessor.index()), self.texts(indices), self.text(*value));
                     writeln!(self.out, "{text}")?;

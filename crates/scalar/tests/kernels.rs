@@ -5,8 +5,8 @@ mod support;
 use broadloom_device::{Argument, Device, Launch};
 use broadloom_interp::Interp;
 use broadloom_scalar::{
-    AtomicOp, Axis, Builder, Cache, Element, Kernel, LaunchBounds, Literal, Order, Scope, Shuffle, Type, Value, Vote, WarpReduce,
-    lower_with,
+    AtomicOp, Axis, Builder, Cache, Element, Kernel, LaunchBounds, Level, Literal, Order, Scope, Shuffle, Type, Value, Vote,
+    WarpReduce, lower_with,
 };
 use std::sync::Arc;
 use support::{devices, exact_lowerings, from_bytes, keep, to_bytes};
@@ -230,6 +230,26 @@ fn compare_and_exchange_counts() {
             &[to_bytes(&[Literal::from_i128(element, 32), Literal::zero(element)])],
         );
     }
+}
+
+/// What is asked for ahead may lie outside of the memory; shared memory is near anyway.
+#[test]
+fn memory_that_is_asked_for_ahead() {
+    let b = Builder::kernel("ahead");
+    b.launch_bounds(LaunchBounds::block(32));
+    let (from, to) = (b.pointer("from", Element::U32), b.pointer("to", Element::U32));
+    let near = b.shared(Element::U32, 32);
+    let thread = b.thread(Axis::X);
+    b.prefetch(from, thread, Level::First);
+    b.prefetch(from, b.add(thread, 1 << 20), Level::Second);
+    b.prefetch(near, thread, Level::First);
+    b.store(to, thread, b.load(from, thread));
+    let kernel = b.finish_kernel().unwrap();
+    let text = broadloom_ptx::print(&lower_with(std::slice::from_ref(&kernel), &exact_lowerings()[0].1).unwrap());
+    assert_eq!(text.matches("prefetch.global.L1").count(), 1, "{text}");
+    assert_eq!(text.matches("prefetch.global.L2").count(), 1, "{text}");
+    let numbers = bytes(&(0..32u32).collect::<Vec<_>>());
+    check(&kernel, &Launch::linear(1, 32), &[numbers.clone(), vec![0; 128]], &[numbers.clone(), numbers]);
 }
 
 /// Dynamic shared memory seen as two types, a barrier that counts, fences and ordered accesses.

@@ -4,7 +4,8 @@ use crate::program::{Argument, Output, Program, Step, Temporary};
 use crate::source::Written;
 use crate::{Count, PlainProduct, Result, Sink, Source};
 use broadloom_scalar::{
-    AccessorKind, Binding, Builder, Cache, Element, Id, LaunchBounds, Memory, Op, Order, Type, Value, reading, writing,
+    AccessorKind, Binding, Builder, Cache, Element, Id, LaunchBounds, Level, Literal, Memory, Op, Order, Type, Value, reading,
+    writing,
 };
 use std::cell::RefCell;
 use std::ops::Deref;
@@ -357,23 +358,31 @@ impl Inlet {
 
     /// The values at a position, where what some inputs hold at the position itself has been read already.
     pub(crate) fn at_with(&self, k: &Writer, position: &[Value], read: &dyn Fn(usize) -> Option<Value>) -> Vec<Value> {
+        let own = k.positions(position, self.source.index()).last().copied();
+        self.reading(k, position, &|index, ty, at| match read(index) {
+            Some(value) if Some(at) == own => value,
+            _ => k.load_element(self.input(k, index), ty, at),
+        })
+    }
+
+    /// Says that the values at a position will be wanted soon: what would be read for them is asked for.
+    pub(crate) fn prefetch(&self, k: &Writer, position: &[Value], level: Level) {
+        self.reading(k, position, &|index, ty, at| {
+            k.prefetch(self.input(k, index), k.first_lane(at, ty.lanes()), level);
+            k.spread(Literal::zero(ty.element()), ty)
+        });
+    }
+
+    /// The values at a position, with some way to read an input, of a type, at an index.
+    fn reading(&self, k: &Writer, position: &[Value], read: &dyn Fn(usize, Type, Value) -> Value) -> Vec<Value> {
         let function = self.source.function();
         let mut arguments = k.positions(position, self.source.index());
-        let own = arguments.last().copied();
         for (index, ty) in self.source.scalars().into_iter().enumerate() {
             arguments.push(k.scalar(self.first_scalar + index, ty));
         }
-        let mut bindings: Vec<_> = function
-            .accessors()
-            .iter()
-            .enumerate()
-            .map(|(index, accessor)| {
-                let memory = self.input(k, index);
-                reading(move |_, position: &[Value]| match read(index) {
-                    Some(value) if Some(position[0]) == own => value,
-                    _ => k.load_element(memory, accessor.ty, position[0]),
-                })
-            })
+        let accessors = function.accessors().iter().enumerate();
+        let mut bindings: Vec<_> = accessors
+            .map(|(index, accessor)| reading(move |_, position: &[Value]| read(index, accessor.ty, position[0])))
             .collect();
         let mut bindings: Vec<&mut dyn Binding> = bindings.iter_mut().map(|binding| binding as &mut dyn Binding).collect();
         k.inline(function, &arguments, &mut bindings)

@@ -135,6 +135,7 @@ impl Source {
                 | Statement::Set(..)
                 | Statement::SetElement { .. }
                 | Statement::Store { .. }
+                | Statement::Prefetch { .. }
                 | Statement::Write { .. }
                 | Statement::Push { .. }
                 | Statement::Barrier

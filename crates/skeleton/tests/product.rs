@@ -26,10 +26,11 @@ fn products_of_all_types_and_shapes() {
             }
             let product = Product { left: matrix(*element), right: matrix(*element), sink: Sink::STORE };
             let product = Pattern::from(product);
-            let shapes =
-                [[0u64, 3, 4], [3, 4, 0], [1, 1, 1], [12, 32, 7], [13, 33, 20], [70, 5, 40], [130, 140, 33], [110, 40, 400]];
+            let small = [[0u64, 3, 4], [3, 4, 0], [1, 1, 1], [12, 32, 7], [13, 33, 20]];
+            // Several pieces of the common axis; more strips, and more panels, than a tile has on a CPU.
+            let others = [[70, 5, 40], [130, 140, 33], [110, 40, 400], [25, 150, 1100], [1100, 33, 9], [14, 1100, 530]];
             let large = name != "interp" && [Element::F32, Element::F64, Element::I32].contains(element);
-            for [m, n, common] in shapes.into_iter().take(if large { 8 } else { 5 }) {
+            for [m, n, common] in small.into_iter().chain(others.into_iter().filter(|_| large)) {
                 let mut random = Random(m * n);
                 let (a, b) = (random.values(*element, m * common), random.values(*element, common * n));
                 let whole = |x: &Literal| x.as_i128().unwrap_or_else(|| x.as_f64().unwrap() as i128);

@@ -41,8 +41,8 @@ impl Emitter<'_> {
                 self.pause();
                 Ok(())
             }
-            Opcode::Prefetch
-            | Opcode::Prefetchu
+            Opcode::Prefetch => self.prefetch(inst),
+            Opcode::Prefetchu
             | Opcode::Applypriority
             | Opcode::Discard
             | Opcode::Pmevent

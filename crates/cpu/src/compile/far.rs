@@ -6,7 +6,7 @@
 //! all warps of the block do a round before the next.
 
 use super::emit::{Emitted, Emitter};
-use super::memory::is_row;
+use super::memory::{LINE, is_row};
 use broadloom_analysis::{Cfg, Dominators, Loop, Loops};
 use broadloom_ptx::{Address, Base, Block, Inst, InstData, Opcode, Operand, Reg, Space};
 use broadloom_transform::split_at_barriers::waits;
@@ -240,9 +240,8 @@ impl Emitter<'_> {
         }
         let ir = self.ir;
         let place = ir.as_pointer(ir.add(self.lane0(reg)?, ir.constant(ir.int(64), offset as u64)));
-        for line in (0..bytes).step_by(64) {
-            let [read, near, data] = [0, 3, 1].map(|number| ir.constant(ir.int(32), number));
-            ir.intrinsic("llvm.prefetch", &[ir.pointer()], &[ir.offset_by(place, line), read, near, data]);
+        for line in (0..bytes).step_by(LINE as usize) {
+            ir.prefetch(ir.offset_by(place, line), 1);
         }
         for (reg, value, variable) in before {
             (self.values[reg], self.current.variables[reg]) = (value, variable);

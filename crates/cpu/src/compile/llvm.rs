@@ -600,6 +600,12 @@ impl Ir {
         }
     }
 
+    /// Asks for a line that will be read soon, into the cache of a level.
+    pub(crate) fn prefetch(&self, place: Val, level: u64) {
+        let [read, near, data] = [0, 4 - level, 1].map(|number| self.constant(self.int(32), number));
+        self.intrinsic("llvm.prefetch", &[self.pointer()], &[place, read, near, data]);
+    }
+
     pub(crate) fn fence(&self) {
         use LLVMAtomicOrdering::LLVMAtomicOrderingSequentiallyConsistent as Order;
         // SAFETY: the builder stands in a block.

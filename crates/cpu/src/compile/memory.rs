@@ -13,6 +13,9 @@ use super::operand::bits_type;
 use crate::abi::offset;
 use broadloom_ptx::{Address, Base, InstData, Modifier, Opcode, Operand, Reg, Space, Type};
 
+/// Bytes of the longest row that a prefetch asks for.
+const ROW_AHEAD: i64 = 8 * LINE as i64;
+
 /// How the addresses of all lanes lie to each other.
 pub(crate) enum Reach {
     /// All lanes go to one place, or there is one lane.
@@ -59,6 +62,27 @@ impl Emitter<'_> {
                 _ => None,
             })
             .ok_or_else(|| Untranslated("an access without an address".into()))
+    }
+
+    /// Asks for the lines of a row, but not for what lies apart. Hosts take any address for that, so no mask is needed.
+    pub(crate) fn prefetch(&mut self, inst: &InstData) -> Emitted<()> {
+        if inst.has(Modifier::Tensormap) {
+            return Ok(());
+        }
+        let address = self.address_of(inst)?;
+        let (place, last) = match self.reach(inst, &address)? {
+            Reach::Uniform(place) => (place, 0),
+            Reach::Known(place, offsets) => (place, offsets.last().copied().unwrap_or(0)),
+            Reach::Grouped(..) | Reach::Any(_) => return Ok(()),
+        };
+        if !(0..ROW_AHEAD).contains(&last) {
+            return Ok(());
+        }
+        let level = if inst.has(Modifier::L2) { 2 } else { 1 };
+        for line in (0..=last as u64).step_by(LINE as usize) {
+            self.ir.prefetch(self.ir.offset_by(place, line), level);
+        }
+        Ok(())
     }
 
     /// Where an access goes.
@@ -923,7 +947,7 @@ enum Pieces {
 }
 
 /// Bytes of a line of the cache.
-const LINE: u64 = 64;
+pub(super) const LINE: u64 = 64;
 /// The least that a store around the cache writes at once.
 const AROUND: u64 = 16;
 

@@ -2,7 +2,7 @@
 
 use super::{Builder, Operand, Value};
 use crate::body::{ArrayDecl, SharedDecl, Statement, Table};
-use crate::memory::{Access, Base, Cache, Order, Scope};
+use crate::memory::{Access, Base, Cache, Level, Order, Scope};
 use crate::op::{ArrayId, AtomicOp, Id, Op, SharedId, TableId, Var};
 use crate::types::{Element, Literal, Type};
 
@@ -331,6 +331,13 @@ impl Builder {
         }
         let access = Access::of(memory.element).order(order).cache(cache);
         self.statement(Statement::Store { base: memory.base, index, value: value.id, access });
+    }
+
+    /// Says that the element at an index will be read soon, and which cache it should be in by then. The index may lie outside of the memory.
+    #[track_caller]
+    pub fn prefetch(&self, memory: Memory, index: impl Into<Operand>, level: Level) {
+        let Some(index) = self.place_in(memory, index.into()) else { return };
+        self.statement(Statement::Prefetch { base: memory.base, index, access: Access::of(memory.element), level });
     }
 
     /// An atomic operation on the element at an index; gives what it held before.

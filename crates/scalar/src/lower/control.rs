@@ -49,6 +49,7 @@ impl Emitter<'_> {
             }
             Statement::SetElement { array, index, value } => self.set_element(*array, *index, *value),
             Statement::Store { base, index, value, access } => self.store(*base, *index, *value, *access),
+            Statement::Prefetch { base, index, access, level } => self.prefetch(*base, *index, *access, *level),
             Statement::Barrier => self.f.bar(Modifier::Sync, 0),
             Statement::WarpBarrier(members) => {
                 let members = self.operand(*members);

@@ -4,7 +4,7 @@
 //! and are taken apart in registers.
 
 use super::{Emitter, Lowered, bits_type, memory_type, register_type};
-use crate::memory::{Access, Base, Cache, Order, Scope};
+use crate::memory::{Access, Base, Cache, Level, Order, Scope};
 use crate::op::{ArrayId, AtomicOp, Id, Op, TableId};
 use crate::types::{Element, Literal, Type as ValueType};
 use broadloom_ptx::builder::Instructions;
@@ -206,6 +206,18 @@ impl Emitter<'_> {
         let (address, space) = self.place(base, index, access);
         let words = Words::of(access, space, false);
         self.store_lanes(&words, address, ty, &lanes);
+    }
+
+    /// Shared memory is near already.
+    pub(super) fn prefetch(&mut self, base: Base, index: Id, access: Access, level: Level) {
+        if let Base::Global(_) = base {
+            let (address, _) = self.place(base, index, access);
+            let level = match level {
+                Level::First => Modifier::L1,
+                Level::Second => Modifier::L2,
+            };
+            self.f.prefetch((Modifier::Global, level), address);
+        }
     }
 
     fn store_lanes(&mut self, words: &Words, address: Address, ty: ValueType, values: &[Operand]) {

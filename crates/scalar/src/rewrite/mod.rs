@@ -511,6 +511,12 @@ impl<'a, 'b> Rewrite<'a, 'b> {
                     builder.statement(Statement::Store { base, index, value: value.id, access });
                 }
             }
+            Statement::Prefetch { base, index, access, level } => {
+                let (base, index, access) = self.place(*base, *index, *access);
+                if !builder.is_poison(builder.wrap(index)) {
+                    builder.statement(Statement::Prefetch { base, index, access, level: *level });
+                }
+            }
             Statement::Write { accessor, indices, value } => {
                 let (indices, value) = (self.values(indices), self.value(*value));
                 match &mut self.bindings {
