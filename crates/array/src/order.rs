@@ -108,11 +108,37 @@ impl<T: Element> Array<T> {
     /// # Ok::<(), broadloom_array::Error>(())
     /// ```
     pub fn pack(&self, chosen: &Array<bool>) -> Result<Array<T>> {
-        if chosen.shape() != self.shape() {
-            let (left, right) = (self.shape().clone(), chosen.shape().clone());
-            return Err(broadloom_graph::Error::Shapes { operation: "pack".into(), left, right });
-        }
+        self.same_shape("pack", chosen)?;
         Array::from_node(self.flatten().node().pack(chosen.flatten().node())?)
+    }
+
+    /// All elements as a line: those where another array of the same shape is true, then the others, both in their order; and how many the former are. Nothing is computed
+    /// yet, and nothing waits.
+    ///
+    /// ```
+    /// # use broadloom_array::Array;
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let a = Array::line(&context(), &[5, -1, 7, -2, 0])?;
+    /// let (sides, count) = a.partition(&a.ge(0)?)?;
+    /// assert_eq!(sides.to_vec()?, [5, 7, 0, -1, -2]);
+    /// assert_eq!(count.item()?, 3);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn partition(&self, chosen: &Array<bool>) -> Result<(Array<T>, Array<u32>)> {
+        self.same_shape("partition", chosen)?;
+        let (values, count) = self.flatten().node().partition(chosen.flatten().node())?;
+        Ok((Array::from_node(values)?, Array::from_node(count)?))
+    }
+
+    /// An array of another shape is refused.
+    fn same_shape<U: Element>(&self, operation: &str, other: &Array<U>) -> Result<()> {
+        if other.shape() == self.shape() {
+            return Ok(());
+        }
+        let (left, right) = (self.shape().clone(), other.shape().clone());
+        Err(broadloom_graph::Error::Shapes { operation: operation.to_owned(), left, right })
     }
 
     /// The elements of a line in the order of keys, those of equal keys keeping theirs; NaN is behind all numbers.
@@ -130,10 +156,7 @@ impl<T: Element> Array<T> {
     /// # Ok::<(), broadloom_array::Error>(())
     /// ```
     pub fn sort_by<K: Number>(&self, keys: &Array<K>) -> Result<Array<T>> {
-        if keys.shape() != self.shape() {
-            let (left, right) = (self.shape().clone(), keys.shape().clone());
-            return Err(broadloom_graph::Error::Shapes { operation: "sort_by".into(), left, right });
-        }
+        self.same_shape("sort_by", keys)?;
         let key = (keys.node(), SortKey { descending: false, bits: None });
         Array::from_node(Node::sort(&[key], &[self.node()])?.swap_remove(1))
     }
@@ -153,10 +176,7 @@ impl<T: Element> Array<T> {
     /// # Ok::<(), broadloom_array::Error>(())
     /// ```
     pub fn pack_padded(&self, chosen: &Array<bool>, value: T) -> Result<(Array<T>, Array<u32>)> {
-        if chosen.shape() != self.shape() {
-            let (left, right) = (self.shape().clone(), chosen.shape().clone());
-            return Err(broadloom_graph::Error::Shapes { operation: "pack_padded".into(), left, right });
-        }
+        self.same_shape("pack_padded", chosen)?;
         let (values, count) = self.flatten().node().pack_padded(chosen.flatten().node(), &value.lanes())?;
         Ok((Array::from_node(values)?, Array::from_node(count)?))
     }

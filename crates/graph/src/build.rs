@@ -76,6 +76,12 @@ fn quick_type(op: &Elementwise, inputs: &[Type]) -> Option<Type> {
     }
 }
 
+/// Parts that one concatenation has at most.
+const MAX_PARTS: usize = 64;
+
+/// Arrays that a function of elements takes at most: so many can be read in one kernel, with a rule for what is outside of each.
+pub const MAX_ARGUMENTS: usize = 300;
+
 impl Node {
     /// An array whose elements are these bytes.
     pub fn upload(context: &Context, ty: Type, shape: Shape, bytes: &[u8]) -> Result<Node> {
@@ -133,6 +139,10 @@ impl Node {
             Error::Devices { left, right, .. } => Error::Devices { operation: name(), left, right },
             other => other,
         })?;
+        if inputs.len() > MAX_ARGUMENTS {
+            let reason = format!("it is of {} arrays or places, and at most {MAX_ARGUMENTS} are possible", inputs.len());
+            return Err(Error::Range { operation: name(), shape: inputs[0].shape().clone(), reason });
+        }
         let types: SmallVec<[Type; 3]> = inputs.iter().map(|input| input.ty()).collect();
         let ty = match quick_type(&op, &types) {
             Some(ty) => ty,
@@ -310,7 +320,7 @@ impl Node {
         Ok(Node::pending(context, self.ty(), shape, Op::Gather(boundary.rule(), fill), inputs))
     }
 
-    /// Arrays one behind the other along an axis; their other extents are equal.
+    /// Arrays one behind the other along an axis; their other extents are equal. Very many are first joined in parts, as a kernel has no room for them.
     pub fn concatenate(axis: usize, parts: &[&Node]) -> Result<Node> {
         let operation = || "concatenate".to_owned();
         let context = same_context("concatenate", parts)?;
@@ -339,6 +349,12 @@ impl Node {
         match inputs.len() {
             0 => Ok(first.clone()),
             1 => Ok(inputs.swap_remove(0)),
+            count if count > MAX_PARTS => {
+                let size = count.div_ceil(MAX_PARTS).max(MAX_PARTS);
+                let joined = inputs.chunks(size).map(|part| Node::concatenate(axis, &part.iter().collect::<Vec<_>>()));
+                let joined = joined.collect::<Result<Vec<Node>>>()?;
+                Node::concatenate(axis, &joined.iter().collect::<Vec<_>>())
+            }
             _ => Ok(Node::pending(context, first.ty(), shape, Op::Concatenate(axis as u8), inputs)),
         }
     }

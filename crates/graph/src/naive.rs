@@ -234,12 +234,14 @@ fn apply(op: &Op, node: &Node, inputs: &[Arc<HostArray>]) -> Result<HostArray> {
             }
             lanes.extend(counts.into_iter().map(Literal::from));
         }
-        Op::Pack { count } => {
-            let chosen: Vec<usize> = (0..inputs[0].lanes.len()).filter(|index| inputs[0].lanes[*index].bits() != 0).collect();
+        Op::Pack { rest, count } => {
+            let (chosen, others): (Vec<usize>, Vec<usize>) =
+                (0..inputs[0].lanes.len()).partition(|index| inputs[0].lanes[*index].bits() != 0);
             if *count {
                 lanes.push(Literal::from(chosen.len() as u32));
             } else {
                 chosen.iter().for_each(|index| lanes.extend(inputs[1].at(*index)));
+                others.iter().filter(|_| *rest).for_each(|index| lanes.extend(inputs[1].at(*index)));
                 lanes.resize(shape.count() * ty.lanes(), Literal::zero(ty.element()));
             }
         }

@@ -238,9 +238,11 @@ pub enum Op {
     },
     /// How many elements of the one input fall into each bin, as `u32`.
     Histogram,
-    /// The elements of the second input where the first is true, one behind the other; what follows them is anything. Or, how many there are, a
+    /// The elements of the second input where the first is true, one behind the other, then all others or anything. Or, how many of the former there are, a
     /// `u32`.
     Pack {
+        /// Whether all others follow.
+        rest: bool,
         /// Whether it is the number.
         count: bool,
     },
@@ -271,12 +273,17 @@ impl Op {
             Op::Sort { longest: None, .. } => "sort".into(),
             Op::Sort { longest: Some(_), .. } => "segmented sort".into(),
             Op::Histogram => "histogram".into(),
-            Op::Pack { .. } => "pack".into(),
+            Op::Pack { rest, .. } => pack_name(*rest).into(),
             Op::Scatter(combine) => scatter_name(*combine).into(),
             Op::SegmentedScan(combine, axis) => format!("segmented {} scan along {axis}", combine.name()),
             Op::SegmentedReduce(combine) => format!("segmented {}", combine.name()),
         }
     }
+}
+
+/// The name of a pack, or of one with all others behind.
+pub(crate) const fn pack_name(rest: bool) -> &'static str {
+    if rest { "partition" } else { "pack" }
 }
 
 /// The name of a scatter.

@@ -133,7 +133,7 @@ impl Ready {
                 Scatter { domain: shape, source, base: sources.next().ok_or_else(none)?, combine, sink }.into()
             }
             // The values and the number, in this order: so are the roots.
-            GroupKind::Pack => Pack { source, sink: Sink::STORE, rest: false }.into(),
+            GroupKind::Pack(rest) => Pack { source, sink: Sink::STORE, rest: *rest }.into(),
         };
         Ok(Ready::One(library.get(&pattern)?))
     }

@@ -614,7 +614,7 @@ impl<'c> Generator<'c> {
         Ok(())
     }
 
-    /// Sort, histogram, matrix product, pack.
+    /// Sort, histogram, matrix product, pack, partition.
     fn arrange(&mut self) -> Result<()> {
         let a = self.any();
         let (ty, count) = (a.ty(), a.node.shape().count());
@@ -647,12 +647,20 @@ impl<'c> Generator<'c> {
             }
             _ => {
                 let chosen = self.partner(Type::BOOL, &Shape::from(count))?;
-                if chosen.node.shape().count() == count && chosen.node.shape().rank() == 1 && self.random.one_in(2) {
+                if chosen.node.shape() != line.shape() {
+                    return Ok(());
+                }
+                let way = self.random.below(4);
+                if way < 2 {
                     let value = self.value(ty);
                     let (packed, found) = line.pack_padded(&chosen.node, &value)?;
                     self.push(packed, a.bound.max(4.0), a.exact);
                     self.push(found, 1e30, true);
-                } else if chosen.node.shape().count() == count && chosen.node.shape().rank() == 1 {
+                } else if way == 2 {
+                    let (both, found) = line.partition(&chosen.node)?;
+                    self.push(both, a.bound, a.exact);
+                    self.push(found, 1e30, true);
+                } else {
                     // The number of elements is part of the structure from here on, so it must be exact.
                     let expected = naive::evaluate(&chosen.node)?.lanes.iter().filter(|lane| lane.bits() != 0).count();
                     let packed = line.pack(&chosen.node)?;
