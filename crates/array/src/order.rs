@@ -20,21 +20,21 @@ impl<T: Number> Array<T> {
     /// # Ok::<(), broadloom_array::Error>(())
     /// ```
     pub fn sort(&self, axis: usize) -> Result<Array<T>> {
-        self.sorted(axis, false, |sorted, _| sorted)
+        self.sorted(axis, false, false)
     }
 
     /// Along an axis, the elements from the greatest to the least; NaN is behind all numbers.
     pub fn sort_descending(&self, axis: usize) -> Result<Array<T>> {
-        self.sorted(axis, true, |sorted, _| sorted)
+        self.sorted(axis, true, false)
     }
 
     /// Along an axis, where the elements in order come from; equal ones keep their order.
     pub fn argsort(&self, axis: usize) -> Result<Array<i32>> {
-        self.sorted(axis, false, |_, places| places)
+        self.sorted(axis, false, true)
     }
 
-    /// Lines along an axis sorted: the axis comes last, all lines go behind each other, and each is a segment.
-    fn sorted<U: Element>(&self, axis: usize, descending: bool, choose: fn(Node, Node) -> Node) -> Result<Array<U>> {
+    /// Lines along an axis sorted, or where their elements come from: the axis comes last, all lines go behind each other, and each is a segment.
+    fn sorted<U: Element>(&self, axis: usize, descending: bool, places: bool) -> Result<Array<U>> {
         let rank = self.rank();
         if axis >= rank {
             let (operation, shape) = ("sort".to_owned(), self.shape().clone());
@@ -44,17 +44,19 @@ impl<T: Number> Array<T> {
         let turned = self.transpose(&order)?;
         let (count, length) = (turned.len(), self.shape().extents()[axis]);
         let line = turned.flatten();
-        let places = Array::<i32>::positions(self.context(), turned.shape(), rank - 1)?.flatten();
-        let (keys, values) = ([(line.node(), SortKey { descending, bits: None })], [places.node()]);
+        let origins = Array::<i32>::positions(self.context(), turned.shape(), rank - 1)?.flatten();
+        let (keys, values) = ([(line.node(), SortKey { descending, bits: None })], [origins.node()]);
         let mut sorted = if count == length {
+            // Elements and places of the same array are sorted once.
             Node::sort(&keys, &values)?
         } else {
+            // Longer segments of elements alone are sorted where they lie.
+            let values: &[&Node] = if places { &values } else { &[] };
             let lines = Array::<i64>::positions(self.context(), [count / length.max(1) + 1], 0)?;
             let offsets = lines.mul(&lines.beside(length as i64))?;
-            Node::segmented_sort(offsets.node(), Some(length), &keys, &values)?
+            Node::segmented_sort(offsets.node(), Some(length), &keys, values)?
         };
-        let (places, line) = (sorted.remove(1), sorted.remove(0));
-        let result = Array::<U>::from_node(choose(line, places))?.reshape(turned.shape())?;
+        let result = Array::<U>::from_node(sorted.swap_remove(usize::from(places)))?.reshape(turned.shape())?;
         let mut back = vec![0; rank];
         order.iter().enumerate().for_each(|(to, from)| back[*from] = to);
         result.transpose(&back)

@@ -36,6 +36,19 @@ pub(crate) fn possible(operation: &str, shape: &Shape) -> Result<()> {
     Err(Error::Range { operation: operation.to_owned(), shape: shape.clone(), reason })
 }
 
+/// The shape that index arrays have together.
+pub(crate) fn index_shape(operation: &str, indices: &[&Node]) -> Result<Shape> {
+    let mut shape = Shape::from([]);
+    for index in indices {
+        if !index.ty().is_scalar() || !index.ty().element().is_integer() {
+            return Err(Error::Type { operation: operation.to_owned(), ty: index.ty() });
+        }
+        let refused = || Error::Shapes { operation: operation.to_owned(), left: shape.clone(), right: index.shape().clone() };
+        shape = shape.broadcast(index.shape()).ok_or_else(refused)?;
+    }
+    Ok(shape)
+}
+
 /// The type of the result of an operation on elements; the builder of scalar code is asked, so both always agree.
 fn result_type(op: &Elementwise, inputs: &[Type]) -> std::result::Result<Type, String> {
     let builder = Builder::function("check");
@@ -287,14 +300,7 @@ impl Node {
         let mut all: SmallVec<[&Node; 4]> = smallvec![self];
         all.extend(indices.iter().copied());
         let context = same_context("gather", &all)?;
-        let mut shape = indices[0].shape().clone();
-        for index in indices {
-            if !index.ty().is_scalar() || !index.ty().element().is_integer() {
-                return Err(Error::Type { operation: operation(), ty: index.ty() });
-            }
-            let (left, right) = (shape.clone(), index.shape().clone());
-            shape = shape.broadcast(index.shape()).ok_or(Error::Shapes { operation: operation(), left, right })?;
-        }
+        let shape = index_shape("gather", indices)?;
         possible("gather", &shape)?;
         let fill = match boundary {
             Boundary::Constant(fill) => {
@@ -383,8 +389,7 @@ impl Node {
         }
         let shape = self.shape().without(&axes, false);
         if self.shape().is_empty() {
-            let identity = combine.identity(self.ty().element());
-            return Node::fill(self.context(), shape, &vec![identity; self.ty().lanes()]);
+            return Node::fill(self.context(), shape, &combine.identity(self.ty()));
         }
         Ok(Node::pending(self.context(), self.ty(), shape, Op::Reduce(combine, axes), smallvec![self.clone()]))
     }

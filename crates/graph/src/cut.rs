@@ -685,7 +685,9 @@ impl Group {
             Kind::SegmentedScan(_, axis) => (GroupKind::Scan(*axis, true), entry.inputs.to_vec()),
             Kind::SegmentedReduce(_) => (GroupKind::SegmentedReduce, entry.inputs.to_vec()),
             // Places and values, then what is there at first.
-            Kind::Scatter(combine) => (GroupKind::Scatter(*combine), vec![entry.inputs[1], entry.inputs[2], entry.inputs[0]]),
+            Kind::Scatter(combine) => {
+                (GroupKind::Scatter(combine.clone()), vec![entry.inputs[1], entry.inputs[2], entry.inputs[0]])
+            }
             Kind::Leaf(_)
             | Kind::Fill(_)
             | Kind::Elementwise(_)

@@ -340,7 +340,7 @@ impl Kind {
             Kind::Sort(_, Some(_), _) => "segmented sort".into(),
             Kind::Histogram(_) => "histogram".into(),
             Kind::Pack(rest, _) => crate::op::pack_name(*rest).into(),
-            Kind::Scatter(combine) => crate::op::scatter_name(*combine).into(),
+            Kind::Scatter(combine) => crate::op::scatter_name(combine.as_ref()),
             Kind::SegmentedScan(combine, axis) => format!("segmented {} scan along {axis}", combine.name()),
             Kind::SegmentedReduce(combine) => format!("segmented {}", combine.name()),
         }

@@ -354,20 +354,20 @@ impl Recorder {
                 Kind::Gather(*rule, fill.as_ref().map(|fill| self.value(fill)), growth)
             }
             Op::Concatenate(axis) => Kind::Concatenate(*axis),
-            Op::Reduce(combine, axes) => Kind::Reduce(*combine, axes.clone()),
+            Op::Reduce(combine, axes) => Kind::Reduce(combine.clone(), axes.clone()),
             Op::Extreme(extreme, axes) => Kind::Extreme(*extreme, axes.clone()),
-            Op::Scan { combine, axis, inclusive } => Kind::Scan(*combine, *axis, *inclusive),
+            Op::Scan { combine, axis, inclusive } => Kind::Scan(combine.clone(), *axis, *inclusive),
             Op::Product => Kind::Product,
             Op::Sort { keys, longest, result } => Kind::Sort(keys.clone(), *longest, *result),
             Op::Histogram => Kind::Histogram(Histogram::room(node.shape().count() as u64)),
             Op::Pack { rest, count } => Kind::Pack(*rest, *count),
-            Op::Scatter(combine) => Kind::Scatter(*combine),
-            Op::SegmentedScan(combine, axis) => Kind::SegmentedScan(*combine, *axis),
+            Op::Scatter(combine) => Kind::Scatter(combine.clone()),
+            Op::SegmentedScan(combine, axis) => Kind::SegmentedScan(combine.clone(), *axis),
             Op::SegmentedReduce(combine) => {
                 // Elements and segments are counted together.
                 let both = expression.inputs.iter().map(|input| input.shape().count()).sum::<usize>();
                 self.tape.wide |= both >= FAR;
-                Kind::SegmentedReduce(*combine)
+                Kind::SegmentedReduce(combine.clone())
             }
         })
     }
@@ -431,15 +431,16 @@ fn hash(op: &Op, code: &mut Quick, rest: &mut Quick) {
         Op::Gather(rule, _) => tag(code, 5, *rule as u64),
         Op::Concatenate(axis) => tag(code, 6, u64::from(*axis)),
         Op::Reduce(combine, axes) => {
-            tag(code, 7, *combine as u64);
-            axes.hash(code);
+            tag(code, 7, 0);
+            (combine, axes).hash(code);
         }
         Op::Extreme(extreme, axes) => {
             tag(code, 8, *extreme as u64);
             axes.hash(code);
         }
         Op::Scan { combine, axis, inclusive } => {
-            tag(code, 9, *combine as u64 | u64::from(*axis) << 8 | u64::from(*inclusive) << 16);
+            tag(code, 9, u64::from(*axis) | u64::from(*inclusive) << 8);
+            combine.hash(code);
         }
         Op::Product => tag(code, 10, 0),
         Op::Sort { keys, longest, result } => {
@@ -448,9 +449,18 @@ fn hash(op: &Op, code: &mut Quick, rest: &mut Quick) {
         }
         Op::Histogram => tag(code, 12, 0),
         Op::Pack { rest, count } => tag(code, 13, u64::from(*count) | u64::from(*rest) << 8),
-        Op::Scatter(combine) => tag(code, 14, combine.map_or(0xff, |combine| combine as u64)),
-        Op::SegmentedScan(combine, axis) => tag(code, 15, *combine as u64 | u64::from(*axis) << 8),
-        Op::SegmentedReduce(combine) => tag(code, 16, *combine as u64),
+        Op::Scatter(combine) => {
+            tag(code, 14, 0);
+            combine.hash(code);
+        }
+        Op::SegmentedScan(combine, axis) => {
+            tag(code, 15, u64::from(*axis));
+            combine.hash(code);
+        }
+        Op::SegmentedReduce(combine) => {
+            tag(code, 16, 0);
+            combine.hash(code);
+        }
     }
 }
 
