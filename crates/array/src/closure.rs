@@ -13,11 +13,26 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
 
-/// A value of an element while a closure is traced.
+/// A value of an element while a closure is traced. Values of two closures do not mix, wherever one stands inside of the other:
+///
+/// ```compile_fail
+/// # use broadloom_array::Array;
+/// fn mixed(a: &Array<f32>) {
+///     let _ = a.map(|x| {
+///         let _ = a.map(|y| {
+///             let _ = y + x;
+///             y
+///         });
+///         x
+///     });
+/// }
+/// ```
 pub struct Traced<'t, T> {
     builder: &'t Builder,
     value: Value,
     element: PhantomData<fn() -> T>,
+    /// No other closure has the same lifetime, and none can be taken for another.
+    closure: PhantomData<fn(&'t ()) -> &'t ()>,
 }
 
 impl<T> Clone for Traced<'_, T> {
@@ -30,7 +45,7 @@ impl<T> Copy for Traced<'_, T> {}
 
 impl<'t, T: Element> Traced<'t, T> {
     fn new(builder: &'t Builder, value: Value) -> Traced<'t, T> {
-        Traced { builder, value, element: PhantomData }
+        Traced { builder, value, element: PhantomData, closure: PhantomData }
     }
 
     /// A value that is part of the code.

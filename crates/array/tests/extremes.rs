@@ -98,6 +98,8 @@ fn what_is_too_much_is_told() -> Result<()> {
     let sum = |places: i64| a.window(Boundary::Constant(0), |w| (1..places).fold(w.at(&[0]), |sum, i| sum + w.at(&[i])));
     assert_eq!(sum(300)?.to_vec()?, [36, 36, 35, 33, 30, 26, 21, 15, 8]);
     assert_eq!(told(sum(301)), "`window` of an array of shape [9]: it is of 301 arrays or places, and at most 300 are possible");
+    let bins = a.histogram(1 << 31).map_or_else(|error| error.to_string(), |_| "no error".into());
+    assert_eq!(bins, "`histogram` of an array of shape [9]: 2147483648 bins, and at most 2^31 - 1 are possible");
     let shapes = (0..1 << 16).map(|i| Array::<i32>::iota(&context, i + 1)?.slice(&span![0]));
     let sum = shapes.reduce(|sum, one| sum?.add(&one?)).unwrap_or(Ok(a))?;
     assert_eq!(

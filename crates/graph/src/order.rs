@@ -7,7 +7,7 @@ use crate::node::{Inputs, Node};
 use crate::op::{Combine, Elementwise, Op, pack_name};
 use crate::shape::Shape;
 use crate::view::Boundary;
-use broadloom_device::MachineKind;
+use broadloom_device::{MachineKind, Stream};
 use broadloom_scalar::{BinaryOp, Builder, Element, Literal, Type};
 use broadloom_skeleton::{SortKey, random};
 use smallvec::smallvec;
@@ -107,6 +107,10 @@ impl Node {
         if !self.ty().is_scalar() || !self.ty().element().is_integer() {
             return Err(Error::Type { operation: "histogram".into(), ty: self.ty() });
         }
+        if bins > i32::MAX as usize {
+            let reason = format!("{bins} bins, and at most 2^31 - 1 are possible");
+            return Err(Error::Range { operation: "histogram".into(), shape: self.shape().clone(), reason });
+        }
         if self.shape().is_empty() || bins == 0 {
             return Node::fill(self.context(), shape, &[Literal::zero(Element::U32)]);
         }
@@ -125,7 +129,16 @@ impl Node {
         let failed = || Error::Plan { what: "pack".into(), reason: "a result is not in memory".into() };
         let found = count.read()?.lanes.first().and_then(|count| count.as_i128()).ok_or_else(failed)? as usize;
         let bytes = found * self.ty().bytes() as usize;
-        let buffer = values.buffer().and_then(|buffer| buffer.slice(0, bytes)).ok_or_else(failed)?;
+        let all = values.buffer().ok_or_else(failed)?;
+        let mut buffer = all.slice(0, bytes).ok_or_else(failed)?;
+        if bytes < all.len() / 4 {
+            // Memory for many would live as long as a few do.
+            let own = context.device().allocate(bytes)?;
+            if bytes > 0 {
+                own.copy_from(Stream::default(), &buffer)?;
+            }
+            buffer = own;
+        }
         Node::from_buffer(context, self.ty(), Shape::from(found), buffer)
     }
 
