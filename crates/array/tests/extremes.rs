@@ -39,11 +39,12 @@ fn chain_of_bytes(start: [i64; 3], count: usize) -> Vec<i64> {
     start.into_iter().map(|x| (0..count).fold(x, |x, _| (x ^ (x + x)) & 0xff)).collect()
 }
 
-/// A chain that is given up needs no stack, wherever it is given up.
+/// A chain that is shown or given up needs no stack, wherever it is given up.
 #[test]
-fn very_long_chains_are_dropped() -> Result<()> {
+fn very_long_chains_are_shown_and_dropped() -> Result<()> {
     let context = interp();
     let long = chain(Array::line(&context, &[1.0f32])?, 300_000, |a| Ok(a + 1.0))?;
+    assert_eq!(format!("{long:?} {:?}", long.node()), "Array<f32>[1] Node<f32>[1]");
     let small = std::thread::Builder::new().stack_size(64 << 10);
     assert!(small.spawn(move || drop(long)).is_ok_and(|thread| thread.join().is_ok()));
     Ok(())
