@@ -243,7 +243,28 @@ macro_rules! math_pairs {
 
 math_pairs! { atan2 Atan2; hypot Hypot; pow Pow; fmod Fmod; }
 
+impl<T: Floating> Array<T> {
+    /// Rounded to the nearest integer, halves away from zero. [`round_even`](Self::round_even) is what NumPy has.
+    #[must_use]
+    pub fn round(&self) -> Array<T> {
+        sure(self.map(|x| x.round()))
+    }
+}
+
 impl<T: Float> Array<T> {
+    /// Where elements are not a number.
+    #[must_use]
+    pub fn is_nan(&self) -> Array<bool> {
+        sure(self.ne(self))
+    }
+
+    /// Where elements are neither infinite nor NaN.
+    #[must_use]
+    pub fn is_finite(&self) -> Array<bool> {
+        // What is infinite or NaN leaves NaN.
+        sure(self.sub(self).and_then(|nothing| nothing.eq(&nothing)))
+    }
+
     /// `self * factor + addend`, rounded once.
     pub fn mul_add(&self, factor: &Array<T>, addend: &Array<T>) -> Result<Array<T>> {
         Array::apply(Elementwise::Fma, &[self.node(), factor.node(), addend.node()])

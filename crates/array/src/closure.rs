@@ -5,19 +5,34 @@
 //! from call to call belongs into an array without axes ([`Array::scalar`]), which is a parameter.
 
 use crate::array::Array;
-use crate::element::{Arithmetic, Bits, Element, Floating, Integer, Number};
+use crate::element::{Arithmetic, Bits, Element, F32x4, Floating, Integer, Number};
 use crate::transform::Boundary;
-use broadloom_graph::{Error, Node, Result};
+use broadloom_graph::{Combine, Error, Node, Result};
 use broadloom_scalar::{BinaryOp, Builder, CompareOp, Function, MathFunction, Precision, Value};
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
 
-/// A value of an element while a closure is traced.
+/// A value of an element while a closure is traced. Values of two closures do not mix, wherever one stands inside of the other:
+///
+/// ```compile_fail
+/// # use broadloom_array::Array;
+/// fn mixed(a: &Array<f32>) {
+///     let _ = a.map(|x| {
+///         let _ = a.map(|y| {
+///             let _ = y + x;
+///             y
+///         });
+///         x
+///     });
+/// }
+/// ```
 pub struct Traced<'t, T> {
     builder: &'t Builder,
     value: Value,
     element: PhantomData<fn() -> T>,
+    /// No other closure has the same lifetime, and none can be taken for another.
+    closure: PhantomData<fn(&'t ()) -> &'t ()>,
 }
 
 impl<T> Clone for Traced<'_, T> {
@@ -30,11 +45,12 @@ impl<T> Copy for Traced<'_, T> {}
 
 impl<'t, T: Element> Traced<'t, T> {
     fn new(builder: &'t Builder, value: Value) -> Traced<'t, T> {
-        Traced { builder, value, element: PhantomData }
+        Traced { builder, value, element: PhantomData, closure: PhantomData }
     }
 
     /// A value that is part of the code.
     #[must_use]
+    #[track_caller]
     pub fn constant<U: Element>(self, value: U) -> Traced<'t, U> {
         let lanes: Vec<Value> = value.lanes().iter().map(|lane| self.builder.literal(*lane)).collect();
         Traced::new(self.builder, self.builder.vector(&lanes))
@@ -42,6 +58,7 @@ impl<'t, T: Element> Traced<'t, T> {
 
     /// As Rust's `as` converts it.
     #[must_use]
+    #[track_caller]
     pub fn cast<U: Element>(self) -> Traced<'t, U> {
         Traced::new(self.builder, self.builder.convert(self.value, U::TYPE))
     }
@@ -70,6 +87,7 @@ macro_rules! operators {
         $(
             impl<'t, T: $bound, R: Term<'t, T>> $operator<R> for Traced<'t, T> {
                 type Output = Traced<'t, T>;
+                #[track_caller]
                 fn $method(self, other: R) -> Traced<'t, T> {
                     let other = other.term(self);
                     Traced::new(self.builder, self.builder.binary(BinaryOp::$op, self.value, other.value))
@@ -77,6 +95,7 @@ macro_rules! operators {
             }
             $(impl<'t> $operator<Traced<'t, $scalar>> for $scalar {
                 type Output = Traced<'t, $scalar>;
+                #[track_caller]
                 fn $method(self, other: Traced<'t, $scalar>) -> Traced<'t, $scalar> {
                     $operator::$method(other.constant(self), other)
                 }
@@ -100,6 +119,7 @@ operators! {
 
 impl<'t, T: Arithmetic> Neg for Traced<'t, T> {
     type Output = Traced<'t, T>;
+    #[track_caller]
     fn neg(self) -> Traced<'t, T> {
         Traced::new(self.builder, self.builder.neg(self.value))
     }
@@ -107,6 +127,7 @@ impl<'t, T: Arithmetic> Neg for Traced<'t, T> {
 
 impl<'t, T: Bits> Not for Traced<'t, T> {
     type Output = Traced<'t, T>;
+    #[track_caller]
     fn not(self) -> Traced<'t, T> {
         Traced::new(self.builder, self.builder.not(self.value))
     }
@@ -115,18 +136,21 @@ impl<'t, T: Bits> Not for Traced<'t, T> {
 impl<'t, T: Arithmetic> Traced<'t, T> {
     /// The lesser one; a number beats NaN.
     #[must_use]
+    #[track_caller]
     pub fn min(self, other: impl Term<'t, T>) -> Traced<'t, T> {
         Traced::new(self.builder, self.builder.min(self.value, other.term(self).value))
     }
 
     /// The greater one; a number beats NaN.
     #[must_use]
+    #[track_caller]
     pub fn max(self, other: impl Term<'t, T>) -> Traced<'t, T> {
         Traced::new(self.builder, self.builder.max(self.value, other.term(self).value))
     }
 
     /// The absolute value.
     #[must_use]
+    #[track_caller]
     pub fn abs(self) -> Traced<'t, T> {
         Traced::new(self.builder, self.builder.abs(self.value))
     }
@@ -137,6 +161,7 @@ macro_rules! comparisons {
         impl<'t, T: Number> Traced<'t, T> {
             $($(#[$doc])*
             #[must_use]
+            #[track_caller]
             pub fn $name(self, other: impl Term<'t, T>) -> Traced<'t, bool> {
                 Traced::new(self.builder, self.builder.compare(CompareOp::$op, self.value, other.term(self).value))
             })*
@@ -162,6 +187,7 @@ comparisons! {
 impl<'t> Traced<'t, bool> {
     /// One of two values; both are computed.
     #[must_use]
+    #[track_caller]
     pub fn cond<T: Element>(self, yes: Traced<'t, T>, no: impl Term<'t, T>) -> Traced<'t, T> {
         let no = no.term(yes);
         Traced::new(self.builder, self.builder.select(self.value, yes.value, no.value))
@@ -173,6 +199,7 @@ macro_rules! functions {
         impl<'t, T: Floating> Traced<'t, T> {
             $(#[doc = concat!("[`MathFunction::", stringify!($function), "`].")]
             #[must_use]
+            #[track_caller]
             pub fn $name(self $(, $argument: impl Term<'t, T>)*) -> Traced<'t, T> {
                 let arguments = [self.value $(, $argument.term(self).value)*];
                 Traced::new(self.builder, self.builder.math(MathFunction::$function, Precision::Accurate, &arguments))
@@ -194,6 +221,7 @@ macro_rules! roundings {
         impl<'t, T: Floating> Traced<'t, T> {
             $($(#[$doc])*
             #[must_use]
+            #[track_caller]
             pub fn $name(self) -> Traced<'t, T> {
                 Traced::new(self.builder, self.builder.$name(self.value))
             })*
@@ -228,6 +256,7 @@ pub struct Window<'t, T> {
 impl<'t, T: Element> Window<'t, T> {
     /// The element so many places away along each axis.
     #[must_use]
+    #[track_caller]
     pub fn at(&self, offsets: &[i64]) -> Traced<'t, T> {
         if offsets.len() != self.rank {
             let problem = format!("a window of {} axes is looked at with {} offsets", self.rank, offsets.len());
@@ -241,6 +270,43 @@ impl<'t, T: Element> Window<'t, T> {
         seen.push((offsets.to_vec(), value));
         Traced::new(self.builder, value)
     }
+}
+
+impl<'t> Traced<'t, f32> {
+    /// The same value in all four lanes.
+    #[must_use]
+    #[track_caller]
+    pub fn splat(self) -> Traced<'t, F32x4> {
+        Traced::new(self.builder, self.builder.vector(&[self.value; 4]))
+    }
+}
+
+impl<'t> Traced<'t, F32x4> {
+    /// From a value for each lane.
+    #[must_use]
+    #[track_caller]
+    pub fn from_lanes(lanes: [Traced<'t, f32>; 4]) -> Traced<'t, F32x4> {
+        Traced::new(lanes[0].builder, lanes[0].builder.vector(&lanes.map(|lane| lane.value)))
+    }
+
+    /// One of the four lanes.
+    #[must_use]
+    #[track_caller]
+    pub fn lane(self, lane: usize) -> Traced<'t, f32> {
+        Traced::new(self.builder, self.builder.lane(self.value, lane))
+    }
+}
+
+/// What a closure of two elements does, as a way to combine elements.
+pub(crate) fn combine<T: Element>(
+    name: &str,
+    identity: T,
+    closure: impl for<'t> FnOnce(Traced<'t, T>, Traced<'t, T>) -> Traced<'t, T>,
+) -> Result<Combine> {
+    let builder = Builder::function(name);
+    let (x, y) = (builder.parameter("x", T::TYPE), builder.parameter("y", T::TYPE));
+    let result = closure(Traced::new(&builder, x), Traced::new(&builder, y)).value;
+    Combine::by(builder.finish_function(&[result])?, &identity.lanes())
 }
 
 fn called<U: Element>(builder: &Builder, result: Value, inputs: &[&Node]) -> Result<Array<U>> {

@@ -20,21 +20,21 @@ impl<T: Number> Array<T> {
     /// # Ok::<(), broadloom_array::Error>(())
     /// ```
     pub fn sort(&self, axis: usize) -> Result<Array<T>> {
-        self.sorted(axis, false, |sorted, _| sorted)
+        self.sorted(axis, false, false)
     }
 
     /// Along an axis, the elements from the greatest to the least; NaN is behind all numbers.
     pub fn sort_descending(&self, axis: usize) -> Result<Array<T>> {
-        self.sorted(axis, true, |sorted, _| sorted)
+        self.sorted(axis, true, false)
     }
 
     /// Along an axis, where the elements in order come from; equal ones keep their order.
     pub fn argsort(&self, axis: usize) -> Result<Array<i32>> {
-        self.sorted(axis, false, |_, places| places)
+        self.sorted(axis, false, true)
     }
 
-    /// Lines along an axis sorted: the axis comes last, all lines go behind each other, and each is a segment.
-    fn sorted<U: Element>(&self, axis: usize, descending: bool, choose: fn(Node, Node) -> Node) -> Result<Array<U>> {
+    /// Lines along an axis sorted, or where their elements come from: the axis comes last, all lines go behind each other, and each is a segment.
+    fn sorted<U: Element>(&self, axis: usize, descending: bool, places: bool) -> Result<Array<U>> {
         let rank = self.rank();
         if axis >= rank {
             let (operation, shape) = ("sort".to_owned(), self.shape().clone());
@@ -44,17 +44,19 @@ impl<T: Number> Array<T> {
         let turned = self.transpose(&order)?;
         let (count, length) = (turned.len(), self.shape().extents()[axis]);
         let line = turned.flatten();
-        let places = Array::<i32>::positions(self.context(), turned.shape(), rank - 1)?.flatten();
-        let (keys, values) = ([(line.node(), SortKey { descending, bits: None })], [places.node()]);
+        let origins = Array::<i32>::positions(self.context(), turned.shape(), rank - 1)?.flatten();
+        let (keys, values) = ([(line.node(), SortKey { descending, bits: None })], [origins.node()]);
         let mut sorted = if count == length {
+            // Elements and places of the same array are sorted once.
             Node::sort(&keys, &values)?
         } else {
+            // Longer segments of elements alone are sorted where they lie.
+            let values: &[&Node] = if places { &values } else { &[] };
             let lines = Array::<i64>::positions(self.context(), [count / length.max(1) + 1], 0)?;
             let offsets = lines.mul(&lines.beside(length as i64))?;
-            Node::segmented_sort(offsets.node(), Some(length), &keys, &values)?
+            Node::segmented_sort(offsets.node(), Some(length), &keys, values)?
         };
-        let (places, line) = (sorted.remove(1), sorted.remove(0));
-        let result = Array::<U>::from_node(choose(line, places))?.reshape(turned.shape())?;
+        let result = Array::<U>::from_node(sorted.swap_remove(usize::from(places)))?.reshape(turned.shape())?;
         let mut back = vec![0; rank];
         order.iter().enumerate().for_each(|(to, from)| back[*from] = to);
         result.transpose(&back)
@@ -108,11 +110,37 @@ impl<T: Element> Array<T> {
     /// # Ok::<(), broadloom_array::Error>(())
     /// ```
     pub fn pack(&self, chosen: &Array<bool>) -> Result<Array<T>> {
-        if chosen.shape() != self.shape() {
-            let (left, right) = (self.shape().clone(), chosen.shape().clone());
-            return Err(broadloom_graph::Error::Shapes { operation: "pack".into(), left, right });
-        }
+        self.same_shape("pack", chosen)?;
         Array::from_node(self.flatten().node().pack(chosen.flatten().node())?)
+    }
+
+    /// All elements as a line: those where another array of the same shape is true, then the others, both in their order; and how many the former are. Nothing is computed
+    /// yet, and nothing waits.
+    ///
+    /// ```
+    /// # use broadloom_array::Array;
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let a = Array::line(&context(), &[5, -1, 7, -2, 0])?;
+    /// let (sides, count) = a.partition(&a.ge(0)?)?;
+    /// assert_eq!(sides.to_vec()?, [5, 7, 0, -1, -2]);
+    /// assert_eq!(count.item()?, 3);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn partition(&self, chosen: &Array<bool>) -> Result<(Array<T>, Array<u32>)> {
+        self.same_shape("partition", chosen)?;
+        let (values, count) = self.flatten().node().partition(chosen.flatten().node())?;
+        Ok((Array::from_node(values)?, Array::from_node(count)?))
+    }
+
+    /// An array of another shape is refused.
+    fn same_shape<U: Element>(&self, operation: &str, other: &Array<U>) -> Result<()> {
+        if other.shape() == self.shape() {
+            return Ok(());
+        }
+        let (left, right) = (self.shape().clone(), other.shape().clone());
+        Err(broadloom_graph::Error::Shapes { operation: operation.to_owned(), left, right })
     }
 
     /// The elements of a line in the order of keys, those of equal keys keeping theirs; NaN is behind all numbers.
@@ -130,10 +158,7 @@ impl<T: Element> Array<T> {
     /// # Ok::<(), broadloom_array::Error>(())
     /// ```
     pub fn sort_by<K: Number>(&self, keys: &Array<K>) -> Result<Array<T>> {
-        if keys.shape() != self.shape() {
-            let (left, right) = (self.shape().clone(), keys.shape().clone());
-            return Err(broadloom_graph::Error::Shapes { operation: "sort_by".into(), left, right });
-        }
+        self.same_shape("sort_by", keys)?;
         let key = (keys.node(), SortKey { descending: false, bits: None });
         Array::from_node(Node::sort(&[key], &[self.node()])?.swap_remove(1))
     }
@@ -153,10 +178,7 @@ impl<T: Element> Array<T> {
     /// # Ok::<(), broadloom_array::Error>(())
     /// ```
     pub fn pack_padded(&self, chosen: &Array<bool>, value: T) -> Result<(Array<T>, Array<u32>)> {
-        if chosen.shape() != self.shape() {
-            let (left, right) = (self.shape().clone(), chosen.shape().clone());
-            return Err(broadloom_graph::Error::Shapes { operation: "pack_padded".into(), left, right });
-        }
+        self.same_shape("pack_padded", chosen)?;
         let (values, count) = self.flatten().node().pack_padded(chosen.flatten().node(), &value.lanes())?;
         Ok((Array::from_node(values)?, Array::from_node(count)?))
     }

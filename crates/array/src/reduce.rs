@@ -1,9 +1,10 @@
 //! Elements combined: over the whole array or along axes. Table 2 of the Accelerator paper, inner and outer products.
 
 use crate::array::Array;
+use crate::closure::{Traced, combine};
 use crate::element::{Arithmetic, Element, Float, Integer, Number};
 use broadloom_graph::{Combine, Error, Extreme, Result};
-use broadloom_scalar::Element as Scalar;
+use broadloom_scalar::{Element as Scalar, Type};
 
 impl<T: Element> Array<T> {
     fn reduce(&self, combine: Combine, axes: &[usize]) -> Result<Array<T>> {
@@ -13,6 +14,29 @@ impl<T: Element> Array<T> {
     fn reduce_all(&self, combine: Combine) -> Array<T> {
         let axes: Vec<usize> = (0..self.rank()).collect();
         crate::array::sure(self.reduce(combine, &axes))
+    }
+
+    /// Elements along some axes combined by a closure, in their order; the axes are gone in the result. The closure is traced, as that of [`Array::map`] is. It must be associative, as
+    /// elements are taken in groups, and combined with `identity` every value must stay what it is; of no elements that comes out.
+    ///
+    /// ```
+    /// # use broadloom_array::Array;
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let a = Array::new(&context(), &[12u32, 18, 30, 7, 14, 35], [2, 3])?;
+    /// assert_eq!(a.reduce_with(&[1], 0, |x, y| x | y)?.to_vec()?, [30, 47]);
+    /// // The last one that is not 0.
+    /// assert_eq!(a.reduce_with(&[0, 1], 0, |x, y| y.ne(0).cond(y, x))?.item()?, 35);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn reduce_with(
+        &self,
+        axes: &[usize],
+        identity: T,
+        closure: impl for<'t> FnOnce(Traced<'t, T>, Traced<'t, T>) -> Traced<'t, T>,
+    ) -> Result<Array<T>> {
+        self.reduce(combine("reduce_with", identity, closure)?, axes)
     }
 }
 
@@ -52,10 +76,10 @@ reductions! {
     /// The product of all elements; of none: 1.
     product, product_along;
     Arithmetic Min:
-    /// The least element; of none: the greatest value of the type. A number beats NaN.
+    /// The least element; of none: the greatest value of the type, of floats infinity. NaN counts as no element.
     min, min_along;
     Arithmetic Max:
-    /// The greatest element; of none: the least value of the type. A number beats NaN.
+    /// The greatest element; of none: the least value of the type, of floats minus infinity. NaN counts as no element.
     max, max_along;
 }
 
@@ -84,7 +108,7 @@ impl Array<bool> {
 }
 
 impl<T: Float> Array<T> {
-    /// The mean of all elements; of none: NaN.
+    /// The mean of all elements; of none: NaN. That of `f16` is taken in `f32`, which holds their sum and number.
     pub fn mean(&self) -> Result<Array<T>> {
         let axes: Vec<usize> = (0..self.rank()).collect();
         self.mean_along(&axes)
@@ -92,6 +116,9 @@ impl<T: Float> Array<T> {
 
     /// The mean along some axes.
     pub fn mean_along(&self, axes: &[usize]) -> Result<Array<T>> {
+        if T::TYPE == Type::F16 {
+            return self.cast::<f32>()?.mean_along(axes)?.cast();
+        }
         let sum = self.sum_along(axes)?;
         let count: usize = axes.iter().map(|axis| self.shape().extents()[*axis]).product();
         let count = self.beside(count as f64).cast::<T>()?;
@@ -178,10 +205,9 @@ impl<T: Number> Array<T> {
 
     /// The outer product: every element of this array times every element of the other.
     pub fn outer(&self, other: &Array<T>) -> Result<Array<T>> {
-        let mut left = self.clone();
-        for _ in 0..other.rank() {
-            left = left.add_axis(left.rank(), 1)?;
-        }
+        let axes = vec![1; other.rank()];
+        let refused = |_| Error::Shapes { operation: "outer".into(), left: self.shape().clone(), right: other.shape().clone() };
+        let left = self.reshape([self.shape().extents(), &axes].concat()).map_err(refused)?;
         left.mul(other)
     }
 }

@@ -1,12 +1,56 @@
 //! Scans: elements along an axis combined with all before them.
 
 use crate::array::Array;
+use crate::closure::{Traced, combine};
 use crate::element::{Arithmetic, Element};
 use broadloom_graph::{Combine, Result};
 
 impl<T: Element> Array<T> {
     fn scan(&self, combine: Combine, axis: usize, inclusive: bool) -> Result<Array<T>> {
         Ok(Array::from_node_unchecked(self.node().scan(combine, axis, inclusive)?))
+    }
+
+    /// Along an axis, each element combined with all before it by a closure, which must be associative and have this identity: see [`Array::reduce_with`].
+    ///
+    /// ```
+    /// # use broadloom_array::{Array, Traced};
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let context = context();
+    /// // Holes take the last value before them.
+    /// let a = Array::line(&context, &[7, 0, 0, 3, 0, 4])?;
+    /// assert_eq!(a.scan_with(0, 0, |x, y| y.eq(0).cond(x, y))?.to_vec()?, [7, 7, 7, 3, 3, 4]);
+    /// assert_eq!(a.scan_before_with(0, 0, |x, y| y.eq(0).cond(x, y))?.to_vec()?, [0, 7, 7, 7, 3, 3]);
+    ///
+    /// // A recurrence, `x[i] = a[i] * x[i - 1] + b[i]`: linear functions, one applied behind the other.
+    /// let (a, b) = (Array::line(&context, &[2.0, 3.0, 0.5])?, Array::line(&context, &[1.0, 1.0, 4.0])?);
+    /// let none = Array::full(&context, 3, 0.0)?;
+    /// let steps = Array::from_lanes([&a, &b, &none, &none])?;
+    /// let all = steps.scan_with(0, [1.0, 0.0, 0.0, 0.0], |f, g| {
+    ///     let nothing = f.constant(0.0f32);
+    ///     Traced::from_lanes([f.lane(0) * g.lane(0), g.lane(0) * f.lane(1) + g.lane(1), nothing, nothing])
+    /// })?;
+    /// assert_eq!((all.lane(0)? * 10.0 + all.lane(1)?).to_vec()?, [21.0, 64.0, 36.0]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn scan_with(
+        &self,
+        axis: usize,
+        identity: T,
+        closure: impl for<'t> FnOnce(Traced<'t, T>, Traced<'t, T>) -> Traced<'t, T>,
+    ) -> Result<Array<T>> {
+        self.scan(combine("closure", identity, closure)?, axis, true)
+    }
+
+    /// Along an axis, all elements before each combined by a closure; `identity` before the first. See [`Array::scan_with`].
+    pub fn scan_before_with(
+        &self,
+        axis: usize,
+        identity: T,
+        closure: impl for<'t> FnOnce(Traced<'t, T>, Traced<'t, T>) -> Traced<'t, T>,
+    ) -> Result<Array<T>> {
+        self.scan(combine("closure", identity, closure)?, axis, false)
     }
 }
 
@@ -38,12 +82,12 @@ impl<T: Arithmetic> Array<T> {
         self.scan(Combine::Product, axis, true)
     }
 
-    /// Along an axis, the least of each element and all before it.
+    /// Along an axis, the least of each element and all before it; NaN counts as none, see [`Array::min`].
     pub fn cumulative_min(&self, axis: usize) -> Result<Array<T>> {
         self.scan(Combine::Min, axis, true)
     }
 
-    /// Along an axis, the greatest of each element and all before it.
+    /// Along an axis, the greatest of each element and all before it; NaN counts as none, see [`Array::max`].
     pub fn cumulative_max(&self, axis: usize) -> Result<Array<T>> {
         self.scan(Combine::Max, axis, true)
     }

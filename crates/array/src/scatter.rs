@@ -1,6 +1,7 @@
 //! Elements sent to places.
 
 use crate::array::Array;
+use crate::closure::{Traced, combine};
 use crate::element::{Arithmetic, Element, Integer};
 use broadloom_graph::{Combine, Node, Result};
 
@@ -31,6 +32,30 @@ impl<T: Element> Array<T> {
     /// ```
     pub fn scatter<I: Integer>(&self, indices: &[&Array<I>], values: &Array<T>) -> Result<Array<T>> {
         self.sent(indices, values, None)
+    }
+
+    /// This array with values combined with its elements, by a closure, at the places that index arrays say: in the order of the values, this array's element first. The closure
+    /// must be associative and have this identity: see [`Array::reduce_with`].
+    ///
+    /// ```
+    /// # use broadloom_array::Array;
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let context = context();
+    /// let flags = Array::line(&context, &[1u8, 0, 0])?;
+    /// let (at, bits) = (Array::line(&context, &[2, 0, 2])?, Array::line(&context, &[4u8, 2, 8])?);
+    /// assert_eq!(flags.scatter_with(&[&at], &bits, 0, |x, y| x | y)?.to_vec()?, [3, 0, 12]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn scatter_with<I: Integer>(
+        &self,
+        indices: &[&Array<I>],
+        values: &Array<T>,
+        identity: T,
+        closure: impl for<'t> FnOnce(Traced<'t, T>, Traced<'t, T>) -> Traced<'t, T>,
+    ) -> Result<Array<T>> {
+        self.sent(indices, values, Some(combine("closure", identity, closure)?))
     }
 }
 

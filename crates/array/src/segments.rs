@@ -1,6 +1,7 @@
 //! Segments of a line: parts of any length, each reduced, scanned or sorted for itself.
 
 use crate::array::{Array, evaluate_all};
+use crate::closure::{Traced, combine};
 use crate::element::{Arithmetic, Element, Integer, Number};
 use broadloom_graph::{Combine, Elementwise, Error, Node, Result, SortKey};
 use broadloom_scalar::Element as Scalar;
@@ -53,7 +54,7 @@ impl Segments {
         Segments::from_offsets(&Array::concatenate(0, &[&Array::full(lengths.context(), 1, 0i64)?, &ends])?, length)
     }
 
-    /// The same segments, of which none has more elements than this: short ones, of up to 1024 (on a CPU 512, with keys of 8 bytes too), are sorted faster where that is known. It is not looked at whether it is
+    /// The same segments, of which none has more elements than this: short ones, of up to 1024 (on a CPU 512 where it is places that are wanted, or elements of 8 bytes), are sorted faster where that is known. It is not looked at whether it is
     /// true: of a longer segment only the start is sorted, and the rest is anything.
     ///
     /// ```
@@ -117,6 +118,39 @@ impl<T: Element> Array<T> {
     fn segmented_scan(&self, segments: &Segments, combine: Combine) -> Result<Array<T>> {
         segments.check(&format!("segmented {} scan", combine.name()), self)?;
         Array::from_node(self.node().segmented_scan(segments.starts.node(), combine, 0)?)
+    }
+
+    /// The elements of each segment of a line combined by a closure, in their order; of none: `identity`. See [`Array::reduce_with`].
+    ///
+    /// ```
+    /// # use broadloom_array::{Array, Segments};
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let context = context();
+    /// let a = Array::line(&context, &[1u8, 2, 4, 8])?;
+    /// let segments = Segments::from_lengths(&Array::line(&context, &[3, 0, 1])?, 4)?;
+    /// assert_eq!(a.segmented_reduce_with(&segments, 0, |x, y| x | y)?.to_vec()?, [7, 0, 8]);
+    /// assert_eq!(a.segmented_scan_with(&segments, 0, |x, y| x | y)?.to_vec()?, [1, 3, 7, 8]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn segmented_reduce_with(
+        &self,
+        segments: &Segments,
+        identity: T,
+        closure: impl for<'t> FnOnce(Traced<'t, T>, Traced<'t, T>) -> Traced<'t, T>,
+    ) -> Result<Array<T>> {
+        self.segmented(segments, combine("closure", identity, closure)?)
+    }
+
+    /// Each element combined, by a closure, with all before it in its segment. See [`Array::reduce_with`].
+    pub fn segmented_scan_with(
+        &self,
+        segments: &Segments,
+        identity: T,
+        closure: impl for<'t> FnOnce(Traced<'t, T>, Traced<'t, T>) -> Traced<'t, T>,
+    ) -> Result<Array<T>> {
+        self.segmented_scan(segments, combine("closure", identity, closure)?)
     }
 }
 
@@ -199,12 +233,12 @@ impl<T: Number> Array<T> {
 
     /// The elements of each segment of a line from the least to the greatest; NaN is behind all numbers.
     pub fn segmented_sort(&self, segments: &Segments) -> Result<Array<T>> {
-        self.sorted_in_segments(segments, false, 0)
+        self.sorted_in_segments(segments, false, false)
     }
 
     /// The elements of each segment of a line from the greatest to the least; NaN is behind all numbers.
     pub fn segmented_sort_descending(&self, segments: &Segments) -> Result<Array<T>> {
-        self.sorted_in_segments(segments, true, 0)
+        self.sorted_in_segments(segments, true, false)
     }
 
     /// Where the elements of each segment in order come from, as places of the whole line; equal ones keep their order.
@@ -221,15 +255,16 @@ impl<T: Number> Array<T> {
     /// # Ok::<(), broadloom_array::Error>(())
     /// ```
     pub fn segmented_argsort(&self, segments: &Segments) -> Result<Array<i64>> {
-        self.sorted_in_segments(segments, false, 1)
+        self.sorted_in_segments(segments, false, true)
     }
 
     /// The elements of each segment in order, or where they come from.
-    fn sorted_in_segments<U: Element>(&self, segments: &Segments, descending: bool, result: usize) -> Result<Array<U>> {
+    fn sorted_in_segments<U: Element>(&self, segments: &Segments, descending: bool, places: bool) -> Result<Array<U>> {
         segments.check("segmented sort", self)?;
-        let places = Node::position(self.context(), self.shape().clone(), 0, Scalar::I64)?;
+        let origins = Node::position(self.context(), self.shape().clone(), 0, Scalar::I64)?;
         let key = (self.node(), SortKey { descending, bits: None });
-        let mut sorted = Node::segmented_sort(segments.offsets.node(), segments.longest, &[key], &[&places])?;
-        Array::from_node(sorted.swap_remove(result))
+        let values: &[&Node] = if places { &[&origins] } else { &[] };
+        let mut sorted = Node::segmented_sort(segments.offsets.node(), segments.longest, &[key], values)?;
+        Array::from_node(sorted.swap_remove(usize::from(places)))
     }
 }

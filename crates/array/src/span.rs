@@ -42,7 +42,7 @@ impl Span {
     #[must_use]
     pub const fn by(self, by: isize) -> Span {
         match self {
-            Span::Part { start, end, step } => Span::Part { start, end, step: step * by },
+            Span::Part { start, end, step } => Span::Part { start, end, step: step.saturating_mul(by) },
             Span::At(_) | Span::Added => self,
         }
     }
@@ -61,7 +61,8 @@ impl Span {
             Span::Part { start, end, step } => {
                 let low = start.map_or(0, from_end).clamp(0, extent);
                 let high = end.map_or(extent, from_end).clamp(low, extent);
-                let step = step as i64;
+                // So far apart there is only the first.
+                let step = (step as i64).clamp(-extent.max(1), extent.max(1));
                 let count = match step {
                     0 => return None,
                     _ => ((high - low) as u64).div_ceil(step.unsigned_abs()) as usize,
@@ -84,7 +85,7 @@ macro_rules! spans {
 
 /// Behind an index that is included: behind the last one there is nothing.
 const fn behind(index: isize) -> Option<isize> {
-    if index == -1 { None } else { Some(index + 1) }
+    if index == -1 { None } else { Some(index.saturating_add(1)) }
 }
 
 spans! {

@@ -112,3 +112,19 @@ fn results_take_the_place_of_what_is_dead() -> Result<()> {
     assert_eq!(z.max().item()?, 1.0);
     Ok(())
 }
+
+/// What is packed takes no more memory than its elements want, or four times as much where that is not worth a copy.
+#[test]
+fn a_few_of_many_do_not_keep_them_all() -> Result<()> {
+    let context = context(1 << 30);
+    let x = line(&context, COUNT)?;
+    let used = || context.device().memory().used;
+    let before = used();
+    let kept: Vec<Array<f32>> = (0..20).map(|i| x.pack(&x.gt(0.70 + i as f32 * 0.002)?)).collect::<Result<_>>()?;
+    let elements: usize = kept.iter().map(Array::len).sum();
+    assert!(elements > 1000 && used() - before <= (elements * 4 + 20 * 256) as u64, "{elements} {}", used() - before);
+    assert!(kept.iter().all(|part| part.to_vec().is_ok_and(|part| part.iter().all(|x| *x > 0.69))));
+    let none = x.pack(&x.gt(9.0)?)?;
+    assert_eq!((none.len(), none.sum().item()?), (0, 0.0));
+    Ok(())
+}

@@ -141,3 +141,27 @@ fn elements_sent_to_places() -> Result<()> {
     }
     Ok(())
 }
+
+/// Rows of keys alone need no room for positions: a CPU sorts up to 1024 elements of 4 bytes where they lie.
+#[test]
+fn long_rows_are_sorted_where_they_lie() -> Result<()> {
+    let contexts = contexts()?;
+    let context = &contexts[1].1;
+    let (rows, columns) = (40, 1000);
+    let values: Vec<f32> = numbers(rows * columns, 5).map(|number| (number % 1013) as f32 - 500.0).collect();
+    let a = Array::new(context, &values, [rows, columns])?;
+    let kernels = |plan: broadloom_array::Summary| plan.kernels.iter().map(|kernel| kernel.name.clone()).collect::<Vec<_>>();
+    let (sorted, descending) = (a.sort(1)?, a.sort_descending(1)?);
+    assert_eq!(kernels(sorted.plan()?), ["segmented sort"]);
+    assert_ne!(kernels(a.argsort(1)?.plan()?), ["segmented sort"]);
+    let (sorted, descending, places) = (sorted.to_vec()?, descending.to_vec()?, a.argsort(1)?.to_vec()?);
+    for (row, values) in values.chunks(columns).enumerate() {
+        let own = row * columns..(row + 1) * columns;
+        let mut expected: Vec<(f32, i32)> = values.iter().copied().zip(0..).collect();
+        expected.sort_by(|a, b| a.0.total_cmp(&b.0));
+        assert!(sorted[own.clone()].iter().zip(&expected).all(|(x, (y, _))| x == y), "row {row}");
+        assert!(descending[own.clone()].iter().rev().zip(&expected).all(|(x, (y, _))| x == y), "row {row}");
+        assert!(places[own].iter().zip(&expected).all(|(x, (_, y))| x == y), "row {row}");
+    }
+    Ok(())
+}

@@ -48,7 +48,7 @@
 mod executor;
 
 pub use broadloom_array as array;
-pub use broadloom_array::{Array, Boundary, Context, Function, Segments, Span};
+pub use broadloom_array::{Array, Boundary, Context, F32x4, Function, Precision, Segments, Span, Traced, evaluate_all, span};
 pub use broadloom_cpu as cpu;
 pub use broadloom_cuda as cuda;
 pub use broadloom_device as device;

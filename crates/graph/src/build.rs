@@ -36,6 +36,19 @@ pub(crate) fn possible(operation: &str, shape: &Shape) -> Result<()> {
     Err(Error::Range { operation: operation.to_owned(), shape: shape.clone(), reason })
 }
 
+/// The shape that index arrays have together.
+pub(crate) fn index_shape(operation: &str, indices: &[&Node]) -> Result<Shape> {
+    let mut shape = Shape::from([]);
+    for index in indices {
+        if !index.ty().is_scalar() || !index.ty().element().is_integer() {
+            return Err(Error::Type { operation: operation.to_owned(), ty: index.ty() });
+        }
+        let refused = || Error::Shapes { operation: operation.to_owned(), left: shape.clone(), right: index.shape().clone() };
+        shape = shape.broadcast(index.shape()).ok_or_else(refused)?;
+    }
+    Ok(shape)
+}
+
 /// The type of the result of an operation on elements; the builder of scalar code is asked, so both always agree.
 fn result_type(op: &Elementwise, inputs: &[Type]) -> std::result::Result<Type, String> {
     let builder = Builder::function("check");
@@ -75,6 +88,12 @@ fn quick_type(op: &Elementwise, inputs: &[Type]) -> Option<Type> {
         _ => None,
     }
 }
+
+/// Parts that one concatenation has at most.
+const MAX_PARTS: usize = 64;
+
+/// Arrays that a function of elements takes at most: so many can be read in one kernel, with a rule for what is outside of each.
+pub const MAX_ARGUMENTS: usize = 300;
 
 impl Node {
     /// An array whose elements are these bytes.
@@ -133,6 +152,10 @@ impl Node {
             Error::Devices { left, right, .. } => Error::Devices { operation: name(), left, right },
             other => other,
         })?;
+        if inputs.len() > MAX_ARGUMENTS {
+            let reason = format!("it is of {} arrays or places, and at most {MAX_ARGUMENTS} are possible", inputs.len());
+            return Err(Error::Range { operation: name(), shape: inputs[0].shape().clone(), reason });
+        }
         let types: SmallVec<[Type; 3]> = inputs.iter().map(|input| input.ty()).collect();
         let ty = match quick_type(&op, &types) {
             Some(ty) => ty,
@@ -277,14 +300,7 @@ impl Node {
         let mut all: SmallVec<[&Node; 4]> = smallvec![self];
         all.extend(indices.iter().copied());
         let context = same_context("gather", &all)?;
-        let mut shape = indices[0].shape().clone();
-        for index in indices {
-            if !index.ty().is_scalar() || !index.ty().element().is_integer() {
-                return Err(Error::Type { operation: operation(), ty: index.ty() });
-            }
-            let (left, right) = (shape.clone(), index.shape().clone());
-            shape = shape.broadcast(index.shape()).ok_or(Error::Shapes { operation: operation(), left, right })?;
-        }
+        let shape = index_shape("gather", indices)?;
         possible("gather", &shape)?;
         let fill = match boundary {
             Boundary::Constant(fill) => {
@@ -310,7 +326,7 @@ impl Node {
         Ok(Node::pending(context, self.ty(), shape, Op::Gather(boundary.rule(), fill), inputs))
     }
 
-    /// Arrays one behind the other along an axis; their other extents are equal.
+    /// Arrays one behind the other along an axis; their other extents are equal. Very many are first joined in parts, as a kernel has no room for them.
     pub fn concatenate(axis: usize, parts: &[&Node]) -> Result<Node> {
         let operation = || "concatenate".to_owned();
         let context = same_context("concatenate", parts)?;
@@ -339,6 +355,12 @@ impl Node {
         match inputs.len() {
             0 => Ok(first.clone()),
             1 => Ok(inputs.swap_remove(0)),
+            count if count > MAX_PARTS => {
+                let size = count.div_ceil(MAX_PARTS).max(MAX_PARTS);
+                let joined = inputs.chunks(size).map(|part| Node::concatenate(axis, &part.iter().collect::<Vec<_>>()));
+                let joined = joined.collect::<Result<Vec<Node>>>()?;
+                Node::concatenate(axis, &joined.iter().collect::<Vec<_>>())
+            }
             _ => Ok(Node::pending(context, first.ty(), shape, Op::Concatenate(axis as u8), inputs)),
         }
     }
@@ -367,8 +389,7 @@ impl Node {
         }
         let shape = self.shape().without(&axes, false);
         if self.shape().is_empty() {
-            let identity = combine.identity(self.ty().element());
-            return Node::fill(self.context(), shape, &vec![identity; self.ty().lanes()]);
+            return Node::fill(self.context(), shape, &combine.identity(self.ty()));
         }
         Ok(Node::pending(self.context(), self.ty(), shape, Op::Reduce(combine, axes), smallvec![self.clone()]))
     }

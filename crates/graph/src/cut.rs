@@ -89,8 +89,8 @@ pub(crate) enum GroupKind {
     Sort(SmallVec<[SortKey; 2]>, Option<u32>),
     /// Counts of bins, with room for so many in shared memory.
     Histogram(Option<u32>),
-    /// Chosen elements and their number.
-    Pack,
+    /// Chosen elements and their number; and all others behind them, or not.
+    Pack(bool),
     /// Elements sent to places.
     Scatter(Option<Combine>),
     /// The segments of a line combined.
@@ -240,7 +240,7 @@ impl Cutter<'_> {
             | Kind::Product
             | Kind::Sort(..)
             | Kind::Histogram(_)
-            | Kind::Pack(_)
+            | Kind::Pack(..)
             | Kind::Scatter(_)
             | Kind::SegmentedScan(..)
             | Kind::SegmentedReduce(_)
@@ -279,7 +279,7 @@ impl Cutter<'_> {
                     | Kind::Product
                     | Kind::Sort(..)
                     | Kind::Histogram(_)
-                    | Kind::Pack(_)
+                    | Kind::Pack(..)
                     | Kind::Scatter(_)
                     | Kind::SegmentedScan(..)
                     | Kind::SegmentedReduce(_)
@@ -373,17 +373,26 @@ impl Cutter<'_> {
 
     /// Whether all that becomes of a node is reduced over the first axis.
     fn is_folded(&self, id: Id) -> bool {
-        let own = self.tape.entry(id);
-        if self.kept[id as usize] {
-            return false;
+        let shape = self.tape.entry(id).shape;
+        let (mut stack, mut seen) = (vec![id], HashSet::from([id]));
+        while let Some(id) = stack.pop() {
+            let users = &self.users[id as usize];
+            if self.kept[id as usize] || users.is_empty() {
+                return false;
+            }
+            for user in users {
+                match &self.tape.entry(*user).kind {
+                    Kind::Reduce(_, axes) | Kind::Extreme(_, axes) if axes.as_slice() == [0] => {}
+                    Kind::View(..) | Kind::Elementwise(_) if self.tape.entry(*user).shape == shape => {
+                        if seen.insert(*user) {
+                            stack.push(*user);
+                        }
+                    }
+                    _ => return false,
+                }
+            }
         }
-        let users = &self.users[id as usize];
-        let folded = |user: &Id| match &self.tape.entry(*user).kind {
-            Kind::Reduce(_, axes) | Kind::Extreme(_, axes) => axes.as_slice() == [0],
-            Kind::View(..) | Kind::Elementwise(_) => self.tape.entry(*user).shape == own.shape && self.is_folded(*user),
-            _ => false,
-        };
-        !users.is_empty() && users.iter().all(folded)
+        true
     }
 
     /// What a node and the views of it show.
@@ -457,7 +466,7 @@ impl Cutter<'_> {
                 let other = &groups[*group];
                 let same = match &alone.kind {
                     GroupKind::Map | GroupKind::Reduce(_) | GroupKind::Scan(..) => other.kind == alone.kind,
-                    GroupKind::Sort(..) | GroupKind::Pack => other.kind == alone.kind && other.feeds == alone.feeds,
+                    GroupKind::Sort(..) | GroupKind::Pack(_) => other.kind == alone.kind && other.feeds == alone.feeds,
                     GroupKind::Product
                     | GroupKind::Histogram(_)
                     | GroupKind::Scatter(_)
@@ -472,18 +481,18 @@ impl Cutter<'_> {
                     .any(|producer| producer != group && before[*producer].get(*group).copied().unwrap_or(false));
                 let shares = reads.iter().any(|read| other.reads.contains(read) || home.get(read) == Some(group));
                 // The results of one sort or pack come from one kernel, whatever it reads.
-                let one = matches!(alone.kind, GroupKind::Sort(..) | GroupKind::Pack);
+                let one = matches!(alone.kind, GroupKind::Sort(..) | GroupKind::Pack(_));
                 fits && !indirect && (one || shares || other.roots.iter().any(|root| computed.contains_key(root)))
             });
             if let Some(group) = partner {
                 let mut both = groups[group].clone();
                 both.roots.push(id);
                 both.combined.extend(&alone.combined);
-                if alone.kind == GroupKind::Pack {
+                if matches!(alone.kind, GroupKind::Pack(_)) {
                     // The values and the number, in this order.
-                    both.roots.sort_by_key(|root| self.tape.entry(*root).kind == Kind::Pack(true));
+                    both.roots.sort_by_key(|root| matches!(self.tape.entry(*root).kind, Kind::Pack(_, true)));
                 }
-                if !matches!(alone.kind, GroupKind::Sort(..) | GroupKind::Pack) {
+                if !matches!(alone.kind, GroupKind::Sort(..) | GroupKind::Pack(_)) {
                     both.feeds.extend(&alone.feeds);
                 }
                 if let Some(parts) = both.traced(self.tape, &self.kept) {
@@ -526,13 +535,22 @@ impl Cutter<'_> {
         let mut wanted: HashSet<Id> = groups.iter().flat_map(|group| &group.reads).copied().collect();
         wanted.extend(self.tape.outputs.iter().map(|output| self.tape.behind(*output)));
         for group in groups.iter_mut().filter(|group| group.roots.len() > group.combined.len()) {
-            for root in group.roots.iter().filter(|root| !wanted.contains(*root) && !group.combined.contains(*root)) {
-                self.kept[*root as usize] = false;
-                self.reasons.remove(root);
-            }
-            group.roots.retain(|root| wanted.contains(root));
+            let is_given = |root: &Id| group.combined.contains(root);
+            let own: Vec<Id> = group.roots.iter().copied().filter(|root| !wanted.contains(root) && !is_given(root)).collect();
+            let mut fewer = group.clone();
+            fewer.roots.retain(|root| wanted.contains(root));
             if group.kind == GroupKind::Map {
-                group.feeds.retain(|feed| wanted.contains(feed));
+                fewer.feeds.retain(|feed| wanted.contains(feed));
+            }
+            own.iter().for_each(|root| self.kept[*root as usize] = false);
+            // A chain that was cut because it is long must not become one again.
+            let fits = fewer.traced(self.tape, &self.kept).is_some()
+                && (fewer.is_stored(self.tape) || fewer.tail(self.tape, &self.kept).is_some());
+            if fits {
+                self.reasons.retain(|id, _| !own.contains(id));
+                *group = fewer;
+            } else {
+                own.iter().for_each(|root| self.kept[*root as usize] = true);
             }
         }
         groups
@@ -630,7 +648,7 @@ impl crate::tape::Entry {
             | Kind::Scatter(_)
             | Kind::SegmentedScan(..)
             | Kind::SegmentedReduce(_)
-            | Kind::Pack(_) => true,
+            | Kind::Pack(..) => true,
             Kind::Leaf(_)
             | Kind::Fill(_)
             | Kind::Elementwise(_)
@@ -658,16 +676,18 @@ impl Group {
                 (GroupKind::Sort(keys.clone(), *longest), moved.chain(offsets.copied()).collect())
             }
             Kind::Histogram(room) => (GroupKind::Histogram(*room), entry.inputs.to_vec()),
-            Kind::Pack(_) => {
+            Kind::Pack(rest, _) => {
                 // Where only the number is wanted nothing is packed.
-                let packs = |other: &&crate::tape::Entry| other.kind == Kind::Pack(false) && other.inputs == entry.inputs;
+                let packs = |other: &&crate::tape::Entry| other.kind == Kind::Pack(*rest, false) && other.inputs == entry.inputs;
                 let values = tape.entries.iter().any(|other| packs(&other));
-                (GroupKind::Pack, entry.inputs[..if values { 2 } else { 1 }].to_vec())
+                (GroupKind::Pack(*rest && values), entry.inputs[..if values { 2 } else { 1 }].to_vec())
             }
             Kind::SegmentedScan(_, axis) => (GroupKind::Scan(*axis, true), entry.inputs.to_vec()),
             Kind::SegmentedReduce(_) => (GroupKind::SegmentedReduce, entry.inputs.to_vec()),
             // Places and values, then what is there at first.
-            Kind::Scatter(combine) => (GroupKind::Scatter(*combine), vec![entry.inputs[1], entry.inputs[2], entry.inputs[0]]),
+            Kind::Scatter(combine) => {
+                (GroupKind::Scatter(combine.clone()), vec![entry.inputs[1], entry.inputs[2], entry.inputs[0]])
+            }
             Kind::Leaf(_)
             | Kind::Fill(_)
             | Kind::Elementwise(_)
@@ -685,7 +705,7 @@ impl Group {
     /// there are.
     fn takes_tail(&self) -> bool {
         match self.kind {
-            GroupKind::Map | GroupKind::Pack | GroupKind::Transpose(_) => false,
+            GroupKind::Map | GroupKind::Pack(_) | GroupKind::Transpose(_) => false,
             GroupKind::Reduce(_)
             | GroupKind::Scan(..)
             | GroupKind::Product
@@ -700,7 +720,7 @@ impl Group {
     pub(crate) fn values(&self, tape: &Tape) -> Vec<Type> {
         let types = |ids: &[Id]| ids.iter().map(|id| tape.entry(*id).ty).collect::<Vec<Type>>();
         match &self.kind {
-            GroupKind::Map | GroupKind::Pack | GroupKind::Transpose(_) => vec![],
+            GroupKind::Map | GroupKind::Pack(_) | GroupKind::Transpose(_) => vec![],
             GroupKind::Reduce(_) | GroupKind::Scan(..) | GroupKind::Sort(_, None) => types(&self.feeds),
             GroupKind::Sort(_, Some(_)) => types(&self.feeds[..self.feeds.len() - 1]),
             GroupKind::Product | GroupKind::Scatter(_) | GroupKind::SegmentedReduce => types(&self.combined),
@@ -731,7 +751,7 @@ impl Group {
                 | Kind::Position(_)
                 | Kind::Gather(..)
                 | Kind::Concatenate(_)
-                | Kind::Pack(_) => 0,
+                | Kind::Pack(..) => 0,
             };
             (*id, value as u8)
         };
@@ -782,7 +802,7 @@ impl Group {
                 one(Roots::Feed(&self.feeds), all)
             }
             GroupKind::Scan(..) => one(Roots::Feed(&self.feeds), tape.rank(self.feeds[0]) == 1),
-            GroupKind::Sort(_, None) | GroupKind::Histogram(_) | GroupKind::Pack => one(Roots::Feed(&self.feeds), true),
+            GroupKind::Sort(_, None) | GroupKind::Histogram(_) | GroupKind::Pack(_) => one(Roots::Feed(&self.feeds), true),
         };
         part.map(|part| vec![part])
     }

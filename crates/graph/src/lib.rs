@@ -54,6 +54,7 @@ mod trace;
 mod view;
 
 pub use broadloom_skeleton::SortKey;
+pub use build::MAX_ARGUMENTS;
 pub use context::{Context, Statistics};
 pub use cut::Reason;
 pub use error::{Error, Result};

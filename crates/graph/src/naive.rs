@@ -163,37 +163,36 @@ fn apply(op: &Op, node: &Node, inputs: &[Arc<HostArray>]) -> Result<HostArray> {
             }
         }
         Op::Reduce(combine, axes) => {
-            let identity = combine.identity(ty.element());
-            lanes.resize(shape.count() * ty.lanes(), identity);
+            let identity = combine.identity(ty);
+            lanes.extend(identity.iter().cycle().take(shape.count() * ty.lanes()));
             for position in positions(&inputs[0].shape) {
                 let kept: Vec<usize> =
                     position.iter().enumerate().filter(|(axis, _)| !axes.contains(&(*axis as u8))).map(|(_, i)| *i).collect();
                 let (to, from) = (ravel(&kept, &shape), ravel(&position, &inputs[0].shape));
-                for lane in 0..ty.lanes() {
-                    let sum = &mut lanes[to * ty.lanes() + lane];
-                    *sum = combined(*combine, *sum, inputs[0].at(from)[lane]);
-                }
+                let sum = &mut lanes[to * ty.lanes()..][..ty.lanes()];
+                sum.copy_from_slice(&combined(combine, sum, inputs[0].at(from))?);
             }
         }
         Op::Scan { combine, axis, inclusive } => {
             let (axis, count) = (usize::from(*axis), ty.lanes());
-            lanes.resize(shape.count() * count, combine.identity(ty.element()));
+            lanes.resize(shape.count() * count, Literal::zero(ty.element()));
             for position in positions(&shape) {
                 let here = ravel(&position, &shape);
-                let mut before = position.clone();
-                for lane in 0..count {
+                let mut sum = combine.identity(ty);
+                if position[axis] > 0 {
                     // What stands right before, combined with its own element where that is not part of it.
-                    let mut sum = combine.identity(ty.element());
-                    if position[axis] > 0 {
-                        before[axis] = position[axis] - 1;
-                        let there = ravel(&before, &shape);
-                        sum = lanes[there * count + lane];
-                        if !inclusive {
-                            sum = combined(*combine, sum, inputs[0].at(there)[lane]);
-                        }
+                    let mut before = position.clone();
+                    before[axis] -= 1;
+                    let there = ravel(&before, &shape);
+                    sum = Lanes::from_slice(&lanes[there * count..][..count]);
+                    if !inclusive {
+                        sum = combined(combine, &sum, inputs[0].at(there))?;
                     }
-                    lanes[here * count + lane] = if *inclusive { combined(*combine, sum, inputs[0].at(here)[lane]) } else { sum };
                 }
+                if *inclusive {
+                    sum = combined(combine, &sum, inputs[0].at(here))?;
+                }
+                lanes[here * count..][..count].copy_from_slice(&sum);
             }
         }
         Op::Product => {
@@ -234,12 +233,14 @@ fn apply(op: &Op, node: &Node, inputs: &[Arc<HostArray>]) -> Result<HostArray> {
             }
             lanes.extend(counts.into_iter().map(Literal::from));
         }
-        Op::Pack { count } => {
-            let chosen: Vec<usize> = (0..inputs[0].lanes.len()).filter(|index| inputs[0].lanes[*index].bits() != 0).collect();
+        Op::Pack { rest, count } => {
+            let (chosen, others): (Vec<usize>, Vec<usize>) =
+                (0..inputs[0].lanes.len()).partition(|index| inputs[0].lanes[*index].bits() != 0);
             if *count {
                 lanes.push(Literal::from(chosen.len() as u32));
             } else {
                 chosen.iter().for_each(|index| lanes.extend(inputs[1].at(*index)));
+                others.iter().filter(|_| *rest).for_each(|index| lanes.extend(inputs[1].at(*index)));
                 lanes.resize(shape.count() * ty.lanes(), Literal::zero(ty.element()));
             }
         }
@@ -248,19 +249,19 @@ fn apply(op: &Op, node: &Node, inputs: &[Arc<HostArray>]) -> Result<HostArray> {
             for sent in 0..inputs[1].lanes.len() {
                 let place = inputs[1].lanes[sent].as_i128().and_then(|place| usize::try_from(place).ok());
                 let Some(place) = place.filter(|place| *place < shape.count()) else { continue };
-                for lane in 0..ty.lanes() {
-                    let (there, value) = (&mut lanes[place * ty.lanes() + lane], inputs[2].at(sent)[lane]);
-                    *there = combine.map_or(value, |combine| combined(combine, *there, value));
+                let (there, value) = (&mut lanes[place * ty.lanes()..][..ty.lanes()], inputs[2].at(sent));
+                match combine {
+                    Some(combine) => there.copy_from_slice(&combined(combine, there, value)?),
+                    None => there.copy_from_slice(value),
                 }
             }
         }
         Op::SegmentedReduce(combine) => {
             let at = |offset: usize| inputs[1].lanes[offset].as_i128().unwrap_or(0) as usize;
             for segment in 0..shape.count() {
-                let mut sum = vec![combine.identity(ty.element()); ty.lanes()];
+                let mut sum = combine.identity(ty);
                 for element in at(segment)..at(segment + 1) {
-                    let values = sum.iter_mut().zip(inputs[0].at(element));
-                    values.for_each(|(sum, value)| *sum = combined(*combine, *sum, *value));
+                    sum = combined(combine, &sum, inputs[0].at(element))?;
                 }
                 lanes.extend(sum);
             }
@@ -276,9 +277,8 @@ fn apply(op: &Op, node: &Node, inputs: &[Arc<HostArray>]) -> Result<HostArray> {
                 let mut before = position.clone();
                 before[axis] -= 1;
                 let before = ravel(&before, &shape);
-                for lane in 0..count {
-                    lanes[here * count + lane] = combined(*combine, lanes[before * count + lane], lanes[here * count + lane]);
-                }
+                let sum = combined(combine, &lanes[before * count..][..count], &lanes[here * count..][..count])?;
+                lanes[here * count..][..count].copy_from_slice(&sum);
             }
         }
         Op::Extreme(extreme, axes) => {
@@ -321,8 +321,8 @@ fn compare_keys(a: Literal, b: Literal, descending: bool) -> Ordering {
     if descending { order.reverse() } else { order }
 }
 
-fn combined(combine: Combine, x: Literal, y: Literal) -> Literal {
-    binary(combine.operation(), x, y)
+fn combined(combine: &Combine, x: &[Literal], y: &[Literal]) -> Result<Lanes> {
+    element(&combine.operation(), &[x, y])
 }
 
 /// An operation on single elements, lane by lane; a plain value beside a vector stands for all lanes.

@@ -15,6 +15,7 @@ use crate::template::Symbol;
 use broadloom_device::Buffer;
 use broadloom_scalar::Type;
 use smallvec::SmallVec;
+use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,10 +23,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub type Inputs = SmallVec<[Node; 3]>;
 
 /// A node of the graph; cheap to clone.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Node(Arc<Data>);
 
-#[derive(Debug)]
+impl fmt::Debug for Node {
+    /// Not what it is computed by: there may be a million operations, and more ways through them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Node<{}>{}", self.ty(), self.shape())
+    }
+}
+
 struct Data {
     context: Context,
     shape: Shape,

@@ -1,11 +1,13 @@
 //! What nodes of the graph do.
 
+use crate::error::{Error, Result};
 use crate::template::Symbol;
 use crate::view::{Rule, View};
 use broadloom_scalar::{BinaryOp, CompareOp, Element, Function, Lanes, Literal, MathFunction, Precision, Type, UnaryOp};
-use broadloom_skeleton::SortKey;
+use broadloom_skeleton::{Operator, SortKey};
 use smallvec::SmallVec;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// An operation on single elements.
@@ -53,7 +55,7 @@ impl fmt::Display for Elementwise {
 }
 
 /// How elements are combined. Each is associative, or taken to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Combine {
     /// The sum. Integers and floats.
     Sum,
@@ -67,14 +69,27 @@ pub enum Combine {
     All,
     /// Whether one is true. `bool`.
     Any,
+    /// By an operator on one value, in the order of elements.
+    By(Arc<Operator>),
 }
 
 impl Combine {
-    /// All of them.
+    /// By a function of two values of one type that gives such a value, and what no elements give, lane by lane: which changes nothing that it is combined with.
+    pub fn by(function: Function, identity: &[Literal]) -> Result<Combine> {
+        let operator = Operator::new(function, identity, false)?;
+        match operator.types().len() {
+            1 => Ok(Combine::By(Arc::new(operator))),
+            count => {
+                Err(Error::Plan { what: operator.function().name().to_owned(), reason: format!("{count} values are combined") })
+            }
+        }
+    }
+
+    /// All of them that have a name.
     pub const EVERY: [Combine; 6] = [Combine::Sum, Combine::Product, Combine::Min, Combine::Max, Combine::All, Combine::Any];
 
     /// Its name.
-    pub const fn name(self) -> &'static str {
+    pub fn name(&self) -> &str {
         match self {
             Combine::Sum => "sum",
             Combine::Product => "product",
@@ -82,32 +97,47 @@ impl Combine {
             Combine::Max => "max",
             Combine::All => "all",
             Combine::Any => "any",
+            Combine::By(operator) => operator.function().name(),
         }
     }
 
     /// Whether it takes a type.
-    pub const fn takes(self, ty: Type) -> bool {
+    pub fn takes(&self, ty: Type) -> bool {
         match self {
             Combine::Sum | Combine::Product | Combine::Min | Combine::Max => !matches!(ty.element(), Element::Bool),
             Combine::All | Combine::Any => matches!(ty.element(), Element::Bool),
+            Combine::By(operator) => operator.types() == [ty],
         }
     }
 
     /// The operation on two values.
-    pub const fn operation(self) -> BinaryOp {
-        match self {
+    pub fn operation(&self) -> Elementwise {
+        Elementwise::Binary(match self {
             Combine::Sum => BinaryOp::Add,
             Combine::Product => BinaryOp::Mul,
             Combine::Min => BinaryOp::Min,
             Combine::Max => BinaryOp::Max,
             Combine::All => BinaryOp::And,
             Combine::Any => BinaryOp::Or,
-        }
+            Combine::By(operator) => return Elementwise::Call(operator.function().clone(), 0),
+        })
     }
 
-    /// What no elements give.
-    pub fn identity(self, element: Element) -> Literal {
-        match self {
+    /// How a pattern combines values of a type.
+    pub(crate) fn operator(&self, ty: Type) -> Result<Operator> {
+        Ok(match self {
+            Combine::Sum => Operator::sum(ty)?,
+            Combine::Product | Combine::All => Operator::product(ty)?,
+            Combine::Min => Operator::min(ty)?,
+            Combine::Max | Combine::Any => Operator::max(ty)?,
+            Combine::By(operator) => Operator::clone(operator),
+        })
+    }
+
+    /// What no elements of a type give.
+    pub fn identity(&self, ty: Type) -> Lanes {
+        let element = ty.element();
+        let one = match self {
             Combine::Sum | Combine::Any => Literal::zero(element),
             Combine::Product | Combine::All => Literal::from_i128(element, 1),
             Combine::Min => match element.range() {
@@ -118,7 +148,9 @@ impl Combine {
                 Some((low, _)) => Literal::from_i128(element, low),
                 None => Literal::from_f64(element, f64::NEG_INFINITY).unwrap_or(Literal::zero(element)),
             },
-        }
+            Combine::By(operator) => return Lanes::from_slice(operator.identity()),
+        };
+        SmallVec::from_elem(one, ty.lanes())
     }
 }
 
@@ -238,9 +270,11 @@ pub enum Op {
     },
     /// How many elements of the one input fall into each bin, as `u32`.
     Histogram,
-    /// The elements of the second input where the first is true, one behind the other; what follows them is anything. Or, how many there are, a
+    /// The elements of the second input where the first is true, one behind the other, then all others or anything. Or, how many of the former there are, a
     /// `u32`.
     Pack {
+        /// Whether all others follow.
+        rest: bool,
         /// Whether it is the number.
         count: bool,
     },
@@ -271,25 +305,22 @@ impl Op {
             Op::Sort { longest: None, .. } => "sort".into(),
             Op::Sort { longest: Some(_), .. } => "segmented sort".into(),
             Op::Histogram => "histogram".into(),
-            Op::Pack { .. } => "pack".into(),
-            Op::Scatter(combine) => scatter_name(*combine).into(),
+            Op::Pack { rest, .. } => pack_name(*rest).into(),
+            Op::Scatter(combine) => scatter_name(combine.as_ref()),
             Op::SegmentedScan(combine, axis) => format!("segmented {} scan along {axis}", combine.name()),
             Op::SegmentedReduce(combine) => format!("segmented {}", combine.name()),
         }
     }
 }
 
+/// The name of a pack, or of one with all others behind.
+pub(crate) const fn pack_name(rest: bool) -> &'static str {
+    if rest { "partition" } else { "pack" }
+}
+
 /// The name of a scatter.
-pub(crate) const fn scatter_name(combine: Option<Combine>) -> &'static str {
-    match combine {
-        None => "scatter",
-        Some(Combine::Sum) => "scatter sum",
-        Some(Combine::Product) => "scatter product",
-        Some(Combine::Min) => "scatter min",
-        Some(Combine::Max) => "scatter max",
-        Some(Combine::All) => "scatter all",
-        Some(Combine::Any) => "scatter any",
-    }
+pub(crate) fn scatter_name(combine: Option<&Combine>) -> String {
+    combine.map_or("scatter".into(), |combine| format!("scatter {}", combine.name()))
 }
 
 /// A value as text.

@@ -4,10 +4,10 @@ use crate::build::{possible, same_context};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::node::{Inputs, Node};
-use crate::op::{Combine, Elementwise, Op};
+use crate::op::{Combine, Elementwise, Op, pack_name};
 use crate::shape::Shape;
 use crate::view::Boundary;
-use broadloom_device::MachineKind;
+use broadloom_device::{MachineKind, Stream};
 use broadloom_scalar::{BinaryOp, Builder, Element, Literal, Type};
 use broadloom_skeleton::{SortKey, random};
 use smallvec::smallvec;
@@ -107,6 +107,10 @@ impl Node {
         if !self.ty().is_scalar() || !self.ty().element().is_integer() {
             return Err(Error::Type { operation: "histogram".into(), ty: self.ty() });
         }
+        if bins > i32::MAX as usize {
+            let reason = format!("{bins} bins, and at most 2^31 - 1 are possible");
+            return Err(Error::Range { operation: "histogram".into(), shape: self.shape().clone(), reason });
+        }
         if self.shape().is_empty() || bins == 0 {
             return Node::fill(self.context(), shape, &[Literal::zero(Element::U32)]);
         }
@@ -125,27 +129,50 @@ impl Node {
         let failed = || Error::Plan { what: "pack".into(), reason: "a result is not in memory".into() };
         let found = count.read()?.lanes.first().and_then(|count| count.as_i128()).ok_or_else(failed)? as usize;
         let bytes = found * self.ty().bytes() as usize;
-        let buffer = values.buffer().and_then(|buffer| buffer.slice(0, bytes)).ok_or_else(failed)?;
+        let all = values.buffer().ok_or_else(failed)?;
+        let mut buffer = all.slice(0, bytes).ok_or_else(failed)?;
+        if bytes < all.len() / 4 {
+            // Memory for many would live as long as a few do.
+            let own = context.device().allocate(bytes)?;
+            if bytes > 0 {
+                own.copy_from(Stream::default(), &buffer)?;
+            }
+            buffer = own;
+        }
         Node::from_buffer(context, self.ty(), Shape::from(found), buffer)
     }
 
     /// The elements of a line where another is true, at the start of a line as long as this one, and how many they are, a `u32`. What follows them is anything. Nothing
     /// waits.
     pub fn pack_counted(&self, chosen: &Node) -> Result<(Node, Node)> {
-        let context = same_context("pack", &[self, chosen])?;
-        self.line("pack")?;
+        self.packed(chosen, false)
+    }
+
+    /// The elements of a line where another is true, then all others, both in their order; and how many the former are, a `u32`. Nothing waits.
+    pub fn partition(&self, chosen: &Node) -> Result<(Node, Node)> {
+        self.packed(chosen, true)
+    }
+
+    fn packed(&self, chosen: &Node, rest: bool) -> Result<(Node, Node)> {
+        let operation = || pack_name(rest).to_owned();
+        let context = same_context(pack_name(rest), &[self, chosen])?;
+        self.line(pack_name(rest))?;
         if chosen.ty() != Type::BOOL {
-            return Err(Error::Types { operation: "pack".into(), left: Type::BOOL, right: chosen.ty() });
+            return Err(Error::Types { operation: operation(), left: Type::BOOL, right: chosen.ty() });
         }
         if chosen.shape() != self.shape() {
-            return Err(Error::Shapes { operation: "pack".into(), left: self.shape().clone(), right: chosen.shape().clone() });
+            return Err(Error::Shapes { operation: operation(), left: self.shape().clone(), right: chosen.shape().clone() });
+        }
+        if self.shape().count() > u32::MAX as usize {
+            let reason = "fewer than 2^32 elements can be counted".to_owned();
+            return Err(Error::Range { operation: operation(), shape: self.shape().clone(), reason });
         }
         if self.shape().is_empty() {
             return Ok((self.clone(), Node::fill(context, Shape::from([]), &[Literal::zero(Element::U32)])?));
         }
         let inputs: Inputs = smallvec![chosen.clone(), self.clone()];
-        let values = Node::pending(context, self.ty(), self.shape().clone(), Op::Pack { count: false }, inputs.clone());
-        Ok((values, Node::pending(context, Type::U32, Shape::from([]), Op::Pack { count: true }, inputs)))
+        let values = Node::pending(context, self.ty(), self.shape().clone(), Op::Pack { rest, count: false }, inputs.clone());
+        Ok((values, Node::pending(context, Type::U32, Shape::from([]), Op::Pack { rest, count: true }, inputs)))
     }
 
     /// The elements of a line where another is true, then a value up to the length of the line; and how many there are, a `u32`. Nothing waits.

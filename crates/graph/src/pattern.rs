@@ -126,14 +126,14 @@ impl Ready {
                     Some(Combine::Max) => Sent::Max,
                     Some(Combine::All) => Sent::And,
                     Some(Combine::Any) => Sent::Or,
-                    Some(Combine::Product) => {
-                        return Err(Error::Plan { what: "a scatter".into(), reason: "products are sorted first".into() });
+                    Some(Combine::Product | Combine::By(_)) => {
+                        return Err(Error::Plan { what: "a scatter".into(), reason: "what is sent is sorted first".into() });
                     }
                 };
                 Scatter { domain: shape, source, base: sources.next().ok_or_else(none)?, combine, sink }.into()
             }
             // The values and the number, in this order: so are the roots.
-            GroupKind::Pack => Pack { source, sink: Sink::STORE, rest: false }.into(),
+            GroupKind::Pack(rest) => Pack { source, sink: Sink::STORE, rest: *rest }.into(),
         };
         Ok(Ready::One(library.get(&pattern)?))
     }
@@ -183,20 +183,14 @@ impl Ready {
 
 /// How the values of a reduction or a scan are combined; in the order of positions if so said.
 fn combination(tape: &Tape, group: &Group, in_order: bool) -> Result<Operator> {
-    let plain = |combine: Combine, ty: Type| match combine {
-        Combine::Sum => Operator::sum(ty),
-        Combine::Product | Combine::All => Operator::product(ty),
-        Combine::Min => Operator::min(ty),
-        Combine::Max | Combine::Any => Operator::max(ty),
-    };
     let is_position = |id: Id| matches!(tape.entry(id).kind, Kind::Position(_));
     let mut operators = vec![];
     for id in &group.combined {
         let entry = tape.entry(*id);
         let types: Vec<Type> = entry.inputs.iter().map(|input| tape.entry(*input).ty).collect();
         operators.push(match &entry.kind {
-            Kind::Reduce(combine, _) | Kind::Scan(combine, ..) | Kind::SegmentedReduce(combine) => plain(*combine, types[0])?,
-            Kind::SegmentedScan(combine, _) => plain(*combine, types[1])?.segmented()?,
+            Kind::Reduce(combine, _) | Kind::Scan(combine, ..) | Kind::SegmentedReduce(combine) => combine.operator(types[0])?,
+            Kind::SegmentedScan(combine, _) => combine.operator(types[1])?.segmented()?,
             Kind::Extreme(extreme, _) if in_order && is_position(entry.inputs[1]) => match extreme {
                 Extreme::Least => Operator::arg_min_in_order(types[0], types[1].element())?,
                 Extreme::Greatest => Operator::arg_max_in_order(types[0], types[1].element())?,

@@ -13,7 +13,7 @@ use crate::tape::{Bindings, Id, Kind, ShapeId, Tape};
 use crate::trace::Condition;
 use broadloom_device::{Machine, MachineKind};
 use broadloom_skeleton::{Library, Loaded, Spread, Stencil};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -186,17 +186,14 @@ impl Plan {
 
     /// Says when memory is free, and where a result can take the place of an input.
     fn lifetimes(&mut self) {
-        let results: Vec<Id> = self.tape.outputs.iter().map(|output| self.tape.behind(*output)).collect();
-        let mut seen: Vec<Id> = vec![];
+        let results: HashSet<Id> = self.tape.outputs.iter().map(|output| self.tape.behind(*output)).collect();
+        let mut seen: HashSet<Id> = HashSet::new();
         for kernel in self.kernels.iter_mut().rev() {
             let own = kernel.group.reads.iter().chain(&kernel.group.roots);
             for id in own {
                 let kept = !matches!(self.tape.entry(*id).kind, Kind::Leaf(_));
-                if kept && !seen.contains(id) && !results.contains(id) {
+                if seen.insert(*id) && kept && !results.contains(id) {
                     kernel.dead.push(*id);
-                }
-                if !seen.contains(id) {
-                    seen.push(*id);
                 }
             }
         }
@@ -252,7 +249,7 @@ impl Plan {
         let domain = &bindings.shapes[usize::from(kernel.group.domain)];
         let mut sizes = if kernel.group.line { vec![domain.count() as u64] } else { extents(domain) };
         match &kernel.group.kind {
-            GroupKind::Map | GroupKind::Reduce(_) | GroupKind::Scan(..) | GroupKind::Sort(_, None) | GroupKind::Pack => {}
+            GroupKind::Map | GroupKind::Reduce(_) | GroupKind::Scan(..) | GroupKind::Sort(_, None) | GroupKind::Pack(_) => {}
             GroupKind::Transpose(axis) => {
                 let last = sizes.len() - 1;
                 sizes.swap(usize::from(*axis), last);
@@ -342,8 +339,8 @@ impl Kind {
             Kind::Sort(_, None, _) => "sort".into(),
             Kind::Sort(_, Some(_), _) => "segmented sort".into(),
             Kind::Histogram(_) => "histogram".into(),
-            Kind::Pack(_) => "pack".into(),
-            Kind::Scatter(combine) => crate::op::scatter_name(*combine).into(),
+            Kind::Pack(rest, _) => crate::op::pack_name(*rest).into(),
+            Kind::Scatter(combine) => crate::op::scatter_name(combine.as_ref()),
             Kind::SegmentedScan(combine, axis) => format!("segmented {} scan along {axis}", combine.name()),
             Kind::SegmentedReduce(combine) => format!("segmented {}", combine.name()),
         }

@@ -6,12 +6,12 @@
 //! The *code hash* of an entry is of what shapes the code; the tape's is made of those of its entries. Hashes only lead to candidates: entries and tapes are compared as
 //! a whole.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::hash::{Quick, QuickMap};
 use crate::node::{Expression, Node, State};
 use crate::op::{Op, Scalar};
 use crate::shape::Shape;
-use crate::tape::{Along, Bindings, Entry, FAR, Growth, Id, Int, Kind, LONG, SMALL, ShapeClass, ShapeId, TALL, Tape};
+use crate::tape::{Along, Bindings, DISTANT, Entry, FAR, Growth, Id, Int, Kind, LONG, SMALL, ShapeClass, ShapeId, TALL, Tape};
 use crate::template::Symbol;
 use crate::view::View;
 use broadloom_device::Buffer;
@@ -30,6 +30,8 @@ pub(crate) struct Recorder {
     hash: Quick,
     bindings: Bindings,
     buffers: QuickMap<Leaf, u32>,
+    /// Numbers of shapes behind the first few.
+    shapes: QuickMap<Shape, ShapeId>,
     /// Slots of scalars.
     scalars: QuickMap<u64, u32>,
     /// Whether scalars keep their values for as long as the tape is used, so that equal ones may be one.
@@ -44,6 +46,12 @@ pub(crate) struct Recorder {
 
 /// Places of the table for each entry that are too many to be cleared.
 const SPARSE: usize = 16;
+
+/// Shapes that are looked through one by one.
+const FEW: usize = 16;
+
+/// Different shapes that an expression has at most.
+const MAX_SHAPES: usize = ShapeId::MAX as usize;
 
 /// What tells memory apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,6 +69,7 @@ impl Recorder {
             hash: Quick::default(),
             bindings: Bindings::default(),
             buffers: QuickMap::default(),
+            shapes: QuickMap::default(),
             scalars: QuickMap::default(),
             constant: false,
             nodes: vec![],
@@ -81,9 +90,10 @@ impl Recorder {
         self.tape.entries.clear();
         self.tape.outputs.clear();
         self.tape.shapes.clear();
-        self.tape.wide = false;
+        (self.tape.wide, self.tape.distant) = (false, false);
         self.hash = Quick::default();
         self.buffers.clear();
+        self.shapes.clear();
         self.scalars.clear();
         self.known.fill(0);
         let visited = nodes.iter().try_for_each(|node| {
@@ -96,6 +106,11 @@ impl Recorder {
         self.nodes.clear();
         self.stack.clear();
         let bindings = std::mem::take(&mut self.bindings);
+        if bindings.shapes.len() > MAX_SHAPES {
+            let reason = format!("the expression has more than {MAX_SHAPES} different shapes; evaluate parts of it first");
+            let shape = nodes.first().map(|node| node.shape().clone()).unwrap_or_default();
+            return Err(Error::Range { operation: "evaluate".to_owned(), shape, reason });
+        }
         visited.map(|()| bindings)
     }
 
@@ -138,15 +153,21 @@ impl Recorder {
     }
 
     fn shape(&mut self, shape: &Shape) -> ShapeId {
-        if let Some(known) = self.bindings.shapes.iter().position(|own| own == shape) {
-            return known as ShapeId;
+        let first = self.bindings.shapes.iter().take(FEW).position(|own| own == shape);
+        if let Some(known) = first.map(|known| known as ShapeId).or_else(|| self.shapes.get(shape).copied()) {
+            return known;
         }
         self.tape.wide |= shape.count() >= FAR;
+        self.tape.distant |= shape.extents().iter().any(|extent| *extent >= DISTANT);
         let rows = shape.rank() < 2 || shape.extents().last().is_some_and(|last| *last >= LONG);
         let tall = shape.rank() >= 2 && shape.extents()[shape.rank() - 2] >= TALL;
         self.tape.shapes.push(ShapeClass { rank: shape.rank() as u8, rows, tall });
+        let id = self.bindings.shapes.len() as ShapeId;
+        if self.bindings.shapes.len() >= FEW {
+            self.shapes.insert(shape.clone(), id);
+        }
         self.bindings.shapes.push(shape.clone());
-        (self.bindings.shapes.len() - 1) as ShapeId
+        id
     }
 
     /// Adds an entry; `code` is the hash of what shapes the code of it.
@@ -276,19 +297,20 @@ impl Recorder {
             Ok(id) => return Ok(id),
             Err(free) => free,
         };
-        if let Op::Pack { count: true } = op
-            && let Some(known) = self.packed_number(&inputs)
+        if let Op::Pack { rest, count: true } = op
+            && let Some(known) = self.packed_number(*rest, &inputs)
         {
             return Ok(known);
         }
         let kind = self.kind(node, expression)?;
-        let packs = kind == Kind::Pack(false);
         let id = self.push(Entry { kind, ty: node.ty(), shape, inputs: inputs.clone() }, code, identity);
         self.known[free] = id + 1;
         // What is packed is always counted too.
-        if packs && self.packed_number(&inputs).is_none() {
+        if let Op::Pack { rest, count: false } = op
+            && self.packed_number(*rest, &inputs).is_none()
+        {
             let shape = self.shape(&Shape::from([]));
-            self.push(Entry { kind: Kind::Pack(true), ty: Type::U32, shape, inputs }, code, 0);
+            self.push(Entry { kind: Kind::Pack(*rest, true), ty: Type::U32, shape, inputs }, code, 0);
         }
         Ok(id)
     }
@@ -332,29 +354,28 @@ impl Recorder {
                 Kind::Gather(*rule, fill.as_ref().map(|fill| self.value(fill)), growth)
             }
             Op::Concatenate(axis) => Kind::Concatenate(*axis),
-            Op::Reduce(combine, axes) => Kind::Reduce(*combine, axes.clone()),
+            Op::Reduce(combine, axes) => Kind::Reduce(combine.clone(), axes.clone()),
             Op::Extreme(extreme, axes) => Kind::Extreme(*extreme, axes.clone()),
-            Op::Scan { combine, axis, inclusive } => Kind::Scan(*combine, *axis, *inclusive),
+            Op::Scan { combine, axis, inclusive } => Kind::Scan(combine.clone(), *axis, *inclusive),
             Op::Product => Kind::Product,
             Op::Sort { keys, longest, result } => Kind::Sort(keys.clone(), *longest, *result),
             Op::Histogram => Kind::Histogram(Histogram::room(node.shape().count() as u64)),
-            Op::Pack { count } => Kind::Pack(*count),
-            Op::Scatter(combine) => Kind::Scatter(*combine),
-            Op::SegmentedScan(combine, axis) => Kind::SegmentedScan(*combine, *axis),
+            Op::Pack { rest, count } => Kind::Pack(*rest, *count),
+            Op::Scatter(combine) => Kind::Scatter(combine.clone()),
+            Op::SegmentedScan(combine, axis) => Kind::SegmentedScan(combine.clone(), *axis),
             Op::SegmentedReduce(combine) => {
                 // Elements and segments are counted together.
                 let both = expression.inputs.iter().map(|input| input.shape().count()).sum::<usize>();
                 self.tape.wide |= both >= FAR;
-                Kind::SegmentedReduce(*combine)
+                Kind::SegmentedReduce(combine.clone())
             }
         })
     }
 
     /// The node that says how many are packed of these inputs.
-    fn packed_number(&self, inputs: &[Id]) -> Option<Id> {
-        let found =
-            self.tape.entries.iter().position(|entry| entry.kind == Kind::Pack(true) && entry.inputs.as_slice() == inputs);
-        found.map(|id| id as Id)
+    fn packed_number(&self, rest: bool, inputs: &[Id]) -> Option<Id> {
+        let is_number = |entry: &Entry| entry.kind == Kind::Pack(rest, true) && entry.inputs.as_slice() == inputs;
+        self.tape.entries.iter().position(is_number).map(|id| id as Id)
     }
 }
 
@@ -410,15 +431,16 @@ fn hash(op: &Op, code: &mut Quick, rest: &mut Quick) {
         Op::Gather(rule, _) => tag(code, 5, *rule as u64),
         Op::Concatenate(axis) => tag(code, 6, u64::from(*axis)),
         Op::Reduce(combine, axes) => {
-            tag(code, 7, *combine as u64);
-            axes.hash(code);
+            tag(code, 7, 0);
+            (combine, axes).hash(code);
         }
         Op::Extreme(extreme, axes) => {
             tag(code, 8, *extreme as u64);
             axes.hash(code);
         }
         Op::Scan { combine, axis, inclusive } => {
-            tag(code, 9, *combine as u64 | u64::from(*axis) << 8 | u64::from(*inclusive) << 16);
+            tag(code, 9, u64::from(*axis) | u64::from(*inclusive) << 8);
+            combine.hash(code);
         }
         Op::Product => tag(code, 10, 0),
         Op::Sort { keys, longest, result } => {
@@ -426,10 +448,19 @@ fn hash(op: &Op, code: &mut Quick, rest: &mut Quick) {
             keys.hash(code);
         }
         Op::Histogram => tag(code, 12, 0),
-        Op::Pack { count } => tag(code, 13, u64::from(*count)),
-        Op::Scatter(combine) => tag(code, 14, combine.map_or(0xff, |combine| combine as u64)),
-        Op::SegmentedScan(combine, axis) => tag(code, 15, *combine as u64 | u64::from(*axis) << 8),
-        Op::SegmentedReduce(combine) => tag(code, 16, *combine as u64),
+        Op::Pack { rest, count } => tag(code, 13, u64::from(*count) | u64::from(*rest) << 8),
+        Op::Scatter(combine) => {
+            tag(code, 14, 0);
+            combine.hash(code);
+        }
+        Op::SegmentedScan(combine, axis) => {
+            tag(code, 15, u64::from(*axis));
+            combine.hash(code);
+        }
+        Op::SegmentedReduce(combine) => {
+            tag(code, 16, 0);
+            combine.hash(code);
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Nodes that send elements to places.
 //!
-//! Sums, the least and the greatest, and truth values are patterns of their own. For products and vectors what is sent is sorted by place, segments of equal places are
+//! Sums, the least and the greatest, and truth values are patterns of their own. For products, vectors and operators of others what is sent is sorted by place, segments of equal places are
 //! combined in their order, and each place takes the last of its segment. Either way results repeat bit for bit, those of floats too.
 
-use crate::build::same_context;
+use crate::build::{index_shape, possible, same_context};
 use crate::error::{Error, Result};
 use crate::node::Node;
 use crate::op::{Combine, Elementwise, Op, scatter_name};
@@ -14,11 +14,11 @@ use broadloom_skeleton::SortKey;
 use smallvec::{SmallVec, smallvec};
 
 /// Whether there is a pattern for values of this type.
-fn has_pattern(combine: Option<Combine>, ty: Type) -> bool {
+fn has_pattern(combine: Option<&Combine>, ty: Type) -> bool {
     match combine {
         None => true,
         Some(Combine::Sum | Combine::Min | Combine::Max | Combine::All | Combine::Any) => ty.is_scalar(),
-        Some(Combine::Product) => false,
+        Some(Combine::Product | Combine::By(_)) => false,
     }
 }
 
@@ -26,28 +26,22 @@ impl Node {
     /// This array with elements of another at the places that index arrays say, one for each axis. They are combined with what is there, or, without a combination, come in
     /// its stead, and then the last of those that come to one place stays. What goes to no place is dropped.
     pub fn scatter(&self, indices: &[&Node], values: &Node, combine: Option<Combine>) -> Result<Node> {
-        let operation = || scatter_name(combine).to_owned();
+        let operation = || scatter_name(combine.as_ref());
         if indices.len() != self.shape().rank() || indices.is_empty() {
             let reason = format!("{} index arrays are given", indices.len());
             return Err(Error::Range { operation: operation(), shape: self.shape().clone(), reason });
         }
         let mut all: SmallVec<[&Node; 4]> = smallvec![self, values];
         all.extend(indices.iter().copied());
-        let context = same_context(scatter_name(combine), &all)?;
+        let context = same_context(&operation(), &all)?;
         if values.ty() != self.ty() {
             return Err(Error::Types { operation: operation(), left: self.ty(), right: values.ty() });
         }
-        if combine.is_some_and(|combine| !combine.takes(self.ty())) {
+        if combine.as_ref().is_some_and(|combine| !combine.takes(self.ty())) {
             return Err(Error::Type { operation: operation(), ty: self.ty() });
         }
-        let mut shape = indices[0].shape().clone();
-        for index in indices {
-            if !index.ty().is_scalar() || !index.ty().element().is_integer() {
-                return Err(Error::Type { operation: operation(), ty: index.ty() });
-            }
-            let (left, right) = (shape.clone(), index.shape().clone());
-            shape = shape.broadcast(index.shape()).ok_or(Error::Shapes { operation: operation(), left, right })?;
-        }
+        let shape = index_shape(&operation(), indices)?;
+        possible(&operation(), &shape)?;
         // Values stretch to as many as there are places, not the other way round.
         let refused = || Error::Shapes { operation: operation(), left: shape.clone(), right: values.shape().clone() };
         let values = values.broadcast_to(&shape).map_err(|_| refused())?;
@@ -57,7 +51,7 @@ impl Node {
         let indices = indices.iter().map(|index| index.broadcast_to(&shape)).collect::<Result<Vec<Node>>>()?;
         let places = self.places(&indices)?;
         let line = self.reshape(Shape::from(self.shape().count()))?;
-        let sent = match combine {
+        let sent = match &combine {
             Some(combine) if !has_pattern(Some(combine), self.ty()) => line.send_in_order(&places, &values, combine)?,
             _ => {
                 let inputs = smallvec![line.clone(), places, values];
@@ -95,7 +89,7 @@ impl Node {
     }
 
     /// This line, its elements combined with those that are sent to them, in the order in which they come.
-    fn send_in_order(&self, places: &Node, values: &Node, combine: Combine) -> Result<Node> {
+    fn send_in_order(&self, places: &Node, values: &Node, combine: &Combine) -> Result<Node> {
         let (count, sent) = (self.shape().count(), values.shape().count());
         let line = Shape::from(sent);
         // What goes to no place comes behind all others.
@@ -118,10 +112,9 @@ impl Node {
         let position = Node::position(self.context(), line, 0, Element::I64)?;
         let first = Node::elementwise(Elementwise::Compare(CompareOp::Eq), &[&position, &self.number(0)?])?;
         let starts = Node::elementwise(Elementwise::Binary(BinaryOp::Or), &[&other, &first])?;
-        let combined = values.segmented_scan(&starts, combine, 0)?;
-        let nothing = vec![combine.identity(self.ty().element()); self.ty().lanes()];
-        let nothing = Node::fill(self.context(), self.shape().clone(), &nothing)?;
+        let combined = values.segmented_scan(&starts, combine.clone(), 0)?;
+        let nothing = Node::fill(self.context(), self.shape().clone(), &combine.identity(self.ty()))?;
         let sums = nothing.scatter(&[keys], &combined, None)?;
-        Node::elementwise(Elementwise::Binary(combine.operation()), &[self, &sums])
+        Node::elementwise(combine.operation(), &[self, &sums])
     }
 }

@@ -83,8 +83,7 @@ impl Node {
         let offsets = offsets.segment_offsets(self.shape().count())?;
         let segments = Shape::from(offsets.shape().count() - 1);
         if self.shape().is_empty() || segments.is_empty() {
-            let identity = vec![combine.identity(self.ty().element()); self.ty().lanes()];
-            return Node::fill(context, segments, &identity);
+            return Node::fill(context, segments, &combine.identity(self.ty()));
         }
         Ok(Node::pending(context, self.ty(), segments, Op::SegmentedReduce(combine), smallvec![self.clone(), offsets]))
     }
@@ -110,7 +109,7 @@ impl Node {
         let length = first.shape().count();
         let types: Vec<Type> = keys.iter().map(|(node, _)| node.ty()).collect();
         let machine = first.context().device().machine();
-        let longest = longest.and_then(|longest| SegmentedSort::longest(machine, &types, longest as u64));
+        let longest = longest.and_then(|longest| SegmentedSort::longest(machine, &types, !values.is_empty(), longest as u64));
         if let Some(longest) = longest.filter(|_| offsets.shape().count() > 1) {
             return Node::sorted(keys, values, Some((longest, &offsets.segment_offsets(length)?)));
         }

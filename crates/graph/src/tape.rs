@@ -5,7 +5,7 @@
 //! slots that the tape names. Two expressions with equal tapes have one plan.
 //!
 //! What stays in the tape: small offsets and strides (neighbours of a stencil are part of its code), which shapes are equal, whether a last
-//! axis is long and the one before it not short, how much a view enlarges (in classes), and whether some index needs 64 bits.
+//! axis is long and the one before it not short, how much a view enlarges (in classes), and whether some index, or a sum of them, needs 64 bits.
 
 use crate::op::{Axes, Combine, Elementwise, Extreme};
 use crate::shape::Shape;
@@ -21,6 +21,9 @@ pub(crate) type Id = u32;
 
 /// So many elements need indices of 64 bits. With fewer, indices of 32 bits are exact a little beyond both ends of an array.
 pub(crate) const FAR: usize = (1 << 31) - (1 << 24);
+
+/// So long an axis has positions of which not many may be added up in 32 bits.
+pub(crate) const DISTANT: usize = 1 << 26;
 
 /// The number of a shape of a tape.
 pub(crate) type ShapeId = u16;
@@ -101,8 +104,8 @@ pub(crate) enum Kind {
     Sort(SmallVec<[SortKey; 2]>, Option<u32>, u8),
     /// How many bins there are room for in shared memory.
     Histogram(Option<u32>),
-    /// Whether it is the number.
-    Pack(bool),
+    /// Whether all others follow, whether it is the number.
+    Pack(bool, bool),
     /// How what comes to one place is combined; the last stays where it is not.
     Scatter(Option<Combine>),
     /// Combination, axis.
@@ -149,6 +152,8 @@ pub(crate) struct Tape {
     pub(crate) shapes: Vec<ShapeClass>,
     /// Whether indices have 64 bits.
     pub(crate) wide: bool,
+    /// Whether an axis is so long that sums of positions along it may need more than 32 bits.
+    pub(crate) distant: bool,
     /// How exact elementary functions are.
     pub(crate) precision: Precision,
 }
@@ -177,7 +182,7 @@ pub(crate) const TALL: usize = 16;
 impl Tape {
     /// Nothing, to be written to.
     pub(crate) fn empty(precision: Precision) -> Tape {
-        Tape { entries: vec![], outputs: SmallVec::new(), shapes: vec![], wide: false, precision }
+        Tape { entries: vec![], outputs: SmallVec::new(), shapes: vec![], wide: false, distant: false, precision }
     }
 
     pub(crate) fn entry(&self, id: Id) -> &Entry {

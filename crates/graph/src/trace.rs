@@ -117,6 +117,8 @@ pub(crate) struct Trace<'t> {
 pub(crate) const MAX_ITEMS: usize = 700;
 /// How deep items may depend on each other.
 const MAX_DEPTH: usize = 160;
+/// Levels of sums of positions that are looked at.
+const MAX_LEVELS: u32 = 4;
 /// What a read that a cache answers costs.
 pub(crate) const READ: u64 = 1;
 
@@ -287,10 +289,12 @@ impl<'t> Trace<'t> {
         Some((Place::At(own), by))
     }
 
-    /// An index array that is a position, or a sum or difference of two, as an index.
-    fn position(&mut self, node: Id, place: &Place) -> Option<IndexId> {
+    /// An index array that is a position, or a sum or difference of two such, so many levels deep, as an index.
+    fn position(&mut self, node: Id, place: &Place, levels: u32) -> Option<IndexId> {
         let entry = self.tape.entry(node);
-        if !matches!(entry.ty, Type::I32 | Type::I64) || self.kept[node as usize] {
+        // Positions that are no `i32` have become others.
+        let is_exact = entry.ty == Type::I64 || entry.ty == Type::I32 && !self.tape.wide;
+        if !is_exact || self.kept[node as usize] {
             return None;
         }
         let factor = match &entry.kind {
@@ -302,7 +306,8 @@ impl<'t> Trace<'t> {
             Kind::Elementwise(Elementwise::Binary(BinaryOp::Sub)) => -1,
             _ => return None,
         };
-        let (a, b) = (self.position(entry.inputs[0], place)?, self.position(entry.inputs[1], place)?);
+        let levels = levels.checked_sub(1).filter(|_| self.tape.wide || !self.tape.distant)?;
+        let (a, b) = (self.position(entry.inputs[0], place, levels)?, self.position(entry.inputs[1], place, levels)?);
         let pair = (self.indices[a as usize].clone(), self.indices[b as usize].clone());
         let (Index::Affine { axis: x, stride: s, offset: o }, Index::Affine { axis: y, stride: t, offset: p }) = pair else {
             return None;
@@ -386,7 +391,7 @@ impl<'t> Trace<'t> {
             | Kind::Scatter(_)
             | Kind::SegmentedScan(..)
             | Kind::SegmentedReduce(_)
-            | Kind::Pack(_) => self.at(node, place),
+            | Kind::Pack(..) => self.at(node, place),
             Kind::Fill(slot) => self.item(Item::Fill(*slot), 0),
             Kind::Elementwise(op) => {
                 let mut inputs = SmallVec::new();
@@ -539,7 +544,7 @@ impl<'t> Trace<'t> {
         let mut indices: SmallVec<[IndexId; 4]> = SmallVec::new();
         let mut inside = SmallVec::new();
         for (axis, position) in positions.iter().enumerate() {
-            let index = match self.position(*position, place) {
+            let index = match self.position(*position, place, MAX_LEVELS) {
                 Some(index) => index,
                 None => {
                     let item = self.at(*position, place)?;

@@ -102,7 +102,7 @@ pub(crate) fn mirrored(index: i64, extent: i64) -> i64 {
 }
 
 /// Numbers beyond this are refused, so that index arithmetic cannot overflow.
-const MAX_NUMBER: i64 = 1 << 40;
+const MAX_NUMBER: u64 = 1 << 40;
 
 impl View {
     /// A view, its rules no stronger than needed. `input` is the shape that it is a view of.
@@ -117,7 +117,7 @@ impl View {
         let mut view = View { axes: SmallVec::from_slice(axes), shape, fill };
         for (axis, map) in view.axes.iter_mut().enumerate() {
             let extent = input.extents()[axis] as i64;
-            if map.offset.abs() > MAX_NUMBER || map.stride.abs() > MAX_NUMBER {
+            if map.offset.unsigned_abs() > MAX_NUMBER || map.stride.unsigned_abs() > MAX_NUMBER {
                 return Err(range(format!("a number along axis {axis} is too large")));
             }
             if map.source.is_none() {

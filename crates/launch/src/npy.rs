@@ -1,4 +1,4 @@
-//! NumPy's `.npy` files, versions 1 to 3: one array of numbers, little-endian, in C order.
+//! NumPy's `.npy` files, versions 1 to 3: one array of numbers, little-endian. What is in Fortran order, as NumPy saves a transposed array, is read into C order.
 //!
 //! Format: the magic bytes, two bytes of version, the length of the header in two (version 1) or four bytes, the header as a
 //! Python dictionary, the values. Everything in it is checked: a file may come from anywhere.
@@ -84,7 +84,28 @@ fn read_from(mut input: impl Read) -> Result<HostArray, NpyError> {
         let more = if values.len() as u64 > bytes { "more" } else { "fewer" };
         return Err(broken(format!("it holds {more} values than its header says")));
     }
+    if header.fortran {
+        values = in_c_order(&values, &header.shape, element.bytes());
+    }
     Ok(HostArray { element, shape: header.shape, bytes: values })
+}
+
+/// Values whose first axis runs fastest, with the last axis running fastest.
+fn in_c_order(values: &[u8], shape: &[u64], size: usize) -> Vec<u8> {
+    let mut turned = Vec::with_capacity(values.len());
+    let mut position = vec![0; shape.len()];
+    for _ in 0..values.len() / size {
+        let number = position.iter().zip(shape).rev().fold(0, |number, (index, dim)| number * dim + index) as usize;
+        turned.extend_from_slice(&values[number * size..][..size]);
+        for (index, dim) in position.iter_mut().zip(shape).rev() {
+            *index += 1;
+            if *index < *dim {
+                break;
+            }
+            *index = 0;
+        }
+    }
+    turned
 }
 
 struct Header {
@@ -137,12 +158,6 @@ impl Header {
     }
 
     fn element(&self) -> Result<Element, NpyError> {
-        if self.fortran && self.shape.len() > 1 {
-            return Err(NpyError::Unsupported {
-                what: "its array is in Fortran order".to_owned(),
-                advice: "save `numpy.ascontiguousarray(a)`",
-            });
-        }
         let (order, kind) = match self.descr.as_bytes() {
             [order @ (b'<' | b'|' | b'=' | b'>'), ..] => (*order, &self.descr[1..]),
             _ => (b'|', self.descr.as_str()),
@@ -290,6 +305,18 @@ mod tests {
     }
 
     #[test]
+    fn fortran_order_is_turned() {
+        let header = "{'descr': '<u2', 'fortran_order': True, 'shape': (2, 3, 2), }";
+        // `numpy.arange(12).reshape(2, 3, 2)` as it is saved in Fortran order.
+        let values: Vec<u8> = [0u16, 6, 2, 8, 4, 10, 1, 7, 3, 9, 5, 11].iter().flat_map(|value| value.to_le_bytes()).collect();
+        let array = read_from(&with_header(header, &values)[..]).unwrap();
+        assert_eq!(array.shape, [2, 3, 2]);
+        assert_eq!(array.bytes, (0..12u16).flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>());
+        let empty = read_from(&with_header(&header.replace("3", "0"), &[])[..]).unwrap();
+        assert_eq!((empty.shape, empty.bytes.len()), (vec![2, 0, 2], 0));
+    }
+
+    #[test]
     fn broken_files_are_refused() {
         let good = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }";
         for (file, part) in [
@@ -312,7 +339,6 @@ mod tests {
             (with_header(&good.replace("<f4", "<c8"), &[0; 16]), "`<c8`"),
             (with_header(&good.replace("<f4", "|O"), &[0; 16]), "`|O`"),
             (with_header(&good.replace("'<f4'", "[('a','<f4')]"), &[0; 8]), "several fields"),
-            (with_header(&good.replace("False", "True").replace("(2,)", "(1,2)"), &[0; 8]), "Fortran"),
             (with_header(&good.replace("(2,)", &format!("({})", "1,".repeat(99))), &[0; 4]), "99 dimensions"),
         ] {
             let error = read_from(&file[..]).unwrap_err().to_string();

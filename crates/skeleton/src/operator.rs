@@ -21,14 +21,15 @@ use broadloom_scalar::{BinaryOp, Builder, Element, Function, Literal, Type, Valu
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Operator {
     function: Function,
+    /// Lane by lane.
     identity: Vec<Literal>,
     commutative: bool,
 }
 
 impl Operator {
     /// A function of two equal lists of values, the left one first, that gives such a list. Where it is also commutative, elements are taken
-    /// in an order that suits the machine; the order is always the same for the same sizes. The identity of a vector has the same element
-    /// in all lanes.
+    /// in an order that suits the machine; the order is always the same for the same sizes. The identity has a literal for each value, which is in all lanes of a
+    /// vector, or one for each lane.
     pub fn new(function: Function, identity: &[Literal], commutative: bool) -> Result<Operator> {
         let bad = |reason: &str| Err(Error::Function { function: function.name().to_owned(), reason: reason.to_owned() });
         let types = function.result_types();
@@ -39,10 +40,16 @@ impl Operator {
         if !function.accessors().is_empty() {
             return bad("an operator has no inputs or outputs");
         }
-        if identity.len() != types.len() || identity.iter().zip(&types).any(|(own, ty)| own.element() != ty.element()) {
+        let elements: Vec<Element> = types.iter().flat_map(|ty| vec![ty.element(); ty.lanes()]).collect();
+        let identity = if identity.len() == types.len() {
+            identity.iter().zip(&types).flat_map(|(own, ty)| vec![*own; ty.lanes()]).collect()
+        } else {
+            identity.to_vec()
+        };
+        if identity.len() != elements.len() || identity.iter().zip(&elements).any(|(own, element)| own.element() != *element) {
             return bad("the identity of an operator has the types of its values");
         }
-        Ok(Operator { function, identity: identity.to_vec(), commutative })
+        Ok(Operator { function, identity, commutative })
     }
 
     /// A binary operation on one value of any type that has it.
@@ -192,7 +199,7 @@ impl Operator {
         &self.function
     }
 
-    /// The identity.
+    /// The identity, lane by lane.
     pub fn identity(&self) -> &[Literal] {
         &self.identity
     }
@@ -212,7 +219,9 @@ impl Operator {
     }
 
     pub(crate) fn nothing(&self, k: &Writer) -> Vec<Value> {
-        self.types().into_iter().zip(&self.identity).map(|(ty, literal)| k.spread(*literal, ty)).collect()
+        let mut lanes = self.identity.iter().map(|lane| k.literal(*lane));
+        let mut value = |ty: Type| k.vector(&lanes.by_ref().take(ty.lanes()).collect::<Vec<Value>>());
+        self.types().into_iter().map(&mut value).collect()
     }
 }
 

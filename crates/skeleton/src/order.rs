@@ -3,15 +3,14 @@
 use crate::draft::Writer;
 use broadloom_scalar::{Element, Literal, Type, Value};
 
-/// A number without a sign, `u32` or `u64`, that is in the order of keys: -0 before +0, NaN behind all, in descending order too.
-pub(crate) fn ordered(k: &Writer, key: Value, descending: bool) -> Value {
+/// The type that numbers in the order of keys have.
+fn wide(element: Element) -> Type {
+    if element.bits() == 64 { Type::U64 } else { Type::U32 }
+}
+
+/// A number without a sign, of as many bits, that is in the order of keys: -0 before +0, NaN at both ends by their signs.
+fn by_bits(k: &Writer, key: Value, unsigned: Element, descending: bool) -> Value {
     let element = k.type_of(key).element();
-    let wide = if element.bits() == 64 { Type::U64 } else { Type::U32 };
-    let Some(unsigned) = element.unsigned() else {
-        let number = k.convert(key, Type::U32);
-        return if descending { k.xor(number, 1) } else { number };
-    };
-    let ones = k.literal(Literal::from_bits(unsigned, u64::MAX));
     let sign = k.literal(Literal::from_bits(unsigned, 1 << (element.bits() - 1)));
     let bits = k.bitcast(key, unsigned);
     let bits = if element.is_float() {
@@ -23,9 +22,20 @@ pub(crate) fn ordered(k: &Writer, key: Value, descending: bool) -> Value {
     } else {
         bits
     };
-    let bits = if descending { k.xor(bits, ones) } else { bits };
+    if descending { k.xor(bits, k.literal(Literal::from_bits(unsigned, u64::MAX))) } else { bits }
+}
+
+/// A number without a sign, `u32` or `u64`, that is in the order of keys: -0 before +0, NaN behind all, in descending order too.
+pub(crate) fn ordered(k: &Writer, key: Value, descending: bool) -> Value {
+    let element = k.type_of(key).element();
+    let Some(unsigned) = element.unsigned() else {
+        let number = k.convert(key, Type::U32);
+        return if descending { k.xor(number, 1) } else { number };
+    };
+    let bits = by_bits(k, key, unsigned, descending);
+    let ones = k.literal(Literal::from_bits(unsigned, u64::MAX));
     let bits = if element.is_float() { k.select(k.is_nan(key), ones, bits) } else { bits };
-    k.convert(bits, wide)
+    k.convert(bits, wide(element))
 }
 
 /// What [`ordered`] made a number of; some NaN of any NaN.
@@ -62,14 +72,8 @@ pub(crate) fn distinct(k: &Writer, key: Value, descending: bool) -> Value {
     let element = k.type_of(key).element();
     match element.unsigned().filter(|_| element.is_float()) {
         None => ordered(k, key, descending),
-        Some(unsigned) => {
-            let bits = k.bitcast(key, unsigned);
-            let sign = k.literal(Literal::from_bits(unsigned, 1 << (element.bits() - 1)));
-            let ones = k.literal(Literal::from_bits(unsigned, u64::MAX));
-            let bits = k.xor(bits, k.select(k.ne(k.and(bits, sign), 0), ones, sign));
-            let bits = if descending { k.xor(bits, ones) } else { bits };
-            k.convert(k.sub(bits, nans(k, element, unsigned)), if element.bits() == 64 { Type::U64 } else { Type::U32 })
-        }
+        // Modulo the bits there are, what is before all numbers comes behind them.
+        Some(unsigned) => k.convert(k.sub(by_bits(k, key, unsigned, descending), nans(k, element, unsigned)), wide(element)),
     }
 }
 

@@ -15,14 +15,14 @@ use crate::operator::{Accumulator, Operator};
 use crate::program::{Argument, Output, Program};
 use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::{Machine, MachineKind};
-use broadloom_scalar::{Axis, Literal, Memory, Type, Unroll, Value};
+use broadloom_scalar::{Axis, Element, Literal, Memory, Type, Unroll, Value};
 
 /// Gives a [`Sink`] the values of a [`Source`] at the positions of a line that it chooses, in their order; the positions of the sink count what is
 /// chosen. With `rest`, all others follow behind them, in their order too.
 ///
 /// The first result of the source is a `bool`, whether the position is chosen; the others are the values. The size of a call is the length of the
-/// line, which outputs have too; what is behind the last value is not written. The last output has one element, how many were chosen: a `u32`, or a `u64` where
-/// positions have 64 bits.
+/// line, which outputs have too; what is behind the last value is not written. The last output has one element, how many were chosen: a `u32`, also where positions
+/// have 64 bits, so fewer than 2³² may be chosen.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pack {
     /// Whether a position is chosen, and the values.
@@ -59,7 +59,7 @@ impl Pack {
         let mut draft = Draft::new("pack", 1);
         let inlet = draft.source(&self.source);
         let outlet = draft.sink(&self.sink, types, &n);
-        let total = draft.output(Output { ty: index, count: Count::Constant(1) });
+        let total = draft.output(Output { ty: Type::U32, count: Count::Constant(1) });
         if index == Type::U32 {
             draft.limit(n.clone());
         }
@@ -85,6 +85,15 @@ impl Pack {
 const UNIT: u32 = 2048;
 /// Bytes of inputs that stay in a core's own cache while a block goes through them twice.
 const CACHED: u32 = 128 << 10;
+
+/// Where the number of what is chosen goes, an output.
+fn total_memory(k: &Writer, total: usize) -> Memory {
+    k.memory(Argument::Output(total), Element::U32)
+}
+
+fn store_total(k: &Writer, total: usize, count: Value) {
+    k.store(total_memory(k, total), 0, k.convert(count, Type::U32));
+}
 
 impl Parts<'_> {
     fn in_three_steps(&self, draft: &mut Draft, busy: u64) -> Result<()> {
@@ -126,14 +135,10 @@ impl Parts<'_> {
         let all = self.count(&k, from, to);
         let before = chain.before_warp(&k, number, &[all])[0];
         let is_last = k.eq(k.add(number, 1), k.count(tiles.clone(), self.index));
-        k.if_then(k.and(is_last, k.eq(k.thread(Axis::X), 0)), || k.store(self.total(&k), 0, k.add(before, all)));
+        k.if_then(k.and(is_last, k.eq(k.thread(Axis::X), 0)), || store_total(&k, self.total, k.add(before, all)));
         self.store(&k, from, to, before);
         draft.launch(k, [tiles, 1u32.into(), 1u32.into()], [32, 1, 1])?;
         Ok(())
-    }
-
-    fn total(&self, k: &Writer) -> Memory {
-        k.memory(Argument::Output(self.total), self.index.element())
     }
 
     fn range(&self, k: &Writer, run: &Count) -> (Value, Value) {
@@ -179,7 +184,7 @@ impl Parts<'_> {
             k.if_then(there, || k.store(counts(k), part, before[0]));
             carry.add(k, &broadcast(k, &up_to, 31));
         });
-        k.if_then(k.eq(lane, 0), || k.store(self.total(k), 0, carry.get(k)[0]));
+        k.if_then(k.eq(lane, 0), || store_total(k, self.total, carry.get(k)[0]));
     }
 
     /// Goes through a range before which so many are chosen.
@@ -187,7 +192,7 @@ impl Parts<'_> {
         let thread = k.thread(Axis::X);
         let (lane, warp) = (k.and(thread, 31), k.shr(thread, 5));
         let carry = k.variable_with(before);
-        let all = self.pack.rest.then(|| k.load(self.total(k), 0));
+        let all = self.pack.rest.then(|| k.convert(k.load(total_memory(k, self.total), 0), self.index));
         let totals = (self.warps > 1).then(|| Shared::new(k, &[self.index], self.warps));
         let lower = k.sub(k.shl(k.literal(1u32), lane), 1);
         let types = self.pack.source.results();

@@ -57,10 +57,12 @@ struct Parts<'a> {
 }
 
 impl SegmentedSort {
-    /// What to say for segments of which none is longer than this, sorted by keys of these types; `None` where that is too long.
-    pub fn longest(machine: &Machine, keys: &[Type], length: u64) -> Option<u32> {
+    /// What to say for segments of which none is longer than this, sorted by keys of these types, where values move with them or not; `None` where that is too long.
+    pub fn longest(machine: &Machine, keys: &[Type], values: bool, length: u64) -> Option<u32> {
         let longest = (length <= MOST).then(|| (length.max(LANES.into()) as u32).next_power_of_two())?;
-        let bytes: u64 = numbers(keys).map(|element| u64::from(element.bits() / 8)).sum();
+        // One key alone needs no positions.
+        let sorted = if keys.len() == 1 && !values { 1 } else { keys.len() + 1 };
+        let bytes: u64 = numbers(keys).take(sorted).map(|element| u64::from(element.bits() / 8)).sum();
         // What is static in shared memory; a CPU has a segment for each lane there.
         let (lanes, room) = match machine.kind {
             MachineKind::Cpu => (u64::from(LANES), u64::from(machine.max_shared_bytes)),
@@ -84,7 +86,8 @@ impl SegmentedSort {
             [ty] if ty.is_scalar() && ty.element().is_integer() => {}
             _ => return bad(format!("`{}` does not give one integer", self.offsets.function().name())),
         }
-        if SegmentedSort::longest(machine, &types[..self.keys.len()], self.longest.into()) != Some(self.longest) {
+        let (keys, values) = types.split_at(self.keys.len());
+        if SegmentedSort::longest(machine, keys, !values.is_empty(), self.longest.into()) != Some(self.longest) {
             return bad(format!("segments of up to {} elements", self.longest));
         }
         self.sink.check("segmented sort", 1, &types)?;

@@ -11,6 +11,20 @@ use broadloom_graph::{
 };
 use broadloom_scalar::{BinaryOp, Builder, CompareOp, Element, Lanes, Literal, MathFunction, Precision, Type, UnaryOp};
 
+/// How elements of a type can be combined; of all but floats also by an operator whose order matters: the last that is not zero.
+fn ways_to_combine(ty: Type) -> Result<Vec<Combine>> {
+    let mut ways: Vec<Combine> = Combine::EVERY.into_iter().filter(|combine| combine.takes(ty)).collect();
+    if !ty.element().is_float() {
+        let f = Builder::function("last");
+        let (x, y) = (f.parameter("x", ty), f.parameter("y", ty));
+        let zero = Literal::zero(ty.element());
+        let lanes = f.lanes(x).into_iter().zip(f.lanes(y)).map(|(x, y)| f.select(f.eq(y, f.literal(zero)), x, y));
+        let last = f.vector(&lanes.collect::<Vec<_>>());
+        ways.push(Combine::by(f.finish_function(&[last])?, &vec![zero; ty.lanes()])?);
+    }
+    Ok(ways)
+}
+
 /// SplitMix64.
 pub(crate) struct Random(u64);
 
@@ -561,11 +575,10 @@ impl<'c> Generator<'c> {
         let a = self.any();
         let ty = a.ty();
         let rank = a.node.shape().rank();
-        let fitting: Vec<Combine> = Combine::EVERY.into_iter().filter(|combine| combine.takes(ty)).collect();
-        let combine = *self.random.pick(&fitting);
+        let combine = self.random.pick(&ways_to_combine(ty)?).clone();
         let axes: Vec<usize> = (0..rank).filter(|_| !self.random.one_in(3)).collect();
         let count = a.node.shape().count().max(1) as f64;
-        let (bound, exact) = match (combine, ty.element().is_float()) {
+        let (bound, exact) = match (&combine, ty.element().is_float()) {
             (Combine::Sum, true) => (a.bound * count, a.exact && a.bound * count <= exact_limit(ty.element()).sqrt()),
             (Combine::Product, true) => return Ok(()),
             // No elements give an infinity.
@@ -595,11 +608,10 @@ impl<'c> Generator<'c> {
             }
             return Ok(());
         }
-        let fitting: Vec<Combine> = Combine::EVERY.into_iter().filter(|combine| combine.takes(ty)).collect();
-        let combine = *self.random.pick(&fitting);
+        let combine = self.random.pick(&ways_to_combine(ty)?).clone();
         let count = a.node.shape().count().max(1) as f64;
         let inclusive = self.random.one_in(2);
-        let (bound, exact) = match (combine, ty.element().is_float()) {
+        let (bound, exact) = match (&combine, ty.element().is_float()) {
             (Combine::Sum, true) => (a.bound * count, a.exact && a.bound * count <= exact_limit(ty.element()).sqrt()),
             (Combine::Product, true) => return Ok(()),
             (_, true) if !inclusive => return Ok(()),
@@ -614,7 +626,7 @@ impl<'c> Generator<'c> {
         Ok(())
     }
 
-    /// Sort, histogram, matrix product, pack.
+    /// Sort, histogram, matrix product, pack, partition.
     fn arrange(&mut self) -> Result<()> {
         let a = self.any();
         let (ty, count) = (a.ty(), a.node.shape().count());
@@ -647,12 +659,20 @@ impl<'c> Generator<'c> {
             }
             _ => {
                 let chosen = self.partner(Type::BOOL, &Shape::from(count))?;
-                if chosen.node.shape().count() == count && chosen.node.shape().rank() == 1 && self.random.one_in(2) {
+                if chosen.node.shape() != line.shape() {
+                    return Ok(());
+                }
+                let way = self.random.below(4);
+                if way < 2 {
                     let value = self.value(ty);
                     let (packed, found) = line.pack_padded(&chosen.node, &value)?;
                     self.push(packed, a.bound.max(4.0), a.exact);
                     self.push(found, 1e30, true);
-                } else if chosen.node.shape().count() == count && chosen.node.shape().rank() == 1 {
+                } else if way == 2 {
+                    let (both, found) = line.partition(&chosen.node)?;
+                    self.push(both, a.bound, a.exact);
+                    self.push(found, 1e30, true);
+                } else {
                     // The number of elements is part of the structure from here on, so it must be exact.
                     let expected = naive::evaluate(&chosen.node)?.lanes.iter().filter(|lane| lane.bits() != 0).count();
                     let packed = line.pack(&chosen.node)?;
@@ -688,10 +708,10 @@ impl<'c> Generator<'c> {
             return Ok(());
         }
         let mut ways = vec![None];
-        ways.extend(Combine::EVERY.into_iter().filter(|combine| combine.takes(ty)).map(Some));
-        let combine = *self.random.pick(&ways);
+        ways.extend(ways_to_combine(ty)?.into_iter().map(Some));
+        let combine = self.random.pick(&ways).clone();
         let indices: Vec<&Node> = indices.iter().collect();
-        let (bound, exact) = match (combine, ty.element().is_float()) {
+        let (bound, exact) = match (&combine, ty.element().is_float()) {
             (Some(Combine::Sum), true) => {
                 let bound = a.bound + values.bound * shape.count() as f64;
                 (bound, a.exact && values.exact && bound <= exact_limit(ty.element()).sqrt())
@@ -734,10 +754,9 @@ impl<'c> Generator<'c> {
             self.push(sorted[0].clone(), a.bound, true);
             return Ok(());
         }
-        let fitting: Vec<Combine> = Combine::EVERY.into_iter().filter(|combine| combine.takes(ty)).collect();
-        let combine = *self.random.pick(&fitting);
+        let combine = self.random.pick(&ways_to_combine(ty)?).clone();
         let scans = self.random.one_in(2);
-        let (bound, exact) = match (combine, ty.element().is_float()) {
+        let (bound, exact) = match (&combine, ty.element().is_float()) {
             (Combine::Sum, true) => {
                 let bound = a.bound * count.max(1) as f64;
                 (bound, a.exact && bound <= exact_limit(ty.element()).sqrt())

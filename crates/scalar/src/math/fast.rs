@@ -5,6 +5,7 @@
 
 use super::MathFunction;
 use super::float::Float;
+use super::power::with_signs;
 use super::trig;
 use crate::op::UnaryOp;
 use std::f64::consts::{FRAC_1_PI, LN_2, LOG2_10, LOG2_E, LOG10_2, PI};
@@ -66,14 +67,5 @@ fn within_a_turn<'b>(x: Float<'b>) -> Float<'b> {
 
 /// `2^(y log2 |x|)`, with the signs and special values of the accurate one.
 fn pow<'b>(x: Float<'b>, y: Float<'b>) -> Float<'b> {
-    let a = x.abs();
-    let v = exp2(log2(a) * y);
-    let v = a.equals(1.0).select(1.0, v);
-    let whole = y.trunc().equals(y);
-    let half = y * 0.5;
-    let odd = whole & !half.trunc().equals(half);
-    let v = odd.select(v.times_sign_of(x), v);
-    let v = (x.lt(0.0) & x.gt(-f64::INFINITY) & !whole).select(f64::NAN, v);
-    let v = (x.is_nan() | y.is_nan()).select(x + y, v);
-    (y.equals(0.0) | x.equals(1.0)).select(1.0, v)
+    with_signs(x, y, exp2(log2(x.abs()) * y))
 }

@@ -113,7 +113,12 @@ pub(super) fn pow<'b>(x: Float<'b>, y: Float<'b>) -> Float<'b> {
     let zero = a.equals(0.0);
     let edge = (zero ^ y.gt(0.0)).select(f64::INFINITY, x.number(0.0));
     let v = (zero | a.equals(f64::INFINITY)).select(edge, v);
-    let v = a.equals(1.0).select(1.0, v);
+    with_signs(x, y, v)
+}
+
+/// A power of `|x|`, which is `v`, as that of `x`: ones, signs and NaN.
+pub(super) fn with_signs<'b>(x: Float<'b>, y: Float<'b>, v: Float<'b>) -> Float<'b> {
+    let v = x.abs().equals(1.0).select(1.0, v);
     let whole = y.trunc().equals(y);
     let half = y * 0.5;
     let odd = whole & !half.trunc().equals(half);

@@ -1,11 +1,10 @@
 //! What is chosen, in one pass: each block has a tile, and learns from a [`Chain`] how many come before it.
 
-use super::Pack;
+use super::{Pack, store_total};
 use crate::cooperate::Shared;
 use crate::draft::{Draft, Inlet, Outlet, Writer};
 use crate::lookback::Chain;
 use crate::operator::Operator;
-use crate::program::Argument;
 use crate::{Count, Result};
 use broadloom_scalar::{Axis, Literal, Type, Value};
 
@@ -77,9 +76,7 @@ impl Once<'_> {
         }
         let before_tile = chain.before(&k, None, number, &[all])[0];
         let is_last = k.eq(k.add(number, 1), k.count(tiles.clone(), self.index));
-        k.if_then(k.and(is_last, k.eq(thread, 0)), || {
-            k.store(k.memory(Argument::Output(self.total), self.index.element()), 0, k.add(before_tile, all));
-        });
+        k.if_then(k.and(is_last, k.eq(thread, 0)), || store_total(&k, self.total, k.add(before_tile, all)));
         let before_warp = k.add(before_tile, before_warp);
         let lower = k.sub(k.shl(k.literal(1u32), lane), 1);
         for ((item, ballot), before_row) in items.iter().zip(&ballots).zip(before_rows) {
