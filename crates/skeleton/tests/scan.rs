@@ -98,6 +98,8 @@ fn any_axis() {
             if name == "cpu as a gpu" && shape.len() > 2 {
                 continue;
             }
+            // There, a block has one line, however short.
+            let shape = if name == "interp" && shape == [3000, 3] { &[400, 3] } else { shape };
             let (strides, source) = (strides(shape), strided(shape.len(), Type::I64, Element::I32));
             // The sink takes the last index away.
             let g = Builder::function("less");
