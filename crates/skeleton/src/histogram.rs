@@ -34,6 +34,8 @@ const MOST: u64 = 8192;
 const PIECES: u32 = 2;
 /// Warps of a block of a CPU: several, so that barriers stand around what they count, and they can have counters for each lane.
 const CPU_WARPS: u32 = 2;
+/// Blocks for each core of a CPU, at most: so many that cores are done at the same time, though others may use them as well.
+const BLOCKS_OF_A_CORE: u64 = 64;
 /// Positions that a thread counts before its block adds up, at least.
 const PER_THREAD: u32 = 64;
 
@@ -84,7 +86,7 @@ impl Histogram {
         }
         let own = self.room.map(|room| k.mul(k.and(k.shr(thread, 5), copies - 1), room));
         // As many blocks as keep the machine busy, and none with little to do.
-        let busy = u64::from(machine.multiprocessors) * 8;
+        let busy = u64::from(machine.multiprocessors) * if is_cpu { BLOCKS_OF_A_CORE } else { 8 };
         let blocks = count.clone().div_ceil(threads * PER_THREAD).min(busy);
         // Neighbours that a thread of a GPU takes by one access.
         let width = if is_cpu { None } else { self.source.row_width().filter(|width| *width as u32 * PIECES <= PER_THREAD) };

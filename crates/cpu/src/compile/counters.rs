@@ -19,6 +19,9 @@ const COPIES: u32 = 16;
 /// Bytes of an array at most, so that the copies stay near the core.
 const MOST_BYTES: u64 = 2048;
 
+/// Bytes of an array whose counters have numbers of eight bits.
+const BYTES_OF_BYTES: u64 = 1024;
+
 /// An array that is counted in.
 struct Table {
     symbol: Symbol,
@@ -27,6 +30,14 @@ struct Table {
     bytes: u64,
     /// Where its copies start among all.
     place: u64,
+}
+
+impl Table {
+    /// From one copy to the next. An address between two numbers does not leave them; and equal places of copies are at different places of a page, or a core would
+    /// take one for another for a while.
+    fn stride(&self) -> u64 {
+        self.bytes.next_multiple_of(64) + 64
+    }
 }
 
 /// The arrays that a kernel counts in.
@@ -73,9 +84,9 @@ impl Emitter<'_> {
                 }
                 counts[piece] = true;
                 if tables.iter().all(|table| table.symbol != symbol) {
-                    tables.push(Table { symbol, start, bytes: size, place: bytes });
-                    // An address between two numbers does not leave them.
-                    bytes += (u64::from(COPIES) * size).next_multiple_of(64) + 64;
+                    let table = Table { symbol, start, bytes: size, place: bytes };
+                    bytes += u64::from(COPIES) * table.stride();
+                    tables.push(table);
                 }
             }
         }
@@ -165,12 +176,13 @@ impl Emitter<'_> {
         let shared = self.pointer_field(crate::abi::offset::SHARED);
         for table in &counters.tables {
             let copies = self.copies(counters, table);
-            let vector = ir.vector(i32, COPIES);
+            let place =
+                |start: Val, by: u64, number: Val| ir.offset(ir.offset_by(start, by), ir.shl(number, ir.constant(ir.int(64), 2)));
             self.repeat(table.bytes / 4, |number| {
-                let sums = ir.load(vector, ir.offset(copies, ir.shl(number, ir.constant(ir.int(64), 6))), 64);
-                let sum = ir.intrinsic("llvm.vector.reduce.add", &[vector], &[sums]);
-                let place = ir.offset(ir.offset_by(shared, table.start), ir.shl(number, ir.constant(ir.int(64), 2)));
-                ir.store(ir.add(ir.load(i32, place, 4), sum), place, 4);
+                let whole = place(shared, table.start, number);
+                let copies = (0..u64::from(COPIES)).map(|copy| ir.load(i32, place(copies, copy * table.stride(), number), 4));
+                let sum = copies.fold(ir.load(i32, whole, 4), |sum, own| ir.add(sum, own));
+                ir.store(sum, whole, 4);
             });
         }
         ir.branch(on);
@@ -215,15 +227,14 @@ impl Emitter<'_> {
         ir.branch(apart);
         ir.go_on_in(apart);
         let copies = self.copies(counters, table);
-        let places = ir.shl(offsets, ir.constant(all, 4));
-        if ir.lanes(value).is_none() {
-            self.count_one_by_one(copies, places, value, active, after);
+        if ir.lanes(value).is_none() && table.bytes <= BYTES_OF_BYTES {
+            self.count_one_by_one((copies, table.stride()), offsets, value, active, after);
         }
         let value = if ir.lanes(value).is_some() { value } else { ir.splat(value, lanes) };
         for start in (0..lanes).step_by(COPIES as usize) {
             let picks: Vec<u32> = (start..start + COPIES).collect();
-            let [place, value, active] = [places, value, active].map(|value| ir.pick(value, &picks));
-            let place = ir.add(place, ir.steps(i32, COPIES, 4));
+            let [place, value, active] = [offsets, value, active].map(|value| ir.pick(value, &picks));
+            let place = ir.add(place, ir.steps(i32, COPIES, table.stride()));
             let pointer = ir.offset(copies, ir.sext(place, ir.vector(ir.int(64), COPIES)));
             let (types, align) = ([part, ir.type_of(pointer)], ir.constant(i32, 4));
             let old = ir.intrinsic("llvm.masked.gather", &types, &[pointer, align, active, ir.zero(part)]);
@@ -237,24 +248,24 @@ impl Emitter<'_> {
     }
 
     /// Adds a number to the copies where all lanes take part, and goes on where some do not. A core adds to memory faster than it scatters, as long as it need not
-    /// wait for what it has just added, which lanes with copies of their own seldom do.
-    fn count_one_by_one(&self, copies: Val, places: Val, value: Val, active: Val, after: Label) {
+    /// wait for what it has just added: eight copies are enough for that, and leave room in the nearest cache. Numbers of counters fit into bytes, eight of which leave a
+    /// vector at once.
+    fn count_one_by_one(&self, (copies, stride): (Val, u64), offsets: Val, value: Val, active: Val, after: Label) {
         let ir = self.ir;
-        let (i32, i64) = (ir.int(32), ir.int(64));
+        let (i8, i32, i64) = (ir.int(8), ir.int(32), ir.int(64));
         let (each, some) = (ir.block("each"), ir.block("some"));
         let all = ir.constant(i32, u64::from(u32::MAX));
         ir.branch_if(ir.icmp(IntPred::LLVMIntEQ, self.as_mask(active), all), each, some);
         ir.go_on_in(each);
-        let slot = ir.stack(ir.type_of(places), 64);
-        ir.store(places, slot, 64);
-        for pair in 0..u64::from(self.lanes.unwrap_or(1) / 2) {
-            // A load costs less than to take lanes out of a vector, and brings two.
-            let both = ir.load_as_is(i64, ir.offset_by(slot, 8 * pair), 8);
-            let places = [ir.zext(ir.trunc(both, i32), i64), ir.lshr(both, ir.constant(i64, 32))];
-            for (lane, place) in (2 * pair..).zip(places) {
-                let counter = ir.offset(ir.offset_by(copies, 4 * (lane % u64::from(COPIES))), place);
-                ir.store(ir.add(ir.load(i32, counter, 4), value), counter, 4);
-            }
+        let lanes = self.lanes.unwrap_or(1);
+        let numbers = ir.lshr(offsets, ir.constant(ir.type_of(offsets), 2));
+        let words = ir.bitcast_whole(ir.trunc(numbers, ir.vector(i8, lanes)), ir.vector(i64, lanes / 8));
+        for lane in 0..lanes {
+            let word = ir.lshr(ir.extract_at(words, lane / 8), ir.constant(i64, u64::from(lane % 8 * 8)));
+            let number = ir.and(word, ir.constant(i64, 255));
+            let copy = ir.offset_by(copies, u64::from(lane % 8) * stride);
+            let counter = ir.elements_at(copy, i32, number);
+            ir.store(ir.add(ir.load(i32, counter, 4), value), counter, 4);
         }
         ir.branch(after);
         ir.go_on_in(some);
