@@ -248,24 +248,28 @@ impl Emitter<'_> {
     }
 
     /// Adds a number to the copies where all lanes take part, and goes on where some do not. A core adds to memory faster than it scatters, as long as it need not
-    /// wait for what it has just added: eight copies are enough for that, and leave room in the nearest cache. Numbers of counters fit into bytes, eight of which leave a
-    /// vector at once.
+    /// wait for what it has just added: eight copies are enough for that, and leave room in the nearest cache. Numbers of counters fit into bytes.
     fn count_one_by_one(&self, (copies, stride): (Val, u64), offsets: Val, value: Val, active: Val, after: Label) {
         let ir = self.ir;
-        let (i8, i32, i64) = (ir.int(8), ir.int(32), ir.int(64));
+        let [i8, i16, i32, i64] = [8, 16, 32, 64].map(|bits| ir.int(bits));
         let (each, some) = (ir.block("each"), ir.block("some"));
         let all = ir.constant(i32, u64::from(u32::MAX));
         ir.branch_if(ir.icmp(IntPred::LLVMIntEQ, self.as_mask(active), all), each, some);
         ir.go_on_in(each);
         let lanes = self.lanes.unwrap_or(1);
         let numbers = ir.lshr(offsets, ir.constant(ir.type_of(offsets), 2));
-        let words = ir.bitcast_whole(ir.trunc(numbers, ir.vector(i8, lanes)), ir.vector(i64, lanes / 8));
-        for lane in 0..lanes {
-            let word = ir.lshr(ir.extract_at(words, lane / 8), ir.constant(i64, u64::from(lane % 8 * 8)));
-            let number = ir.and(word, ir.constant(i64, 255));
-            let copy = ir.offset_by(copies, u64::from(lane % 8) * stride);
-            let counter = ir.elements_at(copy, i32, number);
-            ir.store(ir.add(ir.load(i32, counter, 4), value), counter, 4);
+        let bytes = ir.trunc(numbers, ir.vector(i8, lanes));
+        let slot = ir.stack(ir.type_of(bytes), 64);
+        ir.store(bytes, slot, 32);
+        for pair in 0..lanes / 2 {
+            // Two at a time: that is the fewest instructions for each, and these are what counts.
+            let both = ir.load_as_is(i16, ir.offset_by(slot, u64::from(2 * pair)), 2);
+            let numbers = [ir.and(both, ir.constant(i16, 255)), ir.lshr(both, ir.constant(i16, 8))];
+            for (lane, number) in (2 * pair..).zip(numbers) {
+                let copy = ir.offset_by(copies, u64::from(lane % 8) * stride);
+                let counter = ir.elements_at(copy, i32, ir.zext(number, i64));
+                ir.store(ir.add(ir.load(i32, counter, 4), value), counter, 4);
+            }
         }
         ir.branch(after);
         ir.go_on_in(some);
