@@ -16,9 +16,10 @@ use std::collections::HashSet;
 
 /// Lanes that have a copy; the others go behind them.
 const COPIES: u32 = 16;
+/// Copies that lanes take turns with where each adds by itself.
+const BESIDE: u32 = 8;
 /// Bytes of an array at most, so that the copies stay near the core.
 const MOST_BYTES: u64 = 2048;
-
 /// Bytes of an array whose counters have numbers of eight bits.
 const BYTES_OF_BYTES: u64 = 1024;
 
@@ -266,7 +267,7 @@ impl Emitter<'_> {
             let both = ir.load_as_is(i16, ir.offset_by(slot, u64::from(2 * pair)), 2);
             let numbers = [ir.and(both, ir.constant(i16, 255)), ir.lshr(both, ir.constant(i16, 8))];
             for (lane, number) in (2 * pair..).zip(numbers) {
-                let copy = ir.offset_by(copies, u64::from(lane % 8) * stride);
+                let copy = ir.offset_by(copies, u64::from(lane % BESIDE) * stride);
                 let counter = ir.elements_at(copy, i32, ir.zext(number, i64));
                 ir.store(ir.add(ir.load(i32, counter, 4), value), counter, 4);
             }
