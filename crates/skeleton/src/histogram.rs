@@ -38,6 +38,8 @@ const CPU_WARPS: u32 = 2;
 const BLOCKS_OF_A_CORE: u64 = 64;
 /// Positions that a thread counts before its block adds up, at least.
 const PER_THREAD: u32 = 64;
+/// The same on a CPU, where a block has fewer threads.
+const PER_CPU_THREAD: u32 = 512;
 
 impl Histogram {
     /// Room for so many bins in shared memory.
@@ -87,7 +89,7 @@ impl Histogram {
         let own = self.room.map(|room| k.mul(k.and(k.shr(thread, 5), copies - 1), room));
         // As many blocks as keep the machine busy, and none with little to do.
         let busy = u64::from(machine.multiprocessors) * if is_cpu { BLOCKS_OF_A_CORE } else { 8 };
-        let blocks = count.clone().div_ceil(threads * PER_THREAD).min(busy);
+        let blocks = count.clone().div_ceil(threads * if is_cpu { PER_CPU_THREAD } else { PER_THREAD }).min(busy);
         // Neighbours that a thread of a GPU takes by one access.
         let width = if is_cpu { None } else { self.source.row_width().filter(|width| *width as u32 * PIECES <= PER_THREAD) };
         let unit = width.map_or(1, |width| threads * PIECES * width as u32);
@@ -96,12 +98,14 @@ impl Histogram {
         let number = if groups == 1 { number } else { k.add(k.mul(number, groups), k.convert(group, index)) };
         let from = k.min(k.mul(number, run), n);
         let to = k.min(k.add(from, run), n);
+        // Whatever a byte is, there is a counter for it; those of no bin are left where they are.
+        let has_room = ty == Type::U8 && self.room.is_some_and(|room| room >= 256);
         let count_bin = |bin: Value| {
             // A negative number becomes a very large one.
             let wide = if ty.element().bits() == 64 || index == Type::U64 { Type::U64 } else { Type::U32 };
             let signed = if ty.element().is_signed() { k.convert(bin, wide.signed()) } else { bin };
             let number = k.convert(signed, wide);
-            k.if_then(k.lt(number, k.convert(bins_in, wide)), || match (private, own) {
+            let add = || match (private, own) {
                 (Some(private), Some(own)) => {
                     let place = k.add(own, k.convert(number, Type::U32));
                     k.atomic(AtomicOp::Add, private, place, 1, Order::Relaxed(Scope::Block));
@@ -109,7 +113,12 @@ impl Histogram {
                 _ => {
                     k.atomic(AtomicOp::Add, counts, number, 1, Order::Relaxed(Scope::Device));
                 }
-            });
+            };
+            if has_room {
+                add();
+            } else {
+                k.if_then(k.lt(number, k.convert(bins_in, wide)), add);
+            }
         };
         let one = |i: Value| {
             let position = if axes == 1 { vec![i] } else { unravel(&k, i, &lengths) };

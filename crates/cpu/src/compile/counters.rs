@@ -12,6 +12,7 @@ use super::emit::{Emitted, Emitter};
 use super::layout::{Place, variable};
 use super::llvm::{IntPred, Label, Val};
 use broadloom_ptx::{Address, Base, Block, InstData, Modifier, Opcode, Operand, Reg, Space, Symbol, Type, TypeKind, Variable};
+use std::cell::Cell;
 use std::collections::HashSet;
 
 /// Lanes that have a copy; the others go behind them.
@@ -56,6 +57,8 @@ pub(crate) struct Counters {
     limit: u64,
     /// Where they are counted.
     done: Val,
+    /// Whether lanes add one by one somewhere.
+    one_by_one: Cell<bool>,
 }
 
 impl Emitter<'_> {
@@ -94,10 +97,10 @@ impl Emitter<'_> {
         if tables.is_empty() {
             return None;
         }
-        let limit = tables.iter().map(|table| table.bytes / 8).sum::<u64>().max(16);
+        let limit = tables.iter().map(|table| table.bytes / 32).sum::<u64>().max(16);
         let done = self.ir.stack(self.ir.int(32), 4);
         self.ir.store(self.ir.constant(self.ir.int(32), 0), done, 4);
-        Some(Counters { tables, counts, looks, place: place.next_multiple_of(64), bytes: bytes + 64, limit, done })
+        Some(Counters { tables, counts, looks, place: place.next_multiple_of(64), bytes: bytes + 64, limit, done, one_by_one: Cell::new(false) })
     }
 
     /// Whether an instruction may read or write shared memory, other than by adding to an array.
@@ -164,6 +167,13 @@ impl Emitter<'_> {
         found
     }
 
+    /// What is to be known of a kernel as a whole when all its pieces are there: where most is done by numbers outside of vectors, a core shall do that as fast as it can.
+    pub(crate) fn counted_all(&self) {
+        if self.counters.as_ref().is_some_and(|counters| counters.one_by_one.get()) {
+            self.ir.leave_wide_registers();
+        }
+    }
+
     /// Adds up the copies where a piece starts that looks at shared memory.
     pub(crate) fn add_up_copies(&self, piece: usize) {
         let ir = self.ir;
@@ -177,12 +187,14 @@ impl Emitter<'_> {
         let shared = self.pointer_field(crate::abi::offset::SHARED);
         for table in &counters.tables {
             let copies = self.copies(counters, table);
+            // As many counters at a time as go into a line of the cache, when they come out even.
+            let (ty, bytes) = if table.bytes.is_multiple_of(64) { (ir.vector(i32, 16), 64) } else { (i32, 4) };
             let place =
-                |start: Val, by: u64, number: Val| ir.offset(ir.offset_by(start, by), ir.shl(number, ir.constant(ir.int(64), 2)));
-            self.repeat(table.bytes / 4, |number| {
+                |start: Val, by: u64, number: Val| ir.offset(ir.offset_by(start, by), ir.mul(number, ir.constant(ir.int(64), bytes)));
+            self.repeat(table.bytes / bytes, |number| {
                 let whole = place(shared, table.start, number);
-                let copies = (0..u64::from(COPIES)).map(|copy| ir.load(i32, place(copies, copy * table.stride(), number), 4));
-                let sum = copies.fold(ir.load(i32, whole, 4), |sum, own| ir.add(sum, own));
+                let copies = (0..u64::from(COPIES)).map(|copy| ir.load(ty, place(copies, copy * table.stride(), number), 4));
+                let sum = copies.fold(ir.load(ty, whole, 4), |sum, own| ir.add(sum, own));
                 ir.store(sum, whole, 4);
             });
         }
@@ -229,6 +241,7 @@ impl Emitter<'_> {
         ir.go_on_in(apart);
         let copies = self.copies(counters, table);
         if ir.lanes(value).is_none() && table.bytes <= BYTES_OF_BYTES {
+            counters.one_by_one.set(true);
             self.count_one_by_one((copies, table.stride()), offsets, value, active, after);
         }
         let value = if ir.lanes(value).is_some() { value } else { ir.splat(value, lanes) };
@@ -252,7 +265,7 @@ impl Emitter<'_> {
     /// wait for what it has just added: eight copies are enough for that, and leave room in the nearest cache. Numbers of counters fit into bytes.
     fn count_one_by_one(&self, (copies, stride): (Val, u64), offsets: Val, value: Val, active: Val, after: Label) {
         let ir = self.ir;
-        let [i8, i16, i32, i64] = [8, 16, 32, 64].map(|bits| ir.int(bits));
+        let [i8, i32, i64] = [8, 32, 64].map(|bits| ir.int(bits));
         let (each, some) = (ir.block("each"), ir.block("some"));
         let all = ir.constant(i32, u64::from(u32::MAX));
         ir.branch_if(ir.icmp(IntPred::LLVMIntEQ, self.as_mask(active), all), each, some);
@@ -260,15 +273,12 @@ impl Emitter<'_> {
         let lanes = self.lanes.unwrap_or(1);
         let numbers = ir.lshr(offsets, ir.constant(ir.type_of(offsets), 2));
         let bytes = ir.trunc(numbers, ir.vector(i8, lanes));
-        let slot = ir.stack(ir.type_of(bytes), 64);
-        ir.store(bytes, slot, 32);
-        for pair in 0..lanes / 2 {
-            // Two at a time: that is the fewest instructions for each, and these are what counts.
-            let both = ir.load_as_is(i16, ir.offset_by(slot, u64::from(2 * pair)), 2);
-            let numbers = [ir.and(both, ir.constant(i16, 255)), ir.lshr(both, ir.constant(i16, 8))];
-            for (lane, number) in (2 * pair..).zip(numbers) {
-                let copy = ir.offset_by(copies, u64::from(lane % BESIDE) * stride);
-                let counter = ir.elements_at(copy, i32, ir.zext(number, i64));
+        let words = ir.bitcast_whole(bytes, ir.vector(i64, lanes / BESIDE));
+        for word in 0..lanes / BESIDE {
+            let word = ir.extract_at(words, word);
+            for copy in 0..BESIDE {
+                let number = ir.and(ir.lshr(word, ir.constant(i64, u64::from(8 * copy))), ir.constant(i64, 255));
+                let counter = ir.elements_at(ir.offset_by(copies, u64::from(copy) * stride), i32, number);
                 ir.store(ir.add(ir.load(i32, counter, 4), value), counter, 4);
             }
         }

@@ -11,6 +11,7 @@ use broadloom_analysis::{Cfg, Dominators, Loop, Loops};
 use broadloom_ptx::{Address, Base, Block, Inst, InstData, Opcode, Operand, Reg, Space};
 use broadloom_transform::split_at_barriers::waits;
 use cranelift_entity::SecondaryMap;
+use std::collections::HashSet;
 use std::rc::Rc;
 
 /// How to find out where an access goes in the next round.
@@ -19,6 +20,16 @@ pub(crate) struct Ahead {
     params: Vec<(Reg, Inst)>,
     /// What the address is made by, in order.
     chain: Vec<Inst>,
+}
+
+/// What all lanes of a warp access side by side.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Row {
+    /// The register that the access goes by.
+    reg: Reg,
+    /// How far from there.
+    offset: i64,
+    bytes: u64,
 }
 
 /// How far a register moves in a round of a loop.
@@ -269,15 +280,17 @@ impl Emitter<'_> {
             let insts = own.flat_map(|block| &function.blocks[*block].insts).map(|inst| &function.insts[*inst]);
             // What stands between two barriers is done by all warps together as it is; the next round is far away in time.
             let waits = data.blocks.iter().any(|block| waits(function, *block));
-            let far: Vec<Reg> = insts
-                .filter_map(|inst| self.memory_row(inst))
-                .filter(|(reg, bytes)| match search.step(*reg, DEPTH) {
-                    Step::Known(step) => step != 0 && (waits || step.unsigned_abs() > *bytes),
-                    Step::Same => true,
-                    Step::Any => false,
-                })
-                .map(|(reg, _)| reg)
-                .collect();
+            let rows: HashSet<Row> = insts.filter_map(|inst| self.memory_row(inst)).collect();
+            // What a warp reads of several rows side by side leaves nothing between one round and the next.
+            let beside = |row: &Row| rows.iter().filter(|other| other.reg == row.reg).map(|other| other.bytes).sum::<u64>();
+            let is_far = |row: &&Row| match search.step(row.reg, DEPTH) {
+                Step::Known(step) => step != 0 && (waits || step.unsigned_abs() > beside(row)),
+                Step::Same => true,
+                Step::Any => false,
+            };
+            let mut far: Vec<Reg> = rows.iter().filter(is_far).map(|row| row.reg).collect();
+            far.sort();
+            far.dedup();
             if !far.is_empty() && !waits {
                 found.push(data.header);
             }
@@ -289,8 +302,8 @@ impl Emitter<'_> {
         found
     }
 
-    /// The register that an access to a row of global memory goes by, and the bytes of the row.
-    fn memory_row(&self, inst: &InstData) -> Option<(Reg, u64)> {
+    /// The row of global memory that an access goes to.
+    fn memory_row(&self, inst: &InstData) -> Option<Row> {
         if !matches!(inst.opcode(), Some(Opcode::Ld | Opcode::St)) {
             return None;
         }
@@ -298,7 +311,7 @@ impl Emitter<'_> {
             Operand::Memory(address) => Some(*address),
             _ => None,
         })?;
-        let Address { base: Base::Reg(reg), .. } = address else { return None };
+        let Address { base: Base::Reg(reg), offset } = address else { return None };
         let in_memory = matches!(self.space_of(inst, &address), Space::Global | Space::Generic);
         let elements = inst.operands.iter().map(|operand| match operand {
             Operand::Vector(list) => list.len() as u64,
@@ -306,6 +319,6 @@ impl Emitter<'_> {
         });
         let bytes = elements.max().unwrap_or(1) * u64::from(inst.types().next()?.bytes());
         let offsets = if self.is_kept_as_scalar(reg) { self.offsets(reg)? } else { return None };
-        (in_memory && is_row(&offsets, bytes)).then_some((reg, 32 * bytes))
+        (in_memory && is_row(&offsets, bytes)).then_some(Row { reg, offset, bytes: 32 * bytes })
     }
 }

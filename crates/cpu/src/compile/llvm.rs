@@ -35,6 +35,8 @@ pub(crate) struct Ir {
     module: LLVMModuleRef,
     builder: LLVMBuilderRef,
     function: Cell<LLVMValueRef>,
+    /// Whether the function has operations that there are for registers of 64 bytes alone.
+    is_wide: Cell<bool>,
     /// `!{}`, which marks loads of memory that never changes.
     empty_node: LLVMValueRef,
     invariant_kind: u32,
@@ -76,7 +78,8 @@ impl Ir {
             let empty_node = LLVMMetadataAsValue(context, node);
             let kind = "invariant.load";
             let invariant_kind = LLVMGetMDKindIDInContext(context, kind.as_ptr().cast(), kind.len() as u32);
-            Ir { context, module, builder, function: Cell::new(std::ptr::null_mut()), empty_node, invariant_kind }
+            let function = Cell::new(std::ptr::null_mut());
+            Ir { context, module, builder, function, is_wide: Cell::new(false), empty_node, invariant_kind }
         }
     }
 
@@ -114,6 +117,7 @@ impl Ir {
     /// What follows belongs to a function.
     pub(crate) fn begin(&self, function: Val) {
         self.function.set(function.0);
+        self.is_wide.set(false);
     }
 
     /// Adds an attribute to the function: `"target-cpu"="…"`, or one without a value.
@@ -124,6 +128,15 @@ impl Ir {
             let attribute =
                 LLVMCreateStringAttribute(self.context, n.as_ptr().cast(), n.len() as u32, v.as_ptr().cast(), v.len() as u32);
             LLVMAddAttributeAtIndex(self.function.get(), inkwell::llvm_sys::LLVMAttributeFunctionIndex, attribute);
+        }
+    }
+
+    /// Has the function use registers of 32 bytes, if nothing in it needs those of 64. A core that has something in the upper halves of these runs slower,
+    /// whatever it does.
+    pub(crate) fn leave_wide_registers(&self) {
+        if !self.is_wide.get() {
+            self.attribute("prefer-vector-width", "256");
+            self.attribute("min-legal-vector-width", "0");
         }
     }
 
@@ -431,6 +444,9 @@ impl Ir {
 
     /// An intrinsic by name, overloaded on some types.
     pub(crate) fn intrinsic(&self, name: &str, overloads: &[Ty], arguments: &[Val]) -> Val {
+        if name.starts_with("llvm.x86.avx512") {
+            self.is_wide.set(true);
+        }
         let mut types: Vec<LLVMTypeRef> = overloads.iter().map(|ty| ty.0).collect();
         let mut arguments: Vec<LLVMValueRef> = arguments.iter().map(|value| value.0).collect();
         // SAFETY: the intrinsic exists in LLVM 19 (names are constants of this crate, tested), types and values belong to this context.

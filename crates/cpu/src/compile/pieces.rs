@@ -180,6 +180,7 @@ impl Emitter<'_> {
         }
         ir.go_on_in(end);
         ir.ret();
+        self.counted_all();
         Ok(())
     }
 
