@@ -121,3 +121,57 @@ fn prefetches_ask_for_lines() {
     assert_eq!(count("mov.u32 %r2, 7;", "L1", 3), 1);
     assert_eq!(count("mul.lo.u32 %r2, %r1, 1000;", "L1", 3), 0);
 }
+
+/// Two warps count bytes, four rows in a round, and go on by `step` bytes.
+fn counting(step: u32) -> broadloom_ptx::Module {
+    let row = |row: u32| {
+        format!(
+            "ld.global.u8 %h1, [%rd3+{}]; cvt.u32.u16 %r4, %h1; shl.b32 %r4, %r4, 2; add.u32 %r4, %r4, %r5; red.shared.add.u32 [%r4], 1;\n",
+            32 * row
+        )
+    };
+    let text = format!(
+        ".version 8.0 .target sm_80 .address_size 64
+        .visible .entry k(.param .u64 p, .param .u64 q, .param .u32 n) .reqntid 32, 2, 1 {{
+            .reg .pred %p<2>; .reg .b16 %h<2>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .shared .align 4 .b32 bins[256];
+            ld.param.u64 %rd1, [p]; ld.param.u64 %rd5, [q]; ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x; mov.u32 %r5, bins;
+            mov.u32 %r3, %tid.y; mul.wide.u32 %rd2, %r3, %r1; cvt.u64.u32 %rd3, %r2; add.s64 %rd3, %rd3, %rd2; add.s64 %rd3, %rd3, %rd1; mad.lo.u32 %r2, %r3, 32, %r2;
+            bar.sync 0; mov.u32 %r7, 0;
+        $L: {}
+            add.s64 %rd3, %rd3, {step}; add.u32 %r7, %r7, {step}; setp.lt.u32 %p1, %r7, %r1; @%p1 bra $L;
+            bar.sync 0;
+            shl.b32 %r8, %r2, 2; add.u32 %r8, %r8, %r5; ld.shared.u32 %r4, [%r8];
+            mul.wide.u32 %rd4, %r2, 4; add.s64 %rd4, %rd4, %rd5; st.global.u32 [%rd4], %r4;
+            ret; }}",
+        (0..4).map(row).collect::<String>()
+    );
+    let mut sources = Sources::new();
+    let id = sources.add("counting.ptx", text);
+    broadloom_ptx::parse(&sources, id).unwrap()
+}
+
+/// Warps take turns in a loop whose rows are far apart, and not where a warp reads all that it passes.
+#[test]
+fn warps_take_turns_where_others_read_what_lies_between() {
+    let takes_turns = |step: u32| {
+        let module = counting(step);
+        let (kernel, _) = module.kernels().next().unwrap();
+        let code = show(&module, kernel, [32, 2, 1], &Options::default(), Stage::Llvm).unwrap();
+        // In front of both barriers and behind them; the loop by itself is one more.
+        code.lines().filter(|line| line.starts_with("piece")).count() > 3
+    };
+    assert_eq!([64, 128, 256, 4096].map(takes_turns), [false, false, true, true]);
+}
+
+/// Counting is done outside of vectors: 64-byte registers would only hold the core back.
+#[test]
+fn counting_leaves_wide_registers_alone() {
+    if !std::is_x86_feature_detected!("avx512f") {
+        println!("skipped: no AVX-512 here");
+        return;
+    }
+    let module = counting(128);
+    let (kernel, _) = module.kernels().next().unwrap();
+    let code = show(&module, kernel, [32, 2, 1], &Options::default(), Stage::Assembly).unwrap();
+    assert!(code.contains("vpextrq") && !code.contains("zmm"), "{code}");
+}

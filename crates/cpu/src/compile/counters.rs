@@ -100,7 +100,16 @@ impl Emitter<'_> {
         let limit = tables.iter().map(|table| table.bytes / 32).sum::<u64>().max(16);
         let done = self.ir.stack(self.ir.int(32), 4);
         self.ir.store(self.ir.constant(self.ir.int(32), 0), done, 4);
-        Some(Counters { tables, counts, looks, place: place.next_multiple_of(64), bytes: bytes + 64, limit, done, one_by_one: Cell::new(false) })
+        Some(Counters {
+            tables,
+            counts,
+            looks,
+            place: place.next_multiple_of(64),
+            bytes: bytes + 64,
+            limit,
+            done,
+            one_by_one: Cell::new(false),
+        })
     }
 
     /// Whether an instruction may read or write shared memory, other than by adding to an array.
@@ -189,8 +198,9 @@ impl Emitter<'_> {
             let copies = self.copies(counters, table);
             // As many counters at a time as go into a line of the cache, when they come out even.
             let (ty, bytes) = if table.bytes.is_multiple_of(64) { (ir.vector(i32, 16), 64) } else { (i32, 4) };
-            let place =
-                |start: Val, by: u64, number: Val| ir.offset(ir.offset_by(start, by), ir.mul(number, ir.constant(ir.int(64), bytes)));
+            let place = |start: Val, by: u64, number: Val| {
+                ir.offset(ir.offset_by(start, by), ir.mul(number, ir.constant(ir.int(64), bytes)))
+            };
             self.repeat(table.bytes / bytes, |number| {
                 let whole = place(shared, table.start, number);
                 let copies = (0..u64::from(COPIES)).map(|copy| ir.load(ty, place(copies, copy * table.stride(), number), 4));
