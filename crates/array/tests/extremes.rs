@@ -35,6 +35,44 @@ fn chains_are_cut_into_kernels() -> Result<()> {
     Ok(())
 }
 
+/// What a closure does is counted: too much is said where it is given, and kernels are cut by it.
+#[test]
+fn closures_are_as_long_as_compilers_bear() -> Result<()> {
+    let context = interp();
+    let start = Array::line(&context, &[1i64, 2, 3])?;
+    let steps = |a: &Array<i64>, count: i64| a.map(|x| (0..count).fold(x, |y, i| (y ^ i) + x));
+    let error = steps(&start, 10_000).err().map(|error| error.to_string()).unwrap_or_default();
+    assert_eq!(
+        error,
+        "`map`: a closure of 20000 operations, and at most 16384 are possible; several calls, one behind the other, may do more"
+    );
+    let error = start
+        .reduce_with(&[0], 0, |x, y| (0..300).fold(x, |x, i| (x ^ i) + y))
+        .err()
+        .map(|error| error.to_string())
+        .unwrap_or_default();
+    assert!(error.contains("a closure of 600 operations, and at most 512 are possible"), "{error}");
+    assert_eq!(steps(&start, 1000)?.to_vec()?, [1i64, 2, 3].map(|x| (0..1000).fold(x, |y, i| (y ^ i) + x)));
+    let several = chain(start, 8, |a| steps(a, 1500))?;
+    let plan = several.explain()?;
+    assert!(plan.starts_with("2 kernels"), "{plan}");
+    Ok(())
+}
+
+/// Small numbers do not get lost in the sum of many, however they are spread.
+#[test]
+fn sums_of_very_many_floats_are_near() -> Result<()> {
+    let context = cpu()?;
+    for shape in [vec![1 << 25], vec![4, 1 << 23], vec![100, 1 << 18]] {
+        let last = shape.len() - 1;
+        let count = shape[last] as f32;
+        let same = Array::<i32>::positions(&context, shape, 0)?.cast::<f32>()?.map(|x| x * 0.0 + 1.1)?;
+        let means = same.sum_along(&[last])?.map(|sum| sum / count)?.to_vec()?;
+        assert!(means.iter().all(|mean| (mean - 1.1).abs() < 1e-6), "{means:?}");
+    }
+    Ok(())
+}
+
 fn chain_of_bytes(start: [i64; 3], count: usize) -> Vec<i64> {
     start.into_iter().map(|x| (0..count).fold(x, |x, _| (x ^ (x + x)) & 0xff)).collect()
 }

@@ -6,7 +6,7 @@
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::node::{Expression, Inputs, Node, State};
-use crate::op::{Axes, Combine, Elementwise, Extreme, Op, Scalar};
+use crate::op::{Axes, Combine, Elementwise, Extreme, MOST_OPERATIONS, Op, Scalar, check_size};
 use crate::shape::Shape;
 use crate::view::{AxisMap, Boundary, Rule, View};
 use broadloom_scalar::{Builder, Element, Function, Literal, Type};
@@ -193,6 +193,7 @@ impl Node {
         if function.results().len() > usize::from(u8::MAX) {
             return Err(Error::Plan { what: function.name().to_owned(), reason: "a function with too many results".into() });
         }
+        check_size(function, MOST_OPERATIONS)?;
         (0..function.results().len())
             .map(|result| Node::elementwise(Elementwise::Call(function.clone(), result as u8), inputs))
             .collect()

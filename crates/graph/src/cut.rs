@@ -17,7 +17,7 @@
 use crate::emit::{Fused, Roots};
 use crate::op::{Axes, Combine};
 use crate::tape::{Along, Id, Int, Kind, ShapeId, Tape};
-use crate::trace::{MAX_ITEMS, READ};
+use crate::trace::{MAX_COST, MAX_ITEMS, READ};
 use crate::view::Rule;
 use broadloom_scalar::Type;
 use broadloom_skeleton::SortKey;
@@ -154,6 +154,8 @@ const MAX_RESULTS: usize = 8;
 const ROUNDS: usize = 64;
 /// Items that a kernel has left for views and boundaries on top.
 const ROOM: usize = 100;
+/// The same in simple operations.
+const COST_ROOM: u64 = 4096;
 /// What a pattern may compute again and again, in simple operations.
 const CHEAP: u64 = 4;
 /// How many lanes away values are taken from, at most.
@@ -253,7 +255,8 @@ impl Cutter<'_> {
     }
 
     fn fits(&self, id: Id) -> bool {
-        self.fused(&[id]).is_some_and(|fused| fused.reads().len() <= MAX_BUFFERS && fused.items() <= MAX_ITEMS - ROOM)
+        let small = |fused: Fused<'_>| fused.items() <= MAX_ITEMS - ROOM && fused.cost() <= MAX_COST - COST_ROOM;
+        self.fused(&[id]).is_some_and(|fused| fused.reads().len() <= MAX_BUFFERS && small(fused))
     }
 
     /// How often an element of each node is looked at by its direct users; operations at the same position count as one.

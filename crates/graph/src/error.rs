@@ -80,6 +80,18 @@ pub enum Error {
         /// What wants them.
         operation: String,
     },
+    /// A closure that does more than fits into a kernel.
+    #[error(
+        "`{operation}`: a closure of {count} operations, and at most {most} are possible; several calls, one behind the other, may do more"
+    )]
+    Operations {
+        /// What it is for.
+        operation: String,
+        /// How many there are; an elementary function counts for 20.
+        count: u64,
+        /// How many there may be.
+        most: u64,
+    },
     /// Code of one thread that is not valid.
     #[error(transparent)]
     Scalar(#[from] broadloom_scalar::Error),

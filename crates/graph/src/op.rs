@@ -3,7 +3,9 @@
 use crate::error::{Error, Result};
 use crate::template::Symbol;
 use crate::view::{Rule, View};
-use broadloom_scalar::{BinaryOp, CompareOp, Element, Function, Lanes, Literal, MathFunction, Precision, Type, UnaryOp};
+use broadloom_scalar::{
+    BinaryOp, CompareOp, Element, Function, Lanes, Literal, MathFunction, Op as ScalarOp, Precision, Type, UnaryOp,
+};
 use broadloom_skeleton::{Operator, SortKey};
 use smallvec::SmallVec;
 use std::fmt;
@@ -73,9 +75,33 @@ pub enum Combine {
     By(Arc<Operator>),
 }
 
+/// Operations of a function that is called, at most: compilers take long for much more.
+pub(crate) const MOST_OPERATIONS: u64 = 16384;
+/// Operations of one that combines two values, of which a kernel has dozens of copies.
+const MOST_TO_COMBINE: u64 = 512;
+
+/// Whether a function has so many operations at most.
+pub(crate) fn check_size(function: &Function, most: u64) -> Result<()> {
+    match operations(function) {
+        count if count <= most => Ok(()),
+        count => Err(Error::Operations { operation: function.name().to_owned(), count, most }),
+    }
+}
+
+/// How many simple operations a function is.
+pub(crate) fn operations(function: &Function) -> u64 {
+    let operations = |op: &ScalarOp| match op {
+        ScalarOp::Literal(_) | ScalarOp::Parameter(_) => 0,
+        ScalarOp::Math(..) => 20,
+        _ => 1,
+    };
+    function.body().nodes().map(|(_, node)| operations(&node.op)).sum()
+}
+
 impl Combine {
     /// By a function of two values of one type that gives such a value, and what no elements give, lane by lane: which changes nothing that it is combined with.
     pub fn by(function: Function, identity: &[Literal]) -> Result<Combine> {
+        check_size(&function, MOST_TO_COMBINE)?;
         let operator = Operator::new(function, identity, false)?;
         match operator.types().len() {
             1 => Ok(Combine::By(Arc::new(operator))),

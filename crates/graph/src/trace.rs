@@ -9,10 +9,10 @@
 //! are then left out, and noted as conditions on the position instead.
 
 use crate::number::Number;
-use crate::op::Elementwise;
+use crate::op::{Elementwise, MOST_OPERATIONS, operations};
 use crate::tape::{Along, Growth, Id, Kind, ShapeId, Tape};
 use crate::view::Rule;
-use broadloom_scalar::{BinaryOp, Op as ScalarOp, Type};
+use broadloom_scalar::{BinaryOp, Type};
 use smallvec::{SmallVec, smallvec};
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -115,6 +115,8 @@ pub(crate) struct Trace<'t> {
 
 /// Items of one kernel, at most.
 pub(crate) const MAX_ITEMS: usize = 700;
+/// What they cost, at most, in simple operations: more than any function that is called, and what it reads.
+pub(crate) const MAX_COST: u64 = MOST_OPERATIONS + 8192;
 /// How deep items may depend on each other.
 const MAX_DEPTH: usize = 160;
 /// Levels of sums of positions that are looked at.
@@ -133,15 +135,7 @@ fn cost_of(op: &Elementwise) -> u64 {
         Elementwise::Binary(_) | Elementwise::Compare(_) | Elementwise::Select | Elementwise::Fma | Elementwise::Convert(_) => 1,
         Elementwise::Math(..) => 20,
         Elementwise::Vector | Elementwise::Lane(_) => 0,
-        Elementwise::Call(function, _) => function
-            .body()
-            .nodes()
-            .map(|(_, node)| match &node.op {
-                ScalarOp::Literal(_) | ScalarOp::Parameter(_) => 0,
-                ScalarOp::Math(..) => 20,
-                _ => 1,
-            })
-            .sum(),
+        Elementwise::Call(function, _) => operations(function),
     }
 }
 
@@ -205,7 +199,7 @@ impl<'t> Trace<'t> {
     }
 
     fn item(&mut self, item: Item, cost: u64) -> Option<ItemId> {
-        if self.items.len() >= MAX_ITEMS {
+        if self.items.len() >= MAX_ITEMS || self.cost + cost > MAX_COST {
             return None;
         }
         self.cost += cost;

@@ -84,7 +84,7 @@ impl Spread {
             (false, false) => cores * 8,
         };
         let split = kept < enough && folded >= if along_kept { 64 } else { 8192 };
-        let blocks = if is_cpu { split || kept < cores * 32 } else { folded > 1024 };
+        let blocks = if is_cpu { split || kept < cores * 32 || folded > CPU_LONG } else { folded > 1024 };
         Spread { along_kept, blocks: !along_kept && blocks, split, rows: [1, 1] }
     }
 
@@ -104,8 +104,12 @@ impl Spread {
 
 /// Positions along the last axis that a block of a CPU takes at a time; a multiple of four warps.
 const CPU_TILE: u32 = 4096;
+/// More than that are reduced tile by tile on a CPU.
+const CPU_LONG: u64 = 1 << 16;
 /// Results that a warp of a CPU has at a time: what is read for all of them is read once.
 const CPU_RESULTS: u32 = 4;
+/// Tiles that a block has at most where several have one result.
+const MOST_TILES: u32 = 64;
 /// Threads of a block of a GPU.
 const THREADS: u32 = 256;
 
@@ -305,7 +309,11 @@ impl Parts<'_> {
         let tiles = self.product(within).div_ceil(shape.tile);
         let units = self.product(above) * tiles.clone();
         let busy = u64::from(machine.multiprocessors) * if self.is_cpu { 16 } else { 8 };
-        let split = units.clone().min(Count::Constant(busy).div_ceil(self.kept.clone())).max(1u32);
+        let split = units
+            .clone()
+            .min(Count::Constant(busy).div_ceil(self.kept.clone()))
+            .max(units.clone().div_ceil(MOST_TILES))
+            .max(1u32);
         let pieces = self.pieces(draft, split.clone());
         let split = if pieces.is_some() { split } else { Count::Constant(1) };
         let k = Writer::new("reduce", shape.block);
@@ -336,8 +344,8 @@ impl Parts<'_> {
             // Every so many units, so that no block has more than one more than another.
             (part, units, parts)
         };
-        let sum = Accumulator::new(&k, self.operator());
-        let sums: Vec<_> = (1..shape.chains).map(|_| Accumulator::new(&k, self.operator())).collect();
+        let accumulators = || -> Vec<_> { (0..shape.chains).map(|_| Accumulator::new(&k, self.operator())).collect() };
+        let sums = accumulators();
         k.for_step(from, to, step, Unroll::Never, |unit| {
             let (row, tile) = if above.is_empty() {
                 (unit, unit)
@@ -347,9 +355,18 @@ impl Parts<'_> {
                 (row, k.sub(unit, k.mul(row, tiles)))
             };
             let row = unravel(&k, row, &self.lengths(&k, above));
-            self.tile(&k, &shape, &kept, &row, tile, &sum, &sums);
+            if !self.operator().is_commutative() {
+                self.tile_in_order(&k, &shape, &kept, &row, tile, &sums[0]);
+                return;
+            }
+            // A tile has sums of its own: few small numbers meet a large one, so that little is lost of them.
+            let own = accumulators();
+            own.iter().for_each(|own| own.set(&k, &self.operator().nothing(&k)));
+            self.tile(&k, &shape, &kept, &row, tile, &own);
+            sums.iter().zip(&own).for_each(|(sum, own)| sum.add(&k, &own.get(&k)));
         });
-        sums.iter().for_each(|other| sum.add(&k, &other.get(&k)));
+        let (sum, others) = (&sums[0], &sums[1..]);
+        others.iter().for_each(|other| sum.add(&k, &other.get(&k)));
         let thread = k.thread(Axis::X);
         let values = if shape.operates_by_tile(self.operator()) {
             sum.get(&k)
@@ -440,43 +457,40 @@ impl Parts<'_> {
         self.reduce.source.row_width()
     }
 
+    /// What a column of a row gives.
+    fn column(&self, k: &Writer, kept: &[Value], row: &[Value], column: Value) -> Vec<Value> {
+        let (_, within) = self.rows();
+        let folded = [row, &unravel(k, column, &self.lengths(k, within))].concat();
+        self.at(k, kept, &folded)
+    }
+
+    /// A tile of a row goes into a sum of thread 0, in order: each thread has neighbours, and the order of threads is that of elements.
+    fn tile_in_order(&self, k: &Writer, shape: &Shape, kept: &[Value], row: &[Value], tile: Value, sum: &Accumulator<'_>) {
+        let (_, within) = self.rows();
+        let length = k.count(self.product(within), self.index);
+        let thread = self.wide(k, k.thread(Axis::X));
+        let start = k.add(k.mul(tile, shape.tile), k.mul(thread, shape.items));
+        let own = Accumulator::new(k, self.operator());
+        own.set(k, &self.operator().nothing(k));
+        k.for_range(0, k.constant(self.index, shape.items), |item| {
+            let column = k.add(start, item);
+            let nothing = || self.operator().nothing(k);
+            own.add(k, &k.choose_list(k.lt(column, length), || self.column(k, kept, row, column), nothing));
+        });
+        sum.add(k, &reduce_block(k, self.operator(), &own.get(k), k.thread(Axis::X), shape.threads));
+    }
+
     /// A tile of a row goes into sums.
-    #[allow(clippy::too_many_arguments, reason = "the parts of one place")]
-    fn tile(
-        &self,
-        k: &Writer,
-        shape: &Shape,
-        kept: &[Value],
-        row: &[Value],
-        tile: Value,
-        sum: &Accumulator<'_>,
-        others: &[Accumulator<'_>],
-    ) {
+    fn tile(&self, k: &Writer, shape: &Shape, kept: &[Value], row: &[Value], tile: Value, sums: &[Accumulator<'_>]) {
         let (_, within) = self.rows();
         let length = k.count(self.product(within), self.index);
         let first = k.mul(tile, shape.tile);
         let thread = self.wide(k, k.thread(Axis::X));
-        let lengths = self.lengths(k, within);
-        let at = |column: Value| {
-            let mut folded = row.to_vec();
-            folded.extend(unravel(k, column, &lengths));
-            self.at(k, kept, &folded)
-        };
+        let at = |column: Value| self.column(k, kept, row, column);
         let guarded = |column: Value| k.choose_list(k.lt(column, length), || at(column), || self.operator().nothing(k));
         let whole = k.ge(k.sub(length, first), shape.tile);
-        if !self.operator().is_commutative() {
-            // Each thread has neighbours, and the order of threads is that of elements.
-            let start = k.add(first, k.mul(thread, shape.items));
-            let own = Accumulator::new(k, self.operator());
-            own.set(k, &self.operator().nothing(k));
-            k.for_range(0, k.constant(self.index, shape.items), |item| own.add(k, &guarded(k.add(start, item))));
-            let all = reduce_block(k, self.operator(), &own.get(k), k.thread(Axis::X), shape.threads);
-            sum.add(k, &all);
-            return;
-        }
         if self.is_cpu {
             let step = 32 * shape.chains;
-            let chains: Vec<&Accumulator<'_>> = std::iter::once(sum).chain(others).collect();
             // Each chain has a part of the tile: memory that is asked for at several places is faster.
             let part = shape.tile / shape.chains;
             k.if_else(
@@ -484,7 +498,7 @@ impl Parts<'_> {
                 || {
                     k.for_step(0, k.constant(self.index, part), 32, Unroll::Never, |offset| {
                         let start = k.add(k.add(first, offset), thread);
-                        for (chain, sum) in chains.iter().enumerate() {
+                        for (chain, sum) in sums.iter().enumerate() {
                             sum.add(k, &at(k.add(start, chain as u32 * part)));
                         }
                     });
@@ -492,7 +506,7 @@ impl Parts<'_> {
                 || {
                     k.for_step(0, k.sub(length, first), step, Unroll::Never, |offset| {
                         let start = k.add(k.add(first, offset), thread);
-                        for (chain, sum) in chains.iter().enumerate() {
+                        for (chain, sum) in sums.iter().enumerate() {
                             let column = k.add(start, chain as u32 * 32);
                             k.if_then(k.lt(column, length), || sum.add(k, &at(column)));
                         }
@@ -501,6 +515,7 @@ impl Parts<'_> {
             );
             return;
         }
+        let sum = &sums[0];
         let width = self.width();
         let group = width.unwrap_or(1) as u32;
         // Item by item, each thread has `group` neighbours, then the next thread.
