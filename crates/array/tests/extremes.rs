@@ -53,8 +53,8 @@ fn closures_are_as_long_as_compilers_bear() -> Result<()> {
         .unwrap_or_default();
     assert!(error.contains("a closure of 600 operations, and at most 512 are possible"), "{error}");
     assert_eq!(steps(&start, 1000)?.to_vec()?, [1i64, 2, 3].map(|x| (0..1000).fold(x, |y, i| (y ^ i) + x)));
-    let several = chain(start, 8, |a| steps(a, 1500))?;
-    let plan = several.explain()?;
+    let sines = |a: &Array<f32>| a.map(|x| (0..100).fold(x, |y, _| (y + x).sin()));
+    let plan = chain(Array::line(&context, &[1.0f32, 2.0])?, 14, sines)?.explain()?;
     assert!(plan.starts_with("2 kernels"), "{plan}");
     Ok(())
 }
