@@ -17,7 +17,7 @@
 use crate::emit::{Fused, Roots};
 use crate::op::{Axes, Combine};
 use crate::tape::{Along, Id, Int, Kind, ShapeId, Tape};
-use crate::trace::{MAX_COST, MAX_ITEMS, READ};
+use crate::trace::{MAX_ITEMS, READ};
 use crate::view::Rule;
 use broadloom_scalar::Type;
 use broadloom_skeleton::SortKey;
@@ -134,6 +134,11 @@ fn reads_of(parts: &[Part<'_>]) -> Vec<Id> {
     reads
 }
 
+/// As how many operations all parts are written out.
+fn size_of(parts: &[Part<'_>]) -> u64 {
+    parts.iter().map(|part| part.fused.size()).sum()
+}
+
 /// The kernels and why they end.
 #[derive(Clone, Debug)]
 pub(crate) struct Cut {
@@ -154,8 +159,9 @@ const MAX_RESULTS: usize = 8;
 const ROUNDS: usize = 64;
 /// Items that a kernel has left for views and boundaries on top.
 const ROOM: usize = 100;
-/// The same in simple operations.
-const COST_ROOM: u64 = 4096;
+/// Operations that are written out for what is fused, at most, if it is not one function: compilers take long for more, and computing that much takes longer than
+/// memory does.
+const MAX_SIZE: u64 = 8192;
 /// What a pattern may compute again and again, in simple operations.
 const CHEAP: u64 = 4;
 /// How many lanes away values are taken from, at most.
@@ -255,7 +261,7 @@ impl Cutter<'_> {
     }
 
     fn fits(&self, id: Id) -> bool {
-        let small = |fused: Fused<'_>| fused.items() <= MAX_ITEMS - ROOM && fused.cost() <= MAX_COST - COST_ROOM;
+        let small = |fused: Fused<'_>| fused.items() <= MAX_ITEMS - ROOM && fused.size() <= MAX_SIZE;
         self.fused(&[id]).is_some_and(|fused| fused.reads().len() <= MAX_BUFFERS && small(fused))
     }
 
@@ -500,7 +506,8 @@ impl Cutter<'_> {
                 }
                 if let Some(parts) = both.traced(self.tape, &self.kept) {
                     let (reads, domain, line) = (reads_of(&parts), parts[0].shape, parts[0].line);
-                    if reads.len() <= MAX_BUFFERS && !reads.iter().any(|read| both.roots.contains(read)) {
+                    let fits = reads.len() <= MAX_BUFFERS && size_of(&parts) <= MAX_SIZE;
+                    if fits && !reads.iter().any(|read| both.roots.contains(read)) {
                         before[group].resize(needs.len(), false);
                         for (earlier, needed) in needs.iter().enumerate() {
                             before[group][earlier] |= *needed && earlier != group;
@@ -597,7 +604,8 @@ impl Cutter<'_> {
                 reads.extend(fused.reads());
                 reads.sort_unstable();
                 reads.dedup();
-                if reads.len() <= MAX_BUFFERS && !reads.iter().any(|read| both.roots.contains(read)) {
+                let fits = reads.len() <= MAX_BUFFERS && size_of(&parts) + fused.size() <= MAX_SIZE;
+                if fits && !reads.iter().any(|read| both.roots.contains(read)) {
                     both.reads = reads;
                     return Some((pattern, map, both));
                 }

@@ -260,6 +260,11 @@ impl<'k> Fused<'k> {
         self.interior.items.len().max(self.everywhere.as_ref().map_or(0, |trace| trace.items.len()))
     }
 
+    /// As how many operations the larger of its traces is written out.
+    pub(crate) fn size(&self) -> u64 {
+        self.interior.size.max(self.everywhere.as_ref().map_or(0, |trace| trace.size))
+    }
+
     /// What a position costs, most positions being in the interior.
     pub(crate) fn cost(&self) -> u64 {
         self.interior.cost

@@ -87,7 +87,7 @@ pub enum Error {
     Operations {
         /// What it is for.
         operation: String,
-        /// How many there are; an elementary function counts for 20.
+        /// How many there are; elementary functions count for many.
         count: u64,
         /// How many there may be.
         most: u64,

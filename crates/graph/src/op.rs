@@ -3,9 +3,7 @@
 use crate::error::{Error, Result};
 use crate::template::Symbol;
 use crate::view::{Rule, View};
-use broadloom_scalar::{
-    BinaryOp, CompareOp, Element, Function, Lanes, Literal, MathFunction, Op as ScalarOp, Precision, Type, UnaryOp,
-};
+use broadloom_scalar::{BinaryOp, CompareOp, Element, Function, Lanes, Literal, MathFunction, Precision, Type, UnaryOp};
 use broadloom_skeleton::{Operator, SortKey};
 use smallvec::SmallVec;
 use std::fmt;
@@ -76,26 +74,16 @@ pub enum Combine {
 }
 
 /// Operations of a function that is called, at most: compilers take long for much more.
-pub(crate) const MOST_OPERATIONS: u64 = 16384;
+pub(crate) const MOST_OPERATIONS: u64 = 32768;
 /// Operations of one that combines two values, of which a kernel has dozens of copies.
 const MOST_TO_COMBINE: u64 = 512;
 
 /// Whether a function has so many operations at most.
 pub(crate) fn check_size(function: &Function, most: u64) -> Result<()> {
-    match operations(function) {
+    match function.operations() {
         count if count <= most => Ok(()),
         count => Err(Error::Operations { operation: function.name().to_owned(), count, most }),
     }
-}
-
-/// How many simple operations a function is.
-pub(crate) fn operations(function: &Function) -> u64 {
-    let operations = |op: &ScalarOp| match op {
-        ScalarOp::Literal(_) | ScalarOp::Parameter(_) => 0,
-        ScalarOp::Math(..) => 20,
-        _ => 1,
-    };
-    function.body().nodes().map(|(_, node)| operations(&node.op)).sum()
 }
 
 impl Combine {

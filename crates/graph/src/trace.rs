@@ -9,10 +9,10 @@
 //! are then left out, and noted as conditions on the position instead.
 
 use crate::number::Number;
-use crate::op::{Elementwise, MOST_OPERATIONS, operations};
+use crate::op::{Elementwise, MOST_OPERATIONS};
 use crate::tape::{Along, Growth, Id, Kind, ShapeId, Tape};
 use crate::view::Rule;
-use broadloom_scalar::{BinaryOp, Type};
+use broadloom_scalar::{BinaryOp, Op as ScalarOp, Type};
 use smallvec::{SmallVec, smallvec};
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -109,14 +109,16 @@ pub(crate) struct Trace<'t> {
     pub(crate) conditions: Vec<Condition>,
     /// What it costs, in simple operations.
     pub(crate) cost: u64,
+    /// As how many operations it is written out, about.
+    pub(crate) size: u64,
     depth: usize,
     parts: u32,
 }
 
 /// Items of one kernel, at most.
 pub(crate) const MAX_ITEMS: usize = 700;
-/// What they cost, at most, in simple operations: more than any function that is called, and what it reads.
-pub(crate) const MAX_COST: u64 = MOST_OPERATIONS + 8192;
+/// Operations that they are written out as, at most: more than any function that is called.
+const MAX_SIZE: u64 = MOST_OPERATIONS + 8192;
 /// How deep items may depend on each other.
 const MAX_DEPTH: usize = 160;
 /// Levels of sums of positions that are looked at.
@@ -135,7 +137,30 @@ fn cost_of(op: &Elementwise) -> u64 {
         Elementwise::Binary(_) | Elementwise::Compare(_) | Elementwise::Select | Elementwise::Fma | Elementwise::Convert(_) => 1,
         Elementwise::Math(..) => 20,
         Elementwise::Vector | Elementwise::Lane(_) => 0,
-        Elementwise::Call(function, _) => operations(function),
+        Elementwise::Call(function, _) => {
+            let cost = |op: &ScalarOp| match op {
+                ScalarOp::Literal(_) | ScalarOp::Parameter(_) => 0,
+                ScalarOp::Math(..) => 20,
+                _ => 1,
+            };
+            function.body().nodes().map(|(_, node)| cost(&node.op)).sum()
+        }
+    }
+}
+
+/// As how many operations it is written out.
+fn size_of(op: &Elementwise) -> u64 {
+    match op {
+        Elementwise::Math(function, precision) => function.operations(*precision),
+        Elementwise::Call(function, _) => function.operations(),
+        Elementwise::Unary(_)
+        | Elementwise::Binary(_)
+        | Elementwise::Compare(_)
+        | Elementwise::Select
+        | Elementwise::Fma
+        | Elementwise::Convert(_)
+        | Elementwise::Vector
+        | Elementwise::Lane(_) => 1,
     }
 }
 
@@ -155,6 +180,7 @@ impl<'t> Trace<'t> {
             done: HashMap::new(),
             conditions: vec![],
             cost: 0,
+            size: 0,
             depth: 0,
             parts: 0,
         }
@@ -199,7 +225,7 @@ impl<'t> Trace<'t> {
     }
 
     fn item(&mut self, item: Item, cost: u64) -> Option<ItemId> {
-        if self.items.len() >= MAX_ITEMS || self.cost + cost > MAX_COST {
+        if self.items.len() >= MAX_ITEMS {
             return None;
         }
         self.cost += cost;
@@ -391,6 +417,10 @@ impl<'t> Trace<'t> {
                 let mut inputs = SmallVec::new();
                 for input in &entry.inputs {
                     inputs.push(self.at(*input, place)?);
+                }
+                self.size += size_of(op);
+                if self.size > MAX_SIZE {
+                    return None;
                 }
                 self.item(Item::Apply(node, inputs), cost_of(op))
             }

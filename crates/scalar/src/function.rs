@@ -2,7 +2,7 @@
 
 use crate::body::Body;
 use crate::builder::{AccessorDecl, ParameterDecl};
-use crate::op::Id;
+use crate::op::{Id, Op};
 use crate::types::Type;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -57,6 +57,16 @@ impl Function {
     /// Its code.
     pub fn body(&self) -> &Body {
         &self.0.body
+    }
+
+    /// How many simple operations it has, about, when it is written out.
+    pub fn operations(&self) -> u64 {
+        let operations = |op: &Op| match op {
+            Op::Literal(_) | Op::Parameter(_) => 0,
+            Op::Math(function, precision, _) => function.operations(*precision),
+            _ => 1,
+        };
+        self.body().nodes().map(|(_, node)| operations(&node.op)).sum()
     }
 
     /// Its results, as nodes of the body.

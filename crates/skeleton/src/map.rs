@@ -103,6 +103,11 @@ impl Parts<'_> {
         narrow && source.function().body().nodes().len() <= SMALL
     }
 
+    /// Whether what is computed is so much that it is written out once: moving it faster would save nothing, and compilers take long for it.
+    fn is_large(&self) -> bool {
+        self.map.source.function().operations() > LARGE
+    }
+
     /// All positions in one line.
     fn line(&self, draft: &mut Draft) -> Result<()> {
         let count = self.map.domain.count();
@@ -117,13 +122,13 @@ impl Parts<'_> {
         let items = width.unwrap_or(4) as u32;
         let tile = block[0] * items;
         let first = k.mul(k.convert(k.block(Axis::X), self.index), tile);
-        let apart = || {
-            for item in 0..items {
-                let i = k.add(first, k.convert(k.add(thread, item * block[0]), self.index));
-                k.if_then(k.lt(i, n), || self.at_number(&k, i));
-            }
+        let one = |item: Value| {
+            let i = k.add(first, k.convert(k.add(thread, k.mul(item, block[0])), self.index));
+            k.if_then(k.lt(i, n), || self.at_number(&k, i));
         };
+        let apart = || (0..items).for_each(|item| one(k.literal(item)));
         match width {
+            _ if self.is_large() => k.for_step(0, k.literal(items), 1, Unroll::Never, one),
             None => apart(),
             Some(width) => {
                 let whole = k.ge(k.sub(n, first), tile);
@@ -166,15 +171,19 @@ impl Parts<'_> {
     /// A warp runs from `first` to the end of the stretch or to `n`.
     fn stretch(&self, k: &Writer, first: Value, n: Value, at: impl Fn(Value), lane: Value) {
         let left = k.sub(n, first);
+        let some = |end: Value| {
+            k.for_step(0, end, 32, Unroll::Never, |step| {
+                let i = k.add(k.add(first, step), lane);
+                k.if_then(k.lt(i, n), || at(i));
+            });
+        };
+        if self.is_large() {
+            return some(k.min(left, STRETCH));
+        }
         k.if_else(
             k.ge(left, STRETCH),
             || k.for_step(0, k.constant(self.index, STRETCH), 32, Unroll::Never, |step| at(k.add(k.add(first, step), lane))),
-            || {
-                k.for_step(0, left, 32, Unroll::Never, |step| {
-                    let i = k.add(k.add(first, step), lane);
-                    k.if_then(k.lt(i, n), || at(i));
-                });
-            },
+            || some(left),
         );
     }
 
@@ -225,9 +234,13 @@ impl Parts<'_> {
         let all = k.count(rows.clone(), self.index);
         k.if_then(k.lt(column, lengths[axes - 1]), || {
             k.for_step(first, all, step, Unroll::Never, |start| {
-                for item in 0..each {
-                    let row = k.add(start, item * block[1]);
+                let one = |item: Value| {
+                    let row = k.add(start, k.mul(k.convert(item, self.index), block[1]));
                     k.if_then(k.lt(row, all), || row_at(&k, row, column, &lengths));
+                };
+                match self.is_large() {
+                    true => k.for_step(0, k.literal(each), 1, Unroll::Never, one),
+                    false => (0..each).for_each(|item| one(k.literal(item))),
                 }
             });
         });
@@ -237,6 +250,8 @@ impl Parts<'_> {
     }
 }
 
+/// Operations of a function that is written out once.
+const LARGE: u64 = 1024;
 /// Nodes of a function that gets by with 32 registers, about.
 const SMALL: usize = 128;
 /// Most blocks in the second direction of a grid.

@@ -49,8 +49,11 @@ impl Emitter<'_> {
             return ir.mul(inputs[0], inputs[1]);
         }
         let bits = op.ty.bits();
-        let wide = ir.int(2 * bits);
         let signed = op.ty.is_signed();
+        if bits == 64 && ir.lanes(inputs[0]).is_some() && ir.lanes(inputs[1]).is_some() {
+            return self.high_half(inputs[0], inputs[1], signed);
+        }
+        let wide = ir.int(2 * bits);
         let (a, b) = (ir.resize(inputs[0], wide, signed), ir.resize(inputs[1], wide, signed));
         let all = ir.mul(a, b);
         if op.has(Modifier::Wide) {
@@ -58,6 +61,22 @@ impl Emitter<'_> {
         }
         let shift = ir.constant(ir.type_of(all), u64::from(bits));
         ir.trunc(ir.lshr(all, shift), ir.int(bits))
+    }
+
+    /// The high half of products of 64 bits, from products of their halves: no host has vectors of 128 bits each, and each lane by itself is much code.
+    fn high_half(&self, a: Val, b: Val, signed: bool) -> Val {
+        let ir = self.ir;
+        let ty = ir.type_of(a);
+        let (half, low_bits, sign) = (ir.constant(ty, 32), ir.constant(ty, u64::from(u32::MAX)), ir.constant(ty, 63));
+        let (low, high) = (|value: Val| ir.and(value, low_bits), |value: Val| ir.lshr(value, half));
+        let across = ir.add(ir.mul(high(a), low(b)), high(ir.mul(low(a), low(b))));
+        let other = ir.add(ir.mul(low(a), high(b)), low(across));
+        let all = ir.add(ir.add(ir.mul(high(a), high(b)), high(across)), high(other));
+        if !signed {
+            return all;
+        }
+        let if_negative = |value: Val, other: Val| ir.and(ir.ashr(value, sign), other);
+        ir.sub(ir.sub(all, if_negative(a, b)), if_negative(b, a))
     }
 
     pub(crate) fn mul(&self, op: &Operation, inputs: &[Val]) -> Lowered {

@@ -99,6 +99,19 @@ functions! {
     NormCdf "normcdf" 1 "The distribution function of the standard normal distribution.",
 }
 
+impl MathFunction {
+    /// As how many simple operations it is written out, about.
+    pub const fn operations(self, precision: Precision) -> u64 {
+        match (self, precision) {
+            (_, Precision::Fast) => 8,
+            // Large angles and numbers near the ends of their types have code of their own.
+            (MathFunction::Sin | MathFunction::Cos | MathFunction::Tan, _) => 100,
+            (MathFunction::Pow | MathFunction::Lgamma | MathFunction::Tgamma, _) => 120,
+            _ => 40,
+        }
+    }
+}
+
 impl fmt::Display for MathFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
