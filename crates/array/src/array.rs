@@ -113,7 +113,9 @@ impl<T: Element> Array<T> {
 
     /// Its elements, the last axis running fastest. Waits for them.
     pub fn to_vec(&self) -> Result<Vec<T>> {
-        Ok(T::from_bytes(&self.node.evaluate()?.read()?))
+        let buffer = self.node.evaluate()?;
+        let count = buffer.len() / T::TYPE.bytes() as usize;
+        T::read(count, |bytes| Ok(buffer.read_into(Default::default(), bytes)?))
     }
 
     /// The element of an array that has one. Waits for it.

@@ -1,8 +1,9 @@
 //! The types that arrays hold.
 
+use broadloom_graph::{Error, Result};
 use broadloom_scalar::{Lanes, Literal, Type};
 use half::f16;
-use zerocopy::{FromBytes, IntoBytes};
+use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 /// Four floats as one element: a pixel, a point.
 pub type F32x4 = [f32; 4];
@@ -15,8 +16,20 @@ pub trait Element: Copy + Send + Sync + PartialEq + std::fmt::Debug + 'static {
     fn lanes(self) -> Lanes;
     /// The bytes of values, as devices hold them.
     fn to_bytes(values: &[Self]) -> std::borrow::Cow<'_, [u8]>;
-    /// Values from such bytes.
-    fn from_bytes(bytes: &[u8]) -> Vec<Self>;
+    /// So many values, whose bytes something writes.
+    fn read(count: usize, write: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<Vec<Self>>;
+}
+
+/// Memory of the host for so many values.
+fn zeros<T: FromZeros>(count: usize) -> Result<Vec<T>> {
+    T::new_vec_zeroed(count).map_err(|_| Error::Host { bytes: (count as u64).saturating_mul(size_of::<T>() as u64) })
+}
+
+/// Values of which every pattern of bits is one.
+fn plain<T: FromBytes + IntoBytes>(count: usize, write: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<Vec<T>> {
+    let mut values = zeros::<T>(count)?;
+    write(values.as_mut_bytes())?;
+    Ok(values)
 }
 
 /// An element that has arithmetic: numbers, and vectors of them.
@@ -52,8 +65,8 @@ macro_rules! numbers {
             fn to_bytes(values: &[Self]) -> std::borrow::Cow<'_, [u8]> {
                 values.as_bytes().into()
             }
-            fn from_bytes(bytes: &[u8]) -> Vec<Self> {
-                bytes.chunks_exact(size_of::<Self>()).filter_map(|chunk| Self::read_from_bytes(chunk).ok()).collect()
+            fn read(count: usize, write: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<Vec<Self>> {
+                plain(count, write)
             }
         }
         impl Arithmetic for $rust {}
@@ -90,8 +103,8 @@ impl Element for bool {
     fn to_bytes(values: &[Self]) -> std::borrow::Cow<'_, [u8]> {
         values.as_bytes().into()
     }
-    fn from_bytes(bytes: &[u8]) -> Vec<Self> {
-        bytes.iter().map(|byte| *byte != 0).collect()
+    fn read(count: usize, write: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<Vec<Self>> {
+        Ok(plain::<u8>(count, write)?.into_iter().map(|byte| byte != 0).collect())
     }
 }
 
@@ -106,7 +119,7 @@ impl Element for F32x4 {
     fn to_bytes(values: &[Self]) -> std::borrow::Cow<'_, [u8]> {
         values.as_bytes().into()
     }
-    fn from_bytes(bytes: &[u8]) -> Vec<Self> {
-        bytes.chunks_exact(16).filter_map(|chunk| Self::read_from_bytes(chunk).ok()).collect()
+    fn read(count: usize, write: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<Vec<Self>> {
+        plain(count, write)
     }
 }

@@ -59,6 +59,21 @@ fn closures_are_as_long_as_compilers_bear() -> Result<()> {
     Ok(())
 }
 
+/// What is large is written out once, in a loop over elements, and those at the end are left out of it.
+#[test]
+fn large_closures_are_right_at_the_ends() -> Result<()> {
+    for (context, count) in [(interp(), 1100), (cpu()?, 9001)] {
+        let steps = |x: i64| (0..600).fold(x, |y, i| (y ^ i) + x);
+        for (shape, fill) in [(vec![count], 1), (vec![3, count / 3], 3)] {
+            let a = Array::<i64>::positions(&context, shape.clone(), shape.len() - 1)?;
+            let values = a.map(|x| (0..600).fold(x, |y, i| (y ^ i) + x))?.to_vec()?;
+            let row: Vec<i64> = (0..(count / fill) as i64).map(steps).collect();
+            assert!(values == row.repeat(fill), "{shape:?}");
+        }
+    }
+    Ok(())
+}
+
 /// Small numbers do not get lost in the sum of many, however they are spread.
 #[test]
 fn sums_of_very_many_floats_are_near() -> Result<()> {

@@ -134,7 +134,8 @@ impl<T: Element> Buffer<T> {
 
     /// Waits for all earlier work and copies the values to the host.
     pub fn read(&self) -> Result<Vec<T>> {
-        let mut values = vec![T::new_zeroed(); self.count];
+        let requested = (self.count as u64).saturating_mul(T::BYTES as u64);
+        let mut values = T::new_vec_zeroed(self.count).map_err(|_| Error::OutOfMemory { requested, available: 0 })?;
         self.read_into(Stream::default(), &mut values)?;
         Ok(values)
     }

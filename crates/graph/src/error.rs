@@ -92,6 +92,12 @@ pub enum Error {
         /// How many there may be.
         most: u64,
     },
+    /// Memory of the host that there is not.
+    #[error("the host has no room for {bytes} bytes")]
+    Host {
+        /// How many are wanted.
+        bytes: u64,
+    },
     /// Code of one thread that is not valid.
     #[error(transparent)]
     Scalar(#[from] broadloom_scalar::Error),
