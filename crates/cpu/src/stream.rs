@@ -511,6 +511,8 @@ impl Streams {
                 return Some(job);
             }
             if state.ends && state.active.is_empty() {
+                // Those who fell asleep while the last piece was under way hear of its end from whoever did it.
+                self.work.notify_all();
                 return None;
             }
             if !looked {

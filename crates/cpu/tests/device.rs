@@ -327,6 +327,32 @@ LOOP:
     assert!(matches!(cpu.synchronise_stream(Stream(99)), Err(Error::UnknownStream(99))));
 }
 
+/// A device that is given up while it is at work ends its work, and then itself; workers that have nothing to do meanwhile too.
+#[test]
+fn devices_end_with_work_under_way() {
+    let text = "
+.visible .entry count(.param .u64 p, .param .u32 n)
+{
+    .reg .b32 %r<3>; .reg .b64 %rd<2>; .reg .pred %p<2>;
+    ld.param.u64 %rd1, [p]; ld.param.u32 %r1, [n]; mov.u32 %r2, 0;
+LOOP:
+    add.u32 %r2, %r2, 1; st.volatile.global.u32 [%rd1], %r2; setp.lt.u32 %p1, %r2, %r1; @%p1 bra LOOP;
+    ret;
+}";
+    let (ended, end) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for _ in 0..5 {
+            let device = Device::new(Cpu::new(Options { threads: 3, ..options() }).unwrap());
+            let cell = device.zeros::<u32>(1).unwrap();
+            let kernel = device.load(&module(text)).unwrap().kernel("count").unwrap();
+            device.synchronise().unwrap();
+            kernel.launch(&Launch::linear(1, 1), &[Argument::from(&cell), Argument::from(10_000_000u32)]).unwrap();
+        }
+        ended.send(()).unwrap();
+    });
+    assert!(end.recv_timeout(std::time::Duration::from_secs(60)).is_ok(), "a device does not end");
+}
+
 #[test]
 fn copies_and_fills_are_in_order_and_checked() {
     let cpu = Cpu::new(options()).unwrap();
