@@ -76,6 +76,12 @@ fn programs_use_cuda_from_unusual_places() {
             );
         }
     }
+    // With nothing compiled before, that thread is compiling when the process ends, or has not made its first call.
+    for device in ["cpu", "interp"].iter().cycle().take(30) {
+        let line = format!("BROADLOOM_CACHE=off broadloom exec --device {device} -- {hosts} exit-beside-a-thread");
+        let outcome = shell(&line);
+        assert_eq!((outcome.code, outcome.out.as_str(), outcome.err.as_str()), (Some(0), "ok\n", ""), "{line}");
+    }
     let early = shell(&format!("HOSTS_EARLY=1 broadloom exec -- {hosts} launched-before-main"));
     assert_eq!((early.code, early.out.as_str()), (Some(0), "ok\n"));
 }

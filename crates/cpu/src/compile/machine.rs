@@ -26,10 +26,13 @@ impl Machine {
     /// The machine that this runs on.
     pub fn host() -> &'static Machine {
         static HOST: OnceLock<Machine> = OnceLock::new();
-        HOST.get_or_init(|| Machine {
-            triple: TargetMachine::get_default_triple().as_str().to_string_lossy().into_owned(),
-            cpu: TargetMachine::get_host_cpu_name().to_string(),
-            features: TargetMachine::get_host_cpu_features().to_string(),
+        HOST.get_or_init(|| {
+            let _inside = super::ending::enter();
+            Machine {
+                triple: TargetMachine::get_default_triple().as_str().to_string_lossy().into_owned(),
+                cpu: TargetMachine::get_host_cpu_name().to_string(),
+                features: TargetMachine::get_host_cpu_features().to_string(),
+            }
         })
     }
 

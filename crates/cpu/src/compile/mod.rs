@@ -17,6 +17,7 @@ mod control;
 mod convert;
 mod counters;
 mod emit;
+mod ending;
 mod far;
 mod float;
 mod image;
@@ -175,6 +176,7 @@ impl Draft {
 
     /// The code, made with what the passes were run with.
     pub fn compile(self, module: &Module, options: &Options) -> Result<Code, CompileError> {
+        let _inside = ending::enter();
         let context = Context::create();
         let name = &module.functions[self.0.kernel.func].name;
         let broken = |reason: String| CompileError { kernel: name.clone(), reason };
@@ -199,6 +201,7 @@ pub fn not_vectorised(module: &Module, kernel: Func, block: [u32; 3], options: &
 
 /// A stage of a kernel's compilation as text.
 pub fn show(module: &Module, kernel: Func, block: [u32; 3], options: &Options, stage: Stage) -> Result<String, CompileError> {
+    let _inside = ending::enter();
     let context = Context::create();
     let name = &module.functions[kernel].name;
     let broken = |reason: String| CompileError { kernel: name.clone(), reason };

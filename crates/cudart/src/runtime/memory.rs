@@ -13,19 +13,28 @@ use crate::work::Work;
 /// The version of the runtime that the program was linked with: the same names differ between them.
 pub(crate) fn runtime_version() -> u32 {
     static VERSION: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
-    *VERSION.get_or_init(|| {
-        let loaded = |name: &std::ffi::CStr| {
-            // SAFETY: the name ends with a zero; nothing is loaded that is not loaded already.
-            let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
-            !handle.is_null()
-        };
-        match (loaded(c"libcudart.so.13"), loaded(c"libcudart.so.12"), loaded(c"libcudart.so.11.0")) {
-            (true, _, _) => 13,
-            (false, true, _) => 12,
-            (false, false, true) => 11,
-            (false, false, false) => 13,
+    *VERSION.get_or_init(|| loaded_runtimes().into_iter().max().unwrap_or(13))
+}
+
+/// Versions of the libraries in this process that are called after a runtime. Asked of the loader's list: to open a library by its name, even one
+/// that is there, runs its initialisers again in a process that is about to end.
+fn loaded_runtimes() -> Vec<u32> {
+    unsafe extern "C" fn look(library: *mut libc::dl_phdr_info, _: usize, versions: *mut libc::c_void) -> i32 {
+        // SAFETY: the loader hands out an entry of its list, whose name ends with a zero if it has one, and what was given to it below.
+        let (name, versions) = unsafe { ((*library).dlpi_name, &mut *versions.cast::<Vec<u32>>()) };
+        if !name.is_null() {
+            // SAFETY: as above.
+            let path = unsafe { std::ffi::CStr::from_ptr(name) }.to_bytes();
+            let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+            let known = [(11, "libcudart.so.11"), (12, "libcudart.so.12"), (13, "libcudart.so.13")];
+            versions.extend(known.iter().filter(|(_, start)| file.starts_with(start.as_bytes())).map(|(version, _)| version));
         }
-    })
+        0
+    }
+    let mut versions = Vec::new();
+    // SAFETY: the function takes what the loader gives it and a list of versions, which lives until it comes back.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut versions).cast()) };
+    versions
 }
 
 fn pitched(runtime: &Runtime, width: usize, rows: usize) -> Outcome<(u64, usize)> {
