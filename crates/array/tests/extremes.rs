@@ -74,6 +74,37 @@ fn large_closures_are_right_at_the_ends() -> Result<()> {
     Ok(())
 }
 
+/// Patterns write out what they combine once for each element that a thread has at once: what is large is computed before.
+#[test]
+fn large_closures_stay_out_of_patterns() -> Result<()> {
+    let context = cpu()?;
+    let line = Array::<i64>::positions(&context, [999], 0)?;
+    let large = line.map(|x| (0..600).fold(x, |y, i| (y ^ i) + x))?;
+    let values: Vec<i64> = (0..999).map(|x| (0..600).fold(x, |y, i| (y ^ i) + x)).collect();
+    let mut sorted = values.clone();
+    sorted.sort_unstable();
+    let running = |sum: &mut i64, x: &i64| {
+        *sum += x;
+        Some(*sum)
+    };
+    let kinds = [
+        (large.sum().reshape([1])?, vec![values.iter().sum()]),
+        (large.cumulative_sum(0)?, values.iter().scan(0, running).collect()),
+        (large.sort(0)?, sorted),
+        (line.scatter_sum(&[&line], &large)?, (0..).zip(&values).map(|(i, x)| i + x).collect()),
+        // The same behind a pattern.
+        (line.cumulative_sum(0)?.map(|x| (0..600).fold(x, |y, i| (y ^ i) + x))?, {
+            (0..999).map(|i| i * (i + 1) / 2).map(|x| (0..600).fold(x, |y, i| (y ^ i) + x)).collect()
+        }),
+    ];
+    for (array, expected) in kinds {
+        let plan = array.explain()?;
+        assert!(plan.starts_with("2 kernels"), "{plan}");
+        assert_eq!(array.to_vec()?, expected, "{plan}");
+    }
+    Ok(())
+}
+
 /// Small numbers do not get lost in the sum of many, however they are spread.
 #[test]
 fn sums_of_very_many_floats_are_near() -> Result<()> {

@@ -162,6 +162,8 @@ const ROOM: usize = 100;
 /// Operations that are written out for what is fused, at most, if it is not one function: compilers take long for more, and computing that much takes longer than
 /// memory does.
 const MAX_SIZE: u64 = 8192;
+/// The same for what a pattern combines: it writes that out for each of the elements that a thread has at once. And for all that is in its kernel.
+const MAX_COMBINED: u64 = 1024;
 /// What a pattern may compute again and again, in simple operations.
 const CHEAP: u64 = 4;
 /// How many lanes away values are taken from, at most.
@@ -310,7 +312,7 @@ impl Cutter<'_> {
     fn reused(&mut self) {
         let uses = self.uses();
         for id in 0..self.tape.entries.len() as Id {
-            if self.tape.entry(id).kind == Kind::Product {
+            if self.tape.entry(id).is_pattern() {
                 self.operands(id);
             }
             let looks = matches!(self.tape.entry(id).kind, Kind::View(..) | Kind::Reshape(_));
@@ -413,12 +415,19 @@ impl Cutter<'_> {
         below
     }
 
-    /// Keeps what a pattern would compute again and again.
+    /// Keeps what a product would compute again and again, and what any pattern would write out too often.
     fn operands(&mut self, id: Id) {
+        let is_product = self.tape.entry(id).kind == Kind::Product;
         for input in self.tape.entry(id).inputs.clone() {
             let below = self.below(input);
-            if self.computes(below) && self.fused(&[below]).is_none_or(|fused| fused.cost() > CHEAP) {
+            if !self.computes(below) {
+                continue;
+            }
+            let fused = self.fused(&[below]);
+            if is_product && fused.as_ref().is_none_or(|fused| fused.cost() > CHEAP) {
                 self.keep(below, Reason::Operand);
+            } else if fused.is_some_and(|fused| fused.size() > MAX_COMBINED) {
+                self.keep(below, Reason::Limit);
             }
         }
     }
@@ -506,7 +515,7 @@ impl Cutter<'_> {
                 }
                 if let Some(parts) = both.traced(self.tape, &self.kept) {
                     let (reads, domain, line) = (reads_of(&parts), parts[0].shape, parts[0].line);
-                    let fits = reads.len() <= MAX_BUFFERS && size_of(&parts) <= MAX_SIZE;
+                    let fits = reads.len() <= MAX_BUFFERS && size_of(&parts) <= both.most_operations();
                     if fits && !reads.iter().any(|read| both.roots.contains(read)) {
                         before[group].resize(needs.len(), false);
                         for (earlier, needed) in needs.iter().enumerate() {
@@ -604,7 +613,7 @@ impl Cutter<'_> {
                 reads.extend(fused.reads());
                 reads.sort_unstable();
                 reads.dedup();
-                let fits = reads.len() <= MAX_BUFFERS && size_of(&parts) + fused.size() <= MAX_SIZE;
+                let fits = reads.len() <= MAX_BUFFERS && size_of(&parts) + fused.size() <= both.most_operations();
                 if fits && !reads.iter().any(|read| both.roots.contains(read)) {
                     both.reads = reads;
                     return Some((pattern, map, both));
@@ -673,6 +682,11 @@ impl crate::tape::Entry {
 }
 
 impl Group {
+    /// As how many operations all that it computes may be written out.
+    fn most_operations(&self) -> u64 {
+        if self.kind == GroupKind::Map { MAX_SIZE } else { MAX_COMBINED }
+    }
+
     /// The kernel of one node.
     fn of(tape: &Tape, id: Id) -> Group {
         let entry = tape.entry(id);
