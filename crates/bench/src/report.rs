@@ -58,8 +58,7 @@ impl Row {
     }
 
     /// The columns of [`Row`]'s lines.
-    pub const HEADER: &'static str =
-        "benchmark          size             device         ms       rate          of limit  compile ms   peer ms   ratio";
+    pub const HEADER: &'static str = "benchmark          size             device         ms       rate          of limit  kernels  compile ms   peer ms   ratio";
 
     /// One line for people.
     pub fn line(&self) -> String {
@@ -73,13 +72,14 @@ impl Row {
         let share = self.limit_share.map_or("-".to_owned(), |share| format!("{:.0} %", 100.0 * share));
         let of_device = self.device_ms.map_or(String::new(), |ms| format!("  (device: {ms:.4} ms)"));
         format!(
-            "{:<18} {:<16} {:<8} {:>10.3}  {:>15}  {:>8}  {:>10}  {:>8}  {:>6}{of_device}",
+            "{:<18} {:<16} {:<8} {:>10.3}  {:>15}  {:>8}  {:>7}  {:>10}  {:>8}  {:>6}{of_device}",
             self.name,
             self.size,
             self.device,
             self.ms,
             rate,
             share,
+            if self.launches > 0 { self.launches.to_string() } else { "-".to_owned() },
             number(self.compile_ms, 1),
             number(self.peer_ms, 3),
             number(self.peer_ratio(), 2)

@@ -30,7 +30,16 @@ fn the_table_has_a_row_per_benchmark() {
 #[test]
 fn expressions_of_arrays_give_what_their_references_say() {
     let outcome = broadloom(&["bench", "--quick", "--device", "cpu", "--no-peers", "arrays"]).exits(0);
-    outcome.says(&["sum_abs", "matrix_vector", "convolution", "rotation", "3×64×64"]);
+    let outcome = outcome.says(&["sum_abs", "matrix_vector", "convolution", "rotation", "3×64×64"]);
+    // How many kernels each is: Life is one, the search for motion several.
+    let header = outcome.out.lines().find(|line| line.starts_with("benchmark")).unwrap();
+    let column = header.find("kernels").unwrap();
+    let kernels = |name: &str| -> usize {
+        let line: Vec<char> = outcome.out.lines().find(|line| line.starts_with(name)).unwrap().chars().collect();
+        line[column..column + "kernels".len()].iter().collect::<String>().trim().parse().unwrap()
+    };
+    assert_eq!(kernels("life"), 1);
+    assert!(kernels("motion") > 4);
 }
 
 #[test]
