@@ -25,6 +25,7 @@ use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
+use std::rc::Rc;
 
 /// Why a node is kept in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -177,6 +178,20 @@ struct Cutter<'t> {
     sliding: Vec<bool>,
     reasons: HashMap<Id, Reason>,
     users: Vec<Vec<Id>>,
+    /// What nodes cost that are computed from what is kept; nothing below them has been kept since.
+    costs: HashMap<Id, Option<u64>>,
+    /// The same for kernels, by what they write: what they do.
+    outlines: HashMap<Vec<Id>, Option<Rc<Outline>>>,
+}
+
+/// What a kernel does, without its traces.
+struct Outline {
+    domain: ShapeId,
+    line: bool,
+    reads: Vec<Id>,
+    size: u64,
+    /// For each part, the nodes that it computes, with how many places each.
+    computed: Vec<HashMap<Id, u64>>,
 }
 
 impl Tape {
@@ -201,7 +216,9 @@ pub(crate) fn cut(tape: &Tape, balance: u64) -> Cut {
         }
     }
     let none = vec![false; tape.entries.len()];
-    let mut cutter = Cutter { tape, balance, kept: none.clone(), sliding: none, reasons: HashMap::new(), users };
+    let (kept, sliding) = (none.clone(), none);
+    let (reasons, costs, outlines) = (HashMap::new(), HashMap::new(), HashMap::new());
+    let mut cutter = Cutter { tape, balance, kept, sliding, reasons, users, costs, outlines };
     cutter.required();
     cutter.reused();
     let mut groups = cutter.groups();
@@ -221,7 +238,50 @@ impl Cutter<'_> {
         if !matches!(self.tape.entry(id).kind, Kind::Leaf(_)) && !self.kept[id as usize] {
             self.kept[id as usize] = true;
             self.reasons.insert(id, reason);
+            self.forget(id);
         }
+    }
+
+    /// A node was kept, so what is computed from it is another thing now.
+    fn forget(&mut self, id: Id) {
+        if self.costs.is_empty() && self.outlines.is_empty() {
+            return;
+        }
+        let (mut above, mut seen) = (vec![id], HashSet::from([id]));
+        while let Some(id) = above.pop() {
+            above.extend(self.users[id as usize].iter().copied().filter(|user| seen.insert(*user)));
+        }
+        self.costs.retain(|id, _| !seen.contains(id));
+        self.outlines.retain(|roots, _| !roots.iter().any(|root| seen.contains(root)));
+    }
+
+    /// What a kernel does; `None` if it is too much for one.
+    fn outline(&mut self, group: &Group) -> Option<Rc<Outline>> {
+        if let Some(known) = self.outlines.get(&group.roots) {
+            return known.clone();
+        }
+        let outline = group.traced(self.tape, &self.kept).map(|parts| {
+            let computed = parts.iter().map(|part| part.fused.computed()).collect();
+            Rc::new(Outline {
+                domain: parts[0].shape,
+                line: parts[0].line,
+                reads: reads_of(&parts),
+                size: size_of(&parts),
+                computed,
+            })
+        });
+        self.outlines.insert(group.roots.clone(), outline.clone());
+        outline
+    }
+
+    /// What a node costs that is computed from what is kept; `None` if that is too much for one kernel.
+    fn cost(&mut self, id: Id) -> Option<u64> {
+        if let Some(known) = self.costs.get(&id) {
+            return *known;
+        }
+        let cost = self.fused(&[id]).map(|fused| fused.cost());
+        self.costs.insert(id, cost);
+        cost
     }
 
     /// What is kept whatever it costs.
@@ -459,18 +519,18 @@ impl Cutter<'_> {
     }
 
     /// Kernels: patterns each alone, other kept nodes together where they share a domain and something else.
-    fn groups(&self) -> Vec<Group> {
+    fn groups(&mut self) -> Vec<Group> {
         let mut groups: Vec<Group> = vec![];
         // For each group, the groups that must run before it.
         let mut before: Vec<Vec<bool>> = vec![];
         let mut home: HashMap<Id, usize> = HashMap::new();
-        for id in (0..self.tape.entries.len() as Id).filter(|id| self.kept[*id as usize]) {
+        let kept: Vec<Id> = (0..self.tape.entries.len() as Id).filter(|id| self.kept[*id as usize]).collect();
+        for id in kept {
             let alone = Group::of(self.tape, id);
-            let Some(parts) = alone.traced(self.tape, &self.kept) else { continue };
-            let (domain, line) = (parts[0].shape, parts[0].line);
-            let reads = reads_of(&parts);
+            let Some(outline) = self.outline(&alone) else { continue };
+            let Outline { domain, line, reads, computed, .. } = &*outline;
             let mut needs = vec![false; groups.len()];
-            for read in &reads {
+            for read in reads {
                 if let Some(producer) = home.get(read) {
                     needs[*producer] = true;
                     for (earlier, needed) in before[*producer].iter().enumerate() {
@@ -478,8 +538,6 @@ impl Cutter<'_> {
                     }
                 }
             }
-            let computed = parts[0].fused.computed();
-            drop(parts);
             let partner = (0..groups.len()).rev().find(|group| {
                 let other = &groups[*group];
                 let same = match &alone.kind {
@@ -491,7 +549,7 @@ impl Cutter<'_> {
                     | GroupKind::SegmentedReduce
                     | GroupKind::Transpose(_) => false,
                 };
-                let fits = same && other.domain == domain && other.roots.len() < MAX_RESULTS;
+                let fits = same && other.domain == *domain && other.roots.len() < MAX_RESULTS;
                 // What is read of the group itself must be what it computes at the same place.
                 let indirect = reads
                     .iter()
@@ -500,7 +558,7 @@ impl Cutter<'_> {
                 let shares = reads.iter().any(|read| other.reads.contains(read) || home.get(read) == Some(group));
                 // The results of one sort or pack come from one kernel, whatever it reads.
                 let one = matches!(alone.kind, GroupKind::Sort(..) | GroupKind::Pack(_));
-                fits && !indirect && (one || shares || other.roots.iter().any(|root| computed.contains_key(root)))
+                fits && !indirect && (one || shares || other.roots.iter().any(|root| computed[0].contains_key(root)))
             });
             if let Some(group) = partner {
                 let mut both = groups[group].clone();
@@ -513,16 +571,15 @@ impl Cutter<'_> {
                 if !matches!(alone.kind, GroupKind::Sort(..) | GroupKind::Pack(_)) {
                     both.feeds.extend(&alone.feeds);
                 }
-                if let Some(parts) = both.traced(self.tape, &self.kept) {
-                    let (reads, domain, line) = (reads_of(&parts), parts[0].shape, parts[0].line);
-                    let fits = reads.len() <= MAX_BUFFERS && size_of(&parts) <= both.most_operations();
+                if let Some(outline) = self.outline(&both) {
+                    let Outline { domain, line, reads, size, .. } = &*outline;
+                    let fits = reads.len() <= MAX_BUFFERS && *size <= both.most_operations();
                     if fits && !reads.iter().any(|read| both.roots.contains(read)) {
                         before[group].resize(needs.len(), false);
                         for (earlier, needed) in needs.iter().enumerate() {
                             before[group][earlier] |= *needed && earlier != group;
                         }
-                        drop(parts);
-                        groups[group] = Group { domain, line, reads, ..both };
+                        groups[group] = Group { domain: *domain, line: *line, reads: reads.clone(), ..both };
                         home.insert(id, group);
                         // Whoever runs behind the group runs behind what it needs now.
                         let own = before[group].clone();
@@ -538,7 +595,7 @@ impl Cutter<'_> {
             }
             home.insert(id, groups.len());
             before.push(needs);
-            groups.push(Group { domain, line, reads, ..alone });
+            groups.push(Group { domain: *domain, line: *line, reads: reads.clone(), ..alone });
         }
         groups
     }
@@ -627,9 +684,9 @@ impl Cutter<'_> {
     fn shared(&mut self, groups: &[Group]) -> bool {
         let mut occurrences: HashMap<Id, (u64, u64)> = HashMap::new();
         for group in groups {
-            let Some(parts) = group.traced(self.tape, &self.kept) else { continue };
-            for (id, places) in parts.iter().flat_map(|part| part.fused.computed()) {
-                let entry = occurrences.entry(id).or_default();
+            let Some(outline) = self.outline(group) else { continue };
+            for (id, places) in outline.computed.iter().flatten() {
+                let entry = occurrences.entry(*id).or_default();
                 *entry = (entry.0 + 1, entry.1 + places);
             }
         }
@@ -638,8 +695,7 @@ impl Cutter<'_> {
             if kernels < 2 || !self.computes(id) || self.kept[id as usize] {
                 continue;
             }
-            let Some(fused) = self.fused(&[id]) else { continue };
-            let cost = fused.cost();
+            let Some(cost) = self.cost(id) else { continue };
             let (recomputed, kept) = (places * cost, cost + self.traffic(id) + places * READ);
             if recomputed > kept && best.as_ref().is_none_or(|(gain, known, _)| (recomputed - kept, id) > (*gain, *known)) {
                 best = Some((recomputed - kept, id, Reason::Shared { kernels, recomputed, kept }));
