@@ -2,7 +2,7 @@
 //!
 //! Shapes stretch as in NumPy: axes of extent 1 are repeated, missing axes in front are added. Every operator has a method beside it that
 //! gives a `Result`; the operator panics where the method would give an error, as there is no other way for an operator to say that shapes do
-//! not fit.
+//! not fit. Beside an array there may be a single value.
 
 use crate::array::{Array, sure};
 use crate::element::{Arithmetic, Bits, Element, F32x4, Float, Floating, Integer, Number};
@@ -10,13 +10,16 @@ use broadloom_graph::{Elementwise, Result};
 use broadloom_scalar::{BinaryOp, CompareOp, MathFunction, Precision, UnaryOp};
 use half::f16;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
+use std::ops::{
+    AddAssign, BitAndAssign, BitOrAssign, BitXorAssign, DivAssign, MulAssign, RemAssign, ShlAssign, ShrAssign, SubAssign,
+};
 
 macro_rules! binary_methods {
     ($bound:ident: $($(#[$doc:meta])* $name:ident $op:ident;)*) => {
         impl<T: $bound> Array<T> {
             $($(#[$doc])*
-            pub fn $name(&self, other: &Array<T>) -> Result<Array<T>> {
-                Array::apply(Elementwise::Binary(BinaryOp::$op), &[self.node(), other.node()])
+            pub fn $name(&self, other: impl Operand<T>) -> Result<Array<T>> {
+                Array::apply(Elementwise::Binary(BinaryOp::$op), &[self.node(), other.operand(self).node()])
             })*
         }
     };
@@ -34,6 +37,17 @@ binary_methods! { Arithmetic:
     /// The lesser one; a number beats NaN.
     minimum Min;
     /// The greater one; a number beats NaN.
+    ///
+    /// ```
+    /// # use broadloom_array::Array;
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let a = Array::line(&context(), &[-1.0f32, f32::NAN, 2.0])?;
+    /// assert_eq!(a.maximum(0.0)?.to_vec()?, [0.0, 0.0, 2.0]);
+    /// assert_eq!(a.maximum(&(-&a))?.slice(&broadloom_array::span![.. ; 2])?.to_vec()?, [1.0, 2.0]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
     maximum Max;
 }
 
@@ -59,8 +73,17 @@ binary_methods! { Integer:
 }
 
 macro_rules! operators {
-    ($($bound:ident $operator:ident $method:ident $op:ident: $($scalar:ty),*;)*) => {
+    ($($bound:ident $operator:ident $method:ident $assign:ident $to:ident $op:ident: $($scalar:ty),*;)*) => {
         $(
+            impl<T: $bound, R> $assign<R> for Array<T>
+            where
+                for<'a> &'a Array<T>: $operator<R, Output = Array<T>>,
+            {
+                #[track_caller]
+                fn $to(&mut self, other: R) {
+                    *self = $operator::$method(&*self, other);
+                }
+            }
             impl<T: $bound> $operator<&Array<T>> for &Array<T> {
                 type Output = Array<T>;
                 #[track_caller]
@@ -124,16 +147,16 @@ macro_rules! operators {
 }
 
 operators! {
-    Arithmetic Add add Add: i8, i16, i32, i64, u8, u16, u32, u64, f16, f32, f64;
-    Arithmetic Sub sub Sub: i8, i16, i32, i64, u8, u16, u32, u64, f16, f32, f64;
-    Arithmetic Mul mul Mul: i8, i16, i32, i64, u8, u16, u32, u64, f16, f32, f64;
-    Arithmetic Div div Div: i8, i16, i32, i64, u8, u16, u32, u64, f16, f32, f64;
-    Number Rem rem Rem: i8, i16, i32, i64, u8, u16, u32, u64, f16, f32, f64;
-    Bits BitAnd bitand And: bool, i8, i16, i32, i64, u8, u16, u32, u64;
-    Bits BitOr bitor Or: bool, i8, i16, i32, i64, u8, u16, u32, u64;
-    Bits BitXor bitxor Xor: bool, i8, i16, i32, i64, u8, u16, u32, u64;
-    Integer Shl shl Shl: ;
-    Integer Shr shr Shr: ;
+    Arithmetic Add add AddAssign add_assign Add: i8, i16, i32, i64, u8, u16, u32, u64, f16, f32, f64, F32x4;
+    Arithmetic Sub sub SubAssign sub_assign Sub: i8, i16, i32, i64, u8, u16, u32, u64, f16, f32, f64, F32x4;
+    Arithmetic Mul mul MulAssign mul_assign Mul: i8, i16, i32, i64, u8, u16, u32, u64, f16, f32, f64, F32x4;
+    Arithmetic Div div DivAssign div_assign Div: i8, i16, i32, i64, u8, u16, u32, u64, f16, f32, f64, F32x4;
+    Number Rem rem RemAssign rem_assign Rem: i8, i16, i32, i64, u8, u16, u32, u64, f16, f32, f64;
+    Bits BitAnd bitand BitAndAssign bitand_assign And: bool, i8, i16, i32, i64, u8, u16, u32, u64;
+    Bits BitOr bitor BitOrAssign bitor_assign Or: bool, i8, i16, i32, i64, u8, u16, u32, u64;
+    Bits BitXor bitxor BitXorAssign bitxor_assign Xor: bool, i8, i16, i32, i64, u8, u16, u32, u64;
+    Integer Shl shl ShlAssign shl_assign Shl: ;
+    Integer Shr shr ShrAssign shr_assign Shr: ;
 }
 
 impl<T: Arithmetic> Neg for &Array<T> {
@@ -233,9 +256,9 @@ macro_rules! math_pairs {
     ($($name:ident $function:ident;)*) => {
         impl<T: Floating> Array<T> {
             $(#[doc = concat!("[`MathFunction::", stringify!($function), "`] of pairs of elements.")]
-            pub fn $name(&self, other: &Array<T>) -> Result<Array<T>> {
+            pub fn $name(&self, other: impl Operand<T>) -> Result<Array<T>> {
                 let op = Elementwise::Math(MathFunction::$function, Precision::Accurate);
-                Array::apply(op, &[self.node(), other.node()])
+                Array::apply(op, &[self.node(), other.operand(self).node()])
             })*
         }
     };
@@ -266,12 +289,12 @@ impl<T: Float> Array<T> {
     }
 
     /// `self * factor + addend`, rounded once.
-    pub fn mul_add(&self, factor: &Array<T>, addend: &Array<T>) -> Result<Array<T>> {
-        Array::apply(Elementwise::Fma, &[self.node(), factor.node(), addend.node()])
+    pub fn mul_add(&self, factor: impl Operand<T>, addend: impl Operand<T>) -> Result<Array<T>> {
+        Array::apply(Elementwise::Fma, &[self.node(), factor.operand(self).node(), addend.operand(self).node()])
     }
 }
 
-/// What can stand on the right of a comparison or in a selection: an array or a single value.
+/// What can stand beside an array: another, or a single value.
 pub trait Operand<T: Element> {
     /// As an array in the context of another.
     fn operand<U: Element>(&self, beside: &Array<U>) -> Array<T>;
@@ -289,17 +312,11 @@ impl<T: Element> Operand<T> for &Array<T> {
     }
 }
 
-macro_rules! operands {
-    ($($rust:ty),*) => {
-        $(impl Operand<$rust> for $rust {
-            fn operand<U: Element>(&self, beside: &Array<U>) -> Array<$rust> {
-                beside.like(*self)
-            }
-        })*
-    };
+impl<T: Element> Operand<T> for T {
+    fn operand<U: Element>(&self, beside: &Array<U>) -> Array<T> {
+        beside.like(*self)
+    }
 }
-
-operands! { bool, i8, i16, i32, i64, u8, u16, u32, u64, f16, f32, f64, F32x4 }
 
 macro_rules! comparisons {
     ($bound:ident: $($(#[$doc:meta])* $name:ident $op:ident;)*) => {
@@ -346,7 +363,7 @@ impl<T: Number> Array<T> {
 
     /// Held between two values.
     pub fn clamp(&self, low: impl Operand<T>, high: impl Operand<T>) -> Result<Array<T>> {
-        self.maximum(&low.operand(self))?.minimum(&high.operand(self))
+        self.maximum(low.operand(self))?.minimum(high.operand(self))
     }
 }
 

@@ -120,10 +120,11 @@ impl<T: Element> Array<T> {
 
     /// The element of an array that has one. Waits for it.
     pub fn item(&self) -> Result<T> {
-        match self.to_vec()?.as_slice() {
-            [one] => Ok(*one),
-            several => Err(Error::Count { operation: "item".into(), count: several.len(), shape: Shape::from([]) }),
+        let refused = |count: usize| Error::Count { operation: "item".into(), count, shape: Shape::from([]) };
+        if self.len() != 1 {
+            return Err(refused(self.len()));
         }
+        self.to_vec()?.pop().ok_or_else(|| refused(0))
     }
 
     /// The plan by which it would be computed, as text. Nothing is run.

@@ -9,6 +9,7 @@ use crate::element::{Arithmetic, Bits, Element, F32x4, Floating, Integer, Number
 use crate::transform::Boundary;
 use broadloom_graph::{Combine, Error, Node, Result};
 use broadloom_scalar::{BinaryOp, Builder, CompareOp, Function, MathFunction, Precision, Value};
+use half::f16;
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
@@ -67,17 +68,17 @@ impl<'t, T: Element> Traced<'t, T> {
 /// What can stand beside a traced value: another, or a constant.
 pub trait Term<'t, T> {
     /// As a value of the builder of another.
-    fn term(self, beside: Traced<'t, T>) -> Traced<'t, T>;
+    fn term<U: Element>(self, beside: Traced<'t, U>) -> Traced<'t, T>;
 }
 
 impl<'t, T> Term<'t, T> for Traced<'t, T> {
-    fn term(self, _: Traced<'t, T>) -> Traced<'t, T> {
+    fn term<U: Element>(self, _: Traced<'t, U>) -> Traced<'t, T> {
         self
     }
 }
 
 impl<'t, T: Element> Term<'t, T> for T {
-    fn term(self, beside: Traced<'t, T>) -> Traced<'t, T> {
+    fn term<U: Element>(self, beside: Traced<'t, U>) -> Traced<'t, T> {
         beside.constant(self)
     }
 }
@@ -105,11 +106,11 @@ macro_rules! operators {
 }
 
 operators! {
-    Arithmetic Add add Add: i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
-    Arithmetic Sub sub Sub: i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
-    Arithmetic Mul mul Mul: i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
-    Arithmetic Div div Div: i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
-    Number Rem rem Rem: i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    Arithmetic Add add Add: i8, i16, i32, i64, u8, u16, u32, u64, f16, f32, f64, F32x4;
+    Arithmetic Sub sub Sub: i8, i16, i32, i64, u8, u16, u32, u64, f16, f32, f64, F32x4;
+    Arithmetic Mul mul Mul: i8, i16, i32, i64, u8, u16, u32, u64, f16, f32, f64, F32x4;
+    Arithmetic Div div Div: i8, i16, i32, i64, u8, u16, u32, u64, f16, f32, f64, F32x4;
+    Number Rem rem Rem: i8, i16, i32, i64, u8, u16, u32, u64, f16, f32, f64;
     Bits BitAnd bitand And: ;
     Bits BitOr bitor Or: ;
     Bits BitXor bitxor Xor: ;
@@ -188,8 +189,8 @@ impl<'t> Traced<'t, bool> {
     /// One of two values; both are computed.
     #[must_use]
     #[track_caller]
-    pub fn cond<T: Element>(self, yes: Traced<'t, T>, no: impl Term<'t, T>) -> Traced<'t, T> {
-        let no = no.term(yes);
+    pub fn cond<T: Element>(self, yes: impl Term<'t, T>, no: impl Term<'t, T>) -> Traced<'t, T> {
+        let (yes, no) = (yes.term(self), no.term(self));
         Traced::new(self.builder, self.builder.select(self.value, yes.value, no.value))
     }
 }

@@ -23,7 +23,7 @@
 //! | made from and turned into values | [`Array::new`], [`Array::full`], [`Array::positions`], [`Array::to_vec`], [`Array::item`], [`Array::from_ndarray`], [`Array::load_npy`] … |
 //! | operations on elements | operators, [`Array::sqrt`] …, [`Array::lt`] …, [`Array::select`], [`Array::cond`], [`Array::cast`] |
 //! | closures | [`Array::map`], [`Array::zip_with`], [`Array::window`] |
-//! | other places | [`Array::slice`], [`Array::section`], [`Array::shift`], [`Array::rotate`], [`Array::pad`], [`Array::transpose`], [`Array::gather`], [`Array::scatter`] … |
+//! | other places | [`Array::slice`], [`Array::replace_slice`], [`Array::section`], [`Array::shift`], [`Array::rotate`], [`Array::pad`], [`Array::transpose`], [`Array::gather`], [`Array::take`], [`Array::scatter`] … |
 //! | elements combined | [`Array::sum`], [`Array::max_along`], [`Array::reduce_with`], [`Array::argmin`], [`Array::cumulative_sum`], [`Array::scan_with`], [`Array::inner`] … |
 //! | within segments | [`Segments`], [`Array::segmented_sum`], [`Array::segmented_cumulative_sum`], [`Array::segmented_sort`] … |
 //! | another order, chosen, counted | [`Array::sort`], [`Array::argsort`], [`Array::sort_by`], [`Array::pack`], [`Array::partition`], [`Array::histogram`], [`Array::matmul`] |

@@ -5,25 +5,38 @@ use crate::element::Element;
 use broadloom_graph::{Context, Node, Shape};
 use broadloom_launch::{Element as FileElement, HostArray, NpyError, read_npy, write_npy, write_npy_bool};
 use broadloom_scalar::{Element as Scalar, Type};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Why a file was not read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// The file.
-    #[error(transparent)]
-    File(#[from] NpyError),
+    #[error("`{}`: {source}", .path.display())]
+    File {
+        /// Where it is.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: NpyError,
+    },
     /// The array.
     #[error(transparent)]
     Array(#[from] broadloom_graph::Error),
     /// A file of another type.
-    #[error("the file holds `{found}`, not `{wanted}`")]
+    #[error("`{}` holds `{found}`, not `{wanted}`", .path.display())]
     Type {
+        /// Where it is.
+        path: PathBuf,
         /// What it holds.
         found: &'static str,
         /// What was asked for.
         wanted: Type,
     },
+}
+
+impl FileError {
+    fn of(path: &Path) -> impl FnOnce(NpyError) -> FileError {
+        move |source| FileError::File { path: path.to_owned(), source }
+    }
 }
 
 /// The type of a file's elements. Truth values are bytes there.
@@ -58,11 +71,12 @@ impl<T: Element> Array<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn load_npy(context: &Context, path: impl AsRef<Path>) -> Result<Array<T>, FileError> {
-        let mut file = read_npy(path.as_ref())?;
+        let path = path.as_ref();
+        let mut file = read_npy(path).map_err(FileError::of(path))?;
         let (lanes, wanted) = (T::TYPE.lanes() as u64, file_element(T::TYPE.element()));
         let split = lanes == 1 || file.shape.pop() == Some(lanes);
         if file.element != wanted || !split {
-            return Err(FileError::Type { found: file.element.name(), wanted: T::TYPE });
+            return Err(FileError::Type { path: path.to_owned(), found: file.element.name(), wanted: T::TYPE });
         }
         if T::TYPE == Type::BOOL {
             file.bytes.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
@@ -91,10 +105,11 @@ impl<T: Element> Array<T> {
             shape.push(T::TYPE.lanes() as u64);
         }
         let array = HostArray { element: file_element(T::TYPE.element()), shape, bytes };
-        match T::TYPE.element() {
-            Scalar::Bool => write_npy_bool(path.as_ref(), &array)?,
-            _ => write_npy(path.as_ref(), &array)?,
-        }
-        Ok(())
+        let path = path.as_ref();
+        let written = match T::TYPE.element() {
+            Scalar::Bool => write_npy_bool(path, &array),
+            _ => write_npy(path, &array),
+        };
+        written.map_err(FileError::of(path))
     }
 }

@@ -20,24 +20,40 @@ impl<T: Number> Array<T> {
     /// # Ok::<(), broadloom_array::Error>(())
     /// ```
     pub fn sort(&self, axis: usize) -> Result<Array<T>> {
-        self.sorted(axis, false, false)
+        self.sorted("sort", axis, false, false)
     }
 
     /// Along an axis, the elements from the greatest to the least; NaN is behind all numbers.
     pub fn sort_descending(&self, axis: usize) -> Result<Array<T>> {
-        self.sorted(axis, true, false)
+        self.sorted("sort_descending", axis, true, false)
     }
 
     /// Along an axis, where the elements in order come from; equal ones keep their order.
     pub fn argsort(&self, axis: usize) -> Result<Array<i32>> {
-        self.sorted(axis, false, true)
+        self.sorted("argsort", axis, false, true)
+    }
+
+    /// Along an axis, where the elements from the greatest to the least come from; equal ones keep their order, and NaN is behind all numbers.
+    ///
+    /// ```
+    /// # use broadloom_array::{Array, span};
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let a = Array::line(&context(), &[3u8, 9, 0, 9, 7])?;
+    /// // The three greatest.
+    /// assert_eq!(a.argsort_descending(0)?.slice(&span![..3])?.to_vec()?, [1, 3, 4]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn argsort_descending(&self, axis: usize) -> Result<Array<i32>> {
+        self.sorted("argsort_descending", axis, true, true)
     }
 
     /// Lines along an axis sorted, or where their elements come from: the axis comes last, all lines go behind each other, and each is a segment.
-    fn sorted<U: Element>(&self, axis: usize, descending: bool, places: bool) -> Result<Array<U>> {
+    fn sorted<U: Element>(&self, operation: &str, axis: usize, descending: bool, places: bool) -> Result<Array<U>> {
         let rank = self.rank();
         if axis >= rank {
-            let (operation, shape) = ("sort".to_owned(), self.shape().clone());
+            let (operation, shape) = (operation.to_owned(), self.shape().clone());
             return Err(broadloom_graph::Error::Axis { operation, axis, shape });
         }
         let order: Vec<usize> = (0..rank).filter(|own| *own != axis).chain([axis]).collect();
@@ -53,7 +69,7 @@ impl<T: Number> Array<T> {
             // Longer segments of elements alone are sorted where they lie.
             let values: &[&Node] = if places { &values } else { &[] };
             let lines = Array::<i64>::positions(self.context(), [count / length.max(1) + 1], 0)?;
-            let offsets = lines.mul(&lines.beside(length as i64))?;
+            let offsets = lines.mul(length as i64)?;
             Node::segmented_sort(offsets.node(), Some(length), &keys, values)?
         };
         let result = Array::<U>::from_node(sorted.swap_remove(usize::from(places)))?.reshape(turned.shape())?;
@@ -62,7 +78,7 @@ impl<T: Number> Array<T> {
         result.transpose(&back)
     }
 
-    /// The product of two matrices. On a CPU, one with a single row or column is the sum along an axis of what the factors give, element by element.
+    /// The product of two matrices; [`inner`](Self::inner) also takes lines and arrays with more axes. On a CPU, one with a single row or column is the sum along an axis of what the factors give, element by element.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -159,6 +175,10 @@ impl<T: Element> Array<T> {
     /// ```
     pub fn sort_by<K: Number>(&self, keys: &Array<K>) -> Result<Array<T>> {
         self.same_shape("sort_by", keys)?;
+        if self.rank() != 1 {
+            let (operation, reason) = ("sort_by".to_owned(), "an array with one axis is wanted".to_owned());
+            return Err(broadloom_graph::Error::Range { operation, shape: self.shape().clone(), reason });
+        }
         let key = (keys.node(), SortKey { descending: false, bits: None });
         Array::from_node(Node::sort(&[key], &[self.node()])?.swap_remove(1))
     }

@@ -59,7 +59,7 @@ macro_rules! reductions {
 
 reductions! {
     Arithmetic Sum:
-    /// The sum of all elements, as an array without axes; of none: 0.
+    /// The sum of all elements, as an array without axes; of none: 0. It has their type, and wraps around where that is too small: [`cast`](Self::cast) them to a wider one before.
     ///
     /// ```
     /// # use broadloom_array::{Array};
@@ -119,7 +119,10 @@ impl<T: Float> Array<T> {
         if T::TYPE == Type::F16 {
             return self.cast::<f32>()?.mean_along(axes)?.cast();
         }
-        let sum = self.sum_along(axes)?;
+        let sum = self.sum_along(axes).map_err(|error| match error {
+            Error::Axis { axis, shape, .. } => Error::Axis { operation: "mean".into(), axis, shape },
+            other => other,
+        })?;
         let count: usize = axes.iter().map(|axis| self.shape().extents()[*axis]).product();
         let count = self.beside(count as f64).cast::<T>()?;
         sum.div(&count)

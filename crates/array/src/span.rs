@@ -5,7 +5,7 @@ use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToIncl
 /// A part of an axis. Negative numbers count from the end.
 ///
 /// ```
-/// # use broadloom_array::{span, Array};
+/// # use broadloom_array::{span, Array, Span};
 /// # fn context() -> broadloom_array::Context {
 /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
 /// # }
@@ -15,6 +15,9 @@ use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToIncl
 /// assert_eq!(a.slice(&span![.. ; 4])?.to_vec()?, [0, 4, 8]);
 /// assert_eq!(a.slice(&span![.. ; -4])?.to_vec()?, [9, 5, 1]);
 /// assert_eq!(a.slice(&span![-1])?.item()?, 9);
+/// let table = a.reshape([2, 5])?;
+/// assert_eq!(table.slice(&span![.. ; -1, 1.. ; 2])?.to_vec()?, [6, 8, 1, 3]);
+/// assert_eq!(table.slice(&span![.., Span::Added, 0])?.shape().extents(), [2, 1]);
 /// # Ok::<(), broadloom_array::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,14 +106,15 @@ impl From<isize> for Span {
     }
 }
 
-/// A list of [`Span`]s: `span![1..3, .., -1]`; a step stands behind a semicolon when there is one span: `span![.. ; 2]`.
+/// A list of [`Span`]s: `span![1..3, .., -1]`; a step stands behind a semicolon: `span![.. ; 2, 1.. ; -1]`. Numbers are `isize`, as they may count from the end.
 #[macro_export]
 macro_rules! span {
-    ($span:expr ; $step:expr) => {
-        [$crate::Span::from($span).by($step)]
-    };
-    ($($span:expr),* $(,)?) => {
-        [$($crate::Span::from($span)),*]
+    ($($span:expr $(; $step:expr)?),* $(,)?) => {
+        {
+            #[allow(clippy::reversed_empty_ranges, reason = "`1..-1` ends before the last index, it is not empty")]
+            let spans = [$($crate::Span::from($span)$(.by($step))?),*];
+            spans
+        }
     };
 }
 

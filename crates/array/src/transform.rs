@@ -1,9 +1,12 @@
 //! Transformations: other places of an array. Tables 3 and 4 of the Accelerator paper, and slicing as NumPy has it.
 
+use crate::arith::Operand;
 use crate::array::Array;
 use crate::element::{Element, Integer};
 use crate::span::Span;
 use broadloom_graph::{AxisMap, Boundary as Outside, Error, Node, Result, Shape};
+use broadloom_scalar::Element as Scalar;
+use std::cmp::Ordering;
 
 /// What stands for elements outside of an array.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -106,7 +109,11 @@ impl<T: Element> Array<T> {
             let axis = maps.len();
             let extent = self.shape().extents().get(axis).copied().unwrap_or(1);
             let Some((first, count, step)) = span.resolve(extent) else {
-                return self.refuse("slice", format!("{span:?} of axis {axis}"));
+                let reason = match span {
+                    Span::At(index) => format!("axis {axis} has no index {index}"),
+                    Span::Part { .. } | Span::Added => format!("a step of 0 along axis {axis}"),
+                };
+                return self.refuse("slice", reason);
             };
             match span {
                 Span::At(_) => maps.push(AxisMap::fixed(first)),
@@ -118,6 +125,67 @@ impl<T: Element> Array<T> {
             }
         }
         self.affine("slice", &maps, extents.into(), None)
+    }
+
+    /// This array with other elements in a part of it: what NumPy writes as `a[1:-1] = b`. They stretch to the shape of the part.
+    ///
+    /// ```
+    /// # use broadloom_array::{span, Array};
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let context = context();
+    /// let a = Array::full(&context, [3, 4], 0)?;
+    /// let b = a.replace_slice(&span![1.., 1..-1], 7)?.replace_slice(&span![0, .. ; 2], &Array::line(&context, &[1, 2])?)?;
+    /// assert_eq!(b.plan()?.kernels.len(), 1);
+    /// assert_eq!(b.to_vec()?, [1, 0, 2, 0, 0, 7, 7, 0, 0, 7, 7, 0]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn replace_slice(&self, spans: &[Span], values: impl Operand<T>) -> Result<Array<T>> {
+        let part = self.slice(spans)?;
+        let values = values.operand(&part);
+        let Ok(mut values) = values.broadcast_to(part.shape()) else {
+            let (left, right) = (part.shape().clone(), values.shape().clone());
+            return Err(Error::Shapes { operation: "replace_slice".into(), left, right });
+        };
+        if part.is_empty() {
+            return Ok(self.clone());
+        }
+        let named = spans.iter().copied().filter(|span| *span != Span::Added).chain(std::iter::repeat(Span::ALL));
+        let along: Vec<(i64, usize, i64)> =
+            self.shape().extents().iter().zip(named).filter_map(|(extent, span)| span.resolve(*extent)).collect();
+        values = values.reshape(along.iter().map(|(_, count, _)| *count).collect::<Vec<usize>>())?;
+        let mut inside: Option<Array<bool>> = None;
+        let mut places = vec![];
+        for (axis, (first, count, step)) in along.into_iter().enumerate() {
+            let extent = self.shape().extents()[axis];
+            if step < 0 {
+                values = values.reverse(&[axis])?;
+            }
+            let (first, step) = (first.min(first + step * (count as i64 - 1)), step.unsigned_abs() as usize);
+            places.push((-first, extent, 1));
+            // Each value stands for all places up to the next one, of which the first is meant.
+            let mut meant = Array::full(self.context(), [count, 1], true)?;
+            if step > 1 {
+                let mut extents = values.shape().extents().to_vec();
+                extents[axis] *= step;
+                values = values.add_axis(axis + 1, step)?.reshape(extents)?;
+                meant = meant.pad(&[(0, 0), (0, step - 1)], false)?;
+            } else if count == extent {
+                continue;
+            }
+            let meant = meant.flatten().section(&[(-first, extent, 1)], Some(Boundary::Constant(false)))?;
+            let meant = meant.reshape([&[extent], vec![1; self.rank() - axis - 1].as_slice()].concat())?;
+            inside = Some(match inside {
+                Some(inside) => inside.and(meant)?,
+                None => meant,
+            });
+        }
+        let values = values.section(&places, Some(Boundary::Clamp))?;
+        match inside {
+            Some(inside) => inside.cond(values, self),
+            None => Ok(values),
+        }
     }
 
     /// Moved by so many places along each axis: `R[i] = A[i - by]`.
@@ -267,7 +335,8 @@ impl<T: Element> Array<T> {
         Ok(Array::from_node_unchecked(Node::concatenate(axis, &nodes)?))
     }
 
-    /// The elements at the places that index arrays say, one array for each axis: `R[i, j] = A[I[i, j], J[i, j]]`.
+    /// The elements at the places that index arrays say, one array for each axis: `R[i, j] = A[I[i, j], J[i, j]]`. The index arrays stretch to one shape. [`take`](Self::take) is
+    /// for indices along one axis.
     ///
     /// ```
     /// # use broadloom_array::{Array, Boundary};
@@ -283,6 +352,39 @@ impl<T: Element> Array<T> {
     pub fn gather<I: Integer>(&self, indices: &[&Array<I>], outside: Boundary<T>) -> Result<Array<T>> {
         let indices: Vec<&Node> = indices.iter().map(|index| index.node()).collect();
         Ok(Array::from_node_unchecked(self.node().gather(&indices, &outside.outside())?))
+    }
+
+    /// What lies at some indices along an axis, in their order: the axes of the indices stand where that axis was, `R[i, j] = A[I[i], j]`. An index without axes leaves none there; unlike that of
+    /// [`index_axis`](Self::index_axis) it is a parameter of the plan, so that a loop over indices plans once.
+    ///
+    /// ```
+    /// # use broadloom_array::{Array, Boundary};
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let context = context();
+    /// let a = Array::new(&context, &[30, 31, 10, 11, 20, 21], [3, 2])?;
+    /// let at = Array::line(&context, &[2, 0, 2])?;
+    /// assert_eq!(a.take(0, &at, Boundary::Clamp)?.to_vec()?, [20, 21, 30, 31, 20, 21]);
+    /// // Rows in the order of what stands first in them.
+    /// let order = a.index_axis(1, 0)?.argsort(0)?;
+    /// assert_eq!(a.take(0, &order, Boundary::Clamp)?.to_vec()?, [10, 11, 20, 21, 30, 31]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn take<I: Integer>(&self, axis: usize, indices: &Array<I>, outside: Boundary<T>) -> Result<Array<T>> {
+        self.axis("take", axis)?;
+        let (before, behind) = (&self.shape().extents()[..axis], &self.shape().extents()[axis + 1..]);
+        let shape = Shape::from([before, indices.shape().extents(), behind].concat());
+        let along = |own: usize| match own.cmp(&axis) {
+            Ordering::Less => Node::position(self.context(), shape.clone(), own, Scalar::I64),
+            Ordering::Equal => {
+                indices.reshape([indices.shape().extents(), &vec![1; behind.len()]].concat()).map(|at| at.node().clone())
+            }
+            Ordering::Greater => Node::position(self.context(), shape.clone(), own + indices.rank() - 1, Scalar::I64),
+        };
+        let nodes = (0..self.rank()).map(along).collect::<Result<Vec<Node>>>()?;
+        let nodes: Vec<&Node> = nodes.iter().collect();
+        Ok(Array::from_node_unchecked(self.node().gather(&nodes, &outside.outside())?))
     }
 }
 

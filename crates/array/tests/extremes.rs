@@ -24,7 +24,7 @@ fn chain<T>(first: Array<T>, count: usize, step: impl Fn(&Array<T>) -> Result<Ar
 fn chains_are_cut_into_kernels() -> Result<()> {
     let context = interp();
     let start = || Array::line(&context, &[1i64, 2, 3]);
-    assert_eq!(chain(start()?, 2000, |a| a.add(&Array::scalar(&context, 1)))?.to_vec()?, [2001, 2002, 2003]);
+    assert_eq!(chain(start()?, 2000, |a| a.add(Array::scalar(&context, 1)))?.to_vec()?, [2001, 2002, 2003]);
     assert_eq!(chain(start()?, 1000, |a| a.map(|x| x ^ 5))?.to_vec()?, [1, 2, 3]);
     // Each is used twice.
     assert_eq!(chain(start()?, 1000, |a| Ok(a.xor(&(a + a))? & 0xff))?.to_vec()?, chain_of_bytes([1, 2, 3], 1000));

@@ -199,7 +199,7 @@ fn elements_cannot_be_read_inside() -> Result<()> {
 fn arrays_of_another_device_are_refused() -> Result<()> {
     let (context, other) = (interp(), interp());
     let function = Function::new(&context, |x: &Array<i32>| x + 1);
-    let wanted = "`function`: one array is on `interp`, the other on `interp`; copy one of them first";
+    let wanted = "`function`: the arrays belong to two contexts, both on `interp`; `to_context` copies one of them";
     assert_eq!(told(function.call(&Array::line(&other, &[1])?)), wanted);
     function.call(&Array::line(&context, &[1])?)?;
     assert_eq!(told(function.call(&Array::line(&other, &[1])?)), wanted);

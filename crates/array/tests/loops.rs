@@ -85,7 +85,7 @@ fn a_chain_of_any_length_is_dropped_without_a_stack() -> Result<()> {
     let context = interp();
     let mut x = Array::line(&context, &[1i32])?;
     for _ in 0..1_000_000 {
-        x = x + 1;
+        x += 1;
     }
     drop(x);
     Ok(())

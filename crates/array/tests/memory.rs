@@ -36,7 +36,7 @@ fn programs() -> Vec<(&'static str, Program)> {
         ("many scans, one behind the other", |x| {
             let mut sum = x.sum();
             for k in 0..6 {
-                sum = sum + (x * k as f32).cumulative_sum(0)?.max();
+                sum += (x * k as f32).cumulative_sum(0)?.max();
             }
             Ok(vec![sum])
         }),
@@ -89,7 +89,7 @@ fn one_scan_is_alive_at_a_time() -> Result<()> {
     let mut sum = line(&context, COUNT)?.sum();
     for _ in 0..8 {
         // Of one array all would be one pass; these have nothing in common.
-        sum = sum + line(&context, COUNT)?.cumulative_sum(0)?.reverse(&[0])?.max();
+        sum += line(&context, COUNT)?.cumulative_sum(0)?.reverse(&[0])?.max();
     }
     let plan = sum.plan()?;
     // A scan and a few scalars, whatever kernels need besides.

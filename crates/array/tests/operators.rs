@@ -112,7 +112,7 @@ fn plans_are_found_again() -> Result<()> {
     }
     assert_eq!(context.statistics().plans, 2);
     let error = a.reduce_with(&[1], 0, |x, y| x | y).map_or_else(|error| error.to_string(), |_| "no error".into());
-    assert_eq!(error, "`reduce_with`: axis 1 of an array of shape [3]");
+    assert_eq!(error, "`reduce_with`: axis 1 of an array of shape [3], whose last axis is 0");
     Ok(())
 }
 

@@ -19,7 +19,7 @@ fn blur_along(image: &Array<f32>, axis: usize, weights: &[f32]) -> Result<Array<
     for (i, weight) in weights.iter().enumerate() {
         let mut by = [0, 0];
         by[axis] = i as i64 - weights.len() as i64 / 2;
-        sum = sum + image.shift(&by, Boundary::Clamp)? * *weight;
+        sum += image.shift(&by, Boundary::Clamp)? * *weight;
     }
     Ok(sum)
 }
@@ -52,7 +52,7 @@ fn convolution_is_one_kernel() -> Result<()> {
 fn life(cells: &Array<f32>) -> Result<Array<f32>> {
     let mut neighbours = Array::full(cells.context(), cells.shape(), 0.0f32)?;
     for (i, j) in [(-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1)] {
-        neighbours = neighbours + cells.rotate(&[i, j])?;
+        neighbours += cells.rotate(&[i, j])?;
     }
     let born = neighbours.eq(3.0f32)?;
     let stays = &neighbours.eq(2.0f32)? & &cells.gt(0.5f32)?;
@@ -232,7 +232,7 @@ fn large_expressions_are_cut() -> Result<()> {
     let x = image(&context, 4, 4)?;
     let mut sum = x.clone();
     for i in 0..2000 {
-        sum = sum + &x * (i as f32);
+        sum += &x * (i as f32);
     }
     let plan = sum.plan()?;
     assert!(plan.kernels.len() > 1 && plan.kernels.len() < 100, "{}", plan.kernels.len());
@@ -525,7 +525,7 @@ fn lanes_give_each_other_what_they_computed_of_their_columns() -> Result<()> {
         let sum = |products: Array<i32>| -> Result<Array<i32>> {
             let mut sum = Array::full(context, [rows, columns], 0)?;
             for (i, weight) in weights.iter().enumerate() {
-                sum = sum + products.shift(&[0, 4 - i as i64], Boundary::Clamp)? * *weight;
+                sum += products.shift(&[0, 4 - i as i64], Boundary::Clamp)? * *weight;
             }
             Ok(sum)
         };

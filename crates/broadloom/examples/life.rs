@@ -9,7 +9,7 @@ use broadloom::{Array, Context, array};
 fn next(cells: &Array<f32>) -> array::Result<Array<f32>> {
     let mut neighbours = cells.rotate(&[-1, -1])?;
     for by in [[-1, 0], [-1, 1], [0, -1], [0, 1], [1, -1], [1, 0], [1, 1]] {
-        neighbours = neighbours + cells.rotate(&by)?;
+        neighbours += cells.rotate(&by)?;
     }
     let stays = neighbours.eq(2.0)? & cells.gt(0.5)?;
     (neighbours.eq(3.0)? | stays).cond(1.0, 0.0)

@@ -35,7 +35,7 @@ pub enum Error {
         ty: Type,
     },
     /// An axis that the array does not have, or one that is named twice.
-    #[error("`{operation}`: axis {axis} of an array of shape {shape}")]
+    #[error("`{operation}`: axis {axis} of an array of shape {shape}, {}", not_an_axis(*axis, .shape))]
     Axis {
         /// The operation.
         operation: String,
@@ -64,8 +64,8 @@ pub enum Error {
         /// The shape.
         shape: Shape,
     },
-    /// Arrays of two devices.
-    #[error("`{operation}`: one array is on `{left}`, the other on `{right}`; copy one of them first")]
+    /// Arrays of two contexts.
+    #[error("`{operation}`: {}; `to_context` copies one of them", apart(.left, .right))]
     Devices {
         /// The operation.
         operation: String,
@@ -115,6 +115,23 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
+}
+
+/// What is wrong with an axis.
+fn not_an_axis(axis: usize, shape: &Shape) -> String {
+    match shape.rank() {
+        0 => "which has no axes".to_owned(),
+        rank if axis < rank => "which is named twice".to_owned(),
+        rank => format!("whose last axis is {}", rank - 1),
+    }
+}
+
+/// Where two arrays are that cannot be used together.
+fn apart(left: &str, right: &str) -> String {
+    if left == right {
+        return format!("the arrays belong to two contexts, both on `{left}`");
+    }
+    format!("one array is on `{left}`, the other on `{right}`")
 }
 
 /// A result with this crate's error.

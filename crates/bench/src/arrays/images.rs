@@ -50,7 +50,7 @@ pub(super) fn blurred(image: &Array<f32>, axis: usize, weights: &[f32]) -> array
     for (i, weight) in weights.iter().enumerate() {
         let mut by = [0, 0];
         by[axis] = i as i64 - weights.len() as i64 / 2;
-        sum = sum + image.shift(&by, Boundary::Clamp)? * *weight;
+        sum += image.shift(&by, Boundary::Clamp)? * *weight;
     }
     Ok(sum)
 }
