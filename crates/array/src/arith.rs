@@ -368,6 +368,16 @@ impl<T: Number> Array<T> {
 }
 
 impl Array<bool> {
+    /// Where truth values are equal.
+    pub fn eq(&self, other: impl Operand<bool>) -> Result<Array<bool>> {
+        Ok(!self.xor(other)?)
+    }
+
+    /// Where truth values are not equal.
+    pub fn ne(&self, other: impl Operand<bool>) -> Result<Array<bool>> {
+        self.xor(other)
+    }
+
     /// `yes` where an element is true, else `no`.
     pub fn cond<U: Element>(&self, yes: impl Operand<U>, no: impl Operand<U>) -> Result<Array<U>> {
         let (yes, no) = (yes.operand(self), no.operand(self));

@@ -448,6 +448,9 @@ fn in_its_place() -> Result<()> {
         assert_eq!(x.maximum(0.0)?.pow(2.0)?.to_vec()?, [0.0, 4.0, 9.0]);
         assert_eq!(x.mul_add(2.0, &x)?.sub(1.0)?.to_vec()?, [-5.5, 5.0, 8.0]);
         assert_eq!(x.map(|x| x.gt(0.0).cond(1u8, 0))?.to_vec()?, [0, 1, 1]);
+        let (right, guessed) = (x.gt(0.0)?, x.lt(2.5)?);
+        assert_eq!(right.eq(&guessed)?.to_vec()?, [false, true, false]);
+        assert_eq!(right.ne(true)?.to_vec()?, [true, false, false]);
     }
     Ok(())
 }
