@@ -108,7 +108,8 @@ fn evaluating_inside_is_a_stage() -> Result<()> {
         let wanted: [Array<f32>; 3] = body(&x, &y)?;
         let wanted: Vec<f32> = wanted.iter().map(Array::item).collect::<Result<_>>()?;
         let function = Function::new(&context, body);
-        function.call((&x, &y))?;
+        // A call does not wait, and what is under way needs memory.
+        function.call((&x, &y))?.iter().try_for_each(|result| result.item().map(drop))?;
         let used = context.device().memory().used;
         let (plans, kernels) = (context.statistics().plans, context.statistics().kernels);
         let found: Vec<f32> = function.call((&x, &y))?.iter().map(Array::item).collect::<Result<_>>()?;
