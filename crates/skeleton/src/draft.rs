@@ -334,6 +334,11 @@ impl Inlet {
         self.source.contiguous().iter().zip(self.source.inputs()).map(|(found, ty)| *found && ty.is_scalar()).collect()
     }
 
+    /// Whether all inputs can be.
+    pub(crate) fn reads_rows(&self) -> bool {
+        self.side_by_side().into_iter().all(|read| read)
+    }
+
     /// The addresses of inputs that [`Inlet::row`] reads; all must be multiples of 16.
     pub(crate) fn row_addresses(&self, k: &Writer) -> Vec<Value> {
         let read = self.side_by_side().into_iter().enumerate().filter(|(_, read)| *read);

@@ -264,7 +264,7 @@ impl Parts<'_> {
         let bytes: u32 = self.operator().types().iter().map(|ty| ty.bytes()).sum();
         // As many elements as registers hold, and as many blocks.
         let (rows, blocks) = match bytes {
-            0..=5 => (12, 2),
+            0..=5 => (13, 2),
             6..=12 => (2, 4),
             _ => (1, 2),
         };

@@ -42,6 +42,32 @@ fn pack_and_partition() {
     }
 }
 
+/// Small values alone, of which a thread has many: side by side in memory, and every other one.
+#[test]
+fn pack_small_values() {
+    for (name, bench) in benches() {
+        for (element, every) in [(Element::I32, 1u64), (Element::U8, 1), (Element::I32, 2), (Element::U8, 2)] {
+            let f = Builder::function("small");
+            let i = f.parameter("i", Type::I32);
+            let x = f.accessor("x", AccessorKind::Input, element, 1);
+            let x = f.read(x, &[if every == 1 { i.into() } else { f.mul(i, every as i32).into() }]);
+            let is_chosen = f.eq(f.and(f.convert(x, Type::I32), 3), 0);
+            let source = Source::new(f.finish_function(&[is_chosen, x]).unwrap(), 1).unwrap();
+            let pack = Pattern::from(Pack { source, sink: Sink::STORE, rest: false });
+            for size in [1u64, 8191, 8192, 16_385, 300_001] {
+                let size = if name == "interp" { size.min(8193) } else { size };
+                let input = Random(size).values(element, every * size);
+                let seen = input.iter().step_by(every as usize);
+                let chosen: Vec<Literal> = seen.filter(|x| x.as_i128().unwrap() & 3 == 0).copied().collect();
+                let given = Given { inputs: &[input], sizes: &[size], ..Given::default() };
+                let results = run(&bench, &pack, &given);
+                assert_eq!(results[1], [Literal::from(chosen.len() as u32)], "{name}, {size}");
+                assert!(results[0][..chosen.len()] == chosen, "{name}, {element}, every {every}, {size}");
+            }
+        }
+    }
+}
+
 #[test]
 fn histograms() {
     for (name, bench) in benches() {

@@ -1,4 +1,7 @@
 //! What is chosen, in one pass: each block has a tile, and learns from a [`Chain`] how many come before it.
+//!
+//! A warp has a few rows of its tile. In a row each lane has four neighbours where the inputs lie side by side, moved by one access, else one. What is chosen goes to its
+//! place within the tile in shared memory while it is not known yet what comes before the tile; from there neighbours go to neighbours in memory.
 
 use super::{Pack, store_total};
 use crate::cooperate::Shared;
@@ -21,68 +24,124 @@ pub(super) struct Once<'a> {
 
 /// Warps of a block.
 const WARPS: u32 = 8;
+/// Bytes of shared memory for what is chosen in a tile, at most.
+const ROOM: u32 = 32 << 10;
 
-impl Pack {
-    /// Rows of 32 positions that a warp has: as many as registers hold.
-    fn rows(&self) -> u32 {
-        let bytes: u32 = self.source.results().iter().skip(1).map(|ty| ty.bytes()).sum();
-        match bytes {
-            0..=4 => 20,
-            5..=8 => 8,
-            _ => 4,
-        }
-    }
+/// How a block is laid out.
+struct Shape {
+    /// Positions of a thread, as many as registers hold.
+    each: u32,
+    /// How many of them are neighbours.
+    items: u32,
+    /// Blocks that a multiprocessor should hold.
+    blocks: u32,
 }
 
 impl Once<'_> {
+    fn shape(&self) -> Shape {
+        let bytes: u32 = self.pack.source.results().iter().skip(1).map(|ty| ty.bytes()).sum();
+        let items = if self.inlet.reads_rows() { 4 } else { 1 };
+        let (each, blocks) = match (bytes, items) {
+            (0..=4, 4) => (32, 3),
+            (0..=4, _) => (20, 4),
+            (5..=8, _) => (8, 4),
+            _ => (4, 4),
+        };
+        Shape { each, items, blocks }
+    }
+
     pub(super) fn launch(&self, draft: &mut Draft) -> Result<()> {
-        let (rows, block) = (self.pack.rows(), [32 * WARPS, 1, 1]);
-        let tile = block[0] * rows;
+        let (Shape { each, items, blocks }, block) = (self.shape(), [32 * WARPS, 1, 1]);
+        let (rows, row, tile) = (each / items, 32 * items, block[0] * each);
         // Where there is nothing, one tile says so.
         let tiles = Count::size(0).div_ceil(tile).max(1u32);
         let chain = Chain::new(draft, &self.sum, self.index, &Count::Constant(1), &tiles);
-        let k = Writer::with_blocks("pack", block, 4);
+        let k = Writer::with_blocks("pack", block, blocks);
         let thread = k.thread(Axis::X);
         let (lane, warp) = (k.and(thread, 31), k.shr(thread, 5));
         let number = chain.number(&k);
         let (first, to) = (k.mul(number, tile), k.count(Count::size(0), self.index));
-        let start = k.add(first, k.convert(k.add(k.mul(warp, 32 * rows), lane), self.index));
-        let place = |row: u32| k.add(start, row * 32);
+        let start = k.add(k.mul(warp, 32 * each), if items == 1 { lane } else { k.mul(lane, items) });
+        let start = k.add(first, k.convert(start, self.index));
+        let place = |row_number: u32, item: u32| k.add(start, row_number * row + item);
         let types = self.pack.source.results();
-        let at = |row: u32| self.inlet.at(&k, &[place(row)]);
         let nothing = || types.iter().map(|ty| k.spread(Literal::zero(ty.element()), *ty)).collect::<Vec<Value>>();
+        let all_of = |value: &dyn Fn(u32, u32) -> Vec<Value>| -> Vec<Value> {
+            (0..each).flat_map(|number| value(number / items, number % items)).collect()
+        };
+        let whole = k.ge(k.sub(to, first), tile);
+        let at_once = if items == 1 { whole } else { k.and(whole, k.aligned(self.inlet.row_addresses(&k))) };
         // All loads first, so that they are under way together.
         let values = k.choose_list(
-            k.ge(k.sub(to, first), tile),
-            || (0..rows).flat_map(at).collect(),
-            || (0..rows).flat_map(|row| k.choose_list(k.lt(place(row), to), || at(row), nothing)).collect(),
+            at_once,
+            || {
+                if items == 1 {
+                    return all_of(&|row, item| self.inlet.at(&k, &[place(row, item)]));
+                }
+                let rows: Vec<_> = (0..rows).map(|row| self.inlet.row(&k, place(row, 0), items as usize)).collect();
+                all_of(&|row, item| {
+                    let loaded = |index: usize| rows[row as usize][index].map(|values| k.lane(values, item as usize));
+                    self.inlet.at_with(&k, &[place(row, item)], &loaded)
+                })
+            },
+            || {
+                all_of(&|row, item| {
+                    let place = place(row, item);
+                    k.choose_list(k.lt(place, to), || self.inlet.at(&k, &[place]), nothing)
+                })
+            },
         );
-        let items: Vec<&[Value]> = values.chunks(types.len()).collect();
-        let ballots: Vec<Value> = items.iter().map(|item| k.ballot(item[0], None)).collect();
-        let mut before_rows = vec![];
+        let values: Vec<&[Value]> = values.chunks(types.len()).collect();
+        // How many are chosen before each in its warp.
+        let lower = k.sub(k.shl(k.literal(1u32), lane), 1);
+        let mut ranks = vec![];
         let mut in_warp = k.literal(0u32);
-        for ballot in &ballots {
-            before_rows.push(in_warp);
-            in_warp = k.add(in_warp, k.popcount(*ballot));
+        for row in values.chunks(items as usize) {
+            let ballots: Vec<Value> = row.iter().map(|values| k.ballot(values[0], None)).collect();
+            let count = |sum: Value, ballot: Value| k.add(sum, k.popcount(ballot));
+            let mut rank = ballots.iter().fold(in_warp, |sum, ballot| count(sum, k.and(*ballot, lower)));
+            for values in row {
+                ranks.push(rank);
+                rank = k.add(rank, k.convert(values[0], Type::U32));
+            }
+            in_warp = ballots.iter().fold(in_warp, |sum, ballot| count(sum, *ballot));
         }
-        let totals = Shared::new(&k, &[self.index], WARPS);
-        k.if_then(k.eq(lane, 0), || totals.set(&k, warp, &[k.convert(in_warp, self.index)]));
+        let totals = Shared::new(&k, &[Type::U32], WARPS);
+        k.if_then(k.eq(lane, 0), || totals.set(&k, warp, &[in_warp]));
         k.barrier();
-        let zero = k.constant(self.index, 0);
-        let (mut before_warp, mut all) = (zero, zero);
+        let (mut before_warp, mut all) = (k.literal(0u32), k.literal(0u32));
         for other in 0..WARPS {
             before_warp = k.select(k.eq(warp, other), all, before_warp);
             all = k.add(all, totals.get(&k, k.literal(other))[0]);
         }
-        let before_tile = chain.before(&k, None, number, &[all])[0];
+        let bytes: u32 = types[1..].iter().map(|ty| ty.bytes()).sum();
+        let staged = (tile * bytes <= ROOM).then(|| Shared::new(&k, &types[1..], tile));
+        if let Some(staged) = &staged {
+            for (values, rank) in values.iter().zip(&ranks) {
+                k.if_then(values[0], || staged.set(&k, k.add(before_warp, *rank), &values[1..]));
+            }
+        }
+        // Nobody goes on before all have come here.
+        let whole = k.convert(all, self.index);
+        let before_tile = chain.before(&k, None, number, &[whole])[0];
         let is_last = k.eq(k.add(number, 1), k.count(tiles.clone(), self.index));
-        k.if_then(k.and(is_last, k.eq(thread, 0)), || store_total(&k, self.total, k.add(before_tile, all)));
-        let before_warp = k.add(before_tile, before_warp);
-        let lower = k.sub(k.shl(k.literal(1u32), lane), 1);
-        for ((item, ballot), before_row) in items.iter().zip(&ballots).zip(before_rows) {
-            let in_warp = k.add(before_row, k.popcount(k.and(*ballot, lower)));
-            let rank = k.add(before_warp, k.convert(in_warp, self.index));
-            k.if_then(item[0], || self.outlet.put(&k, &[rank], rank, &item[1..]));
+        k.if_then(k.and(is_last, k.eq(thread, 0)), || store_total(&k, self.total, k.add(before_tile, whole)));
+        let put = |rank: Value, values: &[Value]| {
+            let rank = k.add(before_tile, k.convert(rank, self.index));
+            self.outlet.put(&k, &[rank], rank, values);
+        };
+        match &staged {
+            Some(staged) => {
+                for number in 0..each {
+                    let rank = k.add(thread, number * block[0]);
+                    k.if_then(k.lt(rank, all), || put(rank, &staged.get(&k, rank)));
+                }
+            }
+            None => {
+                for (values, rank) in values.iter().zip(&ranks) {
+                    k.if_then(values[0], || put(k.add(before_warp, *rank), &values[1..]));
+                }
+            }
         }
         draft.launch(k, [tiles, 1u32.into(), 1u32.into()], block)?;
         Ok(())
