@@ -170,6 +170,14 @@ impl Backend for Cpu {
         self.inner.allocate(bytes, Owner::Buffer)
     }
 
+    fn allocate_behind(&self, stream: Stream, bytes: u64) -> Result<u64> {
+        let inner = &self.inner;
+        match inner.streams().if_alone(stream, || inner.memory.take_over(bytes)) {
+            Some(address) => Ok(address),
+            None => self.allocate(bytes),
+        }
+    }
+
     fn free(&self, address: u64) -> Result<()> {
         let corpse = self.inner.memory.free(address)?;
         // Launches that follow find nothing behind handles that lead there.

@@ -4,11 +4,13 @@
 //! Around a mapping there may be slack that kernels reach and nobody owns ([`crate::Options::slack_bytes`]).
 //! Freed mappings wait in a pool for the next buffer of their size; the pool is given up before anything is refused.
 //! **A registry knows every live allocation: a range that is not inside of one is an error. What is freed leaves the registry at once
-//! and its memory only when all work that was given before is done ([`Memory::free`], [`Memory::reap`]).**
+//! and its memory only when all work that was given before is done ([`Memory::free`], [`Memory::reap`]), but for work that comes behind it in the same stream
+//! ([`Memory::take_over`]).**
 
 use crate::map::{Mapping, Pages, page_bytes};
 use broadloom_device::{Error, MemoryUse, Result};
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::RangeInclusive;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Every allocation is aligned so.
@@ -21,6 +23,19 @@ const MAX_SMALL: u64 = ALIGN << (CLASSES - 1);
 const SLAB: u64 = 1 << 20;
 /// Allocations that were freed and are still known, for messages.
 const REMEMBERED: usize = 64;
+
+/// Allocations that wait for work to end among which one is looked for that can be taken over.
+const LOOKED_AT: usize = 64;
+
+/// The class of a small allocation.
+fn class_of(bytes: u64) -> usize {
+    bytes.max(1).div_ceil(ALIGN).next_power_of_two().trailing_zeros() as usize
+}
+
+/// Bytes of mappings that are large enough and not much larger.
+fn fitting(size: usize) -> RangeInclusive<usize> {
+    size..=size.saturating_add(size / 8)
+}
 
 /// What an allocation is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,6 +145,11 @@ impl Memory {
     /// Memory for some bytes, contents unspecified.
     pub(crate) fn allocate(&self, bytes: u64, owner: Owner) -> Result<u64> {
         self.state().allocate(bytes, owner, self.limit)
+    }
+
+    /// Memory for some bytes that was freed and waits for work: what was freed last, which caches still have.
+    pub(crate) fn take_over(&self, bytes: u64) -> Option<u64> {
+        self.state().take_over(bytes)
     }
 
     /// Memory of zeros.
@@ -304,7 +324,7 @@ impl State {
         let available = limit.saturating_sub(self.used);
         let refused = Error::OutOfMemory { requested: bytes, available };
         if bytes <= MAX_SMALL {
-            let class = (bytes.max(1).div_ceil(ALIGN).next_power_of_two().trailing_zeros()) as usize;
+            let class = class_of(bytes);
             let taken = ALIGN << class;
             if taken > available {
                 return Err(refused);
@@ -345,9 +365,22 @@ impl State {
         Ok(address)
     }
 
+    fn take_over(&mut self, bytes: u64) -> Option<u64> {
+        let size = usize::try_from(bytes).ok()?.checked_next_multiple_of(page_bytes())?;
+        let fits = |dying: &Dying| match &dying.allocation.place {
+            Place::Slab(class) => bytes <= MAX_SMALL && *class == class_of(bytes),
+            Place::Own(mapping) => bytes > MAX_SMALL && fitting(size).contains(&mapping.bytes()),
+        };
+        let (index, _) = self.dying.iter().enumerate().rev().take(LOOKED_AT).find(|(_, dying)| fits(dying))?;
+        let Dying { start, mut allocation, .. } = self.dying.remove(index)?;
+        (allocation.bytes, allocation.owner) = (bytes, Owner::Buffer);
+        self.live.insert(start, allocation);
+        Some(start)
+    }
+
     /// A free mapping that is large enough and not much larger.
     fn take_pooled(&mut self, size: usize) -> Option<Mapping> {
-        let found = self.pool.range(size..=size.saturating_add(size / 8)).next().map(|(size, _)| *size)?;
+        let found = self.pool.range(fitting(size)).next().map(|(size, _)| *size)?;
         let list = self.pool.get_mut(&found)?;
         let mapping = list.pop()?;
         if list.is_empty() {

@@ -209,6 +209,8 @@ struct Queue {
     /// Whether its first piece waits for a mark of another stream.
     blocked: bool,
     error: Option<Error>,
+    /// How many of its pieces are not done.
+    left: usize,
     /// Whether the piece given last is done.
     last: Option<Arc<AtomicBool>>,
 }
@@ -378,6 +380,7 @@ impl Streams {
             done: Arc::new(AtomicBool::new(false)),
         });
         let queue = state.queues.entry(stream.0).or_default();
+        queue.left += 1;
         queue.last = Some(job.done.clone());
         queue.waiting.push_back(job);
         if !queue.running {
@@ -413,6 +416,13 @@ impl Streams {
     pub(crate) fn horizon(&self) -> Option<u64> {
         let state = self.state();
         (!state.outstanding.is_empty()).then_some(state.next_number)
+    }
+
+    /// Does something while nothing can be given, unless something is left that is not work of this stream.
+    pub(crate) fn if_alone<T>(&self, stream: Stream, act: impl FnOnce() -> Option<T>) -> Option<T> {
+        let state = self.state();
+        let own = state.queues.get(&stream.0).map_or(0, |queue| queue.left);
+        if own == state.outstanding.len() { act() } else { None }
     }
 
     /// The lowest number of what is left.
@@ -567,8 +577,9 @@ impl Streams {
         }
         state.active.swap_remove(index);
         let error = job.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let (Some(error), Some(queue)) = (error, state.queues.get_mut(&job.stream)) {
-            queue.error.get_or_insert(error);
+        if let Some(queue) = state.queues.get_mut(&job.stream) {
+            queue.left -= 1;
+            queue.error = queue.error.take().or(error);
         }
         state.outstanding.remove(&job.number);
         let oldest = state.outstanding.first().copied();
@@ -641,12 +652,14 @@ impl State {
                     (queue.running, queue.blocked) = (true, true);
                     return false;
                 }
+                queue.left -= 1;
                 self.outstanding.remove(&job.number);
                 job.done.store(true, Ordering::Release);
                 continue;
             }
             if queue.error.is_some() && matches!(job.work, Work::Launch(_)) {
                 // What it would work on is not what it should be.
+                queue.left -= 1;
                 self.outstanding.remove(&job.number);
                 job.done.store(true, Ordering::Release);
                 continue;

@@ -278,6 +278,45 @@ fn functions_of_the_host_are_called_in_stream_order() {
     assert!(matches!(cpu.call(Stream(99), Box::new(|| {})), Err(Error::UnknownStream(99))));
 }
 
+/// What is freed while work of a stream is under way can be had again for what comes behind it in that stream, and for nothing else.
+#[test]
+fn work_goes_on_in_the_memory_of_what_came_before_it() {
+    let cpu = Cpu::new(options()).unwrap();
+    let device = Device::new(cpu.clone());
+    let (stream, other) = (cpu.create_stream().unwrap(), cpu.create_stream().unwrap());
+    let busy = |stream: Stream| {
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        cpu.call(stream, Box::new(move || wait.recv().unwrap_or(()))).unwrap();
+        go
+    };
+    for bytes in [1000, 1 << 20] {
+        let freed = || {
+            let buffer = device.allocate::<u8>(bytes).unwrap();
+            buffer.address()
+        };
+        let first = busy(stream);
+        let address = freed();
+        assert_ne!(device.allocate::<u8>(bytes).unwrap().address(), address, "the stream is still busy with it");
+        assert_ne!(device.allocate_behind::<u8>(other, bytes).unwrap().address(), address, "so it is");
+        assert_ne!(device.allocate_behind::<u8>(stream, 2 * bytes + 4096).unwrap().address(), address, "too small");
+        let address = freed();
+        let second = busy(other);
+        assert_ne!(device.allocate_behind::<u8>(stream, bytes).unwrap().address(), address, "another stream may be busy with it");
+        drop(second);
+        cpu.synchronise_stream(other).unwrap();
+        let address = freed();
+        let again = device.allocate_behind::<u8>(stream, bytes).unwrap();
+        assert_eq!(again.address(), address);
+        cpu.fill(stream, again.address(), 5, bytes as u64).unwrap();
+        drop(first);
+        cpu.synchronise_stream(stream).unwrap();
+        // What waited is free now, but for what was taken over.
+        assert_ne!(device.allocate::<u8>(bytes).unwrap().address(), address);
+        assert_eq!(again.read().unwrap(), vec![5; bytes]);
+    }
+    assert_eq!(cpu.memory().used, 0);
+}
+
 #[test]
 fn streams_keep_their_order_and_run_beside_each_other() {
     // Each launch multiplies by 3 and adds its number: the result depends on the order.

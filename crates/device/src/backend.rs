@@ -68,6 +68,11 @@ pub trait Backend: Debug + Send + Sync {
     /// Memory, aligned to 256 bytes. Zero bytes give an address that may be freed and nothing else.
     fn allocate(&self, bytes: u64) -> Result<u64>;
 
+    /// The same for what work of a stream is the first to write, and nobody else touches before: that may be memory which earlier work of the stream is still busy with.
+    fn allocate_behind(&self, _stream: Stream, bytes: u64) -> Result<u64> {
+        self.allocate(bytes)
+    }
+
     /// Gives memory back once all work given so far is done with it.
     fn free(&self, address: u64) -> Result<()>;
 

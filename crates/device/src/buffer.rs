@@ -73,12 +73,15 @@ pub struct Buffer<T> {
 }
 
 impl<T: Element> Buffer<T> {
-    pub(crate) fn allocate(device: &Device, count: usize) -> Result<Self> {
+    pub(crate) fn allocate(device: &Device, count: usize, behind: Option<Stream>) -> Result<Self> {
         let bytes = (count as u64)
             .checked_mul(T::BYTES as u64)
             .ok_or(Error::OutOfMemory { requested: u64::MAX, available: device.machine().memory_bytes })?;
         let backend = device.backend().clone();
-        let address = backend.allocate(bytes)?;
+        let address = match behind {
+            Some(stream) => backend.allocate_behind(stream, bytes)?,
+            None => backend.allocate(bytes)?,
+        };
         Ok(Buffer { raw: Arc::new(RawBuffer { backend, address, bytes }), offset: 0, count, element: PhantomData })
     }
 

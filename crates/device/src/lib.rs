@@ -74,7 +74,15 @@ impl Device {
     pub fn allocate<T: Element>(&self, count: usize) -> Result<Buffer<T>> {
         let mut span = trace::span("allocate");
         span.note("bytes", count.saturating_mul(T::BYTES));
-        Buffer::allocate(self, count)
+        Buffer::allocate(self, count, None)
+    }
+
+    /// A buffer that work of this stream is the first to write, before anybody else touches it. It may lie where something was freed that earlier work of the stream is still busy with, so
+    /// that a loop goes round in the same memory, however far ahead of the device the host is.
+    pub fn allocate_behind<T: Element>(&self, stream: Stream, count: usize) -> Result<Buffer<T>> {
+        let mut span = trace::span("allocate");
+        span.note("bytes", count.saturating_mul(T::BYTES));
+        Buffer::allocate(self, count, Some(stream))
     }
 
     /// A buffer with the contents of a slice.

@@ -189,7 +189,7 @@ impl Fitted {
             for output in &kernel.outputs {
                 outputs.push(match output.over {
                     Some(place) => find(&made, place)?,
-                    None => device.allocate::<u8>(output.bytes)?,
+                    None => device.allocate_behind::<u8>(Stream::default(), output.bytes)?,
                 });
             }
             if let Some(work) = &kernel.work {

@@ -83,7 +83,7 @@ impl Fitted {
         }
         let mut temporaries: SmallVec<[Buffer<u8>; 4]> = SmallVec::new();
         for (bytes, temporary) in self.temporaries.iter().zip(&loaded.program().temporaries) {
-            let buffer = loaded.device().allocate::<u8>(*bytes)?;
+            let buffer = loaded.device().allocate_behind::<u8>(call.stream, *bytes)?;
             if temporary.zeroed && *bytes > 0 {
                 buffer.fill_bytes_in(call.stream, 0)?;
             }
