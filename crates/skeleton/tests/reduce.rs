@@ -237,3 +237,26 @@ fn sums_of_floats_repeat() {
         assert!(error < 1e-6, "{name}: {error}");
     }
 }
+
+/// Rows of a matrix lie far apart: on a CPU, whoever sums them up asks for those that come later, unless there is so much to compute that memory is faster.
+#[test]
+fn rows_are_asked_for_before_they_are_reduced() {
+    for (name, bench) in benches() {
+        for (steps, small) in [(1, true), (400, false)] {
+            let f = Builder::function("some");
+            let (i, j) = (f.parameter("i", Type::I32), f.parameter("j", Type::I32));
+            let input = f.accessor("input", AccessorKind::Input, Type::U32, 1);
+            let mut value = f.read(input, &[f.add(f.mul(i, 64), j).into()]);
+            for step in 0..steps {
+                value = f.add(f.mul(value, value), step);
+            }
+            let source = Source::new(f.finish_function(&[value]).unwrap(), 2).unwrap();
+            let (domain, reduced, sink) = (Domain::of(&[100, 64]), vec![true, false], Sink::STORE);
+            let operator = Operator::sum(Element::U32).unwrap();
+            let spread = Spread { along_kept: true, blocks: false, split: false, rows: [1, 1] };
+            let reduce = Reduce { domain, reduced, source, operator, sink, spread };
+            let text = reduce.program(&bench.machine).unwrap().kernels[0].to_string();
+            assert_eq!(text.contains("prefetch"), name == "cpu" && small, "{name}: {text}");
+        }
+    }
+}

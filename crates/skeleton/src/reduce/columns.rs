@@ -12,12 +12,15 @@ use crate::domain::unravel;
 use crate::draft::{Draft, Writer};
 use crate::operator::Accumulator;
 use broadloom_device::Machine;
-use broadloom_scalar::{Axis, Type, Unroll, Value};
+use broadloom_scalar::{Axis, Level, Type, Unroll, Value};
 
 /// Lanes of a warp.
 const LANES: u32 = 32;
 /// Results of a lane, a warp apart, where it has one row of them.
 const COLUMNS: u32 = 4;
+/// Rows that are asked for before they are reduced, if their function has so few operations that it does not take longer than memory does.
+const ROWS_AHEAD: u32 = 8;
+const SMALL: u64 = 256;
 
 impl Parts<'_> {
     /// Whether results lie in rows that are worth a warp.
@@ -80,13 +83,20 @@ impl Parts<'_> {
             places.into_iter().map(|(place, number)| (place, k.mul(long(number), long(width)))).collect();
         let first = k.mul(tile_number, tile);
         let thread = self.wide(&k, k.thread(Axis::X));
+        let is_small = self.reduce.source.function().operations() <= SMALL;
         let run = |checked: bool| {
             let columns: Vec<Value> = (0..columns).map(|column| k.add(k.add(first, column * LANES), thread)).collect();
             let sums = || places.iter().map(|_| Accumulator::new(&k, self.operator())).collect::<Vec<_>>();
             let sums: Vec<Vec<Accumulator<'_>>> = columns.iter().map(|_| sums()).collect();
             let kept = |place: &[Value], column: Value| place.iter().copied().chain([column]).collect::<Vec<Value>>();
             let guarded = |column: Value, body: &dyn Fn()| if checked { k.if_then(k.lt(column, width), body) } else { body() };
-            self.for_folded(&k, from, to, |folded| {
+            self.for_folded(&k, from, to, |folded, later| {
+                // Rows that lie far apart are seen coming by no core. What all results of a lane read of them is about what the last one does.
+                if let Some((place, _)) = places.last().filter(|_| !checked && is_small) {
+                    let ask =
+                        |column: &Value| self.inlet.prefetch(&k, &self.position(&kept(place, *column), later), Level::First);
+                    columns.iter().for_each(ask);
+                }
                 for (column, sums) in columns.iter().zip(&sums) {
                     guarded(*column, &|| {
                         let at = |(place, _): &(Vec<Value>, Value)| self.at(&k, &kept(place, *column), folded);
@@ -116,11 +126,11 @@ impl Parts<'_> {
         }
     }
 
-    /// All reduced positions whose numbers are in a range, in order.
-    fn for_folded(&self, k: &Writer, from: Value, to: Value, body: impl Fn(&[Value])) {
+    /// All reduced positions whose numbers are in a range, in order; each with one that comes later.
+    fn for_folded(&self, k: &Writer, from: Value, to: Value, body: impl Fn(&[Value], &[Value])) {
         let Some((last, above)) = self.folded_axes.split_last().filter(|(_, above)| !above.is_empty()) else {
             let place = |number: Value| if self.folded_axes.is_empty() { vec![] } else { vec![number] };
-            k.for_step(from, to, 1, Unroll::Never, |number| body(&place(number)));
+            k.for_step(from, to, 1, Unroll::Never, |number| body(&place(number), &place(k.add(number, ROWS_AHEAD))));
             return;
         };
         let length = k.count(Count::size(*last), self.index);
@@ -129,8 +139,10 @@ impl Parts<'_> {
             let start = k.mul(row, length);
             let first = k.sub(k.max(start, from), start);
             let place = unravel(k, row, &self.lengths(k, above));
+            let later = unravel(k, k.add(row, 1), &self.lengths(k, above));
             k.for_step(first, k.min(length, k.sub(to, start)), 1, Unroll::Never, |column| {
-                body(&place.iter().copied().chain([column]).collect::<Vec<Value>>());
+                let at = |place: &[Value]| place.iter().copied().chain([column]).collect::<Vec<Value>>();
+                body(&at(&place), &at(&later));
             });
         });
     }
