@@ -509,6 +509,34 @@ fn stereo_matching_is_one_kernel_that_keeps_no_volume() -> Result<()> {
     Ok(())
 }
 
+/// Blocks of an image with the blocks along the last axis, and every other pixel of them: neighbouring lanes look at places in other blocks, and find them, on a CPU too.
+#[test]
+fn what_lies_apart_is_found() -> Result<()> {
+    let cache = broadloom_cpu::CacheFolder::Nowhere;
+    let options = broadloom_cpu::Options { threads: 2, memory_bytes: 1 << 28, cache, ..broadloom_cpu::Options::default() };
+    let cpu = Context::new(&Device::new(broadloom_cpu::Cpu::new(options).unwrap()));
+    let (across, side) = (33, 6);
+    let n = across * side;
+    let values: Vec<i32> = (0..n * n).map(|i| (i * 7919 % 100_003) as i32).collect();
+    for context in [cpu, context()] {
+        let image = Array::new(&context, &values, [n, n])?;
+        let blocks = image.reshape([across, side, across, side])?.transpose(&[1, 3, 0, 2])?;
+        let halves = blocks.section(&[(0, side / 2, 2), (1, side / 2, 2), (0, across, 1), (0, across, 1)], None)? * 2;
+        let blocks = blocks.reshape([side, side, across * across])?;
+        let at = |y: usize, x: usize| values[y * n + x];
+        for (number, found) in blocks.to_vec()?.into_iter().enumerate() {
+            let (i, j, block) = (number / across / across / side, number / across / across % side, number % (across * across));
+            assert_eq!(found, at(block / across * side + i, block % across * side + j), "{number}");
+        }
+        for (number, found) in halves.to_vec()?.into_iter().enumerate() {
+            let (i, j) = (number / across / across / (side / 2), number / across / across % (side / 2));
+            let (row, column) = (number / across % across, number % across);
+            assert_eq!(found, 2 * at(row * side + 2 * i, column * side + 2 * j + 1), "{number}");
+        }
+    }
+    Ok(())
+}
+
 /// Products of slopes, summed over nine columns: on a CPU each lane computes those of its own column, and takes the others from its neighbours.
 #[test]
 fn lanes_give_each_other_what_they_computed_of_their_columns() -> Result<()> {

@@ -112,6 +112,8 @@ struct Emitter<'t> {
     sum: Type,
     /// Whether the executor runs threads side by side in vectors.
     vectors: bool,
+    /// The axis along which threads side by side have positions, if it is known.
+    along: Option<u8>,
     position: Vec<Value>,
     /// What the pattern in front gives.
     given: Vec<Value>,
@@ -160,6 +162,8 @@ pub(crate) struct Fused<'k> {
     roots_everywhere: Vec<u32>,
     rank: usize,
     line: bool,
+    /// Whether it is known that threads side by side have positions side by side along the last axis.
+    pub(crate) along_last: bool,
 }
 
 impl<'k> Fused<'k> {
@@ -191,10 +195,26 @@ impl<'k> Fused<'k> {
         };
         let (interior, roots_interior) = run(true)?;
         if interior.conditions.is_empty() {
-            return Some(Fused { interior, everywhere: None, roots: roots_interior, roots_everywhere: vec![], rank, line });
+            return Some(Fused {
+                interior,
+                everywhere: None,
+                roots: roots_interior,
+                roots_everywhere: vec![],
+                rank,
+                line,
+                along_last: false,
+            });
         }
         let (everywhere, roots_everywhere) = run(false)?;
-        Some(Fused { interior, everywhere: Some(everywhere), roots: roots_interior, roots_everywhere, rank, line })
+        Some(Fused {
+            interior,
+            everywhere: Some(everywhere),
+            roots: roots_interior,
+            roots_everywhere,
+            rank,
+            line,
+            along_last: false,
+        })
     }
 
     /// Traces of nodes in a strip of rows that starts at the position of the thread; what rows share is there once, and what columns share comes from
@@ -224,10 +244,18 @@ impl<'k> Fused<'k> {
         };
         let (interior, roots) = run(true)?;
         if interior.conditions.is_empty() {
-            return Some(Fused { interior, everywhere: None, roots, roots_everywhere: vec![], rank, line: false });
+            return Some(Fused {
+                interior,
+                everywhere: None,
+                roots,
+                roots_everywhere: vec![],
+                rank,
+                line: false,
+                along_last: false,
+            });
         }
         let (everywhere, roots_everywhere) = run(false)?;
-        Some(Fused { interior, everywhere: Some(everywhere), roots, roots_everywhere, rank, line: false })
+        Some(Fused { interior, everywhere: Some(everywhere), roots, roots_everywhere, rank, line: false, along_last: false })
     }
 
     /// How many lanes before and behind its own it looks at.
@@ -299,7 +327,8 @@ impl<'k> Fused<'k> {
         let replaced = vec![];
         let vectors = side_by_side;
         let (scalars, inputs, aligned) = (vec![], vec![], vec![]);
-        Emitter { tape, builder, index, sum, vectors, position, given, replaced, scalars, inputs, aligned }
+        let along = self.rank.checked_sub(1).filter(|_| self.along_last && !self.line).map(|last| last as u8);
+        Emitter { tape, builder, index, sum, vectors, along, position, given, replaced, scalars, inputs, aligned }
     }
 
     /// The reads that run along another axis than the last, and that axis, if all of them run along the same one and nothing is looked at near edges: what such a kernel reads
@@ -892,7 +921,8 @@ impl Half<'_, '_, '_> {
         }
         let last = last.map(|last| self.emitter.number(&last));
         // More of what lies anywhere is found at once in fewer bits.
-        let is_anywhere = indices.iter().any(|index| self.trace.is_anywhere(*index));
+        let is_apart = self.emitter.along.is_some_and(|axis| self.trace.is_apart(&indices, axis));
+        let is_anywhere = is_apart || indices.iter().any(|index| self.trace.is_anywhere(*index));
         let ty = if is_anywhere { self.emitter.index } else { self.emitter.sum };
         let b = &self.emitter.builder;
         let sum = terms.into_iter().map(|term| b.convert(term, ty)).reduce(|sum, term| b.add(sum, term));

@@ -12,7 +12,7 @@ use crate::shape::Shape;
 use crate::tape::{Bindings, Id, Kind, ShapeId, Tape};
 use crate::trace::Condition;
 use broadloom_device::{Machine, MachineKind};
-use broadloom_skeleton::{Library, Loaded, Spread, Stencil};
+use broadloom_skeleton::{Library, Loaded, Stencil};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -65,6 +65,8 @@ fn balance(machine: &Machine) -> u64 {
 
 /// Items that the code of a strip has at most.
 const MAX_STRIP: usize = 600;
+/// Items that a function has at most which is there for several rows of results of a reduction at once; most of many are indices, which lanes share.
+const MAX_REPEATED: usize = 128;
 
 /// The traces of a kernel whose threads have a strip of rows each, and how many rows, where rows share enough of what they read and compute. On a CPU lanes may
 /// share too, and do if that leaves less than nine tenths. There, rows that share nothing but what they read are strips of their own: registers have no room for
@@ -135,10 +137,10 @@ impl Plan {
                 continue;
             }
             // Whether the function can be there for several rows of results at once.
-            let repeats = parts.iter().all(|part| part.fused.items() <= MAX_STRIP / Spread::MOST_ROWS);
+            let repeats = parts.iter().all(|part| part.fused.items() <= MAX_REPEATED);
             let mut codes = vec![];
             let (mut transposed, mut inside) = (None, None);
-            for part in parts {
+            for mut part in parts {
                 if matches!(group.kind, GroupKind::Reduce(_)) {
                     inside =
                         part.fused.inner_code(&tape, side_by_side)?.map(|(code, conditions)| ((code, part.line), conditions));
@@ -151,6 +153,7 @@ impl Plan {
                     transposed = Some(rest);
                     continue;
                 }
+                part.fused.along_last = group.kind == GroupKind::Map;
                 codes.push((part.fused.code(&tape, "fused", side_by_side, &[])?, part.line));
             }
             let values = group.values(&tape);

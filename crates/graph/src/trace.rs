@@ -123,6 +123,8 @@ const MAX_SIZE: u64 = MOST_OPERATIONS + 8192;
 const MAX_DEPTH: usize = 160;
 /// Levels of sums of positions that are looked at.
 const MAX_LEVELS: u32 = 4;
+/// Elements between two that lie in one line of a cache, often enough.
+const NEAR: i64 = 4;
 /// What a read that a cache answers costs.
 pub(crate) const READ: u64 = 1;
 
@@ -653,6 +655,34 @@ impl Trace<'_> {
         }
     }
 
+    /// Whether places of neighbours along an axis lie apart, as far as that is known: in other rows, or some elements from each other.
+    pub(crate) fn is_apart(&self, indices: &[IndexId], axis: u8) -> bool {
+        let Some((last, above)) = indices.split_last() else { return false };
+        let step = |index: &IndexId| self.step(*index, axis).unwrap_or(0);
+        above.iter().any(|index| step(index) != 0) || step(last).abs() > NEAR
+    }
+
+    /// How far an index moves with the position along an axis, where that is known; numbers that are not are taken for large ones.
+    fn step(&self, index: IndexId, axis: u8) -> Option<i64> {
+        const LARGE: i64 = 1 << 32;
+        let of = |number: &Number| match number {
+            Number::Known(known) => *known,
+            _ => LARGE,
+        };
+        match &self.indices[index as usize] {
+            Index::Affine { axis: own, stride, .. } => Some(if *own == Some(axis) { of(stride) } else { 0 }),
+            Index::Plus(a, b, times) => Some(self.step(*a, axis)?.saturating_add(self.step(*b, axis)?.saturating_mul(*times))),
+            Index::Scaled { base, stride, .. } => Some(self.step(*base, axis)?.saturating_mul(of(stride))),
+            Index::Joined { high, low, extent } => {
+                Some(self.step(*high, axis)?.saturating_mul(of(extent)).saturating_add(self.step(*low, axis)?))
+            }
+            Index::Clamp(base, _) | Index::Wrap(base, _) | Index::Mirror(base, _) | Index::Part { base, .. } => {
+                self.step(*base, axis)
+            }
+            Index::Ravel(..) | Index::Unravel(..) | Index::Data(_) => None,
+        }
+    }
+
     /// Whether neighbouring threads may have any index: whether it depends on elements in memory, or was rounded from a float.
     pub(crate) fn is_anywhere(&self, index: IndexId) -> bool {
         let (mut needed, mut seen) = (vec![], HashSet::new());
@@ -723,5 +753,33 @@ impl Trace<'_> {
             });
         }
         types
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_lie_apart_in_other_rows_and_some_elements_from_each_other() {
+        let (entries, shapes, outputs) = (vec![], vec![], SmallVec::new());
+        let tape = Tape { entries, outputs, shapes, wide: false, distant: false, precision: broadloom_scalar::Precision::Fast };
+        let mut trace = Trace::new(&tape, &[], false);
+        let (i, j) = (trace.axis(0), trace.axis(1));
+        let scaled = |stride: i64| Index::Scaled { base: j, stride: Number::Known(stride), offset: Number::Known(1) };
+        let (two, sixteen) = (trace.index(scaled(2)), trace.index(scaled(-16)));
+        let extent = Number::Extent(0, 0);
+        let in_block = trace.index(Index::Joined { high: i, low: j, extent: extent.clone() });
+        let of_block = trace.index(Index::Joined { high: j, low: i, extent: extent.clone() });
+        let sum = trace.index(Index::Plus(i, j, 1));
+        let held = trace.index(Index::Clamp(sum, extent.clone()));
+        let anything = trace.index(Index::Unravel(j, 0, 1));
+        for near in [[i, j], [i, two], [i, in_block], [i, sum], [i, held], [i, i], [anything, j]] {
+            assert!(!trace.is_apart(&near, 1), "{near:?}");
+        }
+        for apart in [[j, i], [i, sixteen], [i, of_block], [of_block, j], [held, i]] {
+            assert!(trace.is_apart(&apart, 1), "{apart:?}");
+        }
+        assert!(!trace.is_apart(&[], 1));
     }
 }
