@@ -123,6 +123,22 @@ fn chain_of_bytes(start: [i64; 3], count: usize) -> Vec<i64> {
     start.into_iter().map(|x| (0..count).fold(x, |x, _| (x ^ (x + x)) & 0xff)).collect()
 }
 
+/// Of packs of different values by the same choice, the numbers alone.
+#[test]
+fn numbers_of_several_packs_are_wanted_alone() -> Result<()> {
+    let context = interp();
+    let (a, b) = (Array::line(&context, &[1, 2, 3, 4, 5])?, Array::line(&context, &[9, 8, 7, 6, 5])?);
+    let chosen = a.gt(2)?;
+    let numbers = [a.pack_padded(&chosen, 0)?.1, b.pack_padded(&chosen, 0)?.1];
+    evaluate_all(&[numbers[0].node(), numbers[1].node()])?;
+    assert_eq!([numbers[0].item()?, numbers[1].item()?], [3, 3]);
+    // Beside the values of one of them.
+    let ((values, first), (_, second)) = (a.pack_padded(&chosen, 0)?, b.pack_padded(&chosen, 0)?);
+    assert_eq!((&first + &second).item()?, 6);
+    assert_eq!(values.to_vec()?, [3, 4, 5, 0, 0]);
+    Ok(())
+}
+
 /// A chain that is shown or given up needs no stack, wherever it is given up.
 #[test]
 fn very_long_chains_are_shown_and_dropped() -> Result<()> {

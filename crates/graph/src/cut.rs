@@ -542,7 +542,13 @@ impl Cutter<'_> {
                 let other = &groups[*group];
                 let same = match &alone.kind {
                     GroupKind::Map | GroupKind::Reduce(_) | GroupKind::Scan(..) => other.kind == alone.kind,
-                    GroupKind::Sort(..) | GroupKind::Pack(_) => other.kind == alone.kind && other.feeds == alone.feeds,
+                    GroupKind::Sort(..) => other.kind == alone.kind && other.feeds == alone.feeds,
+                    // Where only numbers are wanted, packs of different values are the same: a kernel gives one.
+                    GroupKind::Pack(_) => {
+                        let is_number = |id: Id| matches!(self.tape.entry(id).kind, Kind::Pack(_, true));
+                        let has_one = other.roots.iter().any(|root| is_number(*root) == is_number(id));
+                        other.kind == alone.kind && other.feeds == alone.feeds && !has_one
+                    }
                     GroupKind::Product
                     | GroupKind::Histogram(_)
                     | GroupKind::Scatter(_)
