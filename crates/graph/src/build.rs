@@ -6,7 +6,7 @@
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::node::{Expression, Inputs, Node, State};
-use crate::op::{Axes, Combine, Elementwise, Extreme, MOST_OPERATIONS, Op, Scalar, check_size};
+use crate::op::{Axes, Elementwise, MOST_OPERATIONS, Op, Scalar, check_size};
 use crate::shape::Shape;
 use crate::view::{AxisMap, Boundary, Rule, View};
 use broadloom_scalar::{Builder, Element, Function, Literal, Type};
@@ -379,50 +379,12 @@ impl Node {
         Ok(sorted)
     }
 
-    /// Elements along axes combined; the axes are gone. No elements give the combination's identity.
-    pub fn reduce(&self, combine: Combine, axes: &[usize]) -> Result<Node> {
-        let axes = self.checked_axes(combine.name(), axes)?;
-        if !combine.takes(self.ty()) {
-            return Err(Error::Type { operation: combine.name().to_owned(), ty: self.ty() });
+    /// Checks that the array has one axis.
+    pub(crate) fn line(&self, operation: &str) -> Result<()> {
+        if self.shape().rank() == 1 {
+            return Ok(());
         }
-        if axes.is_empty() {
-            return Ok(self.clone());
-        }
-        let shape = self.shape().without(&axes, false);
-        if self.shape().is_empty() {
-            return Node::fill(self.context(), shape, &combine.identity(self.ty()));
-        }
-        Ok(Node::pending(self.context(), self.ty(), shape, Op::Reduce(combine, axes), smallvec![self.clone()]))
-    }
-
-    /// The index along an axis of the extreme elements, the first of equal ones; the axis is gone. An axis without elements has none.
-    pub fn extreme(&self, extreme: Extreme, axis: usize, element: Element) -> Result<Node> {
-        let axes = self.checked_axes(extreme.name(), &[axis])?;
-        if !self.ty().is_scalar() || self.ty().element() == Element::Bool {
-            return Err(Error::Type { operation: extreme.name().to_owned(), ty: self.ty() });
-        }
-        let shape = self.shape().without(&axes, false);
-        if self.shape().extents()[axis] == 0 && !shape.is_empty() {
-            let reason = format!("axis {axis} has no elements");
-            return Err(Error::Range { operation: extreme.name().to_owned(), shape: self.shape().clone(), reason });
-        }
-        let labels = Node::position(self.context(), self.shape().clone(), axis, element)?;
-        if shape.is_empty() {
-            return Node::fill(self.context(), shape, &[Literal::zero(element)]);
-        }
-        let inputs = smallvec![self.clone(), labels];
-        Ok(Node::pending(self.context(), element.into(), shape, Op::Extreme(extreme, axes), inputs))
-    }
-
-    /// Elements along an axis combined with all before them, and with themselves where it is inclusive; the first of an exclusive scan is the
-    /// combination's identity.
-    pub fn scan(&self, combine: Combine, axis: usize, inclusive: bool) -> Result<Node> {
-        let operation = || format!("{} scan", combine.name());
-        let axes = self.checked_axes(&operation(), &[axis])?;
-        if !combine.takes(self.ty()) {
-            return Err(Error::Type { operation: operation(), ty: self.ty() });
-        }
-        let op = Op::Scan { combine, axis: axes[0], inclusive };
-        Ok(Node::pending(self.context(), self.ty(), self.shape().clone(), op, smallvec![self.clone()]))
+        let reason = "an array with one axis is wanted".to_owned();
+        Err(Error::Range { operation: operation.to_owned(), shape: self.shape().clone(), reason })
     }
 }

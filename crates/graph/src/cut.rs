@@ -15,12 +15,11 @@
 //! downwards (what a node costs is not known before its inputs are cut).
 
 use crate::emit::{Fused, Roots};
-use crate::op::{Axes, Combine};
+use crate::operation::{Applied, Joining, Operation};
 use crate::tape::{Along, Id, Int, Kind, ShapeId, Tape};
 use crate::trace::{MAX_ITEMS, READ};
 use crate::view::Rule;
 use broadloom_scalar::Type;
-use broadloom_skeleton::SortKey;
 use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -80,22 +79,8 @@ impl fmt::Display for Reason {
 pub(crate) enum GroupKind {
     /// A function of every position.
     Map,
-    /// Elements combined along axes.
-    Reduce(Axes),
-    /// Elements along an axis combined with those before them, and with themselves or not.
-    Scan(u8, bool),
-    /// A matrix product.
-    Product,
-    /// Sorted by keys, within segments where it is said what none is longer than.
-    Sort(SmallVec<[SortKey; 2]>, Option<u32>),
-    /// Counts of bins, with room for so many in shared memory.
-    Histogram(Option<u32>),
-    /// Chosen elements and their number; and all others behind them, or not.
-    Pack(bool),
-    /// Elements sent to places.
-    Scatter(Option<Combine>),
-    /// The segments of a line combined.
-    SegmentedReduce,
+    /// An operation that combines elements of several positions: that of what it gives.
+    Pattern,
     /// A function of every position that reads along this axis what it writes along the last.
     Transpose(u8),
 }
@@ -108,14 +93,22 @@ pub(crate) struct Group {
     pub(crate) roots: Vec<Id>,
     /// What the pattern gives, whether it is written or not; of a map, nothing.
     pub(crate) combined: Vec<Id>,
-    /// What is computed at each position: the roots, or what they combine.
-    pub(crate) feeds: Vec<Id>,
+    /// The functions that feed it, each with the nodes that it computes at a position: the roots, or what they combine.
+    pub(crate) feeds: Vec<Feed>,
     /// The shape of the domain.
     pub(crate) domain: ShapeId,
     /// Whether the domain is taken as one line.
     pub(crate) line: bool,
     /// What it reads from memory.
     pub(crate) reads: Vec<Id>,
+}
+
+/// What one function of a kernel computes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Feed {
+    pub(crate) nodes: SmallVec<[Id; 2]>,
+    /// Whether the domain may be taken as one line.
+    pub(crate) line: bool,
 }
 
 /// A function of a kernel.
@@ -300,21 +293,7 @@ impl Cutter<'_> {
     fn computes(&self, id: Id) -> bool {
         match &self.tape.entry(id).kind {
             Kind::Elementwise(_) | Kind::Gather(..) | Kind::Concatenate(_) => true,
-            Kind::Leaf(_)
-            | Kind::Fill(_)
-            | Kind::View(..)
-            | Kind::Reshape(_)
-            | Kind::Position(_)
-            | Kind::Reduce(..)
-            | Kind::Scan(..)
-            | Kind::Product
-            | Kind::Sort(..)
-            | Kind::Histogram(_)
-            | Kind::Pack(..)
-            | Kind::Scatter(_)
-            | Kind::SegmentedScan(..)
-            | Kind::SegmentedReduce(_)
-            | Kind::Extreme(..) => false,
+            Kind::Leaf(_) | Kind::Fill(_) | Kind::View(..) | Kind::Reshape(_) | Kind::Position(_) | Kind::Pattern(_) => false,
         }
     }
 
@@ -344,16 +323,7 @@ impl Cutter<'_> {
                     Kind::Gather(..)
                     | Kind::Elementwise(_)
                     | Kind::Concatenate(_)
-                    | Kind::Reduce(..)
-                    | Kind::Extreme(..)
-                    | Kind::Scan(..)
-                    | Kind::Product
-                    | Kind::Sort(..)
-                    | Kind::Histogram(_)
-                    | Kind::Pack(..)
-                    | Kind::Scatter(_)
-                    | Kind::SegmentedScan(..)
-                    | Kind::SegmentedReduce(_)
+                    | Kind::Pattern(_)
                     | Kind::Leaf(_)
                     | Kind::Fill(_)
                     | Kind::Position(_) => direct = 1,
@@ -453,7 +423,7 @@ impl Cutter<'_> {
             }
             for user in users {
                 match &self.tape.entry(*user).kind {
-                    Kind::Reduce(_, axes) | Kind::Extreme(_, axes) if axes.as_slice() == [0] => {}
+                    Kind::Pattern(applied) if applied.operation().reduced() == Some(&[0]) => {}
                     Kind::View(..) | Kind::Elementwise(_) if self.tape.entry(*user).shape == shape => {
                         if seen.insert(*user) {
                             stack.push(*user);
@@ -475,16 +445,16 @@ impl Cutter<'_> {
         below
     }
 
-    /// Keeps what a product would compute again and again, and what any pattern would write out too often.
+    /// Keeps what a pattern would compute again and again, and what it would write out too often.
     fn operands(&mut self, id: Id) {
-        let is_product = self.tape.entry(id).kind == Kind::Product;
+        let rereads = self.tape.applied(id).is_some_and(|applied| applied.operation().rereads());
         for input in self.tape.entry(id).inputs.clone() {
             let below = self.below(input);
             if !self.computes(below) {
                 continue;
             }
             let fused = self.fused(&[below]);
-            if is_product && fused.as_ref().is_none_or(|fused| fused.cost() > CHEAP) {
+            if rereads && fused.as_ref().is_none_or(|fused| fused.cost() > CHEAP) {
                 self.keep(below, Reason::Operand);
             } else if fused.is_some_and(|fused| fused.size() > MAX_COMBINED) {
                 self.keep(below, Reason::Limit);
@@ -540,21 +510,7 @@ impl Cutter<'_> {
             }
             let partner = (0..groups.len()).rev().find(|group| {
                 let other = &groups[*group];
-                let same = match &alone.kind {
-                    GroupKind::Map | GroupKind::Reduce(_) | GroupKind::Scan(..) => other.kind == alone.kind,
-                    GroupKind::Sort(..) => other.kind == alone.kind && other.feeds == alone.feeds,
-                    // Where only numbers are wanted, packs of different values are the same: a kernel gives one.
-                    GroupKind::Pack(_) => {
-                        let is_number = |id: Id| matches!(self.tape.entry(id).kind, Kind::Pack(_, true));
-                        let has_one = other.roots.iter().any(|root| is_number(*root) == is_number(id));
-                        other.kind == alone.kind && other.feeds == alone.feeds && !has_one
-                    }
-                    GroupKind::Product
-                    | GroupKind::Histogram(_)
-                    | GroupKind::Scatter(_)
-                    | GroupKind::SegmentedReduce
-                    | GroupKind::Transpose(_) => false,
-                };
+                let same = alone.joins(other, self.tape);
                 let fits = same && other.domain == *domain && other.roots.len() < MAX_RESULTS;
                 // What is read of the group itself must be what it computes at the same place.
                 let indirect = reads
@@ -562,20 +518,22 @@ impl Cutter<'_> {
                     .filter_map(|read| home.get(read))
                     .any(|producer| producer != group && before[*producer].get(*group).copied().unwrap_or(false));
                 let shares = reads.iter().any(|read| other.reads.contains(read) || home.get(read) == Some(group));
-                // The results of one sort or pack come from one kernel, whatever it reads.
-                let one = matches!(alone.kind, GroupKind::Sort(..) | GroupKind::Pack(_));
+                // The results of one application come from one kernel, whatever it reads.
+                let one = alone.joining(self.tape) == Joining::Results;
                 fits && !indirect && (one || shares || other.roots.iter().any(|root| computed[0].contains_key(root)))
             });
             if let Some(group) = partner {
                 let mut both = groups[group].clone();
                 both.roots.push(id);
                 both.combined.extend(&alone.combined);
-                if matches!(alone.kind, GroupKind::Pack(_)) {
-                    // The values and the number, in this order.
-                    both.roots.sort_by_key(|root| matches!(self.tape.entry(*root).kind, Kind::Pack(_, true)));
-                }
-                if !matches!(alone.kind, GroupKind::Sort(..) | GroupKind::Pack(_)) {
-                    both.feeds.extend(&alone.feeds);
+                if alone.joining(self.tape) == Joining::Results {
+                    if alone.values(self.tape).is_empty() {
+                        // The pattern stores its results in the order of their numbers.
+                        both.roots.sort_by_key(|root| self.tape.applied(*root).map(Applied::result));
+                    }
+                } else {
+                    let own = both.feeds.iter_mut().zip(&alone.feeds);
+                    own.for_each(|(both, alone)| both.nodes.extend_from_slice(&alone.nodes));
                 }
                 if let Some(outline) = self.outline(&both) {
                     let Outline { domain, line, reads, size, .. } = &*outline;
@@ -622,7 +580,7 @@ impl Cutter<'_> {
             let mut fewer = group.clone();
             fewer.roots.retain(|root| wanted.contains(root));
             if group.kind == GroupKind::Map {
-                fewer.feeds.retain(|feed| wanted.contains(feed));
+                fewer.feeds.iter_mut().for_each(|feed| feed.nodes.retain(|node| wanted.contains(node)));
             }
             own.iter().for_each(|root| self.kept[*root as usize] = false);
             // A chain that was cut because it is long must not become one again.
@@ -656,7 +614,7 @@ impl Cutter<'_> {
         };
         for (map, tail) in groups.iter().enumerate().filter(|(_, group)| group.kind == GroupKind::Map) {
             let from = producers(tail);
-            let mut patterns: Vec<usize> = from.iter().copied().filter(|from| groups[*from].takes_tail()).collect();
+            let mut patterns: Vec<usize> = from.iter().copied().filter(|from| groups[*from].takes_tail(self.tape)).collect();
             // A kernel that waits for others should not keep much alive while it does: first those that read inputs only, the latest of them.
             patterns.sort_by_key(|pattern| (producers(&groups[*pattern]).len(), Reverse(*pattern)));
             for pattern in patterns {
@@ -721,16 +679,7 @@ impl crate::tape::Entry {
     /// Whether it is more than a function of a position.
     pub(crate) fn is_pattern(&self) -> bool {
         match self.kind {
-            Kind::Reduce(..)
-            | Kind::Extreme(..)
-            | Kind::Scan(..)
-            | Kind::Product
-            | Kind::Sort(..)
-            | Kind::Histogram(_)
-            | Kind::Scatter(_)
-            | Kind::SegmentedScan(..)
-            | Kind::SegmentedReduce(_)
-            | Kind::Pack(..) => true,
+            Kind::Pattern(_) => true,
             Kind::Leaf(_)
             | Kind::Fill(_)
             | Kind::Elementwise(_)
@@ -752,97 +701,87 @@ impl Group {
     /// The kernel of one node.
     fn of(tape: &Tape, id: Id) -> Group {
         let entry = tape.entry(id);
-        let (kind, feeds) = match &entry.kind {
-            Kind::Reduce(_, axes) | Kind::Extreme(_, axes) => (GroupKind::Reduce(axes.clone()), entry.inputs.to_vec()),
-            Kind::Scan(_, axis, inclusive) => (GroupKind::Scan(*axis, *inclusive), entry.inputs.to_vec()),
-            Kind::Product => (GroupKind::Product, entry.inputs.to_vec()),
-            Kind::Sort(keys, longest, _) => {
-                let moved = moved(tape, entry).into_iter().map(|value| entry.inputs[value]);
-                // Offsets come last.
-                let offsets = entry.inputs.last().filter(|_| longest.is_some());
-                (GroupKind::Sort(keys.clone(), *longest), moved.chain(offsets.copied()).collect())
+        let (kind, combined, feeds) = match tape.applied(id) {
+            None => (GroupKind::Map, vec![], vec![Feed { nodes: SmallVec::from_slice(&[id]), line: true }]),
+            Some(applied) => {
+                let feeds = applied.operation().feeds(&tape.site(id)).into_iter().map(|feed| {
+                    let nodes = feed.inputs.iter().map(|input| entry.inputs[*input]).collect();
+                    Feed { nodes, line: feed.line }
+                });
+                (GroupKind::Pattern, vec![id], feeds.collect())
             }
-            Kind::Histogram(room) => (GroupKind::Histogram(*room), entry.inputs.to_vec()),
-            Kind::Pack(rest, _) => {
-                // Where only the number is wanted nothing is packed.
-                let packs = |other: &&crate::tape::Entry| other.kind == Kind::Pack(*rest, false) && other.inputs == entry.inputs;
-                let values = tape.entries.iter().any(|other| packs(&other));
-                (GroupKind::Pack(*rest && values), entry.inputs[..if values { 2 } else { 1 }].to_vec())
-            }
-            Kind::SegmentedScan(_, axis) => (GroupKind::Scan(*axis, true), entry.inputs.to_vec()),
-            Kind::SegmentedReduce(_) => (GroupKind::SegmentedReduce, entry.inputs.to_vec()),
-            // Places and values, then what is there at first.
-            Kind::Scatter(combine) => {
-                (GroupKind::Scatter(combine.clone()), vec![entry.inputs[1], entry.inputs[2], entry.inputs[0]])
-            }
-            Kind::Leaf(_)
-            | Kind::Fill(_)
-            | Kind::Elementwise(_)
-            | Kind::View(..)
-            | Kind::Reshape(_)
-            | Kind::Position(_)
-            | Kind::Gather(..)
-            | Kind::Concatenate(_) => (GroupKind::Map, vec![id]),
         };
-        let combined = if kind == GroupKind::Map { vec![] } else { vec![id] };
         Group { kind, roots: vec![id], combined, feeds, domain: entry.shape, line: false, reads: vec![] }
     }
 
-    /// Whether it gives its results position by position, so that work on them can follow in its kernel. Of a pack it is not known how many
-    /// there are.
-    fn takes_tail(&self) -> bool {
-        match self.kind {
-            GroupKind::Map | GroupKind::Pack(_) | GroupKind::Transpose(_) => false,
-            GroupKind::Reduce(_)
-            | GroupKind::Scan(..)
-            | GroupKind::Product
-            | GroupKind::Sort(..)
-            | GroupKind::Histogram(_)
-            | GroupKind::SegmentedReduce
-            | GroupKind::Scatter(_) => true,
+    /// The operation of its pattern, if it has one; where several share a pass, the first.
+    pub(crate) fn operation<'t>(&self, tape: &'t Tape) -> Option<&'t dyn Operation> {
+        self.combined.first().and_then(|id| tape.applied(*id)).map(Applied::operation)
+    }
+
+    fn joining(&self, tape: &Tape) -> Joining {
+        self.operation(tape).map_or(Joining::Pass, |operation| operation.joining())
+    }
+
+    /// Whether the kernel of one node can be a part of another kernel over the same domain.
+    fn joins(&self, other: &Group, tape: &Tape) -> bool {
+        if self.kind != other.kind {
+            return false;
+        }
+        let applied = |group: &Group| group.combined.first().and_then(|id| tape.applied(*id));
+        match (applied(self), applied(other)) {
+            (None, None) => self.kind == GroupKind::Map,
+            (Some(own), Some(others)) => match own.operation().joining() {
+                Joining::Alone => false,
+                Joining::Pass => own.operation().shares_pass(others.operation()),
+                Joining::Results => {
+                    // A pattern that stores its results stores each once.
+                    let is_there = |root: &Id| tape.applied(*root).map(Applied::result) == Some(own.result());
+                    let is_taken = self.values(tape).is_empty() && other.roots.iter().any(is_there);
+                    own.is_same_operation(others) && self.feeds == other.feeds && !is_taken
+                }
+            },
+            (None, Some(_)) | (Some(_), None) => false,
+        }
+    }
+
+    /// The axes that it reduces, if it is a reduction.
+    pub(crate) fn reduced<'t>(&self, tape: &'t Tape) -> Option<&'t [u8]> {
+        self.operation(tape).and_then(|operation| operation.reduced())
+    }
+
+    /// Whether it gives its results position by position, so that work on them can follow in its kernel.
+    fn takes_tail(&self, tape: &Tape) -> bool {
+        self.kind == GroupKind::Pattern && !self.values(tape).is_empty()
+    }
+
+    /// The nodes whose values the pattern gives: one for each application.
+    pub(crate) fn applications(&self, tape: &Tape) -> &[Id] {
+        match self.joining(tape) {
+            Joining::Results => &self.combined[..1],
+            Joining::Alone | Joining::Pass => &self.combined,
         }
     }
 
     /// The types of the values that the pattern gives at a position.
     pub(crate) fn values(&self, tape: &Tape) -> Vec<Type> {
-        let types = |ids: &[Id]| ids.iter().map(|id| tape.entry(*id).ty).collect::<Vec<Type>>();
-        match &self.kind {
-            GroupKind::Map | GroupKind::Pack(_) | GroupKind::Transpose(_) => vec![],
-            GroupKind::Reduce(_) | GroupKind::Scan(..) | GroupKind::Sort(_, None) => types(&self.feeds),
-            GroupKind::Sort(_, Some(_)) => types(&self.feeds[..self.feeds.len() - 1]),
-            GroupKind::Product | GroupKind::Scatter(_) | GroupKind::SegmentedReduce => types(&self.combined),
-            GroupKind::Histogram(_) => vec![if tape.wide { Type::U64 } else { Type::U32 }],
-        }
+        let values = |id: &Id| tape.applied(*id).map(|applied| applied.operation().values(&tape.site(*id)));
+        self.applications(tape).iter().filter_map(values).flatten().collect()
     }
 
     /// Which of these values each node is that the pattern gives.
     fn given(&self, tape: &Tape) -> Vec<(Id, u8)> {
-        let mut before = 0;
-        let number = |id: &Id| {
-            let value = match &tape.entry(*id).kind {
-                Kind::Sort(_, _, result) => {
-                    let moved = moved(tape, tape.entry(*id));
-                    moved.iter().position(|value| *value == usize::from(*result)).unwrap_or(0)
-                }
-                // The last of what is combined for it: where an extreme is, not the start of a segment.
-                Kind::Reduce(..) | Kind::Extreme(..) | Kind::Scan(..) | Kind::SegmentedScan(..) => {
-                    before += tape.entry(*id).inputs.len();
-                    before - 1
-                }
-                Kind::Product | Kind::Histogram(_) | Kind::Scatter(_) | Kind::SegmentedReduce(_) => 0,
-                Kind::Leaf(_)
-                | Kind::Fill(_)
-                | Kind::Elementwise(_)
-                | Kind::View(..)
-                | Kind::Reshape(_)
-                | Kind::Position(_)
-                | Kind::Gather(..)
-                | Kind::Concatenate(_)
-                | Kind::Pack(..) => 0,
-            };
-            (*id, value as u8)
-        };
-        self.combined.iter().map(number).collect()
+        let is_one = self.joining(tape) == Joining::Results;
+        let (mut before, mut given) = (0, vec![]);
+        for id in &self.combined {
+            let Some(applied) = tape.applied(*id) else { continue };
+            let (operation, site) = (applied.operation(), tape.site(*id));
+            given.push((*id, (before + operation.value(&site, applied.result())) as u8));
+            if !is_one {
+                before += operation.values(&site).len();
+            }
+        }
+        given
     }
 
     /// Whether what is written is just what the pattern gives, value by value.
@@ -865,49 +804,22 @@ impl Group {
         Fused::trace_behind(tape, kept, Roots::Compute(&self.roots), rank, false, &self.given(tape))
     }
 
-    /// The traces of what feeds its kernel: one, or one for each factor of a product, or two of a scatter: what is sent, and
-    /// where to; or of segments: elements, and offsets.
+    /// The traces of the functions that feed its kernel.
     pub(crate) fn traced<'k>(&self, tape: &'k Tape, kept: &'k [bool]) -> Option<Vec<Part<'k>>> {
-        let one = |roots: Roots<'_>, line: bool| {
-            let (fused, shape, line) = traced(tape, kept, roots, line)?;
+        let part = |feed: &Feed| {
+            let (fused, shape, line) = traced(tape, kept, self.roots_of(feed), feed.line)?;
             Some(Part { fused, shape, line })
         };
-        let part = match &self.kind {
-            GroupKind::Product => {
-                return self.feeds.iter().map(|feed| one(Roots::Feed(&[*feed]), false)).collect();
-            }
-            GroupKind::SegmentedReduce => {
-                return self.feeds.iter().map(|feed| one(Roots::Feed(&[*feed]), true)).collect();
-            }
-            GroupKind::Scatter(_) | GroupKind::Sort(_, Some(_)) => {
-                let (first, last) = self.feeds.split_at(self.feeds.len() - 1);
-                return Some(vec![one(Roots::Feed(first), true)?, one(Roots::Feed(last), true)?]);
-            }
-            GroupKind::Map | GroupKind::Transpose(_) => one(Roots::Compute(&self.feeds), true),
-            GroupKind::Reduce(axes) => {
-                let all = self.feeds.first().is_some_and(|feed| tape.rank(*feed) == axes.len());
-                one(Roots::Feed(&self.feeds), all)
-            }
-            GroupKind::Scan(..) => one(Roots::Feed(&self.feeds), tape.rank(self.feeds[0]) == 1),
-            GroupKind::Sort(_, None) | GroupKind::Histogram(_) | GroupKind::Pack(_) => one(Roots::Feed(&self.feeds), true),
-        };
-        part.map(|part| vec![part])
+        self.feeds.iter().map(part).collect()
     }
-}
 
-/// What a sort moves, by its number among the inputs: the keys, and of the values those that somebody wants.
-fn moved(tape: &Tape, entry: &crate::tape::Entry) -> Vec<usize> {
-    let Kind::Sort(keys, longest, _) = &entry.kind else { return vec![] };
-    let is_wanted = |value: usize| {
-        tape.entries.iter().any(|other| match &other.kind {
-            Kind::Sort(own, within, result) => {
-                own == keys && within == longest && usize::from(*result) == value && other.inputs == entry.inputs
-            }
-            _ => false,
-        })
-    };
-    let lines = entry.inputs.len() - usize::from(longest.is_some());
-    (0..lines).filter(|value| *value < keys.len() || is_wanted(*value)).collect()
+    /// The nodes of a function: a map is there to compute them, a pattern reads those that are kept.
+    pub(crate) fn roots_of<'f>(&self, feed: &'f Feed) -> Roots<'f> {
+        match self.kind {
+            GroupKind::Map | GroupKind::Transpose(_) => Roots::Compute(&feed.nodes),
+            GroupKind::Pattern => Roots::Feed(&feed.nodes),
+        }
+    }
 }
 
 /// The traces of some nodes of one shape, as a line where that is possible and no index along an axis is needed.

@@ -6,12 +6,11 @@
 
 use crate::error::{Error, Result};
 use crate::node::{Node, State};
-use crate::op::{Combine, Elementwise, Extreme, Op};
+use crate::op::{Combine, Elementwise, Op};
 use crate::shape::Shape;
 use crate::view::Rule;
 use broadloom_scalar::{BinaryOp, CompareOp, Element, Lanes, Literal, MathFunction, Type, UnaryOp};
 use half::f16;
-use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -44,10 +43,22 @@ impl HostArray {
         self.lanes.iter().flat_map(|lane| lane.bits().to_le_bytes()[..size].to_vec()).collect()
     }
 
-    /// The element at a number.
-    fn at(&self, index: usize) -> &[Literal] {
+    /// One value everywhere.
+    pub fn filled(ty: Type, shape: Shape, value: &[Literal]) -> HostArray {
+        let lanes = value.iter().copied().cycle().take(shape.count() * ty.lanes()).collect();
+        HostArray { ty, shape, lanes }
+    }
+
+    /// The lanes of the element with this number in memory order.
+    pub fn at(&self, index: usize) -> &[Literal] {
         let lanes = self.ty.lanes();
         &self.lanes[index * lanes..(index + 1) * lanes]
+    }
+
+    /// Replaces the element with this number.
+    pub fn set(&mut self, index: usize, value: &[Literal]) {
+        let lanes = self.ty.lanes();
+        self.lanes[index * lanes..(index + 1) * lanes].copy_from_slice(value);
     }
 }
 
@@ -162,166 +173,16 @@ fn apply(op: &Op, node: &Node, inputs: &[Arc<HostArray>]) -> Result<HostArray> {
                 }
             }
         }
-        Op::Reduce(combine, axes) => {
-            let identity = combine.identity(ty);
-            lanes.extend(identity.iter().cycle().take(shape.count() * ty.lanes()));
-            for position in positions(&inputs[0].shape) {
-                let kept: Vec<usize> =
-                    position.iter().enumerate().filter(|(axis, _)| !axes.contains(&(*axis as u8))).map(|(_, i)| *i).collect();
-                let (to, from) = (ravel(&kept, &shape), ravel(&position, &inputs[0].shape));
-                let sum = &mut lanes[to * ty.lanes()..][..ty.lanes()];
-                sum.copy_from_slice(&combined(combine, sum, inputs[0].at(from))?);
-            }
-        }
-        Op::Scan { combine, axis, inclusive } => {
-            let (axis, count) = (usize::from(*axis), ty.lanes());
-            lanes.resize(shape.count() * count, Literal::zero(ty.element()));
-            for position in positions(&shape) {
-                let here = ravel(&position, &shape);
-                let mut sum = combine.identity(ty);
-                if position[axis] > 0 {
-                    // What stands right before, combined with its own element where that is not part of it.
-                    let mut before = position.clone();
-                    before[axis] -= 1;
-                    let there = ravel(&before, &shape);
-                    sum = Lanes::from_slice(&lanes[there * count..][..count]);
-                    if !inclusive {
-                        sum = combined(combine, &sum, inputs[0].at(there))?;
-                    }
-                }
-                if *inclusive {
-                    sum = combined(combine, &sum, inputs[0].at(here))?;
-                }
-                lanes[here * count..][..count].copy_from_slice(&sum);
-            }
-        }
-        Op::Product => {
-            let (rows, columns, common) = (shape.extents()[0], shape.extents()[1], inputs[0].shape.extents()[1]);
-            for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
-                let mut sum = Literal::zero(ty.element());
-                for k in 0..common {
-                    let product = binary(BinaryOp::Mul, inputs[0].at(row * common + k)[0], inputs[1].at(k * columns + column)[0]);
-                    sum = binary(BinaryOp::Add, sum, product);
-                }
-                lanes.push(sum);
-            }
-        }
-        Op::Sort { keys, longest, result } => {
-            let mut order: Vec<usize> = (0..shape.count()).collect();
-            let offsets: Vec<usize> = match (longest, inputs.last()) {
-                (Some(_), Some(offsets)) => offsets.lanes.iter().map(|offset| offset.as_i128().unwrap_or(0) as usize).collect(),
-                _ => vec![0, shape.count()],
-            };
-            for segment in offsets.windows(2) {
-                let Some(part) = order.get_mut(segment[0]..segment[1]) else { continue };
-                part.sort_by(|a, b| {
-                    let by_key = keys
-                        .iter()
-                        .zip(inputs)
-                        .map(|(key, input)| compare_keys(input.at(*a)[0], input.at(*b)[0], key.descending));
-                    by_key.fold(Ordering::Equal, Ordering::then)
-                });
-            }
-            order.iter().for_each(|index| lanes.extend(inputs[usize::from(*result)].at(*index)));
-        }
-        Op::Histogram => {
-            let mut counts = vec![0u32; shape.count()];
-            for bin in &inputs[0].lanes {
-                if let Some(count) = bin.as_i128().and_then(|bin| usize::try_from(bin).ok()).and_then(|bin| counts.get_mut(bin)) {
-                    *count += 1;
-                }
-            }
-            lanes.extend(counts.into_iter().map(Literal::from));
-        }
-        Op::Pack { rest, count } => {
-            let (chosen, others): (Vec<usize>, Vec<usize>) =
-                (0..inputs[0].lanes.len()).partition(|index| inputs[0].lanes[*index].bits() != 0);
-            if *count {
-                lanes.push(Literal::from(chosen.len() as u32));
-            } else {
-                chosen.iter().for_each(|index| lanes.extend(inputs[1].at(*index)));
-                others.iter().filter(|_| *rest).for_each(|index| lanes.extend(inputs[1].at(*index)));
-                lanes.resize(shape.count() * ty.lanes(), Literal::zero(ty.element()));
-            }
-        }
-        Op::Scatter(combine) => {
-            lanes.clone_from(&inputs[0].lanes);
-            for sent in 0..inputs[1].lanes.len() {
-                let place = inputs[1].lanes[sent].as_i128().and_then(|place| usize::try_from(place).ok());
-                let Some(place) = place.filter(|place| *place < shape.count()) else { continue };
-                let (there, value) = (&mut lanes[place * ty.lanes()..][..ty.lanes()], inputs[2].at(sent));
-                match combine {
-                    Some(combine) => there.copy_from_slice(&combined(combine, there, value)?),
-                    None => there.copy_from_slice(value),
-                }
-            }
-        }
-        Op::SegmentedReduce(combine) => {
-            let at = |offset: usize| inputs[1].lanes[offset].as_i128().unwrap_or(0) as usize;
-            for segment in 0..shape.count() {
-                let mut sum = combine.identity(ty);
-                for element in at(segment)..at(segment + 1) {
-                    sum = combined(combine, &sum, inputs[0].at(element))?;
-                }
-                lanes.extend(sum);
-            }
-        }
-        Op::SegmentedScan(combine, axis) => {
-            let (axis, count) = (usize::from(*axis), ty.lanes());
-            lanes.clone_from(&inputs[1].lanes);
-            for position in positions(&shape) {
-                let here = ravel(&position, &shape);
-                if position[axis] == 0 || inputs[0].at(here)[0].bits() != 0 {
-                    continue;
-                }
-                let mut before = position.clone();
-                before[axis] -= 1;
-                let before = ravel(&before, &shape);
-                let sum = combined(combine, &lanes[before * count..][..count], &lanes[here * count..][..count])?;
-                lanes[here * count..][..count].copy_from_slice(&sum);
-            }
-        }
-        Op::Extreme(extreme, axes) => {
-            let values = &inputs[0];
-            let mut best: Vec<Option<(Literal, Literal)>> = vec![None; shape.count()];
-            for position in positions(&values.shape) {
-                let kept: Vec<usize> =
-                    position.iter().enumerate().filter(|(axis, _)| !axes.contains(&(*axis as u8))).map(|(_, i)| *i).collect();
-                let from = ravel(&position, &values.shape);
-                let (value, label) = (values.at(from)[0], inputs[1].at(from)[0]);
-                let best = &mut best[ravel(&kept, &shape)];
-                let better = best.is_none_or(|(known, its)| match extreme {
-                    _ if known.is_nan() && value.is_nan() => label.as_i128() < its.as_i128(),
-                    _ if known.is_nan() || value.is_nan() => known.is_nan(),
-                    Extreme::Least if compare(CompareOp::Lt, value, known) => true,
-                    Extreme::Greatest if compare(CompareOp::Gt, value, known) => true,
-                    Extreme::Least | Extreme::Greatest => compare(CompareOp::Eq, value, known) && label.as_i128() < its.as_i128(),
-                });
-                if better {
-                    *best = Some((value, label));
-                }
-            }
-            lanes.extend(best.into_iter().map(|best| best.map_or(Literal::zero(ty.element()), |(_, label)| label)));
+        Op::Pattern(applied) => {
+            let inputs: Vec<&HostArray> = inputs.iter().map(|input| &**input).collect();
+            return applied.operation().naive(applied.result(), &inputs, ty, &shape);
         }
     }
     Ok(HostArray { ty, shape, lanes })
 }
 
-/// Numbers by their order, -0 before +0, NaN behind all numbers whichever way.
-fn compare_keys(a: Literal, b: Literal, descending: bool) -> Ordering {
-    let order = match (a.as_f64(), b.as_f64()) {
-        (Some(x), Some(y)) => match (x.is_nan(), y.is_nan()) {
-            (true, true) => return Ordering::Equal,
-            (true, false) => return Ordering::Greater,
-            (false, true) => return Ordering::Less,
-            (false, false) => x.total_cmp(&y),
-        },
-        _ => a.as_i128().cmp(&b.as_i128()),
-    };
-    if descending { order.reverse() } else { order }
-}
-
-fn combined(combine: &Combine, x: &[Literal], y: &[Literal]) -> Result<Lanes> {
+/// Combines two elements.
+pub(crate) fn combined(combine: &Combine, x: &[Literal], y: &[Literal]) -> Result<Lanes> {
     element(&combine.operation(), &[x, y])
 }
 
@@ -413,7 +274,7 @@ fn unary(op: UnaryOp, x: Literal) -> Literal {
     }
 }
 
-fn binary(op: BinaryOp, x: Literal, y: Literal) -> Literal {
+pub(crate) fn binary(op: BinaryOp, x: Literal, y: Literal) -> Literal {
     let element = x.element();
     if let (Some(a), Some(b)) = (x.as_f64(), y.as_f64()) {
         // Sums, products and quotients of two `f32` or `f16` that are rounded to `f64` first are rounded once in effect.
@@ -469,7 +330,7 @@ fn binary(op: BinaryOp, x: Literal, y: Literal) -> Literal {
     }
 }
 
-fn compare(op: CompareOp, x: Literal, y: Literal) -> bool {
+pub(crate) fn compare(op: CompareOp, x: Literal, y: Literal) -> bool {
     let (less, equal, greater) = match (x.as_f64(), y.as_f64()) {
         (Some(a), Some(b)) => (a < b, a == b, a > b),
         _ => {

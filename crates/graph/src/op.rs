@@ -1,10 +1,11 @@
 //! What nodes of the graph do.
 
 use crate::error::{Error, Result};
+use crate::operation::Applied;
 use crate::template::Symbol;
 use crate::view::{Rule, View};
 use broadloom_scalar::{BinaryOp, CompareOp, Element, Function, Lanes, Literal, MathFunction, Precision, Type, UnaryOp};
-use broadloom_skeleton::{Operator, SortKey};
+use broadloom_skeleton::Operator;
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
@@ -257,48 +258,8 @@ pub enum Op {
     Gather(Rule, Option<Lanes>),
     /// The inputs one behind the other along an axis.
     Concatenate(u8),
-    /// Elements along some axes combined; the axes are gone.
-    Reduce(Combine, Axes),
-    /// What the second input, an integer, is where the first is extreme along some axes: the least such integer. The axes are gone.
-    Extreme(Extreme, Axes),
-    /// Elements along an axis combined with all before them; with themselves too where it is inclusive.
-    Scan {
-        /// How they are combined.
-        combine: Combine,
-        /// The axis.
-        axis: u8,
-        /// Whether an element is part of its own result.
-        inclusive: bool,
-    },
-    /// The product of two matrices.
-    Product,
-    /// One of the inputs, all lines, in the order that the first of them have as keys, the first key counting most. Or in that order within segments, none of
-    /// which is longer than is said; then the last input has their offsets, one more than there are segments.
-    Sort {
-        /// How each key is compared.
-        keys: SmallVec<[SortKey; 2]>,
-        /// What no segment is longer than, as a pattern takes it.
-        longest: Option<u32>,
-        /// Which input comes out.
-        result: u8,
-    },
-    /// How many elements of the one input fall into each bin, as `u32`.
-    Histogram,
-    /// The elements of the second input where the first is true, one behind the other, then all others or anything. Or, how many of the former there are, a
-    /// `u32`.
-    Pack {
-        /// Whether all others follow.
-        rest: bool,
-        /// Whether it is the number.
-        count: bool,
-    },
-    /// The first input, a line, with elements of the third at the places that the second says: combined with what is there, or, without a combination,
-    /// in its stead, the last one that comes to a place. What goes to no place is dropped.
-    Scatter(Option<Combine>),
-    /// Elements of the second input along an axis combined with themselves and all before them, from the last place on where the first is true.
-    SegmentedScan(Combine, u8),
-    /// The elements of each segment of the first input, a line, combined. The second has the offsets, one more than there are segments.
-    SegmentedReduce(Combine),
+    /// A result of an operation that combines elements of several positions.
+    Pattern(Applied),
 }
 
 impl Op {
@@ -312,29 +273,9 @@ impl Op {
             Op::Position(axis) => format!("position {axis}"),
             Op::Gather(..) => "gather".into(),
             Op::Concatenate(axis) => format!("concatenate {axis}"),
-            Op::Reduce(combine, axes) => format!("{} over {:?}", combine.name(), axes.as_slice()),
-            Op::Extreme(extreme, axes) => format!("{} over {:?}", extreme.name(), axes.as_slice()),
-            Op::Scan { combine, axis, .. } => format!("{} scan along {axis}", combine.name()),
-            Op::Product => "matrix product".into(),
-            Op::Sort { longest: None, .. } => "sort".into(),
-            Op::Sort { longest: Some(_), .. } => "segmented sort".into(),
-            Op::Histogram => "histogram".into(),
-            Op::Pack { rest, .. } => pack_name(*rest).into(),
-            Op::Scatter(combine) => scatter_name(combine.as_ref()),
-            Op::SegmentedScan(combine, axis) => format!("segmented {} scan along {axis}", combine.name()),
-            Op::SegmentedReduce(combine) => format!("segmented {}", combine.name()),
+            Op::Pattern(applied) => applied.operation().name(),
         }
     }
-}
-
-/// The name of a pack, or of one with all others behind.
-pub(crate) const fn pack_name(rest: bool) -> &'static str {
-    if rest { "partition" } else { "pack" }
-}
-
-/// The name of a scatter.
-pub(crate) fn scatter_name(combine: Option<&Combine>) -> String {
-    combine.map_or("scatter".into(), |combine| format!("scatter {}", combine.name()))
 }
 
 /// A value as text.

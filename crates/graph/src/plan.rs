@@ -4,7 +4,7 @@
 //! nothing of a single run, so one plan serves all expressions with the same [tape](crate::tape), whatever their sizes and scalars.
 
 use crate::cut::{Cut, Group, GroupKind, Part, Reason, cut};
-use crate::emit::{Code, Fused, Given, Roots, interior};
+use crate::emit::{Code, Fused, Given, interior};
 use crate::error::{Error, Result};
 use crate::fit::Fits;
 use crate::pattern::Ready;
@@ -13,6 +13,7 @@ use crate::tape::{Bindings, Id, Kind, ShapeId, Tape};
 use crate::trace::Condition;
 use broadloom_device::{Machine, MachineKind};
 use broadloom_skeleton::{Library, Loaded, Stencil};
+use smallvec::SmallVec;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -77,9 +78,9 @@ fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[Part<'_>], cp
     if part.line || !class.rows || !class.tall {
         return None;
     }
-    let roots = match &group.kind {
-        GroupKind::Map => Roots::Compute(&group.feeds),
-        GroupKind::Reduce(axes) if axes.as_slice() == [0] && class.rank > 2 => Roots::Feed(&group.feeds),
+    let folds = class.rank > 2 && group.reduced(tape) == Some(&[0]);
+    let roots = match group.feeds.as_slice() {
+        [feed] if group.kind == GroupKind::Map || folds => group.roots_of(feed),
         _ => return None,
     };
     // The highest strips that pay, with what a position costs, in hundredths.
@@ -141,7 +142,7 @@ impl Plan {
             let mut codes = vec![];
             let (mut transposed, mut inside) = (None, None);
             for mut part in parts {
-                if matches!(group.kind, GroupKind::Reduce(_)) {
+                if group.reduced(&tape).is_some() {
                     inside =
                         part.fused.inner_code(&tape, side_by_side)?.map(|(code, conditions)| ((code, part.line), conditions));
                 }
@@ -251,23 +252,17 @@ impl Plan {
         let extents = |shape: &Shape| shape.extents().iter().map(|extent| *extent as u64).collect::<Vec<u64>>();
         let domain = &bindings.shapes[usize::from(kernel.group.domain)];
         let mut sizes = if kernel.group.line { vec![domain.count() as u64] } else { extents(domain) };
-        match &kernel.group.kind {
-            GroupKind::Map | GroupKind::Reduce(_) | GroupKind::Scan(..) | GroupKind::Sort(_, None) | GroupKind::Pack(_) => {}
-            GroupKind::Transpose(axis) => {
+        match (&kernel.group.kind, kernel.group.operation(&self.tape), kernel.group.combined.first()) {
+            (GroupKind::Pattern, Some(operation), Some(first)) => {
+                let inputs = &self.tape.entry(*first).inputs;
+                let inputs: SmallVec<[&Shape; 4]> = inputs.iter().map(|input| shape_of(*input)).collect();
+                sizes = operation.sizes(&sizes, &inputs, shape_of(*first));
+            }
+            (GroupKind::Transpose(axis), ..) => {
                 let last = sizes.len() - 1;
                 sizes.swap(usize::from(*axis), last);
             }
-            GroupKind::Sort(_, Some(_)) => {
-                let offsets = kernel.group.feeds.last().map_or(0, |offsets| shape_of(*offsets).count());
-                sizes.push(offsets.saturating_sub(1) as u64);
-            }
-            GroupKind::Histogram(_) | GroupKind::Scatter(_) | GroupKind::SegmentedReduce => {
-                sizes.push(shape_of(kernel.group.combined[0]).count() as u64);
-            }
-            GroupKind::Product => {
-                sizes = extents(shape_of(kernel.group.combined[0]));
-                sizes.extend(domain.extents().last().map(|extent| *extent as u64));
-            }
+            (GroupKind::Map | GroupKind::Pattern, ..) => {}
         }
         sizes
     }
@@ -335,17 +330,7 @@ impl Kind {
             Kind::Position(axis) => format!("position {axis}"),
             Kind::Gather(..) => "gather".into(),
             Kind::Concatenate(axis) => format!("concatenate {axis}"),
-            Kind::Reduce(combine, axes) => format!("{} over {:?}", combine.name(), axes.as_slice()),
-            Kind::Extreme(extreme, axes) => format!("{} over {:?}", extreme.name(), axes.as_slice()),
-            Kind::Scan(combine, axis, _) => format!("{} scan along {axis}", combine.name()),
-            Kind::Product => "matrix product".into(),
-            Kind::Sort(_, None, _) => "sort".into(),
-            Kind::Sort(_, Some(_), _) => "segmented sort".into(),
-            Kind::Histogram(_) => "histogram".into(),
-            Kind::Pack(rest, _) => crate::op::pack_name(*rest).into(),
-            Kind::Scatter(combine) => crate::op::scatter_name(combine.as_ref()),
-            Kind::SegmentedScan(combine, axis) => format!("segmented {} scan along {axis}", combine.name()),
-            Kind::SegmentedReduce(combine) => format!("segmented {}", combine.name()),
+            Kind::Pattern(applied) => applied.operation().name(),
         }
     }
 }

@@ -10,13 +10,13 @@ use crate::error::{Error, Result};
 use crate::hash::{Quick, QuickMap};
 use crate::node::{Expression, Node, State};
 use crate::op::{Op, Scalar};
+use crate::operation::Applied;
 use crate::shape::Shape;
 use crate::tape::{Along, Bindings, DISTANT, Entry, FAR, Growth, Id, Int, Kind, LONG, SMALL, ShapeClass, ShapeId, TALL, Tape};
 use crate::template::Symbol;
 use crate::view::View;
 use broadloom_device::Buffer;
-use broadloom_scalar::{Lanes, Precision, Type};
-use broadloom_skeleton::Histogram;
+use broadloom_scalar::{Lanes, Precision};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -297,20 +297,27 @@ impl Recorder {
             Ok(id) => return Ok(id),
             Err(free) => free,
         };
-        if let Op::Pack { rest, count: true } = op
-            && let Some(known) = self.packed_number(*rest, &inputs)
+        let always = match op {
+            Op::Pattern(applied) => {
+                applied.operation().always().map(|(result, ty, shape)| (applied.with_result(result), ty, shape))
+            }
+            _ => None,
+        };
+        if let (Op::Pattern(applied), Some((own, ..))) = (op, &always)
+            && applied == own
+            && let Some(known) = self.result(own, &inputs)
         {
             return Ok(known);
         }
         let kind = self.kind(node, expression)?;
         let id = self.push(Entry { kind, ty: node.ty(), shape, inputs: inputs.clone() }, code, identity);
         self.known[free] = id + 1;
-        // What is packed is always counted too.
-        if let Op::Pack { rest, count: false } = op
-            && self.packed_number(*rest, &inputs).is_none()
+        // What the kernel gives in any case is part of every plan that has it.
+        if let Some((own, ty, shape)) = always
+            && self.result(&own, &inputs).is_none()
         {
-            let shape = self.shape(&Shape::from([]));
-            self.push(Entry { kind: Kind::Pack(*rest, true), ty: Type::U32, shape, inputs }, code, 0);
+            let shape = self.shape(&shape);
+            self.push(Entry { kind: Kind::Pattern(own), ty, shape, inputs }, code, 0);
         }
         Ok(id)
     }
@@ -354,28 +361,19 @@ impl Recorder {
                 Kind::Gather(*rule, fill.as_ref().map(|fill| self.value(fill)), growth)
             }
             Op::Concatenate(axis) => Kind::Concatenate(*axis),
-            Op::Reduce(combine, axes) => Kind::Reduce(combine.clone(), axes.clone()),
-            Op::Extreme(extreme, axes) => Kind::Extreme(*extreme, axes.clone()),
-            Op::Scan { combine, axis, inclusive } => Kind::Scan(combine.clone(), *axis, *inclusive),
-            Op::Product => Kind::Product,
-            Op::Sort { keys, longest, result } => Kind::Sort(keys.clone(), *longest, *result),
-            Op::Histogram => Kind::Histogram(Histogram::room(node.shape().count() as u64)),
-            Op::Pack { rest, count } => Kind::Pack(*rest, *count),
-            Op::Scatter(combine) => Kind::Scatter(combine.clone()),
-            Op::SegmentedScan(combine, axis) => Kind::SegmentedScan(combine.clone(), *axis),
-            Op::SegmentedReduce(combine) => {
-                // Elements and segments are counted together.
-                let both = expression.inputs.iter().map(|input| input.shape().count()).sum::<usize>();
-                self.tape.wide |= both >= FAR;
-                Kind::SegmentedReduce(combine.clone())
+            Op::Pattern(applied) => {
+                let shapes: SmallVec<[&Shape; 4]> = expression.inputs.iter().map(|input| input.shape()).collect();
+                self.tape.wide |= applied.operation().counted(&shapes) >= FAR;
+                Kind::Pattern(applied.clone())
             }
         })
     }
 
-    /// The node that says how many are packed of these inputs.
-    fn packed_number(&self, rest: bool, inputs: &[Id]) -> Option<Id> {
-        let is_number = |entry: &Entry| entry.kind == Kind::Pack(rest, true) && entry.inputs.as_slice() == inputs;
-        self.tape.entries.iter().position(is_number).map(|id| id as Id)
+    /// The node that is this result of an operation on these inputs.
+    fn result(&self, applied: &Applied, inputs: &[Id]) -> Option<Id> {
+        let is_it =
+            |entry: &Entry| entry.inputs.as_slice() == inputs && matches!(&entry.kind, Kind::Pattern(own) if own == applied);
+        self.tape.entries.iter().position(is_it).map(|id| id as Id)
     }
 }
 
@@ -430,36 +428,9 @@ fn hash(op: &Op, code: &mut Quick, rest: &mut Quick) {
         Op::Position(axis) => tag(code, 4, u64::from(*axis)),
         Op::Gather(rule, _) => tag(code, 5, *rule as u64),
         Op::Concatenate(axis) => tag(code, 6, u64::from(*axis)),
-        Op::Reduce(combine, axes) => {
+        Op::Pattern(applied) => {
             tag(code, 7, 0);
-            (combine, axes).hash(code);
-        }
-        Op::Extreme(extreme, axes) => {
-            tag(code, 8, *extreme as u64);
-            axes.hash(code);
-        }
-        Op::Scan { combine, axis, inclusive } => {
-            tag(code, 9, u64::from(*axis) | u64::from(*inclusive) << 8);
-            combine.hash(code);
-        }
-        Op::Product => tag(code, 10, 0),
-        Op::Sort { keys, longest, result } => {
-            tag(code, 11, u64::from(*result) | u64::from(longest.unwrap_or(0)) << 8);
-            keys.hash(code);
-        }
-        Op::Histogram => tag(code, 12, 0),
-        Op::Pack { rest, count } => tag(code, 13, u64::from(*count) | u64::from(*rest) << 8),
-        Op::Scatter(combine) => {
-            tag(code, 14, 0);
-            combine.hash(code);
-        }
-        Op::SegmentedScan(combine, axis) => {
-            tag(code, 15, u64::from(*axis));
-            combine.hash(code);
-        }
-        Op::SegmentedReduce(combine) => {
-            tag(code, 16, 0);
-            combine.hash(code);
+            applied.hash(code);
         }
     }
 }

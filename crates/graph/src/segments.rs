@@ -1,4 +1,5 @@
-//! Nodes that combine and sort within segments of a line.
+//! Segments of a line: where they start and end, and sorting within them. Operations within segments are in
+//! [`operations`](crate::operations).
 //!
 //! Segments follow each other. Where each begins and ends is said by *offsets*, one more than there are segments: segment `k` has the places from
 //! `offsets[k]` up to but not including `offsets[k + 1]`, and none where both are equal. The first segment starts where the line does, and the last one ends
@@ -7,31 +8,12 @@
 use crate::build::same_context;
 use crate::error::{Error, Result};
 use crate::node::Node;
-use crate::op::{Combine, Elementwise, Op};
+use crate::op::{Combine, Elementwise};
 use crate::shape::Shape;
 use broadloom_scalar::{Builder, Element, Literal, Type};
 use broadloom_skeleton::{SegmentedSort, SortKey};
-use smallvec::smallvec;
 
 impl Node {
-    /// Elements along an axis combined with themselves and all before them, from the last place on at which another array of the same shape is true.
-    pub fn segmented_scan(&self, starts: &Node, combine: Combine, axis: usize) -> Result<Node> {
-        let operation = || format!("segmented {} scan", combine.name());
-        let context = same_context(&operation(), &[starts, self])?;
-        let axes = self.checked_axes(&operation(), &[axis])?;
-        if starts.ty() != Type::BOOL {
-            return Err(Error::Types { operation: operation(), left: Type::BOOL, right: starts.ty() });
-        }
-        if !combine.takes(self.ty()) {
-            return Err(Error::Type { operation: operation(), ty: self.ty() });
-        }
-        if starts.shape() != self.shape() {
-            return Err(Error::Shapes { operation: operation(), left: starts.shape().clone(), right: self.shape().clone() });
-        }
-        let inputs = smallvec![starts.clone(), self.clone()];
-        Ok(Node::pending(context, self.ty(), self.shape().clone(), Op::SegmentedScan(combine, axes[0]), inputs))
-    }
-
     /// Offsets: a line of integers, one at least.
     fn checked_offsets(&self, operation: &str) -> Result<()> {
         self.line(operation)?;
@@ -70,22 +52,6 @@ impl Node {
     /// The number of the segment of each of so many places, a `u32`, counted from 1 and with those that have no elements. This array has the offsets.
     pub fn segment_numbers(&self, length: usize) -> Result<Node> {
         self.segment_offsets(length)?.histogram(length)?.scan(Combine::Sum, 0, true)
-    }
-
-    /// The elements of each segment of a line combined, in their order; of none, the combination's identity.
-    pub fn segmented_reduce(&self, offsets: &Node, combine: Combine) -> Result<Node> {
-        let operation = || format!("segmented {}", combine.name());
-        self.line(&operation())?;
-        let context = same_context(&operation(), &[self, offsets])?;
-        if !combine.takes(self.ty()) {
-            return Err(Error::Type { operation: operation(), ty: self.ty() });
-        }
-        let offsets = offsets.segment_offsets(self.shape().count())?;
-        let segments = Shape::from(offsets.shape().count() - 1);
-        if self.shape().is_empty() || segments.is_empty() {
-            return Node::fill(context, segments, &combine.identity(self.ty()));
-        }
-        Ok(Node::pending(context, self.ty(), segments, Op::SegmentedReduce(combine), smallvec![self.clone(), offsets]))
     }
 
     /// Lines of one length, in the order of keys within each segment, equal ones keeping their order. Keys come first in the result. NaN is behind all

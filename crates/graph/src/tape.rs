@@ -7,13 +7,13 @@
 //! What stays in the tape: small offsets and strides (neighbours of a stencil are part of its code), which shapes are equal, whether a last
 //! axis is long and the one before it not short, how much a view enlarges (in classes), and whether some index, or a sum of them, needs 64 bits.
 
-use crate::op::{Axes, Combine, Elementwise, Extreme};
+use crate::op::Elementwise;
+use crate::operation::{Applied, Joining, Site};
 use crate::shape::Shape;
 use crate::template::Symbols;
 use crate::view::Rule;
 use broadloom_device::Buffer;
 use broadloom_scalar::{Lanes, Precision, Type};
-use broadloom_skeleton::SortKey;
 use smallvec::SmallVec;
 
 /// The number of a node of a tape.
@@ -95,22 +95,7 @@ pub(crate) enum Kind {
     Position(u8),
     Gather(Rule, Option<u32>, Growth),
     Concatenate(u8),
-    Reduce(Combine, Axes),
-    Extreme(Extreme, Axes),
-    /// Combination, axis, whether it is inclusive.
-    Scan(Combine, u8, bool),
-    Product,
-    /// Keys, what no segment is longer than where there are segments, and which input comes out.
-    Sort(SmallVec<[SortKey; 2]>, Option<u32>, u8),
-    /// How many bins there are room for in shared memory.
-    Histogram(Option<u32>),
-    /// Whether all others follow, whether it is the number.
-    Pack(bool, bool),
-    /// How what comes to one place is combined; the last stays where it is not.
-    Scatter(Option<Combine>),
-    /// Combination, axis.
-    SegmentedScan(Combine, u8),
-    SegmentedReduce(Combine),
+    Pattern(Applied),
 }
 
 /// A node.
@@ -191,5 +176,46 @@ impl Tape {
 
     pub(crate) fn rank(&self, id: Id) -> usize {
         usize::from(self.shapes[usize::from(self.entry(id).shape)].rank)
+    }
+
+    /// The operation behind a node, if it combines elements of several positions.
+    pub(crate) fn applied(&self, id: Id) -> Option<&Applied> {
+        match &self.entry(id).kind {
+            Kind::Pattern(applied) => Some(applied),
+            Kind::Leaf(_)
+            | Kind::Fill(_)
+            | Kind::Elementwise(_)
+            | Kind::View(..)
+            | Kind::Reshape(_)
+            | Kind::Position(_)
+            | Kind::Gather(..)
+            | Kind::Concatenate(_) => None,
+        }
+    }
+
+    /// What is known of an application of an operation.
+    pub(crate) fn site(&self, id: Id) -> Site {
+        let entry = self.entry(id);
+        let wanted = match self.applied(id).filter(|applied| applied.operation().joining() == Joining::Results) {
+            None => SmallVec::new(),
+            Some(applied) => self.results(applied, &entry.inputs).collect(),
+        };
+        Site {
+            types: entry.inputs.iter().map(|input| self.entry(*input).ty).collect(),
+            ranks: entry.inputs.iter().map(|input| self.rank(*input)).collect(),
+            positions: entry.inputs.iter().map(|input| matches!(self.entry(*input).kind, Kind::Position(_))).collect(),
+            ty: entry.ty,
+            wide: self.wide,
+            wanted,
+        }
+    }
+
+    /// The results of an operation on these inputs that are in the tape.
+    fn results<'t>(&'t self, applied: &'t Applied, inputs: &'t [Id]) -> impl Iterator<Item = u8> + 't {
+        let own = move |entry: &'t Entry| match &entry.kind {
+            Kind::Pattern(other) if entry.inputs.as_slice() == inputs => Some(other),
+            _ => None,
+        };
+        self.entries.iter().filter_map(own).filter(move |other| other.is_same_operation(applied)).map(Applied::result)
     }
 }

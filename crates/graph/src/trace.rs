@@ -403,17 +403,7 @@ impl<'t> Trace<'t> {
     fn compute_new(&mut self, node: Id, place: &Place) -> Option<ItemId> {
         let entry = self.tape.entry(node);
         match &entry.kind {
-            Kind::Leaf(_)
-            | Kind::Reduce(..)
-            | Kind::Extreme(..)
-            | Kind::Scan(..)
-            | Kind::Product
-            | Kind::Sort(..)
-            | Kind::Histogram(_)
-            | Kind::Scatter(_)
-            | Kind::SegmentedScan(..)
-            | Kind::SegmentedReduce(_)
-            | Kind::Pack(..) => self.at(node, place),
+            Kind::Leaf(_) | Kind::Pattern(_) => self.at(node, place),
             Kind::Fill(slot) => self.item(Item::Fill(*slot), 0),
             Kind::Elementwise(op) => {
                 let mut inputs = SmallVec::new();

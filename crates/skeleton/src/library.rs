@@ -1,62 +1,67 @@
 //! Programs that are ready, found by pattern.
 
 use crate::{
-    Histogram, Loaded, Map, Pack, Product, Program, Reduce, Result, Scan, Scatter, SegmentedReduce, SegmentedSort, Sort, Stencil,
-    Transpose,
+    Histogram, Key, Loaded, Map, Pack, Product, Program, Reduce, Result, Scan, Scatter, SegmentedReduce, SegmentedSort, Sort,
+    Stencil, Transpose,
 };
 use broadloom_device::{Device, Machine};
 use std::collections::HashMap;
+use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-macro_rules! patterns {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Any pattern. It is the key under which a program is found.
-        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-        pub enum Pattern {
-            $($(#[$doc])* $name($name),)*
-        }
+/// A parallel pattern: a value that becomes a program for a machine. It is its own key in a [`Library`], so all that
+/// its code depends on takes part in its equality, and sizes do not.
+///
+/// The patterns of this crate implement it. A crate that writes kernels of another shape implements it for a type of
+/// its own.
+pub trait Generator: Key + fmt::Debug + Send + Sync {
+    /// Writes the program for a machine.
+    fn program(&self, machine: &Machine) -> Result<Program>;
+}
 
-        impl Pattern {
-            /// The program for a machine.
-            pub fn program(&self, machine: &Machine) -> Result<Program> {
-                match self { $(Pattern::$name(pattern) => pattern.program(machine),)* }
-            }
-        }
+/// Any pattern. It is the key under which a program is found; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Pattern(Arc<dyn Generator>);
 
-        $(impl From<$name> for Pattern {
-            fn from(pattern: $name) -> Pattern {
-                Pattern::$name(pattern)
+impl Pattern {
+    /// Writes the program for a machine.
+    pub fn program(&self, machine: &Machine) -> Result<Program> {
+        self.0.program(machine)
+    }
+}
+
+impl<T: Generator> From<T> for Pattern {
+    fn from(generator: T) -> Pattern {
+        Pattern(Arc::new(generator))
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Pattern) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.is_equal(other.0.as_any())
+    }
+}
+
+impl Eq for Pattern {}
+
+impl Hash for Pattern {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.write_hash(state);
+    }
+}
+
+macro_rules! generators {
+    ($($name:ident)*) => {
+        $(impl Generator for $name {
+            fn program(&self, machine: &Machine) -> Result<Program> {
+                $name::program(self, machine)
             }
         })*
     };
 }
 
-patterns! {
-    /// The same function at every position.
-    Map,
-    /// A function of neighbourhoods, several rows at a time.
-    Stencil,
-    /// An associative operator over some axes.
-    Reduce,
-    /// All prefixes along an axis.
-    Scan,
-    /// An associative operator over segments of a line.
-    SegmentedReduce,
-    /// The values at chosen positions.
-    Pack,
-    /// How many positions fall into each bin.
-    Histogram,
-    /// Two axes exchanged.
-    Transpose,
-    /// The product of two matrices.
-    Product,
-    /// Sorted by keys.
-    Sort,
-    /// Sorted by keys within short segments.
-    SegmentedSort,
-    /// Values sent to places, and combined there.
-    Scatter,
-}
+generators!(Map Stencil Reduce Scan SegmentedReduce Pack Histogram Transpose Product Sort SegmentedSort Scatter);
 
 /// Programs that a library keeps.
 const MOST: usize = 1024;

@@ -65,6 +65,18 @@ impl Spread {
     /// Most rows of results that a lane has at a time.
     pub const MOST_ROWS: usize = 9;
 
+    /// A number that stands for this way.
+    pub fn number(self) -> u64 {
+        let flags = [self.along_kept, self.blocks, self.split].map(u64::from);
+        flags[0] | flags[1] << 1 | flags[2] << 2 | u64::from(self.rows[0]) << 8 | u64::from(self.rows[1]) << 36
+    }
+
+    /// The way that a [number](Spread::number) stands for.
+    pub fn from_number(number: u64) -> Spread {
+        let rows = [8, 36].map(|shift| (number >> shift & 0xfff_ffff) as u32);
+        Spread { along_kept: number & 1 != 0, blocks: number & 2 != 0, split: number & 4 != 0, rows }
+    }
+
     /// What suits these sizes.
     pub fn of(machine: &Machine, sizes: &[u64], reduced: &[bool]) -> Spread {
         let product = |which: bool| {

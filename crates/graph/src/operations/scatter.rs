@@ -1,24 +1,40 @@
-//! Nodes that send elements to places.
+//! Scatter: elements sent to places, and combined there.
 //!
 //! Sums, the least and the greatest, and truth values are patterns of their own. For products, vectors and operators of others what is sent is sorted by place, segments of equal places are
 //! combined in their order, and each place takes the last of its segment. Either way results repeat bit for bit, those of floats too.
 
 use crate::build::{index_shape, possible, same_context};
 use crate::error::{Error, Result};
+use crate::naive::{HostArray, combined};
 use crate::node::Node;
-use crate::op::{Combine, Elementwise, Op, scatter_name};
+use crate::op::{Combine, Elementwise};
+use crate::operation::{Feed, Form, Operation, Parts, Site};
 use crate::shape::Shape;
 use crate::view::{AxisMap, Boundary};
 use broadloom_scalar::{BinaryOp, Builder, CompareOp, Element, Literal, Type, Value};
-use broadloom_skeleton::SortKey;
+use broadloom_skeleton::{Combine as Sent, Scatter as Kernel, SortKey};
 use smallvec::{SmallVec, smallvec};
 
-/// Whether there is a pattern for values of this type.
-fn has_pattern(combine: Option<&Combine>, ty: Type) -> bool {
-    match combine {
-        None => true,
-        Some(Combine::Sum | Combine::Min | Combine::Max | Combine::All | Combine::Any) => ty.is_scalar(),
-        Some(Combine::Product | Combine::By(_)) => false,
+/// The first input, a line, with elements of the third at the places that the second says: combined with what is there, or, without a combination,
+/// in its stead, the last one that comes to a place. What goes to no place is dropped.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Scatter {
+    combine: Option<Combine>,
+}
+
+impl Scatter {
+    /// How the pattern combines values of a type; `None` if there is no pattern for them.
+    fn sent(&self, ty: Type) -> Option<Sent> {
+        let combine = match &self.combine {
+            None => return Some(Sent::Last),
+            Some(Combine::Sum) => Sent::Add,
+            Some(Combine::Min) => Sent::Min,
+            Some(Combine::Max) => Sent::Max,
+            Some(Combine::All) => Sent::And,
+            Some(Combine::Any) => Sent::Or,
+            Some(Combine::Product | Combine::By(_)) => return None,
+        };
+        ty.is_scalar().then_some(combine)
     }
 }
 
@@ -26,18 +42,20 @@ impl Node {
     /// This array with elements of another at the places that index arrays say, one for each axis. They are combined with what is there, or, without a combination, come in
     /// its stead, and then the last of those that come to one place stays. What goes to no place is dropped.
     pub fn scatter(&self, indices: &[&Node], values: &Node, combine: Option<Combine>) -> Result<Node> {
-        let operation = || scatter_name(combine.as_ref());
+        let scatter = Scatter { combine };
+        let operation = || scatter.name();
+        let combine = scatter.combine.as_ref();
         if indices.len() != self.shape().rank() || indices.is_empty() {
             let reason = format!("{} index arrays are given", indices.len());
             return Err(Error::Range { operation: operation(), shape: self.shape().clone(), reason });
         }
         let mut all: SmallVec<[&Node; 4]> = smallvec![self, values];
         all.extend(indices.iter().copied());
-        let context = same_context(&operation(), &all)?;
+        same_context(&operation(), &all)?;
         if values.ty() != self.ty() {
             return Err(Error::Types { operation: operation(), left: self.ty(), right: values.ty() });
         }
-        if combine.as_ref().is_some_and(|combine| !combine.takes(self.ty())) {
+        if combine.is_some_and(|combine| !combine.takes(self.ty())) {
             return Err(Error::Type { operation: operation(), ty: self.ty() });
         }
         let shape = index_shape(&operation(), indices)?;
@@ -51,12 +69,9 @@ impl Node {
         let indices = indices.iter().map(|index| index.broadcast_to(&shape)).collect::<Result<Vec<Node>>>()?;
         let places = self.places(&indices)?;
         let line = self.reshape(Shape::from(self.shape().count()))?;
-        let sent = match &combine {
-            Some(combine) if !has_pattern(Some(combine), self.ty()) => line.send_in_order(&places, &values, combine)?,
-            _ => {
-                let inputs = smallvec![line.clone(), places, values];
-                Node::pending(context, self.ty(), line.shape().clone(), Op::Scatter(combine), inputs)
-            }
+        let sent = match combine.filter(|_| scatter.sent(self.ty()).is_none()) {
+            Some(combine) => line.send_in_order(&places, &values, combine)?,
+            None => Node::apply_one(scatter, &[&line, &places, &values])?,
         };
         sent.reshape(self.shape().clone())
     }
@@ -116,5 +131,48 @@ impl Node {
         let nothing = Node::fill(self.context(), self.shape().clone(), &combine.identity(self.ty()))?;
         let sums = nothing.scatter(&[keys], &combined, None)?;
         Node::elementwise(combine.operation(), &[self, &sums])
+    }
+}
+
+impl Operation for Scatter {
+    fn name(&self) -> String {
+        self.combine.as_ref().map_or("scatter".into(), |combine| format!("scatter {}", combine.name()))
+    }
+
+    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
+        Ok(vec![(inputs[0].ty(), inputs[0].shape().clone())])
+    }
+
+    fn naive(&self, _: u8, inputs: &[&HostArray], _: Type, shape: &Shape) -> Result<HostArray> {
+        let mut result = inputs[0].clone();
+        for (sent, place) in inputs[1].lanes.iter().enumerate() {
+            let place = place.as_i128().and_then(|place| usize::try_from(place).ok());
+            let Some(place) = place.filter(|place| *place < shape.count()) else { continue };
+            match &self.combine {
+                Some(combine) => {
+                    let sum = combined(combine, result.at(place), inputs[2].at(sent))?;
+                    result.set(place, &sum);
+                }
+                None => result.set(place, inputs[2].at(sent)),
+            }
+        }
+        Ok(result)
+    }
+
+    /// Places and values, then what is there at first.
+    fn feeds(&self, _: &Site) -> Vec<Feed> {
+        vec![Feed::new([1, 2], true), Feed::new([0], true)]
+    }
+
+    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+        let no_pattern = || Error::Plan { what: self.name(), reason: "there is no pattern for this combination".into() };
+        let combine = self.sent(parts.site.ty).ok_or_else(no_pattern)?;
+        let (domain, source, base) = (parts.domain, parts.source()?, parts.source()?);
+        Ok(Form::One(Kernel { domain, source, base, combine, sink: parts.sink }.into()))
+    }
+
+    /// The number of values that are sent, and of places.
+    fn sizes(&self, domain: &[u64], _: &[&Shape], result: &Shape) -> Vec<u64> {
+        domain.iter().copied().chain([result.count() as u64]).collect()
     }
 }

@@ -1,0 +1,267 @@
+//! Operations that combine elements of several positions, and all that the planner asks of one.
+//!
+//! Reductions, scans, sorts and the like end a kernel: a parallel pattern of `skeleton` computes them. Each is one type
+//! in one file of [`operations`](crate::operations) that implements [`Operation`]: the types and shapes of its results,
+//! what is fused into it and behind it, its pattern, and its naive definition. Another crate adds an operation in the
+//! same way and applies it with [`Node::apply`]; the planner has no list of operations.
+//!
+//! Operations on elements, views, gathers and concatenations are functions of a position. They never need a kernel of
+//! their own, and are part of the language of [traces](crate::trace) instead.
+
+use crate::build::{possible, same_context};
+use crate::error::{Error, Result};
+use crate::naive::HostArray;
+use crate::node::{Inputs, Node};
+use crate::op::Op;
+use crate::shape::Shape;
+use broadloom_device::Machine;
+use broadloom_scalar::Type;
+use broadloom_skeleton::{Domain, Key, Operator, Pattern, Sink, Source};
+use smallvec::SmallVec;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// An operation that combines elements of several positions. All that its code depends on takes part in its equality
+/// and hash ([`Key`]); sizes and scalars do not.
+pub trait Operation: Key + fmt::Debug + Send + Sync {
+    /// Returns the name in plans and errors.
+    fn name(&self) -> String;
+
+    /// Checks the inputs and returns the types and shapes of the results.
+    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>>;
+
+    /// Computes a result on the host, by the definition and without regard for speed.
+    fn naive(&self, result: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray>;
+
+    /// Returns the functions that feed the pattern, in the order of its sources: the inputs that each reads together.
+    fn feeds(&self, site: &Site) -> Vec<Feed>;
+
+    /// Returns the pattern.
+    fn pattern(&self, parts: Parts) -> Result<Form>;
+
+    /// Returns the types of the values that the pattern gives at a position, to which element-wise work can be fused.
+    /// An operation without any stores its results itself, in the order of their numbers.
+    fn values(&self, site: &Site) -> Vec<Type> {
+        vec![site.ty]
+    }
+
+    /// Returns the number of the value at a position that is this result.
+    fn value(&self, _site: &Site, _result: u8) -> usize {
+        0
+    }
+
+    /// Returns which other results can come from the same kernel.
+    fn joining(&self) -> Joining {
+        Joining::Alone
+    }
+
+    /// Returns whether the other operation can be computed in the same pass over a domain, each value combined by its
+    /// own operator. Asked where [`Operation::joining`] says [`Joining::Pass`].
+    fn shares_pass(&self, _other: &dyn Operation) -> bool {
+        false
+    }
+
+    /// Returns how values are combined, where the pattern takes one operator for all that share its pass. `in_order`
+    /// promises that values are combined in the order of their positions.
+    fn operator(&self, _site: &Site, _in_order: bool) -> Result<Option<Operator>> {
+        Ok(None)
+    }
+
+    /// Returns the axes of the domain over which elements are combined into one, if that is what the operation does.
+    fn reduced(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// Returns whether the pattern reads an element of its inputs many times, so that inputs are worth keeping.
+    fn rereads(&self) -> bool {
+        false
+    }
+
+    /// Returns a result that the kernel gives whether or not it is wanted: its number, type and shape.
+    fn always(&self) -> Option<(u8, Type, Shape)> {
+        None
+    }
+
+    /// Returns the largest number that indices of the kernel hold besides the sizes of inputs and results.
+    fn counted(&self, _inputs: &[&Shape]) -> usize {
+        0
+    }
+
+    /// Returns the sizes that the pattern is called with, from the extents of its domain, the shapes of the inputs and
+    /// the shape of the first result that the kernel gives.
+    fn sizes(&self, domain: &[u64], _inputs: &[&Shape], _result: &Shape) -> Vec<u64> {
+        domain.to_vec()
+    }
+}
+
+/// Which results can come from one kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joining {
+    /// A kernel gives one result.
+    Alone,
+    /// A kernel gives all results of one application of the operation.
+    Results,
+    /// Applications to several inputs over one domain share a pass: see [`Operation::shares_pass`].
+    Pass,
+}
+
+/// Inputs that one function reads for a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Feed {
+    /// The numbers of the inputs.
+    pub inputs: SmallVec<[usize; 2]>,
+    /// Whether the pattern takes the domain as one line.
+    pub line: bool,
+}
+
+impl Feed {
+    /// Inputs of an application, with whether the domain is taken as one line.
+    pub fn new(inputs: impl IntoIterator<Item = usize>, line: bool) -> Feed {
+        Feed { inputs: inputs.into_iter().collect(), line }
+    }
+}
+
+/// What is known of an application of an operation while its kernel is planned.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// The types of the inputs.
+    pub types: SmallVec<[Type; 4]>,
+    /// The numbers of axes of the inputs.
+    pub ranks: SmallVec<[usize; 4]>,
+    /// For each input, whether it is the position along an axis.
+    pub positions: SmallVec<[bool; 4]>,
+    /// The type of the result.
+    pub ty: Type,
+    /// Whether indices have 64 bits.
+    pub wide: bool,
+    /// The results that are wanted, for an operation whose results come from one kernel.
+    pub wanted: SmallVec<[u8; 4]>,
+}
+
+/// What a pattern is made of.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    /// The application that the kernel is for; where several share a pass, the first.
+    pub site: Site,
+    /// The domain.
+    pub domain: Domain,
+    /// How many axes the domain has.
+    pub axes: usize,
+    /// Whether the domain is taken as one line.
+    pub line: bool,
+    /// The functions of [`Operation::feeds`].
+    pub sources: Vec<Source>,
+    /// What becomes of the values that the pattern gives.
+    pub sink: Sink,
+    /// How values are combined, if [`Operation::operator`] says so: of all that share the pass.
+    pub operator: Option<Operator>,
+    /// Whether the functions are small enough to be written out for several rows of results.
+    pub repeats: bool,
+}
+
+impl Parts {
+    /// Takes the source for the next of the feeds.
+    pub fn source(&mut self) -> Result<Source> {
+        if self.sources.is_empty() {
+            return Err(Error::Plan { what: "a kernel".into(), reason: "it computes nothing".into() });
+        }
+        Ok(self.sources.remove(0))
+    }
+
+    /// Takes the operator of all that share the pass.
+    pub fn operator(&mut self) -> Result<Operator> {
+        let none = || Error::Plan { what: "a kernel".into(), reason: "it combines nothing".into() };
+        self.operator.take().ok_or_else(none)
+    }
+}
+
+/// The pattern of an operation.
+#[derive(Debug)]
+pub enum Form {
+    /// One for all sizes.
+    One(Pattern),
+    /// Several, of which the sizes choose one.
+    Several(Box<dyn Variants>),
+}
+
+/// Patterns for the same work, of which some suit some sizes.
+pub trait Variants: fmt::Debug + Send + Sync {
+    /// Returns the number of the variant that suits these sizes. `shares` says whether results are computed from much
+    /// the same elements.
+    fn best(&self, machine: &Machine, sizes: &[u64], shares: bool) -> u64;
+
+    /// Returns the variant with this number.
+    fn pattern(&self, variant: u64) -> Pattern;
+}
+
+/// An operation with the number of one of its results.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    operation: Arc<dyn Operation>,
+    result: u8,
+}
+
+impl Applied {
+    /// The operation.
+    pub fn operation(&self) -> &dyn Operation {
+        &*self.operation
+    }
+
+    /// The number of the result.
+    pub fn result(&self) -> u8 {
+        self.result
+    }
+
+    /// Another result of the same operation.
+    pub(crate) fn with_result(&self, result: u8) -> Applied {
+        Applied { operation: self.operation.clone(), result }
+    }
+
+    /// Returns whether both are results of equal operations.
+    pub(crate) fn is_same_operation(&self, other: &Applied) -> bool {
+        Arc::ptr_eq(&self.operation, &other.operation) || self.operation.is_equal(other.operation.as_any())
+    }
+}
+
+impl PartialEq for Applied {
+    fn eq(&self, other: &Applied) -> bool {
+        self.result == other.result && self.is_same_operation(other)
+    }
+}
+
+impl Eq for Applied {}
+
+impl Hash for Applied {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.operation.write_hash(state);
+        self.result.hash(state);
+    }
+}
+
+impl Node {
+    /// Applies an operation. Returns a node for each of its results.
+    pub fn apply(operation: impl Operation, inputs: &[&Node]) -> Result<Vec<Node>> {
+        let context = same_context(&operation.name(), inputs)?;
+        let results = operation.results(inputs)?;
+        if results.len() > usize::from(u8::MAX) {
+            return Err(Error::Plan { what: operation.name(), reason: "an operation with too many results".into() });
+        }
+        let operation: Arc<dyn Operation> = Arc::new(operation);
+        let inputs: Inputs = inputs.iter().map(|input| (*input).clone()).collect();
+        let mut nodes = Vec::with_capacity(results.len());
+        for (result, (ty, shape)) in (0..).zip(results) {
+            possible(&operation.name(), &shape)?;
+            let op = Op::Pattern(Applied { operation: operation.clone(), result });
+            nodes.push(Node::pending(context, ty, shape, op, inputs.clone()));
+        }
+        Ok(nodes)
+    }
+
+    /// Applies an operation with one result.
+    pub fn apply_one(operation: impl Operation, inputs: &[&Node]) -> Result<Node> {
+        let name = operation.name();
+        let none = || Error::Plan { what: name, reason: "an operation without results".into() };
+        Node::apply(operation, inputs)?.pop().ok_or_else(none)
+    }
+}

@@ -1,0 +1,117 @@
+//! Extreme: where the least or the greatest element along axes is.
+
+use super::reduce::{feeds, is_over, pattern, place_without};
+use crate::error::{Error, Result};
+use crate::naive::{HostArray, compare};
+use crate::node::Node;
+use crate::op::{Axes, Extreme as Which};
+use crate::operation::{Feed, Form, Joining, Operation, Parts, Site};
+use crate::shape::Shape;
+use broadloom_scalar::{CompareOp, Element, Literal, Type};
+use broadloom_skeleton::Operator;
+
+/// The least integer of the second input among the places along some axes where the first is extreme; the axes are gone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Extreme {
+    which: Which,
+    axes: Axes,
+}
+
+impl Extreme {
+    pub(super) fn axes(&self) -> &Axes {
+        &self.axes
+    }
+}
+
+impl Node {
+    /// The index along an axis of the extreme elements, the first of equal ones; the axis is gone. An axis without elements has none.
+    pub fn extreme(&self, which: Which, axis: usize, element: Element) -> Result<Node> {
+        let axes = self.checked_axes(which.name(), &[axis])?;
+        if !self.ty().is_scalar() || self.ty().element() == Element::Bool {
+            return Err(Error::Type { operation: which.name().to_owned(), ty: self.ty() });
+        }
+        let shape = self.shape().without(&axes, false);
+        if self.shape().extents()[axis] == 0 && !shape.is_empty() {
+            let reason = format!("axis {axis} has no elements");
+            return Err(Error::Range { operation: which.name().to_owned(), shape: self.shape().clone(), reason });
+        }
+        let labels = Node::position(self.context(), self.shape().clone(), axis, element)?;
+        if shape.is_empty() {
+            return Node::fill(self.context(), shape, &[Literal::zero(element)]);
+        }
+        Node::apply_one(Extreme { which, axes }, &[self, &labels])
+    }
+}
+
+impl Operation for Extreme {
+    fn name(&self) -> String {
+        format!("{} over {:?}", self.which.name(), self.axes.as_slice())
+    }
+
+    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
+        Ok(vec![(inputs[1].ty(), inputs[0].shape().without(&self.axes, false))])
+    }
+
+    fn naive(&self, _: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {
+        let (values, labels) = (inputs[0], inputs[1]);
+        let mut best: Vec<Option<(Literal, Literal)>> = vec![None; shape.count()];
+        for from in 0..values.shape.count() {
+            let (value, label) = (values.at(from)[0], labels.at(from)[0]);
+            let best = &mut best[place_without(from, &values.shape, &self.axes, shape)];
+            let is_better = best.is_none_or(|(known, its)| match self.which {
+                _ if known.is_nan() && value.is_nan() => label.as_i128() < its.as_i128(),
+                _ if known.is_nan() || value.is_nan() => known.is_nan(),
+                Which::Least if compare(CompareOp::Lt, value, known) => true,
+                Which::Greatest if compare(CompareOp::Gt, value, known) => true,
+                Which::Least | Which::Greatest => compare(CompareOp::Eq, value, known) && label.as_i128() < its.as_i128(),
+            });
+            if is_better {
+                *best = Some((value, label));
+            }
+        }
+        let zero = Literal::zero(ty.element());
+        let lanes = best.into_iter().map(|best| best.map_or(zero, |(_, label)| label)).collect();
+        Ok(HostArray { ty, shape: shape.clone(), lanes })
+    }
+
+    fn feeds(&self, site: &Site) -> Vec<Feed> {
+        feeds(site, &self.axes)
+    }
+
+    fn pattern(&self, parts: Parts) -> Result<Form> {
+        pattern(parts, &self.axes)
+    }
+
+    /// The extreme value and its label.
+    fn values(&self, site: &Site) -> Vec<Type> {
+        site.types.to_vec()
+    }
+
+    fn value(&self, _: &Site, _: u8) -> usize {
+        1
+    }
+
+    fn joining(&self) -> Joining {
+        Joining::Pass
+    }
+
+    fn shares_pass(&self, other: &dyn Operation) -> bool {
+        is_over(other, &self.axes)
+    }
+
+    fn operator(&self, site: &Site, in_order: bool) -> Result<Option<Operator>> {
+        let (value, label) = (site.types[0], site.types[1].element());
+        // Labels that are positions grow with the order in which values come.
+        let operator = match (self.which, in_order && site.positions[1]) {
+            (Which::Least, true) => Operator::arg_min_in_order(value, label)?,
+            (Which::Least, false) => Operator::arg_min(value, label)?,
+            (Which::Greatest, true) => Operator::arg_max_in_order(value, label)?,
+            (Which::Greatest, false) => Operator::arg_max(value, label)?,
+        };
+        Ok(Some(operator))
+    }
+
+    fn reduced(&self) -> Option<&[u8]> {
+        Some(&self.axes)
+    }
+}

@@ -1,0 +1,96 @@
+//! Histogram: how many elements fall into each bin.
+
+use crate::build::possible;
+use crate::error::{Error, Result};
+use crate::naive::HostArray;
+use crate::node::Node;
+use crate::operation::{Feed, Form, Operation, Parts, Site};
+use crate::shape::Shape;
+use broadloom_scalar::{Element, Literal, Type};
+use broadloom_skeleton::Histogram as Kernel;
+use std::hash::{Hash, Hasher};
+
+/// How many elements of the one input fall into each bin, as `u32`.
+#[derive(Clone, Debug)]
+struct Histogram {
+    bins: usize,
+}
+
+impl Histogram {
+    /// The number of bins that there is room for in shared memory: what the code depends on.
+    fn room(&self) -> Option<u32> {
+        Kernel::room(self.bins as u64)
+    }
+}
+
+/// The number of bins is a size.
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Histogram) -> bool {
+        self.room() == other.room()
+    }
+}
+
+impl Eq for Histogram {}
+
+impl Hash for Histogram {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.room().hash(state);
+    }
+}
+
+impl Node {
+    /// How many elements, integers, are the number of each bin; all others are not counted.
+    pub fn histogram(&self, bins: usize) -> Result<Node> {
+        let shape = Shape::from(bins);
+        possible("histogram", &shape)?;
+        if !self.ty().is_scalar() || !self.ty().element().is_integer() {
+            return Err(Error::Type { operation: "histogram".into(), ty: self.ty() });
+        }
+        if bins > i32::MAX as usize {
+            let reason = format!("{bins} bins, and at most 2^31 - 1 are possible");
+            return Err(Error::Range { operation: "histogram".into(), shape: self.shape().clone(), reason });
+        }
+        if self.shape().is_empty() || bins == 0 {
+            return Node::fill(self.context(), shape, &[Literal::zero(Element::U32)]);
+        }
+        Node::apply_one(Histogram { bins }, &[self])
+    }
+}
+
+impl Operation for Histogram {
+    fn name(&self) -> String {
+        "histogram".into()
+    }
+
+    fn results(&self, _: &[&Node]) -> Result<Vec<(Type, Shape)>> {
+        Ok(vec![(Type::U32, Shape::from(self.bins))])
+    }
+
+    fn naive(&self, _: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {
+        let mut counts = vec![0u32; shape.count()];
+        for bin in &inputs[0].lanes {
+            if let Some(count) = bin.as_i128().and_then(|bin| usize::try_from(bin).ok()).and_then(|bin| counts.get_mut(bin)) {
+                *count += 1;
+            }
+        }
+        Ok(HostArray { ty, shape: shape.clone(), lanes: counts.into_iter().map(Literal::from).collect() })
+    }
+
+    fn feeds(&self, _: &Site) -> Vec<Feed> {
+        vec![Feed::new([0], true)]
+    }
+
+    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+        let (domain, source, room) = (parts.domain, parts.source()?, self.room());
+        Ok(Form::One(Kernel { domain, source, sink: parts.sink, room }.into()))
+    }
+
+    fn values(&self, site: &Site) -> Vec<Type> {
+        vec![if site.wide { Type::U64 } else { Type::U32 }]
+    }
+
+    /// The number of elements, and of bins.
+    fn sizes(&self, domain: &[u64], _: &[&Shape], result: &Shape) -> Vec<u64> {
+        domain.iter().copied().chain([result.count() as u64]).collect()
+    }
+}

@@ -1,0 +1,151 @@
+//! Pack: the elements at chosen positions, and how many they are.
+
+use crate::build::same_context;
+use crate::error::{Error, Result};
+use crate::naive::HostArray;
+use crate::node::Node;
+use crate::op::Elementwise;
+use crate::operation::{Feed, Form, Joining, Operation, Parts, Site};
+use crate::shape::Shape;
+use crate::view::Boundary;
+use broadloom_device::Stream;
+use broadloom_scalar::{Builder, Element, Literal, Type};
+use broadloom_skeleton::{Pack as Kernel, Sink};
+
+/// The elements of the second input where the first is true, one behind the other, then all others or anything; and how many the former are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Pack {
+    /// Whether all others follow.
+    rest: bool,
+}
+
+/// The result that holds the elements.
+const VALUES: u8 = 0;
+/// The result that holds their number.
+const COUNT: u8 = 1;
+
+impl Node {
+    /// The elements of a line where another is true. The host must know how many they are, as it does of all arrays: this computes them, and waits. See
+    /// [`Node::pack_counted`].
+    pub fn pack(&self, chosen: &Node) -> Result<Node> {
+        let (values, count) = self.pack_counted(chosen)?;
+        if self.shape().is_empty() {
+            return Ok(values);
+        }
+        let context = self.context();
+        context.evaluate(&[values.clone(), count.clone()])?;
+        let failed = || Error::Plan { what: "pack".into(), reason: "a result is not in memory".into() };
+        let found = count.read()?.lanes.first().and_then(|count| count.as_i128()).ok_or_else(failed)? as usize;
+        let bytes = found * self.ty().bytes() as usize;
+        let all = values.buffer().ok_or_else(failed)?;
+        let mut buffer = all.slice(0, bytes).ok_or_else(failed)?;
+        if bytes < all.len() / 4 {
+            // Memory for many would live as long as a few do.
+            let own = context.device().allocate(bytes)?;
+            if bytes > 0 {
+                own.copy_from(Stream::default(), &buffer)?;
+            }
+            buffer = own;
+        }
+        Node::from_buffer(context, self.ty(), Shape::from(found), buffer)
+    }
+
+    /// The elements of a line where another is true, at the start of a line as long as this one, and how many they are, a `u32`. What follows them is anything. Nothing
+    /// waits.
+    pub fn pack_counted(&self, chosen: &Node) -> Result<(Node, Node)> {
+        self.packed(chosen, Pack { rest: false })
+    }
+
+    /// The elements of a line where another is true, then all others, both in their order; and how many the former are, a `u32`. Nothing waits.
+    pub fn partition(&self, chosen: &Node) -> Result<(Node, Node)> {
+        self.packed(chosen, Pack { rest: true })
+    }
+
+    fn packed(&self, chosen: &Node, pack: Pack) -> Result<(Node, Node)> {
+        let context = same_context(&pack.name(), &[self, chosen])?;
+        pack.results(&[chosen, self])?;
+        if self.shape().is_empty() {
+            return Ok((self.clone(), Node::fill(context, Shape::from([]), &[Literal::zero(Element::U32)])?));
+        }
+        let name = pack.name();
+        match <[Node; 2]>::try_from(Node::apply(pack, &[chosen, self])?) {
+            Ok([values, count]) => Ok((values, count)),
+            Err(_) => Err(Error::Plan { what: name, reason: "elements and their number are wanted".into() }),
+        }
+    }
+
+    /// The elements of a line where another is true, then a value up to the length of the line; and how many there are, a `u32`. Nothing waits.
+    pub fn pack_padded(&self, chosen: &Node, value: &[Literal]) -> Result<(Node, Node)> {
+        let (values, count) = self.pack_counted(chosen)?;
+        if self.shape().is_empty() {
+            return Ok((values, count));
+        }
+        let f = Builder::function("packed");
+        let (place, found) = (f.parameter("place", Type::I64), f.parameter("count", Type::U32));
+        let place = f.select(f.lt(place, f.convert(found, Type::I64)), place, -1i64);
+        let function = f.finish_function(&[place])?;
+        let places = Node::position(self.context(), self.shape().clone(), 0, Element::I64)?;
+        let places = Node::elementwise(Elementwise::Call(function, 0), &[&places, &count])?;
+        Ok((values.gather(&[&places], &Boundary::Constant(value.into()))?, count))
+    }
+}
+
+impl Operation for Pack {
+    fn name(&self) -> String {
+        if self.rest { "partition".into() } else { "pack".into() }
+    }
+
+    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
+        let (chosen, values) = (inputs[0], inputs[1]);
+        values.line(&self.name())?;
+        if chosen.ty() != Type::BOOL {
+            return Err(Error::Types { operation: self.name(), left: Type::BOOL, right: chosen.ty() });
+        }
+        if chosen.shape() != values.shape() {
+            let (left, right) = (values.shape().clone(), chosen.shape().clone());
+            return Err(Error::Shapes { operation: self.name(), left, right });
+        }
+        if values.shape().count() > u32::MAX as usize {
+            let reason = "fewer than 2^32 elements can be counted".to_owned();
+            return Err(Error::Range { operation: self.name(), shape: values.shape().clone(), reason });
+        }
+        Ok(vec![(values.ty(), values.shape().clone()), (Type::U32, Shape::from([]))])
+    }
+
+    fn naive(&self, result: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {
+        let (chosen, others): (Vec<usize>, Vec<usize>) =
+            (0..inputs[0].lanes.len()).partition(|index| inputs[0].lanes[*index].bits() != 0);
+        let mut lanes = vec![];
+        if result == COUNT {
+            lanes.push(Literal::from(chosen.len() as u32));
+        } else {
+            chosen.iter().for_each(|index| lanes.extend(inputs[1].at(*index)));
+            others.iter().filter(|_| self.rest).for_each(|index| lanes.extend(inputs[1].at(*index)));
+            lanes.resize(shape.count() * ty.lanes(), Literal::zero(ty.element()));
+        }
+        Ok(HostArray { ty, shape: shape.clone(), lanes })
+    }
+
+    /// Where only the number is wanted nothing is packed.
+    fn feeds(&self, site: &Site) -> Vec<Feed> {
+        vec![Feed::new(0..if site.wanted.contains(&VALUES) { 2 } else { 1 }, true)]
+    }
+
+    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+        let rest = self.rest && parts.site.wanted.contains(&VALUES);
+        Ok(Form::One(Kernel { source: parts.source()?, sink: Sink::STORE, rest }.into()))
+    }
+
+    /// It is not known how many elements there are, so the pattern stores them.
+    fn values(&self, _: &Site) -> Vec<Type> {
+        vec![]
+    }
+
+    fn joining(&self) -> Joining {
+        Joining::Results
+    }
+
+    fn always(&self) -> Option<(u8, Type, Shape)> {
+        Some((COUNT, Type::U32, Shape::from([])))
+    }
+}

@@ -1,0 +1,106 @@
+//! Product: the product of two matrices.
+
+use crate::build::same_context;
+use crate::error::{Error, Result};
+use crate::naive::{HostArray, binary};
+use crate::node::Node;
+use crate::op::{Combine, Elementwise};
+use crate::operation::{Feed, Form, Operation, Parts, Site};
+use crate::shape::Shape;
+use broadloom_device::MachineKind;
+use broadloom_scalar::{BinaryOp, Literal, Type};
+use broadloom_skeleton::Product as Kernel;
+
+/// The product of two matrices.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Product;
+
+impl Node {
+    /// The product of two matrices of numbers.
+    pub fn product(&self, other: &Node) -> Result<Node> {
+        let context = same_context("matrix product", &[self, other])?;
+        let (_, shape) = result(self, other)?;
+        let [rows, columns] = [shape.extents()[0], shape.extents()[1]];
+        if shape.is_empty() || self.shape().is_empty() {
+            return Node::fill(context, shape, &[Literal::zero(self.ty().element())]);
+        }
+        // To bring the right factor into another order, as a CPU does, pays where it is used for many rows and columns.
+        let is_cpu = context.device().machine().kind == MachineKind::Cpu;
+        if is_cpu && self.ty() != Type::F16 && (rows == 1 || columns == 1) {
+            return self.product_of_a_line(other, shape);
+        }
+        Node::apply_one(Product, &[self, other])
+    }
+
+    /// A product of one row or one column: nothing of the other factor is used twice.
+    fn product_of_a_line(&self, other: &Node, shape: Shape) -> Result<Node> {
+        let common = other.shape().extents()[0];
+        let column = other.shape().extents()[1] == 1;
+        let (matrix, line, along) = match column {
+            true => (self, other.reshape(Shape::from([1, common]))?, 1),
+            false => (other, self.reshape(Shape::from([common, 1]))?, 0),
+        };
+        let line = line.broadcast_to(matrix.shape())?;
+        let products = Node::elementwise(Elementwise::Binary(BinaryOp::Mul), &[matrix, &line])?;
+        products.reduce(Combine::Sum, &[along])?.reshape(shape)
+    }
+}
+
+/// The type and shape of a product.
+fn result(left: &Node, right: &Node) -> Result<(Type, Shape)> {
+    let operation = || "matrix product".to_owned();
+    if left.ty() != right.ty() {
+        return Err(Error::Types { operation: operation(), left: left.ty(), right: right.ty() });
+    }
+    if !left.ty().is_scalar() || left.ty() == Type::BOOL {
+        return Err(Error::Type { operation: operation(), ty: left.ty() });
+    }
+    let shape = match (left.shape().extents(), right.shape().extents()) {
+        ([rows, common], [same, columns]) if common == same => Shape::from([*rows, *columns]),
+        _ => return Err(Error::Shapes { operation: operation(), left: left.shape().clone(), right: right.shape().clone() }),
+    };
+    crate::build::possible("matrix product", &shape)?;
+    Ok((left.ty(), shape))
+}
+
+impl Operation for Product {
+    fn name(&self) -> String {
+        "matrix product".into()
+    }
+
+    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
+        Ok(vec![result(inputs[0], inputs[1])?])
+    }
+
+    fn naive(&self, _: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {
+        let (rows, columns, common) = (shape.extents()[0], shape.extents()[1], inputs[0].shape.extents()[1]);
+        let mut lanes = vec![];
+        for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
+            let products = (0..common).map(|k| {
+                let (left, right) = (inputs[0].at(row * common + k)[0], inputs[1].at(k * columns + column)[0]);
+                binary(BinaryOp::Mul, left, right)
+            });
+            lanes.push(products.fold(Literal::zero(ty.element()), |sum, product| binary(BinaryOp::Add, sum, product)));
+        }
+        Ok(HostArray { ty, shape: shape.clone(), lanes })
+    }
+
+    fn feeds(&self, _: &Site) -> Vec<Feed> {
+        vec![Feed::new([0], false), Feed::new([1], false)]
+    }
+
+    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+        let (left, right) = (parts.source()?, parts.source()?);
+        Ok(Form::One(Kernel { left, right, sink: parts.sink }.into()))
+    }
+
+    fn rereads(&self) -> bool {
+        true
+    }
+
+    /// Rows, columns, and the extent that both factors have in common.
+    fn sizes(&self, domain: &[u64], _: &[&Shape], result: &Shape) -> Vec<u64> {
+        let extents = result.extents().iter().map(|extent| *extent as u64);
+        extents.chain(domain.last().copied()).collect()
+    }
+}

@@ -1,0 +1,140 @@
+//! Reduce: elements along axes combined into one.
+
+use super::extreme::Extreme;
+use crate::error::{Error, Result};
+use crate::naive::{HostArray, combined};
+use crate::node::Node;
+use crate::op::{Axes, Combine};
+use crate::operation::{Feed, Form, Joining, Operation, Parts, Site, Variants};
+use crate::shape::Shape;
+use broadloom_device::{Machine, MachineKind};
+use broadloom_scalar::Type;
+use broadloom_skeleton::{Operator, Pattern, Reduce as Kernel, Spread};
+
+/// Elements along some axes combined; the axes are gone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Reduce {
+    combine: Combine,
+    axes: Axes,
+}
+
+impl Node {
+    /// Elements along axes combined; the axes are gone. No elements give the combination's identity.
+    pub fn reduce(&self, combine: Combine, axes: &[usize]) -> Result<Node> {
+        let axes = self.checked_axes(combine.name(), axes)?;
+        if !combine.takes(self.ty()) {
+            return Err(Error::Type { operation: combine.name().to_owned(), ty: self.ty() });
+        }
+        if axes.is_empty() {
+            return Ok(self.clone());
+        }
+        if self.shape().is_empty() {
+            return Node::fill(self.context(), self.shape().without(&axes, false), &combine.identity(self.ty()));
+        }
+        Node::apply_one(Reduce { combine, axes }, &[self])
+    }
+}
+
+impl Operation for Reduce {
+    fn name(&self) -> String {
+        format!("{} over {:?}", self.combine.name(), self.axes.as_slice())
+    }
+
+    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
+        Ok(vec![(inputs[0].ty(), inputs[0].shape().without(&self.axes, false))])
+    }
+
+    fn naive(&self, _: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {
+        let mut result = HostArray::filled(ty, shape.clone(), &self.combine.identity(ty));
+        for from in 0..inputs[0].shape.count() {
+            let to = place_without(from, &inputs[0].shape, &self.axes, shape);
+            let sum = combined(&self.combine, result.at(to), inputs[0].at(from))?;
+            result.set(to, &sum);
+        }
+        Ok(result)
+    }
+
+    fn feeds(&self, site: &Site) -> Vec<Feed> {
+        feeds(site, &self.axes)
+    }
+
+    fn pattern(&self, parts: Parts) -> Result<Form> {
+        pattern(parts, &self.axes)
+    }
+
+    fn joining(&self) -> Joining {
+        Joining::Pass
+    }
+
+    fn shares_pass(&self, other: &dyn Operation) -> bool {
+        is_over(other, &self.axes)
+    }
+
+    fn operator(&self, site: &Site, _: bool) -> Result<Option<Operator>> {
+        self.combine.operator(site.types[0]).map(Some)
+    }
+
+    fn reduced(&self) -> Option<&[u8]> {
+        Some(&self.axes)
+    }
+}
+
+/// Returns whether an operation is a reduction over these axes that this pattern computes.
+pub(super) fn is_over(operation: &dyn Operation, axes: &Axes) -> bool {
+    let of = operation.as_any();
+    of.downcast_ref::<Reduce>().is_some_and(|reduce| reduce.axes == *axes)
+        || of.downcast_ref::<Extreme>().is_some_and(|extreme| extreme.axes() == axes)
+}
+
+/// The number of the place of a result to which the element with a number belongs.
+pub(super) fn place_without(from: usize, shape: &Shape, axes: &Axes, result: &Shape) -> usize {
+    let (mut rest, mut place, mut stride) = (from, 0, 1);
+    let mut kept = result.rank();
+    for axis in (0..shape.rank()).rev() {
+        let extent = shape.extents()[axis];
+        if !axes.contains(&(axis as u8)) {
+            kept -= 1;
+            place += rest % extent * stride;
+            stride *= result.extents()[kept];
+        }
+        rest /= extent;
+    }
+    place
+}
+
+/// One function gives all inputs, over a line where all axes are reduced.
+pub(super) fn feeds(site: &Site, axes: &Axes) -> Vec<Feed> {
+    vec![Feed::new(0..site.types.len(), site.ranks[0] == axes.len())]
+}
+
+/// The pattern of a reduction over axes.
+pub(super) fn pattern(mut parts: Parts, axes: &Axes) -> Result<Form> {
+    let reduced = match parts.line {
+        true => vec![true],
+        false => (0..parts.axes).map(|axis| axes.contains(&(axis as u8))).collect(),
+    };
+    let (source, operator) = (parts.source()?, parts.operator()?);
+    let spread = Spread { along_kept: false, blocks: false, split: false, rows: [1, 1] };
+    let kernel = Kernel { domain: parts.domain, reduced, source, operator, sink: parts.sink, spread };
+    Ok(Form::Several(Box::new(Spreads { kernel, repeats: parts.repeats })))
+}
+
+/// A reduction whose threads are spread as suits the sizes.
+#[derive(Debug)]
+struct Spreads {
+    kernel: Kernel,
+    /// Whether a thread can have several rows of results.
+    repeats: bool,
+}
+
+impl Variants for Spreads {
+    fn best(&self, machine: &Machine, sizes: &[u64], shares: bool) -> u64 {
+        let spread = Spread::of(machine, sizes, &self.kernel.reduced);
+        let is_shared = machine.kind == MachineKind::Cpu && self.repeats && shares;
+        (if is_shared { spread.sharing(sizes, &self.kernel.reduced) } else { spread }).number()
+    }
+
+    fn pattern(&self, variant: u64) -> Pattern {
+        Kernel { spread: Spread::from_number(variant), ..self.kernel.clone() }.into()
+    }
+}

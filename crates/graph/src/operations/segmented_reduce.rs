@@ -1,0 +1,81 @@
+//! Segmented reduce: the elements of each segment of a line combined.
+
+use crate::build::same_context;
+use crate::error::{Error, Result};
+use crate::naive::{HostArray, combined};
+use crate::node::Node;
+use crate::op::Combine;
+use crate::operation::{Feed, Form, Operation, Parts, Site};
+use crate::shape::Shape;
+use broadloom_scalar::Type;
+use broadloom_skeleton::{Operator, SegmentedReduce as Kernel};
+
+/// The elements of each segment of the first input, a line, combined. The second has the offsets, one more than there are segments.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct SegmentedReduce {
+    combine: Combine,
+}
+
+impl Node {
+    /// The elements of each segment of a line combined, in their order; of none, the combination's identity.
+    pub fn segmented_reduce(&self, offsets: &Node, combine: Combine) -> Result<Node> {
+        let operation = || format!("segmented {}", combine.name());
+        self.line(&operation())?;
+        let context = same_context(&operation(), &[self, offsets])?;
+        if !combine.takes(self.ty()) {
+            return Err(Error::Type { operation: operation(), ty: self.ty() });
+        }
+        let offsets = offsets.segment_offsets(self.shape().count())?;
+        let segments = Shape::from(offsets.shape().count() - 1);
+        if self.shape().is_empty() || segments.is_empty() {
+            return Node::fill(context, segments, &combine.identity(self.ty()));
+        }
+        Node::apply_one(SegmentedReduce { combine }, &[self, &offsets])
+    }
+}
+
+impl Operation for SegmentedReduce {
+    fn name(&self) -> String {
+        format!("segmented {}", self.combine.name())
+    }
+
+    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
+        Ok(vec![(inputs[0].ty(), Shape::from(inputs[1].shape().count().saturating_sub(1)))])
+    }
+
+    fn naive(&self, _: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {
+        let at = |offset: usize| inputs[1].lanes[offset].as_i128().unwrap_or(0) as usize;
+        let mut lanes = vec![];
+        for segment in 0..shape.count() {
+            let mut sum = self.combine.identity(ty);
+            for element in at(segment)..at(segment + 1) {
+                sum = combined(&self.combine, &sum, inputs[0].at(element))?;
+            }
+            lanes.extend(sum);
+        }
+        Ok(HostArray { ty, shape: shape.clone(), lanes })
+    }
+
+    fn feeds(&self, _: &Site) -> Vec<Feed> {
+        vec![Feed::new([0], true), Feed::new([1], true)]
+    }
+
+    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+        let (source, offsets, operator) = (parts.source()?, parts.source()?, parts.operator()?);
+        Ok(Form::One(Kernel { source, offsets, operator, sink: parts.sink }.into()))
+    }
+
+    fn operator(&self, site: &Site, _: bool) -> Result<Option<Operator>> {
+        self.combine.operator(site.types[0]).map(Some)
+    }
+
+    /// Elements and segments are counted together.
+    fn counted(&self, inputs: &[&Shape]) -> usize {
+        inputs.iter().map(|input| input.count()).sum()
+    }
+
+    /// The number of elements, and of segments.
+    fn sizes(&self, domain: &[u64], _: &[&Shape], result: &Shape) -> Vec<u64> {
+        domain.iter().copied().chain([result.count() as u64]).collect()
+    }
+}

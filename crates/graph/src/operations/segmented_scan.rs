@@ -1,0 +1,96 @@
+//! Segmented scan: elements along an axis combined with those before them in their segment.
+
+use super::scan::{feeds, pass, pattern};
+use crate::build::same_context;
+use crate::error::{Error, Result};
+use crate::naive::{HostArray, combined};
+use crate::node::Node;
+use crate::op::Combine;
+use crate::operation::{Feed, Form, Joining, Operation, Parts, Site};
+use crate::shape::Shape;
+use broadloom_scalar::Type;
+use broadloom_skeleton::Operator;
+
+/// Elements of the second input along an axis combined with themselves and all before them, from the last place on where the first is true.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct SegmentedScan {
+    combine: Combine,
+    axis: u8,
+}
+
+impl SegmentedScan {
+    pub(super) fn axis(&self) -> u8 {
+        self.axis
+    }
+}
+
+impl Node {
+    /// Elements along an axis combined with themselves and all before them, from the last place on at which another array of the same shape is true.
+    pub fn segmented_scan(&self, starts: &Node, combine: Combine, axis: usize) -> Result<Node> {
+        let operation = || format!("segmented {} scan", combine.name());
+        same_context(&operation(), &[starts, self])?;
+        let axes = self.checked_axes(&operation(), &[axis])?;
+        if starts.ty() != Type::BOOL {
+            return Err(Error::Types { operation: operation(), left: Type::BOOL, right: starts.ty() });
+        }
+        if !combine.takes(self.ty()) {
+            return Err(Error::Type { operation: operation(), ty: self.ty() });
+        }
+        if starts.shape() != self.shape() {
+            return Err(Error::Shapes { operation: operation(), left: starts.shape().clone(), right: self.shape().clone() });
+        }
+        Node::apply_one(SegmentedScan { combine, axis: axes[0] }, &[starts, self])
+    }
+}
+
+impl Operation for SegmentedScan {
+    fn name(&self) -> String {
+        format!("segmented {} scan along {}", self.combine.name(), self.axis)
+    }
+
+    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
+        Ok(vec![(inputs[1].ty(), inputs[1].shape().clone())])
+    }
+
+    fn naive(&self, _: u8, inputs: &[&HostArray], _: Type, shape: &Shape) -> Result<HostArray> {
+        let mut result = inputs[1].clone();
+        let stride = shape.strides()[usize::from(self.axis)];
+        let extent = shape.extents()[usize::from(self.axis)];
+        for here in 0..shape.count() {
+            if here / stride % extent > 0 && inputs[0].at(here)[0].bits() == 0 {
+                let sum = combined(&self.combine, result.at(here - stride), result.at(here))?;
+                result.set(here, &sum);
+            }
+        }
+        Ok(result)
+    }
+
+    fn feeds(&self, site: &Site) -> Vec<Feed> {
+        feeds(site)
+    }
+
+    fn pattern(&self, parts: Parts) -> Result<Form> {
+        pattern(parts, self.axis, true)
+    }
+
+    /// The start of a segment, and its prefix.
+    fn values(&self, site: &Site) -> Vec<Type> {
+        site.types.to_vec()
+    }
+
+    fn value(&self, _: &Site, _: u8) -> usize {
+        1
+    }
+
+    fn joining(&self) -> Joining {
+        Joining::Pass
+    }
+
+    fn shares_pass(&self, other: &dyn Operation) -> bool {
+        pass(other) == Some((self.axis, true))
+    }
+
+    fn operator(&self, site: &Site, _: bool) -> Result<Option<Operator>> {
+        Ok(Some(self.combine.operator(site.types[1])?.segmented()?))
+    }
+}

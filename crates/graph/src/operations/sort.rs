@@ -1,0 +1,139 @@
+//! Sort: lines in the order of keys, as a whole or within segments that are short.
+
+use crate::build::same_context;
+use crate::error::{Error, Result};
+use crate::naive::HostArray;
+use crate::node::Node;
+use crate::operation::{Feed, Form, Joining, Operation, Parts, Site};
+use crate::shape::Shape;
+use broadloom_scalar::{Literal, Type};
+use broadloom_skeleton::{SegmentedSort, Sort as Kernel, SortKey};
+use smallvec::SmallVec;
+use std::cmp::Ordering;
+
+/// All inputs, lines, in the order that the first of them have as keys, the first key counting most. Or in that order within segments; then the
+/// last input has their offsets, one more than there are segments.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Sort {
+    /// How each key is compared.
+    keys: SmallVec<[SortKey; 2]>,
+    /// The longest segment that the pattern takes, where there are segments.
+    longest: Option<u32>,
+}
+
+impl Node {
+    /// All arrays, lines of one length, in the order of keys, the first of which counts most; equal ones keep their order. Keys come first in the
+    /// result. NaN is behind all numbers.
+    pub fn sort(keys: &[(&Node, SortKey)], values: &[&Node]) -> Result<Vec<Node>> {
+        Node::sorted(keys, values, None)
+    }
+
+    /// The same, or within segments that are no longer than the pattern takes, and their offsets.
+    pub(crate) fn sorted(keys: &[(&Node, SortKey)], values: &[&Node], segments: Option<(u32, &Node)>) -> Result<Vec<Node>> {
+        let (longest, offsets) = segments.unzip();
+        let sort = Sort { keys: keys.iter().map(|(_, key)| *key).collect(), longest };
+        let lines = keys.iter().map(|(node, _)| *node).chain(values.iter().copied());
+        let inputs: Vec<&Node> = lines.chain(offsets).collect();
+        same_context("sort", &inputs[..inputs.len() - usize::from(offsets.is_some())])?;
+        Node::apply(sort, &inputs)
+    }
+}
+
+impl Sort {
+    /// The lines that are moved, by their numbers among the inputs: the keys, and the values that somebody wants.
+    fn moved(&self, site: &Site) -> Vec<usize> {
+        let lines = site.types.len() - usize::from(self.longest.is_some());
+        (0..lines).filter(|line| *line < self.keys.len() || site.wanted.contains(&(*line as u8))).collect()
+    }
+}
+
+impl Operation for Sort {
+    fn name(&self) -> String {
+        if self.longest.is_some() { "segmented sort".into() } else { "sort".into() }
+    }
+
+    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
+        let lines = &inputs[..inputs.len() - usize::from(self.longest.is_some())];
+        let operation = || "sort".to_owned();
+        for (index, node) in lines.iter().enumerate() {
+            node.line("sort")?;
+            if node.shape() != lines[0].shape() {
+                let (left, right) = (lines[0].shape().clone(), node.shape().clone());
+                return Err(Error::Shapes { operation: operation(), left, right });
+            }
+            if index < self.keys.len() && (!node.ty().is_scalar() || node.ty() == Type::BOOL) {
+                return Err(Error::Type { operation: operation(), ty: node.ty() });
+            }
+        }
+        if self.keys.is_empty() || lines.len() > usize::from(u8::MAX) {
+            let reason = format!("{} keys and {} values", self.keys.len(), lines.len() - self.keys.len());
+            return Err(Error::Range { operation: operation(), shape: lines[0].shape().clone(), reason });
+        }
+        Ok(lines.iter().map(|line| (line.ty(), line.shape().clone())).collect())
+    }
+
+    fn naive(&self, result: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {
+        let mut order: Vec<usize> = (0..shape.count()).collect();
+        let offsets: Vec<usize> = match (self.longest, inputs.last()) {
+            (Some(_), Some(offsets)) => offsets.lanes.iter().map(|offset| offset.as_i128().unwrap_or(0) as usize).collect(),
+            _ => vec![0, shape.count()],
+        };
+        for segment in offsets.windows(2) {
+            let Some(part) = order.get_mut(segment[0]..segment[1]) else { continue };
+            part.sort_by(|a, b| {
+                let keys = self.keys.iter().zip(inputs);
+                let by_key = keys.map(|(key, input)| compare_keys(input.at(*a)[0], input.at(*b)[0], key.descending));
+                by_key.fold(Ordering::Equal, Ordering::then)
+            });
+        }
+        let lanes = order.iter().flat_map(|index| inputs[usize::from(result)].at(*index).iter().copied()).collect();
+        Ok(HostArray { ty, shape: shape.clone(), lanes })
+    }
+
+    /// The lines that are moved; and the offsets.
+    fn feeds(&self, site: &Site) -> Vec<Feed> {
+        let offsets = self.longest.map(|_| Feed::new([site.types.len() - 1], true));
+        std::iter::once(Feed::new(self.moved(site), true)).chain(offsets).collect()
+    }
+
+    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+        let (source, keys) = (parts.source()?, self.keys.to_vec());
+        Ok(Form::One(match self.longest {
+            None => Kernel { source, keys, sink: parts.sink }.into(),
+            Some(longest) => SegmentedSort { source, offsets: parts.source()?, keys, sink: parts.sink, longest }.into(),
+        }))
+    }
+
+    fn values(&self, site: &Site) -> Vec<Type> {
+        self.moved(site).into_iter().map(|line| site.types[line]).collect()
+    }
+
+    fn value(&self, site: &Site, result: u8) -> usize {
+        self.moved(site).iter().position(|line| *line == usize::from(result)).unwrap_or(0)
+    }
+
+    fn joining(&self) -> Joining {
+        Joining::Results
+    }
+
+    /// The length of the lines, and how many segments there are.
+    fn sizes(&self, domain: &[u64], inputs: &[&Shape], _: &Shape) -> Vec<u64> {
+        let offsets = inputs.last().filter(|_| self.longest.is_some());
+        let segments = offsets.map(|offsets| offsets.count().saturating_sub(1) as u64);
+        domain.iter().copied().chain(segments).collect()
+    }
+}
+
+/// Compares numbers: -0 before +0, NaN behind all numbers whichever way.
+fn compare_keys(a: Literal, b: Literal, descending: bool) -> Ordering {
+    let order = match (a.as_f64(), b.as_f64()) {
+        (Some(x), Some(y)) => match (x.is_nan(), y.is_nan()) {
+            (true, true) => return Ordering::Equal,
+            (true, false) => return Ordering::Greater,
+            (false, true) => return Ordering::Less,
+            (false, false) => x.total_cmp(&y),
+        },
+        _ => a.as_i128().cmp(&b.as_i128()),
+    };
+    if descending { order.reverse() } else { order }
+}

@@ -1,0 +1,29 @@
+//! Nodes of random numbers.
+
+use crate::build::possible;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::node::Node;
+use crate::op::Elementwise;
+use crate::shape::Shape;
+use broadloom_scalar::{Builder, Element, Type};
+use broadloom_skeleton::random;
+
+impl Node {
+    /// Random numbers from 0 up to but not including 1, `f32` or `f64`: the same for the same seed on every device.
+    pub fn random(context: &Context, shape: Shape, element: Element, seed: u64) -> Result<Node> {
+        possible("random", &shape)?;
+        let f = Builder::function("random");
+        let (position, key) = (f.parameter("position", Type::U64), f.parameter("seed", Type::U64));
+        let words = random::words_at(&f, position, key, 0);
+        let result = match element {
+            Element::F32 => random::uniform_f32(&f, words[0]),
+            Element::F64 => random::uniform_f64(&f, words[0], words[1]),
+            other => return Err(Error::Type { operation: "random".into(), ty: other.into() }),
+        };
+        let function = f.finish_function(&[result])?;
+        let places = Node::position(context, Shape::from(shape.count()), 0, Element::U64)?;
+        let seed = Node::fill(context, Shape::from([]), &[seed.into()])?;
+        Node::elementwise(Elementwise::Call(function, 0), &[&places, &seed])?.reshape(shape)
+    }
+}

@@ -1,0 +1,111 @@
+//! An operation that the graph does not know, defined with its public interface alone: the least and the greatest
+//! element along some axes, found in one pass.
+
+use broadloom_cpu::Cpu;
+use broadloom_device::Device;
+use broadloom_graph::{
+    Combine, Context, Elementwise, Feed, Form, HostArray, Joining, Node, Operation, Parts, Result, Shape, Site, naive,
+};
+use broadloom_interp::Interp;
+use broadloom_scalar::{BinaryOp, Literal, Type};
+use broadloom_skeleton::{Operator, Reduce, Spread};
+
+/// The least (result 0) and the greatest (result 1) element of each row of a matrix.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Bounds;
+
+impl Operation for Bounds {
+    fn name(&self) -> String {
+        "bounds".into()
+    }
+
+    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
+        let rows = Shape::from(inputs[0].shape().extents()[0]);
+        Ok(vec![(inputs[0].ty(), rows.clone()), (inputs[0].ty(), rows)])
+    }
+
+    fn naive(&self, result: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {
+        let columns = inputs[0].shape.extents()[1];
+        let rows = inputs[0].lanes.chunks(columns).map(|row| {
+            let values = row.iter().filter_map(|value| value.as_f64());
+            let best = if result == 0 { values.fold(f64::INFINITY, f64::min) } else { values.fold(f64::NEG_INFINITY, f64::max) };
+            Literal::from(best as f32)
+        });
+        Ok(HostArray { ty, shape: shape.clone(), lanes: rows.collect() })
+    }
+
+    /// An element is a candidate for both results.
+    fn feeds(&self, _: &Site) -> Vec<Feed> {
+        vec![Feed::new([0, 0], false)]
+    }
+
+    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+        let (source, operator) = (parts.source()?, parts.operator()?);
+        let spread = Spread { along_kept: false, blocks: true, split: false, rows: [1, 1] };
+        let (domain, reduced, sink) = (parts.domain, vec![false, true], parts.sink);
+        Ok(Form::One(Reduce { domain, reduced, source, operator, sink, spread }.into()))
+    }
+
+    fn operator(&self, site: &Site, _: bool) -> Result<Option<Operator>> {
+        let ty = site.types[0];
+        Ok(Some(Operator::all(&[Operator::min(ty)?, Operator::max(ty)?])?))
+    }
+
+    fn values(&self, site: &Site) -> Vec<Type> {
+        vec![site.ty, site.ty]
+    }
+
+    fn value(&self, _: &Site, result: u8) -> usize {
+        usize::from(result)
+    }
+
+    fn joining(&self) -> Joining {
+        Joining::Results
+    }
+}
+
+fn apply(op: BinaryOp, left: &Node, right: &Node) -> Result<Node> {
+    Node::elementwise(Elementwise::Binary(op), &[left, right])
+}
+
+/// Both results, the product before them and the difference behind them are one kernel on every device.
+#[test]
+fn an_operation_of_another_crate_is_planned_like_any_other() -> Result<()> {
+    let devices = [
+        Device::new(Interp::new(broadloom_interp::Options::default())),
+        Device::new(Cpu::new(broadloom_cpu::Options::default()).expect("a CPU")),
+    ];
+    for device in devices {
+        let context = Context::new(&device);
+        for (rows, columns) in [(3, 70), (5, 33), (12, 300)] {
+            let values = (0..rows * columns).flat_map(|i: usize| ((i * 37 % 101) as f32 - 50.0).to_le_bytes());
+            let shape = Shape::from([rows, columns]);
+            let matrix = Node::upload(&context, Type::F32, shape, &values.collect::<Vec<u8>>())?;
+            let scaled = apply(BinaryOp::Mul, &matrix, &matrix)?;
+            let bounds = Node::apply(Bounds, &[&scaled])?;
+            let [least, greatest] = &bounds[..] else { panic!("two results are wanted") };
+            let spread = apply(BinaryOp::Sub, greatest, least)?;
+            let plan = context.explain(&[spread.clone(), least.clone()])?;
+            assert_eq!(plan.kernels.len(), 1, "{}", plan.text());
+            let expected = [naive::evaluate(&spread)?, naive::evaluate(least)?];
+            context.evaluate(&[spread.clone(), least.clone()])?;
+            assert_eq!([spread.read()?, least.read()?], expected, "{rows} by {columns}");
+        }
+        // Equal structure is planned once, whatever the sizes.
+        assert_eq!(context.statistics().plans, 1);
+    }
+    Ok(())
+}
+
+/// Operations of the graph and of another crate go together.
+#[test]
+fn results_of_an_own_operation_feed_others() -> Result<()> {
+    let context = Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())));
+    let values: Vec<u8> = (0..6 * 40).flat_map(|i: u32| ((i * 11 % 17) as f32).to_le_bytes()).collect();
+    let matrix = Node::upload(&context, Type::F32, Shape::from([6, 40]), &values)?;
+    let bounds = Node::apply(Bounds, &[&matrix])?;
+    let sum = bounds[1].reduce(Combine::Sum, &[0])?;
+    let expected = naive::evaluate(&sum)?;
+    assert_eq!(sum.read()?, expected);
+    Ok(())
+}
