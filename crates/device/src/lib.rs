@@ -23,6 +23,7 @@ mod machine;
 mod measure;
 pub mod place;
 mod printf;
+pub mod private;
 mod product;
 mod sequence;
 pub mod settings;
