@@ -72,7 +72,9 @@ impl Compiler {
         let secret = Secret::of_user().ok();
         let tag = |bytes: &[u8]| secret.map(|secret| secret.tag(&[b"compiled peer", stem.as_bytes(), bytes]));
         let kept = folder.read(&stem, MOST_BYTES).ok().flatten().zip(folder.read(&tag_name, 32).ok().flatten());
-        if kept.is_some_and(|(bytes, kept)| tag(&bytes).is_some_and(|tag| blake3::Hash::from_slice(&kept) == Ok(tag))) {
+        if kept.is_some_and(|(bytes, kept)| {
+            tag(&bytes).is_some_and(|tag| blake3::Hash::from_slice(&kept).is_ok_and(|kept| kept == tag))
+        }) {
             return Ok(program);
         }
         // Others may compile the same peer now: each works in a folder of its own, and the last to be done wins.
