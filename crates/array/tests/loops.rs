@@ -38,7 +38,9 @@ fn cpu() -> Result<Context> {
 /// device nor what is kept for it, plans and programs.
 #[test]
 fn a_very_long_loop_does_not_grow() -> Result<()> {
-    let steps = std::env::var("BROADLOOM_LOOP_STEPS").ok().and_then(|text| text.parse().ok()).unwrap_or(20_000u32);
+    let steps = std::env::var("BROADLOOM_LOOP_STEPS").map_or(20_000u32, |text| {
+        text.parse().unwrap_or_else(|_| panic!("BROADLOOM_LOOP_STEPS is `{text}`, and it takes a number"))
+    });
     let context = cpu()?;
     let mut x = Array::<f32>::random(&context, 256, 3)?;
     let mut mean = x.mean()?;

@@ -4,6 +4,7 @@ use crate::error::Failure;
 use crate::measure::median;
 use crate::report::{Figure, Row};
 use crate::{compile, load};
+use broadloom::device::private::Temporary;
 use broadloom::device::{Device, Launch};
 use serde_json::Value;
 use std::path::Path;
@@ -51,25 +52,18 @@ const CACHED_RUNS: usize = 3;
 
 /// The group `compile` in processes of its own: with an empty cache, and then with what the first has left there.
 pub(crate) fn compile_apart(command: &Path, device: &str) -> Result<Vec<Row>, Failure> {
-    let folder = std::env::temp_dir().join(format!("broadloom-bench-{}", std::process::id()));
-    let outcome = std::fs::create_dir_all(&folder)
-        .map_err(|error| Failure::Outside(format!("{} cannot be made: {error}", folder.display())))
-        .and_then(|()| {
-            let names = [format!("{}/{}", compile::GROUP, compile::NAME)];
-            let measure = || child(command, &names, device, false, ("BROADLOOM_CACHE", &folder));
-            let cold = measure()?;
-            let mut warm = measure()?;
-            for _ in 1..CACHED_RUNS {
-                for (best, other) in warm.iter_mut().zip(measure()?) {
-                    if other.2 < best.2 {
-                        *best = other;
-                    }
-                }
+    let folder = Temporary::new("broadloom-bench").map_err(|refusal| Failure::Outside(refusal.to_string()))?;
+    let names = [format!("{}/{}", compile::GROUP, compile::NAME)];
+    let measure = || child(command, &names, device, false, ("BROADLOOM_CACHE", folder.path()));
+    let cold = measure()?;
+    let mut warm = measure()?;
+    for _ in 1..CACHED_RUNS {
+        for (best, other) in warm.iter_mut().zip(measure()?) {
+            if other.2 < best.2 {
+                *best = other;
             }
-            Ok((cold, warm))
-        });
-    let _ = std::fs::remove_dir_all(&folder);
-    let (cold, warm) = outcome?;
+        }
+    }
     let rows = |list: Vec<(String, String, f64)>, prefix: &str| {
         let row =
             |(name, size, ms): (String, String, f64)| compile::row(device.to_owned(), &name.replace("corpus", prefix), size, ms);

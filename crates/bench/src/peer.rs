@@ -1,11 +1,13 @@
 //! Peers: the same jobs in C++ with OpenMP, compiled here and now, each a process of its own that runs when it is told to.
 //!
-//! Compiled peers are kept in a folder, named by all that went into them. A peer that cannot be compiled or run is no failure of
-//! ours: the reason is told, and there is no ratio.
+//! Compiled peers are kept in a folder, named by all that went into them. They are executed, so the folder is this user's alone, and a peer is run
+//! only if a tag by the user's secret says that this user compiled it ([`private`](broadloom::device::private)). A peer that cannot be compiled or
+//! run is no failure of ours: the reason is told, and there is no ratio.
 //!
 //! Threads of OpenMP, NumPy and JAX look for work for a while before they sleep. So a peer is stopped, with all its threads, when it has answered, and goes on
 //! when it is asked again. Nothing stays stopped: a peer goes on before it is ended, and one whose starter is gone is told so by the system.
 
+use broadloom::device::private::{Folder, Refusal, Secret, Temporary};
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -15,6 +17,9 @@ use std::time::Duration;
 
 const HEADER: &str = include_str!("../peers/peer.h");
 const FLAGS: [&str; 4] = ["-O3", "-march=native", "-ffast-math", "-fopenmp"];
+
+/// Most bytes of a compiled peer.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// Compiles peers.
 #[derive(Debug)]
@@ -59,24 +64,33 @@ impl Compiler {
             hash.update(part.as_bytes()).update(&[0]);
         }
         let stem = format!("{name}-{}", &hash.finalize().to_hex()[..16]);
-        let program = self.folder.join(&stem);
-        if program.is_file() {
+        let refused = |refusal: Refusal| format!("{refusal}; {}", refusal.help());
+        let folder = Folder::create(&self.folder).map_err(refused)?;
+        let program = folder.path().join(&stem);
+        // A peer that is there is run only if it is the one that this user compiled.
+        let tag_name = format!("{stem}.tag");
+        let secret = Secret::of_user().ok();
+        let tag = |bytes: &[u8]| secret.map(|secret| secret.tag(&[b"compiled peer", stem.as_bytes(), bytes]));
+        let kept = folder.read(&stem, MOST_BYTES).ok().flatten().zip(folder.read(&tag_name, 32).ok().flatten());
+        if kept.is_some_and(|(bytes, kept)| {
+            tag(&bytes).is_some_and(|tag| blake3::Hash::from_slice(&kept).is_ok_and(|kept| kept == tag))
+        }) {
             return Ok(program);
         }
         // Others may compile the same peer now: each works in a folder of its own, and the last to be done wins.
-        let work = self.folder.join(format!("{stem}.{}", std::process::id()));
-        let outcome = self.compile_in(&work, name, source).and_then(|built| {
-            fs::rename(&built, &program).map_err(|error| format!("{} cannot be written: {error}", program.display()))
+        let work = Temporary::within(folder.path(), &stem).map_err(refused)?;
+        let built = self.compile_in(work.path(), name, source)?;
+        let written = fs::read(built).and_then(|bytes| {
+            folder.write_program(&stem, &bytes)?;
+            tag(&bytes).map_or(Ok(()), |tag| folder.write(&tag_name, tag.as_bytes()))
         });
-        let _ = fs::remove_dir_all(&work);
-        outcome.map(|()| program)
+        written.map(|()| program).map_err(|error| format!("{} cannot be written: {error}", self.folder.display()))
     }
 
     fn compile_in(&self, work: &Path, name: &str, source: &str) -> Result<PathBuf, String> {
         let write = |path: &Path, text: &str| {
             fs::write(path, text).map_err(|error| format!("{} cannot be written: {error}", path.display()))
         };
-        fs::create_dir_all(work).map_err(|error| format!("{} cannot be made: {error}", work.display()))?;
         let (file, built) = (work.join(format!("{name}.cpp")), work.join(name));
         write(&file, source)?;
         write(&work.join("peer.h"), HEADER)?;

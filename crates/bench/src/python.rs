@@ -3,7 +3,7 @@
 //! A peer speaks as those in C++ do ([`crate::peer`]). What a library is not there for is left out.
 
 use crate::peer::Peer;
-use std::fs;
+use broadloom::device::private::Folder;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -41,10 +41,11 @@ impl Python {
             hash.update(text.as_bytes()).update(&[0]);
         }
         let folder = folder.join(format!("python-{}", &hash.finalize().to_hex()[..16]));
-        let written = fs::create_dir_all(&folder)
-            .and_then(|()| FILES.iter().try_for_each(|(name, text)| fs::write(folder.join(name), text)));
-        written.map_err(|error| format!("{} cannot be written: {error}", folder.display()))?;
-        let program = folder.join("peer.py");
+        // Python runs what lies beside a program, so the folder is this user's alone.
+        let folder = Folder::create(&folder).map_err(|refusal| format!("{refusal}; {}", refusal.help()))?;
+        let written = FILES.iter().try_for_each(|(name, text)| folder.write(name, text.as_bytes()));
+        written.map_err(|error| format!("{} cannot be written: {error}", folder.path().display()))?;
+        let program = folder.path().join("peer.py");
         let output = Command::new(interpreter).arg(&program).stdin(Stdio::null()).stderr(Stdio::null()).output();
         let output = output.map_err(|error| format!("{} cannot be run: {error}", interpreter.display()))?;
         if !output.status.success() {

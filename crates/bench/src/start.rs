@@ -6,7 +6,8 @@
 use crate::error::Failure;
 use crate::measure::median;
 use crate::report::Row;
-use std::path::{Path, PathBuf};
+use broadloom::device::private::Temporary;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -20,21 +21,12 @@ const RESULT: &str = "y: f32[6]\n  0: 0.0 11.0 22.0 33.0 44.0 55.0\n";
 /// Processes of each kind.
 const RUNS: usize = 31;
 
-/// A folder that is removed when it is dropped.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Measures processes of the command.
 pub(crate) fn run(command: &Path, device: &str, quick: bool) -> Result<Vec<Row>, Failure> {
-    let folder = Folder(std::env::temp_dir().join(format!("broadloom-start-{}", std::process::id())));
-    let (cache, file) = (folder.0.join("cache"), folder.0.join("saxpy.ptx"));
-    let made = std::fs::create_dir_all(&folder.0).and_then(|()| std::fs::write(&file, KERNEL));
-    made.map_err(|error| Failure::Outside(format!("{} cannot be made: {error}", folder.0.display())))?;
+    let folder = Temporary::new("broadloom-start").map_err(|refusal| Failure::Outside(refusal.to_string()))?;
+    let (cache, file) = (folder.path().join("cache"), folder.path().join("saxpy.ptx"));
+    let made = std::fs::write(&file, KERNEL);
+    made.map_err(|error| Failure::Outside(format!("{} cannot be made: {error}", file.display())))?;
     let runs = if quick { 1 } else { RUNS };
     let (mut cold, mut warm) = (vec![], vec![]);
     for _ in 0..runs {

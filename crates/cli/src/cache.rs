@@ -1,23 +1,21 @@
 //! `broadloom cache`: the folder in which compiled code is kept for all devices.
 
+use crate::exec;
 use crate::failure::{Exit, Failure, codes};
 use crate::options::{Cache, CacheAction};
 use crate::terminal::Terminal;
 use broadloom::device::CacheFolder;
 use broadloom::device::cache::{Counts, DeviceContents, Miss};
+use broadloom::device::private::Refusal;
 use broadloom::diag::Diagnostic;
 
 /// Says what is in the folder, or empties it.
 pub fn run(options: &Cache, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let (folder, device) = (CacheFolder::Default, options.device.as_deref());
-    let (outcome, what) = match options.action {
+    let (contents, what) = match options.action {
         CacheAction::Stats => (folder.contents(), ""),
-        CacheAction::Clear => (folder.clear(device), " removed"),
+        CacheAction::Clear => (folder.clear(device).map_err(refused)?, " removed"),
     };
-    let contents = outcome.map_err(|error| {
-        let name = folder.path().map_or_else(String::new, |path| path.display().to_string());
-        Failure::new(Exit::Machine, Diagnostic::error(codes::CACHE, format!("the folder {name}: {error}")))
-    })?;
     let Some(mut contents) = contents else {
         terminal.write("compiled code is kept nowhere: BROADLOOM_CACHE is `off`, or neither it nor HOME is set\n");
         return Ok(Exit::Done);
@@ -27,8 +25,25 @@ pub fn run(options: &Cache, terminal: &mut Terminal) -> Result<Exit, Failure> {
     terminal.write(&format!("{}: {size} of compiled code{what}\n", contents.folder.display()));
     if options.action == CacheAction::Stats {
         contents.devices.iter().for_each(|contents| describe(contents, terminal));
+        let mut refused = contents.refused;
+        let stand_in = exec::refusal().filter(|refusal| !refused.contains(refusal));
+        refused.extend(stand_in);
+        if !refused.is_empty() {
+            terminal.write("not used:\n");
+        }
+        for refusal in refused {
+            terminal.write(&format!("  {refusal}\n      {}\n", refusal.help()));
+        }
+        if contents.more_refused > 0 {
+            terminal.write(&format!("  and {} more files\n", contents.more_refused));
+        }
     }
     Ok(Exit::Done)
+}
+
+/// A folder that is left alone.
+fn refused(refusal: Refusal) -> Failure {
+    Failure::new(Exit::Machine, Diagnostic::error(codes::CACHE, refusal.to_string()).help(refusal.help()))
 }
 
 fn sized(count: u64, what: &str, bytes: u64) -> String {

@@ -48,6 +48,8 @@ pub mod codes {
     pub const CACHE: Code = Code("C0013");
     /// The stand-in for NVIDIA's libraries is not there, or cannot be put where programs find it.
     pub const STAND_IN: Code = Code("C0014");
+    /// A variable of the environment whose value cannot be used.
+    pub const SETTING: Code = Code("C0015");
 }
 
 /// Why a command stopped: diagnostics, the texts that they point into, and the exit code.

@@ -26,8 +26,10 @@ mod statistics;
 mod terminal;
 mod tracing;
 
+use broadloom::device::settings;
+use broadloom::diag::{Diagnostic, Diagnostics, Sources};
 use clap::Parser;
-use failure::{Exit, Failure};
+use failure::{Exit, Failure, codes};
 use options::{Command, Options};
 use std::process::ExitCode;
 use terminal::Terminal;
@@ -35,8 +37,20 @@ use terminal::Terminal;
 fn main() -> ExitCode {
     let options = Options::parse_from(options::joined(std::env::args_os()));
     let mut terminal = Terminal::new(options.color);
-    let exit = perform(&options.command, &mut terminal).unwrap_or_else(|failure| terminal.report(&failure));
+    let exit = usable_settings()
+        .and_then(|()| perform(&options.command, &mut terminal))
+        .unwrap_or_else(|failure| terminal.report(&failure));
     ExitCode::from(terminal.finish(exit) as u8)
+}
+
+/// Fails when a variable of the environment has a value that cannot be used.
+fn usable_settings() -> Result<(), Failure> {
+    let mut diagnostics = Diagnostics::new();
+    for problem in settings::problems() {
+        diagnostics
+            .push(Diagnostic::error(codes::SETTING, problem.to_string()).help(format!("correct {} or unset it", problem.name)));
+    }
+    if diagnostics.is_empty() { Ok(()) } else { Err(Failure { exit: Exit::Usage, diagnostics, sources: Sources::new() }) }
 }
 
 fn perform(command: &Command, terminal: &mut Terminal) -> Result<Exit, Failure> {

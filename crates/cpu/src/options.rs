@@ -3,7 +3,7 @@
 use crate::compile;
 use crate::execute::Output;
 use broadloom_device::cache::CACHE_BYTES;
-use broadloom_device::{CacheFolder, Machine, MachineKind, memory_limit};
+use broadloom_device::{CacheFolder, Machine, MachineKind, memory_limit, settings};
 use broadloom_ptx::IsaVersion;
 use std::fmt;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let threads = variable("BROADLOOM_THREADS").and_then(|text| text.trim().parse().ok()).filter(|threads| *threads > 0);
+        let threads = settings::threads();
         Options {
             threads: threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
             memory_bytes: memory_limit().unwrap_or_else(host_memory),
@@ -79,10 +79,6 @@ impl Options {
 fn host_has(features: &[&str]) -> bool {
     let host = &compile::Machine::host().features;
     features.iter().all(|feature| host.split(',').any(|word| word.strip_prefix('+') == Some(feature)))
-}
-
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
 }
 
 /// Memory that this process may use: that of the host, or less where a container has less.

@@ -18,7 +18,7 @@ use crate::timing::{Piece, Timing};
 use broadloom_device::cache::CACHE_BYTES;
 use broadloom_device::{
     Backend, CacheFolder, Error, EventId, HostMemory, LoadedModule, Machine, MatrixProduct, MemoryUse, Result, Sequence, Step,
-    Stream, memory_limit, trace,
+    Stream, memory_limit, settings, trace,
 };
 use broadloom_ptx::Verified;
 use std::collections::HashMap;
@@ -70,12 +70,9 @@ impl Default for Options {
             cache: CacheFolder::Default,
             cache_bytes: CACHE_BYTES,
             timing: false,
-            level: std::env::var("BROADLOOM_CUDA_LEVEL")
-                .ok()
-                .and_then(|text| text.trim().parse().ok())
-                .filter(|level| *level <= 4),
+            level: settings::cuda_level(),
             blas: blas::library_names(),
-            synchronous: std::env::var("BROADLOOM_CUDA_SYNC").is_ok_and(|value| !value.is_empty() && value != "0"),
+            synchronous: settings::cuda_sync(),
             texts: std::env::var_os("BROADLOOM_CUDA_TEXTS").filter(|folder| !folder.is_empty()).map(PathBuf::from),
         }
     }

@@ -119,7 +119,7 @@ fn compiled(inner: &Inner, text: &CStr) -> Result<Option<Vec<u8>>> {
 
 /// Tries an image; when there is too little memory for it, gives up what is kept for later and tries once more.
 fn loaded_image(inner: &Inner, image: &[u8]) -> Result<Option<ModuleHandle>> {
-    // SAFETY: it is what the driver's linker gave, here or for another process, which the checksum of its entry says.
+    // SAFETY: it is what the driver's linker gave, here or for another process of this user, which the tag of its entry says.
     let load = || unsafe { inner.context.driver.load_image(image) };
     let mut outcome = load();
     if matches!(&outcome, Err(failed) if failed.code == code::OUT_OF_MEMORY) {

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Whether an environment asks for it.
 pub(crate) fn is_wanted() -> bool {
-    std::env::var("BROADLOOM_CHECK").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "off"))
+    broadloom_device::settings::check()
 }
 
 #[derive(Debug, Default)]

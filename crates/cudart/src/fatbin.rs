@@ -17,8 +17,16 @@ const PTX: u16 = 1;
 const MACHINE_CODE: u16 = 2;
 const LZ4: u64 = 0x2000;
 const ZSTD: u64 = 0x8000;
+/// Bytes of the header of a container, up to its size.
+pub(crate) const CONTAINER_HEADER: usize = 16;
+/// Bytes of the header of an entry, up to its last field that is read.
+const ENTRY_HEADER: usize = 64;
 /// Most bytes of one module of PTX.
-const MOST: u64 = 1 << 30;
+const MOST: u64 = 256 << 20;
+/// An LZ4 block has no more bytes than this for each packed one.
+const LZ4_RATIO: u64 = 255;
+/// Most bytes that a zstd frame looks back.
+const MOST_WINDOW: u64 = 128 << 20;
 
 /// What an entry holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,14 +71,19 @@ pub(crate) fn container_bytes(header: &[u8]) -> Option<usize> {
     if u32_at(header, 0)? != MAGIC {
         return None;
     }
-    usize::from(u16_at(header, 6)?).checked_add(usize::try_from(u64_at(header, 8)?).ok()?)
+    let own = usize::from(u16_at(header, 6)?);
+    if own < CONTAINER_HEADER {
+        return None;
+    }
+    own.checked_add(usize::try_from(u64_at(header, 8)?).ok()?)
 }
 
 /// The entries of a container.
 pub(crate) fn entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>, String> {
     let whole = container_bytes(bytes).ok_or("it is no fat binary")?;
     let bytes = bytes.get(..whole).ok_or("the fat binary is cut off")?;
-    let mut rest = bytes.get(usize::from(u16_at(bytes, 6).unwrap_or(16))..).unwrap_or_default();
+    let own = u16_at(bytes, 6).map_or(CONTAINER_HEADER, usize::from);
+    let mut rest = bytes.get(own..).unwrap_or_default();
     let mut found = vec![];
     while !rest.is_empty() {
         let entry = entry(rest).ok_or_else(|| format!("entry {} of the fat binary is cut off", found.len()))?;
@@ -82,7 +95,7 @@ pub(crate) fn entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>, String> {
 
 /// The first entry, and how many bytes it takes.
 fn entry(bytes: &[u8]) -> Option<(Entry<'_>, usize)> {
-    let header = usize::try_from(u32_at(bytes, 4)?).ok().filter(|header| *header >= 64)?;
+    let header = usize::try_from(u32_at(bytes, 4)?).ok().filter(|header| *header >= ENTRY_HEADER)?;
     let padded = usize::try_from(u64_at(bytes, 8)?).ok()?;
     let end = header.checked_add(padded)?;
     let flags = u64_at(bytes, 40)?;
@@ -102,18 +115,25 @@ fn entry(bytes: &[u8]) -> Option<(Entry<'_>, usize)> {
 impl Entry<'_> {
     /// The text of an entry of PTX.
     pub(crate) fn text(&self) -> Result<String, String> {
-        let compressed = self.flags & (LZ4 | ZSTD) != 0;
-        if compressed && self.uncompressed > MOST {
-            return Err(format!("its PTX is said to have {} bytes", self.uncompressed));
+        let packed = self.flags & (LZ4 | ZSTD) != 0;
+        let said = if packed { self.uncompressed } else { self.payload.len() as u64 };
+        // What is packed may not say that it is longer than it can be: memory is taken by what it says.
+        let most = if self.flags & LZ4 != 0 { MOST.min(LZ4_RATIO * self.payload.len() as u64) } else { MOST };
+        if said > most {
+            return Err(format!("its PTX is said to have {said} bytes, and it can have no more than {most}"));
         }
-        let size = usize::try_from(self.uncompressed).unwrap_or(usize::MAX);
+        let size = usize::try_from(said).unwrap_or(usize::MAX);
         let mut bytes = if self.flags & LZ4 != 0 {
             lz4_flex::block::decompress(self.payload, size).map_err(|error| format!("its PTX cannot be unpacked: {error}"))?
         } else if self.flags & ZSTD != 0 {
             let failed = |error: &dyn std::fmt::Display| format!("its PTX cannot be unpacked: {error}");
+            // All that a frame may look back to is kept in memory, whatever is asked for.
+            if zstd_window(self.payload).is_none_or(|window| window > MOST_WINDOW.max(said)) {
+                return Err(failed(&"its frame looks back further than is allowed"));
+            }
             let mut decoder = ruzstd::decoding::StreamingDecoder::new(self.payload).map_err(|error| failed(&error))?;
             let mut bytes = vec![];
-            decoder.by_ref().take(self.uncompressed).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+            decoder.by_ref().take(said).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
             bytes
         } else {
             self.payload.to_vec()
@@ -121,6 +141,25 @@ impl Entry<'_> {
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
         bytes.truncate(end);
         String::from_utf8(bytes).map_err(|_| "its PTX is not text".to_owned())
+    }
+}
+
+/// How far a zstd frame looks back, by its header (RFC 8878, 3.1.1.1).
+fn zstd_window(frame: &[u8]) -> Option<u64> {
+    const SINGLE_SEGMENT: u8 = 0x20;
+    let descriptor = *frame.get(4)?;
+    if descriptor & SINGLE_SEGMENT == 0 {
+        let window = u64::from(*frame.get(5)?);
+        let base = 1u64 << (10 + (window >> 3));
+        return Some(base + base / 8 * (window & 7));
+    }
+    // All of it is in one piece, whose size stands behind the number of the dictionary.
+    let at = 5 + [0, 1, 2, 4][usize::from(descriptor & 3)];
+    match descriptor >> 6 {
+        0 => frame.get(at).map(|size| u64::from(*size)),
+        1 => u16_at(frame, at).map(|size| u64::from(size) + 256),
+        2 => u32_at(frame, at).map(u64::from),
+        _ => u64_at(frame, at),
     }
 }
 
@@ -156,6 +195,7 @@ pub(crate) fn highest_ptx(entries: &[Entry<'_>]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::allocations::largest;
 
     fn entry_of(kind: u16, architecture: u32, flags: u64, payload: &[u8], uncompressed: usize) -> Vec<u8> {
         let padded = payload.len().next_multiple_of(8);
@@ -244,5 +284,94 @@ mod tests {
             }
         }
         assert_eq!(entries(b"\x7fELF, and more of it").unwrap_err(), "it is no fat binary");
+    }
+
+    /// Sizes that would be too much to take for granted are refused before memory is taken for them.
+    #[test]
+    fn sizes_are_not_believed() {
+        let packed = lz4_flex::block::compress(&zero_ended());
+        let frame = ruzstd::encoding::compress_to_vec(zero_ended().as_slice(), ruzstd::encoding::CompressionLevel::Fastest);
+        let text = |flags, payload: &[u8], size: usize| {
+            let bytes = container(&[entry_of(PTX, 80, flags, payload, size)]);
+            let (outcome, taken) = largest(|| entries(&bytes).unwrap()[0].text());
+            assert!(taken < 4 << 20, "{taken} bytes at once");
+            outcome
+        };
+        for size in [packed.len() * 255 + 1, 1 << 30, 243 << 40, usize::MAX] {
+            assert!(text(LZ4, &packed, size).unwrap_err().contains("can have no more than"), "{size}");
+        }
+        for size in [(MOST + 1) as usize, usize::MAX] {
+            assert!(text(ZSTD, &frame, size).unwrap_err().contains("can have no more than"), "{size}");
+        }
+        // A frame that says less than it holds is cut, and one that looks back to terabytes is refused.
+        assert_eq!(text(ZSTD, &frame, 8).unwrap(), TEXT[..8]);
+        let far = [&[0x28, 0xb5, 0x2f, 0xfd, 0, 0xff][..], &[0; 16]].concat();
+        assert!(text(ZSTD, &far, 100).unwrap_err().contains("looks back"));
+        let segment = [&[0x28, 0xb5, 0x2f, 0xfd, 0xe0][..], &[0xff; 16]].concat();
+        assert!(text(ZSTD, &segment, 100).unwrap_err().contains("looks back"));
+        assert_eq!((zstd_window(&frame).is_some(), zstd_window(&[0; 4])), (true, None));
+    }
+
+    /// Containers of compiled programs.
+    fn real() -> Vec<Vec<u8>> {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cuda/bin");
+        let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        let mut found = vec![];
+        for path in paths {
+            let bytes = std::fs::read(path).unwrap();
+            for at in (0..bytes.len()).step_by(8) {
+                let whole = container_bytes(&bytes[at..]).filter(|whole| *whole > 64);
+                found.extend(whole.and_then(|whole| bytes[at..].get(..whole)).map(<[u8]>::to_vec));
+            }
+        }
+        found
+    }
+
+    /// Real fat binaries with some bytes changed: every one ends in text or in a sentence, and none takes much memory.
+    #[test]
+    fn mutants_of_real_binaries_are_refused_or_read() {
+        let real = real();
+        assert!(real.len() >= 8, "{} containers", real.len());
+        for container in &real {
+            let entries = entries(container).unwrap();
+            assert!(
+                entries.iter().filter(|entry| entry.kind == Kind::Ptx).all(|entry| entry.text().unwrap().contains(".version"))
+            );
+        }
+        let mut state = 0x9e37_79b9_7f4a_7c15u64;
+        let mut random = |below: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state % below.max(1) as u64) as usize
+        };
+        const WORDS: [u64; 10] = [0, 1, 7, 63, 0x7fff_ffff, 0xffff_ffff, 1 << 40, 243 << 40, u64::MAX >> 1, u64::MAX];
+        let (mut read, mut refused) = (0, 0);
+        for round in 0..4000 {
+            let mut bytes = real[round % real.len()].clone();
+            for _ in 0..=random(3) {
+                // Half of the changes hit the headers.
+                let at = if random(2) == 0 { random(96.min(bytes.len())) } else { random(bytes.len()) };
+                match random(4) {
+                    0 => bytes[at] ^= 1 << random(8),
+                    1 => bytes[at] = random(256) as u8,
+                    2 => {
+                        let (at, word) = (at & !7, WORDS[random(WORDS.len())].to_le_bytes());
+                        bytes.iter_mut().skip(at).zip(word).for_each(|(byte, new)| *byte = new);
+                    }
+                    _ => bytes.truncate(at.max(1)),
+                }
+            }
+            let ((), taken) = largest(|| match entries(&bytes) {
+                Err(_) => refused += 1,
+                Ok(all) => {
+                    let _ = best(&all, 75);
+                    all.iter().for_each(|entry| if entry.text().is_ok() { read += 1 } else { refused += 1 });
+                }
+            });
+            assert!(taken < 16 << 20, "mutant {round} took {taken} bytes at once");
+        }
+        assert!(read > 100 && refused > 100, "{read} read, {refused} refused");
     }
 }

@@ -13,6 +13,8 @@
 #![allow(non_snake_case, reason = "the functions' names are NVIDIA's")]
 
 mod advice;
+#[cfg(test)]
+mod allocations;
 mod both;
 mod boundary;
 mod check;
@@ -32,6 +34,7 @@ mod kernels;
 mod layouts;
 mod link;
 mod log;
+mod mapped;
 mod memory;
 mod mirror;
 mod occupancy;

@@ -84,6 +84,14 @@ impl<T: Copy> In<T> {
         Ok(unsafe { self.0.read_unaligned() })
     }
 
+    /// What stands there, when so many bytes are there at all.
+    pub(crate) fn get_if_there(self) -> Outcome<T> {
+        if crate::mapped::readable(self.address()) < size_of::<T>() {
+            return Err(Status::INVALID_IMAGE);
+        }
+        self.get()
+    }
+
     /// Several that stand one behind the other.
     pub(crate) fn get_all(self, count: usize) -> Outcome<Vec<T>> {
         if count == 0 {
@@ -143,6 +151,14 @@ pub(crate) fn bytes_at(address: usize, count: usize) -> Outcome<Vec<u8>> {
     }
     // SAFETY: the program says that so many bytes stand there.
     Ok(unsafe { std::slice::from_raw_parts(address as *const u8, count) }.to_vec())
+}
+
+/// Bytes at an address that the program's own data name, copied; an error when fewer are there.
+pub(crate) fn bytes_there(address: usize, count: usize) -> Outcome<Vec<u8>> {
+    if crate::mapped::readable(address) < count {
+        return Err(Status::INVALID_IMAGE);
+    }
+    bytes_at(address, count)
 }
 
 /// Copies bytes between places of this process, which may overlap.

@@ -22,6 +22,8 @@ pub(crate) struct Wrapper {
 }
 
 const WRAPPER_MAGIC: u32 = 0x4662_43b1;
+/// Most binaries that are linked into one.
+const MOST_LINKED: usize = 1 << 16;
 
 /// The host's side of a variable.
 #[derive(Clone, Debug)]
@@ -107,24 +109,27 @@ impl Registry {
 
 /// What a control structure points to.
 pub(crate) fn origin(wrapper: In<Wrapper>) -> Outcome<Origin> {
-    let wrapper = wrapper.get()?;
+    let wrapper = wrapper.get_if_there()?;
     if wrapper.magic != WRAPPER_MAGIC {
         return Err(Status::INVALID_IMAGE);
     }
     let mut containers = vec![];
     if wrapper.version >= 2 && wrapper.linked != 0 {
-        let mut place = wrapper.linked;
-        loop {
-            let address = In::<usize>::at(place).get()?;
+        // The list ends with zero; a broken one ends where the memory does.
+        let most = crate::mapped::readable(wrapper.linked) / size_of::<usize>();
+        for index in 0.. {
+            if index >= most.min(MOST_LINKED) {
+                return Err(Status::INVALID_IMAGE);
+            }
+            let address = In::<usize>::at(wrapper.linked + index * size_of::<usize>()).get()?;
             if address == 0 {
                 break;
             }
             // An element is a container, or again a control structure.
-            containers.push(match In::<Wrapper>::at(address).get()? {
-                inner if inner.magic == WRAPPER_MAGIC => inner.data,
+            containers.push(match In::<u32>::at(address).get_if_there()? {
+                WRAPPER_MAGIC => In::<Wrapper>::at(address).get_if_there()?.data,
                 _ => address,
             });
-            place += size_of::<usize>();
         }
     }
     if containers.is_empty() {
@@ -133,9 +138,89 @@ pub(crate) fn origin(wrapper: In<Wrapper>) -> Outcome<Origin> {
     Ok(Origin::FatBinaries(containers))
 }
 
-/// The bytes of the container at an address, by its header.
+/// The bytes of the container at an address, by its header. What the header says is compared with the memory that is there.
 pub(crate) fn container_at(address: usize) -> Result<Vec<u8>, String> {
-    let header = crate::pointer::bytes_at(address, 16).map_err(|_| "there is no fat binary")?;
+    let header = crate::pointer::bytes_there(address, fatbin::CONTAINER_HEADER).map_err(|_| "there is no fat binary")?;
     let whole = fatbin::container_bytes(&header).ok_or("it is no fat binary")?;
+    let there = crate::mapped::readable(address);
+    if whole > there {
+        return Err(format!("the fat binary is said to have {whole} bytes, and there are no more than {there}"));
+    }
     crate::pointer::bytes_at(address, whole).map_err(|_| "there is no fat binary".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Memory of two pages, of which the second cannot be read.
+    struct Pages(usize);
+
+    const PAGE: usize = 4096;
+
+    impl Pages {
+        fn new() -> Pages {
+            let (readable, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+            // SAFETY: new memory, which nothing else knows of.
+            let start = unsafe { libc::mmap(std::ptr::null_mut(), 2 * PAGE, readable, flags, -1, 0) };
+            assert_ne!(start, libc::MAP_FAILED);
+            // SAFETY: the second half of what was mapped.
+            assert_eq!(unsafe { libc::mprotect(start.byte_add(PAGE), PAGE, libc::PROT_NONE) }, 0);
+            Pages(start as usize)
+        }
+
+        /// Puts bytes at the end of what can be read.
+        fn put(&self, bytes: &[u8]) -> usize {
+            let address = self.0 + PAGE - bytes.len();
+            crate::pointer::move_bytes(address, bytes.as_ptr() as usize, bytes.len());
+            address
+        }
+    }
+
+    impl Drop for Pages {
+        fn drop(&mut self) {
+            // SAFETY: what was mapped above.
+            unsafe { libc::munmap(self.0 as *mut libc::c_void, 2 * PAGE) };
+        }
+    }
+
+    fn container(bytes: u64) -> Vec<u8> {
+        let mut container = 0xba55_ed50u32.to_le_bytes().to_vec();
+        container.extend([1, 0, 16, 0]);
+        container.extend(bytes.to_le_bytes());
+        container.extend([7; 64]);
+        container
+    }
+
+    #[test]
+    fn a_size_is_compared_with_what_is_there() {
+        let pages = Pages::new();
+        assert_eq!(container_at(pages.put(&container(64))).unwrap(), container(64));
+        for bytes in [65, PAGE as u64, 243 << 40, u64::MAX - 16, u64::MAX] {
+            let refused = container_at(pages.put(&container(bytes))).unwrap_err();
+            assert!(refused.contains("no fat binary") || refused.contains("are no more than 80"), "{refused}");
+        }
+        for cut in 0..16 {
+            assert_eq!(container_at(pages.put(&container(64)[..cut])).unwrap_err(), "there is no fat binary");
+        }
+        assert_eq!(container_at(0).unwrap_err(), "there is no fat binary");
+        assert_eq!(container_at(pages.0 + PAGE).unwrap_err(), "there is no fat binary");
+    }
+
+    #[test]
+    fn a_list_without_an_end_is_refused() {
+        let pages = Pages::new();
+        let inner = container(64);
+        let wrapper = |linked: usize| Wrapper { magic: WRAPPER_MAGIC, version: 2, data: 1, linked };
+        let list = |words: &[usize]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+        let address = inner.as_ptr() as usize;
+        let of = |wrapper: &Wrapper| origin(In::at(std::ptr::from_ref(wrapper) as usize));
+        let whole = of(&wrapper(pages.put(&list(&[address, address, 0])))).unwrap();
+        assert!(matches!(whole, Origin::FatBinaries(found) if found == [address, address]));
+        for broken in [&[address, address][..], &[8, 0], &[pages.0 + PAGE, 0]] {
+            assert_eq!(of(&wrapper(pages.put(&list(broken)))).unwrap_err(), Status::INVALID_IMAGE, "{broken:x?}");
+        }
+        assert_eq!(of(&wrapper(pages.0 + PAGE)).unwrap_err(), Status::INVALID_IMAGE);
+        assert_eq!(origin(In::at(pages.0 + PAGE - 4)).unwrap_err(), Status::INVALID_IMAGE);
+    }
 }

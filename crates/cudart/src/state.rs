@@ -144,11 +144,7 @@ impl Runtime {
     /// for, from 7.5 up to what the device takes.
     pub(crate) fn capability(&self) -> u32 {
         static CHOSEN: OnceLock<Option<u32>> = OnceLock::new();
-        let chosen = CHOSEN.get_or_init(|| {
-            let text = std::env::var("BROADLOOM_CUDA_CAPABILITY").ok()?;
-            let digits: String = text.trim().chars().filter(|c| *c != '.').collect();
-            digits.parse().ok().filter(|capability| (20..=200).contains(capability))
-        });
+        let chosen = CHOSEN.get_or_init(broadloom_device::settings::cuda_capability);
         chosen.unwrap_or_else(|| self.registry.highest_ptx().unwrap_or(75).clamp(75, 90))
     }
 

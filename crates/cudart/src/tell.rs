@@ -1,7 +1,7 @@
 //! Words to the person at the terminal.
 //!
 //! The library stands inside of somebody else's program, and errors of CUDA are numbers: why a module is refused or a kernel failed can be
-//! told nowhere but on standard error. `BROADLOOM_QUIET` set to anything keeps it quiet.
+//! told nowhere but on standard error. `BROADLOOM_QUIET=1` keeps it quiet.
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -17,7 +17,7 @@ pub(crate) fn tell(message: &str) {
         }
     });
     static QUIET: OnceLock<bool> = OnceLock::new();
-    if !*QUIET.get_or_init(|| std::env::var_os("BROADLOOM_QUIET").is_some()) {
+    if !*QUIET.get_or_init(broadloom_device::settings::is_quiet) {
         let _ = std::io::stderr().lock().write_all(format!("broadloom: {message}\n").as_bytes());
     }
 }

@@ -19,13 +19,14 @@ mod error;
 mod event;
 mod host;
 mod kernel;
-mod limit;
 mod machine;
 mod measure;
 pub mod place;
 mod printf;
+pub mod private;
 mod product;
 mod sequence;
+pub mod settings;
 pub mod texture;
 pub mod trace;
 
@@ -36,11 +37,11 @@ pub use error::{Error, Fault, FaultKind, Result};
 pub use event::{Event, OwnedStream};
 pub use host::{HostBuffer, HostMemory};
 pub use kernel::{Argument, CheckedLaunch, Kernel, Launch, Module, ParamInfo, param_layout};
-pub use limit::{memory_limit, parse_bytes};
 pub use machine::{Machine, MachineKind};
 pub use printf::{KernelMemory, format_printf};
 pub use product::{Matrix, MatrixProduct, ProductElement};
 pub use sequence::{Recorder, Recording, Sequence, Step};
+pub use settings::{memory_limit, parse_bytes};
 
 use broadloom_ptx::Verified;
 use std::sync::Arc;

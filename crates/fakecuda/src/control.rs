@@ -35,7 +35,8 @@ pub(crate) fn enter(function: &'static str) -> Option<Code> {
     let mut control = control();
     if !control.from_environment {
         control.from_environment = true;
-        if let Some(plan) = std::env::var("BROADLOOM_FAKE_CUDA").ok().and_then(|text| parse(&text)) {
+        if let Ok(text) = std::env::var("BROADLOOM_FAKE_CUDA") {
+            let plan = parse(&text).unwrap_or_else(|| panic!("BROADLOOM_FAKE_CUDA is `{text}`, and it takes `NAME:N:CODE`"));
             control.plan.get_or_insert(plan);
         }
     }

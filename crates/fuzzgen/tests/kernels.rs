@@ -9,7 +9,8 @@ use broadloom_interp::{Interp, Options};
 use broadloom_ptx::{parse, print};
 
 fn setting(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+    std::env::var(name)
+        .map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is `{text}`, and it takes a number")))
 }
 
 fn seeds(default: u64) -> std::ops::Range<u64> {

@@ -13,7 +13,8 @@ use support::gpu::interp_as_gpu;
 use support::{Generator, Known, difference};
 
 fn setting(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+    std::env::var(name)
+        .map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is `{text}`, and it takes a number")))
 }
 
 fn cpu() -> Context {

@@ -11,7 +11,8 @@ use support::{devices, exact_lowerings, generate, map_kernel, run_map, same};
 const COUNT: usize = 48;
 
 fn setting(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+    std::env::var(name)
+        .map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is `{text}`, and it takes a number")))
 }
 
 fn inputs(function: &Function, seed: u64) -> Vec<Vec<Literal>> {

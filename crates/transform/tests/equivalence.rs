@@ -159,7 +159,8 @@ fn corpus(case: &Case, variant: &str, way: Way) -> std::result::Result<(), Faile
 }
 
 fn setting(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+    std::env::var(name)
+        .map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is `{text}`, and it takes a number")))
 }
 
 /// Runs a kernel plain and through the passes, which know its launch or not; says whether it does anything.

@@ -287,7 +287,8 @@ fn run(module: Verified, block: [u32; 3]) -> Result<Vec<u32>, String> {
 }
 
 fn setting(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+    std::env::var(name)
+        .map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is `{text}`, and it takes a number")))
 }
 
 #[test]

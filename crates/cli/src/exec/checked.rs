@@ -3,9 +3,10 @@
 //! The stand-in tells what it finds on standard error as soon as a launch is over, and appends it to a report, which is read here when the program
 //! has ended. A program that is killed, or starts others, has told what was found until then.
 
-use super::{command, not_started};
+use super::{command, failed, not_started};
 use crate::failure::{Exit, Failure};
 use crate::terminal::Terminal;
+use broadloom::device::private::Temporary;
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,9 +15,9 @@ use std::process::ExitStatus;
 /// Runs a program and says what its kernels do wrong.
 pub fn check(words: &[OsString], json: Option<&Path>, terminal: &mut Terminal) -> Result<Exit, Failure> {
     let Some((program, arguments)) = words.split_first() else { return Ok(Exit::Usage) };
-    let report = Report::new();
+    let report = Report::new()?;
     let mut command = command(program, arguments, "interp")?;
-    command.env("BROADLOOM_CHECK", "1").env("BROADLOOM_CHECK_REPORT", &report.0);
+    command.env("BROADLOOM_CHECK", "1").env("BROADLOOM_CHECK_REPORT", report.path());
     let mut child = command.spawn().map_err(|error| not_started(program, &error))?;
     let status = child.wait().map_err(|error| not_started(program, &error))?;
     let lines = report.lines();
@@ -50,24 +51,22 @@ fn ending(status: ExitStatus) -> Option<String> {
     }
 }
 
-/// A file that is gone with this.
-struct Report(PathBuf);
+/// A file in a new folder of its own, which is gone with this: nobody else can have put something in its place.
+struct Report(Temporary);
 
 impl Report {
-    fn new() -> Report {
-        Report(std::env::temp_dir().join(format!("broadloom-check-{}.jsonl", std::process::id())))
+    fn new() -> Result<Report, Failure> {
+        let folder = Temporary::new("broadloom-check");
+        folder.map(Report).map_err(|refusal| failed(format!("there is no folder for the report of the check: {refusal}")))
     }
 
-    /// What stands in it; a line that is broken off is left out.
+    fn path(&self) -> PathBuf {
+        self.0.path().join("report.jsonl")
+    }
+
+    /// What stands in it; a line that is broken off is left out. A program without kernels has written none.
     fn lines(&self) -> Vec<Value> {
-        let text = std::fs::read_to_string(&self.0).unwrap_or_default();
+        let text = std::fs::read_to_string(self.path()).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
-    }
-}
-
-impl Drop for Report {
-    fn drop(&mut self) {
-        // A program without kernels has written none.
-        let _ = std::fs::remove_file(&self.0);
     }
 }

@@ -5,6 +5,7 @@
 //! is there. To be recorded there, the stand-in is loaded before NVIDIA's libraries, and passes calls on to them.
 
 mod checked;
+mod folder;
 mod program;
 mod recorded;
 mod stub;
@@ -14,12 +15,10 @@ pub use checked::check;
 use crate::failure::{Exit, Failure, codes};
 use crate::options::Exec;
 use crate::terminal::Terminal;
-use broadloom::device::CacheFolder;
+use broadloom::device::private::{Reason, Refusal};
 use broadloom::diag::Diagnostic;
 use broadloom::{gpu_ordinal, gpus};
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -139,8 +138,11 @@ fn failed(message: String) -> Failure {
 
 /// The stand-in: beside this command, or where a build leaves it.
 fn library() -> Result<PathBuf, Failure> {
-    if let Some(named) = std::env::var_os("BROADLOOM_CUDART") {
-        return Ok(PathBuf::from(named));
+    if let Some(named) = std::env::var_os("BROADLOOM_CUDART").filter(|named| !named.is_empty()).map(PathBuf::from) {
+        return named.canonicalize().map_err(|error| {
+            let message = format!("BROADLOOM_CUDART is `{}`, which cannot be used: {error}", named.display());
+            Failure::usage(Diagnostic::error(codes::STAND_IN, message).help(format!("it is the path of {LIBRARY}")))
+        });
     }
     let command = std::env::current_exe().map_err(|error| failed(format!("the place of this command is not known: {error}")))?;
     let folder = command.parent().unwrap_or(Path::new("."));
@@ -155,40 +157,21 @@ fn library() -> Result<PathBuf, Failure> {
 
 /// A folder with some of NVIDIA's names.
 fn prepare(kind: &str, names: &[(&str, Option<&str>)]) -> Result<PathBuf, Failure> {
-    let library = library()?;
-    let beside = library.parent().unwrap_or(Path::new(".")).join(kind);
-    // Several versions may stand beside each other, each with its own library.
-    let mut hasher = DefaultHasher::new();
-    (kind, &library).hash(&mut hasher);
-    let kept = CacheFolder::Default.path().map(|folder| folder.join("exec").join(format!("{:016x}", hasher.finish())));
-    let mut problems = vec![];
-    for folder in kept.into_iter().chain([beside]) {
-        match fill(&folder, &library, names) {
-            Ok(()) => return Ok(folder),
-            Err(error) => problems.push(format!("{}: {error}", folder.display())),
-        }
+    let (found, refused) = folder::Wanted { kind, names, library: &library()?, link: LIBRARY }.prepare();
+    let Some(found) = found else {
+        let places: Vec<String> = refused.iter().map(|refusal| format!("{refusal}")).collect();
+        return Err(failed(format!("there is no folder for the stand-in: {}", places.join("; "))));
+    };
+    // What somebody put there is worth a word; places that cannot be written are not.
+    for refusal in refused.iter().filter(|refusal| matches!(refusal.reason, Reason::Content(_))) {
+        eprintln!("broadloom: not used: {refusal}; {}", refusal.help());
     }
-    Err(failed(format!("no folder can be written for the stand-in: {}", problems.join("; "))))
+    Ok(found)
 }
 
-/// Writes what is missing in a folder. Several may do so at once: a file takes its place whole.
-fn fill(folder: &Path, library: &Path, names: &[(&str, Option<&str>)]) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
-    let link = folder.join(LIBRARY);
-    if fs::read_link(&link).ok().as_deref() != Some(library) {
-        let new = folder.join(format!("{LIBRARY}.{}", std::process::id()));
-        std::os::unix::fs::symlink(library, &new)?;
-        fs::rename(new, &link)?;
-    }
-    for (name, version) in names {
-        let (path, bytes) = (folder.join(name), stub::library(name, *version, LIBRARY));
-        if fs::read(&path).ok().as_ref() != Some(&bytes) {
-            let new = folder.join(format!("{name}.{}", std::process::id()));
-            fs::write(&new, bytes)?;
-            fs::rename(new, path)?;
-        }
-    }
-    Ok(())
+/// Why the folder of the stand-in is not the one beside compiled code; nothing is made.
+pub fn refusal() -> Option<Refusal> {
+    folder::Wanted { kind: "cuda", names: &NAMES, library: &library().ok()?, link: LIBRARY }.refusal()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use super::not_started;
 use crate::failure::{Exit, Failure, codes};
 use crate::options::Exec;
 use crate::terminal::Terminal;
+use broadloom::device::private::Temporary;
 use broadloom::diag::Diagnostic;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -30,15 +31,13 @@ pub fn place(path: &Path) -> Result<PathBuf, Failure> {
 
 /// Runs a program and tells how long what took.
 pub fn run(mut command: Command, options: &Exec, terminal: &mut Terminal) -> Result<Exit, Failure> {
-    let own = std::env::temp_dir().join(format!("broadloom-trace-{}.json", std::process::id()));
-    let path = place(options.trace.as_deref().unwrap_or(&own))?;
+    // In a new folder nobody else can have put something in its place.
+    let own = Temporary::new("broadloom-trace").map_err(|refusal| failed(&refusal.path, "used", &refusal))?;
+    let path = place(options.trace.as_deref().unwrap_or(&own.path().join("trace.json")))?;
     command.env("BROADLOOM_TRACE", &path);
     let status = command.status().map_err(|error| not_started(&options.program, &error))?;
     let text = fs::read_to_string(&path);
-    if options.trace.is_none() {
-        // It was there a moment ago; whoever took it has it.
-        let _ = fs::remove_file(&path);
-    }
+    drop(own);
     let text = text.map_err(|error| failed(&path, "read", &error))?;
     match serde_json::from_str::<Value>(&text) {
         Ok(trace) => tables(&trace).iter().for_each(|line| terminal.remark(line)),

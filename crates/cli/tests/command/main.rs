@@ -1,5 +1,6 @@
 //! The command as a person meets it: what it writes, where, and the exit code.
 
+mod attacks;
 mod bad_input;
 mod bench;
 mod check;

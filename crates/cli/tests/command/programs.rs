@@ -82,6 +82,17 @@ fn programs_use_cuda_from_unusual_places() {
         let outcome = shell(&line);
         assert_eq!((outcome.code, outcome.out.as_str(), outcome.err.as_str()), (Some(0), "ok\n", ""), "{line}");
     }
+    // The library cannot stop the program: a variable that makes no sense is told once, and not used.
+    let line = format!("broadloom exec -- env BROADLOOM_THREADS=lots BROADLOOM_MEMORY_LIMIT=0 {hosts} threads");
+    let outcome = shell(&line).exits(0).says(&["ok\n"]);
+    let told: Vec<&str> = outcome.out.lines().filter(|line| line.contains("BROADLOOM_")).collect();
+    assert_eq!(
+        told,
+        [
+            "broadloom: BROADLOOM_THREADS is `lots`, and it takes a number of threads from 1 to 4096; as many threads run as the host runs at once",
+            "broadloom: BROADLOOM_MEMORY_LIMIT is `0`, and it takes a number of bytes above 0, with `K`, `M`, `G` or `T` behind it if need be; memory is limited as if it were not set",
+        ]
+    );
     let early = shell(&format!("HOSTS_EARLY=1 broadloom exec -- {hosts} launched-before-main"));
     assert_eq!((early.code, early.out.as_str()), (Some(0), "ok\n"));
 }

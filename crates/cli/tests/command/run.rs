@@ -1,6 +1,7 @@
 //! `broadloom run`.
 
 use crate::harness::{broadloom, broadloom_with_input, empty_folder, shell};
+use broadloom::device::private::Temporary;
 
 const SAXPY: [&str; 6] = ["run", "examples/saxpy.ptx", "--grid", "2", "--block", "4"];
 
@@ -175,7 +176,9 @@ fn all_devices_agree_and_the_cpu_is_the_default() {
 
 #[test]
 fn compiled_kernels_are_counted_and_removed() {
-    let folder = empty_folder("cache");
+    // In the build's folder others of the group may be able to write.
+    let temporary = Temporary::new("broadloom-command-cache").unwrap();
+    let folder = temporary.path();
     let call = |words: &str| shell(&format!("BROADLOOM_CACHE={} broadloom {words}", folder.display())).exits(0).out;
     assert!(call("cache").contains(": 0 pieces, 0.0 KiB of compiled code"));
     let run = |more: &str| {

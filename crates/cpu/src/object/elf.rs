@@ -203,17 +203,22 @@ impl<'a> Elf<'a> {
                 }
                 number => Some(usize::from(number)),
             };
-            if section.is_some_and(|number| number >= self.sections.len()) {
+            let value = u64_at(entry, 8)?;
+            if let Some(number) = section
+                && self.sections.get(number).is_none_or(|section| value > section.bytes)
+            {
                 return None;
             }
             let name = if kind == STT_SECTION { "" } else { text(names, u32_at(entry, 0)?)? };
-            self.symbols.push(Symbol { name, kind, section, value: u64_at(entry, 8)? });
+            self.symbols.push(Symbol { name, kind, section, value });
         }
         Some(())
     }
 
     fn read_relocations(&mut self) -> Option<()> {
         let bytes = self.bytes;
+        // Tables do not overlap, so all of them together have no more entries than the file has room for.
+        let most = bytes.len() / 24;
         for table in self.sections.iter().filter(|section| section.kind == SHT_RELA) {
             let section = table.info as usize;
             if !self.sections.get(section)?.is_loaded() {
@@ -226,6 +231,9 @@ impl<'a> Elf<'a> {
                 let info = u64_at(entry, 8)?;
                 let symbol = (info >> 32) as usize;
                 if symbol >= self.symbols.len() {
+                    return None;
+                }
+                if self.relocations.len() >= most {
                     return None;
                 }
                 let addend = u64_at(entry, 16)? as i64;

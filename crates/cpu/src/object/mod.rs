@@ -3,7 +3,7 @@
 //! Sections are laid out in three runs of pages (code, constants, data), relocations applied, and the pages then made
 //! executable, read-only or writable; none is ever both writable and executable. Names that the object does not define are looked up in
 //! a fixed table. **Every offset and length of the file is checked: whatever the bytes are, the outcome is code or an error.**
-//! (What the code does when it is called is another matter: objects come from the compiler or from a cache with a checksum.)
+//! (What the code does when it is called is another matter: objects come from the compiler, or from entries of the cache that this user's secret has tagged.)
 //!
 //! Follows the ELF specification and its supplements for x86-64 and AArch64.
 

@@ -163,3 +163,22 @@ fn a_broken_object_is_an_error_or_another_object() {
         }
     }
 }
+
+/// Thousands of sections that are all one table of relocations would become gigabytes.
+#[test]
+fn tables_that_overlap_are_refused() {
+    let whole = object(RICH);
+    let u64_at = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+    let (table, count) = (u64_at(&whole, 40), usize::from(u16::from_le_bytes([whole[60], whole[61]])));
+    let headers = &whole[table..table + 64 * count];
+    let is_used = |header: &&[u8]| {
+        let target = usize::from(header[44]);
+        header[4] == 4 && headers[64 * target + 8] & 2 != 0 && u64_at(header, 32) > 24
+    };
+    let relocations = headers.chunks_exact(64).find(is_used).unwrap();
+    let copies = 60_000;
+    let mut bytes = [&whole[..], headers, &relocations.repeat(copies)].concat();
+    bytes[40..48].copy_from_slice(&(whole.len() as u64).to_le_bytes());
+    bytes[60..62].copy_from_slice(&((count + copies) as u16).to_le_bytes());
+    assert_eq!(Elf::parse(&bytes).unwrap_err(), ObjectError::Malformed("its relocations"));
+}

@@ -5,7 +5,7 @@ use crate::fatbin;
 use crate::image::{Image, Origin, assemble};
 use crate::jit::Logs;
 use crate::link::link;
-use crate::pointer::{Out, Text, bytes_at};
+use crate::pointer::{Out, Text, bytes_there};
 use crate::status::{Outcome, Status};
 use std::ffi::CString;
 use std::sync::{Mutex, PoisonError};
@@ -45,7 +45,7 @@ fn create(call: &Call, state: Out<usize>, logs: Logs) -> Outcome {
 }
 
 fn read(path: Text) -> Outcome<Vec<u8>> {
-    std::fs::read(path.get()?).map_err(|_| Status::FILE_NOT_FOUND)
+    super::modules::file(&path.get()?)
 }
 
 exported! { driver
@@ -57,7 +57,7 @@ exported! { driver
     /// Adds what is in memory.
     fn cuLinkAddData = cuLinkAddData_v2(call, state: usize, kind: u32, data: usize, size: usize, _name: usize, _count: u32, _options: usize, _values: usize) {
         let linking = call.runtime.linkings.get(state)?;
-        linking.logs.write(|| add(call, &linking, kind, bytes_at(data, size)?))
+        linking.logs.write(|| add(call, &linking, kind, bytes_there(data, size)?))
     }
 
     /// Adds a file.

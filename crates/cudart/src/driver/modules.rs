@@ -18,6 +18,7 @@ pub(crate) use crate::runtime::modules::{
 use crate::status::{Outcome, Status};
 use crate::tell::tell;
 use std::ffi::c_char;
+use std::io::Read;
 
 /// What an image of a module in memory is: a fat binary with or without its control structure, or PTX.
 pub(crate) fn origin_at(address: usize) -> Outcome<Origin> {
@@ -35,10 +36,21 @@ pub(crate) fn origin_at(address: usize) -> Outcome<Origin> {
     Ok(Origin::Text(Text::at(address).get()?))
 }
 
+/// Most bytes of a file with a module.
+const MOST_FILE: u64 = 1 << 31;
+
+/// Reads a file with a module. One that never ends is no module.
+pub(crate) fn file(path: &str) -> Outcome<Vec<u8>> {
+    let mut bytes = vec![];
+    let read = std::fs::File::open(path).and_then(|file| file.take(MOST_FILE + 1).read_to_end(&mut bytes));
+    read.map_err(|_| Status::FILE_NOT_FOUND)?;
+    if bytes.len() as u64 > MOST_FILE { Err(Status::INVALID_IMAGE) } else { Ok(bytes) }
+}
+
 /// What a file is.
 pub(crate) fn origin_of_file(path: &str) -> Outcome<Origin> {
-    let bytes = std::fs::read(path).map_err(|_| Status::FILE_NOT_FOUND)?;
-    if bytes.get(..16).is_some_and(|head| container_bytes(head).is_some()) {
+    let bytes = file(path)?;
+    if container_bytes(&bytes).is_some() {
         return Ok(Origin::Bytes(bytes));
     }
     if bytes.starts_with(b"\x7fELF") {

@@ -870,7 +870,10 @@ fn run(device: &str, from: u64, count: u64, limit: Duration) {
 
 #[test]
 fn calls_do_as_the_model_says() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let number = |name: &str| {
+        let text = std::env::var(name).ok()?;
+        Some(text.parse::<u64>().unwrap_or_else(|_| panic!("{name} is `{text}`, and it takes a number")))
+    };
     let (from, count) = (number("BROADLOOM_FUZZ_SEED").unwrap_or(1), number("BROADLOOM_FUZZ_CALLS").unwrap_or(150));
     for device in ["cpu", "interp"] {
         // Far longer than it takes: only what never ends is stopped.

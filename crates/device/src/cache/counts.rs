@@ -4,10 +4,15 @@
 //! not counted, and what cannot be read counts as nothing.**
 
 use super::Miss;
-use std::fs::File;
+use super::disk::COUNTS;
+use crate::private::Folder;
+use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
-use std::path::Path;
+use std::time::Duration;
 
+/// How long and how often a process waits for others that count.
+const WAIT: Duration = Duration::from_millis(1);
+const MOST_WAITS: u32 = 500;
 const FOUND: &str = "found";
 /// No file of ours is longer.
 const MOST_BYTES: u64 = 4096;
@@ -65,17 +70,16 @@ impl Counts {
     }
 }
 
-/// What a file says.
-pub(super) fn read_file(path: &Path) -> Counts {
-    let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_string(&mut text));
-    if read.is_ok() { Counts::parse(&text) } else { Counts::default() }
+/// What a note in a folder says.
+pub(super) fn read(folder: &Folder) -> Counts {
+    let text = folder.read(COUNTS, MOST_BYTES).ok().flatten();
+    text.and_then(|text| String::from_utf8(text).ok()).map_or_else(Counts::default, |text| Counts::parse(&text))
 }
 
-/// Adds to what a file says. Where there is no folder for it there is nothing to count.
-pub(super) fn add_to_file(path: &Path, more: &Counts) {
-    let Ok(mut file) = File::options().read(true).write(true).create(true).truncate(false).open(path) else { return };
-    if file.lock().is_err() {
+/// Adds to what a note in a folder says.
+pub(super) fn add(folder: &Folder, more: &Counts) {
+    let Ok(mut file) = folder.file_to_change(COUNTS) else { return };
+    if !locked(&file) {
         return;
     }
     let mut text = String::new();
@@ -83,4 +87,16 @@ pub(super) fn add_to_file(path: &Path, more: &Counts) {
     let _ = (&mut file).take(MOST_BYTES).read_to_string(&mut text);
     let sum = Counts::parse(&text).plus(more).text();
     let _ = file.rewind().and_then(|()| file.write_all(sum.as_bytes())).and_then(|()| file.set_len(sum.len() as u64));
+}
+
+/// Locks a file, unless that takes long: whoever can read a file can keep it locked.
+fn locked(file: &File) -> bool {
+    for _ in 0..MOST_WAITS {
+        match file.try_lock() {
+            Ok(()) => return true,
+            Err(TryLockError::WouldBlock) => std::thread::sleep(WAIT),
+            Err(TryLockError::Error(_)) => return false,
+        }
+    }
+    false
 }

@@ -2,97 +2,132 @@
 //!
 //! What was made from the same code lies side by side, so that a miss is explained by looking at one small folder. Beside the entries of a device lie
 //! two notes: `evicted` names what had to make room lately, and `counts` what was found and what was not.
+//!
+//! Each folder is opened relative to the one above it and examined ([`Folder`]): what others could have written is not read.
 
-use super::{Key, Miss, contents::DEVICES};
-use std::fs;
-use std::io::{self, Write};
+use super::{Counts, Key, Miss, contents::DEVICES, counts};
+use crate::private::{Folder, KnownFolder, Named, Refusal, Secret, UNFINISHED};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 /// Changes when entries or their names do.
-const FORMAT: u32 = 3;
+pub(super) const FORMAT: u32 = 4;
 const MAGIC: [u8; 8] = *b"broadlm\0";
-/// Bytes before what an entry holds: magic, format, key, checksum.
-pub(super) const HEADER: usize = 8 + 4 + 32 + 32;
+/// Bytes before the tag of an entry: magic, format, key.
+const UNTAGGED: usize = 8 + 4 + 32;
+/// Bytes before what an entry holds.
+pub(super) const HEADER: usize = UNTAGGED + 32;
+/// Most bytes of an entry. A larger file is not read.
+pub(super) const MOST_ENTRY: u64 = 256 << 20;
+/// What tags of entries are made for; tags of other files differ.
+const PURPOSE: &[u8] = b"compiled code";
 /// The folder is looked over after so many new files.
 pub(super) const SWEEP_EVERY: u64 = 64;
 /// Files under construction are left alone so long.
 const ABANDONED: Duration = Duration::from_secs(3600);
 /// The time of a file's last use is kept this exactly.
 const USE_GRAIN: Duration = Duration::from_secs(3600);
-/// Ends of the names of files.
+/// Ends of the names of entries.
 pub(super) const ENDING: &str = "kernel";
-pub(super) const UNFINISHED: &str = "unfinished";
 /// Notes beside the entries of a device.
 pub(super) const EVICTED: &str = "evicted";
 pub(super) const COUNTS: &str = "counts";
 /// Bytes of names that are remembered when their files had to make room.
 const MOST_EVICTED: usize = 64 << 10;
+/// No note of names is longer.
+const MOST_NOTE: u64 = 1 << 20;
 
 /// The entries of a device.
 #[derive(Debug)]
 pub(super) struct Disk {
     device: &'static str,
-    folder: PathBuf,
+    folder: KnownFolder,
     most_bytes: u64,
+    /// The secret of tags, when it is not the user's.
+    secret: Option<Secret>,
     stored: AtomicU64,
 }
 
+/// The reason for a miss that a refusal is.
+fn missed(refusal: &Refusal) -> Miss {
+    if refusal.is_distrust() { Miss::Untrusted } else { Miss::Unreadable }
+}
+
 impl Disk {
-    pub(super) fn new(device: &'static str, folder: PathBuf, most_bytes: u64) -> Disk {
-        Disk { device, folder, most_bytes, stored: AtomicU64::new(0) }
+    pub(super) fn new(device: &'static str, folder: PathBuf, most_bytes: u64, secret: Option<Secret>) -> Disk {
+        Disk { device, folder: KnownFolder::new(folder), most_bytes, secret, stored: AtomicU64::new(0) }
     }
 
-    pub(super) fn counts_file(&self) -> PathBuf {
-        self.folder.join(self.device).join(COUNTS)
+    fn secret(&self) -> Result<&Secret, &Refusal> {
+        match &self.secret {
+            Some(secret) => Ok(secret),
+            None => Secret::of_user(),
+        }
     }
 
-    /// The folder of an entry, and its file.
-    fn places(&self, key: &Key) -> (PathBuf, PathBuf) {
-        let (shelf, name) = key.names();
-        let shelf = self.folder.join(self.device).join(shelf);
-        let file = shelf.join(format!("{name}.{ENDING}"));
-        (shelf, file)
+    /// Adds to the counts, when there is a folder for them.
+    pub(super) fn add_counts(&self, more: &Counts) {
+        if let Ok(Some(folder)) = self.device_folder() {
+            counts::add(&folder, more);
+        }
+    }
+
+    fn device_folder(&self) -> Result<Option<Folder>, Refusal> {
+        self.folder.open()?.map_or(Ok(None), |folder| folder.folder(self.device))
+    }
+
+    fn shelf(&self, key: &Key) -> Result<Option<Folder>, Refusal> {
+        self.device_folder()?.map_or(Ok(None), |folder| folder.folder(&key.names().0))
+    }
+
+    /// The name of the file of an entry.
+    fn name(key: &Key) -> String {
+        format!("{}.{ENDING}", key.names().1)
     }
 
     /// An entry with its header, whole.
     pub(super) fn read(&self, key: &Key) -> Result<Vec<u8>, Miss> {
-        let (shelf, file) = self.places(key);
-        let bytes = match fs::read(&file) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(self.explain(key, &shelf)),
-            Err(_) => return Err(Miss::Unreadable),
+        let secret = self.secret().map_err(missed)?;
+        let Some(shelf) = self.shelf(key).map_err(|refusal| missed(&refusal))? else { return Err(self.explain(key, None)) };
+        let name = Disk::name(key);
+        let Some(file) = shelf.file(&name).map_err(|refusal| missed(&refusal))? else {
+            return Err(self.explain(key, Some(&shelf)));
         };
-        if !is_whole(&bytes, key) {
-            self.remove(key);
+        let entry = shelf.contents(&name, &file, MOST_ENTRY).map_err(|refusal| missed(&refusal))?;
+        if !is_whole(&entry, key, secret) {
+            let _ = shelf.remove(&name);
             return Err(Miss::Corrupt);
         }
         touch(&file);
-        Ok(bytes)
+        Ok(entry)
     }
 
     /// Removes an entry. It will be written again; where it cannot be removed, it is found broken again.
     pub(super) fn remove(&self, key: &Key) {
-        let _ = fs::remove_file(self.places(key).1);
+        if let Ok(Some(shelf)) = self.shelf(key) {
+            let _ = shelf.remove(Disk::name(key));
+        }
     }
 
     /// Why an entry is not there, by what is.
-    fn explain(&self, key: &Key, shelf: &Path) -> Miss {
+    fn explain(&self, key: &Key, shelf: Option<&Folder>) -> Miss {
         let (_, name) = key.names();
-        let evicted = fs::read_to_string(self.folder.join(self.device).join(EVICTED)).unwrap_or_default();
+        let note = self.device_folder().ok().flatten().and_then(|folder| folder.read(EVICTED, MOST_NOTE).ok().flatten());
+        let evicted = note.and_then(|note| String::from_utf8(note).ok()).unwrap_or_default();
         if evicted.lines().any(|line| line == name) {
             return Miss::Evicted;
         }
-        let entries = match fs::read_dir(shelf) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Miss::Unseen,
-            Err(_) => return Miss::Unreadable,
+        let entries = match shelf.map(Folder::names) {
+            None => return Miss::Unseen,
+            Some(Ok(entries)) => entries,
+            Some(Err(_)) => return Miss::Unreadable,
         };
         let own: Vec<&str> = name.split('-').collect();
         let mut found = Miss::Unseen;
-        for entry in entries.flatten() {
-            let other = entry.file_name();
+        for other in entries {
             let Some(other) = other.to_str().and_then(|name| name.strip_suffix(ENDING)?.strip_suffix('.')) else { continue };
             // Another process has written it meanwhile: when it was looked for, it was not there.
             if other == name {
@@ -116,137 +151,163 @@ impl Disk {
 
     /// Writes an entry, if that can be done.
     pub(super) fn write(&self, key: &Key, body: &[u8]) {
-        let (shelf, file) = self.places(key);
         let length = (HEADER + body.len()) as u64;
-        if length > self.most_bytes || fs::create_dir_all(&shelf).is_err() {
+        if length > self.most_bytes.min(MOST_ENTRY) {
             return;
         }
+        let Ok(secret) = self.secret() else { return };
+        let Ok(folder) = self.folder.create() else { return };
         let count = self.stored.fetch_add(1, Ordering::Relaxed);
         if count.is_multiple_of(SWEEP_EVERY) {
-            sweep(&self.folder, self.most_bytes.saturating_sub(length));
+            sweep(&folder, self.most_bytes.saturating_sub(length));
         }
-        static SERIAL: AtomicU64 = AtomicU64::new(0);
-        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        let aside = shelf.join(format!("{}-{serial}.{UNFINISHED}", std::process::id()));
+        let shelf = folder.folder_made(self.device).and_then(|folder| folder.folder_made(&key.names().0));
+        let Ok(shelf) = shelf else { return };
         let mut entry = Vec::with_capacity(HEADER + body.len());
         entry.extend(MAGIC);
         entry.extend(FORMAT.to_le_bytes());
         entry.extend(key.whole);
-        entry.extend(blake3::hash(body).as_bytes());
+        let tag = secret.tag(&[PURPOSE, &entry, body]);
+        entry.extend(tag.as_bytes());
         entry.extend(body);
-        let written = fs::write(&aside, &entry).and_then(|()| fs::rename(&aside, file));
-        if written.is_err() {
-            let _ = fs::remove_file(&aside);
-        }
+        // Nothing that happens to the folder is an error.
+        let _ = shelf.write(&Disk::name(key), &entry);
     }
 }
 
-/// Whether an entry is one, belongs to a key and has the checksum of what it holds.
-fn is_whole(entry: &[u8], key: &Key) -> bool {
+/// Whether an entry is one, belongs to a key and was made by who has the secret.
+fn is_whole(entry: &[u8], key: &Key, secret: &Secret) -> bool {
     let Some((header, body)) = entry.split_at_checked(HEADER) else { return false };
-    header[..8] == MAGIC
-        && header[8..12] == FORMAT.to_le_bytes()
-        && header[12..44] == key.whole
-        && header[44..] == *blake3::hash(body).as_bytes()
+    let (untagged, tag) = header.split_at(UNTAGGED);
+    // The comparison of tags takes the same time whichever bytes differ.
+    untagged[..8] == MAGIC
+        && untagged[8..12] == FORMAT.to_le_bytes()
+        && untagged[12..] == key.whole
+        && blake3::Hash::from_slice(tag).is_ok_and(|tag| tag == secret.tag(&[PURPOSE, untagged, body]))
 }
 
 /// Notes that a file was used.
-fn touch(path: &Path) {
+fn touch(file: &File) {
     let now = SystemTime::now();
-    let old = |path: &Path| Some(now.duration_since(fs::metadata(path).ok()?.modified().ok()?).is_ok_and(|age| age > USE_GRAIN));
-    if old(path) == Some(true)
-        && let Ok(file) = fs::File::options().append(true).open(path)
-    {
+    let used = file.metadata().and_then(|facts| facts.modified());
+    if used.is_ok_and(|used| now.duration_since(used).is_ok_and(|age| age > USE_GRAIN)) {
         let _ = file.set_modified(now);
     }
 }
 
-/// The files of a folder that are ours: entries and what becomes one, each with the device that it is for. Those of earlier versions lie
-/// in the folder itself and are for none.
-pub(super) fn files(folder: &Path) -> io::Result<Vec<(Option<&'static str>, PathBuf, fs::Metadata)>> {
-    let mut all = vec![];
-    let mut visit = |device: Option<&'static str>, shelf: &Path| -> io::Result<()> {
-        let entries = match fs::read_dir(shelf) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            entries => entries?,
-        };
-        for entry in entries {
-            let entry = entry?;
-            let path = entry.path();
-            let ours = matches!(path.extension().and_then(|ending| ending.to_str()), Some(ENDING | UNFINISHED));
+fn has_ending(name: &OsStr, endings: &[&str]) -> bool {
+    Path::new(name).extension().and_then(OsStr::to_str).is_some_and(|ending| endings.contains(&ending))
+}
+
+/// Whether a file is an entry by its name.
+pub(super) fn is_entry(name: &OsStr) -> bool {
+    has_ending(name, &[ENDING])
+}
+
+/// Visits the files of a folder that are ours by their names: entries and what becomes one, each with the device that it is for and the
+/// folder that it is in. Those of earlier versions lie in the folder itself and are for none. Returns the folders that are not used.
+pub(super) fn visit<E>(
+    folder: &Folder,
+    mut act: impl FnMut(Option<&'static str>, &Folder, &Named) -> Result<(), E>,
+) -> Result<Vec<Refusal>, E> {
+    let mut refused = vec![];
+    let mut visit = |device: Option<&'static str>, shelf: &Folder, refused: &mut Vec<Refusal>| -> Result<(), E> {
+        let names = shelf.names().unwrap_or_else(|error| {
+            refused.push(Refusal::system(shelf.path(), error));
+            vec![]
+        });
+        for name in names.iter().filter(|name| has_ending(name, &[ENDING, UNFINISHED])) {
             // Other processes remove files as well.
-            if ours && let Ok(facts) = entry.metadata() {
-                all.push((device, path, facts));
+            if let Some(named) = shelf.named(name) {
+                act(device, shelf, &named)?;
             }
         }
         Ok(())
     };
-    visit(None, folder)?;
+    visit(None, folder, &mut refused)?;
     for device in DEVICES {
-        let shelves = match fs::read_dir(folder.join(device)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            shelves => shelves?,
+        let folder = match folder.folder(device) {
+            Ok(Some(folder)) => folder,
+            Ok(None) => continue,
+            Err(refusal) => {
+                refused.push(refusal);
+                continue;
+            }
         };
-        for shelf in shelves.flatten() {
-            let name = shelf.file_name();
-            let is_shelf = name.to_str().is_some_and(|name| name.len() == 2 && name.bytes().all(|c| c.is_ascii_hexdigit()));
-            if is_shelf {
-                visit(Some(device), &shelf.path())?;
+        for name in folder.names().unwrap_or_default() {
+            let Some(name) = name.to_str().filter(|name| name.len() == 2 && name.bytes().all(|c| c.is_ascii_hexdigit())) else {
+                continue;
+            };
+            match folder.folder(name) {
+                Ok(Some(shelf)) => visit(Some(device), &shelf, &mut refused)?,
+                Ok(None) => {}
+                Err(refusal) => refused.push(refusal),
             }
         }
     }
-    Ok(all)
+    Ok(refused)
 }
 
+/// A file that may have to make room.
+type Kept = (SystemTime, u64, Option<&'static str>, String, OsString);
+
 /// Removes the entries that were not used for the longest time until the others have room, and what was never finished.
-pub(super) fn sweep(folder: &Path, most_bytes: u64) {
-    let Ok(files) = files(folder) else { return };
+pub(super) fn sweep(folder: &Folder, most_bytes: u64) {
     let now = SystemTime::now();
-    let mut entries = vec![];
-    for (device, path, facts) in files {
-        let used = facts.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        if path.extension().is_some_and(|ending| ending == ENDING) {
-            entries.push((used, facts.len(), path, device));
-        } else if now.duration_since(used).is_ok_and(|age| age > ABANDONED) {
-            let _ = fs::remove_file(path);
+    let mut entries: Vec<Kept> = vec![];
+    let visited = visit::<()>(folder, |device, shelf, named| {
+        if is_entry(&named.name) {
+            let of = shelf.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+            entries.push((named.modified, named.bytes, device, of, named.name.clone()));
+        } else if now.duration_since(named.modified).is_ok_and(|age| age > ABANDONED) {
+            let _ = shelf.remove(&named.name);
         }
+        Ok(())
+    });
+    if visited.is_err() {
+        return;
     }
     entries.sort();
     let mut bytes: u64 = entries.iter().map(|(_, bytes, ..)| bytes).sum();
     let mut gone: Vec<(&str, String)> = vec![];
-    for (_, length, path, device) in entries {
+    for (_, length, device, shelf, name) in entries {
         if bytes <= most_bytes {
             break;
         }
-        if fs::remove_file(&path).is_ok() {
+        let removed = match device {
+            None => folder.remove(&name).is_ok(),
+            Some(device) => {
+                let shelf = folder.folder(device).ok().flatten().and_then(|folder| folder.folder(&shelf).ok().flatten());
+                shelf.is_some_and(|shelf| shelf.remove(&name).is_ok())
+            }
+        };
+        if removed {
             bytes -= length;
-            if let (Some(device), Some(name)) = (device, path.file_stem().and_then(|name| name.to_str())) {
+            if let (Some(device), Some(name)) = (device, Path::new(&name).file_stem().and_then(|name| name.to_str())) {
                 gone.push((device, name.to_owned()));
             }
         }
     }
     for device in DEVICES {
         let names: Vec<&str> = gone.iter().filter(|(of, _)| *of == device).map(|(_, name)| name.as_str()).collect();
-        if !names.is_empty() {
-            remember(&folder.join(device).join(EVICTED), &names);
+        if !names.is_empty()
+            && let Ok(Some(folder)) = folder.folder(device)
+        {
+            remember(&folder, &names);
         }
     }
 }
 
 /// Adds names to a note, and forgets the oldest when it has become long.
-fn remember(note: &Path, names: &[&str]) {
-    let text: String = names.iter().flat_map(|name| [name, "\n"]).collect();
-    let appended = fs::File::options().create(true).append(true).open(note).and_then(|mut file| file.write_all(text.as_bytes()));
-    if appended.is_err() {
-        return;
+fn remember(folder: &Folder, names: &[&str]) {
+    let note = folder.read(EVICTED, MOST_NOTE).ok().flatten().unwrap_or_default();
+    let mut text = String::from_utf8(note).unwrap_or_default();
+    names.iter().for_each(|name| text.extend([name, "\n"]));
+    let mut kept = text.as_str();
+    if text.len() > MOST_EVICTED {
+        let rest = text.get(text.len() - MOST_EVICTED / 2..).and_then(|rest| rest.split_once('\n'));
+        kept = rest.map_or("", |(_, rest)| rest);
     }
-    let Ok(all) = fs::read_to_string(note) else { return };
-    if all.len() > MOST_EVICTED {
-        let kept = all.get(all.len() - MOST_EVICTED / 2..).and_then(|rest| rest.split_once('\n')).map_or("", |(_, rest)| rest);
-        let aside = note.with_extension(format!("{}.{UNFINISHED}", std::process::id()));
-        let written = fs::write(&aside, kept).and_then(|()| fs::rename(&aside, note));
-        if written.is_err() {
-            let _ = fs::remove_file(&aside);
-        }
-    }
+    // What cannot be written is not remembered.
+    let _ = folder.write(EVICTED, kept.as_bytes());
 }

@@ -2,9 +2,13 @@
 //!
 //! Code is found by what it was made from: a [`Key`] holds the code itself, the version of Broadloom, the machine and the options, each hashed
 //! by itself, so that a [`Miss`] can say what has changed since. On disk every entry is a file that is written aside and renamed, so that processes may
-//! share the folder; it carries its key and a checksum, and whatever is not whole is as good as not there. The folder is bounded: the
+//! share the folder; it carries its key and a tag, and whatever is not whole is as good as not there. The folder is bounded: the
 //! files that were not used for the longest time go first. **Nothing that happens to the folder is an error: without it, code is made
 //! again.**
+//!
+//! Code from an entry is executed, so it must be this user's own. Folders and files that another user could have written are not opened
+//! ([`private`](crate::private)), and the tag of an entry is a hash keyed by the user's [`Secret`](crate::private::Secret): an entry that was made elsewhere
+//! is broken. Where there is no secret, nothing is kept.
 //!
 //! What an entry holds is the executor's own affair: bytes here, decoded by whoever asked.
 
@@ -91,7 +95,9 @@ impl Key {
     /// The key of what is made from something.
     pub fn new(origin: &Origin<'_>) -> Key {
         let Origin { device, code, version, machine, options } = *origin;
-        let parts = [version, machine, options].map(|text| *blake3::hash(text.as_bytes()).as_bytes());
+        // What was written in another format was made by another version.
+        let version = format!("{} {version}", disk::FORMAT);
+        let parts = [&version, machine, options].map(|text| *blake3::hash(text.as_bytes()).as_bytes());
         let mut whole = blake3::Hasher::new();
         whole.update(device.as_bytes()).update(&code);
         parts.iter().for_each(|part| {
@@ -132,17 +138,19 @@ pub enum Miss {
     OtherOptions,
     /// It was there, and had to make room.
     Evicted,
-    /// What was there was not whole.
+    /// What was there was not whole, or not made by this user.
     Corrupt,
     /// The folder cannot be read.
     Unreadable,
+    /// Somebody else may have written to the folder or to the file, or there is no secret to tell.
+    Untrusted,
     /// Code of this kind is not kept here.
     Unkept,
 }
 
 impl Miss {
     /// All reasons.
-    pub const ALL: [Miss; 9] = [
+    pub const ALL: [Miss; 10] = [
         Miss::Disabled,
         Miss::Unseen,
         Miss::OtherVersion,
@@ -151,6 +159,7 @@ impl Miss {
         Miss::Evicted,
         Miss::Corrupt,
         Miss::Unreadable,
+        Miss::Untrusted,
         Miss::Unkept,
     ];
 
@@ -165,6 +174,7 @@ impl Miss {
             Miss::Evicted => "evicted",
             Miss::Corrupt => "corrupt",
             Miss::Unreadable => "unreadable",
+            Miss::Untrusted => "untrusted",
             Miss::Unkept => "unkept",
         }
     }
@@ -179,8 +189,9 @@ impl fmt::Display for Miss {
             Miss::OtherMachine => "made for other features of the machine or another driver",
             Miss::OtherOptions => "made with other options or for another shape of block",
             Miss::Evicted => "it had to make room for others",
-            Miss::Corrupt => "what was kept was broken",
+            Miss::Corrupt => "what was kept was broken, or made by another user",
             Miss::Unreadable => "the folder cannot be read",
+            Miss::Untrusted => "others could write to the folder or the file; `broadloom cache stats` names it",
             Miss::Unkept => "code of this kind is left to the driver",
         })
     }
@@ -197,8 +208,15 @@ pub struct Cache<T> {
 impl<T> Cache<T> {
     /// A cache over a folder with at most so many bytes on disk, all devices together, and in memory.
     pub fn new(device: &'static str, folder: &CacheFolder, most_bytes: u64, most_in_memory: usize) -> Cache<T> {
-        let disk = folder.path().map(|folder| Disk::new(device, folder, most_bytes));
+        let disk = folder.path().map(|folder| Disk::new(device, folder, most_bytes, None));
         Cache { disk, memory: Mutex::new(Memory::new(most_in_memory)), counts: Mutex::default() }
+    }
+
+    /// A cache whose entries have tags by another secret than the user's.
+    #[cfg(test)]
+    fn with_secret(device: &'static str, folder: &CacheFolder, most_bytes: u64, secret: crate::private::Secret) -> Cache<T> {
+        let disk = folder.path().map(|folder| Disk::new(device, folder, most_bytes, Some(secret)));
+        Cache { disk, memory: Mutex::new(Memory::new(1 << 20)), counts: Mutex::default() }
     }
 
     /// What was made before. In memory it also goes by a variant: a number for what `decode` adds to the entry, such as places in a text.
@@ -253,7 +271,7 @@ impl<T> Drop for Cache<T> {
     fn drop(&mut self) {
         let counts = *self.counts.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(disk) = self.disk.as_ref().filter(|_| counts != Counts::default()) {
-            counts::add_to_file(&disk.counts_file(), &counts);
+            disk.add_counts(&counts);
         }
     }
 }

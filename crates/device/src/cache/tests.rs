@@ -1,8 +1,11 @@
 //! Entries that are kept, shared, broken, refused and explained.
 
-use super::disk::{ENDING, HEADER, SWEEP_EVERY, sweep};
+use super::disk::{ENDING, HEADER, MOST_ENTRY, SWEEP_EVERY};
 use super::*;
+use crate::private::{Folder as Private, Reason, Refusal, Secret};
 use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
@@ -26,12 +29,14 @@ impl Folder {
 
     /// All files below it that are entries.
     fn files(&self) -> Vec<PathBuf> {
-        let files = disk::files(&self.0).unwrap_or_default();
+        let mut files = vec![];
+        let visited = disk::visit::<()>(&Private::open(&self.0).unwrap().unwrap(), |_, shelf, named| {
+            files.push(shelf.path().join(&named.name));
+            Ok(())
+        });
+        assert_eq!(visited, Ok(vec![]));
+        files.retain(|path| path.extension().is_some_and(|ending| ending == ENDING));
         files
-            .into_iter()
-            .map(|(_, path, _)| path)
-            .filter(|path| path.extension().is_some_and(|ending| ending == ENDING))
-            .collect()
     }
 
     fn file(&self, key: &Key) -> PathBuf {
@@ -46,8 +51,12 @@ impl Drop for Folder {
     }
 }
 
-fn cache_at(folder: &std::path::Path, bytes: u64) -> Cache<Vec<u8>> {
-    Cache::new("cpu", &CacheFolder::At(folder.to_owned()), bytes, 1 << 20)
+fn cache_at(folder: &Path, bytes: u64) -> Cache<Vec<u8>> {
+    Cache::with_secret("cpu", &CacheFolder::At(folder.to_owned()), bytes, Secret::of_byte(1))
+}
+
+fn sweep(folder: &Path, most_bytes: u64) {
+    disk::sweep(&Private::open(folder).unwrap().unwrap(), most_bytes);
 }
 
 const BODY: &[u8] = b"what was compiled";
@@ -116,14 +125,14 @@ fn a_miss_says_what_has_changed() {
     cache.store(&Key::new(&Origin { version: "2", options: "64", ..made }), BODY);
     assert_eq!(missed(Origin { version: "2", ..made }), Miss::OtherOptions);
     // Of another device nothing is known.
-    let cuda: Cache<Vec<u8>> = Cache::new("cuda", &folder.folder(), 1 << 20, 1 << 20);
+    let cuda: Cache<Vec<u8>> = Cache::with_secret("cuda", &folder.folder(), 1 << 20, Secret::of_byte(1));
     let gpu = Key::new(&Origin { device: "cuda", ..made });
     assert_eq!(find(&cuda, &gpu), Err(Miss::Unseen));
     cuda.store(&gpu, BODY);
     assert_eq!(find(&cuda, &gpu).as_deref(), Ok(BODY));
     sweep(&folder.0, 0);
     assert_eq!(missed(made), Miss::Evicted);
-    let fresh: Cache<Vec<u8>> = Cache::new("cuda", &folder.folder(), 1 << 20, 1 << 20);
+    let fresh: Cache<Vec<u8>> = Cache::with_secret("cuda", &folder.folder(), 1 << 20, Secret::of_byte(1));
     assert_eq!(find(&fresh, &gpu), Err(Miss::Evicted));
 }
 
@@ -216,9 +225,9 @@ fn what_is_found_is_counted_and_cleared() {
         }
         assert_eq!(cache.counts().found, if round == 0 { 0 } else { 2 });
     }
-    let cuda: Cache<Vec<u8>> = Cache::new("cuda", &folder.folder(), 1 << 20, 1 << 20);
+    let cuda: Cache<Vec<u8>> = Cache::with_secret("cuda", &folder.folder(), 1 << 20, Secret::of_byte(1));
     cuda.store(&Key::new(&Origin { device: "cuda", ..origin(0) }), BODY);
-    let contents = folder.folder().contents().unwrap().unwrap();
+    let contents = folder.folder().contents().unwrap();
     let [cpu, gpu] = &contents.devices[..] else { panic!("{contents:?}") };
     assert_eq!((cpu.device, cpu.entries, cpu.bytes), ("cpu", 2, 2 * (HEADER + BODY.len()) as u64));
     assert_eq!((cpu.counts.found, cpu.counts.missed(Miss::Unseen), cpu.counts.all_missed()), (4, 2, 2));
@@ -226,18 +235,18 @@ fn what_is_found_is_counted_and_cleared() {
     // One device, then all; what is not ours stays.
     fs::write(folder.0.join("cpu/notes.txt"), "not ours").unwrap();
     assert_eq!(folder.folder().clear(Some("cpu")).unwrap().unwrap().entries(), 2);
-    let left = folder.folder().contents().unwrap().unwrap();
+    let left = folder.folder().contents().unwrap();
     assert_eq!((left.entries(), left.devices[0].counts), (1, Counts::default()));
     assert_eq!(folder.folder().clear(None).unwrap().unwrap().entries(), 1);
-    assert_eq!(folder.folder().contents().unwrap().unwrap().entries(), 0);
+    assert_eq!(folder.folder().contents().unwrap().entries(), 0);
     assert!(folder.0.join("cpu/notes.txt").exists());
-    assert_eq!(CacheFolder::Nowhere.contents().unwrap(), None);
+    assert_eq!(CacheFolder::Nowhere.contents(), None);
     // Counts that are no counts are begun anew.
     fs::write(folder.0.join("cpu/counts"), b"found many\nunseen \xff\n").unwrap();
     let cache = folder.cache(1 << 20);
     cache.count(Ok(()));
     drop(cache);
-    assert_eq!(folder.folder().contents().unwrap().unwrap().devices[0].counts.found, 1);
+    assert_eq!(folder.folder().contents().unwrap().devices[0].counts.found, 1);
 }
 
 const CHILD: &str = "BROADLOOM_CACHE_CHILD";
@@ -267,10 +276,236 @@ fn processes_share_a_folder() {
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }
-    let contents = folder.folder().contents().unwrap().unwrap();
+    let contents = folder.folder().contents().unwrap();
     assert_eq!(contents.entries(), 75, "{contents:?}");
     let counts = contents.devices[0].counts;
     // Before the folder is there nothing can be counted in it.
     assert!((440..=450).contains(&(counts.found + counts.all_missed())), "{counts:?}");
     (0..75).for_each(|number| assert!(find(&folder.cache(1 << 20), &key(number)).is_ok()));
+}
+
+/// A user who is not root and not this one.
+const STRANGER: u32 = 54_321;
+
+/// Whether files can be given to another user here; says so when not.
+fn can_give_away() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), "skipped: only root can make files of another user");
+    }
+    is_root
+}
+
+fn chmod(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// An entry, or a folder on the way to it, that is spoilt in some way is not used, is named with the reason, and does no harm to what comes after.
+fn refused(name: &str, at: fn(&Folder, &Key) -> PathBuf, spoil: impl Fn(&Path), reason: Reason) {
+    let folder = Folder::new(name);
+    let key = key(1);
+    folder.cache(1 << 20).store(&key, BODY);
+    assert_eq!(find(&folder.cache(1 << 20), &key).as_deref(), Ok(BODY));
+    let opened = folder.cache(1 << 20);
+    let _ = find(&opened, &Key::new(&Origin { options: "none", ..origin(1) }));
+    let path = at(&folder, &key);
+    spoil(&path);
+    for cache in [folder.cache(1 << 20), opened] {
+        assert_eq!(find(&cache, &key), Err(Miss::Untrusted), "{name}");
+    }
+    let refused = folder.folder().contents().unwrap().refused;
+    assert!(refused.contains(&Refusal { path: path.clone(), reason }), "{name}: {refused:?}");
+    let told = refused.iter().find(|refusal| refusal.path == path).unwrap();
+    assert!(told.to_string().starts_with(&format!("{}: ", path.display())) && !told.help().is_empty());
+    // A file is replaced by whoever makes the code again; in a folder of others nothing is written.
+    folder.cache(1 << 20).store(&key, b"made again");
+    let after = find(&folder.cache(1 << 20), &key);
+    if path == folder.file(&key) {
+        assert_eq!(after.as_deref(), Ok(&b"made again"[..]), "{name}");
+    } else {
+        assert_eq!(after, Err(Miss::Untrusted), "{name}");
+    }
+}
+
+fn the_file(folder: &Folder, key: &Key) -> PathBuf {
+    folder.file(key)
+}
+
+fn the_shelf(folder: &Folder, key: &Key) -> PathBuf {
+    folder.file(key).parent().unwrap().to_owned()
+}
+
+fn the_folder(folder: &Folder, _: &Key) -> PathBuf {
+    folder.0.clone()
+}
+
+#[test]
+fn what_others_can_write_is_not_used() {
+    for mode in [0o620, 0o602, 0o666] {
+        refused("writable-file", the_file, |path| chmod(path, mode), Reason::Writable(mode));
+    }
+    for mode in [0o770, 0o707, 0o1777] {
+        refused("writable-shelf", the_shelf, |path| chmod(path, mode), Reason::Writable(mode));
+        refused("writable-folder", the_folder, |path| chmod(path, mode), Reason::Writable(mode));
+    }
+}
+
+#[test]
+fn what_belongs_to_others_is_not_used() {
+    if !can_give_away() {
+        return;
+    }
+    for (name, at) in
+        [("given-file", the_file as fn(&Folder, &Key) -> PathBuf), ("given-shelf", the_shelf), ("given", the_folder)]
+    {
+        refused(name, at, |path| chown(path, Some(STRANGER), None).unwrap(), Reason::Owner(STRANGER));
+    }
+}
+
+#[test]
+fn links_fifos_and_hard_links_are_not_followed() {
+    let link = |path: &Path| {
+        let moved = path.with_extension("moved");
+        fs::rename(path, &moved).unwrap();
+        symlink(moved, path).unwrap();
+    };
+    refused("link-file", the_file, link, Reason::Link);
+    refused("link-shelf", the_shelf, link, Reason::Link);
+    let folder_moved = std::env::temp_dir().join(format!("broadloom-cache-link-folder-{}.moved", std::process::id()));
+    refused("link-folder", the_folder, link, Reason::Link);
+    let _ = fs::remove_file(std::env::temp_dir().join(format!("broadloom-cache-link-folder-{}", std::process::id())));
+    fs::remove_dir_all(folder_moved).unwrap();
+    let fifo = |path: &Path| {
+        fs::remove_file(path).unwrap();
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    };
+    refused("fifo", the_file, fifo, Reason::Kind("a FIFO, not a regular file"));
+    let hard = |path: &Path| fs::hard_link(path, path.with_extension("second")).unwrap();
+    refused("hard", the_file, hard, Reason::HardLinks(2));
+    let huge = |path: &Path| fs::File::options().write(true).open(path).unwrap().set_len(1 << 40).unwrap();
+    let folder = Folder::new("huge");
+    folder.cache(1 << 20).store(&key(1), BODY);
+    huge(&folder.file(&key(1)));
+    assert_eq!(find(&folder.cache(1 << 20), &key(1)), Err(Miss::Untrusted));
+    fs::File::options().write(true).open(folder.file(&key(1))).unwrap().set_len(MOST_ENTRY + 1).unwrap();
+    assert_eq!(find(&folder.cache(1 << 20), &key(1)), Err(Miss::Untrusted));
+    // Notes are files as well.
+    let (counts, evicted) = (folder.0.join("cpu/counts"), folder.0.join("cpu/evicted"));
+    let target = folder.0.join("target");
+    fs::write(&target, "evicted\n").unwrap();
+    symlink(&target, &counts).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, &evicted, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+    let cache = folder.cache(1 << 20);
+    assert_eq!(find(&cache, &key(7)), Err(Miss::Unseen));
+    cache.count(Err(Miss::Unseen));
+    drop(cache);
+    assert_eq!(fs::read_to_string(&target).unwrap(), "evicted\n");
+}
+
+#[test]
+fn code_of_another_user_is_broken() {
+    let (own, other) = (Folder::new("own"), Folder::new("other"));
+    let key = key(1);
+    let theirs: Cache<Vec<u8>> = Cache::with_secret("cpu", &other.folder(), 1 << 20, Secret::of_byte(2));
+    theirs.store(&key, b"their code");
+    own.cache(1 << 20).store(&key, BODY);
+    fs::copy(other.file(&key), own.file(&key)).unwrap();
+    assert_eq!(find(&own.cache(1 << 20), &key), Err(Miss::Corrupt));
+    // The tag holds for the whole of an entry: neither the body nor the key of another one goes with it.
+    own.cache(1 << 20).store(&key, BODY);
+    let mut entry = fs::read(own.file(&key)).unwrap();
+    let digest = blake3::hash(BODY);
+    entry[HEADER - 32..HEADER].copy_from_slice(digest.as_bytes());
+    fs::write(own.file(&key), &entry).unwrap();
+    assert_eq!(find(&own.cache(1 << 20), &key), Err(Miss::Corrupt));
+}
+
+#[test]
+fn without_a_secret_nothing_is_kept() {
+    let folder = Folder::new("secretless");
+    let Some(missing) = std::env::var_os(CHILD) else {
+        // The secret is read once per process, so each case is a process.
+        let state = Folder::new("secretless-state");
+        Private::create(&state.0.join("broadloom")).unwrap();
+        let name = "cache::tests::without_a_secret_nothing_is_kept";
+        let run = |reason: &str, state: &Path| {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args([name, "--exact", "--quiet"]).env(CHILD, reason).env("XDG_STATE_HOME", state);
+            assert!(command.status().unwrap().success(), "{reason}");
+        };
+        run("none", &state.0);
+        let secret = state.0.join("broadloom/secret");
+        let facts = fs::metadata(&secret).unwrap();
+        assert_eq!((facts.len(), facts.permissions().mode() & 0o777), (32, 0o600));
+        chmod(&secret, 0o640);
+        run("others can read it", &state.0);
+        chmod(&secret, 0o600);
+        fs::write(&secret, b"short").unwrap();
+        run("it has 5 bytes", &state.0);
+        fs::remove_file(&secret).unwrap();
+        symlink("/etc/hostname", &secret).unwrap();
+        run("symbolic link", &state.0);
+        chmod(&state.0, 0o777);
+        run("others can write to it", &state.0);
+        return;
+    };
+    let reason = missing.to_str().unwrap();
+    let cache: Cache<Vec<u8>> = Cache::new("cpu", &folder.folder(), 1 << 20, 1 << 20);
+    cache.store(&key(1), BODY);
+    let cache: Cache<Vec<u8>> = Cache::new("cpu", &folder.folder(), 1 << 20, 1 << 20);
+    let refused = folder.folder().contents().unwrap().refused;
+    if reason == "none" {
+        assert_eq!((find(&cache, &key(1)).as_deref(), refused.len()), (Ok(BODY), 0));
+    } else {
+        assert_eq!(find(&cache, &key(1)), Err(Miss::Untrusted));
+        assert!(!folder.0.exists() && refused[0].to_string().contains(reason), "{refused:?}");
+    }
+}
+
+#[test]
+fn modes_do_not_depend_on_the_umask() {
+    let folder = Folder::new("umask");
+    let Some(mask) = std::env::var_os(CHILD) else {
+        for mask in ["0", "777", "22"] {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args(["cache::tests::modes_do_not_depend_on_the_umask", "--exact", "--quiet"]).env(CHILD, mask);
+            assert!(command.status().unwrap().success(), "{mask}");
+        }
+        return;
+    };
+    let mask = u32::from_str_radix(mask.to_str().unwrap(), 8).unwrap();
+    rustix::process::umask(rustix::fs::Mode::from_bits_truncate(mask));
+    let cache = folder.cache(1 << 20);
+    cache.store(&key(1), BODY);
+    cache.count(Ok(()));
+    drop(cache);
+    sweep(&folder.0, 0);
+    folder.cache(1 << 20).store(&key(1), BODY);
+    Secret::at(&folder.0.join("state")).unwrap();
+    rustix::process::umask(rustix::fs::Mode::empty());
+    let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    let (shelf, file) = (the_shelf(&folder, &key(1)), folder.file(&key(1)));
+    assert_eq!([folder.0.clone(), folder.0.join("cpu"), shelf, folder.0.join("state")].map(mode), [0o700; 4]);
+    let notes = ["cpu/counts", "cpu/evicted", "state/secret"].map(|name| folder.0.join(name));
+    assert_eq!([vec![file], notes.to_vec()].concat().into_iter().map(mode).collect::<Vec<_>>(), [0o600; 4]);
+}
+
+#[test]
+fn clearing_follows_no_link() {
+    let (folder, other) = (Folder::new("cleared"), Folder::new("cleared-other"));
+    folder.cache(1 << 20).store(&key(1), BODY);
+    other.cache(1 << 20).store(&key(1), BODY);
+    let shelf = the_shelf(&folder, &key(1));
+    fs::remove_dir_all(&shelf).unwrap();
+    symlink(the_shelf(&other, &key(1)), &shelf).unwrap();
+    assert_eq!(folder.folder().clear(None).unwrap_err().path, shelf);
+    sweep(&folder.0, 0);
+    assert!(other.file(&key(1)).exists());
+    let link = Folder::new("cleared-link");
+    symlink(&other.0, &link.0).unwrap();
+    assert_eq!(link.folder().clear(None).unwrap_err().reason, Reason::Link);
+    assert!(other.file(&key(1)).exists());
+    fs::remove_file(&link.0).unwrap();
 }

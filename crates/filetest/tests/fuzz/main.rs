@@ -121,7 +121,8 @@ fn size(module: &Module) -> usize {
 }
 
 fn number_from(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok()?.parse().ok()
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable} is `{text}`, and it takes a number")))
 }
 
 /// Judges texts until the time is over; how many of each fate.

@@ -16,7 +16,9 @@ const THREADS: u32 = 1 << 16;
 const WRONG: f64 = 1e30;
 
 fn step() -> u64 {
-    let step = std::env::var("BROADLOOM_MATH_EVERY").ok().and_then(|text| text.parse().ok());
+    let step = std::env::var("BROADLOOM_MATH_EVERY").ok();
+    let step =
+        step.map(|text| text.parse().unwrap_or_else(|_| panic!("BROADLOOM_MATH_EVERY is `{text}`, and it takes a number")));
     step.filter(|step| *step > 0).unwrap_or(4_099)
 }
 

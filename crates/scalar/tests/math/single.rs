@@ -52,7 +52,8 @@ const HARDEST: &[(MathFunction, u32)] = &[
 ];
 
 fn step() -> u64 {
-    let step = std::env::var("BROADLOOM_MATH_STEP").ok().and_then(|text| text.parse().ok());
+    let step = std::env::var("BROADLOOM_MATH_STEP").ok();
+    let step = step.map(|text| text.parse().unwrap_or_else(|_| panic!("BROADLOOM_MATH_STEP is `{text}`, and it takes a number")));
     step.filter(|step| *step > 0).unwrap_or(65_537)
 }
 

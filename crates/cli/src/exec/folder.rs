@@ -1,0 +1,231 @@
+//! The folder in which libraries of NVIDIA's names lead to the stand-in.
+//!
+//! The loader executes whatever library it finds there, so the folder holds nothing but what was put there: a link to the stand-in
+//! and small libraries of known bytes. Its name is a hash of them. Folder, files and all folders above must be this user's or root's and
+//! writable by nobody else ([`private`](broadloom::device::private)). **Each run examines all of it before the folder goes on the search path.**
+//!
+//! The folder is made beside the compiled code. Where that is off or cannot be written, it is one that an installation brings beside its
+//! library, or it is made in the folder for temporary files, in the user's state folder, or new under a random name.
+
+use super::stub;
+use broadloom::device::CacheFolder;
+use broadloom::device::private::{Folder, Reason, Refusal, Temporary, state_folder};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+/// Most bytes of a library that holds nothing but a name.
+const MOST_BYTES: u64 = 1 << 16;
+
+/// What a folder holds.
+pub struct Wanted<'a> {
+    /// What the folder is for. Beside an installed library it has this name behind `broadloom-`.
+    pub kind: &'a str,
+    /// Libraries, each with the version of symbols that it has.
+    pub names: &'a [(&'a str, Option<&'a str>)],
+    /// The stand-in that all of them lead to.
+    pub library: &'a Path,
+    /// The name of the link to it.
+    pub link: &'a str,
+}
+
+impl Wanted<'_> {
+    fn files(&self) -> impl Iterator<Item = (&str, Vec<u8>)> {
+        self.names.iter().map(|(name, version)| (*name, stub::library(name, *version, self.link)))
+    }
+
+    /// The name of the folder: another version of the stand-in or of this command has another one.
+    fn name(&self) -> String {
+        let mut hasher = DefaultHasher::new();
+        (self.kind, self.library, self.link).hash(&mut hasher);
+        self.files().for_each(|file| file.hash(&mut hasher));
+        format!("{:016x}", hasher.finish())
+    }
+
+    /// Finds the folder, or makes it: its path, and places that were not used with the reasons.
+    pub fn prepare(&self) -> (Option<PathBuf>, Vec<Refusal>) {
+        let (mut refused, name) = (vec![], self.name());
+        let mut tried = |outcome: Result<Option<PathBuf>, Refusal>| {
+            outcome.unwrap_or_else(|refusal| {
+                refused.push(refusal);
+                None
+            })
+        };
+        let cache = CacheFolder::Default.path().map(|folder| folder.join("exec"));
+        let user = std::env::temp_dir().join(format!("broadloom-{}", broadloom::device::private::user()));
+        let beside = self.library.with_file_name(format!("broadloom-{}", self.kind));
+        let found = cache
+            .and_then(|folder| tried(self.made(&folder, &name).map(Some)))
+            .or_else(|| tried(self.installed(&beside)))
+            .or_else(|| tried(self.made(&user, &name).map(Some)))
+            .or_else(|| tried(self.made(&state_folder()?.join("exec"), &name).map(Some)))
+            .or_else(|| {
+                // Whoever holds the known names has not held this one.
+                let new = Temporary::new("broadloom");
+                tried(new.and_then(|new| {
+                    self.made(new.path(), &name).map(|path| {
+                        new.keep();
+                        Some(path)
+                    })
+                }))
+            });
+        (found, refused)
+    }
+
+    /// Examines the folder beside compiled code, when it is there.
+    pub fn refusal(&self) -> Option<Refusal> {
+        let exec = Folder::open(&CacheFolder::Default.path()?.join("exec"));
+        let folder = exec.and_then(|exec| exec.map_or(Ok(None), |exec| exec.folder(&self.name())));
+        folder.and_then(|folder| folder.map_or(Ok(()), |folder| self.missing(&folder).map(drop))).err()
+    }
+
+    /// A folder that came with the installation, complete.
+    fn installed(&self, path: &Path) -> Result<Option<PathBuf>, Refusal> {
+        let Some(folder) = Folder::open_installed(path)? else { return Ok(None) };
+        match self.missing(&folder)?.is_empty() {
+            true => self.on_search_path(&folder).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// A folder in another one, made when it is not there.
+    fn made(&self, within: &Path, name: &str) -> Result<PathBuf, Refusal> {
+        let within = Folder::create(within)?;
+        let written =
+            |error: std::io::Error| Refusal { path: within.path().join(name), reason: Reason::System(error.to_string()) };
+        if within.folder(name)?.is_none() {
+            // Made aside, so that nobody meets half of it.
+            let aside = format!("{name}.{}", std::process::id());
+            if let Some(new) = within.new_folder(&aside)? {
+                self.fill(&new, &self.missing(&new)?).map_err(written)?;
+                if !within.rename_folder(&aside, name).map_err(written)? {
+                    let _ = self.everything().iter().try_for_each(|name| new.remove(name));
+                    let _ = within.remove_folder(&aside);
+                }
+            }
+        }
+        let folder = within.folder_made(name)?;
+        let missing = self.missing(&folder)?;
+        if !missing.is_empty() {
+            // Folders for temporary files lose what was not used for long.
+            self.fill(&folder, &missing).map_err(written)?;
+            self.missing(&folder)?;
+        }
+        self.on_search_path(&folder)
+    }
+
+    fn everything(&self) -> Vec<&str> {
+        self.names.iter().map(|(name, _)| *name).chain([self.link]).collect()
+    }
+
+    /// Examines a folder: the names that it lacks, or what is in it that was not put there.
+    fn missing(&self, folder: &Folder) -> Result<Vec<&str>, Refusal> {
+        let wrong = |name: &str, what: &str| Refusal { path: folder.path().join(name), reason: Reason::Content(what.to_owned()) };
+        let names = folder.names().map_err(|error| wrong("", &error.to_string()))?;
+        let everything = self.everything();
+        if let Some(name) = names.iter().find(|name| !everything.iter().any(|known| *name == known)) {
+            return Err(wrong(&name.to_string_lossy(), "Broadloom did not put it among the libraries that programs are given"));
+        }
+        let mut missing = vec![];
+        match folder.link_target(self.link.as_ref())? {
+            Some(target) if target == self.library => {}
+            Some(_) => return Err(wrong(self.link, "it leads elsewhere than to Broadloom's library")),
+            None => missing.push(self.link),
+        }
+        for ((name, _), (_, bytes)) in self.names.iter().zip(self.files()) {
+            match folder.read(name, MOST_BYTES)? {
+                Some(found) if found == bytes => {}
+                Some(_) => return Err(wrong(name, "it does not hold what Broadloom put there")),
+                None => missing.push(name),
+            }
+        }
+        Ok(missing)
+    }
+
+    fn fill(&self, folder: &Folder, missing: &[&str]) -> std::io::Result<()> {
+        for (name, bytes) in self.files().filter(|(name, _)| missing.contains(name)) {
+            folder.write(name, &bytes)?;
+        }
+        match folder.link(self.link, self.library) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// A folder as the loader is told of it. In a search path some characters mean something else.
+    fn on_search_path(&self, folder: &Folder) -> Result<PathBuf, Refusal> {
+        let path = folder.path().to_owned();
+        if path.to_string_lossy().contains([':', ';', '$']) {
+            let what = "the loader would read the `:`, `;` or `$` in its path as part of a search path".to_owned();
+            return Err(Refusal { path, reason: Reason::Content(what) });
+        }
+        Ok(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    const NAMES: [(&str, Option<&str>); 2] = [("liba.so.1", Some("liba.so.1")), ("liba.so", None)];
+
+    fn made(within: &Path) -> Result<PathBuf, Refusal> {
+        let wanted = Wanted { kind: "cuda", names: &NAMES, library: Path::new("/lib/stand-in.so"), link: "stand-in.so" };
+        wanted.made(within, "folder")
+    }
+
+    #[test]
+    fn a_folder_holds_nothing_but_what_was_put_there() {
+        let temporary = Temporary::new("broadloom-stand-in").unwrap();
+        let within = temporary.path().join("exec");
+        let folder = made(&within).unwrap();
+        assert_eq!(made(&within), Ok(folder.clone()));
+        let mut names: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["liba.so", "liba.so.1", "stand-in.so"]);
+        assert_eq!(fs::read_dir(&within).unwrap().count(), 1);
+        // What is missing is put there again; what is more, or other, is refused.
+        fs::remove_file(folder.join("liba.so")).unwrap();
+        fs::remove_file(folder.join("stand-in.so")).unwrap();
+        assert_eq!(made(&within), Ok(folder.clone()));
+        let refused = |path: &Path| {
+            let refusal = made(&within).unwrap_err();
+            assert_eq!(refusal.path, path, "{refusal}");
+            refusal.reason
+        };
+        let extra = folder.join("libm.so.6");
+        fs::write(&extra, "an attack").unwrap();
+        assert!(matches!(refused(&extra), Reason::Content(_)));
+        fs::remove_file(&extra).unwrap();
+        let library = folder.join("liba.so");
+        let bytes = fs::read(&library).unwrap();
+        fs::write(&library, "an attack").unwrap();
+        assert!(matches!(refused(&library), Reason::Content(_)));
+        fs::write(&library, bytes).unwrap();
+        fs::set_permissions(&library, fs::Permissions::from_mode(0o620)).unwrap();
+        assert_eq!(refused(&library), Reason::Writable(0o620));
+        fs::remove_file(&library).unwrap();
+        symlink("/lib/other.so", &library).unwrap();
+        assert_eq!(refused(&library), Reason::Link);
+        fs::remove_file(&library).unwrap();
+        let link = folder.join("stand-in.so");
+        fs::remove_file(&link).unwrap();
+        symlink("/lib/other.so", &link).unwrap();
+        assert!(matches!(refused(&link), Reason::Content(_)));
+        fs::remove_file(&link).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o770)).unwrap();
+        assert_eq!(refused(&folder), Reason::Writable(0o770));
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+        fs::set_permissions(&within, fs::Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(refused(&within), Reason::Writable(0o777));
+    }
+
+    #[test]
+    fn the_loader_reads_a_path_as_it_is_meant() {
+        let temporary = Temporary::new("broadloom-search-path").unwrap();
+        for name in ["a:b", "a;b", "$ORIGIN"] {
+            assert!(matches!(made(&temporary.path().join(name)).unwrap_err().reason, Reason::Content(_)), "{name}");
+        }
+    }
+}

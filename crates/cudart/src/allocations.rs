@@ -1,0 +1,51 @@
+//! The allocator of this crate's tests: it remembers the largest request of each thread.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+struct Watched;
+
+thread_local! {
+    static LARGEST: Cell<usize> = const { Cell::new(0) };
+}
+
+#[global_allocator]
+static ALLOCATOR: Watched = Watched;
+
+fn note(bytes: usize) {
+    // A thread that ends has nobody to ask.
+    let _ = LARGEST.try_with(|largest| largest.set(largest.get().max(bytes)));
+}
+
+// SAFETY: the system's allocator does the work.
+unsafe impl GlobalAlloc for Watched {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        note(layout.size());
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        note(layout.size());
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        note(bytes);
+        // SAFETY: as the caller promises.
+        unsafe { System.realloc(at, layout, bytes) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+/// Does something; what came of it, and the bytes of the largest request meanwhile.
+pub(crate) fn largest<T>(body: impl FnOnce() -> T) -> (T, usize) {
+    LARGEST.set(0);
+    let value = body();
+    (value, LARGEST.get())
+}

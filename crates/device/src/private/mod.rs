@@ -1,0 +1,208 @@
+//! Files and folders that nobody but this user can have written.
+//!
+//! Compiled code is executed from files, so a file that another user of the machine wrote is that user's code in this
+//! process. The attacker here is any other user who is not root: one who can write to shared folders, and can neither write to
+//! this user's folders nor read the [`Secret`]. Processes of this user, and root, are trusted.
+//!
+//! - A [`Folder`] belongs to this user, and nobody else can write to it. Each folder above it belongs to this user or to root; others
+//!   can write there only if it has the sticky bit, as `/tmp` has.
+//! - A file is opened relative to its open folder and examined after opening, never before. Links are not followed, and only
+//!   regular files are read.
+//! - What is read is limited in size before memory is taken for it.
+//! - New folders have mode 0700 and new files mode 0600, whatever the umask.
+//!
+//! **A [`Refusal`] says which path is not used, why, and what to do.**
+
+mod folder;
+mod secret;
+mod temporary;
+
+pub(crate) use folder::UNFINISHED;
+pub use folder::{Folder, KnownFolder, Named};
+pub use secret::{SECRET_BYTES, Secret, state_folder};
+pub use temporary::Temporary;
+
+use rustix::fs::FileType;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// A path that is not used, with the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The path.
+    pub path: PathBuf,
+    /// The reason.
+    pub reason: Reason,
+}
+
+/// Why a path is not used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// It belongs to another user, of this number.
+    Owner(u32),
+    /// Others can write to it; its mode.
+    Writable(u32),
+    /// Others can read it, and it is a secret; its mode.
+    Readable(u32),
+    /// It is a symbolic link.
+    Link,
+    /// It has several names; their number.
+    HardLinks(u64),
+    /// It is neither a regular file nor a folder, as its use demands.
+    Kind(&'static str),
+    /// It is larger than anything that is kept there.
+    Size {
+        /// Its bytes.
+        bytes: u64,
+        /// The limit.
+        most: u64,
+    },
+    /// It does not hold what belongs there.
+    Content(String),
+    /// The system does not let this user at it.
+    System(String),
+    /// It cannot be found, since an environment variable is missing.
+    NoHome,
+}
+
+impl Refusal {
+    fn new(path: &Path, reason: Reason) -> Refusal {
+        Refusal { path: path.to_owned(), reason }
+    }
+
+    pub(crate) fn system(path: &Path, error: impl fmt::Display) -> Refusal {
+        Refusal::new(path, Reason::System(error.to_string()))
+    }
+
+    /// Returns true if the path may hold what somebody else wrote, rather than being out of reach.
+    pub fn is_distrust(&self) -> bool {
+        match self.reason {
+            Reason::Owner(_)
+            | Reason::Writable(_)
+            | Reason::Readable(_)
+            | Reason::Link
+            | Reason::HardLinks(_)
+            | Reason::Size { .. }
+            | Reason::Content(_)
+            | Reason::NoHome => true,
+            Reason::Kind(kind) => kind != NO_FOLDER,
+            Reason::System(_) => false,
+        }
+    }
+
+    /// Says what to do about it.
+    pub fn help(&self) -> String {
+        let path = self.path.display();
+        match &self.reason {
+            Reason::Owner(_) => "remove it, or use a folder of your own".to_owned(),
+            Reason::Writable(_) => {
+                format!("run `chmod go-w {path}`, and remove what it holds if others may have written to it")
+            }
+            Reason::Readable(_) => "remove it: a new secret is made, and compiled code is made again".to_owned(),
+            Reason::Link => "remove it, or name the folder that it leads to".to_owned(),
+            Reason::HardLinks(_) | Reason::Kind(_) | Reason::Size { .. } | Reason::Content(_) => "remove it".to_owned(),
+            Reason::System(_) => "check that you may read and write it".to_owned(),
+            Reason::NoHome => "set HOME or XDG_STATE_HOME to the absolute path of a folder of your own".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.path.display())?;
+        match &self.reason {
+            Reason::Owner(owner) => write!(f, "it belongs to user {owner}, and you are user {}", user()),
+            Reason::Writable(mode) => write!(f, "others can write to it (mode {mode:04o})"),
+            Reason::Readable(mode) => write!(f, "others can read it (mode {mode:04o}), and it is a secret"),
+            Reason::Link => f.write_str("it is a symbolic link, which is not followed here"),
+            Reason::HardLinks(count) => write!(f, "it is a file with {count} names (hard links)"),
+            Reason::Kind(kind) => write!(f, "it is {kind}"),
+            Reason::Size { bytes, most } => write!(f, "it has {bytes} bytes, more than the limit of {most}"),
+            Reason::Content(what) => f.write_str(what),
+            Reason::System(error) => f.write_str(error),
+            Reason::NoHome => f.write_str("its place is not known, since neither XDG_STATE_HOME nor HOME is an absolute path"),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// The reason for a path that should be a folder and is not.
+const NO_FOLDER: &str = "not a folder";
+
+/// Returns the number of the user that this process acts for.
+pub fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Returns a number for names that others do not guess. Nothing depends on it but how often a name is taken.
+fn random_number() -> u64 {
+    let mut number = [0; 8];
+    let _ = rustix::rand::getrandom(&mut number[..], rustix::rand::GetRandomFlags::empty());
+    u64::from_le_bytes(number)
+}
+
+/// What is known of an open file.
+#[derive(Clone, Copy, Debug)]
+struct Facts {
+    kind: FileType,
+    owner: u32,
+    mode: u32,
+    links: u64,
+    bytes: u64,
+}
+
+impl Facts {
+    fn of(facts: &std::fs::Metadata) -> Facts {
+        use std::os::unix::fs::MetadataExt;
+        Facts {
+            kind: FileType::from_raw_mode(facts.mode()),
+            owner: facts.uid(),
+            mode: facts.mode() & 0o7777,
+            links: facts.nlink(),
+            bytes: facts.len(),
+        }
+    }
+
+    /// Checks something that only this user, or root where that is allowed, may have written.
+    fn own(&self, or_root: bool) -> Result<(), Reason> {
+        if self.owner != user() && !(or_root && self.owner == 0) {
+            Err(Reason::Owner(self.owner))
+        } else if self.mode & 0o022 != 0 {
+            Err(Reason::Writable(self.mode))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Checks a folder above one of ours: others must not be able to rename what is in it.
+    fn above(&self) -> Result<(), Reason> {
+        const STICKY: u32 = 0o1000;
+        if self.owner != user() && self.owner != 0 {
+            Err(Reason::Owner(self.owner))
+        } else if self.mode & 0o022 != 0 && self.mode & STICKY == 0 {
+            Err(Reason::Writable(self.mode))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Checks a file of ours.
+    fn own_file(&self, or_root: bool) -> Result<(), Reason> {
+        match self.kind {
+            FileType::RegularFile => {}
+            FileType::Symlink => return Err(Reason::Link),
+            FileType::Fifo => return Err(Reason::Kind("a FIFO, not a regular file")),
+            FileType::Directory => return Err(Reason::Kind("a folder, not a regular file")),
+            FileType::Socket => return Err(Reason::Kind("a socket, not a regular file")),
+            FileType::CharacterDevice | FileType::BlockDevice => return Err(Reason::Kind("a device, not a regular file")),
+            FileType::Unknown => return Err(Reason::Kind("not a regular file")),
+        }
+        self.own(or_root)?;
+        // A file that was replaced after it was opened has no name left.
+        if self.links > 1 { Err(Reason::HardLinks(self.links)) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests;
