@@ -8,24 +8,22 @@ use inkwell::OptimizationLevel;
 use inkwell::context::Context;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 const CPUS: [&str; 6] = ["x86-64", "haswell", "skylake-avx512", "cascadelake", "sapphirerapids", "znver4"];
 
-/// Kernels for whose instructions CPUs differ: bits, halves, conversions, rounding, shuffles, counting, packing, wide integers and atomics.
-const KERNELS: [&str; 11] = [
+/// Kernels for whose instructions CPUs differ: bits, halves, conversions, shuffles, counting, packing, atomics.
+const KERNELS: [&str; 9] = [
     "atomics_wide",
     "bit_tricks",
     "conversions",
     "dot_products_packed",
     "half_math",
     "histogram_shared",
-    "rounding",
     "saxpy",
     "shuffles",
     "stream_compaction",
-    "wide_arithmetic",
 ];
 
 /// Mnemonics that need a feature. A name ends in `*` where more letters may follow.
@@ -74,10 +72,16 @@ fn is_like(mnemonic: &str, pattern: &str) -> bool {
     }
 }
 
-/// Returns the features that a line of assembly needs.
-fn needs(line: &str) -> BTreeSet<&'static str> {
+/// Returns the features that an instruction needs by its name.
+fn needed_by_name(mnemonic: &str) -> BTreeSet<&'static str> {
+    let listed = INSTRUCTIONS.iter().filter(|(_, names)| names.split(' ').any(|name| is_like(mnemonic, name)));
+    listed.map(|(feature, _)| *feature).chain(mnemonic.starts_with('v').then_some("avx")).collect()
+}
+
+/// Returns the features that a line of assembly needs; `names` remembers those of instructions that were there before.
+fn needs<'a>(line: &'a str, names: &mut HashMap<&'a str, BTreeSet<&'static str>>) -> BTreeSet<&'static str> {
     let line = line.split('#').next().unwrap_or_default().trim();
-    let (prefixed, line) = match line.strip_prefix("{vex}") {
+    let (is_vex, line) = match line.strip_prefix("{vex}") {
         Some(rest) => (true, rest.trim_start()),
         None => (false, line),
     };
@@ -85,24 +89,19 @@ fn needs(line: &str) -> BTreeSet<&'static str> {
     if mnemonic.is_empty() || mnemonic.starts_with('.') || mnemonic.ends_with(':') {
         return BTreeSet::new();
     }
-    let listed = INSTRUCTIONS.iter().filter(|(_, names)| names.split(' ').any(|name| is_like(mnemonic, name)));
-    let mut found: BTreeSet<&str> = listed.map(|(feature, _)| *feature).collect();
-    if prefixed && found.remove("avx512vnni") {
+    let mut found = names.entry(mnemonic).or_insert_with(|| needed_by_name(mnemonic)).clone();
+    if is_vex && found.remove("avx512vnni") {
         found.insert("avxvnni");
     }
-    let registers = operands.split(|c: char| !c.is_ascii_alphanumeric());
-    let mut evex = false;
-    for register in registers {
+    let mut is_evex = false;
+    for register in operands.split(|c: char| !c.is_ascii_alphanumeric()) {
         let number = |prefix: &str| register.strip_prefix(prefix).and_then(|number| number.parse::<u32>().ok());
-        evex |= number("zmm").is_some() || number("k").is_some() || ["xmm", "ymm"].iter().any(|kind| number(kind) >= Some(16));
+        is_evex |= number("zmm").is_some() || number("k").is_some() || ["xmm", "ymm"].iter().any(|kind| number(kind) >= Some(16));
         if number("ymm").is_some() {
             found.insert(if mnemonic.starts_with("vp") { "avx2" } else { "avx" });
         }
     }
-    if mnemonic.starts_with('v') {
-        found.insert("avx");
-    }
-    if evex {
+    if is_evex {
         // These have a form of their own in AVX-512.
         found.retain(|feature| !["f16c", "fma"].contains(feature));
         found.insert("avx512f");
@@ -110,8 +109,11 @@ fn needs(line: &str) -> BTreeSet<&'static str> {
     found
 }
 
-fn lines_with<'a>(text: &'a str, lacks: impl Fn(&str) -> bool) -> Vec<(&'a str, &'static str)> {
-    text.lines().flat_map(|line| needs(line).into_iter().map(move |feature| (line, feature))).filter(|(_, f)| lacks(f)).collect()
+/// Returns the lines that need a feature, with the feature.
+fn needing<'a>(text: &'a str, is_wanted: impl Fn(&str) -> bool) -> Vec<(&'a str, &'static str)> {
+    let mut names = HashMap::new();
+    let pairs = text.lines().flat_map(|line| needs(line, &mut names).into_iter().map(move |feature| (line, feature)));
+    pairs.filter(|(_, feature)| is_wanted(feature)).collect()
 }
 
 /// Assembles text for a machine, as LLVM does with assembly inside of a module.
@@ -147,10 +149,10 @@ fn code_for_a_cpu_has_its_instructions_only() {
             let machine = Machine::named(cpu).unwrap();
             let options = Options { machine: machine.clone(), ..Options::default() };
             let text = show(&module, kernel, [64, 1, 1], &options, Stage::Assembly).unwrap();
-            let foreign = lines_with(&text, |feature| !machine.has(feature));
+            let foreign = needing(&text, |feature| !machine.has(feature));
             assert!(foreign.is_empty(), "{name} for {cpu}: {foreign:#?}");
             assert!(assemble(&text, &target(&machine)).unwrap() > 500, "{name} for {cpu}");
-            used.extend(lines_with(&text, |_| true).into_iter().map(|(_, feature)| (cpu, feature)));
+            used.extend(needing(&text, |_| true).into_iter().map(|(_, feature)| (cpu, feature)));
         }
     }
     // The look at the code sees what there is.
@@ -211,7 +213,7 @@ fn the_features_of_a_cpu_are_those_that_llvm_knows() {
         let module = context.create_module_from_ir(buffer).unwrap_or_else(|error| panic!("{}", error.to_string_lossy()));
         let text = target(machine).write_to_memory_buffer(&module, FileType::Assembly).unwrap();
         let text = String::from_utf8_lossy(text.as_slice()).into_owned();
-        lines_with(&text, |_| true).into_iter().map(|(_, feature)| feature).collect::<BTreeSet<_>>()
+        needing(&text, |_| true).into_iter().map(|(_, feature)| feature).collect::<BTreeSet<_>>()
     };
     for cpu in CPUS {
         let machine = Machine::named(cpu).unwrap();

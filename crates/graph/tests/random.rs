@@ -91,14 +91,14 @@ fn main() {
     let arguments = Arguments::from_args();
     let on = |name: &str, context: fn() -> Context| {
         let run = move || {
-            campaign(&context(), 100);
+            campaign(&context(), 60);
             Ok(())
         };
         Trial::test(format!("{name}_agrees_with_the_naive_evaluator"), run)
     };
     let gpu = Trial::ignorable_test("a_gpu_agrees_with_the_naive_evaluator", || {
         match Cuda::new(broadloom_cuda::Options::default()) {
-            Ok(gpu) => campaign(&Context::new(&Device::new(gpu)), 100),
+            Ok(gpu) => campaign(&Context::new(&Device::new(gpu)), 60),
             Err(error) => return Ok(Completion::ignored_with(format!("skipped: {error}"))),
         }
         Ok(Completion::Completed)

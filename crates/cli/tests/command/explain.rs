@@ -76,8 +76,10 @@ fn code_for_a_cpu_that_is_named() {
     let unknown = asm("z80");
     assert!(unknown.contains("BROADLOOM_CPU=z80: no CPU `z80` is known; known are x86-64, "), "{unknown}");
     assert!(unknown.ends_with("code 2\n"), "{unknown}");
-    let run = shell("BROADLOOM_CPU=z80 broadloom run examples/saxpy.ptx --device cpu --block 32 --arg f32:2 --arg f32[32]:iota \
-                     --arg f32[32]:iota --arg i32:32; echo code $?");
+    let run = shell(
+        "BROADLOOM_CPU=z80 broadloom run examples/saxpy.ptx --device cpu --block 32 --arg f32:2 --arg f32[32]:iota \
+                     --arg f32[32]:iota --arg i32:32; echo code $?",
+    );
     assert!(run.out.contains("BROADLOOM_CPU=z80: no CPU `z80` is known") && run.out.ends_with("code 3\n"), "{}", run.out);
 }
 
