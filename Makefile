@@ -52,6 +52,9 @@ soak: cargo linker llvm ## broken text for the parser (SECONDS=n), random kernel
 	    cargo test --release --locked --package broadloom-graph --test random
 	BROADLOOM_FUZZ_SECONDS=$(SECONDS) BROADLOOM_FUZZ_FROM=$(SEED) BROADLOOM_FUZZ_KERNELS=$(KERNELS) BROADLOOM_FUZZ_SEED=$(SEED) \
 	    cargo test --release --locked --package broadloom-filetest --package broadloom-fuzzgen --test fuzz --test kernels --test cpu
+	BROADLOOM_FUZZ_KERNELS=$(KERNELS) BROADLOOM_FUZZ_SEED=$(SEED) \
+	    cargo test --release --locked --package broadloom-transform --test equivalence
+	BROADLOOM_EVERY_CASE=1 cargo test --release --locked --package broadloom-filetest --test filetests -- @cpu-sse4.2
 	BROADLOOM_FUZZ_CALLS=$(CALLS) BROADLOOM_FUZZ_SEED=$(SEED) cargo test --release --locked --package broadloom-cudart --test fuzz
 	BROADLOOM_MATH_EVERY=$(STEP) cargo test --release --locked --package broadloom-scalar --test math every
 

@@ -258,7 +258,7 @@ const CPU_STAGES: [(&str, Stage, &str); 4] = [
     ("linearised", Stage::Linearised, "a kernel whose branches are all uniform, as the CPU takes it"),
     ("llvm", Stage::Llvm, "its vector code, as it is given to LLVM"),
     ("llvm-opt", Stage::Optimised, "the same behind LLVM's passes"),
-    ("asm", Stage::Assembly, "the machine code of this host"),
+    ("asm", Stage::Assembly, "the machine code of this host, or of the CPU that BROADLOOM_CPU names"),
 ];
 
 /// The forms by name: PTX, then the stages of the passes in their order.

@@ -63,6 +63,7 @@ impl Cpu {
     /// A device with its own memory and threads.
     pub fn new(mut options: Options) -> Result<Cpu> {
         options.compile.stack_bytes = options.stack_bytes;
+        options.compile.machine.runs_here().map_err(|reason| Error::NotHere { device: "cpu".into(), reason })?;
         let threads = options.threads.max(1);
         let memory = Arc::new(Memory::new(options.memory_bytes, options.heap_bytes, options.slack_bytes));
         let shared = Arc::new(Shared {

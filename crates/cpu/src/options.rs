@@ -65,20 +65,16 @@ impl Options {
     #[must_use]
     pub fn vectors(mut self, kind: &str) -> Option<Options> {
         let host = compile::Machine::host();
+        let part = |machine: compile::Machine| machine.beyond(host).is_empty().then_some(machine);
         self.compile.machine = match kind {
             "host" => host.clone(),
-            "avx512" if host_has(&["avx512f", "avx512bw", "avx512vl", "avx512dq"]) => host.clone(),
-            "avx2" if host_has(&["avx2", "fma", "bmi2", "f16c"]) => compile::Machine::avx2(),
-            "sse4.2" if host_has(&["sse4.2", "popcnt"]) => compile::Machine::sse(),
+            "avx512" if ["avx512f", "avx512bw", "avx512vl", "avx512dq"].iter().all(|name| host.has(name)) => host.clone(),
+            "avx2" => part(compile::Machine::avx2())?,
+            "sse4.2" => part(compile::Machine::sse())?,
             _ => return None,
         };
         Some(self)
     }
-}
-
-fn host_has(features: &[&str]) -> bool {
-    let host = &compile::Machine::host().features;
-    features.iter().all(|feature| host.split(',').any(|word| word.strip_prefix('+') == Some(feature)))
 }
 
 /// Memory that this process may use: that of the host, or less where a container has less.
@@ -105,9 +101,7 @@ impl Options {
 
     /// Features of the machine that code is made for, as far as they matter to vectors.
     pub fn vector_features(&self) -> Vec<&'static str> {
-        let target = &self.compile.machine;
-        let has = |feature: &str| target.features.split(',').any(|word| word.strip_prefix('+') == Some(feature));
-        VECTOR_FEATURES.into_iter().filter(|feature| has(feature)).collect()
+        VECTOR_FEATURES.into_iter().filter(|feature| self.compile.machine.has(feature)).collect()
     }
 }
 

@@ -222,8 +222,12 @@ impl Shaped {
         };
         let mut span = trace::span_with(|| format!("compile {}", function.name));
         span.note_with("not in the cache", || miss.to_string());
-        let mut code =
-            draft.compile(self.text(module), &self.options(module, fast)).map_err(|error| self.told(module, &error))?;
+        let (text, options) = (self.text(module), self.options(module, fast));
+        if let Some(machine) = options.machine.whole() {
+            let options = compile::Options { machine: machine.clone(), ..options.clone() };
+            draft.clone().compile(text, &options).map_err(|error| self.told(module, &error))?;
+        }
+        let mut code = draft.compile(text, &options).map_err(|error| self.told(module, &error))?;
         // Whoever finds this code must know whether there is a faster one.
         (code.proof, code.apart) = (start.proof.clone(), start.apart.clone());
         cache.store(wanted, fast, &code);

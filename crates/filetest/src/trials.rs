@@ -15,7 +15,7 @@ pub fn trials(name: &str, path: &Path) -> Vec<Trial> {
         Err(error) => return vec![Trial::test(name.to_owned(), move || Err(Failed::from(error)))],
     };
     let mut trials = vec![];
-    for case in file.cases {
+    for (number, case) in file.cases.into_iter().enumerate() {
         let case_name = match &case.name {
             Some(part) => format!("{name}::{part}"),
             None => name.to_owned(),
@@ -23,7 +23,7 @@ pub fn trials(name: &str, path: &Path) -> Vec<Trial> {
         for &command in &case.settings.commands {
             // What needs no device runs once, with the first.
             let devices = if command.on_every_device() { DEVICES } else { &DEVICES[..1] };
-            for device in devices {
+            for device in devices.iter().filter(|device| device.takes(number)) {
                 let suffix = if command.on_every_device() { format!("@{}", device.name) } else { String::new() };
                 let (case, path) = (case.clone(), path.to_owned());
                 let source_name = source_name(name, &case);

@@ -5,6 +5,7 @@ use broadloom_device::{Argument, Buffer, Device, Error, FaultKind, Launch, Modul
 use broadloom_diag::Sources;
 use broadloom_filetest::{DEVICES, Printed};
 use broadloom_ptx::{parse, verify};
+use libtest_mimic::{Arguments, Completion, Trial};
 use std::sync::Arc;
 
 const FLOAT: Format = Format { channel: Channel::Float, bits: 32, channels: 1 };
@@ -42,17 +43,36 @@ struct Setup {
     module: Module,
 }
 
-/// Every device of the host that is here.
-fn setups() -> Vec<Setup> {
-    let mut sources = Sources::new();
-    let id = sources.add("test.ptx", TEXT);
-    let code = Arc::new(verify(parse(&sources, id).unwrap()).unwrap());
-    let here = DEVICES.iter().filter(|entry| !entry.is_shared).filter_map(|entry| {
-        let device = entry.open(&Printed::default()).ok()?;
-        let module = device.load(&code).unwrap();
-        Some(Setup { name: entry.name, device, module })
-    });
-    here.collect()
+/// A test on one device.
+type Test = fn(&Setup);
+
+const TESTS: &[(&str, Test)] = &[
+    ("variables_are_what_is_bound_to_them", variables_are_what_is_bound_to_them),
+    ("surfaces_are_written_and_read", surfaces_are_written_and_read),
+    ("memory_that_is_gone_is_an_error_of_the_launch", memory_that_is_gone_is_an_error_of_the_launch),
+];
+
+/// Every test on every device of the host; a device that is not here makes its trials ignored.
+fn main() {
+    let arguments = Arguments::from_args();
+    let mut trials = vec![];
+    for entry in DEVICES.iter().filter(|entry| !entry.is_shared) {
+        for (name, test) in TESTS {
+            trials.push(Trial::ignorable_test(format!("{name}@{}", entry.name), move || {
+                let device = match entry.open(&Printed::default()) {
+                    Ok(device) => device,
+                    Err(why) => return Ok(Completion::ignored_with(format!("skipped: {why}"))),
+                };
+                let mut sources = Sources::new();
+                let id = sources.add("test.ptx", TEXT);
+                let code = Arc::new(verify(parse(&sources, id).unwrap()).unwrap());
+                let module = device.load(&code)?;
+                test(&Setup { name: entry.name, device, module });
+                Ok(Completion::Completed)
+            }));
+        }
+    }
+    libtest_mimic::run(&arguments, trials).exit();
 }
 
 impl Setup {
@@ -75,54 +95,45 @@ impl Setup {
     }
 }
 
-#[test]
-fn variables_are_what_is_bound_to_them() {
-    for setup in setups() {
-        let fault = |outcome: Result<Vec<f32>, Error>| match outcome {
-            Err(Error::Fault(fault)) => fault,
-            other => panic!("{}: {other:?}", setup.name),
-        };
-        let unbound = fault(setup.run("read", 0, 12));
-        assert!(unbound.kind == FaultKind::OutOfBounds && unbound.message.contains("nothing is bound"), "{unbound}");
-        let (texture, _memory) = setup.mipmap();
-        setup.module.bind_texture("t", Some(&texture)).unwrap();
-        let expected = [1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.0, 4.0, 4.0];
-        assert_eq!(setup.run("read", 0, 12).unwrap(), expected, "{}", setup.name);
-        let handle = setup.device.create_texture(&texture).unwrap();
-        assert_eq!(setup.run("read", handle, 12).unwrap(), expected, "{}", setup.name);
-        setup.device.destroy_opaque(handle).unwrap();
-        assert!(setup.device.destroy_opaque(handle).is_err());
-        assert!(fault(setup.run("read", handle, 4)).message.contains("is not a texture"));
-        setup.module.bind_texture("t", None).unwrap();
-        fault(setup.run("read", 0, 12));
-        for wrong in ["s", "nobody"] {
-            assert!(matches!(setup.module.bind_texture(wrong, Some(&texture)), Err(Error::BadTexture { .. })), "{wrong}");
-        }
+fn variables_are_what_is_bound_to_them(setup: &Setup) {
+    let fault = |outcome: Result<Vec<f32>, Error>| match outcome {
+        Err(Error::Fault(fault)) => fault,
+        other => panic!("{}: {other:?}", setup.name),
+    };
+    let unbound = fault(setup.run("read", 0, 12));
+    assert!(unbound.kind == FaultKind::OutOfBounds && unbound.message.contains("nothing is bound"), "{unbound}");
+    let (texture, _memory) = setup.mipmap();
+    setup.module.bind_texture("t", Some(&texture)).unwrap();
+    let expected = [1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.0, 4.0, 4.0];
+    assert_eq!(setup.run("read", 0, 12).unwrap(), expected, "{}", setup.name);
+    let handle = setup.device.create_texture(&texture).unwrap();
+    assert_eq!(setup.run("read", handle, 12).unwrap(), expected, "{}", setup.name);
+    setup.device.destroy_opaque(handle).unwrap();
+    assert!(setup.device.destroy_opaque(handle).is_err());
+    assert!(fault(setup.run("read", handle, 4)).message.contains("is not a texture"));
+    setup.module.bind_texture("t", None).unwrap();
+    fault(setup.run("read", 0, 12));
+    for wrong in ["s", "nobody"] {
+        assert!(matches!(setup.module.bind_texture(wrong, Some(&texture)), Err(Error::BadTexture { .. })), "{wrong}");
     }
 }
 
-#[test]
-fn surfaces_are_written_and_read() {
-    for setup in setups() {
-        let memory = setup.device.zeros::<u32>(6).unwrap();
-        let format = Format { channel: Channel::Unsigned, bits: 32, channels: 1 };
-        let level = Level { address: memory.address(), image: Image::packed(format, [6, 1, 1]) };
-        setup.module.bind_surface("s", Some(&Surface { level, layers: Layers::None })).unwrap();
-        let read = setup.run("mark", 0, 8).unwrap();
-        let bits: Vec<u32> = read.iter().map(|value| value.to_bits()).collect();
-        assert_eq!(bits, [0, 1, 2, 3, 4, 5, 0, 0], "{}", setup.name);
-        assert_eq!(memory.read().unwrap(), [0, 1, 2, 3, 4, 5]);
-    }
+fn surfaces_are_written_and_read(setup: &Setup) {
+    let memory = setup.device.zeros::<u32>(6).unwrap();
+    let format = Format { channel: Channel::Unsigned, bits: 32, channels: 1 };
+    let level = Level { address: memory.address(), image: Image::packed(format, [6, 1, 1]) };
+    setup.module.bind_surface("s", Some(&Surface { level, layers: Layers::None })).unwrap();
+    let read = setup.run("mark", 0, 8).unwrap();
+    let bits: Vec<u32> = read.iter().map(|value| value.to_bits()).collect();
+    assert_eq!(bits, [0, 1, 2, 3, 4, 5, 0, 0], "{}", setup.name);
+    assert_eq!(memory.read().unwrap(), [0, 1, 2, 3, 4, 5]);
 }
 
-#[test]
-fn memory_that_is_gone_is_an_error_of_the_launch() {
-    for setup in setups() {
-        let (texture, memory) = setup.mipmap();
-        let handle = setup.device.create_texture(&texture).unwrap();
-        assert!(setup.run("read", handle, 4).is_ok());
-        drop(memory);
-        assert!(matches!(setup.run("read", handle, 4), Err(Error::Fault(_))), "{}", setup.name);
-        assert!(setup.device.create_texture(&texture).is_err(), "{}: there is no memory for it", setup.name);
-    }
+fn memory_that_is_gone_is_an_error_of_the_launch(setup: &Setup) {
+    let (texture, memory) = setup.mipmap();
+    let handle = setup.device.create_texture(&texture).unwrap();
+    assert!(setup.run("read", handle, 4).is_ok());
+    drop(memory);
+    assert!(matches!(setup.run("read", handle, 4), Err(Error::Fault(_))), "{}", setup.name);
+    assert!(setup.device.create_texture(&texture).is_err(), "{}: there is no memory for it", setup.name);
 }

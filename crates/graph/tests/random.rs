@@ -1,6 +1,6 @@
 //! Random graphs on the interpreter, as itself and as a GPU, on the CPU, and on a GPU where there is one, against the naive evaluator.
 //!
-//! `BROADLOOM_FUZZ_GRAPHS=n` makes n of them, from the seed `BROADLOOM_FUZZ_SEED` on.
+//! Without a GPU its trial is ignored, with the reason. `BROADLOOM_FUZZ_GRAPHS=n` makes n of them, from the seed `BROADLOOM_FUZZ_SEED` on.
 
 mod support;
 
@@ -9,6 +9,7 @@ use broadloom_cuda::Cuda;
 use broadloom_device::Device;
 use broadloom_graph::{Context, Node, naive};
 use broadloom_interp::Interp;
+use libtest_mimic::{Arguments, Completion, Trial};
 use support::gpu::interp_as_gpu;
 use support::{Generator, Known, difference};
 
@@ -87,25 +88,27 @@ fn campaign(context: &Context, programs: u64) {
     assert!(programs < 50 || stencils as u64 >= programs / 50, "{stencils} stencils");
 }
 
-#[test]
-fn the_interpreter_agrees_with_the_naive_evaluator() {
-    campaign(&interp(), 100);
-}
-
-#[test]
-fn what_is_planned_for_a_gpu_agrees_with_the_naive_evaluator() {
-    campaign(&Context::new(&interp_as_gpu()), 100);
-}
-
-#[test]
-fn the_cpu_agrees_with_the_naive_evaluator() {
-    campaign(&cpu(), 100);
-}
-
-#[test]
-fn a_gpu_agrees_with_the_naive_evaluator() {
-    // Without a GPU there is nothing to compare.
-    if let Ok(gpu) = Cuda::new(broadloom_cuda::Options::default()) {
-        campaign(&Context::new(&Device::new(gpu)), 100);
-    }
+fn main() {
+    let arguments = Arguments::from_args();
+    let on = |name: &str, context: fn() -> Context| {
+        let run = move || {
+            campaign(&context(), 60);
+            Ok(())
+        };
+        Trial::test(format!("{name}_agrees_with_the_naive_evaluator"), run)
+    };
+    let gpu = Trial::ignorable_test("a_gpu_agrees_with_the_naive_evaluator", || {
+        match Cuda::new(broadloom_cuda::Options::default()) {
+            Ok(gpu) => campaign(&Context::new(&Device::new(gpu)), 60),
+            Err(error) => return Ok(Completion::ignored_with(format!("skipped: {error}"))),
+        }
+        Ok(Completion::Completed)
+    });
+    let trials = vec![
+        on("the_interpreter", interp),
+        on("what_is_planned_for_a_gpu", || Context::new(&interp_as_gpu())),
+        on("the_cpu", cpu),
+        gpu,
+    ];
+    libtest_mimic::run(&arguments, trials).exit();
 }

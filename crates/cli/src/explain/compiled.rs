@@ -7,7 +7,7 @@ use crate::options::Explain;
 use crate::terminal::Terminal;
 use broadloom::cpu::{
     self,
-    compile::{self, CompileError, Stage, not_vectorised, show},
+    compile::{self, CompileError, Machine, Stage, not_vectorised, show},
 };
 use broadloom::diag::Diagnostic;
 use broadloom::ptx::Module;
@@ -36,7 +36,12 @@ pub fn write(input: Input, module: &Module, stage: Stage, options: &Explain, ter
         return Err(Failure { exit: Exit::Machine, diagnostics: refused, sources: input.sources });
     }
     // What most launches run: those whose index arithmetic is proved not to wrap around.
-    let settings = compile::Options { assume_no_wrap: true, assume_apart: true, ..compile::Options::default() };
+    let mut settings = compile::Options { assume_no_wrap: true, assume_apart: true, ..compile::Options::default() };
+    let told = Machine::told().map_err(|reason| Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, reason)))?;
+    if let Some(machine) = told {
+        // Code that is only looked at may use features that this host lacks.
+        settings.machine = machine.clone();
+    }
     let broken = |error: CompileError| Failure::new(Exit::Machine, Diagnostic::error(codes::INTERNAL, error.to_string()));
     if let Some(reason) = not_vectorised(&module, func, block, &settings).map_err(broken)? {
         terminal.remark(&format!("kernel `{name}` does not run as vectors but one thread at a time: {reason}"));

@@ -16,31 +16,37 @@ fn passes(name: &str) {
 }
 
 #[test]
+#[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), ignore = "skipped: the programs are for x86-64 Linux")]
 fn streams_events_symbols_and_shared_memory() {
     passes("streams");
 }
 
 #[test]
+#[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), ignore = "skipped: the programs are for x86-64 Linux")]
 fn two_files_linked_for_the_device() {
     passes("linked");
 }
 
 #[test]
+#[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), ignore = "skipped: the programs are for x86-64 Linux")]
 fn a_grid_that_waits_for_itself() {
     passes("grid");
 }
 
 #[test]
+#[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), ignore = "skipped: the programs are for x86-64 Linux")]
 fn tensor_cores() {
     passes("matrix");
 }
 
 #[test]
+#[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), ignore = "skipped: the programs are for x86-64 Linux")]
 fn textures_and_surfaces() {
     passes("image");
 }
 
 #[test]
+#[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), ignore = "skipped: the programs are for x86-64 Linux")]
 fn what_kernels_print_and_assert() {
     let Some(outcome) = run("says") else { return };
     let outcome = outcome.exits(0);
@@ -51,6 +57,7 @@ fn what_kernels_print_and_assert() {
 
 /// It looks at no error and returns 0, but its kernels did not run.
 #[test]
+#[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), ignore = "skipped: the programs are for x86-64 Linux")]
 fn kernels_that_launch_kernels_are_refused() {
     let Some(outcome) = run("launches") else { return };
     let outcome = outcome.exits(1);

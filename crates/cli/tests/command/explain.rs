@@ -65,6 +65,24 @@ fn shows_what_the_cpu_runs() {
         .complains(&["no kernel `x`"]);
 }
 
+/// Code for a CPU by name is shown on any x86-64 host, and a name that is not known is told.
+#[test]
+#[cfg_attr(not(target_arch = "x86_64"), ignore = "skipped: the CPUs that can be named are x86-64")]
+fn code_for_a_cpu_that_is_named() {
+    let asm = |cpu: &str| {
+        shell(&format!("BROADLOOM_CPU={cpu} broadloom explain examples/saxpy.ptx --emit asm --block 256; echo code $?")).out
+    };
+    assert!(asm("znver4").contains("zmm") && asm("haswell").contains("ymm") && !asm("haswell").contains("zmm"));
+    let unknown = asm("z80");
+    assert!(unknown.contains("BROADLOOM_CPU=z80: no CPU `z80` is known; known are x86-64, "), "{unknown}");
+    assert!(unknown.ends_with("code 2\n"), "{unknown}");
+    let run = shell(
+        "BROADLOOM_CPU=z80 broadloom run examples/saxpy.ptx --device cpu --block 32 --arg f32:2 --arg f32[32]:iota \
+                     --arg f32[32]:iota --arg i32:32; echo code $?",
+    );
+    assert!(run.out.contains("BROADLOOM_CPU=z80: no CPU `z80` is known") && run.out.ends_with("code 3\n"), "{}", run.out);
+}
+
 #[test]
 fn what_the_cpu_does_not_run_is_no_mistake_of_ours() {
     let text =

@@ -16,6 +16,7 @@ fn faults(program: &str) -> Vec<(String, String)> {
 }
 
 #[test]
+#[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), ignore = "skipped: the programs are for x86-64 Linux")]
 fn faults_of_programs_are_found() {
     let Some(program) = program("faults") else { return };
     let folder = empty_folder("faults");
@@ -41,6 +42,7 @@ fn faults_of_programs_are_found() {
 }
 
 #[test]
+#[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), ignore = "skipped: the programs are for x86-64 Linux")]
 fn programs_without_faults_are_silent() {
     let Some(program) = program("faults") else { return };
     for (name, _) in faults(&program) {
@@ -52,6 +54,7 @@ fn programs_without_faults_are_silent() {
 
 /// Where programs use CUDA from: children, libraries that come and go, initialisers, threads.
 #[test]
+#[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), ignore = "skipped: the programs are for x86-64 Linux")]
 fn programs_use_cuda_from_unusual_places() {
     let Some(hosts) = program("hosts") else { return };
     let plugin = program("plugin").unwrap_or_default();
@@ -99,6 +102,7 @@ fn programs_use_cuda_from_unusual_places() {
 
 /// Conditional nodes, memory of another process, textures of the driver, words of memory, batches: each program checks itself.
 #[test]
+#[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), ignore = "skipped: the programs are for x86-64 Linux")]
 fn newer_parts_of_cuda_run() {
     let Some(groups) = program("groups") else { return };
     let list = broadloom(&["exec", "--", &groups]).exits(1).out;
@@ -119,6 +123,7 @@ fn newer_parts_of_cuda_run() {
 }
 
 #[test]
+#[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), ignore = "skipped: the programs are for x86-64 Linux")]
 fn what_a_program_does_is_recorded() {
     let Some(faults) = program("faults") else { return };
     let trace = empty_folder("exec-trace").join("trace.json");

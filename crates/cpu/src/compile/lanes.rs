@@ -4,7 +4,7 @@ use broadloom_analysis::{LANE_BITS, Shape};
 use broadloom_ptx::Reg;
 
 /// The shapes of all registers of a function; with one lane everything is the same in all of them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Shapes {
     /// One lane.
     One,

@@ -1,5 +1,6 @@
 //! LLVM's side of the compiler: which host it compiles for, which passes it runs, and the object file that comes out.
 
+use super::cpus;
 use super::emit::Host;
 use inkwell::OptimizationLevel;
 use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
@@ -22,11 +23,24 @@ pub struct Machine {
     pub features: String,
 }
 
+/// Names the CPU that code is compiled for: see [`Machine::named`].
+const VARIABLE: &str = "BROADLOOM_CPU";
+
 impl Machine {
-    /// The machine that this runs on.
+    /// Returns the machine that code is compiled for by default: the CPU of `BROADLOOM_CPU` without the features that this host lacks, or this
+    /// host.
     pub fn host() -> &'static Machine {
         static HOST: OnceLock<Machine> = OnceLock::new();
-        HOST.get_or_init(|| {
+        HOST.get_or_init(|| match Machine::told() {
+            Ok(Some(told)) => told.within(Machine::detected()),
+            Ok(None) | Err(_) => Machine::detected().clone(),
+        })
+    }
+
+    /// Returns the machine that this process runs on.
+    pub fn detected() -> &'static Machine {
+        static DETECTED: OnceLock<Machine> = OnceLock::new();
+        DETECTED.get_or_init(|| {
             let _inside = super::ending::enter();
             Machine {
                 triple: TargetMachine::get_default_triple().as_str().to_string_lossy().into_owned(),
@@ -36,14 +50,107 @@ impl Machine {
         })
     }
 
-    /// The host with vectors of at most 256 bits.
-    pub fn avx2() -> Machine {
-        Machine { cpu: "x86-64-v3".into(), features: String::new(), ..Machine::host().clone() }
+    /// Returns the CPU that `BROADLOOM_CPU` names, with all its features; `Err` says what is wrong with the name.
+    pub fn told() -> Result<Option<&'static Machine>, String> {
+        static TOLD: OnceLock<Result<Option<Machine>, String>> = OnceLock::new();
+        let told = TOLD.get_or_init(|| match std::env::var_os(VARIABLE) {
+            Some(text) if !text.is_empty() => {
+                let text = text.to_string_lossy();
+                if !Machine::detected().is_x86() {
+                    return Err(format!("{VARIABLE}={text}: this host is not an x86-64 CPU; unset the variable"));
+                }
+                Machine::named(&text).map(Some).map_err(|reason| format!("{VARIABLE}={text}: {reason}"))
+            }
+            Some(_) | None => Ok(None),
+        });
+        told.as_ref().map(Option::as_ref).map_err(Clone::clone)
     }
 
-    /// The host with vectors of 128 bits and nothing newer than SSE 4.2.
+    /// Returns an x86-64 CPU by LLVM's name, with features added or removed: `haswell`, `znver4,-sse4a`.
+    pub fn named(text: &str) -> Result<Machine, String> {
+        let mut words = text.split(',').map(str::trim);
+        let cpu = words.next().unwrap_or_default();
+        let known = || cpus::names().collect::<Vec<_>>().join(", ");
+        let mut features = cpus::features(cpu).ok_or_else(|| format!("no CPU `{cpu}` is known; known are {}", known()))?;
+        let mut absent = vec![];
+        for word in words {
+            let feature = |name: &str| cpus::feature(name).ok_or_else(|| format!("no feature `{name}` is known"));
+            if let Some(name) = word.strip_prefix('+') {
+                cpus::add(&mut features, feature(name)?);
+                absent.retain(|absent| !features.contains(absent));
+            } else if let Some(name) = word.strip_prefix('-') {
+                absent.extend(cpus::remove(&mut features, feature(name)?));
+            } else {
+                return Err(format!("`{word}` is not a feature with `+` or `-` before it"));
+            }
+        }
+        Ok(Machine::x86(cpu, &features, &absent))
+    }
+
+    /// Features that are removed stand last: a feature that is added brings along those that it needs.
+    fn x86(cpu: &str, features: &[&str], absent: &[&str]) -> Machine {
+        let detected = Machine::detected();
+        let triple = if detected.is_x86() { detected.triple.clone() } else { "x86_64-unknown-linux-gnu".into() };
+        let words = features.iter().map(|name| format!("+{name}")).chain(absent.iter().map(|name| format!("-{name}")));
+        Machine { triple, cpu: cpu.into(), features: words.collect::<Vec<_>>().join(",") }
+    }
+
+    fn is_x86(&self) -> bool {
+        self.triple.starts_with("x86_64")
+    }
+
+    /// Returns whether code may use a feature, by LLVM's name of it.
+    pub fn has(&self, feature: &str) -> bool {
+        let word = self.features.split(',').rev().find(|word| word.strip_prefix(['+', '-']) == Some(feature));
+        word.is_some_and(|word| word.starts_with('+'))
+    }
+
+    /// Returns the features that code for this machine may use and `host` lacks.
+    pub fn beyond(&self, host: &Machine) -> Vec<&str> {
+        let present = self.features.split(',').filter_map(|word| word.strip_prefix('+')).filter(|name| self.has(name));
+        present.filter(|name| !host.has(name)).collect()
+    }
+
+    /// Returns `Err` with the reason when code for this machine cannot run on this host, or `BROADLOOM_CPU` names no machine.
+    pub fn runs_here(&self) -> Result<(), String> {
+        Machine::told()?;
+        match self.beyond(Machine::detected()).as_slice() {
+            [] => Ok(()),
+            missing => Err(format!("code for `{}` needs {}, which this host lacks", self.cpu, missing.join(", "))),
+        }
+    }
+
+    /// Returns this x86-64 CPU without the features that `host` lacks.
+    fn within(&self, host: &Machine) -> Machine {
+        let present = self.features.split(',').filter_map(|word| cpus::feature(word.strip_prefix('+')?));
+        let mut features: Vec<&str> = present.filter(|name| self.has(name)).collect();
+        let mut absent: Vec<&str> = self.features.split(',').filter_map(|word| word.strip_prefix('-')).collect();
+        for name in self.beyond(host).into_iter().filter_map(cpus::feature) {
+            absent.extend(cpus::remove(&mut features, name));
+        }
+        absent.retain(|name| !features.contains(name));
+        Machine::x86(&self.cpu, &features, &absent)
+    }
+
+    /// Returns the CPU of `BROADLOOM_CPU` with the features that this host lacks, where `self` is that CPU without them. Code for it can be
+    /// compiled and looked at, not run.
+    pub(crate) fn whole(&self) -> Option<&'static Machine> {
+        let told = Machine::told().ok()??;
+        (self == Machine::host() && self != told).then_some(told)
+    }
+
+    /// Vectors of at most 256 bits, for any host that has them.
+    pub fn avx2() -> Machine {
+        Machine::level("x86-64-v3")
+    }
+
+    /// Vectors of 128 bits and nothing newer than SSE 4.2, for any host that has them.
     pub fn sse() -> Machine {
-        Machine { cpu: "x86-64-v2".into(), features: String::new(), ..Machine::host().clone() }
+        Machine::level("x86-64-v2")
+    }
+
+    fn level(name: &str) -> Machine {
+        Machine::x86(name, &cpus::features(name).unwrap_or_default(), &[])
     }
 
     /// A 64-bit ARM machine, to see that code can be made for it.
@@ -52,12 +159,11 @@ impl Machine {
     }
 
     pub(crate) fn facts(&self) -> Host {
-        let has = |feature: &str| self.features.split(',').any(|word| word.strip_prefix('+') == Some(feature));
-        let x86 = self.triple.starts_with("x86_64");
+        let x86 = self.is_x86();
         Host {
-            avx512: x86 && has("avx512f") && has("avx512bw") && has("avx512vl") && has("avx512dq"),
-            conflicts: x86 && has("avx512f") && has("avx512cd") && has("avx512vpopcntdq"),
-            wide_atomics: x86 && (has("cx16") || self.cpu.starts_with("x86-64-v")),
+            avx512: x86 && ["avx512f", "avx512bw", "avx512vl", "avx512dq"].iter().all(|name| self.has(name)),
+            conflicts: x86 && ["avx512f", "avx512cd", "avx512vpopcntdq"].iter().all(|name| self.has(name)),
+            wide_atomics: x86 && self.has("cx16"),
         }
     }
 
@@ -112,4 +218,47 @@ pub(crate) fn emit(module: &Module<'_>, target: &TargetMachine, assembly: bool) 
     let kind = if assembly { FileType::Assembly } else { FileType::Object };
     let buffer = target.write_to_memory_buffer(module, kind).map_err(|error| error.to_string())?;
     Ok(buffer.as_slice().to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_has_the_features_of_its_name_and_those_that_are_added() {
+        let haswell = Machine::named("haswell").unwrap();
+        assert_eq!((haswell.cpu.as_str(), haswell.has("avx2"), haswell.has("avx512f")), ("haswell", true, false));
+        assert!(!haswell.facts().avx512 && haswell.facts().wide_atomics);
+        let skylake = Machine::named("skylake-avx512").unwrap();
+        assert!(skylake.facts().avx512 && !skylake.facts().conflicts);
+        assert!(Machine::named("skylake-avx512,+avx512vpopcntdq").unwrap().facts().conflicts);
+        // A feature that is added brings those that it needs, and one that is removed takes those that need it.
+        assert!(Machine::named("x86-64,+avx2").unwrap().has("sse4.2"));
+        let without = Machine::named("sapphirerapids,-avx512f").unwrap();
+        assert!(without.has("avx2") && !without.has("avx512fp16") && !without.facts().avx512);
+        assert!(Machine::named("znver4, -sse4a,+sse4a").unwrap().has("sse4a"));
+        assert!(Machine::avx2().has("fma") && !Machine::avx2().has("avx512f") && !Machine::sse().has("avx"));
+    }
+
+    #[test]
+    fn a_name_that_is_not_known_is_told() {
+        assert!(Machine::named("z80").unwrap_err().contains("no CPU `z80` is known; known are x86-64, "));
+        assert!(Machine::named("").unwrap_err().contains("no CPU `` is known"));
+        assert_eq!(Machine::named("haswell,+swimming").unwrap_err(), "no feature `swimming` is known");
+        assert_eq!(Machine::named("haswell,avx").unwrap_err(), "`avx` is not a feature with `+` or `-` before it");
+    }
+
+    #[test]
+    fn code_to_be_run_has_no_feature_that_the_host_lacks() {
+        let [zen, sapphire, haswell] = ["znver4", "sapphirerapids", "haswell"].map(|name| Machine::named(name).unwrap());
+        assert_eq!(zen.beyond(&sapphire), ["sse4a"]);
+        assert_eq!(zen.within(&sapphire), Machine::named("znver4,-sse4a").unwrap());
+        assert!(haswell.beyond(&sapphire).is_empty());
+        assert_eq!(haswell.within(&sapphire), haswell);
+        let within = sapphire.within(&haswell);
+        assert!(within.beyond(&haswell).is_empty() && within.has("fma") && !within.facts().avx512);
+        assert!(Machine::host().runs_here().is_ok());
+        let other = Machine { features: "+swimming".into(), ..Machine::detected().clone() };
+        assert!(other.runs_here().unwrap_err().ends_with("needs swimming, which this host lacks"));
+    }
 }

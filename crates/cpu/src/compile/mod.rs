@@ -16,6 +16,7 @@ mod conflict;
 mod control;
 mod convert;
 mod counters;
+mod cpus;
 mod emit;
 mod ending;
 mod far;
@@ -149,7 +150,7 @@ impl Service {
 }
 
 /// A kernel for blocks of a shape behind our own passes, ready to be translated.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Draft(Prepared);
 
 impl Draft {

@@ -25,7 +25,7 @@ use cranelift_entity::SecondaryMap;
 use std::collections::HashMap;
 
 /// A kernel made ready for translation, and the functions that it calls.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Prepared {
     pub(crate) kernel: Unit,
     pub(crate) others: Vec<Unit>,
@@ -50,7 +50,7 @@ impl Prepared {
 }
 
 /// A function in SSA form with what is known of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Unit {
     pub(crate) func: Func,
     pub(crate) function: Function,

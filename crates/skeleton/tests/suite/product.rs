@@ -1,10 +1,8 @@
 //! Matrix products.
 
-mod support;
-
+use crate::support::{Given, Random, benches, run};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
 use broadloom_skeleton::{Pattern, Product, Sink, Source};
-use support::{Given, Random, benches, run};
 
 fn matrix(element: Element) -> Source {
     let f = Builder::function("matrix");

@@ -1,10 +1,8 @@
 //! Maps over domains of all shapes.
 
-mod support;
-
+use crate::support::{Given, Random, benches, identity, run};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Operand, Type};
 use broadloom_skeleton::{Domain, Map, Pattern, Sink, Source};
-use support::{Given, Random, benches, identity, run};
 
 const SIZES: [u64; 9] = [0, 1, 3, 31, 257, 1024, 4096, 5003, 20001];
 

@@ -1,10 +1,8 @@
 //! Values sent to places, by all types and all ways to combine them.
 
-mod support;
-
+use crate::support::{Given, Random, benches, identity, run};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
 use broadloom_skeleton::{Combine, Domain, Pattern, Scatter, Sink, Source};
-use support::{Given, Random, benches, identity, run};
 
 fn combined(combine: Combine, element: Element, a: Literal, b: Literal) -> Literal {
     let integers = |f: fn(i128, i128) -> i128| Literal::from_i128(element, f(a.as_i128().unwrap(), b.as_i128().unwrap()));

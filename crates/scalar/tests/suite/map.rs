@@ -1,9 +1,7 @@
 //! From a function to results on devices.
 
-mod support;
-
+use crate::support::{devices, exact_lowerings, map_kernel, run_map};
 use broadloom_scalar::{Builder, Literal, Type};
-use support::{devices, exact_lowerings, map_kernel, run_map};
 
 /// An elementwise function with a loop and a condition, on every device.
 #[test]

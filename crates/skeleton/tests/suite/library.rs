@@ -1,7 +1,5 @@
 //! The library keeps so many programs and no more, and the least recently used go.
 
-mod support;
-
 use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_device::Device;
 use broadloom_interp::Interp;

@@ -1,7 +1,6 @@
 //! What only kernels have: warps, barriers, shared memory, atomics, wide accesses. The interpreter watches for races.
 
-mod support;
-
+use crate::support::{devices, exact_lowerings, from_bytes, keep, to_bytes};
 use broadloom_device::{Argument, Device, Launch};
 use broadloom_interp::Interp;
 use broadloom_scalar::{
@@ -9,7 +8,6 @@ use broadloom_scalar::{
     WarpReduce, lower_with,
 };
 use std::sync::Arc;
-use support::{devices, exact_lowerings, from_bytes, keep, to_bytes};
 
 /// The buffers after a launch, on every device and in every way; all must agree with what is expected.
 fn check(kernel: &Kernel, launch: &Launch, buffers: &[Vec<u8>], expected: &[Vec<u8>]) {

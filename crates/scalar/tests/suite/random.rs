@@ -2,11 +2,9 @@
 //!
 //! `BROADLOOM_SCALAR_FUNCTIONS=n` makes n of them, from the seed `BROADLOOM_SCALAR_SEED` on.
 
-mod support;
-
+use crate::support::random::Random;
+use crate::support::{devices, exact_lowerings, generate, map_kernel, run_map, same};
 use broadloom_scalar::{Function, Literal};
-use support::random::Random;
-use support::{devices, exact_lowerings, generate, map_kernel, run_map, same};
 
 const COUNT: usize = 48;
 

@@ -1,10 +1,8 @@
 //! Reductions along all axes, spread in all ways.
 
-mod support;
-
+use crate::support::{Given, Random, benches, identity, line, run, strided, strides};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
 use broadloom_skeleton::{Domain, Operator, Pattern, Reduce, Sink, Source, Spread};
-use support::{Given, Random, benches, identity, line, run, strided, strides};
 
 /// The values combined one behind the other.
 fn fold(operator: &Operator, values: impl Iterator<Item = Vec<Literal>>) -> Vec<Literal> {

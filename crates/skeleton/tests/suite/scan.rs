@@ -1,11 +1,9 @@
 //! Scans along all axes, spread in all ways.
 
-mod support;
-
+use crate::support::{Given, Random, benches, h200, identity, line, run, strided, strides};
 use broadloom_scalar::{Builder, Element, Literal, Type};
 use broadloom_skeleton::Call;
 use broadloom_skeleton::{Domain, Operator, Pattern, Scan, ScanSpread, Sink};
-use support::{Given, Random, benches, h200, identity, line, run, strided, strides};
 
 /// What a scan of a line gives.
 fn prefixes(operator: &Operator, values: &[Vec<Literal>], inclusive: bool) -> Vec<Vec<Literal>> {

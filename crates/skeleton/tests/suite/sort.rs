@@ -1,11 +1,9 @@
 //! Sorting by keys of all types.
 
-mod support;
-
+use crate::support::{Given, Random, benches, h200, identity, line, run};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
 use broadloom_skeleton::{Pattern, SegmentedSort, Sink, Sort, SortKey, Source};
 use std::cmp::Ordering;
-use support::{Given, Random, benches, h200, identity, line, run};
 
 fn compare(a: Literal, b: Literal, descending: bool) -> Ordering {
     let order = match (a.as_f64(), b.as_f64()) {

@@ -1,10 +1,8 @@
 //! Stencils over images of all sizes, with every boundary rule.
 
-mod support;
-
+use crate::support::{Given, Random, benches, run};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Shuffle, Type, Value};
 use broadloom_skeleton::{Call, Domain, Error, Fold, Operator, Pattern, Sink, Source, Stencil};
-use support::{Given, Random, benches, run};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Rule {

@@ -1,10 +1,8 @@
 //! Pack, partition, histogram, transpose, random numbers.
 
-mod support;
-
+use crate::support::{Given, Random, benches, line, run};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
 use broadloom_skeleton::{Domain, Histogram, Map, Pack, Pattern, Sink, Source, Transpose, random};
-use support::{Given, Random, benches, line, run};
 
 #[test]
 fn pack_and_partition() {

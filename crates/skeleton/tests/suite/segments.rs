@@ -1,10 +1,8 @@
 //! Scans and reductions within segments of any length.
 
-mod support;
-
+use crate::support::{Given, Random, benches, h200, identity, line, run};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
 use broadloom_skeleton::{Domain, Operator, Pattern, Scan, ScanSpread, SegmentedReduce, Sink, Source};
-use support::{Given, Random, benches, h200, identity, line, run};
 
 /// The starts of segments as marks, and the number of the segment of each position.
 fn marks(lengths: &[u64]) -> (Vec<Literal>, Vec<usize>) {

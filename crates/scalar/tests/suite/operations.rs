@@ -1,10 +1,8 @@
 //! Every operation on every type that takes it: evaluator, interpreter and CPU give the same bits.
 
-mod support;
-
+use crate::support::random::Random;
+use crate::support::{devices, exact_lowerings, map_kernel, run_map, same};
 use broadloom_scalar::{BinaryOp, Builder, CompareOp, Element, Function, Literal, Type, UnaryOp, Value};
-use support::random::Random;
-use support::{devices, exact_lowerings, map_kernel, run_map, same};
 
 const COUNT: usize = 600;
 

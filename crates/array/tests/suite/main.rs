@@ -1,0 +1,9 @@
+//! The tests of the crate in one program, which is linked once and keeps all cores busy to its end.
+
+mod errors;
+mod extremes;
+mod functions;
+mod operators;
+mod programs;
+mod segments;
+mod structure;

@@ -1,0 +1,13 @@
+//! The tests of the crate in one program, which is linked once and keeps all cores busy to its end.
+
+mod arrange;
+mod library;
+mod map;
+mod product;
+mod reduce;
+mod scan;
+mod scatter;
+mod segments;
+mod sort;
+mod stencil;
+mod support;
