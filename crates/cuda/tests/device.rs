@@ -382,7 +382,7 @@ fn compiled_modules_are_kept_whatever_their_text_looks_like() {
     }
     // A module with functions of its own is left to the driver.
     assert_eq!(launched(KERNELS, &cache), Some(Miss::Unkept));
-    let counts = cache.contents().unwrap().unwrap().devices[1].counts;
+    let counts = cache.contents().unwrap().devices[1].counts;
     assert_eq!((counts.missed(Miss::Unseen), counts.missed(Miss::Corrupt)), (2, 3));
     std::fs::remove_dir_all(&folder).unwrap();
     fake.assert_clean("after loading from the cache");

@@ -47,8 +47,8 @@ impl Operation for Scan {
         let stride = shape.strides()[usize::from(self.axis)];
         let extent = shape.extents()[usize::from(self.axis)];
         for here in 0..shape.count() {
-            let mut sum = identity.clone();
-            if here / stride % extent > 0 {
+            let (mut sum, index) = (identity.clone(), here / stride % extent);
+            if index > 0 {
                 // The prefix of the element before, combined with that element where it is not part of it.
                 let before = here - stride;
                 sum = result.at(before).into();

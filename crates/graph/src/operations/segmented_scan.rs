@@ -57,7 +57,8 @@ impl Operation for SegmentedScan {
         let stride = shape.strides()[usize::from(self.axis)];
         let extent = shape.extents()[usize::from(self.axis)];
         for here in 0..shape.count() {
-            if here / stride % extent > 0 && inputs[0].at(here)[0].bits() == 0 {
+            let index = here / stride % extent;
+            if index > 0 && inputs[0].at(here)[0].bits() == 0 {
                 let sum = combined(&self.combine, result.at(here - stride), result.at(here))?;
                 result.set(here, &sum);
             }
