@@ -197,3 +197,54 @@ impl Drop for Peer {
         let _ = self.child.wait();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn chmod(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// A peer that somebody else put there, or changed, is compiled again and never run.
+    #[test]
+    fn only_peers_that_were_compiled_here_are_run() {
+        let temporary = Temporary::new("broadloom-peers").unwrap();
+        let script = temporary.path().join("compiler");
+        // The last word of a call is the program that is wanted.
+        fs::write(&script, "#!/bin/sh\nfor last; do :; done\necho ours > $last\necho >> $0.calls\n").unwrap();
+        chmod(&script, 0o700);
+        let folder = temporary.path().join("peers");
+        let compiler = Compiler { command: script.display().to_string(), version: "1".into(), folder: folder.clone() };
+        let calls = || fs::read_to_string(temporary.path().join("compiler.calls")).unwrap().lines().count();
+        let compiled = |calls_before: usize| {
+            let program = compiler.compile("peer", "source").unwrap();
+            assert_eq!(fs::read_to_string(&program).unwrap(), "ours\n");
+            assert_eq!(fs::metadata(&program).unwrap().permissions().mode() & 0o777, 0o700);
+            assert_eq!(calls(), calls_before + 1);
+            program
+        };
+        let program = compiled(0);
+        // Without a secret nothing tells a peer from another, and each is compiled anew.
+        if Secret::of_user().is_ok() {
+            compiler.compile("peer", "source").unwrap();
+            assert_eq!(calls(), 1);
+        }
+        let seen = calls();
+        fs::write(&program, "theirs\n").unwrap();
+        compiled(seen);
+        fs::remove_file(&program).unwrap();
+        let theirs = temporary.path().join("theirs");
+        fs::write(&theirs, "theirs\n").unwrap();
+        symlink(&theirs, &program).unwrap();
+        compiled(seen + 1);
+        assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs\n");
+        chmod(&program, 0o777);
+        compiled(seen + 2);
+        fs::write(folder.join(format!("{}.tag", program.file_name().unwrap().display())), [0; 32]).unwrap();
+        compiled(seen + 3);
+        chmod(&folder, 0o777);
+        assert!(compiler.compile("peer", "source").unwrap_err().contains("others can write to it (mode 0777)"));
+    }
+}

@@ -42,7 +42,8 @@ const DRIVER: usize = 4;
 
 /// Runs a program in place of this one; comes back only when that cannot be done.
 pub fn run(options: &Exec, terminal: &mut Terminal) -> Result<Exit, Failure> {
-    let device = options.device.clone().or_else(|| std::env::var("BROADLOOM_DEVICE").ok()).unwrap_or_else(|| "cpu".into());
+    let named = || std::env::var("BROADLOOM_DEVICE").ok().filter(|name| !name.is_empty());
+    let device = options.device.clone().or_else(named).unwrap_or_else(|| "cpu".into());
     let mut command = match device.as_str() {
         "cpu" | "interp" => command(&options.program, &options.arguments, &device)?,
         name => match gpu_ordinal(name) {

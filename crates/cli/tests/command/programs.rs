@@ -3,6 +3,7 @@
 use crate::harness::{broadloom, empty_folder, root, shell};
 use serde_json::Value;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 /// A program of `tests/cuda/bin`. They are for one kind of machine.
 pub(crate) fn program(name: &str) -> Option<String> {
@@ -139,4 +140,22 @@ fn what_a_program_does_is_recorded() {
         assert!(spans("_Z5scalePfib") >= 1 && spans("cudaMallocManaged") == 1 && spans("cudaDeviceSynchronize") == 2, "{text}");
     }
     broadloom(&["exec", "--trace", "/no/such/folder/trace.json", "--", &faults]).exits(3).complains(&["cannot be written"]);
+}
+
+/// A fat binary that says it is longer than it is gets a sentence, not a crash.
+#[test]
+fn broken_fat_binaries_are_told() {
+    let Some(says) = program("says") else { return };
+    let bytes = fs::read(says).unwrap();
+    let at = (0..bytes.len()).step_by(8).find(|at| bytes[*at..].starts_with(&0xba55_ed50u32.to_le_bytes())).unwrap();
+    let path = empty_folder("broken").join("says");
+    for size in [1 << 20, 243 << 40, u64::MAX] {
+        let mut broken = bytes.clone();
+        broken[at + 8..at + 16].copy_from_slice(&size.to_le_bytes());
+        fs::write(&path, broken).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let outcome = broadloom(&["exec", "--", path.to_str().unwrap()]);
+        assert!(outcome.code.is_some_and(|code| code != 0), "{outcome:?}");
+        outcome.complains(&["the kernels of says cannot be run: ", "fat binary"]);
+    }
 }
