@@ -34,8 +34,7 @@ impl Bench {
     }
 }
 
-/// The interpreter, which looks for faults; the CPU; and the CPU with programs that are made for a GPU, which only tests run there: what they
-/// compute matters, and LLVM's passes would take most of the time.
+/// The interpreter, which looks for faults; the CPU; and the CPU with programs that are made for a GPU.
 pub(crate) fn benches() -> Vec<(&'static str, Bench)> {
     let options = broadloom_cpu::Options {
         threads: 2,
@@ -44,13 +43,11 @@ pub(crate) fn benches() -> Vec<(&'static str, Bench)> {
         ..broadloom_cpu::Options::default()
     };
     let interp = Device::new(Interp::new(broadloom_interp::Options::default()));
-    let mut plain = options.clone();
-    plain.compile.optimise = false;
-    let [cpu, other] = [options, plain].map(|options| Device::new(Cpu::new(options).unwrap()));
+    let cpu = Device::new(Cpu::new(options).unwrap());
     let gpu = Machine { kind: MachineKind::Cuda, multiprocessors: 4, ..cpu.machine().clone() };
     let small = Machine { multiprocessors: 2, ..interp.machine().clone() };
     let cores = cpu.machine().clone();
-    vec![("interp", Bench::new(interp, small)), ("cpu", Bench::new(cpu, cores)), ("cpu as a gpu", Bench::new(other, gpu))]
+    vec![("interp", Bench::new(interp, small)), ("cpu", Bench::new(cpu.clone(), cores)), ("cpu as a gpu", Bench::new(cpu, gpu))]
 }
 
 /// The CPU with programs that are made for an H200.
