@@ -1,13 +1,14 @@
 //! `broadloom check`: a kernel launched and watched, or a whole program; what it does wrong.
 //!
 //! Findings are told on standard error, or as JSON; what the kernel prints and the buffers asked for are its results, as in
-//! `run`. The exit code says whether there were findings.
+//! `run`. The exit code says whether there were findings, or which signal stopped the check: what was found until then is told.
 
 use crate::failure::{Exit, Failure, codes};
 use crate::launching::{Executor, Launched, deliver, failure, launch, no_device};
 use crate::options::Check;
 use crate::terminal::Terminal;
-use broadloom::device::Error;
+use broadloom::cpu::signals;
+use broadloom::device::{Error, FaultKind, signal_name};
 use broadloom::diag::{Diagnostic, Sources};
 use broadloom::interp::check::Finding;
 use broadloom::interp::{self, Interp};
@@ -28,8 +29,13 @@ pub fn run(options: &Check, terminal: &mut Terminal) -> Result<Exit, Failure> {
     };
     let launched = launch("check", &options.launch, open, terminal)?;
     let findings = watching.map(|interp| interp.findings()).unwrap_or_default();
+    let stopped = match &launched.outcome {
+        Err(Error::Fault(fault)) if fault.kind == FaultKind::Interrupted => signals::STOP.signal().map(signal_name),
+        Err(Error::Fault(fault)) if fault.kind == FaultKind::TimeLimit => Some("the time limit".to_owned()),
+        Ok(_) | Err(_) => None,
+    };
     if let Some(path) = &options.json {
-        write_json(path, &launched, &findings, terminal)?;
+        write_json(path, &launched, &findings, stopped.as_deref(), terminal)?;
     }
     for finding in &findings {
         terminal.diagnostic(&launched.sources, &finding.diagnostic());
@@ -37,6 +43,10 @@ pub fn run(options: &Check, terminal: &mut Terminal) -> Result<Exit, Failure> {
     }
     match launched.outcome {
         Ok(outputs) => deliver(&outputs, terminal)?,
+        Err(Error::Fault(fault)) if fault.kind == FaultKind::Interrupted => {
+            terminal.report(&failure(Error::Fault(fault), launched.sources));
+            terminal.remark("");
+        }
         // Told above, as a finding.
         Err(Error::Fault(_)) => {}
         Err(error) => return Err(failure(error, launched.sources)),
@@ -46,8 +56,17 @@ pub fn run(options: &Check, terminal: &mut Terminal) -> Result<Exit, Failure> {
         1 => "1 finding".to_owned(),
         several => format!("{several} findings"),
     };
-    terminal.remark(&format!("kernel `{}`: {what}", launched.kernel));
-    Ok(if findings.is_empty() { Exit::Done } else { Exit::Failed })
+    terminal.remark(&format!("kernel `{}`: {what}{}", launched.kernel, stopped_by(stopped.as_deref())));
+    Ok(match signals::STOP.signal() {
+        Some(signal) => Exit::stopped(signal),
+        None if findings.is_empty() => Exit::Done,
+        None => Exit::Failed,
+    })
+}
+
+/// The end of a summary, when the check did not come to its end.
+pub fn stopped_by(what: Option<&str>) -> String {
+    what.map(|what| format!("; the check was stopped before its end by {what}")).unwrap_or_default()
 }
 
 /// The interpreter, watching: no other device can.
@@ -61,12 +80,22 @@ fn watcher(device: Option<&str>, terminal: &Terminal) -> Result<Interp, Failure>
         }
         Some(name) => return Err(no_device(name)),
     }
-    Ok(Interp::new(interp::Options { check: true, output: terminal.sink(), ..interp::Options::default() }))
+    // Nobody waits for the signals: the interpreter looks at the flag.
+    let _ = signals::catch();
+    let stop = Some(&signals::STOP);
+    Ok(Interp::new(interp::Options { check: true, output: terminal.sink(), stop, ..interp::Options::default() }))
 }
 
-fn write_json(path: &Path, launched: &Launched, findings: &[Finding], terminal: &mut Terminal) -> Result<(), Failure> {
+fn write_json(
+    path: &Path,
+    launched: &Launched,
+    findings: &[Finding],
+    stopped: Option<&str>,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
     let list = |sources: &Sources| findings.iter().map(|finding| finding.to_json(sources)).collect::<Vec<_>>();
-    write_report(path, &json!({ "kernel": launched.kernel, "findings": list(&launched.sources) }), terminal)
+    let report = json!({ "kernel": launched.kernel, "findings": list(&launched.sources), "stopped": stopped });
+    write_report(path, &report, terminal)
 }
 
 /// Writes a report to a file, or to standard output.

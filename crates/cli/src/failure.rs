@@ -14,6 +14,23 @@ pub enum Exit {
     Usage = 2,
     /// The machine could not: no device, no memory, no disk.
     Machine = 3,
+    /// It was stopped by SIGHUP.
+    HungUp = 129,
+    /// It was stopped by SIGINT.
+    Interrupted = 130,
+    /// It was stopped by SIGTERM.
+    Terminated = 143,
+}
+
+impl Exit {
+    /// Returns how the command ends when a signal stopped it: with the code that shells have for it.
+    pub fn stopped(signal: i32) -> Exit {
+        match signal {
+            1 => Exit::HungUp,
+            15 => Exit::Terminated,
+            _ => Exit::Interrupted,
+        }
+    }
 }
 
 /// The codes of what only the command can get wrong. Those of the languages are theirs.

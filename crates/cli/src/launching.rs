@@ -7,7 +7,7 @@ use crate::options::LaunchOptions;
 use crate::terminal::Terminal;
 use broadloom::cpu::{self, Cpu};
 use broadloom::cuda::{self, Cuda};
-use broadloom::device::place::{index, party, with_source_line};
+use broadloom::device::place::{index, party};
 use broadloom::device::trace::span;
 use broadloom::device::{Device, Error, Fault, FaultKind, Launch};
 use broadloom::diag::{Code, Diagnostic, Diagnostics, Sources};
@@ -203,8 +203,8 @@ fn describe(fault: &Fault) -> Diagnostic {
     if let Some(function) = &fault.function {
         diagnostic = diagnostic.note(format!("in function `{function}`"));
     }
-    if let Some(source) = &fault.source {
-        diagnostic = diagnostic.note(format!("from {}", with_source_line(source)));
+    for note in fault.source.iter().flat_map(|source| source.notes()) {
+        diagnostic = diagnostic.note(note);
     }
     match fault.kind {
         FaultKind::OutOfBounds | FaultKind::Misaligned | FaultKind::WrongSpace | FaultKind::UseAfterFree => {
@@ -212,6 +212,7 @@ fn describe(fault: &Fault) -> Diagnostic {
         }
         FaultKind::BadFree | FaultKind::Trap | FaultKind::Assert | FaultKind::Deadlock | FaultKind::BadCall => diagnostic,
         FaultKind::StackOverflow | FaultKind::BadBarrier | FaultKind::Unsupported | FaultKind::TimeLimit => diagnostic,
+        FaultKind::Interrupted => diagnostic,
     }
 }
 
@@ -230,5 +231,6 @@ fn code(kind: FaultKind) -> Code {
         FaultKind::BadBarrier => "bad-barrier",
         FaultKind::Unsupported => "unsupported",
         FaultKind::TimeLimit => "time-limit",
+        FaultKind::Interrupted => "interrupted",
     })
 }

@@ -2,6 +2,7 @@
 
 use crate::abi::Kind;
 use broadloom_analysis::Proof;
+use broadloom_device::place::SourcePlace;
 use broadloom_diag::Span;
 use broadloom_ptx::{Func, InstData, Operand, Reg, Selector, Var};
 
@@ -132,6 +133,6 @@ pub struct Site {
     pub instruction: String,
     /// Its place in the PTX text: source, first byte, byte behind the last; `None` when it comes from no text.
     pub span: Option<Span>,
-    /// The place in the high-level source: `file:line`.
-    pub source: Option<String>,
+    /// The place in the high-level source.
+    pub source: Option<SourcePlace>,
 }

@@ -69,8 +69,10 @@ mod options;
 mod probe;
 mod services;
 mod shaped;
+pub mod signals;
 mod statistics;
 mod stream;
+pub mod supervise;
 #[cfg(test)]
 mod testing;
 mod texels;

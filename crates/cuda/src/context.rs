@@ -315,6 +315,6 @@ fn sentence(kind: FaultKind) -> &'static str {
         FaultKind::BadCall => "a call of something that is not a function",
         FaultKind::TimeLimit => "the driver's time limit",
         FaultKind::UseAfterFree | FaultKind::BadFree | FaultKind::Deadlock => "a fault",
-        FaultKind::BadBarrier | FaultKind::Unsupported => "a fault",
+        FaultKind::BadBarrier | FaultKind::Unsupported | FaultKind::Interrupted => "a fault",
     }
 }

@@ -45,6 +45,7 @@ pub(crate) fn set_last_error(status: Status) {
 /// Does what a call asks for; a panic is a fault of ours, told and turned into a status.
 fn guarded(name: &'static str, default: DefaultStream, body: impl FnOnce(&Call) -> Outcome) -> Status {
     let _span = crate::tracing::call(name);
+    crate::check::begin(name);
     let outcome = catch_unwind(AssertUnwindSafe(|| body(&Call { default, runtime: Runtime::get() })));
     match outcome {
         Ok(Ok(())) => Status::SUCCESS,

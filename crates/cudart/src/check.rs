@@ -1,19 +1,24 @@
 //! Checking mode, `BROADLOOM_CHECK`: kernels run on the interpreter, which watches them, and what is found is told as soon as a launch is over.
 //!
-//! A call that the program got wrong (a launch that is too large, a pointer that was freed) is a finding as well: programs often do not look at
-//! what a call returns. Leaks of the device's heap are told at the end, when nobody can free it any more. `BROADLOOM_CHECK_REPORT` names a file
-//! to which each finding is appended as a line of JSON: `broadloom check` reads it.
+//! A call that the program got wrong (a launch that is too large, a pointer that was freed) is a finding as
+//! well: programs often do not look at what a call returns. The finding names the call and what is known of
+//! its pointers. A signal that asks the program to end stops the running launch, and what was found until
+//! then is told before the program ends. Leaks of the device's heap are told at the end, when nobody can free
+//! it any more. `BROADLOOM_CHECK_REPORT` names a file to which each finding is appended as a line of JSON:
+//! `broadloom check` reads it.
 
 use crate::image::Image;
 use crate::kernels::Kernel;
 use crate::state::{Opened, Runtime};
-use crate::status::Status;
+use crate::status::{Outcome, Status};
 use crate::tell::tell;
+use broadloom_cpu::signals::{self, Signals};
 use broadloom_device::trace::Value;
+use broadloom_device::{Error, FaultKind, signal_name};
 use broadloom_diag::Sources;
 use broadloom_interp::Interp;
 use broadloom_interp::check::{Finding, FindingKind};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::path::PathBuf;
@@ -47,8 +52,12 @@ pub(crate) struct Checking {
 }
 
 thread_local! {
+    /// The running call of the program, or the last one.
+    static CALL: Cell<&'static str> = const { Cell::new("the program") };
     /// What the running call was about.
     static ABOUT: RefCell<String> = const { RefCell::new(String::new()) };
+    /// Why the running call is refused.
+    static REASON: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 /// The program ends.
@@ -61,8 +70,30 @@ pub(crate) extern "C" fn at_exit() {
     });
 }
 
+/// Waits for a signal that asks the program to end, tells what was found until then, and lets the signal end
+/// it. A program with a handler of its own decides itself when it ends.
+fn end_by_signal(mut signals: Signals) {
+    let Some(received) = signals.wait() else { return };
+    let _ = std::panic::catch_unwind(|| {
+        if received.ends
+            && let Some(Opened { checking: Some(checking), .. }) = Runtime::get().opened()
+        {
+            // The running launch sees the flag, ends, and tells what it has found.
+            checking.end();
+        }
+    });
+    if received.ends {
+        crate::tracing::at_exit();
+        signals::end_by(received.signal);
+    }
+}
+
 impl Checking {
     pub(crate) fn new(interp: Interp) -> Checking {
+        if let Some(signals) = signals::catch() {
+            // Without the thread a signal ends the running launch, and the program does not end.
+            let _ = std::thread::Builder::new().name("signals".into()).spawn(move || end_by_signal(signals));
+        }
         // SAFETY: a function that is there until the end. When there is no room for it, leaks are not told.
         unsafe { libc::atexit(at_exit) };
         let report = std::env::var_os("BROADLOOM_CHECK_REPORT").map(PathBuf::from);
@@ -82,7 +113,12 @@ impl Checking {
     }
 
     /// Lets a launch happen, alone, and tells what was found.
-    pub(crate) fn launch<T>(&self, runtime: &Runtime, kernel: &Kernel, launch: impl FnOnce() -> T) -> T {
+    pub(crate) fn launch(
+        &self,
+        runtime: &Runtime,
+        kernel: &Kernel,
+        launch: impl FnOnce() -> Outcome<broadloom_device::Result<()>>,
+    ) -> Outcome<broadloom_device::Result<()>> {
         let mut state = self.state();
         let outcome = launch();
         state.launches += 1;
@@ -94,6 +130,11 @@ impl Checking {
         state.seen += found.len();
         for finding in &found {
             self.tell(runtime, &mut state, finding);
+        }
+        if let Ok(Err(Error::Fault(fault))) = &outcome
+            && fault.kind == FaultKind::Interrupted
+        {
+            tell(&fault.to_string());
         }
         outcome
     }
@@ -110,21 +151,24 @@ impl Checking {
     /// A call that the program got wrong.
     fn call_failed(&self, name: &'static str, status: Status) {
         let about = ABOUT.try_with(RefCell::take).unwrap_or_default();
+        let reason = REASON.try_with(RefCell::take).unwrap_or_default();
         // What a program asks for may be answered with no.
         let asks = ["Get", "Query", "Can", "IsCapturing"].iter().any(|word| name.contains(word));
         if asks || !is_mistake(status) {
             return;
         }
         let mut state = self.state();
-        if !state.calls.insert((name, status.0, about.clone())) {
+        if !state.calls.insert((name, status.0, format!("{about}{reason}"))) {
             return;
         }
         state.told += 1;
-        let (error, words) = (status.name().unwrap_or_default(), status.text().unwrap_or_default());
+        let (error, words) = (status.name_for(name).unwrap_or_default(), status.text().unwrap_or_default());
         let message = format!("{name}{about} returns {error}: {words}");
-        tell(&format!("error[api-error]: {message}"));
-        let fields = [("kind", "api-error"), ("call", name), ("status", error), ("message", &message)];
-        self.note(&fields.into_iter().map(|(field, text)| (field.to_owned(), Value::from(text))).collect());
+        let note = if reason.is_empty() { String::new() } else { format!("\n  = note: {reason}") };
+        tell(&format!("error[api-error]: {message}{note}"));
+        let fields = [("kind", "api-error"), ("call", name), ("status", error), ("message", &message), ("reason", &reason)];
+        let fields = fields.into_iter().filter(|(_, text)| !text.is_empty());
+        self.note(&fields.map(|(field, text)| (field.to_owned(), Value::from(text))).collect());
     }
 
     /// Tells what is left to tell, once.
@@ -142,11 +186,32 @@ impl Checking {
         if self.report.is_none() {
             let plural = |count: u64, what: &str| if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") };
             let launches = plural(state.launches, "launch").replace("launchs", "launches");
+            let stopped = signals::STOP.signal().map(signal_name);
+            let stopped = stopped.map(|by| format!("; the check was stopped before its end by {by}")).unwrap_or_default();
             tell(&match state.told {
-                0 => format!("no findings in {launches}"),
-                told => format!("{} in {launches}", plural(told, "finding")),
+                0 => format!("no findings in {launches}{stopped}"),
+                told => format!("{} in {launches}{stopped}", plural(told, "finding")),
             });
         }
+    }
+}
+
+/// A call of the program begins.
+pub(crate) fn begin(name: &'static str) {
+    let _ = CALL.try_with(|call| call.set(name));
+    let _ = ABOUT.try_with(|about| about.borrow_mut().clear());
+    let _ = REASON.try_with(|reason| reason.borrow_mut().clear());
+}
+
+/// Returns the name of the running call.
+pub(crate) fn running_call() -> &'static str {
+    CALL.try_with(Cell::get).unwrap_or("the program")
+}
+
+/// Says why the running call is refused, for the message about it.
+pub(crate) fn because(words: impl FnOnce() -> String) {
+    if Runtime::get().opened().is_some_and(|opened| opened.checking.is_some()) {
+        let _ = REASON.try_with(|reason| reason.replace(words()));
     }
 }
 

@@ -4,14 +4,18 @@
 //! copies in stream order reach it. **A range that a program calls the device's is looked up here; what is not inside of one allocation is an
 //! invalid value.**
 
+use crate::check;
 use crate::pools::Place;
 use crate::state::{Opened, Runtime};
 use crate::status::{Outcome, Status};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Rows of pitched memory start at multiples of this.
 pub(crate) const PITCH: usize = 512;
+
+/// Freed allocations that are remembered, for messages.
+const MOST_FREED: usize = 1024;
 
 /// What an allocation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +51,8 @@ pub(crate) struct Allocation {
     pub(crate) kind: Kind,
     /// A number that no other allocation has.
     pub(crate) serial: u64,
+    /// The call of the program that made it.
+    pub(crate) by: &'static str,
 }
 
 impl Allocation {
@@ -74,6 +80,8 @@ impl Allocation {
 #[derive(Debug, Default)]
 struct State {
     live: BTreeMap<u64, Allocation>,
+    /// The latest that were freed, each with the call that did it.
+    freed: VecDeque<(Allocation, &'static str)>,
     serial: u64,
 }
 
@@ -90,7 +98,7 @@ impl Allocations {
         let mut state = self.state();
         state.serial += 1;
         let serial = state.serial;
-        state.live.insert(start, Allocation { start, bytes, kind, serial });
+        state.live.insert(start, Allocation { start, bytes, kind, serial, by: check::running_call() });
     }
 
     /// Memory becomes that of a graph.
@@ -113,7 +121,7 @@ impl Allocations {
         let (start, bytes) = joined.map_or((start, bytes), |before| (before.start, before.bytes + bytes));
         state.serial += 1;
         let serial = state.serial;
-        state.live.insert(start, Allocation { start, bytes, kind: Kind::Mapped, serial });
+        state.live.insert(start, Allocation { start, bytes, kind: Kind::Mapped, serial, by: check::running_call() });
     }
 
     /// Memory was taken away from addresses.
@@ -126,7 +134,7 @@ impl Allocations {
             if from < to {
                 state.serial += 1;
                 let serial = state.serial;
-                state.live.insert(from, Allocation { start: from, bytes: to - from, kind: Kind::Mapped, serial });
+                state.live.insert(from, Allocation { start: from, bytes: to - from, serial, ..found });
             }
         }
         Ok(())
@@ -158,16 +166,37 @@ impl Allocations {
 
     /// Checks that a range is inside of memory that the device may be told to touch; nothing is, when there are no bytes.
     pub(crate) fn device_range(&self, address: u64, bytes: u64) -> Outcome {
-        if bytes == 0 || self.range(address, bytes).is_some() { Ok(()) } else { Err(Status::INVALID_VALUE) }
+        if bytes == 0 || self.range(address, bytes).is_some() {
+            return Ok(());
+        }
+        check::because(|| self.describe_range(address, bytes));
+        Err(Status::INVALID_VALUE)
+    }
+
+    /// The allocation that begins below an address, the nearest one.
+    pub(crate) fn below(&self, address: u64) -> Option<Allocation> {
+        self.state().live.range(..=address).next_back().map(|(_, found)| *found)
+    }
+
+    /// The latest freed allocation that an address was in, and the call that freed it.
+    pub(crate) fn freed(&self, address: u64) -> Option<(Allocation, &'static str)> {
+        let holds = |found: &Allocation| address.checked_sub(found.start).is_some_and(|offset| offset < found.bytes.max(1));
+        self.state().freed.iter().rev().find(|(found, _)| holds(found)).copied()
     }
 
     fn take(&self, address: u64, fits: impl Fn(Kind) -> bool) -> Outcome<Allocation> {
         let mut state = self.state();
-        match state.live.get(&address) {
-            Some(found) if fits(found.kind) => {}
-            Some(_) | None => return Err(Status::INVALID_VALUE),
+        if !state.live.get(&address).is_some_and(|found| fits(found.kind)) {
+            drop(state);
+            check::because(|| self.describe_free(address));
+            return Err(Status::INVALID_VALUE);
         }
-        state.live.remove(&address).ok_or(Status::INVALID_VALUE)
+        let taken = state.live.remove(&address).ok_or(Status::INVALID_VALUE)?;
+        if state.freed.len() == MOST_FREED {
+            state.freed.pop_front();
+        }
+        state.freed.push_back((taken, check::running_call()));
+        Ok(taken)
     }
 }
 

@@ -183,6 +183,7 @@ fn open() -> Outcome<Opened> {
                 first_address: FIRST_ADDRESS,
                 check: checked,
                 output: Arc::new(print),
+                stop: checked.then_some(&broadloom_cpu::signals::STOP),
                 ..broadloom_interp::Options::default()
             };
             let interp = broadloom_interp::Interp::new(options);
@@ -224,7 +225,7 @@ pub(crate) fn status_of(error: &Error) -> Status {
             FaultKind::Assert => Status::ASSERT,
             FaultKind::BadCall => Status::INVALID_PC,
             FaultKind::StackOverflow => Status::HARDWARE_STACK_ERROR,
-            FaultKind::Deadlock | FaultKind::TimeLimit => Status::LAUNCH_TIMEOUT,
+            FaultKind::Deadlock | FaultKind::TimeLimit | FaultKind::Interrupted => Status::LAUNCH_TIMEOUT,
             FaultKind::Unsupported => Status::ILLEGAL_INSTRUCTION,
             FaultKind::Trap | FaultKind::BadBarrier => Status::LAUNCH_FAILED,
         },

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 /// Says something, one line or several; names of kernels are those of the source. A closed standard error is no error.
 pub(crate) fn tell(message: &str) {
-    let message = crate::demangle::in_text(message.trim_end());
+    let message = broadloom_device::demangle::in_text(message.trim_end());
     crate::log::note(&message);
     let _ = HEARD.try_with(|heard| {
         if let Some(heard) = &mut *heard.borrow_mut() {

@@ -3,11 +3,12 @@
 //! Each is a value, so that one way leads from every function of the API to the executor ([`Runtime::submit`]), a capture notes it instead
 //! of doing it, and a graph does it again and again.
 
+use crate::check::because;
 use crate::conditions::{Conditional, Decision};
 use crate::events::Event;
 use crate::image::tell_refusal;
 use crate::kernels::Kernel;
-use crate::memory::Allocation;
+use crate::memory::{Allocation, Kind};
 use crate::pointer::{bytes_at, fill_values, move_bytes};
 use crate::state::Runtime;
 use crate::status::{Outcome, Status};
@@ -163,17 +164,38 @@ impl CopyBox {
             return Ok(());
         }
         if self.height > 1 && (self.to.pitch < self.width || self.from.pitch < self.width) {
+            let pitch = self.to.pitch.min(self.from.pitch);
+            because(|| format!("rows of {} bytes do not fit into a pitch of {pitch} bytes", self.width));
             return Err(Status::INVALID_PITCH_VALUE);
         }
-        for (side, on_device) in [(&self.to, direction.ends_on_device()), (&self.from, direction.starts_on_device())] {
-            let span = side.span(self.width, self.height, self.depth).ok_or(Status::INVALID_VALUE)?;
+        let memory = &runtime.memory;
+        let sides = [("destination", &self.to, direction.ends_on_device()), ("source", &self.from, direction.starts_on_device())];
+        for (name, side, on_device) in sides {
+            let refused = |why: &dyn Fn() -> String| {
+                because(|| format!("the {name}: {}", why()));
+                Err(Status::INVALID_VALUE)
+            };
+            let Some(span) = side.span(self.width, self.height, self.depth) else {
+                return refused(&|| "its last byte is behind the end of all addresses".to_owned());
+            };
             if side.address == 0 {
-                return Err(Status::INVALID_VALUE);
+                return refused(&|| memory.describe(0));
             }
-            match runtime.memory.find(side.address) {
-                None if on_device => return Err(Status::INVALID_VALUE),
+            match memory.find(side.address) {
+                None if on_device => {
+                    return refused(&|| format!("{}, and the direction is {direction:?}", memory.describe(side.address)));
+                }
+                // The host has nothing at addresses of a device of its own.
+                None if memory.freed(side.address).is_some_and(|(freed, _)| freed.kind == Kind::Device)
+                    && !runtime.device()?.unified =>
+                {
+                    return refused(&|| memory.describe(side.address));
+                }
                 None => {}
-                Some(_) => runtime.memory.device_range(side.address, span)?,
+                Some(_) if memory.range(side.address, span).is_none() => {
+                    return refused(&|| memory.describe_range(side.address, span));
+                }
+                Some(_) => {}
             }
         }
         Ok(())
@@ -261,6 +283,12 @@ impl FillBox {
         }
         let row = self.width.checked_mul(self.size).ok_or(Status::INVALID_VALUE)?;
         if self.height > 1 && self.to.pitch < row || !self.to.address.is_multiple_of(self.size as u64) {
+            because(|| {
+                let (address, size, pitch) = (self.to.address, self.size, self.to.pitch);
+                format!(
+                    "{address:#x} is not a multiple of {size}, or rows of {row} bytes do not fit into a pitch of {pitch} bytes"
+                )
+            });
             return Err(Status::INVALID_VALUE);
         }
         let span = self.to.span(row, self.height, self.depth).ok_or(Status::INVALID_VALUE)?;

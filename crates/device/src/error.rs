@@ -1,5 +1,6 @@
 //! What can go wrong with a device.
 
+use crate::place::SourcePlace;
 use broadloom_diag::{Diagnostics, Span};
 use std::fmt;
 
@@ -133,6 +134,8 @@ pub enum FaultKind {
     Unsupported,
     /// The time limit ran out.
     TimeLimit,
+    /// Somebody asked to stop: a signal.
+    Interrupted,
 }
 
 /// What a kernel did wrong, and where.
@@ -154,8 +157,8 @@ pub struct Fault {
     pub instruction: Option<String>,
     /// The place in the PTX text.
     pub span: Option<Span>,
-    /// The place in the high-level source: `file:line`.
-    pub source: Option<String>,
+    /// The place in the high-level source.
+    pub source: Option<SourcePlace>,
     /// The address at fault.
     pub address: Option<u64>,
 }
@@ -176,7 +179,9 @@ impl fmt::Display for Fault {
             write!(f, "\n  at `{instruction}`")?;
         }
         if let Some(source) = &self.source {
-            write!(f, "\n  from {source}")?;
+            for note in source.notes() {
+                write!(f, "\n  {note}")?;
+            }
         }
         Ok(())
     }

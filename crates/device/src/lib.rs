@@ -15,6 +15,7 @@
 mod backend;
 mod buffer;
 pub mod cache;
+pub mod demangle;
 mod error;
 mod event;
 mod host;
@@ -27,6 +28,7 @@ pub mod private;
 mod product;
 mod sequence;
 pub mod settings;
+mod stop;
 pub mod texture;
 pub mod trace;
 
@@ -42,6 +44,7 @@ pub use printf::{KernelMemory, format_printf};
 pub use product::{Matrix, MatrixProduct, ProductElement};
 pub use sequence::{Recorder, Recording, Sequence, Step};
 pub use settings::{memory_limit, parse_bytes};
+pub use stop::{Stop, signal_name};
 
 use broadloom_ptx::Verified;
 use std::sync::Arc;

@@ -1,5 +1,9 @@
 //! How messages name threads of a kernel, and places in the high-level source of one.
 
+use crate::demangle;
+use broadloom_ptx::{Function, Lines, Loc};
+use std::fmt;
+
 /// `block 1, thread 5`, with all three dimensions where one is not enough.
 pub fn party(block: [u32; 3], thread: [u32; 3]) -> String {
     format!("block {}, thread {}", index(block), index(thread))
@@ -10,13 +14,215 @@ pub fn index([x, y, z]: [u32; 3]) -> String {
     if y == 0 && z == 0 { x.to_string() } else { format!("({x}, {y}, {z})") }
 }
 
-/// A place in the high-level source, `file:line`, with the line itself where the file is at hand.
-pub fn with_source_line(place: &str) -> String {
-    let line = || {
-        let (path, number) = place.rsplit_once(':')?;
-        let text = std::fs::read_to_string(path).ok()?;
-        let line = text.lines().nth(number.parse::<usize>().ok()?.checked_sub(1)?)?.trim();
-        (!line.is_empty()).then(|| format!("{place}: {line}"))
+/// A line of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FileLine {
+    /// The file, as the compiler named it.
+    pub file: String,
+    /// The line, from 1 on.
+    pub line: u32,
+}
+
+impl fmt::Display for FileLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+impl FileLine {
+    /// `file:line`, with the line itself where the file is at hand.
+    fn with_text(&self) -> String {
+        let line = || {
+            let text = std::fs::read_to_string(&self.file).ok()?;
+            let line = text.lines().nth((self.line as usize).checked_sub(1)?)?.trim();
+            (!line.is_empty()).then(|| format!("{self}: {line}"))
+        };
+        line().unwrap_or_else(|| self.to_string())
+    }
+
+    /// `name:line` without the folders.
+    fn short(&self) -> String {
+        format!("{}:{}", self.file.rsplit('/').next().unwrap_or_default(), self.line)
+    }
+}
+
+/// A function that the compiler inlined.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct InlinedCall {
+    /// The name of the function, without its parameters.
+    pub function: String,
+    /// The line inside the function.
+    pub at: FileLine,
+    /// The line that calls it.
+    pub from: FileLine,
+}
+
+/// A place in the high-level source: the user's line, and the inlined calls around and below it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SourcePlace {
+    /// The innermost line of the chain that does not stand in a header of the toolkit or of the system. The
+    /// innermost line of all when there is no such line.
+    pub line: FileLine,
+    /// Inlined calls, the innermost first.
+    pub calls: Vec<InlinedCall>,
+}
+
+impl SourcePlace {
+    /// Returns the place that an instruction of a function comes from.
+    pub fn of(lines: &Lines<'_>, function: &Function, loc: Loc) -> Option<SourcePlace> {
+        let chain = lines.chain(function, loc);
+        let place = |index: usize| {
+            let line = &chain[index];
+            FileLine { file: line.file.unwrap_or("?").to_owned(), line: line.line }
+        };
+        let own = (0..chain.len()).find(|index| chain[*index].file.is_some_and(|file| !is_library(file)));
+        let calls = (1..chain.len()).filter_map(|outer| {
+            let function = demangle::short(chain[outer - 1].function.as_ref()?);
+            Some(InlinedCall { function, at: place(outer - 1), from: place(outer) })
+        });
+        let calls = calls.collect();
+        (!chain.is_empty()).then(|| SourcePlace { line: place(own.unwrap_or(0)), calls })
+    }
+
+    /// Returns the sentences that a message about this place has: the line, with its text where the file is
+    /// at hand, then each inlined call.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = vec![format!("from {}", self.line.with_text())];
+        for InlinedCall { function, at, from } in &self.calls {
+            let inside = if *at == self.line { String::new() } else { format!(" ({})", at.short()) };
+            let from = if *from == self.line || is_library(&from.file) { from.short() } else { from.with_text() };
+            notes.push(format!("in `{function}`{inside}, inlined from {from}"));
+        }
+        notes
+    }
+}
+
+impl fmt::Display for SourcePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.line.fmt(f)
+    }
+}
+
+/// Folders of headers that come with the toolkit, wherever it is installed.
+const LIBRARY_FOLDERS: [&str; 9] =
+    ["crt", "cooperative_groups", "cub", "thrust", "cccl", "libcudacxx", "cuda/std", "cuda/__cccl", "nv"];
+
+/// Folders that hold nothing but what was installed.
+const INSTALLED: [&str; 5] = ["/usr/include/", "/usr/lib/", "/usr/local/cuda", "/opt/cuda", "/opt/nvidia/"];
+
+/// Names of the toolkit's headers, without what stands behind the first dot.
+const LIBRARY_HEADERS: [&str; 32] = [
+    "common_functions",
+    "cooperative_groups",
+    "cuComplex",
+    "cuda_awbarrier",
+    "cuda_awbarrier_helpers",
+    "cuda_awbarrier_primitives",
+    "cuda_bf16",
+    "cuda_device_runtime_api",
+    "cuda_fp16",
+    "cuda_fp4",
+    "cuda_fp6",
+    "cuda_fp8",
+    "cuda_pipeline",
+    "cuda_pipeline_helpers",
+    "cuda_pipeline_primitives",
+    "cuda_runtime",
+    "cuda_runtime_api",
+    "cuda_texture_types",
+    "cuda_surface_types",
+    "cuda_tf32",
+    "device_atomic_functions",
+    "device_double_functions",
+    "device_functions",
+    "device_launch_parameters",
+    "math_functions",
+    "math_functions_dbl_ptx3",
+    "mma",
+    "surface_functions",
+    "surface_indirect_functions",
+    "texture_fetch_functions",
+    "texture_indirect_functions",
+    "vector_functions",
+];
+
+/// Whether a file is a header of the toolkit or of the system, by its path. Sources (`.cu`, `.cpp`, …) never
+/// are.
+fn is_library(file: &str) -> bool {
+    let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
+    let (stem, ending) = name.split_once('.').unwrap_or((name, ""));
+    if matches!(ending, "cu" | "c" | "cc" | "cpp" | "cxx" | "py") {
+        return false;
+    }
+    let per_machine = || {
+        let digits = stem.strip_prefix("sm_").and_then(|rest| rest.split_once('_'));
+        digits.is_some_and(|(digits, rest)| {
+            digits.bytes().all(|byte| byte.is_ascii_digit()) && (rest == "intrinsics" || rest == "atomic_functions")
+        })
     };
-    line().unwrap_or_else(|| place.to_owned())
+    let folder = format!("{folder}/");
+    let inside = |name: &&str| folder.starts_with(&format!("{name}/")) || folder.contains(&format!("/{name}/"));
+    INSTALLED.iter().any(|start| folder.starts_with(start))
+        || LIBRARY_FOLDERS.iter().any(inside)
+        // The layouts of the toolkit's own archives and of its packages for Python.
+        || folder.contains("/targets/") && folder.contains("-linux/include/")
+        || folder.contains("/nvidia/") && folder.contains("/include/")
+        || LIBRARY_HEADERS.contains(&stem)
+        || per_machine()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_of_the_toolkit_are_known_wherever_it_is() {
+        for file in [
+            "/usr/local/cuda-12.4/bin/../targets/x86_64-linux/include/sm_30_intrinsics.hpp",
+            "/opt/cuda/bin/../include/cooperative_groups/details/helpers.h",
+            "/home/a/env/lib/python3.12/site-packages/nvidia/cuda_runtime/include/anything.h",
+            "/home/a/toolkit/targets/x86_64-linux/include/new.h",
+            "toolkit/sm_60_atomic_functions.hpp",
+            "include/crt/math_functions.hpp",
+            "build/_deps/cccl-src/cub/cub/block/block_reduce.cuh",
+            "/usr/include/c++/13/bits/stl_algobase.h",
+            "cuda_fp16.hpp",
+        ] {
+            assert!(is_library(file), "{file}");
+        }
+        for file in [
+            "examples/race.cu",
+            "/home/a/cuda/include/helpers.h",
+            "/home/a/thrust/thrust/main.cu",
+            "/home/a/project/cuda_utils.h",
+            "src/sm_80_kernels.cuh",
+            "kernel.py",
+            "cutter/tile.h",
+            "",
+        ] {
+            assert!(!is_library(file), "{file}");
+        }
+    }
+
+    #[test]
+    fn notes_tell_the_line_and_the_calls() {
+        let at = |file: &str, line: u32| FileLine { file: file.into(), line };
+        let call = |function: &str, at: FileLine, from: FileLine| InlinedCall { function: function.into(), at, from };
+        let place = SourcePlace {
+            line: at("no/such/k.cu", 9),
+            calls: vec![
+                call("__shfl_sync", at("/opt/cuda/include/sm_30_intrinsics.hpp", 372), at("no/such/k.cu", 9)),
+                call("exchange", at("no/such/k.cu", 9), at("no/such/main.cu", 20)),
+            ],
+        };
+        assert_eq!(place.to_string(), "no/such/k.cu:9");
+        assert_eq!(
+            place.notes(),
+            [
+                "from no/such/k.cu:9",
+                "in `__shfl_sync` (sm_30_intrinsics.hpp:372), inlined from k.cu:9",
+                "in `exchange`, inlined from no/such/main.cu:20"
+            ]
+        );
+    }
 }

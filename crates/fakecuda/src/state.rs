@@ -234,7 +234,7 @@ pub(crate) fn code_of(error: &Error) -> Code {
             FaultKind::Misaligned => code::MISALIGNED_ADDRESS,
             FaultKind::Assert => code::ASSERT,
             FaultKind::BadCall => code::INVALID_PC,
-            FaultKind::TimeLimit => code::LAUNCH_TIMEOUT,
+            FaultKind::TimeLimit | FaultKind::Interrupted => code::LAUNCH_TIMEOUT,
             FaultKind::Trap | FaultKind::BadFree | FaultKind::Deadlock | FaultKind::StackOverflow => code::LAUNCH_FAILED,
             FaultKind::BadBarrier | FaultKind::Unsupported => code::LAUNCH_FAILED,
         },

@@ -8,11 +8,12 @@ use crate::cluster::{Cluster, Common, MOST_BLOCKS};
 use crate::cta::{Barrier, Cta, Site, Thread, Wait};
 use crate::exec::{Engine, Sink, Stop};
 use crate::memory::{Memory, Owner};
+use crate::names::Names;
 use crate::op::Op;
 use crate::program::Program;
 use crate::watch::Watch;
 use broadloom_device::texture::OpaqueTable;
-use broadloom_device::{Error, Fault, FaultKind, Launch, Machine};
+use broadloom_device::{Error, Fault, FaultKind, Launch, Machine, Stop as StopFlag, signal_name};
 use broadloom_ptx::Func;
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -41,6 +42,7 @@ pub(crate) struct Grid<'a> {
     pub(crate) params: &'a [u8],
     pub(crate) stack_limit: u64,
     pub(crate) heap_left: u64,
+    pub(crate) stop: Option<&'static StopFlag>,
     pub(crate) opaques: OpaqueTable,
 }
 
@@ -61,8 +63,8 @@ impl Grid<'_> {
         Error::BadLaunch { kernel: self.program.module.functions[self.kernel].name.clone(), reason }
     }
 
-    /// Offsets of the shared variables that the kernel can reach, and bytes in all.
-    fn lay_out_shared(&self, reachable: &[Func]) -> Result<(Vec<u64>, u64), Error> {
+    /// Offsets of the shared variables that the kernel can reach, bytes in all, and names.
+    fn lay_out_shared(&self, reachable: &[Func]) -> Result<(Vec<u64>, u64, Names), Error> {
         let variables = &self.program.places.shared_variables;
         let mut used: Vec<u32> = reachable.iter().flat_map(|func| self.program.routine(*func).shared.iter().copied()).collect();
         used.sort_unstable();
@@ -89,7 +91,8 @@ impl Grid<'_> {
                 names.join(", ")
             )));
         }
-        Ok((offsets, total))
+        let names = Names::of(self.program, self.kernel, self.params, &used, &offsets, self.launch.shared_bytes);
+        Ok((offsets, total, names))
     }
 
     /// Runs the launch.
@@ -99,7 +102,7 @@ impl Grid<'_> {
         if refused.has_errors() {
             return Err(Error::Unsupported(refused));
         }
-        let (shared_offsets, shared_bytes) = self.lay_out_shared(&reachable)?;
+        let (shared_offsets, shared_bytes, names) = self.lay_out_shared(&reachable)?;
         let threads = self.launch.threads_per_block();
         let slots = self.program.routine(self.kernel).slots as u64;
         let frame = self.program.routine(self.kernel).frame_bytes;
@@ -115,7 +118,7 @@ impl Grid<'_> {
             return Err(self.bad_launch("its blocks need more memory than there is".into()));
         }
         let workspace = if self.launch.cooperative { memory.allocate(WORKSPACE, Owner::Workspace)? } else { 0 };
-        let outcome = self.run_with(memory, watch, output, (&shared_offsets, shared_bytes), (workspace, cluster_size));
+        let outcome = self.run_with(memory, watch, output, (&shared_offsets, shared_bytes, names), (workspace, cluster_size));
         if workspace != 0 {
             let _ = memory.free(workspace);
         }
@@ -127,11 +130,15 @@ impl Grid<'_> {
         memory: &mut Memory,
         watch: &mut W,
         output: Sink<'_>,
-        (shared_offsets, shared_bytes): (&[u64], u64),
+        (shared_offsets, shared_bytes, mut names): (&[u64], u64, Names),
         (workspace, cluster_size): (u64, Option<[u32; 3]>),
     ) -> Result<Outcome, Error> {
         if let Some((serial, _)) = memory.serial_of(workspace) {
             watch.define(serial, WORKSPACE);
+        }
+        if W::ON {
+            names.find_allocations(self.program, memory);
+            watch.named(&names);
         }
         let started = Instant::now();
         let mut engine = Engine {
@@ -144,6 +151,7 @@ impl Grid<'_> {
             params: self.params,
             shared_offsets,
             shared_bytes,
+            names,
             steps: 0,
             deadline: self.launch.time_limit.map(|limit| started + limit),
             stack_limit: self.stack_limit,
@@ -323,6 +331,10 @@ impl Grid<'_> {
             let mut spent = false;
             for index in cta.lanes(warp) {
                 if cta.threads[index].ready() {
+                    if let Some(signal) = self.stop.and_then(StopFlag::signal) {
+                        let message = format!("it was stopped by {} before its end", signal_name(signal));
+                        return Err(self.fault_at(engine, cta, index, FaultKind::Interrupted, message));
+                    }
                     engine.run(cta, index)?;
                     ran = true;
                     spent |= cta.threads[index].spent;

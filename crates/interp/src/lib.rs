@@ -17,17 +17,19 @@ mod exec;
 mod grid;
 mod handlers;
 mod memory;
+mod names;
 mod op;
 mod program;
 mod watch;
 
 use broadloom_device::texture::{self, Opaques, Surface, Texture};
 use broadloom_device::{
-    Backend, Error, EventId, GlobalVariable, Launch, LoadedModule, Machine, MachineKind, MemoryUse, Result, Stream, trace,
+    Backend, Error, EventId, FaultKind, GlobalVariable, Launch, LoadedModule, Machine, MachineKind, MemoryUse, Result, Stop,
+    Stream, trace,
 };
 use broadloom_diag::Diagnostics;
 use broadloom_ptx::{Func, IsaVersion, Verified};
-use check::{Checker, DeviceBytes, Finding, Findings};
+use check::{Checker, DeviceBytes, Finding, Findings, Rank};
 use grid::Grid;
 use memory::{Memory, Owner};
 use program::Program;
@@ -55,6 +57,8 @@ pub struct Options {
     pub check: bool,
     /// Where the text of `printf` goes.
     pub output: Output,
+    /// A flag that ends a launch once it is set.
+    pub stop: Option<&'static Stop>,
 }
 
 impl Default for Options {
@@ -68,6 +72,7 @@ impl Default for Options {
             stack_bytes: 1 << 20,
             check: false,
             output: Arc::new(|_| {}),
+            stop: None,
         }
     }
 }
@@ -150,7 +155,7 @@ impl Interp {
         Interp { shared: Arc::new(Shared { machine, options, state: Mutex::new(state), opaques: Opaques::default() }) }
     }
 
-    /// What was found so far, in the order found, and the leaks as they stand now.
+    /// Returns what was found so far, causes first ([`check`] has the order), and the leaks as they stand now.
     pub fn findings(&self) -> Vec<Finding> {
         let state = self.shared.state();
         let mut all = state.findings.list.clone();
@@ -169,7 +174,7 @@ impl Interp {
         all
     }
 
-    /// What was found behind the first so many, in the order found, without leaks.
+    /// Returns what was found behind the first so many, in the same order, without leaks.
     pub fn findings_behind(&self, count: usize) -> Vec<Finding> {
         self.shared.state().findings.list.get(count..).unwrap_or_default().to_vec()
     }
@@ -409,18 +414,24 @@ impl LoadedModule for Loaded {
             params,
             stack_limit: self.shared.options.stack_bytes,
             heap_left: state.heap_left,
+            stop: self.shared.options.stop,
             opaques: self.shared.opaques.table(),
         };
         let _span = Traced::launch(launch, || self.program.module.functions[kernel].name.clone());
         let output = &self.shared.options.output;
         let mut sink = |text: &[u8]| output(text);
         let outcome = if self.shared.options.check {
+            let first = state.findings.list.len();
             let mut checker =
                 Checker::new(&self.program, kernel, launch.grid, launch.block, &mut state.findings, &mut state.defined);
             let outcome = grid.run(&mut state.memory, &mut checker, &mut sink);
-            if let Err(Error::Fault(fault)) = &outcome {
-                state.findings.list.push(Finding::from_fault(fault));
+            // To be stopped is not the kernel's fault.
+            if let Err(Error::Fault(fault)) = &outcome
+                && fault.kind != FaultKind::Interrupted
+            {
+                state.findings.add(Finding::from_fault(fault), Rank::Other, None);
             }
+            state.findings.order_from(first);
             outcome?
         } else {
             grid.run(&mut state.memory, &mut Unwatched, &mut sink)?

@@ -80,10 +80,10 @@ impl Allocation {
 /// Why an access is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AccessError {
-    /// Not inside of any allocation; a sentence on what is near.
-    OutOfBounds(String),
+    /// Not inside of any allocation; a sentence on what is near, and where that begins and how large it is.
+    OutOfBounds(String, Option<(u64, u64)>),
     /// Inside of a freed one.
-    Freed(String),
+    Freed(String, (u64, u64)),
 }
 
 /// So many zeros, when there is room for them.
@@ -227,7 +227,7 @@ impl Memory {
             return Err(self.stray(address, size));
         }
         if !found.live {
-            return Err(AccessError::Freed(format!("{address:#x} is in {}", found.describe())));
+            return Err(AccessError::Freed(format!("{address:#x} is in {}", found.describe()), (found.start, found.size)));
         }
         self.recent = index;
         Ok(&mut self.allocations[index])
@@ -235,7 +235,7 @@ impl Memory {
 
     fn stray(&self, address: u64, size: u64) -> AccessError {
         if address < FIRST {
-            return AccessError::OutOfBounds(format!("{address:#x} is near the null pointer"));
+            return AccessError::OutOfBounds(format!("{address:#x} is near the null pointer"), None);
         }
         let below = self.index_at_or_below(address).map(|index| &self.allocations[index]);
         let above = self.allocations.get(self.allocations.partition_point(|a| a.start <= address));
@@ -248,16 +248,14 @@ impl Memory {
                 Some(gap) => format!("{gap} bytes behind the end of"),
                 None => "partly behind the end of".to_owned(),
             };
-            return AccessError::OutOfBounds(format!("{size} bytes at {address:#x} are {past} {}", found.describe()));
+            let why = format!("{size} bytes at {address:#x} are {past} {}", found.describe());
+            return AccessError::OutOfBounds(why, Some((found.start, found.size)));
         }
         if let Some(found) = above.filter(|a| a.start - address <= GAP) {
-            return AccessError::OutOfBounds(format!(
-                "{address:#x} is {} bytes before {}",
-                found.start - address,
-                found.describe()
-            ));
+            let why = format!("{address:#x} is {} bytes before {}", found.start - address, found.describe());
+            return AccessError::OutOfBounds(why, Some((found.start, found.size)));
         }
-        AccessError::OutOfBounds(format!("{address:#x} is not in any memory"))
+        AccessError::OutOfBounds(format!("{address:#x} is not in any memory"), None)
     }
 
     /// The allocation that holds an address, by serial number, and the offset in it.
@@ -296,7 +294,7 @@ mod tests {
         // Its addresses may come again, and are zeros then.
         let serial = memory.serial_of(place).unwrap().0;
         memory.free(place).unwrap();
-        assert!(matches!(memory.find(place, 1), Err(AccessError::Freed(_))));
+        assert!(matches!(memory.find(place, 1), Err(AccessError::Freed(..))));
         memory.adopt(place + 8, 992).unwrap();
         assert_eq!(memory.range("test", place + 990, 10).unwrap(), [0; 10]);
         assert!(memory.find(place, 1).is_err());

@@ -4,6 +4,7 @@
 //! ([`crate::check`]) keeps shadow memory and clocks.
 
 use crate::cta::{Cta, Site};
+use crate::names::Names;
 use broadloom_device::FaultKind;
 use broadloom_ptx::Space;
 
@@ -87,6 +88,9 @@ pub(crate) trait Watch {
 
     /// An allocation was filled from outside of the kernel.
     fn define(&mut self, _serial: u64, _bytes: u64) {}
+
+    /// A launch starts, with the names of the memory that it can reach.
+    fn named(&mut self, _names: &Names) {}
 
     /// A block starts.
     fn start(&mut self, _cta: &Cta) {}

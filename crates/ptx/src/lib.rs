@@ -14,6 +14,7 @@
 
 pub mod builder;
 mod inst;
+mod lines;
 mod literal;
 mod module;
 pub mod parse;
@@ -28,6 +29,7 @@ pub mod verify;
 pub use inst::{
     Address, Base, Call, Callee, Guard, Imm, InstData, Mnemonic, Modifiers, Operand, Selector, Symbol, TextureOperand,
 };
+pub use lines::{Line, Lines};
 pub use module::{
     Alias, Block, BlockData, BodyForm, Directive, Edge, FileEntry, Func, Function, Init, Inlined, Inst, Item, Linkage, Loc,
     LocData, Module, Param, PointerInfo, Proto, Reg, RegData, Section, Signature, Target, TargetList, Targets, Var, Variable,

@@ -3,10 +3,13 @@
 //! The stand-in tells what it finds on standard error as soon as a launch is over, and appends it to a report, which is read here when the program
 //! has ended. A program that is killed, or starts others, has told what was found until then.
 
-use super::{command, failed, not_started};
+use super::{GRACE, command, failed, not_started};
+use crate::check::stopped_by;
 use crate::failure::{Exit, Failure};
 use crate::terminal::Terminal;
+use broadloom::cpu::supervise::{Ended, supervise};
 use broadloom::device::private::Temporary;
+use broadloom::device::signal_name;
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,13 +21,17 @@ pub fn check(words: &[OsString], json: Option<&Path>, terminal: &mut Terminal) -
     let report = Report::new()?;
     let mut command = command(program, arguments, "interp")?;
     command.env("BROADLOOM_CHECK", "1").env("BROADLOOM_CHECK_REPORT", report.path());
-    let mut child = command.spawn().map_err(|error| not_started(program, &error))?;
-    let status = child.wait().map_err(|error| not_started(program, &error))?;
+    let Ended { status, stopped } = supervise(&mut command, GRACE).map_err(|error| not_started(program, &error))?;
+    let stopped = stopped.map(|signal| (Exit::stopped(signal), signal_name(signal)));
     let lines = report.lines();
     let findings: Vec<&Value> = lines.iter().filter(|line| line.get("kind").is_some()).collect();
     if let Some(path) = json {
         let name = program.to_string_lossy();
-        super::super::check::write_report(path, &json!({ "program": name, "findings": findings }), terminal)?;
+        super::super::check::write_report(
+            path,
+            &json!({ "program": name, "findings": findings, "stopped": stopped.as_ref().map(|(_, name)| name) }),
+            terminal,
+        )?;
     }
     let name = program.to_string_lossy();
     let what = match findings.len() {
@@ -33,6 +40,10 @@ pub fn check(words: &[OsString], json: Option<&Path>, terminal: &mut Terminal) -
         1 => "1 finding".to_owned(),
         several => format!("{several} findings"),
     };
+    if let Some((exit, signal)) = stopped {
+        terminal.remark(&format!("`{name}`: {what}{}", stopped_by(Some(&signal))));
+        return Ok(exit);
+    }
     match ending(status) {
         None => terminal.remark(&format!("`{name}`: {what}")),
         Some(ending) => terminal.remark(&format!("`{name}`: {what}; {ending}")),

@@ -23,6 +23,10 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
+
+/// Time that a program has to end after a signal asked it to, before it is killed.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// The stand-in, as it is built.
 const LIBRARY: &str = "libbroadloom_cudart.so";

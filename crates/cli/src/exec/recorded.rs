@@ -3,10 +3,11 @@
 //! The stand-in writes a trace when the program ends; the table is made from it. Kernels and copies are timed where they run, calls where the program
 //! waits for them.
 
-use super::not_started;
+use super::{GRACE, not_started};
 use crate::failure::{Exit, Failure, codes};
 use crate::options::Exec;
 use crate::terminal::Terminal;
+use broadloom::cpu::supervise::{Ended, supervise};
 use broadloom::device::private::Temporary;
 use broadloom::diag::Diagnostic;
 use serde_json::Value;
@@ -35,7 +36,7 @@ pub fn run(mut command: Command, options: &Exec, terminal: &mut Terminal) -> Res
     let own = Temporary::new("broadloom-trace").map_err(|refusal| failed(&refusal.path, "used", &refusal))?;
     let path = place(options.trace.as_deref().unwrap_or(&own.path().join("trace.json")))?;
     command.env("BROADLOOM_TRACE", &path);
-    let status = command.status().map_err(|error| not_started(&options.program, &error))?;
+    let Ended { status, stopped } = supervise(&mut command, GRACE).map_err(|error| not_started(&options.program, &error))?;
     let text = fs::read_to_string(&path);
     drop(own);
     let text = text.map_err(|error| failed(&path, "read", &error))?;
@@ -44,6 +45,9 @@ pub fn run(mut command: Command, options: &Exec, terminal: &mut Terminal) -> Res
         Err(_) => terminal.remark("the program called nothing of CUDA, or did not come to its end"),
     }
     terminal.flush();
+    if let Some(signal) = stopped {
+        return Ok(Exit::stopped(signal));
+    }
     // The exit code is the program's; what ended it by a signal is told as shells do.
     std::process::exit(status.code().unwrap_or_else(|| {
         use std::os::unix::process::ExitStatusExt;

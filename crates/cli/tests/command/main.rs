@@ -11,3 +11,4 @@ mod harness;
 mod programs;
 mod readme;
 mod run;
+mod signals;

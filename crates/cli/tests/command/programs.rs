@@ -39,6 +39,8 @@ fn faults_of_programs_are_found() {
         let outcome = outcome.complains(&[&format!("error[{kind}]: "), &format!("faults`: {count}")]);
         // Kernels say where they are, down to the line of the source.
         assert!(kind == "api-error" || outcome.err.contains("= note: from "), "{name}: {}", outcome.err);
+        // The cause is told first: what follows from it is named behind it.
+        assert_eq!(found[0], kind, "{name}: {report:#}");
     }
 }
 
@@ -51,6 +53,53 @@ fn programs_without_faults_are_silent() {
         assert_eq!((outcome.code, outcome.out.as_str()), (Some(0), ""), "{name}: {}", outcome.err);
         assert_eq!(outcome.err, format!("`{program}`: no findings\n"), "{name}");
     }
+}
+
+/// Refused calls name themselves and what is known of the pointer.
+#[test]
+fn refused_calls_say_why() {
+    let Some(program) = program("stopped") else { return };
+    let report = empty_folder("refused-calls").join("report.json");
+    let outcome = broadloom(&["check", "--json", report.to_str().unwrap(), "--", &program, "calls"]).exits(1);
+    let report: Value = serde_json::from_str(&fs::read_to_string(&report).unwrap()).unwrap();
+    let reasons = [
+        (
+            "cudaMemcpy",
+            "the destination: 260 bytes from ADDRESS on end 4 bytes behind 256 bytes at ADDRESS, allocated by cudaMalloc",
+        ),
+        ("cudaMemcpy", "the source: 260 bytes from ADDRESS on end 4 bytes behind 256 bytes at ADDRESS, allocated by cudaMalloc"),
+        (
+            "cudaMemcpy",
+            "the destination: ADDRESS is in no memory that CUDA has allocated or registered, and the direction is HostToDevice",
+        ),
+        ("cudaMemset", "260 bytes from ADDRESS on end 4 bytes behind 256 bytes at ADDRESS, allocated by cudaMalloc"),
+        ("cudaMemcpyToSymbol", "20 bytes at offset 0 do not fit into the variable `table` of 16 bytes"),
+        ("cudaFree", "ADDRESS is 16 bytes inside of 256 bytes at ADDRESS, allocated by cudaMalloc"),
+        ("cudaFreeHost", "ADDRESS is the start of 256 bytes at ADDRESS, allocated by cudaMalloc"),
+        ("cudaFree", "ADDRESS is the start of 256 bytes at ADDRESS, allocated by cudaHostAlloc"),
+        ("cudaFree", "ADDRESS was freed before, by cudaFree: 256 bytes at ADDRESS, allocated by cudaMalloc"),
+        (
+            "cudaMemcpy",
+            "the source: ADDRESS is in 256 bytes at ADDRESS, allocated by cudaMalloc, freed by cudaFree, and the direction is DeviceToHost",
+        ),
+        ("cudaMemcpy", "the source: ADDRESS is in 256 bytes at ADDRESS, allocated by cudaMalloc, freed by cudaFree"),
+        ("cudaMemset", "ADDRESS is in 256 bytes at ADDRESS, allocated by cudaMalloc, freed by cudaFree"),
+    ];
+    let without_addresses = |text: &str| {
+        let words = text.split(' ').map(|word| match word.strip_prefix("0x") {
+            Some(digits) => format!("ADDRESS{}", digits.trim_start_matches(|digit: char| digit.is_ascii_hexdigit())),
+            None => word.to_owned(),
+        });
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let findings = report["findings"].as_array().unwrap();
+    let found: Vec<(&str, String)> = findings
+        .iter()
+        .map(|finding| (finding["call"].as_str().unwrap(), without_addresses(finding["reason"].as_str().unwrap_or_default())))
+        .collect();
+    let expected: Vec<(&str, String)> = reasons.iter().map(|(call, reason)| (*call, (*reason).to_owned())).collect();
+    assert_eq!(found, expected, "{}", outcome.err);
+    outcome.complains(&["error[api-error]: cudaFree returns cudaErrorInvalidValue: invalid argument\n  = note: 0x"]);
 }
 
 /// Where programs use CUDA from: children, libraries that come and go, initialisers, threads.

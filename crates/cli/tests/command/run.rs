@@ -423,3 +423,33 @@ fn devices_are_listed() {
 fn help_explains_arguments() {
     broadloom(&["run", "--help"]).exits(0).says(&["Forms of an argument:", "f32[1024]:zero", "@in.npy", "Examples:", "--stats"]);
 }
+
+/// A fault in a header of the toolkit is told at the line that leads there, on every executor.
+#[test]
+fn a_fault_names_the_users_line() {
+    let text = b".version 7.0
+.target sm_70
+.address_size 64
+.visible .entry k()
+{
+    .loc 1 20 3
+    .loc 2 5 1, function_name $names, inlined_at 1 20 3
+    trap;
+    ret;
+}
+.file 1 \"missing/k.cu\"
+.file 2 \"/opt/cuda/include/crt/stop.hpp\"
+.section .debug_str
+{
+$names:
+.b8 95,90,52,115,116,111,112,118,0
+}
+";
+    for device in ["cpu", "interp"] {
+        broadloom_with_input(&["run", "-", "--device", device], text).exits(1).complains(&[
+            "error[trap]",
+            "= note: from missing/k.cu:20\n",
+            "= note: in `stop` (stop.hpp:5), inlined from k.cu:20\n",
+        ]);
+    }
+}

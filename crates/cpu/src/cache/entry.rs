@@ -7,6 +7,7 @@ use super::Places;
 use crate::abi::Kind;
 use crate::code::{Accesses, Code, Named, Rare, RareOperand, Site};
 use broadloom_analysis::Proof;
+use broadloom_device::place::{FileLine, InlinedCall, SourcePlace};
 use broadloom_ptx::{Func, Selector, Var};
 
 /// Deepest nesting of operands.
@@ -37,7 +38,14 @@ pub(super) fn encode(code: &Code, places: &Places) -> Vec<u8> {
         body.bytes(site.instruction.as_bytes());
         let number = site.span.and_then(|span| numbers.get(&span));
         body.option(number, |body, number| body.number(*number));
-        body.option(site.source.as_ref(), |body, source| body.bytes(source.as_bytes()));
+        body.option(site.source.as_ref(), |body, source| {
+            body.line(&source.line);
+            body.list(&source.calls, |body, call| {
+                body.bytes(call.function.as_bytes());
+                body.line(&call.at);
+                body.line(&call.from);
+            });
+        });
     });
     body.option(code.not_vectorised.as_ref(), |body, reason| body.bytes(reason.as_bytes()));
     for accesses in [&code.loads, &code.stores] {
@@ -76,7 +84,9 @@ pub(super) fn decode(body: &[u8], places: &Places) -> Option<Code> {
     let sites = body.list(|body| {
         let instruction = body.text()?;
         let span = body.option(|body| places.0.get(usize::try_from(body.number()?).ok()?).copied())?;
-        Some(Site { instruction, span, source: body.option(Reader::text)? })
+        let call = |body: &mut Reader<'_>| Some(InlinedCall { function: body.text()?, at: body.line()?, from: body.line()? });
+        let source = |body: &mut Reader<'_>| Some(SourcePlace { line: body.line()?, calls: body.list(call)? });
+        Some(Site { instruction, span, source: body.option(source)? })
     })?;
     let not_vectorised = body.option(Reader::text)?;
     let mut accesses =
@@ -117,6 +127,11 @@ impl Writer {
     fn bytes(&mut self, bytes: &[u8]) {
         self.number(bytes.len() as u64);
         self.0.extend(bytes);
+    }
+
+    fn line(&mut self, line: &FileLine) {
+        self.bytes(line.file.as_bytes());
+        self.number(u64::from(line.line));
     }
 
     fn list<T>(&mut self, list: &[T], each: impl Fn(&mut Writer, &T)) {
@@ -180,6 +195,10 @@ impl<'a> Reader<'a> {
 
     fn text(&mut self) -> Option<String> {
         String::from_utf8(self.bytes()?.to_vec()).ok()
+    }
+
+    fn line(&mut self) -> Option<FileLine> {
+        Some(FileLine { file: self.text()?, line: u32::try_from(self.number()?).ok()? })
     }
 
     fn list<T>(&mut self, mut each: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {

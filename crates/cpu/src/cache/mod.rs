@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 /// Changes when entries or keys do.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 /// Most bytes of code that are kept in memory for modules that are loaded again.
 const MEMORY_BYTES: usize = 256 << 20;
 
@@ -80,6 +80,8 @@ impl Cache {
             match item {
                 Item::Alias(alias) => put(&format!("{:?} {:?}", alias.alias, alias.aliasee)),
                 Item::File(file) => put(&format!("{} {}", file.number, file.name)),
+                // Places in the source name inlined functions by the texts there.
+                Item::Section(section) if section.name == ".debug_str" => section.lines.iter().for_each(|line| put(line)),
                 Item::Variable(_) | Item::Declaration(_) | Item::Definition(_) | Item::Section(_) | Item::Pragma(_) => {}
             }
         }

@@ -4,6 +4,7 @@ use super::*;
 use crate::abi::Kind;
 use crate::code::{Accesses, Named, Rare, RareOperand, Site};
 use crate::testing::{code, module};
+use broadloom_device::place::{FileLine, InlinedCall, SourcePlace};
 use broadloom_diag::Sources;
 use broadloom_ptx::{Selector, Var};
 
@@ -43,6 +44,9 @@ fn everything() -> Code {
     let mut sources = Sources::new();
     let source = sources.add("k.ptx", "some text that is long enough");
     let part = RareOperand::Part(true, Some(Selector::Lanes(0x3210)));
+    let line = |file: &str, line: u32| FileLine { file: file.into(), line };
+    let call = InlinedCall { function: "f".into(), at: line("f.h", 3), from: line("k.cu", 7) };
+    let source_place = SourcePlace { line: line("k.cu", 7), calls: vec![call] };
     Code {
         kind: Kind::Warps,
         local_bytes: 48,
@@ -59,7 +63,7 @@ fn everything() -> Code {
             operands: vec![RareOperand::Sink, part, RareOperand::Vector(vec![RareOperand::Value, RareOperand::Absent])],
         }],
         sites: vec![
-            Site { instruction: "trap;".into(), span: Some(Span { source, start: 3, end: 7 }), source: Some("k.cu:7".into()) },
+            Site { instruction: "trap;".into(), span: Some(Span { source, start: 3, end: 7 }), source: Some(source_place) },
             Site { instruction: String::new(), span: None, source: None },
         ],
         not_vectorised: Some("because".into()),

@@ -7,7 +7,10 @@ use super::llvm::{IntPred, Ty, Val};
 use super::memory::Reach;
 use crate::abi::{Builtin, Reason, function_address, offset};
 use crate::code::Site;
-use broadloom_ptx::{Address, Base, Call, Callee, Func, InstData, Modifier, Opcode, Operand, Param, Printer, Symbol, Type};
+use broadloom_device::place::SourcePlace;
+use broadloom_ptx::{
+    Address, Base, Call, Callee, Func, InstData, Lines, Modifier, Opcode, Operand, Param, Printer, Symbol, Type,
+};
 
 impl Emitter<'_> {
     /// An instruction that needs memory, other threads or the machine.
@@ -256,10 +259,9 @@ impl Emitter<'_> {
             Some(id) => Printer::new(self.module).instruction(function, id),
             None => inst.mnemonic_text(),
         };
-        let source = inst.loc.and_then(|loc| {
-            let data = &function.locs[loc];
-            self.module.file_name(data.file).map(|name| format!("{name}:{}", data.line))
-        });
+        let module = self.module;
+        let lines = self.lines.get_or_insert_with(|| Lines::of(module));
+        let source = inst.loc.and_then(|loc| SourcePlace::of(lines, function, loc));
         let span = (!inst.span.is_synthetic()).then_some(inst.span);
         self.sites.push(Site { instruction, span, source });
         self.sites.len() as u64 - 1

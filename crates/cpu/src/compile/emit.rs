@@ -22,7 +22,7 @@ use crate::code::{Accesses, Rare, Site};
 use broadloom_analysis::{Cfg, Dominators, LANE_BITS, Loops};
 use broadloom_eval::Operation;
 use broadloom_eval::matrix::Product;
-use broadloom_ptx::{Block, Func, Function, Inst, InstData, Module, Opcode, Operand, Reg, Type};
+use broadloom_ptx::{Block, Func, Function, Inst, InstData, Lines, Module, Opcode, Operand, Reg, Type};
 use broadloom_transform::split_at_barriers::plain_barrier;
 use cranelift_entity::SecondaryMap;
 use std::cell::Cell;
@@ -118,6 +118,8 @@ pub(crate) struct Emitter<'e> {
     pub(crate) streams: Streams,
     /// Addresses whose next place in a loop is known.
     pub(crate) ahead: SecondaryMap<Reg, Option<Rc<Ahead>>>,
+    /// The lines of the high-level source, once a place is noted.
+    pub(crate) lines: Option<Lines<'e>>,
 }
 
 /// What an emitter starts from.
@@ -220,6 +222,7 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
         counters: None,
         streams: Streams::default(),
         ahead: SecondaryMap::new(),
+        lines: None,
     };
     for (inst, data) in input.function.instructions() {
         for reg in data.writes() {

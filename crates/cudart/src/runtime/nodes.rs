@@ -175,7 +175,7 @@ fn drawn(graph: &Graph) -> String {
         let Some(work) = &node.work else { continue };
         let label = match work {
             Work::Launch { kernel, launch, .. } => {
-                format!("KERNEL {} {:?} {:?}", crate::demangle::shown(kernel.name()), launch.grid, launch.block)
+                format!("KERNEL {} {:?} {:?}", broadloom_device::demangle::shown(kernel.name()), launch.grid, launch.block)
             }
             Work::Copy(copy) => format!("MEMCPY {} x {} x {} bytes", copy.width, copy.height, copy.depth),
             Work::Fill(fill) => format!("MEMSET {:#x}", fill.value),

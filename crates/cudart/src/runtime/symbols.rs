@@ -1,6 +1,7 @@
 //! Variables of modules, by what stands for them in the host's code.
 
 use crate::boundary::{Call, exported};
+use crate::check::because;
 use crate::pointer::Out;
 use crate::status::{Outcome, Status};
 use crate::work::{CopyBox, Direction};
@@ -19,7 +20,14 @@ pub(crate) fn variable(call: &Call, symbol: usize) -> Outcome<GlobalVariable> {
 pub(crate) fn place(call: &Call, symbol: usize, bytes: usize, offset: usize) -> Outcome<u64> {
     let variable = variable(call, symbol)?;
     let end = (bytes as u64).checked_add(offset as u64);
-    if end.is_some_and(|end| end <= variable.bytes) { Ok(variable.address + offset as u64) } else { Err(Status::INVALID_VALUE) }
+    if end.is_some_and(|end| end <= variable.bytes) {
+        return Ok(variable.address + offset as u64);
+    }
+    because(|| {
+        let name = call.runtime.registry.symbol(symbol).map(|symbol| symbol.name.clone()).unwrap_or_default();
+        format!("{bytes} bytes at offset {offset} do not fit into the variable `{name}` of {} bytes", variable.bytes)
+    });
+    Err(Status::INVALID_VALUE)
 }
 
 fn to_symbol(kind: u32) -> Outcome<Direction> {

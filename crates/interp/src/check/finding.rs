@@ -1,6 +1,6 @@
 //! What the checker found, as data.
 
-use broadloom_device::place::{party, with_source_line};
+use broadloom_device::place::{InlinedCall, SourcePlace, party};
 use broadloom_device::{Fault, FaultKind};
 use broadloom_diag::{Code, Diagnostic, Sources, Span};
 use serde_json::{Value, json};
@@ -73,7 +73,8 @@ impl From<FaultKind> for FindingKind {
             | FaultKind::BadCall
             | FaultKind::StackOverflow
             | FaultKind::Unsupported
-            | FaultKind::TimeLimit => FindingKind::Stopped,
+            | FaultKind::TimeLimit
+            | FaultKind::Interrupted => FindingKind::Stopped,
         }
     }
 }
@@ -91,8 +92,8 @@ pub struct Location {
     pub instruction: String,
     /// The place in the PTX text.
     pub span: Span,
-    /// The place in the high-level source: `file:line`.
-    pub source: Option<String>,
+    /// The place in the high-level source.
+    pub source: Option<SourcePlace>,
 }
 
 /// One fault of a kernel.
@@ -140,6 +141,10 @@ impl Finding {
 
     /// As JSON, with lines of the PTX text.
     pub fn to_json(&self, sources: &Sources) -> Value {
+        let inlined = |source: &SourcePlace| -> Vec<Value> {
+            let call = |call: &InlinedCall| json!({ "function": call.function, "at": call.at.to_string(), "from": call.from.to_string() });
+            source.calls.iter().map(call).collect()
+        };
         let location = |location: &Location| {
             let source = (!location.span.is_synthetic()).then(|| sources.get(location.span.source)).flatten();
             json!({
@@ -149,7 +154,8 @@ impl Finding {
                 "instruction": location.instruction,
                 "ptx_file": source.map(|source| source.name()),
                 "ptx_line": source.map(|source| source.position(location.span.start).line),
-                "source": location.source,
+                "source": location.source.as_ref().map(|source| source.to_string()),
+                "inlined": location.source.as_ref().map(|source| inlined(source)),
             })
         };
         json!({
@@ -177,10 +183,10 @@ impl Finding {
                 (false, _) => diagnostic.label(location.span, format!("{who}{function}")),
             };
         }
-        let mut sources: Vec<&String> = parties.filter_map(|location: &Location| location.source.as_ref()).collect();
+        let mut sources: Vec<&SourcePlace> = parties.filter_map(|location: &Location| location.source.as_ref()).collect();
         sources.dedup();
-        for source in sources {
-            diagnostic = diagnostic.note(format!("from {}", with_source_line(source)));
+        for note in sources.iter().flat_map(|source| source.notes()) {
+            diagnostic = diagnostic.note(note);
         }
         match self.count {
             0 | 1 => diagnostic,
@@ -203,7 +209,9 @@ impl Finding {
                 text.push_str(&format!("\n    at {}", sources.place(location.span)));
             }
             if let Some(source) = &location.source {
-                text.push_str(&format!("\n    from {source}"));
+                for note in source.notes() {
+                    text.push_str(&format!("\n    {note}"));
+                }
             }
         };
         if let Some(location) = &self.location {

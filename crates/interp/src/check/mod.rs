@@ -14,7 +14,7 @@
 //! - **Barriers**: an aligned barrier at which not all threads of the block (or not the same instruction) come together.
 //! - **Shuffles** from lanes that do not take part, **leaks** of the device heap.
 //!
-//! Findings are kept once per place, with a count.
+//! Findings are kept once per place, with a count, and told with causes before what follows from them ([`order`]).
 
 mod blocks;
 mod clock;
@@ -22,25 +22,30 @@ mod copies;
 mod defined;
 mod finding;
 mod meetings;
+mod order;
 mod shadow;
 mod undefined;
 mod value;
 
 pub(crate) use defined::DeviceBytes;
 pub use finding::{Finding, FindingKind, Location};
+pub(crate) use order::Rank;
 
 use crate::cta::{Cta, Site};
+use crate::names::Names;
 use crate::op::{Handler, Machine};
 use crate::program::Program;
 use crate::watch::{Access, Home, Kind, Meeting, Order, Scope, Watch};
 use blocks::Blocks;
 use broadloom_device::FaultKind;
-use broadloom_ptx::{Effects, Func, Inst, Modifier, Opcode, Printer, Space};
+use broadloom_device::place::SourcePlace;
+use broadloom_ptx::{Effects, Func, Inst, Lines, Modifier, Module, Opcode, Printer, Space};
 use clock::{Clock, Known, join_foreign};
 use copies::Copies;
 use defined::Bytes;
 use meetings::Meetings;
 use shadow::{Area, Record, Shadow};
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use undefined::Origins;
@@ -59,6 +64,8 @@ type Released = (Scope, u32, Known);
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub(crate) list: Vec<Finding>,
+    /// For each finding its class, and the one that it follows from.
+    ranks: Vec<(Rank, Option<usize>)>,
     places: HashMap<PlaceOfFinding, usize>,
     /// Where heap memory that is not freed was taken.
     pub(crate) heap: HashMap<u64, Finding>,
@@ -107,6 +114,14 @@ pub(crate) struct Checker<'a> {
     /// What is in doubt of the registers that the running instruction writes, in their order; nothing of those that are not listed.
     results: VecDeque<Doubt>,
     origins: Origins,
+    /// The finding about an origin that a thread was told of.
+    said: HashMap<u32, usize>,
+    /// The origin that decides what the running instruction does.
+    decider: Option<u32>,
+    /// Names of memory.
+    names: Names,
+    /// The lines of the high-level source, once a finding needs them.
+    lines: OnceCell<Lines<'a>>,
 }
 
 impl<'a> Checker<'a> {
@@ -131,17 +146,20 @@ impl<'a> Checker<'a> {
             meetings: Meetings::default(),
             results: VecDeque::new(),
             origins: Origins::default(),
+            said: HashMap::new(),
+            decider: None,
+            names: Names::default(),
+            lines: OnceCell::new(),
         }
     }
 
     fn location(&self, func: Func, inst: Inst, block: [u32; 3], thread: [u32; 3]) -> Location {
-        let module = &self.program.module;
+        let program = self.program;
+        let module: &Module = &program.module;
         let function = &module.functions[func];
         let data = &function.insts[inst];
-        let source = data.loc.map(|loc| {
-            let loc = &function.locs[loc];
-            format!("{}:{}", module.file_name(loc.file).unwrap_or("?"), loc.line)
-        });
+        let lines = self.lines.get_or_init(|| Lines::of(module));
+        let source = data.loc.and_then(|loc| SourcePlace::of(lines, function, loc));
         Location {
             function: function.name.clone(),
             block,
@@ -164,7 +182,7 @@ impl<'a> Checker<'a> {
         self.report_at(cta, (site.func, site.op.inst, site.thread), kind, address, message, other);
     }
 
-    /// The same for an instruction that ran before.
+    /// The same for an instruction that ran before. Returns the index of the finding.
     fn report_at(
         &mut self,
         cta: &Cta,
@@ -173,30 +191,46 @@ impl<'a> Checker<'a> {
         address: Option<u64>,
         message: String,
         other: Option<&Record>,
-    ) {
+    ) -> Option<usize> {
         let kernel = self.program.module.functions[self.kernel].name.clone();
         let key = (kind, kernel.clone(), func, inst, other.map(|record| (record.func, record.inst)));
         if let Some(&index) = self.findings.places.get(&key) {
             self.findings.list[index].count += 1;
-            return;
+            return Some(index);
         }
         // The same race seen from its other side is the same race.
         if let Some(record) = other {
             let turned = (kind, kernel.clone(), record.func, record.inst, Some((func, inst)));
             if let Some(&index) = self.findings.places.get(&turned) {
                 self.findings.list[index].count += 1;
-                return;
+                return Some(index);
             }
         }
         if self.findings.list.len() >= MOST_FINDINGS {
-            return;
+            return None;
         }
         let location = self.location(func, inst, cta.id, cta.threads[thread].id);
         let other = other.map(|record| {
             self.location(record.func, record.inst, self.block_index(record.block), self.thread_index(record.thread))
         });
-        self.findings.places.insert(key, self.findings.list.len());
-        self.findings.list.push(Finding { kind, kernel, message, location: Some(location), other, address, count: 1 });
+        let index = self.findings.list.len();
+        self.findings.places.insert(key, index);
+        let effects = self.program.module.functions[func].insts[inst].effects();
+        let rank = Rank::of(kind, effects.has(Effects::WRITE) || effects.has(Effects::ATOMIC));
+        let cause = self.decider.and_then(|origin| self.said.get(&origin)).copied();
+        let finding = Finding { kind, kernel, message, location: Some(location), other, address, count: 1 };
+        self.findings.add(finding, rank, cause);
+        Some(index)
+    }
+
+    /// Names the first byte of an access, where it has a name: `` at byte 12 of `tile` ``.
+    fn at(&self, access: Access) -> String {
+        let name = match access.home {
+            Home::Device(serial) => self.names.in_allocation(serial, access.offset),
+            Home::Shared | Home::Peer(_) => self.names.in_shared(access.offset),
+            Home::Local | Home::Param => None,
+        };
+        name.map(|name| format!(" at {name}")).unwrap_or_default()
     }
 
     fn block_index(&self, number: u32) -> [u32; 3] {
@@ -253,7 +287,8 @@ impl<'a> Checker<'a> {
             let did = |writes: bool| if writes { "writes" } else { "reads" };
             let wrote = self.writes(&other, space == "shared");
             let message = format!(
-                "a race in {space} memory: one thread {} what another {}, with nothing to order them",
+                "a race in {space} memory{}: one thread {} what another {}, with nothing to order them",
+                self.at(access),
                 did(access.kind != Kind::Read),
                 did(wrote)
             );
@@ -337,6 +372,10 @@ impl Watch for Checker<'_> {
         self.defined.of(serial).set(0, bytes, true);
     }
 
+    fn named(&mut self, names: &Names) {
+        self.names = names.clone();
+    }
+
     fn start(&mut self, cta: &Cta) {
         let threads = cta.threads.iter().map(|_| ThreadShadow { time: 1, ..ThreadShadow::default() }).collect();
         self.blocks.insert(cta.number, BlockShadow { threads, shared: Bytes::default(), copies: Copies::default() });
@@ -350,6 +389,7 @@ impl Watch for Checker<'_> {
 
     fn instruction(&mut self) {
         self.results.clear();
+        self.decider = None;
     }
 
     fn access(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
@@ -400,6 +440,7 @@ impl Watch for Checker<'_> {
             count: 1,
         };
         self.findings.heap.insert(serial, finding);
+        self.names.add_heap(serial, bytes);
     }
 
     fn free(&mut self, _cta: &Cta, _site: Site<'_>, serial: u64) {
@@ -616,7 +657,7 @@ impl Checker<'_> {
         }
         let Some(issued) = self.block(cta).copies.at(access.offset, access.bytes) else { return };
         let does = if access.kind == Kind::Read { "read" } else { "written" };
-        let message = format!("shared memory is {does} while an asynchronous copy into it is not waited for");
+        let message = format!("shared memory{} is {does} while an asynchronous copy into it is not waited for", self.at(access));
         self.report(cta, site, FindingKind::Race, None, message, Some(&issued));
     }
 

@@ -110,8 +110,9 @@ impl Checker<'_> {
             Role::Decides => {
                 let origin = self.origin_of(cta, site, slot, doubt);
                 self.blame(cta, site.thread, origin);
-                // Said once; what follows from it is not said again.
-                self.thread(cta, site.thread).registers[slot] = Doubt::default();
+                // Said once; what follows from it is not said again, but it is known to follow.
+                self.thread(cta, site.thread).registers[slot].origin = origin;
+                self.decider = Some(origin);
             }
             Role::Computes if self.results.is_empty() => self.compute(cta, site, first),
             Role::Copies if self.results.is_empty() => self.copy(cta, site, first),
@@ -125,7 +126,9 @@ impl Checker<'_> {
             return;
         }
         let Some(Origin { func, inst, kind, message }) = self.origins.list.get(origin as usize - 1).cloned() else { return };
-        self.report_at(cta, (func, inst, thread), kind, None, message, None);
+        if let Some(index) = self.report_at(cta, (func, inst, thread), kind, None, message, None) {
+            self.said.insert(origin, index);
+        }
     }
 
     /// Where the doubt about a register comes from; when it is just not written, from this use.
@@ -187,7 +190,7 @@ impl Checker<'_> {
         let Some((slot, doubt)) = cause else { return };
         let bits = undecided(op, &operands);
         let origin = self.origin_of(cta, site, slot, doubt);
-        if bits == 0 || self.thread(cta, thread).said.contains(&origin) {
+        if bits == 0 {
             return;
         }
         for place in &op.writes {
@@ -265,8 +268,30 @@ impl Checker<'_> {
             Home::Param => return,
         };
         if !any && bytes > 0 {
-            let message = format!("{bytes} bytes of {space} memory are read, and nothing has written them");
-            self.report(cta, site, FindingKind::UninitialisedMemory, None, message, None);
+            let message = format!("{bytes} bytes of {space} memory{} are read, and nothing has written them", self.at(access));
+            let place = (site.func, site.op.inst, site.thread);
+            if let Some(index) = self.report_at(cta, place, FindingKind::UninitialisedMemory, None, message, None) {
+                self.taint(cta, site, index);
+            }
+        }
+    }
+
+    /// Marks what a load gives as the consequence of a finding.
+    fn taint(&mut self, cta: &Cta, site: Site<'_>, index: usize) {
+        if !matches!(site.op.handler, Handler::Machine(Machine::Load)) {
+            return;
+        }
+        let origin = self.origins.add(site, FindingKind::UninitialisedMemory, String::new());
+        self.said.insert(origin, index);
+        self.thread(cta, site.thread).said.insert(origin);
+        for place in site.op.writes.first().map_or(&[] as &[Arg], parts) {
+            let (count, bits) = match place {
+                Arg::Sink => (0, 0),
+                Arg::Wide { .. } => (2, u64::MAX),
+                Arg::Reg { mask, .. } => (1, *mask),
+                _ => (1, u64::MAX),
+            };
+            self.results.extend(std::iter::repeat_n(Doubt { bits, origin, computed: true }, count));
         }
     }
 
@@ -302,8 +327,7 @@ impl Checker<'_> {
                 None if travels || bits == 0 => (0, false),
                 None => (self.origins.add(site, FindingKind::UninitialisedMemory, message.clone()), false),
             };
-            let said = origin != 0 && self.thread(cta, site.thread).said.contains(&origin);
-            self.results.push_back(Doubt { bits: if said { 0 } else { bits }, origin, computed });
+            self.results.push_back(Doubt { bits, origin, computed });
         }
     }
 

@@ -148,8 +148,9 @@ impl<W: Watch> Engine<'_, W> {
         let (home, offset) = match place {
             Place::Shared(offset) => {
                 if !inside(offset, self.shared_bytes) {
+                    let near = self.names.near_shared(offset, bytes).map(|near| format!(", {near}")).unwrap_or_default();
                     let message = format!(
-                        "{bytes} bytes at {offset:#x} are outside of the block's {} bytes of shared memory",
+                        "{bytes} bytes at {offset:#x} are outside of the block's {} bytes of shared memory{near}",
                         self.shared_bytes
                     );
                     return complain(self, FaultKind::OutOfBounds, message);
@@ -192,8 +193,14 @@ impl<W: Watch> Engine<'_, W> {
             Place::Device(address) => {
                 let found = match self.memory.find(address, bytes) {
                     Ok(found) => found,
-                    Err(AccessError::OutOfBounds(why)) => return complain(self, FaultKind::OutOfBounds, why),
-                    Err(AccessError::Freed(why)) => return complain(self, FaultKind::UseAfterFree, why),
+                    Err(AccessError::OutOfBounds(why, near)) => {
+                        let message = why + &self.argument_near(near);
+                        return complain(self, FaultKind::OutOfBounds, message);
+                    }
+                    Err(AccessError::Freed(why, near)) => {
+                        let message = why + &self.argument_near(Some(near));
+                        return complain(self, FaultKind::UseAfterFree, message);
+                    }
                 };
                 let constant = matches!(found.owner, Owner::Const(_));
                 if constant && kind != Kind::Read {
@@ -212,6 +219,12 @@ impl<W: Watch> Engine<'_, W> {
             self.watch.access(cta, site, access);
         }
         Ok(Some(place))
+    }
+
+    /// Names the argument that points into an allocation, in parentheses.
+    fn argument_near(&self, near: Option<(u64, u64)>) -> String {
+        let argument = near.and_then(|(start, size)| self.names.argument(start, size));
+        argument.map(|argument| format!(" ({argument})")).unwrap_or_default()
     }
 
     /// The bytes of a place that was approached.

@@ -19,13 +19,15 @@ mod warp;
 use crate::cluster::Common;
 use crate::cta::{Cta, Site, Wait};
 use crate::memory::{FUNCTION_BASE, LOCAL_BASE, Memory};
+use crate::names::Names;
 use crate::op::{Arg, Handler, Machine, Op};
 use crate::program::Program;
 use crate::watch::Watch;
+use broadloom_device::place::SourcePlace;
 use broadloom_device::texture::OpaqueTable;
 use broadloom_device::{Fault, FaultKind, Launch};
 use broadloom_eval::{Inputs, truncate};
-use broadloom_ptx::{Func, Opcode, Printer, Space};
+use broadloom_ptx::{Func, Lines, Opcode, Printer, Space};
 use std::time::Instant;
 
 /// Instructions a thread runs before others get their turn.
@@ -51,6 +53,8 @@ pub(crate) struct Engine<'a, W> {
     pub(crate) shared_offsets: &'a [u64],
     /// Bytes of shared memory of a block.
     pub(crate) shared_bytes: u64,
+    /// Names of memory, for messages.
+    pub(crate) names: Names,
     /// Instructions run so far, for clocks and statistics.
     pub(crate) steps: u64,
     pub(crate) deadline: Option<Instant>,
@@ -441,10 +445,7 @@ impl<W: Watch> Engine<'_, W> {
         let module = &self.program.module;
         let function = &module.functions[site.func];
         let data = &function.insts[site.op.inst];
-        let source = data.loc.map(|loc| {
-            let loc = &function.locs[loc];
-            format!("{}:{}", module.file_name(loc.file).unwrap_or("?"), loc.line)
-        });
+        let source = data.loc.and_then(|loc| SourcePlace::of(&Lines::of(module), function, loc));
         Box::new(Fault {
             kind,
             message,

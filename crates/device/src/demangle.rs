@@ -10,12 +10,12 @@ const MOST_DEPTH: u32 = 64;
 const MOST_LENGTH: usize = 16 << 10;
 
 /// A name as a person reads it.
-pub(crate) fn shown(name: &str) -> String {
+pub fn shown(name: &str) -> String {
     demangled(name).unwrap_or_else(|| name.to_owned())
 }
 
 /// A text in which names between backquotes are those of the source.
-pub(crate) fn in_text(text: &str) -> String {
+pub fn in_text(text: &str) -> String {
     let mut parts = text.split('`');
     let mut shown_text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -26,8 +26,23 @@ pub(crate) fn in_text(text: &str) -> String {
     shown_text
 }
 
+/// The name of a function without its parameters, or of a variable without the function that it stands in.
+pub fn short(name: &str) -> String {
+    let read = || {
+        let mut reader = Reader { rest: name.strip_prefix("_Z")?, known: vec![], arguments: vec![], depth: 0 };
+        if reader.take("Z") {
+            reader.encoding()?;
+            if !reader.take("E") {
+                return None;
+            }
+        }
+        Some(reader.name()?.text).filter(|text| !text.is_empty())
+    };
+    read().unwrap_or_else(|| name.to_owned())
+}
+
 /// The source's name for a mangled one.
-pub(crate) fn demangled(name: &str) -> Option<String> {
+pub fn demangled(name: &str) -> Option<String> {
     let rest = name.strip_prefix("_Z")?;
     let mut reader = Reader { rest, known: vec![], arguments: vec![], depth: 0 };
     let text = reader.encoding()?;
@@ -177,9 +192,12 @@ impl<'a> Reader<'a> {
                         text = "std".to_owned();
                     }
                     let part = self.source_name(&last)?;
-                    last = part.clone();
-                    text = if text.is_empty() { part } else { format!("{text}::{part}") };
                     is_template = false;
+                    // nvcc puts what a file keeps for itself into a namespace of this name.
+                    if !part.starts_with("_INTERNAL_") {
+                        last = part.clone();
+                        text = if text.is_empty() { part } else { format!("{text}::{part}") };
+                    }
                 }
             }
             self.note(text.clone())?;
@@ -492,6 +510,23 @@ mod tests {
         assert_eq!(shown(&deep), deep);
         let wide = format!("_Z1k{}", "S_".repeat(1000));
         assert_eq!(shown(&wide), wide);
+    }
+
+    #[test]
+    fn short_names_have_no_parameters_and_no_function_around_them() {
+        for (mangled, expected) in [
+            ("_Z6helperPii", "helper"),
+            ("_ZN36_INTERNAL_c375764b_6_shf_cu_8e4b657611__shfl_syncEjiii", "__shfl_sync"),
+            ("_ZN18cooperative_groups4__v112thread_block4syncEv", "cooperative_groups::__v1::thread_block::sync"),
+            ("_ZZ6reducePKfPfbE7partial", "partial"),
+            ("_ZZ1kE4tile", "tile"),
+            ("_Z3maxIfET_S0_S0_", "max<float>"),
+            ("tile", "tile"),
+            ("_Z", "_Z"),
+            ("_ZZ1k", "_ZZ1k"),
+        ] {
+            assert_eq!(short(mangled), expected, "{mangled}");
+        }
     }
 
     #[test]

@@ -1,0 +1,161 @@
+//! Signals that ask a process to end (SIGINT, SIGTERM, SIGHUP), for those who have something to tell before.
+//!
+//! The handler notes the signal in [`STOP`] and writes a byte to a pipe, which a thread waits for
+//! ([`Signals::wait`]). Both are allowed in a handler. A second signal ends the process at once. **A signal
+//! that the process ignores stays ignored, one that the process handles still reaches its handler, and a
+//! forked child ends as if there were no handler.**
+
+use broadloom_device::Stop;
+use std::cell::UnsafeCell;
+use std::ffi::{c_int, c_void};
+use std::fs::File;
+use std::io::{self, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::IntoRawFd;
+use std::ptr::null_mut;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+/// The signal that asked this process to end, if one has.
+pub static STOP: Stop = Stop::new();
+
+const SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+
+/// The end of the pipe that the handler writes to.
+static PIPE: AtomicI32 = AtomicI32::new(-1);
+/// The process that the handlers were installed for.
+static PROCESS: AtomicI32 = AtomicI32::new(0);
+/// Whether the first signal came from the terminal, which sends it to every process of the group.
+static FROM_TERMINAL: AtomicBool = AtomicBool::new(false);
+
+/// Earlier actions, in the order of [`SIGNALS`].
+struct Previous(UnsafeCell<[MaybeUninit<libc::sigaction>; SIGNALS.len()]>);
+// SAFETY: written once before the handlers are installed, only read afterwards.
+unsafe impl Sync for Previous {}
+static PREVIOUS: Previous = Previous(UnsafeCell::new([const { MaybeUninit::uninit() }; SIGNALS.len()]));
+
+fn previous(signal: c_int) -> Option<&'static libc::sigaction> {
+    let index = SIGNALS.iter().position(|known| *known == signal)?;
+    // SAFETY: every element is written before the first handler is installed, and this is called by handlers
+    // and behind them.
+    Some(unsafe { (*PREVIOUS.0.get())[index].assume_init_ref() })
+}
+
+/// Caught signals of this process.
+#[derive(Debug)]
+pub struct Signals {
+    pipe: File,
+}
+
+/// A signal that asked to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Its number.
+    pub signal: i32,
+    /// Whether the terminal sent it, to every process of the group.
+    pub from_terminal: bool,
+    /// Whether it would have ended the process. Otherwise the process has a handler of its own, which was
+    /// called.
+    pub ends: bool,
+}
+
+/// Catches the signals from now on. Returns `None` when that was done before or cannot be done.
+pub fn catch() -> Option<Signals> {
+    static ONCE: Once = Once::new();
+    let mut signals = None;
+    ONCE.call_once(|| signals = install().ok());
+    signals
+}
+
+fn install() -> io::Result<Signals> {
+    let (reader, writer) = io::pipe()?;
+    let writer = writer.into_raw_fd();
+    // SAFETY: changing the flags of a descriptor that is ours. A full pipe must not block a handler.
+    unsafe { libc::fcntl(writer, libc::F_SETFL, libc::O_NONBLOCK) };
+    PIPE.store(writer, Ordering::SeqCst);
+    PROCESS.store(std::process::id() as i32, Ordering::SeqCst);
+    for (index, signal) in SIGNALS.into_iter().enumerate() {
+        // SAFETY: reading the action of a signal into a place that nothing else uses yet.
+        unsafe { libc::sigaction(signal, std::ptr::null(), (*PREVIOUS.0.get())[index].as_mut_ptr()) };
+    }
+    for signal in SIGNALS {
+        let Some(before) = previous(signal).filter(|before| before.sa_sigaction != libc::SIG_IGN) else { continue };
+        // SAFETY: the handler keeps to what handlers may do, and what it reads has been written.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = on_signal as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize;
+            action.sa_flags = libc::SA_SIGINFO
+                | if before.sa_sigaction == libc::SIG_DFL { libc::SA_RESTART } else { before.sa_flags & !libc::SA_RESETHAND };
+            action.sa_mask = before.sa_mask;
+            libc::sigaction(signal, &action, null_mut());
+        }
+    }
+    Ok(Signals { pipe: File::from(std::os::fd::OwnedFd::from(reader)) })
+}
+
+extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: the place of `errno` of this thread; whoever was interrupted must find it as it was.
+    let errno = unsafe { *libc::__errno_location() };
+    let Some(before) = previous(signal) else { return };
+    let handled = before.sa_sigaction != libc::SIG_DFL;
+    // SAFETY: `getpid` has no conditions.
+    let ours = unsafe { libc::getpid() } == PROCESS.load(Ordering::Relaxed);
+    let first = ours && STOP.request(signal);
+    if first {
+        // SAFETY: the system gives a valid description of a signal to its handler.
+        FROM_TERMINAL.store(unsafe { (*info).si_code } == libc::SI_KERNEL, Ordering::SeqCst);
+        let byte = [signal as u8];
+        // SAFETY: one byte of a live array to a descriptor that is never closed.
+        unsafe { libc::write(PIPE.load(Ordering::Relaxed), byte.as_ptr().cast(), 1) };
+    } else if !handled {
+        default_action(signal);
+    }
+    if handled {
+        // SAFETY: the program installed a function of the type that its flags name.
+        unsafe {
+            if before.sa_flags & libc::SA_SIGINFO != 0 {
+                let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = std::mem::transmute(before.sa_sigaction);
+                handler(signal, info, context);
+            } else {
+                let handler: extern "C" fn(c_int) = std::mem::transmute(before.sa_sigaction);
+                handler(signal);
+            }
+        }
+    }
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+/// Makes a signal do what it does without a handler, and raises it.
+fn default_action(signal: c_int) {
+    // SAFETY: restoring the default action and raising a signal, both allowed in a handler; the signal comes
+    // once it is not blocked.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = libc::SIG_DFL;
+        libc::sigaction(signal, &action, null_mut());
+        libc::raise(signal);
+    }
+}
+
+/// Whether the terminal sent the first signal, to every process of the group.
+pub(crate) fn from_terminal() -> bool {
+    FROM_TERMINAL.load(Ordering::SeqCst)
+}
+
+/// Ends the process by a signal, so that its parent sees why.
+pub fn end_by(signal: i32) -> ! {
+    default_action(signal);
+    std::process::exit(128 + signal)
+}
+
+impl Signals {
+    /// Waits for the first signal.
+    pub fn wait(&mut self) -> Option<Received> {
+        let mut byte = [0];
+        self.pipe.read_exact(&mut byte).ok()?;
+        let signal = c_int::from(byte[0]);
+        let ends = previous(signal).is_some_and(|before| before.sa_sigaction == libc::SIG_DFL);
+        Some(Received { signal, from_terminal: from_terminal(), ends })
+    }
+}

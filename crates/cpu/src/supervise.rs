@@ -1,0 +1,124 @@
+//! A program that is run as a child: signals that ask the parent to end reach it, and it does not outlive its
+//! parent.
+//!
+//! A signal is passed on to every descendant, unless the terminal has sent it to all of them already. What
+//! still runs after a while is killed, but not after the first Ctrl-C at the terminal, which a program may
+//! take for a command. Descendants are found by their parents in `/proc`; orphans become children of this
+//! process meanwhile (`PR_SET_CHILD_SUBREAPER`), so none is lost. Process groups stay as they are: the
+//! terminal's job control goes on working.
+
+use crate::signals::{self, Received, STOP, Signals};
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Time between two looks at what still runs.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// What the system says.
+    pub status: ExitStatus,
+    /// The signal that asked this process to end meanwhile.
+    pub stopped: Option<i32>,
+}
+
+/// Runs a program and waits for its end. When a signal asks this process to end, the program and all that it
+/// started are asked to end, and killed after `grace`. A program whose parent dies is killed.
+///
+/// Must be called by the main thread: the system kills the child when the thread that started it ends.
+pub fn supervise(command: &mut Command, grace: Duration) -> io::Result<Ended> {
+    let signals = signals::catch();
+    // SAFETY: a flag of this process.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+    let parent = std::process::id() as libc::pid_t;
+    let die_with_parent = move || {
+        // SAFETY: `prctl`, `getppid` and `raise` are allowed between `fork` and `exec`.
+        unsafe {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            // It may have died before.
+            if libc::getppid() != parent {
+                libc::raise(libc::SIGKILL);
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: the closure does nothing but the calls above, and allocates nothing.
+    unsafe { command.pre_exec(die_with_parent) };
+    let mut child = command.spawn()?;
+    if let Some(signals) = signals {
+        thread::Builder::new().name("signals".into()).spawn(move || pass_on(signals, grace))?;
+    }
+    let status = child.wait()?;
+    // What it has started ends with it.
+    if STOP.signal().is_some() {
+        end_all(grace);
+    }
+    // A program that went on behind Ctrl-C and ended well was not stopped.
+    let went_on = signals::from_terminal() && status.success();
+    Ok(Ended { status, stopped: STOP.signal().filter(|_| !went_on) })
+}
+
+fn pass_on(mut signals: Signals, grace: Duration) {
+    let Some(Received { signal, from_terminal, .. }) = signals.wait() else { return };
+    // A program that takes Ctrl-C for a command goes on. The next one ends this process, and the program with
+    // it.
+    if from_terminal && signal == libc::SIGINT {
+        return;
+    }
+    if !from_terminal {
+        send(&descendants(), signal);
+    }
+    end_all(grace);
+}
+
+/// Waits until all descendants have ended, and kills them after a while.
+fn end_all(grace: Duration) {
+    let deadline = Instant::now() + grace;
+    loop {
+        let processes = descendants();
+        if processes.is_empty() {
+            return;
+        }
+        if Instant::now() > deadline {
+            send(&processes, libc::SIGKILL);
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+fn send(processes: &[libc::pid_t], signal: i32) {
+    for process in processes {
+        // SAFETY: a signal to a process that was a descendant a moment ago; one that has ended is an error
+        // that does not matter.
+        unsafe { libc::kill(*process, signal) };
+    }
+}
+
+/// The processes that this one has started, and they, that have not ended.
+fn descendants() -> Vec<libc::pid_t> {
+    let mut children: HashMap<libc::pid_t, Vec<libc::pid_t>> = HashMap::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(process) = entry.file_name().to_str().and_then(|name| name.parse::<libc::pid_t>().ok()) else { continue };
+        let Ok(text) = fs::read_to_string(entry.path().join("stat")) else { continue };
+        // The name, in parentheses, may hold anything; behind it stand the state and the parent.
+        let Some((_, rest)) = text.rsplit_once(") ") else { continue };
+        let mut fields = rest.split(' ');
+        let (Some(state), Some(parent)) = (fields.next(), fields.next().and_then(|parent| parent.parse().ok())) else { continue };
+        if !matches!(state, "Z" | "X") {
+            children.entry(parent).or_default().push(process);
+        }
+    }
+    let mut found = children.remove(&(std::process::id() as libc::pid_t)).unwrap_or_default();
+    let mut next = 0;
+    while let Some(process) = found.get(next) {
+        found.extend(children.remove(process).unwrap_or_default());
+        next += 1;
+    }
+    found
+}

@@ -1,0 +1,107 @@
+//! The order in which findings are told: a cause before what follows from it.
+//!
+//! Findings of an earlier launch come first. Within a launch, the order is:
+//!
+//! 1. Missing synchronisation: races, barriers used wrongly, exchanges with lanes that are not there. What a
+//!    thread reads behind one is a matter of chance.
+//! 2. Writes that go astray. They do not happen, so later reads find what was there before.
+//! 3. Everything else in the order of execution.
+//!
+//! An access whose address was computed from an uninitialised value comes behind the finding about that
+//! value, whatever its kind.
+
+use super::{Finding, FindingKind, Findings};
+
+/// The class of a finding; lower ones are told first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rank {
+    /// Missing synchronisation.
+    Order,
+    /// A write that goes astray.
+    StrayWrite,
+    /// Anything else.
+    Other,
+}
+
+impl Rank {
+    /// The class of a kind of finding, at an instruction that writes memory or does not.
+    pub(super) fn of(kind: FindingKind, writes: bool) -> Rank {
+        match kind {
+            FindingKind::Race | FindingKind::DivergentBarrier | FindingKind::BadBarrier | FindingKind::InactiveLane => {
+                Rank::Order
+            }
+            FindingKind::OutOfBounds | FindingKind::Misaligned | FindingKind::WrongSpace | FindingKind::UseAfterFree
+                if writes =>
+            {
+                Rank::StrayWrite
+            }
+            FindingKind::OutOfBounds | FindingKind::Misaligned | FindingKind::WrongSpace | FindingKind::UseAfterFree => {
+                Rank::Other
+            }
+            FindingKind::BadFree | FindingKind::UninitialisedMemory | FindingKind::UninitialisedRegister => Rank::Other,
+            FindingKind::Leak | FindingKind::Stopped => Rank::Other,
+        }
+    }
+}
+
+impl Findings {
+    /// Adds a finding. `cause` is the index of the finding that it follows from.
+    pub(crate) fn add(&mut self, finding: Finding, rank: Rank, cause: Option<usize>) {
+        self.list.push(finding);
+        self.ranks.push((rank, cause));
+    }
+
+    /// Puts the findings from an index on, those of one launch, into the order in which they are told.
+    pub(crate) fn order_from(&mut self, first: usize) {
+        let order = order(first, &self.ranks[first..]);
+        if order.iter().enumerate().all(|(place, index)| first + place == *index) {
+            return;
+        }
+        let mut places = vec![0; self.list.len()];
+        for (place, index) in order.iter().enumerate() {
+            places[*index] = first + place;
+        }
+        let tail: Vec<Finding> = order.iter().map(|index| self.list[*index].clone()).collect();
+        let ranks: Vec<_> = order.iter().map(|index| self.ranks[*index]).collect();
+        self.list.splice(first.., tail);
+        self.ranks.splice(first.., ranks);
+        for index in self.places.values_mut().filter(|index| **index >= first) {
+            *index = places[*index];
+        }
+    }
+}
+
+/// The order of findings that begin at an index.
+fn order(first: usize, ranks: &[(Rank, Option<usize>)]) -> Vec<usize> {
+    let mut indices: Vec<usize> = (0..ranks.len()).collect();
+    indices.sort_by_key(|index| ranks[*index].0);
+    let mut told = vec![false; ranks.len()];
+    let mut order = vec![];
+    for index in indices {
+        let mut chain = vec![];
+        let mut next = Some(index);
+        while let Some(at) = next.filter(|at| !told[*at]) {
+            told[at] = true;
+            chain.push(at);
+            next = ranks[at].1.and_then(|cause| cause.checked_sub(first)).filter(|cause| *cause < ranks.len());
+        }
+        order.extend(chain.into_iter().rev().map(|index| first + index));
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_come_first() {
+        use Rank::{Order, Other, StrayWrite};
+        // In the order of execution: a stray read, a stray write, a race.
+        assert_eq!(order(0, &[(Other, None), (StrayWrite, None), (Order, None)]), [2, 1, 0]);
+        // A race whose address comes from an uninitialised read, and one that does not.
+        assert_eq!(order(5, &[(Other, None), (Order, Some(5)), (Order, None)]), [5, 6, 7]);
+        // Two of a class keep their order; an earlier launch is no concern.
+        assert_eq!(order(2, &[(Other, Some(0)), (Other, None)]), [2, 3]);
+    }
+}
