@@ -348,7 +348,7 @@ impl Emitter<'_> {
                 let ty = ir.int(8 * bytes as u32);
                 let address = Address { base: Base::Symbol(*symbol), offset: 0 };
                 let value = match self.reach(inst, &address)? {
-                    Reach::Uniform(pointer) => ir.load(ty, pointer, 1),
+                    Reach::Uniform(pointer) => ir.freeze(ir.load(ty, pointer, 1)),
                     reach => {
                         let pointers = self.pointers(&reach);
                         let lanes = self.lanes.unwrap_or(1);
@@ -358,7 +358,8 @@ impl Emitter<'_> {
                             "llvm.masked.gather",
                             &[vector, ir.type_of(pointers)],
                             &[pointers, align, all, ir.zero(vector)],
-                        )
+                        );
+                        ir.freeze(value)
                     }
                 };
                 let value = ir.resize(value, i64, false);
@@ -561,12 +562,13 @@ impl Emitter<'_> {
                     let Reach::Uniform(to) = self.reach(inst, &address)? else {
                         return Err(Untranslated("a result that is not in the frame".into()));
                     };
-                    let whole = ir.load(self.bytes_type(size.max(1)), from, 1);
+                    let whole = ir.freeze(ir.load(self.bytes_type(size.max(1)), from, 1));
                     ir.store(whole, to, 1);
                 }
                 Operand::Reg(reg) => {
                     let ty = self.function.regs[*reg].ty;
-                    let value = ir.load(self.register_type(ty), from, 1);
+                    // A call whose guard does not hold writes nothing there.
+                    let value = ir.freeze(ir.load(self.register_type(ty), from, 1));
                     self.define(*reg, value);
                 }
                 _ => {}

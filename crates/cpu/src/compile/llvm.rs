@@ -545,6 +545,13 @@ impl Ir {
         }
     }
 
+    /// The same value, but some number wherever LLVM could take it for undefined. Memory of the stack that
+    /// was never written is: a branch on what is read there would otherwise lead anywhere.
+    pub(crate) fn freeze(&self, value: Val) -> Val {
+        // SAFETY: the value belongs to this context.
+        Val(unsafe { LLVMBuildFreeze(self.builder, value.0, NO_NAME.as_ptr()) })
+    }
+
     /// A load that is done where it stands.
     pub(crate) fn load_as_is(&self, ty: Ty, pointer: Val, align: u32) -> Val {
         let value = self.load(ty, pointer, align);
