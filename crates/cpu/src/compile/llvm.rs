@@ -517,6 +517,27 @@ impl Ir {
         self.inttoptr(address, self.pointer())
     }
 
+    /// A table of constants that the module has once under a name.
+    pub(crate) fn table(&self, name: &str, values: &[f64]) -> Val {
+        let name = CString::new(name).unwrap_or_default();
+        // SAFETY: the name is copied; type and constants belong to this context.
+        unsafe {
+            let made = LLVMGetNamedGlobal(self.module, name.as_ptr());
+            if !made.is_null() {
+                return Val(made);
+            }
+            let double = LLVMDoubleTypeInContext(self.context);
+            let mut constants: Vec<LLVMValueRef> = values.iter().map(|value| LLVMConstReal(double, *value)).collect();
+            let count = constants.len() as u64;
+            let table = LLVMAddGlobal(self.module, LLVMArrayType2(double, count), name.as_ptr());
+            LLVMSetInitializer(table, LLVMConstArray2(double, constants.as_mut_ptr(), count));
+            LLVMSetGlobalConstant(table, 1);
+            LLVMSetLinkage(table, LLVMLinkage::LLVMPrivateLinkage);
+            LLVMSetAlignment(table, 64);
+            Val(table)
+        }
+    }
+
     /// A pointer some bytes on; a vector of offsets gives a vector of pointers.
     pub(crate) fn offset(&self, pointer: Val, bytes: Val) -> Val {
         // SAFETY: pointer and offset belong to this context.
