@@ -7,7 +7,7 @@ use super::llvm::{IntPred, Ty, Val};
 use super::memory::Reach;
 use crate::abi::{Builtin, Reason, function_address, offset};
 use crate::code::Site;
-use broadloom_ptx::{Address, Base, Call, Callee, Func, InstData, Modifier, Opcode, Operand, Param, Printer, Symbol, Type};
+use broadloom_ptx::{Address, Base, Call, Callee, Func, InstData, Opcode, Operand, Param, Printer, Symbol, Type};
 
 impl Emitter<'_> {
     /// An instruction that needs memory, other threads or the machine.
@@ -354,7 +354,7 @@ impl Emitter<'_> {
                         let lanes = self.lanes.unwrap_or(1);
                         let (all, vector) = (ir.constant(ir.vector(ir.int(1), lanes), 1), ir.vector(ty, lanes));
                         let align = ir.constant(ir.int(32), 1);
-                        ir.intrinsic(
+                        let value = ir.intrinsic(
                             "llvm.masked.gather",
                             &[vector, ir.type_of(pointers)],
                             &[pointers, align, all, ir.zero(vector)],
@@ -640,13 +640,4 @@ fn builtin(name: &str) -> Option<Builtin> {
 /// Whether a call is one that the runtime does.
 pub(crate) fn is_builtin(name: &str) -> bool {
     builtin(name).is_some()
-}
-
-/// Whether an instruction is a hint that lanes are waiting for memory to change.
-pub(crate) fn polls(inst: &InstData) -> bool {
-    let is = |opcode: Opcode, modifiers: &[Modifier]| {
-        inst.opcode() == Some(opcode) && modifiers.iter().any(|modifier| inst.has(*modifier))
-    };
-    is(Opcode::Atom, &[Modifier::Cas, Modifier::Exch])
-        || is(Opcode::Ld, &[Modifier::Volatile, Modifier::Relaxed, Modifier::Acquire, Modifier::Mmio])
 }

@@ -288,6 +288,7 @@ fn translate<'c>(
             callees: &callees,
             cluster,
             stack_limit: frames.limit,
+            polls: &unit.polls,
         };
         output = emit::emit(input, output).map_err(|error| error.0)?;
     }
