@@ -47,7 +47,7 @@ SEED ?= $(shell date +%Y%m%d0000)
 STEP ?= 1
 GRAPHS ?= 50000
 CALLS ?= 20000
-soak: cargo linker llvm ## broken text for the parser (SECONDS=n), random kernels (KERNELS=n SEED=s), random arrays (GRAPHS=n), random calls of CUDA (CALLS=n), every argument of elementary functions (STEP=n: every n-th)
+soak: cargo linker llvm ## broken text for the parser (SECONDS=n), random kernels (KERNELS=n SEED=s), random arrays (GRAPHS=n), random calls of CUDA (CALLS=n), every argument of elementary functions and approximate instructions (STEP=n: every n-th)
 	BROADLOOM_FUZZ_GRAPHS=$(GRAPHS) BROADLOOM_FUZZ_SEED=$(SEED) \
 	    cargo test --release --locked --package broadloom-graph --test random
 	BROADLOOM_FUZZ_SECONDS=$(SECONDS) BROADLOOM_FUZZ_FROM=$(SEED) BROADLOOM_FUZZ_KERNELS=$(KERNELS) BROADLOOM_FUZZ_SEED=$(SEED) \
@@ -57,6 +57,7 @@ soak: cargo linker llvm ## broken text for the parser (SECONDS=n), random kernel
 	BROADLOOM_EVERY_CASE=1 cargo test --release --locked --package broadloom-filetest --test filetests -- @cpu-sse4.2
 	BROADLOOM_FUZZ_CALLS=$(CALLS) BROADLOOM_FUZZ_SEED=$(SEED) cargo test --release --locked --package broadloom-cudart --test fuzz
 	BROADLOOM_MATH_EVERY=$(STEP) cargo test --release --locked --package broadloom-scalar --test math every
+	BROADLOOM_APPROXIMATE_EVERY=$(STEP) cargo test --release --locked --package broadloom-fuzzgen --test approximate
 
 gpu-bundle: cargo linker llvm ## one program that tests and measures a GPU elsewhere: target/gpu-bundle/broadloom-gpubundle
 	scripts/gpu-bundle.sh

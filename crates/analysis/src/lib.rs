@@ -27,6 +27,7 @@ pub mod ssa;
 #[cfg(test)]
 mod testing;
 mod tree;
+pub mod waiting;
 
 pub use arithmetic::Exact;
 pub use bit_set::BitSet;
@@ -44,3 +45,4 @@ pub use ranges::{RangePlan, Ranges};
 pub use shape::{LANE_BITS, Shape};
 pub use shapes::{Assume, Shapes};
 pub use ssa::BlockParameters;
+pub use waiting::Waiting;

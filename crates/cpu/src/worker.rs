@@ -18,8 +18,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Blocks of a launch that a worker may have under way when they wait for each other; all of them in a cooperative launch.
-const MOST_RESIDENT: usize = 64;
+/// Blocks of a launch that a worker has under way as soon as they wait for each other. There are more only
+/// where nothing but waiting happens for a while.
+const MANY_RESIDENT: usize = 64;
+/// How long all of many blocks only wait before there is one more.
+const LONG_WAIT: Duration = Duration::from_millis(1);
+/// Most strands of blocks that wait for each other, of all workers, unless the launch is cooperative. Each
+/// has a stack.
+const MOST_STRANDS: usize = 1 << 14;
 /// Pauses in a row before a worker starts another block.
 const PATIENCE: u32 = 4;
 /// What parts taken at once should last.
@@ -171,13 +177,24 @@ impl Worker<'_> {
         let mut taken = Taken::new(job, self.index, self.shared.workers, grid.ready.block_time());
         let mut resident: VecDeque<Box<Block>> = VecDeque::new();
         let mut fitted: Vec<Box<Block>> = vec![];
-        let most = if grid.cooperative { usize::MAX } else { MOST_RESIDENT };
+        let share = MOST_STRANDS / self.shared.workers.max(1) / grid.strands().max(1);
+        let most = if grid.cooperative { usize::MAX } else { share.max(MANY_RESIDENT) };
         let in_rows = grid.runs_in_rows();
         let mut pauses = 0u32;
+        // When a block was started or ended last.
+        let mut since = Instant::now();
         while !job.must_stop() {
-            let starts = resident.is_empty() || (pauses >= PATIENCE && resident.len() < most);
+            // Blocks may wait for one that has not started.
+            let waits_long = || {
+                let few = grid.cooperative || resident.len() < MANY_RESIDENT;
+                few || pauses >= PATIENCE * resident.len() as u32 && since.elapsed() > LONG_WAIT
+            };
+            let starts = resident.is_empty() || (pauses >= PATIENCE && resident.len() < most && waits_long());
             let mut block = match if starts { taken.next(in_rows) } else { None } {
                 Some(numbers) => {
+                    if !resident.is_empty() {
+                        since = Instant::now();
+                    }
                     pauses = 0;
                     let Some(mut block) = self.room(job, grid, &mut fitted) else { break };
                     // SAFETY: the block was fitted to this grid, which the job keeps alive; nothing of it runs.
@@ -196,13 +213,17 @@ impl Worker<'_> {
             // SAFETY: the block was started; its gate is that of this thread.
             match unsafe { Block::turn(&raw mut *block) } {
                 Turn::Ended => {
+                    if !resident.is_empty() {
+                        since = Instant::now();
+                    }
                     pauses = 0;
                     fitted.push(block);
                 }
                 Turn::Paused => {
                     resident.push_back(block);
                     pauses = pauses.saturating_add(1);
-                    if pauses > 64 && (resident.len() >= most || job.left() == 0) && pauses.is_multiple_of(64) {
+                    if pauses > 64 && (resident.len() >= most.min(MANY_RESIDENT) || job.left() == 0) && pauses.is_multiple_of(64)
+                    {
                         // Whoever is waited for may need this core.
                         std::thread::yield_now();
                     }

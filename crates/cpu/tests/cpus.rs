@@ -110,7 +110,7 @@ fn needs<'a>(line: &'a str, names: &mut HashMap<&'a str, BTreeSet<&'static str>>
 }
 
 /// Returns the lines that need a feature, with the feature.
-fn needing<'a>(text: &'a str, is_wanted: impl Fn(&str) -> bool) -> Vec<(&'a str, &'static str)> {
+fn needing(text: &str, is_wanted: impl Fn(&str) -> bool) -> Vec<(&str, &'static str)> {
     let mut names = HashMap::new();
     let pairs = text.lines().flat_map(|line| needs(line, &mut names).into_iter().map(move |feature| (line, feature)));
     pairs.filter(|(_, feature)| is_wanted(feature)).collect()

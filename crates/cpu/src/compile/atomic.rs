@@ -321,6 +321,7 @@ impl Emitter<'_> {
         let int = ir.int(ty.bits());
         if shared || ty.bits() > 64 && !self.host_has_wide_atomics() {
             let old = ir.load(int, pointer, ty.bytes());
+            let old = if shared { old } else { ir.freeze(old) };
             let new = self.changed(update, ty, old, values, !shared);
             ir.store(new, pointer, ty.bytes());
             return old;
@@ -345,7 +346,7 @@ impl Emitter<'_> {
         }
         // Try until nobody else was in between.
         let (start, again, done) = (ir.here(), ir.block("again"), ir.block("changed"));
-        let first = ir.load(int, pointer, ty.bytes());
+        let first = ir.freeze(ir.load(int, pointer, ty.bytes()));
         ir.branch(again);
         ir.go_on_in(again);
         let old = ir.phi(int);

@@ -9,7 +9,8 @@
 
 use super::lanes::Shapes;
 use super::layout::{Layout, pointed_params};
-use super::prepare::{Unit, flow, parts_a_barrier};
+use super::prepare::{Unit, flow, give_back, made_from, number, parts_a_barrier, polls};
+use broadloom_analysis::waiting::{advances_memory, is_strong_read};
 use broadloom_analysis::{Assume, Cfg, Facts as LaunchFacts, Shapes as WarpShapes};
 use broadloom_ptx::{Callee, Func, Function, InstData, Module, Opcode, Operand, Param, Reg};
 use broadloom_transform::facts::Facts;
@@ -128,7 +129,7 @@ impl Called {
     /// waits for it to come back does not.
     fn waiting(&self, module: &Module) -> Option<Func> {
         let asks = |inst: &InstData| matches!(inst.opcode(), Some(Opcode::MbarrierTestWait | Opcode::MbarrierTryWait));
-        let waits = |inst: &InstData| super::control::polls(inst) || asks(inst);
+        let waits = |inst: &InstData| is_strong_read(inst) && !advances_memory(inst) || asks(inst);
         self.recursive(module).into_iter().find(|func| self.functions[func].instructions().any(|(_, inst)| waits(inst)))
     }
 
@@ -192,10 +193,14 @@ impl Called {
         if let Some(reason) = apart {
             return Ok(Err(reason));
         }
+        let polls = polls(module, &function);
+        let spans = number(&mut function);
         if let Err(reason) = linearise::run(module, &mut function, &|block| shapes.is_divergent_branch(block), Blocks::Any) {
             return Ok(Err(reason.to_string()));
         }
         remove_dead::run(module, &mut function);
+        let polls = made_from(&function, &polls);
+        give_back(&mut function, &spans);
         if cfg!(debug_assertions) {
             check(linearise::NAME, module, &function).map_err(|broken| broken.to_string())?;
         }
@@ -204,7 +209,7 @@ impl Called {
         if let Some(block) = cfg.order().iter().find(|block| parts(block)) {
             return Ok(Err(format!("a branch of {block} of `{}` is still divergent", function.name)));
         }
-        Ok(Ok(Unit { func, function, shapes: Shapes::Warp(Box::new(shapes)) }))
+        Ok(Ok(Unit { func, function, shapes: Shapes::Warp(Box::new(shapes)), polls }))
     }
 }
 

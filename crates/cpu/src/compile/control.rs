@@ -8,9 +8,7 @@ use super::memory::Reach;
 use crate::abi::{Builtin, Reason, function_address, offset};
 use crate::code::Site;
 use broadloom_device::place::SourcePlace;
-use broadloom_ptx::{
-    Address, Base, Call, Callee, Func, InstData, Lines, Modifier, Opcode, Operand, Param, Printer, Symbol, Type,
-};
+use broadloom_ptx::{Address, Base, Call, Callee, Func, InstData, Lines, Opcode, Operand, Param, Printer, Symbol, Type};
 
 impl Emitter<'_> {
     /// An instruction that needs memory, other threads or the machine.
@@ -350,17 +348,18 @@ impl Emitter<'_> {
                 let ty = ir.int(8 * bytes as u32);
                 let address = Address { base: Base::Symbol(*symbol), offset: 0 };
                 let value = match self.reach(inst, &address)? {
-                    Reach::Uniform(pointer) => ir.load(ty, pointer, 1),
+                    Reach::Uniform(pointer) => ir.freeze(ir.load(ty, pointer, 1)),
                     reach => {
                         let pointers = self.pointers(&reach);
                         let lanes = self.lanes.unwrap_or(1);
                         let (all, vector) = (ir.constant(ir.vector(ir.int(1), lanes), 1), ir.vector(ty, lanes));
                         let align = ir.constant(ir.int(32), 1);
-                        ir.intrinsic(
+                        let value = ir.intrinsic(
                             "llvm.masked.gather",
                             &[vector, ir.type_of(pointers)],
                             &[pointers, align, all, ir.zero(vector)],
-                        )
+                        );
+                        ir.freeze(value)
                     }
                 };
                 let value = ir.resize(value, i64, false);
@@ -563,12 +562,13 @@ impl Emitter<'_> {
                     let Reach::Uniform(to) = self.reach(inst, &address)? else {
                         return Err(Untranslated("a result that is not in the frame".into()));
                     };
-                    let whole = ir.load(self.bytes_type(size.max(1)), from, 1);
+                    let whole = ir.freeze(ir.load(self.bytes_type(size.max(1)), from, 1));
                     ir.store(whole, to, 1);
                 }
                 Operand::Reg(reg) => {
                     let ty = self.function.regs[*reg].ty;
-                    let value = ir.load(self.register_type(ty), from, 1);
+                    // A call whose guard does not hold writes nothing there.
+                    let value = ir.freeze(ir.load(self.register_type(ty), from, 1));
                     self.define(*reg, value);
                 }
                 _ => {}
@@ -640,13 +640,4 @@ fn builtin(name: &str) -> Option<Builtin> {
 /// Whether a call is one that the runtime does.
 pub(crate) fn is_builtin(name: &str) -> bool {
     builtin(name).is_some()
-}
-
-/// Whether an instruction is a hint that lanes are waiting for memory to change.
-pub(crate) fn polls(inst: &InstData) -> bool {
-    let is = |opcode: Opcode, modifiers: &[Modifier]| {
-        inst.opcode() == Some(opcode) && modifiers.iter().any(|modifier| inst.has(*modifier))
-    };
-    is(Opcode::Atom, &[Modifier::Cas, Modifier::Exch])
-        || is(Opcode::Ld, &[Modifier::Volatile, Modifier::Relaxed, Modifier::Acquire, Modifier::Mmio])
 }

@@ -19,7 +19,7 @@ use super::roots::Streams;
 use super::special::Specials;
 use crate::abi::{self, Kind};
 use crate::code::{Accesses, Rare, Site};
-use broadloom_analysis::{Cfg, Dominators, LANE_BITS, Loops};
+use broadloom_analysis::{Cfg, LANE_BITS};
 use broadloom_eval::Operation;
 use broadloom_eval::matrix::Product;
 use broadloom_ptx::{Block, Func, Function, Inst, InstData, Lines, Module, Opcode, Operand, Reg, Type};
@@ -71,6 +71,8 @@ pub(crate) struct Emitter<'e> {
     pub(crate) sites: Vec<Site>,
     /// The instruction that is being translated.
     pub(crate) at: Option<Inst>,
+    /// Reads at which a loop may wait for another thread.
+    polls: &'e HashSet<Inst>,
     pub(crate) loads: Accesses,
     pub(crate) stores: Accesses,
     /// What the function was passed: arguments and room for results. `None` in a kernel.
@@ -135,6 +137,7 @@ pub(crate) struct Input<'e> {
     pub(crate) callees: &'e BTreeMap<Func, Target>,
     pub(crate) cluster: crate::cluster::Shape,
     pub(crate) stack_limit: Option<u64>,
+    pub(crate) polls: &'e HashSet<Inst>,
 }
 
 /// What an emitter has found out on the way.
@@ -196,6 +199,7 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
         rare: output.rare,
         sites: output.sites,
         at: None,
+        polls: input.polls,
         loads: output.loads,
         stores: output.stores,
         exchanges: output.exchanges,
@@ -264,19 +268,6 @@ pub(crate) fn emit(input: Input<'_>, output: Output) -> Emitted<Output> {
     Ok(Output { rare, sites, loads, stores, exchanges, products, kept_bytes, stream_bytes: streamed + streams.thread_bytes })
 }
 
-/// Heads of loops in which a warp may wait for memory to change: others must get their turn.
-pub(crate) fn waiting_loops(function: &Function, cfg: &Cfg) -> HashSet<Block> {
-    let loops = Loops::new(cfg, &Dominators::new(cfg));
-    let polls = |block: &Block| function.blocks[*block].insts.iter().any(|inst| super::control::polls(&function.insts[*inst]));
-    let mut heads: HashSet<Block> =
-        loops.iter().filter(|(_, data)| data.blocks.iter().any(polls)).map(|(_, data)| data.header).collect();
-    // A cycle with several entries is no loop: every block of it that polls lets others go on.
-    if !loops.is_reducible() {
-        heads.extend(cfg.order().iter().filter(|block| polls(block)));
-    }
-    heads
-}
-
 impl<'e> Emitter<'e> {
     /// Memory on the stack for what one call takes and gives, the same for all that want the same type: a kernel with thousands of them would
     /// go through megabytes that no cache holds.
@@ -316,7 +307,9 @@ impl<'e> Emitter<'e> {
         for block in order {
             self.labels[*block] = Some(self.ir.block(&block.to_string()));
         }
-        let pausing = if self.in_block { HashSet::new() } else { waiting_loops(function, cfg) };
+        // Others must get their turn where a loop waits for them.
+        let pauses = |block: &Block| !self.in_block && function.blocks[*block].insts.iter().any(|inst| self.polls.contains(inst));
+        let pausing: HashSet<Block> = order.iter().copied().filter(pauses).collect();
         let abreast = if self.in_block || self.lanes.is_none() { vec![] } else { self.abreast(cfg) };
         self.ir.branch(self.label(entry)?);
         for block in order {

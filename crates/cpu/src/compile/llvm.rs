@@ -517,6 +517,27 @@ impl Ir {
         self.inttoptr(address, self.pointer())
     }
 
+    /// A table of constants that the module has once under a name.
+    pub(crate) fn table(&self, name: &str, values: &[f64]) -> Val {
+        let name = CString::new(name).unwrap_or_default();
+        // SAFETY: the name is copied; type and constants belong to this context.
+        unsafe {
+            let made = LLVMGetNamedGlobal(self.module, name.as_ptr());
+            if !made.is_null() {
+                return Val(made);
+            }
+            let double = LLVMDoubleTypeInContext(self.context);
+            let mut constants: Vec<LLVMValueRef> = values.iter().map(|value| LLVMConstReal(double, *value)).collect();
+            let count = constants.len() as u64;
+            let table = LLVMAddGlobal(self.module, LLVMArrayType2(double, count), name.as_ptr());
+            LLVMSetInitializer(table, LLVMConstArray2(double, constants.as_mut_ptr(), count));
+            LLVMSetGlobalConstant(table, 1);
+            LLVMSetLinkage(table, LLVMLinkage::LLVMPrivateLinkage);
+            LLVMSetAlignment(table, 64);
+            Val(table)
+        }
+    }
+
     /// A pointer some bytes on; a vector of offsets gives a vector of pointers.
     pub(crate) fn offset(&self, pointer: Val, bytes: Val) -> Val {
         // SAFETY: pointer and offset belong to this context.
@@ -543,6 +564,13 @@ impl Ir {
             LLVMSetAlignment(value, align);
             Val(value)
         }
+    }
+
+    /// The same value, but some number wherever LLVM could take it for undefined. Memory of the stack that
+    /// was never written is: a branch on what is read there would otherwise lead anywhere.
+    pub(crate) fn freeze(&self, value: Val) -> Val {
+        // SAFETY: the value belongs to this context.
+        Val(unsafe { LLVMBuildFreeze(self.builder, value.0, NO_NAME.as_ptr()) })
     }
 
     /// A load that is done where it stands.

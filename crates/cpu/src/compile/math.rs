@@ -1,7 +1,8 @@
-//! Approximate functions of `f32` in vector code (manual: `ex2`, `lg2`, `sin`, `cos`, `tanh`), each within the manual's error.
+//! Approximate functions of `f32` in vector code (manual: `ex2`, `lg2`, `sin`, `cos`, `tanh`), each within
+//! the manual's error. Sines and cosines keep to the manual's tightest bound for arguments of any size.
 //!
-//! Polynomials on a reduced range, the same for scalars and vectors. Their coefficients are those of the Cephes library (Moshier),
-//! whose error on the reduced range is below one unit in the last place.
+//! Polynomials on a reduced range, the same for scalars and vectors. Their coefficients are those of the
+//! Cephes library (Moshier), whose error on the reduced range is below one unit in the last place.
 
 use super::emit::Emitter;
 use super::llvm::{IntPred, RealPred, Ty, Val};
@@ -41,6 +42,37 @@ const COS: [f64; 3] = [2.443_315_711_809_948e-5, -1.388_731_625_493_765e-3, 4.16
 
 /// π/2 in three parts, the first two with so few bits that their products with small integers are exact.
 const HALF_PI: [f64; 3] = [1.570_312_5, 4.837_512_969_970_703e-4, 7.549_789_954_891_882e-8];
+
+/// Above this magnitude, angles are reduced with [`quarter_turns`].
+const FAR: f64 = 1.0e5;
+
+/// The exponent, as it stands in the bits of an `f32`, of the first entry of [`quarter_turns`]: that of 2^16,
+/// the greatest below [`FAR`].
+const FIRST_FAR: u64 = 127 + 16;
+
+/// 2/π in binary, behind the point.
+const TWO_OVER_PI: [u64; 3] = [0xa2f9_836e_4e44_1529, 0xfc27_57d1_f534_ddc0, 0xdb62_9599_3c43_9041];
+
+/// Quarter turns in the last place of the numbers of each exponent from [`FIRST_FAR`] on: 2^k · 2/π, less the
+/// nearest multiple of 4, in an `f64`. The product with the 24 bits of a mantissa is below 2^25 and exact to
+/// 2^-27. Exponents that are none of a large number have zero.
+fn quarter_turns() -> [f64; 128] {
+    std::array::from_fn(|index| {
+        // The number is the mantissa as an integer times 2^scale; what is left of it begins two bits before
+        // the point.
+        let scale = FIRST_FAR as i32 + index as i32 - 150;
+        let first = scale - 2;
+        let bit = |at: i32| match usize::try_from(at) {
+            Ok(at) => TWO_OVER_PI[at / 64] >> (63 - at % 64) & 1,
+            Err(_) => 0,
+        };
+        if FIRST_FAR as usize + index > 254 {
+            return 0.0;
+        }
+        let window = (first..first + 64).fold(0u64, |bits, at| bits << 1 | bit(at));
+        window as i64 as f64 / (1u64 << 62) as f64
+    })
+}
 
 /// (tanh(x) - x) / x³ in x² for |x| < 0.625, highest power first.
 const TANH: [f64; 5] =
@@ -93,7 +125,8 @@ impl Emitter<'_> {
     pub(crate) fn ex2(&self, x: Val) -> Val {
         let ir = self.ir;
         let ty = ir.type_of(x);
-        // Beyond these bounds the result is 0 or infinity anyway, and the two halves of the exponent stay in range.
+        // Beyond these bounds the result is 0 or infinity anyway, and the two halves of the exponent stay in
+        // range.
         let bounded = {
             let low = ir.fcmp(RealPred::LLVMRealOLT, x, ir.real(ty, -160.0));
             let x = ir.select(low, ir.real(ty, -160.0), x);
@@ -150,27 +183,73 @@ impl Emitter<'_> {
         let whole = ir.intrinsic("llvm.rint", &[ty], &[turns]);
         let back = ir.fneg(whole);
         let rest = HALF_PI.iter().fold(x, |rest, part| self.fma(back, ir.real(ty, *part), rest));
+        let magnitude = ir.intrinsic("llvm.fabs", &[ty], &[x]);
+        let far = ir.fcmp(RealPred::LLVMRealOGT, magnitude, ir.real(ty, FAR));
+        let (rest, quadrant) = self.near_angle_or(far, x, rest, self.small_integer(whole));
         let square = ir.fmul(rest, rest);
         let sin = self.fma(ir.fmul(rest, square), self.polynomial(square, &SIN), rest);
         let flat = self.fma(square, ir.real(ty, -0.5), ir.real(ty, 1.0));
         let cos = self.fma(ir.fmul(square, square), self.polynomial(square, &COS), flat);
-        let quadrant = self.small_integer(whole);
         let quadrant = if cosine { ir.add(quadrant, ir.constant(int, 1)) } else { quadrant };
         let odd = ir.icmp(IntPred::LLVMIntNE, ir.and(quadrant, ir.constant(int, 1)), ir.constant(int, 0));
         let value = ir.select(odd, cos, sin);
         let below = ir.icmp(IntPred::LLVMIntNE, ir.and(quadrant, ir.constant(int, 2)), ir.constant(int, 0));
         let value = ir.select(below, ir.fneg(value), value);
-        // Far outside of the range that the manual bounds, the reduction means nothing: the result stays a sine's.
-        let magnitude = ir.intrinsic("llvm.fabs", &[ty], &[x]);
-        let far = ir.fcmp(RealPred::LLVMRealOGT, magnitude, ir.real(ty, 1.0e5));
-        let bounded = ir.select(far, ir.real(ty, if cosine { 1.0 } else { 0.0 }), value);
         let endless = ir.fcmp(RealPred::LLVMRealUEQ, magnitude, ir.real(ty, f64::INFINITY));
-        let value = ir.select(endless, ir.real(ty, f64::NAN), bounded);
+        let value = ir.select(endless, ir.real(ty, f64::NAN), value);
         if cosine {
             return value;
         }
         let zero = ir.fcmp(RealPred::LLVMRealOEQ, x, ir.real(ty, 0.0));
         ir.select(zero, x, value)
+    }
+
+    /// Replaces what is left of an angle, and in which quadrant it lies, in lanes whose argument is large.
+    /// Nothing is computed where none is.
+    fn near_angle_or(&self, far: Val, x: Val, rest: Val, quadrant: Val) -> (Val, Val) {
+        let ir = self.ir;
+        let (start, reduce, after) = (ir.here(), ir.block("far"), ir.block("reduced"));
+        ir.branch_if(self.any(far), reduce, after);
+        ir.go_on_in(reduce);
+        let (far_rest, far_quadrant) = self.far_angle(x);
+        let chosen = [(rest, far_rest), (quadrant, far_quadrant)].map(|(near, new)| (near, ir.select(far, new, near)));
+        let end = ir.here();
+        ir.branch(after);
+        ir.go_on_in(after);
+        let [rest, quadrant] = chosen.map(|(near, new)| {
+            let phi = ir.phi(ir.type_of(near));
+            ir.incoming(phi, near, start);
+            ir.incoming(phi, new, end);
+            phi
+        });
+        (rest, quadrant)
+    }
+
+    /// A large angle less a multiple of π/2, and that multiple. Of others nothing is said.
+    fn far_angle(&self, x: Val) -> (Val, Val) {
+        let ir = self.ir;
+        let bits = ir.bitcast(x, ir.int(32));
+        let ty = ir.type_of(bits);
+        let number = |value: u64| ir.constant(ty, value);
+        let exponent = ir.and(ir.lshr(bits, number(23)), number(0xff));
+        let index = ir.and(ir.sub(exponent, number(FIRST_FAR)), number(127));
+        let mantissa = ir.or(ir.and(bits, number(0x007f_ffff)), number(0x0080_0000));
+        let negative = ir.icmp(IntPred::LLVMIntSLT, bits, number(0));
+        let mantissa = ir.sitofp(ir.select(negative, ir.neg(mantissa), mantissa), ir.double());
+        let double = ir.type_of(mantissa);
+        let place = ir.elements_at(ir.table("quarter_turns", &quarter_turns()), ir.double(), ir.zext(index, ir.int(64)));
+        let unit = match ir.lanes_in(ty) {
+            None => ir.load_invariant(ir.double(), place, 8),
+            Some(lanes) => {
+                let all = ir.constant(ir.vector(ir.int(1), lanes), 1);
+                let align = ir.constant(ir.int(32), 8);
+                ir.intrinsic("llvm.masked.gather", &[double, ir.type_of(place)], &[place, align, all, ir.zero(double)])
+            }
+        };
+        let turns = ir.fmul(mantissa, unit);
+        let whole = ir.intrinsic("llvm.rint", &[double], &[turns]);
+        let angle = ir.fmul(ir.fsub(turns, whole), ir.real(double, std::f64::consts::FRAC_PI_2));
+        (ir.fptrunc(angle, ir.float()), ir.fptosi(whole, ir.int(32)))
     }
 
     pub(crate) fn tanh(&self, x: Val) -> Val {

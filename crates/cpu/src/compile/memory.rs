@@ -327,10 +327,19 @@ impl Emitter<'_> {
         if ordered {
             self.ir.compiler_fence();
         }
+        let on_stack = self.may_be_on_stack(space, &address);
         for (operand, value) in parts.elements.iter().zip(values) {
+            let value = if on_stack { self.ir.freeze(value) } else { value };
             self.assign(operand, parts.ty, value)?;
         }
         Ok(())
+    }
+
+    /// Whether an access may go to memory of the host's stack, whose contents LLVM takes for undefined until
+    /// they are written.
+    pub(super) fn may_be_on_stack(&self, space: Space, address: &Address) -> bool {
+        let in_frame = matches!(space, Space::Local | Space::Generic | Space::Param) && self.frame.is_some();
+        in_frame || self.row_of(address.base).is_some()
     }
 
     pub(super) fn is_kernel_param(&self, space: Space, address: &Address) -> bool {

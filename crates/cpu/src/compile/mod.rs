@@ -270,6 +270,9 @@ fn translate<'c>(
             ir.attribute("frame-pointer", "all");
         }
         ir.known_attribute("nounwind");
+        // An access to address 0 is an access like any other: without this, LLVM removes the branch that
+        // leads to it.
+        ir.known_attribute("null_pointer_is_valid");
     };
     for ((function, unit), layout) in functions.iter().zip(&units).zip(&layouts) {
         begin(*function);
@@ -285,6 +288,7 @@ fn translate<'c>(
             callees: &callees,
             cluster,
             stack_limit: frames.limit,
+            polls: &unit.polls,
         };
         output = emit::emit(input, output).map_err(|error| error.0)?;
     }

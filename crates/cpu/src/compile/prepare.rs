@@ -11,7 +11,7 @@ use super::calls::Called;
 use super::lanes::Shapes;
 use super::pieces::MOST_PIECES;
 use crate::abi::Kind;
-use broadloom_analysis::{Assume, Cfg, Dominators, Facts as LaunchFacts, Loops, Proof, RangePlan, Shapes as WarpShapes};
+use broadloom_analysis::{Assume, Cfg, Dominators, Facts as LaunchFacts, Loops, Proof, RangePlan, Shapes as WarpShapes, Waiting};
 use broadloom_diag::Span;
 use broadloom_ptx::{Block, Callee, Effects, Func, Function, Inst, InstData, Module, Opcode, Operand, Reg};
 use broadloom_transform::facts::Facts;
@@ -22,7 +22,7 @@ use broadloom_transform::sink_stores::{self, Apart};
 use broadloom_transform::split_at_barriers::{self, plain_barrier};
 use broadloom_transform::{check, linearise, nest_loops, remove_dead, unify_exits};
 use cranelift_entity::SecondaryMap;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A kernel made ready for translation, and the functions that it calls.
 #[derive(Clone, Debug)]
@@ -55,6 +55,8 @@ pub(crate) struct Unit {
     pub(crate) func: Func,
     pub(crate) function: Function,
     pub(crate) shapes: Shapes,
+    /// Reads at which a loop may wait for another thread.
+    pub(crate) polls: HashSet<Inst>,
 }
 
 #[cfg(test)]
@@ -140,6 +142,7 @@ fn fast(
         Err(reason) => return Ok(Err(reason)),
     };
     let proof = Proof::new(&plan, shapes.obligations());
+    let polls = polls(module, &function);
     let spans = number(&mut function);
     let before = function.clone();
     if let Err(reason) = linearise::run(module, &mut function, &|block| shapes.is_divergent_branch(block), Blocks::Shaped(block))
@@ -161,9 +164,10 @@ fn fast(
     if let Some(block) = cfg.order().iter().find(|block| parts(block)) {
         return Ok(Err(format!("a branch of {block} is still divergent")));
     }
+    let polls = made_from(&function, &polls);
     give_back(&mut function, &spans);
-    let one_waits = |unit: &Unit| Cfg::new(&unit.function).is_some_and(|cfg| waits(&unit.function, &cfg));
-    let mut kind = if waits(&function, &cfg) || others.iter().any(one_waits) { Kind::Warps } else { Kind::Block };
+    let one_waits = |unit: &Unit| waits(&unit.function, &unit.polls);
+    let mut kind = if waits(&function, &polls) || others.iter().any(one_waits) { Kind::Warps } else { Kind::Block };
     let barriers = |unit: &Function| unit.instructions().any(|(_, inst)| plain_barrier(inst).is_some());
     if !others.is_empty() && (barriers(&function) || others.iter().any(|unit| barriers(&unit.function))) {
         // Frames of those that are called are not kept from piece to piece.
@@ -180,7 +184,7 @@ fn fast(
             kind = Kind::Warps;
         }
     }
-    let kernel = Unit { func: kernel, function, shapes: Shapes::Warp(Box::new(known)) };
+    let kernel = Unit { func: kernel, function, shapes: Shapes::Warp(Box::new(known)), polls };
     let runs = if kind == Kind::Block { told_apart } else { block };
     Ok(Ok(Prepared { kernel, others, kind, module: None, not_vectorised: None, proof, apart: Apart::new(), runs }))
 }
@@ -226,7 +230,7 @@ fn homes(function: &Function) -> SecondaryMap<Reg, Option<Block>> {
 const MARK: u32 = 1;
 
 /// Gives every instruction its number in place of its span; the spans.
-fn number(function: &mut Function) -> HashMap<Inst, Span> {
+pub(crate) fn number(function: &mut Function) -> HashMap<Inst, Span> {
     let mut spans = HashMap::new();
     for (inst, data) in function.insts.iter_mut() {
         let span = Span { start: inst.as_u32() + MARK, end: 0, ..Span::default() };
@@ -240,7 +244,7 @@ fn origin(data: &InstData) -> Option<Inst> {
     (data.span.end == 0 && data.span.start >= MARK).then(|| Inst::from_u32(data.span.start - MARK))
 }
 
-fn give_back(function: &mut Function, spans: &HashMap<Inst, Span>) {
+pub(crate) fn give_back(function: &mut Function, spans: &HashMap<Inst, Span>) {
     for data in function.insts.values_mut() {
         if let Some(origin) = origin(data) {
             data.span = spans.get(&origin).copied().unwrap_or_default();
@@ -260,9 +264,12 @@ pub(crate) fn parts_a_barrier(function: &Function, shapes: &WarpShapes) -> Optio
 /// Every thread for itself.
 fn slow(module: &Module, kernel: Func, function: Function, block: [u32; 3], reason: String) -> Result<Prepared, String> {
     let unit = |func: Func| -> Result<Unit, String> {
-        Ok(Unit { func, function: in_ssa_form(module, func, block)?, shapes: Shapes::One })
+        let function = in_ssa_form(module, func, block)?;
+        let polls = polls(module, &function);
+        Ok(Unit { func, function, shapes: Shapes::One, polls })
     };
-    let main = Unit { func: kernel, function, shapes: Shapes::One };
+    let polls = polls(module, &function);
+    let main = Unit { func: kernel, function, shapes: Shapes::One, polls };
     let mut others: Vec<Unit> = vec![];
     let mut work = callees(module, &main.function);
     while let Some(func) = work.pop() {
@@ -303,8 +310,26 @@ fn callees(module: &Module, function: &Function) -> Vec<Func> {
     found
 }
 
+/// Reads at which a loop of a function may wait for another thread.
+pub(crate) fn polls(module: &Module, function: &Function) -> HashSet<Inst> {
+    let Some(cfg) = Cfg::new(function) else { return HashSet::new() };
+    let dominators = Dominators::new(&cfg);
+    let loops = Loops::new(&cfg, &dominators);
+    Waiting::new(module, function, &cfg, &dominators, &loops).waits().iter().map(|wait| wait.inst).collect()
+}
+
+/// The reads and calls of a function that were made from some instructions; those have numbers.
+pub(crate) fn made_from(function: &Function, instructions: &HashSet<Inst>) -> HashSet<Inst> {
+    let reads = |data: &InstData| {
+        let effects = data.effects();
+        [Effects::READ, Effects::ATOMIC, Effects::CALL].into_iter().any(|effect| effects.has(effect))
+    };
+    let is_one = |data: &InstData| reads(data) && origin(data).is_some_and(|origin| instructions.contains(&origin));
+    function.instructions().filter(|(_, data)| is_one(data)).map(|(inst, _)| inst).collect()
+}
+
 /// Whether warps of a kernel wait for each other in other ways than at one barrier for all of them.
-pub(crate) fn waits(function: &Function, cfg: &Cfg) -> bool {
+pub(crate) fn waits(function: &Function, polls: &HashSet<Inst>) -> bool {
     let mut barrier = None;
     let mut waiting = |inst: &InstData| match plain_barrier(inst) {
         Some(id) => *barrier.get_or_insert(id) != id,
@@ -312,5 +337,5 @@ pub(crate) fn waits(function: &Function, cfg: &Cfg) -> bool {
             inst.effects().has(Effects::BARRIER) || matches!(inst.opcode(), Some(Opcode::Nanosleep | Opcode::MbarrierTestWait))
         }
     };
-    function.instructions().any(|(_, inst)| waiting(inst)) || !super::emit::waiting_loops(function, cfg).is_empty()
+    !polls.is_empty() || function.instructions().any(|(_, inst)| waiting(inst))
 }

@@ -6,7 +6,8 @@
 //! - a volatile, relaxed or acquire load;
 //! - an atomic exchange, or one that may leave what it finds (`and`, `or`, `xor`, `min`, `max`, `add` of zero);
 //! - `cas`, if what it compares with is the same in each round;
-//! - a question for the phase of an mbarrier.
+//! - a question for the phase of an mbarrier;
+//! - a plain load, where nothing else ends the loop: see [`Waiting`].
 //!
 //! A `cas` that compares with what was read in the loop tries again what another lane has spoilt by succeeding: somebody always gets on.
 //! The same holds for a lock that is given back in the loop.
@@ -25,9 +26,10 @@ use super::levels::Levels;
 use super::places::Places;
 use super::plan::LevelPlan;
 use crate::purity::{is_plain_load, is_speculable};
-use broadloom_analysis::{Cfg, Dominators};
+use broadloom_analysis::waiting::is_zero;
+use broadloom_analysis::{Cfg, Dominators, Loops, Waiting};
 use broadloom_ptx::{
-    Address, Base, Block, Callee, Func, Function, Imm, Inst, InstData, Modifier, Module, Opcode, Operand, Reg, Space,
+    Address, Base, Block, Callee, Func, Function, Inst, InstData, Modifier, Module, Opcode, Operand, Reg, Space,
 };
 use cranelift_entity::SecondaryMap;
 use std::cell::LazyCell;
@@ -48,15 +50,19 @@ pub(super) fn refuse_spinning(
         data.opcode() == Some(Opcode::Ld) && data.space() == Space::Global
     };
     let upwards = LazyCell::new(|| Places::new(function, cfg, dominators, shape).are_awaited_upwards());
+    let waiting = LazyCell::new(|| Waiting::new(module, function, cfg, dominators, &Loops::new(cfg, dominators)));
     for index in (1..levels.levels.len()).filter(|index| plans[*index].divergent) {
         let inside = |block: &Block| levels.is_inside(levels.innermost(*block), index);
         let blocks: Vec<Block> = cfg.order().iter().copied().filter(inside).collect();
         let insts = || blocks.iter().flat_map(|block| &function.blocks[*block].insts);
         let any = |what: &dyn Fn(&InstData) -> bool| insts().any(|inst| what(&function.insts[*inst]));
-        if !any(&waits) && !any(&|data| callee(data).is_some()) {
-            continue;
+        let strong = any(&waits) || any(&|data| callee(data).is_some());
+        let mut spinning = if strong { Loop::new(module, function, cfg, dominators, blocks.clone()).spinning() } else { vec![] };
+        if any(&is_plain_load) {
+            let header = Some(levels.levels[index].header);
+            let is_plain = |inst: &Inst| is_plain_load(&function.insts[*inst]);
+            spinning.extend(waiting.waits().iter().filter(|wait| wait.header == header).map(|wait| wait.inst).filter(is_plain));
         }
-        let spinning = Loop::new(module, function, cfg, dominators, blocks).spinning();
         let Some(inst) = spinning.first().copied() else { continue };
         if !spinning.iter().all(is_global_load) || !*upwards {
             let text = format!("lanes may wait for each other in a loop around `{}`", function.insts[inst].mnemonic_text());
@@ -299,7 +305,7 @@ impl<'f> Loop<'f> {
             return operand_is_same(2);
         }
         if data.has(Modifier::Add) {
-            return data.operands.get(2) == Some(&Operand::Imm(Imm::Int(0)));
+            return data.operands.get(2).is_some_and(is_zero);
         }
         !(data.has(Modifier::Inc) || data.has(Modifier::Dec))
     }

@@ -1,0 +1,719 @@
+//! Loops that may wait for a write of another thread, and the reads at which they do.
+//!
+//! Suppose that no other thread writes. A read whose address stays the same then gives the same value in
+//! every round. A loop *waits* if all its exit conditions depend on such values alone: only another thread
+//! can end it, so whoever runs it must let others run. The decision follows from what exit conditions are
+//! computed from, not from which instructions a loop holds.
+//!
+//! - The *slice* of a loop is everything that its exit conditions depend on: registers, parameters of blocks
+//!   and the branches that choose between their values.
+//! - A value *advances* if it changes from round to round by itself: a counter, a pointer that follows a
+//!   list, a clock, the result of an `atom.add` of a number other than zero, and whatever is computed from
+//!   one. An index that stays the same on one way back does not advance. Two ends of a range, of which one
+//!   moves in every round, advance together.
+//! - A read is *steady* if neither its address nor its result advances.
+//! - A *strong* read (atomic, volatile, relaxed, acquire) is meant to see writes of others. Each steady one
+//!   in the slice is waited at, even if a counter ends the loop some time. An index that goes round
+//!   (`(i + 1) & 31`) does not advance for it.
+//! - A *weak* read is any other. A steady one is waited at if no exit ends the loop by itself, the loop does
+//!   not write to the same array, and, in shared memory, there is no barrier in every round: threads wait at
+//!   the barrier there.
+//!
+//! Values are not followed through memory of the thread or through calls. A value from there may come from
+//! any strong read of the loop, and from any function that the loop calls. A cycle with several entries is
+//! treated as a loop in which nothing advances.
+
+use crate::cfg::Cfg;
+use crate::dominators::Dominators;
+use crate::loops::Loops;
+use broadloom_ptx::{
+    Base, Block, Callee, Class, Effects, Func, Function, Imm, Inst, InstData, Modifier, Module, Opcode, Operand, Param, Reg,
+    Space, Symbol, Type,
+};
+use cranelift_entity::SecondaryMap;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// Deepest chain of instructions that is followed; what lies behind is taken not to advance.
+const DEEPEST: u32 = 64;
+/// Most values that are looked at together, and deepest tree of choices between them.
+const MOST_TOGETHER: usize = 4;
+const DEEPEST_CHOICE: u32 = 6;
+/// Blocks of a loop up to which it is looked which branches choose between values; in larger ones all do.
+const MOST_BLOCKS: usize = 1000;
+/// Deepest tree of `and`, `or` and `not` that is followed.
+const DEEPEST_CONDITION: u32 = 16;
+
+/// A read that a loop waits at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Wait {
+    /// The read, or the call of a function that reads.
+    pub inst: Inst,
+    /// The header of the loop; `None` where control goes round without one.
+    pub header: Option<Block>,
+}
+
+/// The reads that loops of a function in SSA form wait at.
+#[derive(Clone, Debug, Default)]
+pub struct Waiting {
+    waits: Vec<Wait>,
+}
+
+impl Waiting {
+    /// Of a function.
+    pub fn new(module: &Module, function: &Function, cfg: &Cfg, dominators: &Dominators, loops: &Loops) -> Waiting {
+        let reads = |block: &Block| function.blocks[*block].insts.iter().any(|inst| may_read(&function.insts[*inst]));
+        let mut regions: Vec<(Option<Block>, BTreeSet<Block>)> =
+            loops.iter().map(|(_, data)| (Some(data.header), data.blocks.iter().copied().collect())).collect();
+        regions.extend(loops.irreducible_edges().iter().map(|(from, to)| (None, circle(cfg, *from, *to))));
+        regions.retain(|(_, blocks)| blocks.iter().any(reads));
+        if regions.is_empty() {
+            return Waiting::default();
+        }
+        let places = Places::new(function, cfg);
+        let mut waits = BTreeSet::new();
+        for (header, inside) in regions {
+            let region =
+                Region { module, function, cfg, dominators, places: &places, header, inside, advancing: RefCell::default() };
+            waits.extend(region.waits().into_iter().map(|inst| Wait { inst, header }));
+        }
+        Waiting { waits: waits.into_iter().collect() }
+    }
+
+    /// All of them, each once for every loop that waits at it.
+    pub fn waits(&self) -> &[Wait] {
+        &self.waits
+    }
+
+    /// Whether a loop waits at an instruction.
+    pub fn contains(&self, inst: Inst) -> bool {
+        self.waits.iter().any(|wait| wait.inst == inst)
+    }
+}
+
+/// The blocks of all ways from one block to another.
+fn circle(cfg: &Cfg, last: Block, first: Block) -> BTreeSet<Block> {
+    let reached = |start: Block, next: &dyn Fn(Block) -> Vec<Block>| {
+        let mut found = BTreeSet::from([start]);
+        let mut work = vec![start];
+        while let Some(block) = work.pop() {
+            work.extend(next(block).into_iter().filter(|block| found.insert(*block)));
+        }
+        found
+    };
+    let behind = reached(first, &|block| cfg.successors(block).to_vec());
+    let before = reached(last, &|block| cfg.predecessors(block).to_vec());
+    behind.intersection(&before).copied().collect()
+}
+
+/// Whether an instruction reads memory, or calls somebody who may.
+fn may_read(data: &InstData) -> bool {
+    let effects = data.effects();
+    [Effects::READ, Effects::ATOMIC, Effects::CALL].into_iter().any(|effect| effects.has(effect))
+}
+
+/// Whether an instruction is a read that sees what other threads write meanwhile: an atomic, or a volatile,
+/// relaxed or acquire load.
+pub fn is_strong_read(data: &InstData) -> bool {
+    let strong = [Modifier::Volatile, Modifier::Relaxed, Modifier::Acquire, Modifier::Mmio];
+    let reads =
+        data.opcode() == Some(Opcode::Atom) || data.effects().has(Effects::READ) && strong.iter().any(|one| data.has(*one));
+    reads && is_shared_with_others(data)
+}
+
+/// Whether an atomic changes what it finds each time, so that whoever repeats it sees another value.
+pub fn advances_memory(data: &InstData) -> bool {
+    let zero = data.operands.get(2).is_some_and(is_zero);
+    let counts = data.has(Modifier::Inc) || data.has(Modifier::Dec);
+    let adds = data.has(Modifier::Add) && matches!(data.operands.get(2), Some(Operand::Imm(_)));
+    data.opcode() == Some(Opcode::Atom) && (counts || adds) && !zero
+}
+
+/// Whether an operand is a zero of any type.
+pub fn is_zero(operand: &Operand) -> bool {
+    match operand {
+        Operand::Imm(Imm::Int(value)) => *value == 0,
+        Operand::Imm(Imm::Uint(value)) => *value == 0,
+        Operand::Imm(Imm::F32(bits)) => bits << 1 == 0,
+        Operand::Imm(Imm::F64(bits)) => bits << 1 == 0,
+        _ => false,
+    }
+}
+
+/// Whether an instruction reads memory that other threads may write while it runs.
+fn is_shared_with_others(data: &InstData) -> bool {
+    let phases = data.class() == Some(Class::Mbarrier);
+    let read_only = data.has(Modifier::Nc) || data.class() == Some(Class::Texture);
+    match data.space() {
+        Space::Global | Space::Shared | Space::Generic => !phases && !read_only,
+        Space::Reg => data.class() == Some(Class::Surface),
+        Space::Local | Space::Param | Space::Const | Space::Tex => false,
+    }
+}
+
+/// Whether it reads memory in which the thread itself may have put what it read elsewhere.
+fn is_own_memory(data: &InstData) -> bool {
+    data.effects().has(Effects::READ) && matches!(data.space(), Space::Local | Space::Param | Space::Generic)
+}
+
+fn callee(data: &InstData) -> Option<Callee> {
+    data.operands.iter().find_map(|operand| if let Operand::Call(call) = operand { Some(call.callee) } else { None })
+}
+
+/// Where registers get their values.
+struct Places {
+    makers: SecondaryMap<Reg, Option<(Block, Inst)>>,
+    params: SecondaryMap<Reg, Option<(Block, usize)>>,
+    /// What comes into the parameters of a block, with where it comes from.
+    edges: SecondaryMap<Block, Vec<(Block, Vec<Reg>)>>,
+}
+
+impl Places {
+    fn new(function: &Function, cfg: &Cfg) -> Places {
+        let mut places = Places { makers: SecondaryMap::new(), params: SecondaryMap::new(), edges: SecondaryMap::new() };
+        for block in cfg.order() {
+            let data = &function.blocks[*block];
+            for inst in &data.insts {
+                function.insts[*inst].each_written(|reg| places.makers[reg] = Some((*block, *inst)));
+            }
+            for (index, param) in data.params.iter().enumerate() {
+                places.params[*param] = Some((*block, index));
+            }
+            for edge in &data.edges {
+                places.edges[edge.target].push((*block, edge.args.to_vec()));
+            }
+        }
+        places
+    }
+}
+
+/// A way out: it is taken when a predicate has a value.
+#[derive(Clone, Copy)]
+struct Exit {
+    condition: Reg,
+    when: bool,
+}
+
+/// What exit conditions depend on.
+#[derive(Default)]
+struct Slice {
+    reads: Vec<Inst>,
+    /// Whether something came through memory of the thread or out of a call.
+    through_memory: bool,
+}
+
+struct Region<'a> {
+    module: &'a Module,
+    function: &'a Function,
+    cfg: &'a Cfg,
+    dominators: &'a Dominators,
+    places: &'a Places,
+    header: Option<Block>,
+    inside: BTreeSet<Block>,
+    /// Registers that were looked at, and whether they advance.
+    advancing: RefCell<HashMap<(Reg, Rigour), bool>>,
+}
+
+impl Region<'_> {
+    /// The reads that are waited at.
+    fn waits(&self) -> Vec<Inst> {
+        let exits = self.exits();
+        let slice = self.slice(&exits);
+        let data = |inst: &Inst| &self.function.insts[*inst];
+        let mut reads = slice.reads;
+        if slice.through_memory {
+            reads.extend(self.insts().filter(|inst| is_strong_read(data(inst)) || callee(data(inst)).is_some()));
+        }
+        reads.retain(|inst| self.is_steady(data(inst)));
+        let (mut found, weak): (Vec<Inst>, Vec<Inst>) = reads.into_iter().partition(|inst| self.is_strong(data(inst)));
+        let ends = || self.header.is_some() && exits.iter().any(|exit| self.ends(exit.condition, exit.when, DEEPEST_CONDITION));
+        if !weak.is_empty() && !ends() {
+            let written = self.written();
+            let is_written = |data: &InstData| written.iter().any(|(space, pointers)| self.is_in(data, *space, pointers));
+            let waited_at = |data: &InstData| self.is_weak(data) && !is_written(data) && !self.meets_others(data);
+            found.extend(weak.into_iter().filter(|inst| waited_at(data(inst))));
+        }
+        found
+    }
+
+    fn insts(&self) -> impl Iterator<Item = Inst> + '_ {
+        self.inside.iter().flat_map(|block| &self.function.blocks[*block].insts).copied()
+    }
+
+    /// What decides at the end of a block.
+    fn condition(&self, block: Block) -> Option<(Reg, bool, &InstData)> {
+        let data = &self.function.insts[*self.function.blocks[block].insts.last()?];
+        data.guard.filter(|_| data.is_control()).map(|guard| (guard.reg, guard.negated, data))
+    }
+
+    /// The ways out; all branches where there is no loop to leave.
+    fn exits(&self) -> Vec<Exit> {
+        let mut exits = vec![];
+        for block in &self.inside {
+            let Some((condition, negated, data)) = self.condition(*block) else { continue };
+            let leaves = |edge: usize| {
+                let target = self.function.blocks[*block].edges.get(edge);
+                self.header.is_none() || target.is_some_and(|edge| !self.inside.contains(&edge.target))
+            };
+            if data.opcode() != Some(Opcode::Bra) || leaves(0) {
+                exits.push(Exit { condition, when: !negated });
+            }
+            if data.opcode() == Some(Opcode::Bra) && leaves(1) {
+                exits.push(Exit { condition, when: negated });
+            }
+        }
+        exits
+    }
+
+    /// The reads on which exits depend.
+    fn slice(&self, exits: &[Exit]) -> Slice {
+        let mut slice = Slice::default();
+        let mut work: Vec<Reg> = exits.iter().map(|exit| exit.condition).collect();
+        let (mut seen, mut joins): (HashSet<Reg>, HashSet<Block>) = Default::default();
+        while let Some(reg) = work.pop() {
+            if !seen.insert(reg) {
+                continue;
+            }
+            if let Some((_, inst)) = self.places.makers[reg].filter(|(block, _)| self.inside.contains(block)) {
+                let data = &self.function.insts[inst];
+                if may_read(data) && is_shared_with_others(data) && !slice.reads.contains(&inst) {
+                    slice.reads.push(inst);
+                }
+                slice.through_memory |= is_own_memory(data) && !self.is_of_launch(data) || data.effects().has(Effects::CALL);
+                work.extend(data.reads());
+            } else if let Some((block, index)) = self.places.params[reg].filter(|(block, _)| self.inside.contains(block)) {
+                let edges = self.places.edges[block].iter().filter(|(from, _)| self.inside.contains(from));
+                work.extend(edges.filter_map(|(_, args)| args.get(index).copied()));
+                if self.inside.len() <= MOST_BLOCKS && joins.insert(block) {
+                    work.extend(self.choices(block));
+                } else if joins.is_empty() {
+                    joins.insert(block);
+                    work.extend(self.inside.iter().filter_map(|from| self.condition(*from)).map(|(reg, ..)| reg));
+                }
+            }
+        }
+        slice
+    }
+
+    /// Whether a load reads a parameter of the kernel, which never changes.
+    fn is_of_launch(&self, data: &InstData) -> bool {
+        self.function.is_kernel
+            && data.space() == Space::Param
+            && match data.address().map(|address| address.base) {
+                Some(Base::Symbol(Symbol::Local(var))) => self.function.params.contains(&Param::Memory(var)),
+                _ => false,
+            }
+    }
+
+    /// The conditions on which it depends by which way control comes to a block: those between it and its
+    /// dominator.
+    fn choices(&self, block: Block) -> Vec<Reg> {
+        let ways = self.places.edges[block].iter().filter(|(from, _)| self.inside.contains(from)).count();
+        if ways < 2 {
+            return vec![];
+        }
+        let above = self.dominators.immediate(block).filter(|above| self.inside.contains(above));
+        let between = |from: &&Block| match above {
+            Some(above) if self.header.is_some() => {
+                self.dominators.dominates(above, **from) && self.cfg.position(**from) < self.cfg.position(block)
+            }
+            _ => true,
+        };
+        self.inside.iter().filter(between).filter_map(|from| self.condition(*from)).map(|(reg, ..)| reg).collect()
+    }
+
+    // What is read.
+
+    fn is_strong(&self, data: &InstData) -> bool {
+        match callee(data) {
+            Some(callee) => self.function_reads(callee, &is_strong_read),
+            None => is_strong_read(data),
+        }
+    }
+
+    fn is_weak(&self, data: &InstData) -> bool {
+        match callee(data) {
+            Some(callee) => self.function_reads(callee, &|data| may_read(data) && is_shared_with_others(data)),
+            None => true,
+        }
+    }
+
+    /// Whether a function that is called, or one that it calls, holds such an instruction. Those without a
+    /// body come with the device and wait for nobody.
+    fn function_reads(&self, callee: Callee, what: &dyn Fn(&InstData) -> bool) -> bool {
+        let functions = &self.module.functions;
+        let all = || functions.keys().filter(|func| functions[*func].has_body && !functions[*func].is_kernel);
+        let named = |callee: Callee| -> Vec<Func> {
+            match callee {
+                Callee::Direct(func) => vec![func],
+                Callee::Indirect { .. } => all().collect(),
+            }
+        };
+        let mut seen: HashSet<Func> = HashSet::new();
+        let mut work = named(callee);
+        while let Some(func) = work.pop() {
+            if !seen.insert(func) {
+                continue;
+            }
+            for (_, data) in functions[func].instructions() {
+                match self::callee(data) {
+                    Some(callee) => work.extend(named(callee)),
+                    None if what(data) => return true,
+                    None => {}
+                }
+            }
+        }
+        false
+    }
+
+    /// Whether a read gives the same in every round as long as nobody else writes.
+    fn is_steady(&self, data: &InstData) -> bool {
+        let strong = is_strong_read(data);
+        let rigour = if strong { Rigour::Strict } else { Rigour::Loose };
+        let address = data.address().map(|address| address.base);
+        let moves = match address {
+            Some(Base::Reg(reg)) => self.advances(reg, rigour, DEEPEST),
+            Some(Base::Symbol(_) | Base::Absolute) => false,
+            // Coordinates of a surface; a call is told nothing that it could not ignore.
+            None => callee(data).is_none() && data.reads().into_iter().any(|reg| self.advances(reg, rigour, DEEPEST)),
+        };
+        !(moves || strong && advances_memory(data))
+    }
+
+    /// Where the loop itself writes: the spaces, and what the addresses are made of.
+    fn written(&self) -> Vec<(Space, BTreeSet<String>)> {
+        let writes = |data: &&InstData| data.effects().has(Effects::WRITE) || data.effects().has(Effects::ATOMIC);
+        let all = self.insts().map(|inst| &self.function.insts[inst]).filter(writes);
+        let mut places: Vec<(Space, BTreeSet<String>)> = vec![];
+        for place in all.map(|data| (data.space(), self.pointers(data))) {
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        places
+    }
+
+    /// Whether a read may go where something was written.
+    fn is_in(&self, read: &InstData, space: Space, pointers: &BTreeSet<String>) -> bool {
+        let same_space = match (read.space(), space) {
+            (Space::Generic, space) | (space, Space::Generic) => !matches!(space, Space::Local | Space::Param | Space::Const),
+            (a, b) => a == b,
+        };
+        let own = self.pointers(read);
+        same_space && (own.is_empty() || pointers.is_empty() || !own.is_disjoint(pointers))
+    }
+
+    /// Parameters, variables and loads out of which an address is made, as far as they can hold a pointer.
+    fn pointers(&self, data: &InstData) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        let mut work = match data.address().map(|address| address.base) {
+            Some(Base::Reg(reg)) => vec![reg],
+            Some(Base::Symbol(symbol)) => return BTreeSet::from([format!("{symbol:?}")]),
+            Some(Base::Absolute) | None => return found,
+        };
+        let mut seen = HashSet::new();
+        while let Some(reg) = work.pop() {
+            if !seen.insert(reg) {
+                continue;
+            }
+            if let Some((block, index)) = self.places.params[reg] {
+                work.extend(self.places.edges[block].iter().filter_map(|(_, args)| args.get(index).copied()));
+            }
+            let Some((_, inst)) = self.places.makers[reg] else { continue };
+            let data = &self.function.insts[inst];
+            let wide = data.types().any(|ty| ty.bits() == 64);
+            for operand in &data.operands {
+                match operand {
+                    Operand::Symbol(symbol, _) => _ = found.insert(format!("{symbol:?}")),
+                    Operand::Memory(address) if wide => _ = found.insert(format!("{address:?}")),
+                    _ => {}
+                }
+            }
+            if data.address().is_none() {
+                work.extend(data.reads());
+            }
+        }
+        found
+    }
+
+    /// Whether a read of shared memory stands in a loop every round of which comes to a barrier.
+    fn meets_others(&self, data: &InstData) -> bool {
+        let Some(header) = self.header else { return false };
+        let has_barrier = |block: &&Block| {
+            let insts = &self.function.blocks[**block].insts;
+            insts.iter().any(|inst| self.function.insts[*inst].effects().has(Effects::BARRIER))
+        };
+        let latches: Vec<Block> =
+            self.places.edges[header].iter().map(|(from, _)| *from).filter(|from| self.inside.contains(from)).collect();
+        let always = |block: &Block| latches.iter().all(|latch| self.dominators.dominates(*block, *latch));
+        matches!(data.space(), Space::Shared | Space::Generic) && self.inside.iter().filter(has_barrier).any(always)
+    }
+
+    // What goes on by itself.
+
+    /// Whether a predicate comes to have a value by itself.
+    fn ends(&self, reg: Reg, when: bool, depth: u32) -> bool {
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        if let Some((block, index)) = self.places.params[reg].filter(|(block, _)| self.inside.contains(block)) {
+            let edges = self.places.edges[block].iter().filter(|(from, _)| self.inside.contains(from));
+            return Some(block) != self.header
+                && edges.filter_map(|(_, args)| args.get(index)).all(|arg| self.ends(*arg, when, depth / 2));
+        }
+        let Some((_, inst)) = self.places.makers[reg].filter(|(block, _)| self.inside.contains(block)) else { return false };
+        let data = &self.function.insts[inst];
+        let inputs = || data.operands.iter().skip(1);
+        let part = |operand: &Operand, when: bool| match operand {
+            Operand::Reg(reg) => self.ends(*reg, when, depth),
+            Operand::Not(reg) => self.ends(*reg, !when, depth),
+            _ => false,
+        };
+        // `and` is true when both are, `or` when one is.
+        let both = |and: bool| and == when;
+        match data.opcode() {
+            Some(Opcode::Not) => inputs().all(|operand| part(operand, !when)),
+            Some(Opcode::And | Opcode::Or) if both(data.opcode() == Some(Opcode::And)) => {
+                inputs().all(|operand| part(operand, when))
+            }
+            Some(Opcode::And | Opcode::Or) => inputs().any(|operand| part(operand, when)),
+            Some(Opcode::Mov | Opcode::Vote | Opcode::VoteSync) => inputs().any(|operand| part(operand, when)),
+            Some(Opcode::Setp) => {
+                let advances =
+                    |operand: &Operand| matches!(operand, Operand::Reg(reg) if self.advances(*reg, Rigour::Loose, DEEPEST));
+                let compared = inputs().any(|operand| !self.is_predicate(operand) && advances(operand))
+                    || self.advance_together(inputs().filter(|operand| !self.is_predicate(operand)));
+                let mut others = inputs().filter(|operand| self.is_predicate(operand));
+                match (data.has(Modifier::And), data.has(Modifier::Or)) {
+                    (true, _) if both(true) => compared && others.all(|operand| part(operand, when)),
+                    (_, true) if both(false) => compared && others.all(|operand| part(operand, when)),
+                    (false, false) => compared,
+                    _ => compared || others.any(|operand| part(operand, when)),
+                }
+            }
+            _ => data.reads().into_iter().any(|reg| self.advances(reg, Rigour::Loose, DEEPEST)),
+        }
+    }
+
+    /// Whether a register holds another value in every round, or in the end.
+    fn advances(&self, reg: Reg, rigour: Rigour, depth: u32) -> bool {
+        if let Some(known) = self.advancing.borrow().get(&(reg, rigour)) {
+            return *known;
+        }
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        // Where it is asked for again on the way, the other ways in decide.
+        self.advancing.borrow_mut().insert((reg, rigour), true);
+        let advances = self.advances_anew(reg, rigour, depth);
+        self.advancing.borrow_mut().insert((reg, rigour), advances);
+        advances
+    }
+
+    fn advances_anew(&self, reg: Reg, rigour: Rigour, depth: u32) -> bool {
+        if let Some((block, index)) = self.places.params[reg].filter(|(block, _)| self.inside.contains(block)) {
+            let mut args =
+                self.places.edges[block].iter().filter(|(from, _)| self.inside.contains(from)).map(|(_, args)| args[index]);
+            return match self.header {
+                None => false,
+                // A predicate has but two values.
+                Some(header) if header == block => {
+                    self.function.regs[reg].ty != Type::Pred && args.all(|arg| self.moves(arg, reg, rigour, DEEPEST))
+                }
+                Some(_) => args.all(|arg| self.advances(arg, rigour, depth)),
+            };
+        }
+        let Some((_, inst)) = self.places.makers[reg].filter(|(block, _)| self.inside.contains(block)) else { return false };
+        let data = &self.function.insts[inst];
+        let clock = |operand: &Operand| matches!(operand, Operand::Special(special) if is_clock(special.text()));
+        if data.operands.iter().any(clock) || advances_memory(data) {
+            return true;
+        }
+        let of = |operand: &Operand| match operand {
+            Operand::Reg(reg) | Operand::Not(reg) | Operand::Part { reg, .. } => self.advances(*reg, rigour, depth),
+            Operand::Memory(address) => matches!(address.base, Base::Reg(reg) if self.advances(reg, rigour, depth)),
+            _ => false,
+        };
+        let inputs = || data.operands.iter().skip(1);
+        match Self::kind(data, rigour) {
+            Kind::Moving | Kind::Seeing => inputs().any(of),
+            Kind::Choosing => inputs().filter(|operand| !self.is_predicate(operand)).all(of),
+            Kind::Bounding => inputs().all(of),
+            Kind::Other => false,
+        }
+    }
+
+    fn is_predicate(&self, operand: &Operand) -> bool {
+        matches!(operand, Operand::Reg(reg) | Operand::Not(reg) if self.function.regs[*reg].ty == Type::Pred)
+    }
+
+    /// Whether a value that becomes a parameter of the header in the next round is another than the parameter
+    /// has now, whichever way control went.
+    fn moves(&self, value: Reg, param: Reg, rigour: Rigour, depth: u32) -> bool {
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        if value == param {
+            return false;
+        }
+        if let Some((block, index)) = self.places.params[value].filter(|(block, _)| self.inside.contains(block)) {
+            let mut args =
+                self.places.edges[block].iter().filter(|(from, _)| self.inside.contains(from)).map(|(_, args)| args[index]);
+            // Of an inner loop only what comes in first is looked at: its own counters are not those of this
+            // one.
+            return Some(block) != self.header && args.all(|arg| arg == value || self.moves(arg, param, rigour, depth / 2));
+        }
+        let Some((_, inst)) = self.places.makers[value].filter(|(block, _)| self.inside.contains(block)) else { return false };
+        let data = &self.function.insts[inst];
+        if advances_memory(data) {
+            return true;
+        }
+        let register = |operand: &Operand| match operand {
+            Operand::Reg(reg) | Operand::Not(reg) | Operand::Part { reg, .. } => Some(*reg),
+            Operand::Memory(address) => match address.base {
+                Base::Reg(reg) => Some(reg),
+                Base::Symbol(_) | Base::Absolute => None,
+            },
+            _ => None,
+        };
+        let comes_from = |operand: &Operand| register(operand).is_some_and(|reg| self.comes_from(reg, param));
+        let inputs = || data.operands.iter().skip(1);
+        let copies = matches!(data.opcode(), Some(Opcode::Mov | Opcode::Cvt | Opcode::Cvta | Opcode::CvtaTo));
+        match Self::kind(data, rigour) {
+            Kind::Moving if copies => inputs().filter_map(register).any(|reg| self.moves(reg, param, rigour, depth)),
+            Kind::Moving => inputs().any(comes_from),
+            Kind::Choosing => {
+                let mut values = inputs().filter(|operand| !self.is_predicate(operand));
+                values.all(|operand| register(operand).is_some_and(|reg| self.moves(reg, param, rigour, depth / 2)))
+            }
+            Kind::Bounding => inputs().all(comes_from),
+            Kind::Seeing | Kind::Other => false,
+        }
+    }
+
+    /// Whether in every round one of some values moves, as the ends of a range do in which a search halves.
+    fn advance_together<'o>(&self, operands: impl Iterator<Item = &'o Operand>) -> bool {
+        let Some(header) = self.header else { return false };
+        let regs: Vec<Reg> =
+            operands.filter_map(|operand| if let Operand::Reg(reg) = operand { Some(*reg) } else { None }).collect();
+        let params = self.function.blocks[header].params.iter().enumerate();
+        let seen: Vec<(usize, Reg)> = params
+            .filter(|(_, param)| self.function.regs[**param].ty != Type::Pred)
+            .filter(|(_, param)| regs.iter().any(|reg| self.comes_from(*reg, **param)))
+            .map(|(index, param)| (index, *param))
+            .collect();
+        if !(2..=MOST_TOGETHER).contains(&seen.len()) {
+            return false;
+        }
+        let mut back = self.places.edges[header].iter().filter(|(from, _)| self.inside.contains(from));
+        back.all(|(_, args)| {
+            let pairs: Vec<(Reg, Reg)> = seen.iter().map(|(index, param)| (args[*index], *param)).collect();
+            self.one_moves(&pairs, DEEPEST_CHOICE)
+        })
+    }
+
+    /// Whether one of some values is another than the parameter that it becomes, whichever way control went
+    /// and whatever was selected.
+    fn one_moves(&self, pairs: &[(Reg, Reg)], depth: u32) -> bool {
+        if pairs.iter().any(|(value, param)| self.moves(*value, *param, Rigour::Loose, DEEPEST)) {
+            return true;
+        }
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        let join_of = |value: Reg| {
+            self.places.params[value].filter(|(block, _)| self.inside.contains(block) && Some(*block) != self.header)
+        };
+        if let Some((join, _)) = pairs.iter().find_map(|(value, _)| join_of(*value)) {
+            let mut edges = self.places.edges[join].iter().filter(|(from, _)| self.inside.contains(from));
+            return edges.all(|(_, args)| {
+                let passed =
+                    |value: Reg| join_of(value).filter(|(block, _)| *block == join).map_or(value, |(_, index)| args[index]);
+                let pairs: Vec<(Reg, Reg)> = pairs.iter().map(|(value, param)| (passed(*value), *param)).collect();
+                self.one_moves(&pairs, depth)
+            });
+        }
+        let selection = |value: Reg| {
+            let (_, inst) = self.places.makers[value].filter(|(block, _)| self.inside.contains(block))?;
+            let data = &self.function.insts[inst];
+            match (data.opcode(), data.operands.as_slice()) {
+                (Some(Opcode::Selp), [_, Operand::Reg(a), Operand::Reg(b), Operand::Reg(choice)]) => Some(([*a, *b], *choice)),
+                _ => None,
+            }
+        };
+        let Some(choice) = pairs.iter().find_map(|(value, _)| selection(*value)).map(|(_, choice)| choice) else { return false };
+        (0..2).all(|side| {
+            let chosen = |value: Reg| match selection(value) {
+                Some((values, other)) if other == choice => values[side],
+                _ => value,
+            };
+            let pairs: Vec<(Reg, Reg)> = pairs.iter().map(|(value, param)| (chosen(*value), *param)).collect();
+            self.one_moves(&pairs, depth)
+        })
+    }
+
+    /// Whether a register is computed from another in the same round.
+    fn comes_from(&self, reg: Reg, from: Reg) -> bool {
+        let mut seen = HashSet::new();
+        let mut work = vec![reg];
+        while let Some(reg) = work.pop() {
+            if reg == from {
+                return true;
+            }
+            if !seen.insert(reg) {
+                continue;
+            }
+            if let Some((_, inst)) = self.places.makers[reg].filter(|(block, _)| self.inside.contains(block)) {
+                work.extend(self.function.insts[inst].reads());
+            } else if let Some((block, index)) = self.places.params[reg].filter(|(block, _)| self.inside.contains(block))
+                && Some(block) != self.header
+            {
+                let edges = self.places.edges[block].iter().filter(|(from, _)| self.inside.contains(from));
+                work.extend(edges.filter_map(|(_, args)| args.get(index).copied()));
+            }
+        }
+        false
+    }
+
+    /// What an instruction does to values that advance.
+    fn kind(data: &InstData, rigour: Rigour) -> Kind {
+        let is_float = data.types().next().is_some_and(|ty| matches!(ty, Type::F16 | Type::F32 | Type::F64 | Type::Bf16));
+        match data.opcode() {
+            Some(Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Mad | Opcode::Fma | Opcode::Div) => Kind::Moving,
+            Some(Opcode::Shl | Opcode::Shr | Opcode::Mov | Opcode::Cvt | Opcode::Cvta | Opcode::CvtaTo | Opcode::Neg) => {
+                Kind::Moving
+            }
+            Some(Opcode::Setp | Opcode::Set) => Kind::Seeing,
+            Some(_) if data.effects().has(Effects::WARP) => Kind::Seeing,
+            Some(Opcode::Selp) => Kind::Choosing,
+            // `mask & (mask - 1)` moves, `(i + 1) & 31` goes round.
+            Some(Opcode::And | Opcode::Or | Opcode::Xor | Opcode::Lop3 | Opcode::Min | Opcode::Max) if !is_float => {
+                Kind::Bounding
+            }
+            Some(Opcode::Ld | Opcode::Ldu) if !is_strong_read(data) => Kind::Moving,
+            Some(_) if is_float && data.effects().is_pure() => Kind::Moving,
+            Some(_) | None => Kind::Other,
+        }
+    }
+}
+
+/// How sure it must be that a value does not come back to what it was.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Rigour {
+    /// A value that goes round does not advance.
+    Strict,
+    /// It is enough that it is another in the next round.
+    Loose,
+}
+
+/// What an instruction makes of values that advance.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Its result advances if one of its operands does.
+    Moving,
+    /// Its result is one of its operands: each must advance.
+    Choosing,
+    /// Its result may stay the same unless all operands advance.
+    Bounding,
+    /// Its result tells that an operand advances, but has few values: it does not advance from round to
+    /// round.
+    Seeing,
+    /// Nothing is known of its result.
+    Other,
+}
+
+fn is_clock(name: &str) -> bool {
+    ["%clock", "%globaltimer"].iter().any(|start| name.starts_with(start))
+}
