@@ -1,0 +1,147 @@
+//! The definitions of a session.
+
+use crate::core::{Body, DatatypeId, DefId, Lambda, LambdaId};
+use crate::syntax::{Ast, Name};
+use crate::types::{Class, Scheme, TypeId, TypePrinter, TypeStore};
+use broadloom_diag::Span;
+use cranelift_entity::PrimaryMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// All that a program can refer to.
+#[derive(Debug, Default)]
+pub struct Environment {
+    /// The types.
+    pub types: TypeStore,
+    /// The datatypes.
+    pub datatypes: PrimaryMap<DatatypeId, Datatype>,
+    /// The definitions, also those that newer ones have replaced: older functions may still call them.
+    pub definitions: PrimaryMap<DefId, Definition>,
+    /// The function values.
+    pub lambdas: PrimaryMap<LambdaId, Lambda>,
+    /// The definition that a name means at present.
+    pub names: BTreeMap<Name, DefId>,
+    /// The datatype that a name means at present.
+    pub type_names: HashMap<Name, DatatypeId>,
+    /// The definitions of the library, found also when a program has redefined their names.
+    pub built_in: HashMap<Name, DefId>,
+}
+
+/// A datatype: one constructor around a content.
+#[derive(Clone, Debug)]
+pub struct Datatype {
+    /// The name of the type and of its constructor.
+    pub name: Name,
+    /// The classes of the parameters.
+    pub parameters: Vec<Class>,
+    /// The type of the content; its variables are the parameters.
+    pub content: TypeId,
+    /// The constructor.
+    pub constructor: Option<DefId>,
+}
+
+/// A function, a constructor or a global variable.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// The name.
+    pub name: Name,
+    /// The type.
+    pub scheme: Scheme,
+    /// What it is.
+    pub kind: DefinitionKind,
+    /// Who defined it.
+    pub origin: Origin,
+    /// The optional parameters, in order; they are the last ones.
+    pub optional: Vec<Optional>,
+    /// The number of parameters before the optional ones.
+    pub required: usize,
+    /// It cannot be called inside of an apply-to-each.
+    pub serial: bool,
+    /// The text that `describe` shows.
+    pub doc: Option<String>,
+    /// The head as written, for `describe`.
+    pub interface: String,
+    /// The definition as written, for `show code`.
+    pub code: String,
+    /// The place of the name.
+    pub span: Span,
+}
+
+/// The kinds of definitions.
+#[derive(Clone, Debug)]
+pub enum DefinitionKind {
+    /// A function in NESL.
+    Function(Arc<Body>),
+    /// A function that the implementation provides.
+    Primitive(crate::eval::Primitive),
+    /// A function whose type is declared and whose definition is to come.
+    Declared,
+    /// The constructor of a datatype.
+    Constructor(DatatypeId),
+    /// A global variable.
+    Value,
+}
+
+/// Who defined a name, and whether a program may define it anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The library; the name is taken.
+    BuiltIn,
+    /// The library; the name may be redefined.
+    Redefinable,
+    /// A program.
+    User,
+}
+
+/// An optional parameter.
+#[derive(Clone, Debug)]
+pub struct Optional {
+    /// Its name.
+    pub name: Name,
+    /// The tree that holds its default.
+    pub ast: Arc<Ast>,
+    /// The default.
+    pub default: crate::syntax::ExprId,
+}
+
+impl Environment {
+    /// Returns what a name means.
+    pub fn lookup(&self, name: &Name) -> Option<DefId> {
+        self.names.get(name).copied()
+    }
+
+    /// Prints a type with the classes of its variables.
+    pub fn print_scheme(&self, scheme: &Scheme) -> String {
+        let name = |datatype: DatatypeId| self.datatypes[datatype].name.to_string();
+        TypePrinter { types: &self.types, datatype: &name }.scheme(scheme)
+    }
+
+    /// Returns the name that is most like another one, if any is like it at all.
+    pub fn similar<'a>(&'a self, name: &str, more: impl Iterator<Item = &'a Name>) -> Option<String> {
+        let distance = |other: &str| edit_distance(name.as_bytes(), other.as_bytes());
+        if name.len() < 3 {
+            return None;
+        }
+        let limit = (name.len() / 3).max(1);
+        let known = self.names.keys().chain(more).map(|other| (distance(other.as_str()), other.as_str()));
+        known.filter(|&(distance, other)| distance <= limit && other.len() > 1).min().map(|(_, other)| other.to_owned())
+    }
+}
+
+/// Counts the letters to change, add or take away between two words.
+fn edit_distance(a: &[u8], b: &[u8]) -> usize {
+    if a.len().abs_diff(b.len()) > 4 || a.len() > 64 {
+        return usize::MAX;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, &x) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &y) in b.iter().enumerate() {
+            let change = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,149 @@
+//! Instances of functions: bodies without type variables, made when they are first called.
+
+use super::fault::{Fault, Run};
+use super::{Machine, Primitive};
+use crate::codes;
+use crate::core::{Body, DefId, DefinitionKind, Expr, ExprId, Instantiate, LambdaId};
+use crate::types::{Type, TypeId};
+use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap, entity_impl, packed_option::PackedOption};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Names an instance.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct CodeId(u32);
+entity_impl!(CodeId, "code");
+
+/// All instances.
+#[derive(Default)]
+pub(super) struct Codes {
+    codes: PrimaryMap<CodeId, Rc<Code>>,
+    definitions: HashMap<(DefId, Vec<TypeId>), CodeId>,
+    lambdas: HashMap<(LambdaId, Vec<TypeId>), CodeId>,
+}
+
+/// An instance.
+pub(super) struct Code {
+    /// What a call does.
+    pub(super) kind: CodeKind,
+    /// The types that the variables of the definition stand for.
+    pub(super) instance: Vec<TypeId>,
+    /// Argument and result.
+    pub(super) argument: TypeId,
+    pub(super) result: TypeId,
+    /// The function, for messages.
+    pub(super) name: String,
+    /// It belongs to the library.
+    pub(super) library: bool,
+}
+
+pub(super) enum CodeKind {
+    Body(BodyCode),
+    Primitive(Primitive),
+    /// A constructor: the value is the content.
+    Constructor,
+    /// A function that was declared and never defined.
+    Declared,
+    /// A global variable that holds a function.
+    Global(DefId),
+}
+
+/// A body with the instances that it refers to, filled in as they are met.
+pub(super) struct BodyCode {
+    pub(super) body: Body,
+    pub(super) targets: std::cell::RefCell<SecondaryMap<ExprId, PackedOption<CodeId>>>,
+}
+
+impl BodyCode {
+    fn new(body: Body) -> Self {
+        BodyCode { body, targets: std::cell::RefCell::default() }
+    }
+}
+
+impl Machine<'_> {
+    /// Makes the code of a top-level expression.
+    pub(super) fn top_level(&mut self, body: &Body) -> Rc<Code> {
+        let int = self.env.types.base(crate::types::Base::Int);
+        Rc::new(Code {
+            kind: CodeKind::Body(BodyCode::new(body.clone())),
+            instance: vec![],
+            argument: int,
+            result: int,
+            name: "the top level".to_owned(),
+            library: false,
+        })
+    }
+
+    pub(super) fn code(&self, id: CodeId) -> Rc<Code> {
+        self.state.codes.codes[id].clone()
+    }
+
+    /// Returns the instance that an expression of a body refers to.
+    pub(super) fn target(&mut self, code: &BodyCode, expr: ExprId) -> Run<CodeId> {
+        if let Some(id) = code.targets.borrow()[expr].expand() {
+            return Ok(id);
+        }
+        let Expr::Definition(definition, instance) = &code.body.exprs[expr] else {
+            return Fault::at_run_time("internal error: this is no definition; please report it");
+        };
+        let id = self.definition_code(*definition, instance)?;
+        code.targets.borrow_mut()[expr] = id.into();
+        Ok(id)
+    }
+
+    fn definition_code(&mut self, definition: DefId, instance: &[TypeId]) -> Run<CodeId> {
+        if let Some(&id) = self.state.codes.definitions.get(&(definition, instance.to_vec())) {
+            return Ok(id);
+        }
+        let known = &self.env.definitions[definition];
+        let (kind, name, scheme) = (known.kind.clone(), known.name.to_string(), known.scheme.clone());
+        let library = known.origin != crate::core::Origin::User;
+        let kind = match kind {
+            DefinitionKind::Function(body) => {
+                CodeKind::Body(BodyCode::new(Instantiate::new(&mut self.env.types, instance).body(&body)))
+            }
+            DefinitionKind::Primitive(primitive) => CodeKind::Primitive(primitive),
+            DefinitionKind::Declared => CodeKind::Declared,
+            DefinitionKind::Constructor(_) => CodeKind::Constructor,
+            DefinitionKind::Value => CodeKind::Global(definition),
+        };
+        let ty = Instantiate::new(&mut self.env.types, instance).ty(scheme.ty);
+        if !instance.iter().all(|&ty| self.env.types.is_within_limits(ty)) || !self.env.types.is_within_limits(ty) {
+            return Err(Fault::new(codes::TYPE_TOO_LARGE, format!("calls of `{name}` nest types without end")));
+        }
+        let (argument, result) = match self.env.types[ty] {
+            Type::Function { argument, result, .. } => (argument, result),
+            _ => (ty, ty),
+        };
+        let code = Rc::new(Code { kind, instance: instance.to_vec(), argument, result, name, library });
+        let id = self.state.codes.codes.push(code);
+        self.state.codes.definitions.insert((definition, instance.to_vec()), id);
+        Ok(id)
+    }
+
+    /// Returns the instance of a function value inside of an instance.
+    pub(super) fn lambda_code(&mut self, lambda: LambdaId, inside: &Code) -> CodeId {
+        let key = (lambda, inside.instance.clone());
+        if let Some(&id) = self.state.codes.lambdas.get(&key) {
+            return id;
+        }
+        let body = self.env.lambdas[lambda].body.clone();
+        let body = Instantiate::new(&mut self.env.types, &inside.instance).body(&body);
+        let code = Rc::new(Code {
+            kind: CodeKind::Body(BodyCode::new(body)),
+            instance: inside.instance.clone(),
+            argument: inside.argument,
+            result: inside.result,
+            name: format!("a function value in {}", inside.name),
+            library: inside.library,
+        });
+        let id = self.state.codes.codes.push(code);
+        self.state.codes.lambdas.insert(key, id);
+        id
+    }
+}
+
+/// An id that names nothing, for values that are never called.
+pub(super) fn nowhere() -> CodeId {
+    CodeId::new(0)
+}

@@ -1,0 +1,197 @@
+//! Streams, processes and the console.
+
+use super::fault::Run;
+use super::{Machine, Primitive, Value};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Instant;
+
+/// The open streams of a run. Streams below 3 are the console.
+#[derive(Default)]
+pub(super) struct Files {
+    streams: BTreeMap<i64, Stream>,
+    next: i64,
+}
+
+enum Stream {
+    /// What is left of a file, from a position on.
+    In(Rc<[u8]>, usize),
+    /// A file that is written.
+    Out(String),
+    /// The input of a process that has not started, by the stream of its output.
+    ProcessIn(i64),
+    /// The output of a process: its command and its input, until somebody reads.
+    ProcessOut(String, Vec<u8>),
+}
+
+/// Largest number of streams that are open at once.
+const MAX_STREAMS: usize = 256;
+
+impl Files {
+    fn add(&mut self, stream: Stream) -> Result<i64, String> {
+        if self.streams.len() >= MAX_STREAMS {
+            return Err(format!("more than {MAX_STREAMS} streams are open"));
+        }
+        self.next += 1;
+        self.streams.insert(self.next + 2, stream);
+        Ok(self.next + 2)
+    }
+}
+
+impl Machine<'_> {
+    pub(super) fn outside(&mut self, primitive: Primitive, argument: Value) -> Run<Value> {
+        match primitive {
+            Primitive::PrintString => {
+                (self.out)(&argument.bytes());
+                Ok(Value::Bool(true))
+            }
+            Primitive::Open => {
+                let (path, mode) = argument.parts();
+                let opened = self.open(&path.text(), mode.int());
+                let stream = Value::Int(*opened.as_ref().unwrap_or(&-1));
+                let status = self.status(opened.map(|_| ()))?;
+                Ok(Value::pair(stream, status))
+            }
+            Primitive::Close => {
+                let closed = self.files.streams.remove(&argument.int()).map(|_| ());
+                let closed = if (0..3).contains(&argument.int()) { Some(()) } else { closed };
+                self.status(closed.ok_or_else(|| "the stream is not open".to_owned()))
+            }
+            Primitive::Write => {
+                let (text, stream) = argument.parts();
+                let written = self.write_stream(stream.int(), &text.bytes());
+                self.status(written)
+            }
+            Primitive::Read => {
+                let (delimiters, limit, stream) = argument.three();
+                let limit = usize::try_from(limit.int()).unwrap_or(usize::MAX);
+                let read = self.read_until(stream.int(), &delimiters.bytes(), limit);
+                let (text, end) = read.clone().unwrap_or((vec![], -1));
+                let value = Value::pair(self.text(&text)?, Value::Int(end));
+                let status = self.status(read.map(|_| ()))?;
+                Ok(Value::pair(value, status))
+            }
+            Primitive::Spawn => self.spawn(argument),
+            Primitive::EnvironmentVariable => {
+                let value = self.host.environment_variable(&argument.text());
+                self.text(value.as_bytes())
+            }
+            Primitive::StartTimer => {
+                self.timer = Instant::now();
+                Ok(argument)
+            }
+            _ => Ok(Value::Float(self.round(self.timer.elapsed().as_secs_f64()))),
+        }
+    }
+
+    /// Makes the pair of a flag and a message that ends the result of every operation on streams.
+    pub(super) fn status(&mut self, result: Result<(), String>) -> Run<Value> {
+        let message = self.text(result.as_ref().err().map_or(b"", |message| message.as_bytes()))?;
+        Ok(Value::pair(Value::Bool(result.is_ok()), message))
+    }
+
+    fn open(&mut self, path: &str, mode: i64) -> Result<i64, String> {
+        let stream = match mode {
+            1 => Stream::In(self.host.read_file(path).map_err(|error| error.to_string())?.into(), 0),
+            _ => {
+                self.host.write_file(path, b"", mode == 3).map_err(|error| error.to_string())?;
+                Stream::Out(path.to_owned())
+            }
+        };
+        self.files.add(stream)
+    }
+
+    pub(super) fn write_stream(&mut self, stream: i64, bytes: &[u8]) -> Result<(), String> {
+        if stream == 1 || stream == 2 {
+            (self.out)(bytes);
+            return Ok(());
+        }
+        match self.files.streams.get(&stream) {
+            Some(Stream::Out(path)) => self.host.write_file(path, bytes, true).map_err(|error| error.to_string()),
+            Some(&Stream::ProcessIn(output)) => match self.files.streams.get_mut(&output) {
+                Some(Stream::ProcessOut(_, input)) => {
+                    input.extend_from_slice(bytes);
+                    Ok(())
+                }
+                _ => Err("the process has ended".to_owned()),
+            },
+            Some(_) => Err("the stream is open for reading".to_owned()),
+            None => Err("the stream is not open".to_owned()),
+        }
+    }
+
+    /// Returns the rest of what a stream holds. A process runs when its output is first read.
+    pub(super) fn rest(&mut self, stream: i64) -> Result<(Rc<[u8]>, usize), String> {
+        if let Some(Stream::ProcessOut(command, input)) = self.files.streams.get(&stream) {
+            let output = self.host.run_command(command, input).map_err(|error| error.to_string())?;
+            self.files.streams.insert(stream, Stream::In(output.into(), 0));
+        }
+        match self.files.streams.get(&stream) {
+            Some(Stream::In(bytes, at)) => Ok((bytes.clone(), *at)),
+            Some(_) => Err("the stream is open for writing".to_owned()),
+            None if stream == 0 => {
+                let line = self.host.read_console().map_err(|error| error.to_string())?;
+                self.files.streams.insert(0, Stream::In(line.into(), 0));
+                self.rest(0)
+            }
+            None => Err("the stream is not open".to_owned()),
+        }
+    }
+
+    /// Moves the position of a stream. Nothing is left of a line of the console that was read.
+    pub(super) fn advance(&mut self, stream: i64, to: usize) {
+        match self.files.streams.get_mut(&stream) {
+            Some(Stream::In(bytes, _)) if stream == 0 && to >= bytes.len() => {
+                self.files.streams.remove(&0);
+            }
+            Some(Stream::In(_, at)) => *at = to,
+            _ => {}
+        }
+    }
+
+    /// Reads up to a delimiter, which is taken and returned as its code; -1 is the end, -2 the limit.
+    fn read_until(&mut self, stream: i64, delimiters: &[u8], limit: usize) -> Result<(Vec<u8>, i64), String> {
+        let (bytes, at) = self.rest(stream)?;
+        let rest = &bytes[at..];
+        let length = rest.iter().position(|byte| delimiters.contains(byte)).unwrap_or(rest.len());
+        let (length, end, taken) = if limit < length || (limit == length && length == rest.len() && limit > 0) {
+            (limit, -2, limit)
+        } else if length == rest.len() {
+            (length, -1, length)
+        } else {
+            (length, i64::from(rest[length]), length + 1)
+        };
+        let text = rest[..length].to_vec();
+        self.advance(stream, at + taken);
+        Ok((text, end))
+    }
+
+    fn spawn(&mut self, argument: Value) -> Run<Value> {
+        let (command, streams) = argument.parts();
+        let (input, output, error) = streams.three();
+        let (input, output, error) = (input.int(), output.int(), error.int());
+        let started = self.start_process(&command.text(), input, output);
+        let (opened_in, opened_out) = *started.as_ref().unwrap_or(&(-1, -1));
+        let streams = Value::pair(Value::Int(opened_in), Value::pair(Value::Int(opened_out), Value::Int(error)));
+        let status = self.status(started.map(|_| ()))?;
+        Ok(Value::pair(streams, status))
+    }
+
+    fn start_process(&mut self, command: &str, input: i64, output: i64) -> Result<(i64, i64), String> {
+        let given = if input >= 0 {
+            let (bytes, at) = self.rest(input)?;
+            self.advance(input, bytes.len());
+            bytes[at..].to_vec()
+        } else {
+            vec![]
+        };
+        if output >= 0 {
+            let text = self.host.run_command(command, &given).map_err(|error| error.to_string())?;
+            self.write_stream(output, &text)?;
+            return Ok((input, output));
+        }
+        let opened = self.files.add(Stream::ProcessOut(command.to_owned(), given))?;
+        let input = if input >= 0 { input } else { self.files.add(Stream::ProcessIn(opened))? };
+        Ok((input, opened))
+    }
+}

@@ -1,0 +1,136 @@
+//! The evaluator: plain recursion over nested values. It defines what programs mean; compiled code is compared with it.
+//!
+//! A body is evaluated as written, but for calls at the end of a function, which need no stack. Every run has limits on
+//! steps, on the bytes of live sequences and on the depth of calls; each ends in an error that names the function.
+
+mod code;
+mod fault;
+mod files;
+mod generic;
+mod host;
+mod number;
+mod object;
+mod primitive;
+mod run;
+mod scalar;
+mod sequence;
+mod show;
+mod value;
+
+pub(crate) use code::CodeId;
+pub use fault::Fault;
+pub use host::{Host, Sealed, System};
+pub use number::format_float;
+pub use primitive::Primitive;
+pub use show::show_value;
+pub use value::{Function, Meter, Seq, Value};
+
+use crate::core::{Body, DefId, Environment};
+use crate::infer::Widths;
+use broadloom_diag::SourceId;
+use cranelift_entity::SecondaryMap;
+use fault::Run;
+use files::Files;
+use std::rc::Rc;
+use std::time::Instant;
+
+/// Limits of a run and widths of numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Widths of numbers.
+    pub widths: Widths,
+    /// Expressions that one top-level form may evaluate.
+    pub max_steps: u64,
+    /// Bytes of live sequences.
+    pub max_bytes: usize,
+    /// Calls inside of calls, those at the end of a function not counted.
+    pub max_depth: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            widths: Widths { wide_int: false, narrow_float: false },
+            max_steps: 2_000_000_000,
+            max_bytes: 4 << 30,
+            max_depth: 100_000,
+        }
+    }
+}
+
+/// What outlives a run: instances of functions, values of global variables, the state of random numbers.
+pub(crate) struct State {
+    pub(crate) options: Options,
+    codes: code::Codes,
+    pub(crate) globals: SecondaryMap<DefId, Option<Value>>,
+    meter: Rc<Meter>,
+    random: u64,
+    /// The last source of the library: errors in it are shown at the call of the program.
+    pub(crate) library: Option<SourceId>,
+    /// Bytes of stack that a run may use.
+    pub(crate) stack: usize,
+}
+
+impl State {
+    pub(crate) fn new(options: Options, stack: usize) -> Self {
+        State {
+            options,
+            codes: code::Codes::default(),
+            globals: SecondaryMap::new(),
+            meter: Meter::new(options.max_bytes),
+            random: 0,
+            library: None,
+            stack,
+        }
+    }
+
+    /// Forgets all instances: a definition has changed.
+    pub(crate) fn forget_codes(&mut self) {
+        self.codes = code::Codes::default();
+    }
+}
+
+/// One run.
+pub(crate) struct Machine<'a> {
+    env: &'a mut Environment,
+    state: &'a mut State,
+    host: &'a mut dyn Host,
+    out: &'a mut dyn FnMut(&[u8]),
+    files: Files,
+    steps: u64,
+    depth: u32,
+    /// The address of the stack at the start.
+    base: usize,
+    /// A call at the end of a function, to be done by the caller.
+    pending: Option<run::Pending>,
+    timer: Instant,
+}
+
+impl<'a> Machine<'a> {
+    pub(crate) fn new(
+        env: &'a mut Environment,
+        state: &'a mut State,
+        host: &'a mut dyn Host,
+        out: &'a mut dyn FnMut(&[u8]),
+    ) -> Self {
+        let here = 0u8;
+        Machine {
+            env,
+            state,
+            host,
+            out,
+            files: Files::default(),
+            steps: 0,
+            depth: 0,
+            base: std::ptr::from_ref(&here).addr(),
+            pending: None,
+            timer: Instant::now(),
+        }
+    }
+
+    /// Evaluates a top-level expression.
+    pub(crate) fn evaluate(&mut self, body: &Body) -> Run<Value> {
+        let code = self.top_level(body);
+        self.start(&code)
+    }
+}

@@ -1,0 +1,98 @@
+//! Numbers: widths, and floats as text.
+
+use super::Machine;
+
+impl Machine<'_> {
+    /// Wraps an integer to the width of integers.
+    pub(super) fn wrap(&self, value: i64) -> i64 {
+        if self.state.options.widths.wide_int { value } else { i64::from(value as i32) }
+    }
+
+    /// Rounds a float to the width of floats.
+    pub(super) fn round(&self, value: f64) -> f64 {
+        if self.state.options.widths.narrow_float { f64::from(value as f32) } else { value }
+    }
+
+    /// Converts a float to an int; beyond the range of ints it is the nearest int.
+    pub(super) fn to_int(&self, value: f64) -> i64 {
+        if self.state.options.widths.wide_int { value as i64 } else { i64::from(value as i32) }
+    }
+
+    pub(super) fn least_int(&self) -> i64 {
+        if self.state.options.widths.wide_int { i64::MIN } else { i64::from(i32::MIN) }
+    }
+
+    pub(super) fn largest_int(&self) -> i64 {
+        !self.least_int()
+    }
+}
+
+/// The maximum of no floats, negated the minimum of none: large, and printable where an infinity was not.
+pub(super) fn largest_float() -> f64 {
+    f64::from(1.0e36f32)
+}
+
+/// Prints a float as the top level does: 15 significant digits without zeros at the end (7 for 32-bit floats), with an
+/// exponent below 0.001 and from ten millions on.
+pub fn format_float(value: f64, narrow: bool) -> String {
+    if value.is_nan() {
+        return "nan".to_owned();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "inf".to_owned() } else { "-inf".to_owned() };
+    }
+    let digits = if narrow { format!("{:e}", value as f32) } else { format!("{value:.14e}") };
+    let value: f64 = digits.parse().unwrap_or(value);
+    if value == 0.0 || (1e-3..1e7).contains(&value.abs()) {
+        return format!("{value:?}");
+    }
+    let text = format!("{value:e}");
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let point = if mantissa.contains('.') { "" } else { ".0" };
+    format!("{mantissa}{point}E{exponent}")
+}
+
+/// Returns the first `count` significant decimal digits of a positive float, rounded, and the position of its point.
+pub(super) fn digits(value: f64, count: usize) -> (String, i64) {
+    if !value.is_finite() || value <= 0.0 {
+        return ("0".repeat(count), 1);
+    }
+    let text = format!("{value:.*e}", count.saturating_sub(1));
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let digits = mantissa.chars().filter(char::is_ascii_digit).collect();
+    (digits, exponent.parse::<i64>().unwrap_or(0) + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_print_as_the_original_prints_them() {
+        let cases = [
+            (14.0, "14.0"),
+            (0.1 + 0.2, "0.3"),
+            (225060000.0, "2.2506E8"),
+            (0.099_999_999_999_999_64, "0.0999999999999996"),
+            (1e7, "1.0E7"),
+            (9999999.5, "9999999.5"),
+            (0.001, "0.001"),
+            (0.0009, "9.0E-4"),
+            (-1.5e-7, "-1.5E-7"),
+            (0.0, "0.0"),
+            (-0.0, "-0.0"),
+            (1.0 / 3.0, "0.333333333333333"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(format_float(value, false), text);
+        }
+        assert_eq!(format_float(f64::from(0.1f32), true), "0.1");
+    }
+
+    #[test]
+    fn digits_are_rounded() {
+        assert_eq!(digits(123.456, 4), ("1235".to_owned(), 3));
+        assert_eq!(digits(0.00999999, 3), ("100".to_owned(), -1));
+        assert_eq!(digits(9.9996, 4), ("1000".to_owned(), 2));
+    }
+}

@@ -1,0 +1,164 @@
+//! Values: nested, unflattened.
+//!
+//! Sequences share their elements, so copying a value costs the same whatever its size. Every sequence is charged to the
+//! [`Meter`] of its run while it is alive.
+
+use crate::core::LocalId;
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// A value. The value of a datatype is its content.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// An integer, within the width of integers.
+    Int(i64),
+    /// A float; with 32-bit floats it is one of those.
+    Float(f64),
+    /// A truth value.
+    Bool(bool),
+    /// A character.
+    Char(u8),
+    /// A pair.
+    Pair(Rc<(Value, Value)>),
+    /// A sequence.
+    Seq(Seq),
+    /// A function.
+    Function(Rc<Function>),
+}
+
+/// A function as a value.
+#[derive(Debug)]
+pub struct Function {
+    /// The instance that is called.
+    pub(crate) code: super::CodeId,
+    /// The captured variables.
+    pub(crate) captured: Vec<(LocalId, Value)>,
+}
+
+/// A sequence.
+#[derive(Clone, Debug)]
+pub struct Seq(Rc<Buffer>);
+
+#[derive(Debug)]
+struct Buffer {
+    values: Vec<Value>,
+    bytes: usize,
+    meter: Rc<Meter>,
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        self.meter.live.set(self.meter.live.get() - self.bytes);
+    }
+}
+
+/// Counts the bytes of live sequences.
+#[derive(Debug, Default)]
+pub struct Meter {
+    live: Cell<usize>,
+    limit: usize,
+}
+
+impl Meter {
+    pub(crate) fn new(limit: usize) -> Rc<Self> {
+        Rc::new(Meter { live: Cell::new(0), limit })
+    }
+
+    /// Tells whether this many elements like `sample` would be within the limit.
+    pub(crate) fn allows(&self, count: usize, sample: Option<&Value>) -> bool {
+        let bytes = count.saturating_mul(cost(sample));
+        self.live.get().saturating_add(bytes) <= self.limit
+    }
+
+    /// Makes a sequence, or gives nothing when that is beyond the limit.
+    pub(crate) fn seq(self: &Rc<Self>, values: Vec<Value>) -> Option<Seq> {
+        if !self.allows(values.len(), values.first()) {
+            return None;
+        }
+        let bytes = values.len() * cost(values.first()) + 64;
+        self.live.set(self.live.get() + bytes);
+        Some(Seq(Rc::new(Buffer { values, bytes, meter: self.clone() })))
+    }
+}
+
+/// Estimates the bytes of an element. Elements of one sequence have one type, so all pairs in them look alike.
+fn cost(sample: Option<&Value>) -> usize {
+    fn pairs(value: &Value, depth: usize) -> usize {
+        match value {
+            Value::Pair(parts) if depth < 64 => 48 + pairs(&parts.0, depth + 1) + pairs(&parts.1, depth + 1),
+            _ => 0,
+        }
+    }
+    size_of::<Value>() + sample.map_or(0, |value| pairs(value, 0))
+}
+
+impl std::ops::Deref for Seq {
+    type Target = [Value];
+    fn deref(&self) -> &[Value] {
+        &self.0.values
+    }
+}
+
+impl Value {
+    /// Makes a pair.
+    pub fn pair(first: Value, rest: Value) -> Value {
+        Value::Pair(Rc::new((first, rest)))
+    }
+
+    pub(crate) fn int(&self) -> i64 {
+        match self {
+            Value::Int(value) => *value,
+            _ => 0,
+        }
+    }
+
+    pub(crate) fn float(&self) -> f64 {
+        match self {
+            Value::Float(value) => *value,
+            _ => 0.0,
+        }
+    }
+
+    pub(crate) fn bool(&self) -> bool {
+        matches!(self, Value::Bool(true))
+    }
+
+    pub(crate) fn char(&self) -> u8 {
+        match self {
+            Value::Char(value) => *value,
+            _ => b' ',
+        }
+    }
+
+    /// Returns the elements of a sequence. The type checker has made sure that this is one.
+    pub(crate) fn elements(&self) -> &[Value] {
+        match self {
+            Value::Seq(values) => values,
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn parts(&self) -> (&Value, &Value) {
+        match self {
+            Value::Pair(parts) => (&parts.0, &parts.1),
+            other => (other, other),
+        }
+    }
+
+    /// Returns the parts of a triple.
+    pub(crate) fn three(&self) -> (&Value, &Value, &Value) {
+        let (first, rest) = self.parts();
+        let (second, third) = rest.parts();
+        (first, second, third)
+    }
+
+    /// Returns the bytes of a string.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.elements().iter().map(Value::char).collect()
+    }
+
+    /// Returns a string as text.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes()).into_owned()
+    }
+}

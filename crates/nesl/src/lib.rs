@@ -1,0 +1,34 @@
+//! NESL: a language of nested data parallelism.
+//!
+//! ```text
+//! text → syntax → infer → core → eval
+//! ```
+//!
+//! [`syntax`] parses and prints. [`infer`] resolves names and finds types; what it makes is [`core`], the typed program
+//! that later stages work on. [`eval`] evaluates that program over nested values, in plain recursion: it is what compiled
+//! code is compared with. [`session`] is the top level: definitions, expressions, commands, the library.
+//!
+//! Invariants:
+//! - nothing that a program holds causes a panic, an endless run or an overflow of the stack: limits end in errors;
+//! - every error has a code and, where it stands in a text, its place;
+//! - nothing here prints or opens a file: the [`eval::Host`] of a session does.
+//!
+//! ```
+//! use broadloom_nesl::eval::Sealed;
+//! use broadloom_nesl::session::{Session, Settings};
+//!
+//! let mut session = Session::new(Settings::default(), Box::new(Sealed))?;
+//! let program = "function fact(n) = if n < 2 then 1 else n * fact(n - 1); {fact(i) : i in [3, 0, 7]};";
+//! let outputs = session.eval("example", program);
+//! assert_eq!(outputs[0].to_string(), "fact = fn : int -> int\n");
+//! assert_eq!(outputs[1].to_string(), "it = [6, 1, 5040] : [int]\n");
+//! # std::io::Result::Ok(())
+//! ```
+
+pub mod codes;
+pub mod core;
+pub mod eval;
+pub mod infer;
+pub mod session;
+pub mod syntax;
+pub mod types;

@@ -1,0 +1,256 @@
+//! Definitions: functions, datatypes, variables.
+//!
+//! A definition of a name with the type it has replaces what the name means for older callers too. A definition with
+//! another type is a new one: older callers keep the old one. The library keeps its own definitions in any case.
+
+use super::Output;
+use super::library::{HIDDEN, REDEFINABLE};
+use super::output::Binding;
+use super::worker::Worker;
+use crate::core::{DefId, Definition, DefinitionKind, Instantiate, Origin};
+use crate::eval::{Primitive, Value, show_value};
+use crate::infer::{check_expr, check_function, define_datatype};
+use crate::syntax::{
+    Ast, DatatypeForm, ExprId, FunctionForm, Name, Pattern, PatternId, Program, Word, print_pattern, print_program,
+};
+use crate::types::{Scheme, Type, TypeId};
+use broadloom_diag::{Diagnostics, Span};
+use std::sync::Arc;
+
+/// What a definition consists of besides its name and type.
+struct Parts {
+    kind: DefinitionKind,
+    optional: Vec<crate::core::Optional>,
+    required: usize,
+    serial: bool,
+    doc: Option<String>,
+    interface: String,
+    code: String,
+    span: Span,
+}
+
+impl Parts {
+    fn value(span: Span) -> Self {
+        Parts {
+            kind: DefinitionKind::Value,
+            optional: vec![],
+            required: 1,
+            serial: false,
+            doc: None,
+            interface: String::new(),
+            code: String::new(),
+            span,
+        }
+    }
+}
+
+impl Worker {
+    fn origin(&self, name: &Name) -> Origin {
+        match (self.loading_library, REDEFINABLE.contains(&name.as_str())) {
+            (false, _) => Origin::User,
+            (true, true) => Origin::Redefinable,
+            (true, false) => Origin::BuiltIn,
+        }
+    }
+
+    /// Returns the definition that a new one of the same type replaces.
+    fn replaceable(&self, name: &Name) -> Option<DefId> {
+        let old = self.env.lookup(name)?;
+        let user = self.env.definitions[old].origin == Origin::User;
+        (user || self.loading_library).then_some(old)
+    }
+
+    /// Tells whether two types are the same but for the identity of the function.
+    fn same_type(&self, a: &Scheme, b: &Scheme) -> bool {
+        let parts = |scheme: &Scheme| match self.env.types[scheme.ty] {
+            Type::Function { argument, result, .. } => (argument, Some(result)),
+            _ => (scheme.ty, None),
+        };
+        parts(a) == parts(b) && a.variables == b.variables
+    }
+
+    fn install(&mut self, id: DefId, name: &Name, scheme: Scheme, parts: Parts) {
+        let origin = self.origin(name);
+        let Parts { kind, optional, required, serial, doc, interface, code, span } = parts;
+        let definition =
+            Definition { name: name.clone(), scheme, kind, origin, optional, required, serial, doc, interface, code, span };
+        if self.env.definitions.is_valid(id) {
+            self.env.definitions[id] = definition;
+            self.state.forget_codes();
+        } else {
+            let pushed = self.env.definitions.push(definition);
+            debug_assert_eq!(pushed, id);
+            let known = self.env.names.insert(name.clone(), id).is_some();
+            if known && !self.loading_library && name.as_str() != "it" {
+                self.emit(Output::Note(format!("Redefining {name} with a new type. Old calls keep the old definition.")));
+            }
+            if self.loading_library {
+                self.env.built_in.insert(name.clone(), id);
+            }
+        }
+    }
+
+    /// Hides the helpers of the library from programs.
+    pub(super) fn seal_library(&mut self) {
+        self.env.names.retain(|name, _| !name.as_str().starts_with(HIDDEN));
+        self.env.built_in.retain(|name, _| !name.as_str().starts_with(HIDDEN));
+    }
+
+    /// Defines a function.
+    pub(super) fn define_function(&mut self, program: &Program, form: &FunctionForm) -> Result<(), Diagnostics> {
+        let ast = &program.ast;
+        let old = self.replaceable(&form.name);
+        let next = self.env.definitions.next_key();
+        let guess = old.unwrap_or(next);
+        let widths = self.state.options.widths;
+        let library = self.loading_library;
+        let mut id = guess;
+        let mut checked = check_function(&mut self.env, ast, form, guess, widths, library)?;
+        if let Some(old) = old
+            && !self.same_type(&self.env.definitions[old].scheme, &checked.scheme)
+        {
+            id = next;
+            checked = check_function(&mut self.env, ast, form, next, widths, library)?;
+        }
+        let primitive = if library { Primitive::by_name(form.name.as_str()) } else { None };
+        let (kind, serial) = match (checked.body, primitive) {
+            (Some(body), _) => (DefinitionKind::Function(Arc::new(body)), checked.serial),
+            (None, Some(primitive)) => (DefinitionKind::Primitive(primitive), primitive.is_serial()),
+            (None, None) => (DefinitionKind::Declared, false),
+        };
+        let interface = format!("{}({})", form.name, print_pattern(ast, form.parameter).trim_matches(['(', ')']));
+        let doc = form.doc.as_ref().map(|doc| String::from_utf8_lossy(doc).into_owned());
+        let code = self.written(form, program);
+        let parts = Parts {
+            kind,
+            optional: checked.optional,
+            required: checked.required,
+            serial,
+            doc,
+            interface,
+            code,
+            span: form.name_span,
+        };
+        let ty = self.env.print_scheme(&checked.scheme);
+        self.install(id, &form.name, checked.scheme, parts);
+        self.emit(Output::Result(Binding { name: form.name.to_string(), value: "fn".to_owned(), ty }));
+        Ok(())
+    }
+
+    /// Returns the text of a function as it stands in its source.
+    fn written(&self, form: &FunctionForm, program: &Program) -> String {
+        let kind = crate::syntax::FormKind::Function(form.clone());
+        match program.forms.iter().find(|known| known.kind == kind) {
+            Some(known) => self.sources.text(known.span).trim_end_matches([';', '$', ' ', '\n']).to_owned() + ";",
+            None => {
+                let form = crate::syntax::Form { kind, span: form.name_span };
+                print_program(&Program { ast: program.ast.clone(), forms: vec![form], errors: vec![] })
+            }
+        }
+    }
+
+    /// Defines a datatype and its constructor.
+    pub(super) fn define_datatype(&mut self, ast: &Arc<Ast>, form: &DatatypeForm) -> Result<(), Diagnostics> {
+        let id = self.env.definitions.next_key();
+        let widths = self.state.options.widths;
+        let (datatype, scheme) = define_datatype(&mut self.env, ast, form, id, widths, self.loading_library)?;
+        let ty = self.env.print_scheme(&scheme);
+        let doc = Some(format!("The constructor of the datatype {}.", form.name));
+        let parts = Parts {
+            kind: DefinitionKind::Constructor(datatype),
+            doc,
+            interface: format!("{}(a)", form.name),
+            ..Parts::value(form.name_span)
+        };
+        self.install(id, &form.name, scheme, parts);
+        self.emit(Output::Result(Binding { name: form.name.to_string(), value: "fn".to_owned(), ty }));
+        Ok(())
+    }
+
+    /// Evaluates an expression and binds it to a pattern, or to `it`.
+    pub(super) fn bind(
+        &mut self,
+        ast: &Arc<Ast>,
+        pattern: Option<PatternId>,
+        expr: ExprId,
+        file: bool,
+    ) -> Result<(), Diagnostics> {
+        let (value, scheme) = self.evaluate(ast, expr, pattern)?;
+        let span = ast.expr_spans[expr];
+        let name = match pattern {
+            Some(pattern) => {
+                self.bind_parts(ast, pattern, &value, &scheme, scheme.ty);
+                print_pattern(ast, pattern)
+            }
+            None => {
+                self.bind_name(&Name::new("it"), value.clone(), scheme.clone(), span);
+                "it".to_owned()
+            }
+        };
+        let ty = self.env.print_scheme(&scheme);
+        if file {
+            self.emit(Output::Text(format!("{name} : {ty}\n").into_bytes()));
+            return Ok(());
+        }
+        let narrow = self.state.options.widths.narrow_float;
+        let value = show_value(&mut self.env, &value, scheme.ty, self.print_length, narrow);
+        self.emit(Output::Result(Binding { name, value, ty }));
+        Ok(())
+    }
+
+    /// Infers and evaluates an expression.
+    pub(super) fn evaluate(
+        &mut self,
+        ast: &Arc<Ast>,
+        expr: ExprId,
+        pattern: Option<PatternId>,
+    ) -> Result<(Value, Scheme), Diagnostics> {
+        let checked = match (pattern, self.loading_library) {
+            (Some(_), true) => check_expr(&mut self.env, ast, expr, None, self.state.options.widths)?,
+            _ => check_expr(&mut self.env, ast, expr, pattern, self.state.options.widths)?,
+        };
+        let value = self.run(&checked.body).map_err(|fault| Diagnostics::from(fault.diagnostic()))?;
+        Ok((value, checked.scheme))
+    }
+
+    fn bind_parts(&mut self, ast: &Ast, pattern: PatternId, value: &Value, scheme: &Scheme, ty: TypeId) {
+        match &ast.patterns[pattern] {
+            Pattern::Name(name) | Pattern::Optional(name, _) => {
+                let scheme = Scheme { variables: scheme.variables.clone(), ty };
+                self.bind_name(name, value.clone(), scheme, ast.pattern_spans[pattern]);
+            }
+            Pattern::Pair(first, rest) => {
+                let Type::Pair(first_ty, rest_ty) = self.env.types[ty] else { return };
+                let (a, b) = value.parts();
+                self.bind_parts(ast, *first, a, scheme, first_ty);
+                self.bind_parts(ast, *rest, b, scheme, rest_ty);
+            }
+            Pattern::Data(_, content) => {
+                let Type::Data(datatype, arguments) = self.env.types[ty].clone() else { return };
+                let inner = self.env.datatypes[datatype].content;
+                let inner = Instantiate::new(&mut self.env.types, &arguments).ty(inner);
+                self.bind_parts(ast, *content, value, scheme, inner);
+            }
+            Pattern::Broken => {}
+        }
+    }
+
+    fn bind_name(&mut self, name: &Name, value: Value, scheme: Scheme, span: Span) {
+        if Word::ALL.iter().any(|word| word.text() == name.as_str()) {
+            return;
+        }
+        let old = self.replaceable(name).filter(|&old| {
+            let known = &self.env.definitions[old];
+            matches!(known.kind, DefinitionKind::Value) && self.same_type(&known.scheme, &scheme)
+        });
+        let id = match old {
+            Some(old) => old,
+            None => {
+                let id = self.env.definitions.next_key();
+                self.install(id, name, scheme, Parts::value(span));
+                id
+            }
+        };
+        self.state.globals[id] = Some(value);
+    }
+}

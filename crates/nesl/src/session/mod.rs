@@ -1,0 +1,141 @@
+//! A session: the top level of NESL.
+//!
+//! A session reads forms, executes them in order and answers each with its value, its type, what it printed or its
+//! errors. After an error it goes on, and older definitions stay. It runs on a thread of its own with a large stack, so
+//! that deep recursion of a program ends in an error and never in the end of the process.
+
+mod command;
+mod define;
+mod library;
+mod output;
+mod worker;
+
+pub use output::{Binding, Output, Report};
+
+use crate::codes;
+use crate::eval::{Host, Options};
+use broadloom_diag::{Diagnostic, Diagnostics};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use worker::{STACK, Worker};
+
+/// How a session runs programs and prints values.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Limits and widths of numbers.
+    pub options: Options,
+    /// Elements of a sequence that are printed.
+    pub print_length: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { options: Options::default(), print_length: 100 }
+    }
+}
+
+enum Request {
+    Eval(String, String),
+    Names(String),
+}
+
+enum Reply {
+    Output(Output),
+    Names(Vec<String>),
+    /// A request is done; the flag says whether the session goes on.
+    Done(bool),
+}
+
+/// A session.
+pub struct Session {
+    requests: Option<Sender<Request>>,
+    replies: Receiver<Reply>,
+    thread: Option<JoinHandle<()>>,
+    open: bool,
+}
+
+impl Session {
+    /// Starts a session and loads the library. Fails when the machine has no thread for it.
+    pub fn new(settings: Settings, host: Box<dyn Host>) -> std::io::Result<Session> {
+        let (requests, incoming) = channel::<Request>();
+        let (outgoing, replies) = channel::<Reply>();
+        let body = move || {
+            let sink = outgoing.clone();
+            // A caller that is gone needs no answers.
+            let sink = Box::new(move |output| drop(sink.send(Reply::Output(output))));
+            let mut worker = Worker::new(settings, host, sink);
+            while let Ok(request) = incoming.recv() {
+                let reply = match request {
+                    Request::Eval(name, text) => Reply::Done(worker.eval(&name, &text)),
+                    Request::Names(prefix) => Reply::Names(worker.names(&prefix)),
+                };
+                if outgoing.send(reply).is_err() {
+                    return;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("nesl".to_owned()).stack_size(STACK).spawn(body)?;
+        Ok(Session { requests: Some(requests), replies, thread: Some(thread), open: true })
+    }
+
+    /// Executes a text and returns the answers. `name` is what messages call the text.
+    pub fn eval(&mut self, name: &str, text: &str) -> Vec<Output> {
+        let mut outputs = vec![];
+        self.eval_each(name, text, |output| outputs.push(output));
+        outputs
+    }
+
+    /// Executes a text and hands each answer over as it comes. Returns whether the session goes on.
+    pub fn eval_each(&mut self, name: &str, text: &str, mut take: impl FnMut(Output)) -> bool {
+        if !self.open {
+            return false;
+        }
+        let request = Request::Eval(name.to_owned(), text.to_owned());
+        if self.requests.as_ref().is_some_and(|requests| requests.send(request).is_ok()) {
+            while let Ok(reply) = self.replies.recv() {
+                match reply {
+                    Reply::Output(output) => take(output),
+                    Reply::Names(_) => {}
+                    Reply::Done(more) => {
+                        self.open = more;
+                        return more;
+                    }
+                }
+            }
+        }
+        self.open = false;
+        let error = Diagnostic::error(codes::RUN_TIME, "internal error: the evaluator stopped; please report the program");
+        let text = format!("Error[{}]: {}\n", error.code, error.message);
+        take(Output::Error(Report { diagnostics: Diagnostics::from(error), text }));
+        false
+    }
+
+    /// Returns the defined names that begin with a text, for completion.
+    pub fn names(&mut self, prefix: &str) -> Vec<String> {
+        let request = Request::Names(prefix.to_owned());
+        if self.requests.as_ref().is_some_and(|requests| requests.send(request).is_ok()) {
+            while let Ok(reply) = self.replies.recv() {
+                if let Reply::Names(names) = reply {
+                    return names;
+                }
+            }
+        }
+        vec![]
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.requests = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Worker {
+    fn names(&self, prefix: &str) -> Vec<String> {
+        let prefix = prefix.to_ascii_lowercase();
+        self.env.names.keys().filter(|name| name.as_str().starts_with(&prefix)).map(ToString::to_string).collect()
+    }
+}

@@ -1,0 +1,165 @@
+//! The state of a session and the execution of forms.
+
+use super::library::FILES;
+use super::output::Report;
+use super::{Output, Settings};
+use crate::codes;
+use crate::core::{Body, Environment};
+use crate::eval::{Fault, Host, Machine, State, Value};
+use crate::syntax::{FormKind, Program, parse};
+use broadloom_diag::{Diagnostic, Diagnostics, Sources};
+
+/// Bytes of stack of the thread of a session.
+pub(super) const STACK: usize = 512 << 20;
+
+/// Files that load files: the deepest nesting.
+const MAX_LOADS: u32 = 16;
+
+/// The largest text that a session reads.
+const MAX_TEXT: usize = 256 << 20;
+
+pub(super) struct Worker {
+    pub(super) env: Environment,
+    pub(super) sources: Sources,
+    pub(super) state: State,
+    host: Box<dyn Host>,
+    sink: Box<dyn FnMut(Output)>,
+    pub(super) print_length: usize,
+    pub(super) loading_library: bool,
+    pub(super) last_file: Option<String>,
+    pub(super) verbose: bool,
+    /// Results are shown; off while a file is loaded.
+    showing: bool,
+    loads: u32,
+    leaving: bool,
+}
+
+impl Worker {
+    pub(super) fn new(settings: Settings, host: Box<dyn Host>, sink: Box<dyn FnMut(Output)>) -> Self {
+        let mut worker = Worker {
+            env: Environment::default(),
+            sources: Sources::new(),
+            state: State::new(settings.options, STACK),
+            host,
+            sink,
+            print_length: settings.print_length,
+            loading_library: true,
+            last_file: None,
+            verbose: true,
+            showing: false,
+            loads: 0,
+            leaving: false,
+        };
+        for (name, text) in FILES {
+            let source = worker.sources.add(format!("prelude/{name}"), text);
+            worker.state.library = Some(source);
+            let program = parse(source, text);
+            worker.forms(&program);
+        }
+        worker.seal_library();
+        worker.loading_library = false;
+        worker.showing = true;
+        worker
+    }
+
+    pub(super) fn emit(&mut self, output: Output) {
+        let shown = match &output {
+            Output::Result(_) => self.showing,
+            Output::Note(_) => !self.loading_library,
+            Output::Text(_) | Output::Error(_) | Output::Exit => true,
+        };
+        if shown {
+            (self.sink)(output);
+        }
+    }
+
+    /// Executes a text. Returns whether the session goes on.
+    pub(super) fn eval(&mut self, name: &str, text: &str) -> bool {
+        let source = self.sources.add(name, text);
+        if text.len() > MAX_TEXT {
+            let message = format!("the text is larger than {} MiB", MAX_TEXT >> 20);
+            self.report(&Diagnostic::error(codes::LOAD, message).into());
+            return true;
+        }
+        let program = parse(source, text);
+        self.forms(&program);
+        !self.leaving
+    }
+
+    fn forms(&mut self, program: &Program) {
+        for form in &program.forms {
+            if let Err(diagnostics) = self.form(program, &form.kind) {
+                self.report(&diagnostics);
+            }
+            if self.leaving {
+                return;
+            }
+        }
+    }
+
+    fn form(&mut self, program: &Program, form: &FormKind) -> Result<(), Diagnostics> {
+        match form {
+            FormKind::Function(function) => self.define_function(program, function),
+            FormKind::Datatype(datatype) => self.define_datatype(&program.ast, datatype),
+            FormKind::Bind(pattern, value, file) => self.bind(&program.ast, Some(*pattern), *value, *file),
+            FormKind::Expr(expr) => self.bind(&program.ast, None, *expr, false),
+            FormKind::Command(name, words) => self.command(name, words),
+            FormKind::Load(file) => self.load(&program.ast, *file),
+            FormKind::DumpVcode(..) => Err(Diagnostic::error(codes::COMMAND, "`dump vcode` is not supported").into()),
+            FormKind::Broken(index) => Err(program.errors[*index].clone()),
+        }
+    }
+
+    pub(super) fn report(&mut self, diagnostics: &Diagnostics) {
+        let rendered = self.sources.render_all(diagnostics);
+        let text: Vec<String> = rendered
+            .split_inclusive('\n')
+            .map(|line| match line.strip_prefix("error") {
+                Some(rest) if rest.starts_with(['[', ':']) => format!("Error{rest}"),
+                _ => line.to_owned(),
+            })
+            .collect();
+        self.emit(Output::Error(Report { diagnostics: diagnostics.clone(), text: text.concat() }));
+    }
+
+    /// Evaluates a checked expression.
+    pub(super) fn run(&mut self, body: &Body) -> Result<Value, Box<Fault>> {
+        let sink = &mut self.sink;
+        let mut out = |bytes: &[u8]| sink(Output::Text(bytes.to_vec()));
+        Machine::new(&mut self.env, &mut self.state, &mut *self.host, &mut out).evaluate(body)
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.leaving = true;
+        self.emit(Output::Exit);
+    }
+
+    /// Reads a file and executes it. A name without its ending means the file with `.nesl` first.
+    pub(super) fn load_file(&mut self, name: &str, verbose: bool, print: bool) -> Result<(), Diagnostics> {
+        if self.loads >= MAX_LOADS {
+            let message = format!("files load each other deeper than {MAX_LOADS} levels");
+            return Err(Diagnostic::error(codes::LOAD, message).into());
+        }
+        let with_ending = format!("{name}.nesl");
+        let candidates = if name.ends_with(".nesl") { vec![name] } else { vec![with_ending.as_str(), name] };
+        let mut failure = None;
+        for candidate in candidates {
+            match self.host.read_file(candidate) {
+                Ok(bytes) => {
+                    if verbose {
+                        self.emit(Output::Text(format!("% Loading {candidate}. %\n").into_bytes()));
+                    }
+                    let showing = std::mem::replace(&mut self.showing, print);
+                    self.loads += 1;
+                    self.eval(candidate, &String::from_utf8_lossy(&bytes));
+                    self.loads -= 1;
+                    self.showing = showing;
+                    return Ok(());
+                }
+                Err(error) => failure = failure.or(Some(error)),
+            }
+        }
+        let reason = failure.map_or_else(String::new, |error| format!(": {error}"));
+        Err(Diagnostic::error(codes::LOAD, format!("the file `{name}` cannot be read{reason}")).into())
+    }
+}

@@ -1,0 +1,391 @@
+//! The syntax tree, as written: no name is resolved and nothing is desugared.
+//!
+//! Nodes stand in tables and refer to each other by typed ids; spans stand in tables of their own. Two trees are equal
+//! when they have the same shape, wherever their text stands ([`Ast::same`]).
+
+use crate::syntax::Name;
+use broadloom_diag::Span;
+use cranelift_entity::{PrimaryMap, entity_impl};
+use std::sync::Arc;
+
+/// Names an expression.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ExprId(u32);
+entity_impl!(ExprId, "expr");
+
+/// Names a pattern.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PatternId(u32);
+entity_impl!(PatternId, "pattern");
+
+/// Names a type expression.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TypeExprId(u32);
+entity_impl!(TypeExprId, "type");
+
+/// The nodes of one text.
+#[derive(Clone, Debug, Default)]
+pub struct Ast {
+    /// The expressions.
+    pub exprs: PrimaryMap<ExprId, Expr>,
+    /// The place of each expression.
+    pub expr_spans: PrimaryMap<ExprId, Span>,
+    /// The patterns.
+    pub patterns: PrimaryMap<PatternId, Pattern>,
+    /// The place of each pattern.
+    pub pattern_spans: PrimaryMap<PatternId, Span>,
+    /// The type expressions.
+    pub types: PrimaryMap<TypeExprId, TypeExpr>,
+    /// The place of each type expression.
+    pub type_spans: PrimaryMap<TypeExprId, Span>,
+}
+
+/// An expression.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expr {
+    /// An integer literal without its sign.
+    Int(u64),
+    /// A float literal without its sign.
+    Float(f64),
+    /// `t` or `f`.
+    Bool(bool),
+    /// `` `c ``
+    Char(u8),
+    /// `"…"`
+    Text(Arc<[u8]>),
+    /// A variable or a function.
+    Name(Name),
+    /// `a, b`
+    Pair(ExprId, ExprId),
+    /// `f(a)` or `f a`
+    Apply(ExprId, ExprId),
+    /// `v[i]`
+    Index(ExprId, ExprId),
+    /// `time(e)`
+    Time(ExprId),
+    /// A prefix operator.
+    Unary(UnaryOp, ExprId),
+    /// An infix operator.
+    Binary(BinaryOp, ExprId, ExprId),
+    /// `if c then a else b`
+    If(ExprId, ExprId, ExprId),
+    /// `let p = e; … in e`
+    Let(Vec<(PatternId, ExprId)>, ExprId),
+    /// `{e : p in e; … | e}`
+    Each(Box<Each>),
+    /// `[e, e, …]`, not empty.
+    Sequence(Vec<ExprId>),
+    /// `[] type`
+    Empty(TypeExprId),
+    /// `[s : e]` or `[s : e : d]`
+    Range(ExprId, ExprId, Option<ExprId>),
+    /// `p => e`
+    Lambda(PatternId, ExprId),
+    /// `k := e`, an optional argument of a call.
+    Keyword(Name, ExprId),
+    /// What stands for text that could not be parsed.
+    Broken,
+}
+
+/// An apply-to-each.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Each {
+    /// `{* …}`: elements are computed one after the other.
+    pub serial: bool,
+    /// The expression before `:`. Without one the elements of the first generator are the result.
+    pub body: Option<ExprId>,
+    /// The generators, at least one.
+    pub generators: Vec<Generator>,
+    /// The expression behind `|`.
+    pub filter: Option<ExprId>,
+}
+
+/// `p in e`, or `x` for `x in x`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Generator {
+    /// What each element is bound to.
+    pub pattern: PatternId,
+    /// The sequence; the variable of the pattern itself when absent.
+    pub source: Option<ExprId>,
+}
+
+/// A pattern: names bound to the parts of a value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pattern {
+    /// The whole value.
+    Name(Name),
+    /// The two parts of a pair.
+    Pair(PatternId, PatternId),
+    /// What a constructor was applied to.
+    Data(Name, PatternId),
+    /// A parameter with a default value, in the head of a function only.
+    Optional(Name, ExprId),
+    /// What stands for text that is no pattern.
+    Broken,
+}
+
+/// A type as written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TypeExpr {
+    /// A base type, a datatype without parameters or a type variable.
+    Name(Name),
+    /// `[type]`
+    Seq(TypeExprId),
+    /// `type, type`
+    Pair(TypeExprId, TypeExprId),
+    /// `type -> type`
+    Function(TypeExprId, TypeExprId),
+    /// `name(type, …)`, the arguments as right-nested pairs.
+    Data(Name, TypeExprId),
+    /// What stands for text that is no type.
+    Broken,
+}
+
+/// `type :: (v in class; …)`
+#[derive(Clone, Debug, PartialEq)]
+pub struct TypeSpec {
+    /// The type.
+    pub ty: TypeExprId,
+    /// The variables with the names of their classes and where these stand.
+    pub context: Vec<(Name, Name, Span)>,
+}
+
+/// A top-level form.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Form {
+    /// The form.
+    pub kind: FormKind,
+    /// The place, without the terminator.
+    pub span: Span,
+}
+
+/// The kinds of top-level forms.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FormKind {
+    /// `function f(p) : type "doc" = e`
+    Function(FunctionForm),
+    /// `datatype n(type) :: (…)`
+    Datatype(DatatypeForm),
+    /// `p = e`; the flag marks `p |= e`.
+    Bind(PatternId, ExprId, bool),
+    /// `e`
+    Expr(ExprId),
+    /// A command with the words and literals behind it.
+    Command(Name, Vec<CommandWord>),
+    /// `load e`
+    Load(Option<ExprId>),
+    /// `dump vcode "file" e`
+    DumpVcode(CommandWord, ExprId),
+    /// A form that could not be parsed; its errors are at this index of [`Program::errors`].
+    Broken(usize),
+}
+
+/// A function definition. Without a body it declares the type of a function that is defined later.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FunctionForm {
+    /// The name.
+    pub name: Name,
+    /// The place of the name.
+    pub name_span: Span,
+    /// The parameter.
+    pub parameter: PatternId,
+    /// The declared type.
+    pub spec: Option<TypeSpec>,
+    /// The text that `describe` shows.
+    pub doc: Option<Arc<[u8]>>,
+    /// The body.
+    pub body: Option<ExprId>,
+}
+
+/// A datatype definition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DatatypeForm {
+    /// The name of the type and of its constructor.
+    pub name: Name,
+    /// The place of the name.
+    pub name_span: Span,
+    /// The content.
+    pub spec: TypeSpec,
+}
+
+/// A word of a command.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CommandWord {
+    /// A name, a keyword or an operator.
+    Word(String),
+    /// An integer.
+    Int(u64),
+    /// A string.
+    Text(Arc<[u8]>),
+}
+
+/// The forms of one text.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// The nodes.
+    pub ast: Arc<Ast>,
+    /// The forms in order.
+    pub forms: Vec<Form>,
+    /// The errors of broken forms.
+    pub errors: Vec<broadloom_diag::Diagnostics>,
+}
+
+/// Infix operators that are calls of functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum BinaryOp {
+    Or,
+    Nor,
+    Xor,
+    And,
+    Nand,
+    Equal,
+    NotEqual,
+    Less,
+    Greater,
+    LessEqual,
+    GreaterEqual,
+    Add,
+    Subtract,
+    Append,
+    Multiply,
+    Divide,
+    Pad,
+    Power,
+    Write,
+    Read,
+}
+
+impl BinaryOp {
+    /// All operators.
+    pub const ALL: [BinaryOp; 20] = {
+        use BinaryOp::*;
+        [
+            Or,
+            Nor,
+            Xor,
+            And,
+            Nand,
+            Equal,
+            NotEqual,
+            Less,
+            Greater,
+            LessEqual,
+            GreaterEqual,
+            Add,
+            Subtract,
+            Append,
+            Multiply,
+            Divide,
+            Pad,
+            Power,
+            Write,
+            Read,
+        ]
+    };
+
+    /// Returns the spelling, which is also the name of the function.
+    pub fn text(self) -> &'static str {
+        match self {
+            BinaryOp::Or => "or",
+            BinaryOp::Nor => "nor",
+            BinaryOp::Xor => "xor",
+            BinaryOp::And => "and",
+            BinaryOp::Nand => "nand",
+            BinaryOp::Equal => "==",
+            BinaryOp::NotEqual => "/=",
+            BinaryOp::Less => "<",
+            BinaryOp::Greater => ">",
+            BinaryOp::LessEqual => "<=",
+            BinaryOp::GreaterEqual => ">=",
+            BinaryOp::Add => "+",
+            BinaryOp::Subtract => "-",
+            BinaryOp::Append => "++",
+            BinaryOp::Multiply => "*",
+            BinaryOp::Divide => "/",
+            BinaryOp::Pad => "||",
+            BinaryOp::Power => "^",
+            BinaryOp::Write => "<-",
+            BinaryOp::Read => "->",
+        }
+    }
+
+    /// Returns how tightly the operator binds to its left and to its right. Larger binds tighter.
+    pub fn binding(self) -> (u8, u8) {
+        match self {
+            BinaryOp::Or | BinaryOp::Nor | BinaryOp::Xor => (7, 7),
+            BinaryOp::And | BinaryOp::Nand => (8, 8),
+            BinaryOp::Equal
+            | BinaryOp::NotEqual
+            | BinaryOp::Less
+            | BinaryOp::Greater
+            | BinaryOp::LessEqual
+            | BinaryOp::GreaterEqual => (10, 10),
+            BinaryOp::Add | BinaryOp::Subtract | BinaryOp::Append => (20, 20),
+            BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Pad => (21, 21),
+            BinaryOp::Power => (22, 22),
+            BinaryOp::Write => (23, 23),
+            BinaryOp::Read => (24, 23),
+        }
+    }
+}
+
+/// Prefix operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UnaryOp {
+    /// `-`
+    Negate,
+    /// `#`
+    Length,
+    /// `@`
+    Show,
+}
+
+impl UnaryOp {
+    /// Returns the spelling.
+    pub fn text(self) -> &'static str {
+        match self {
+            UnaryOp::Negate => "-",
+            UnaryOp::Length => "#",
+            UnaryOp::Show => "@",
+        }
+    }
+
+    /// Returns the name of the function.
+    pub fn function(self) -> &'static str {
+        match self {
+            UnaryOp::Negate => "negate",
+            UnaryOp::Length => "#",
+            UnaryOp::Show => "@",
+        }
+    }
+}
+
+/// How tightly `,` binds: the left side of a pair is parsed above this level.
+pub(crate) const COMMA: u8 = 4;
+/// How tightly `=>` and `:=` bind.
+pub(crate) const LAMBDA: u8 = 5;
+/// How tightly prefix operators bind.
+pub(crate) const PREFIX: u8 = 25;
+/// How tightly calls and indices bind.
+pub(crate) const POSTFIX: u8 = 30;
+
+impl Ast {
+    /// Adds an expression.
+    pub fn expr(&mut self, expr: Expr, span: Span) -> ExprId {
+        self.expr_spans.push(span);
+        self.exprs.push(expr)
+    }
+
+    /// Adds a pattern.
+    pub fn pattern(&mut self, pattern: Pattern, span: Span) -> PatternId {
+        self.pattern_spans.push(span);
+        self.patterns.push(pattern)
+    }
+
+    /// Adds a type expression.
+    pub fn ty(&mut self, ty: TypeExpr, span: Span) -> TypeExprId {
+        self.type_spans.push(span);
+        self.types.push(ty)
+    }
+}

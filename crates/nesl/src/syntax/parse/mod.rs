@@ -1,0 +1,252 @@
+//! The parser: tokens to tree, by operator precedence.
+//!
+//! Binding strengths are those of the original: `,` 4, `=>` 5, the operators of [`BinaryOp::binding`], prefix operators 25,
+//! calls and indices 30. Patterns are parsed as expressions and converted, so `a, b = e` needs no parentheses.
+//!
+//! An error ends its form. The parser goes on behind the next `;` or `$` that is followed by a definition or by a line
+//! without indentation, or at the next `function` or `datatype` at the left margin. A broken form stays in the list with
+//! its errors, so that a session reports it at its place.
+//!
+//! No input overflows the stack: nesting beyond [`MAX_NESTING`] is an error.
+
+mod expr;
+mod form;
+mod pattern;
+mod types;
+
+use crate::codes;
+use crate::syntax::{Ast, Expr, ExprId, Form, FormKind, Mark, Name, Program, Token, TokenKind, Word, lex};
+use broadloom_diag::{Code, Diagnostic, Diagnostics, SourceId, Span};
+use std::sync::Arc;
+
+/// The deepest nesting of expressions, patterns and types that the parser accepts.
+pub const MAX_NESTING: u16 = 400;
+
+/// The words that begin a command when they stand first in a form.
+pub(crate) const COMMANDS: [&str; 13] =
+    ["help", "exit", "lisp", "describe", "apropos", "get", "set", "show", "shell", "dump", "edit", "load", "defconfig"];
+
+/// Parses a text. Forms with errors are kept as [`FormKind::Broken`].
+pub fn parse(source: SourceId, text: &str) -> Program {
+    let mut lexical = Diagnostics::new();
+    let tokens = lex(source, text, &mut lexical);
+    let mut parser = Parser::new(tokens);
+    let mut program = Program::default();
+    let mut lexical: Vec<Diagnostic> = lexical.iter().cloned().collect();
+    loop {
+        while parser.at_mark(Mark::Semicolon) || parser.at_mark(Mark::Dollar) {
+            parser.advance();
+        }
+        let start = parser.here();
+        let at_end = *parser.kind() == TokenKind::End;
+        let result = if at_end { Err(Failed) } else { parser.form() };
+        if result.is_err() && !at_end {
+            parser.recover();
+        }
+        let span = start.to(parser.previous());
+        let mut errors = Diagnostics::new();
+        let next = if at_end { u32::MAX } else { parser.here().start };
+        while lexical.first().is_some_and(|d| d.primary.as_ref().is_some_and(|label| label.span.start < next)) {
+            errors.push(lexical.remove(0));
+        }
+        errors.extend(std::mem::take(&mut parser.errors));
+        let kind = match result {
+            Ok(kind) if !errors.has_errors() => kind,
+            _ if errors.is_empty() => break,
+            _ => {
+                program.errors.push(errors);
+                FormKind::Broken(program.errors.len() - 1)
+            }
+        };
+        program.forms.push(Form { kind, span });
+        if at_end {
+            break;
+        }
+    }
+    program.ast = Arc::new(parser.ast);
+    program
+}
+
+/// Tells whether a text ends where a form ends, so that an interactive session need not wait for more lines.
+pub fn is_complete(text: &str) -> bool {
+    let mut errors = Diagnostics::new();
+    let mut sources = broadloom_diag::Sources::new();
+    let tokens = lex(sources.add("", ""), text, &mut errors);
+    let unclosed = errors.iter().any(|d| d.code == codes::OPEN_COMMENT || d.code == codes::OPEN_STRING);
+    let last = tokens.len().checked_sub(2).map(|index| &tokens[index].kind);
+    // A `;` inside of an unfinished `let` or brackets does not end the form.
+    let mut open = 0i32;
+    for token in &tokens {
+        match token.kind {
+            TokenKind::Mark(Mark::Open | Mark::OpenBracket | Mark::OpenBrace) | TokenKind::Word(Word::Let) => open += 1,
+            TokenKind::Mark(Mark::Close | Mark::CloseBracket | Mark::CloseBrace) => open -= 1,
+            TokenKind::Mark(Mark::Dollar) => open = 0,
+            _ => {}
+        }
+    }
+    let lets = tokens.iter().filter(|token| token.kind == TokenKind::Word(Word::Let)).count() as i32;
+    // Each `let` is closed by an `in` that is not the `in` of a generator: those stand inside of braces.
+    let mut depth = 0i32;
+    let mut ins = 0i32;
+    for token in &tokens {
+        match token.kind {
+            TokenKind::Mark(Mark::OpenBrace) => depth += 1,
+            TokenKind::Mark(Mark::CloseBrace) => depth -= 1,
+            TokenKind::Word(Word::In) if depth <= 0 => ins += 1,
+            _ => {}
+        }
+    }
+    let closed = open - lets <= 0 && (ins >= lets || open <= 0);
+    !unclosed && closed && last.is_none_or(TokenKind::ends_form)
+}
+
+/// An error was reported; the form is lost.
+struct Failed;
+
+type Parsed<T> = Result<T, Failed>;
+
+struct Parser {
+    tokens: Vec<Token>,
+    at: usize,
+    ast: Ast,
+    /// The height of each expression.
+    heights: Vec<u16>,
+    /// Nesting of calls of the parser.
+    level: u16,
+    errors: Diagnostics,
+}
+
+impl Parser {
+    fn new(tokens: Vec<Token>) -> Self {
+        Parser { tokens, at: 0, ast: Ast::default(), heights: vec![], level: 0, errors: Diagnostics::new() }
+    }
+
+    fn kind(&self) -> &TokenKind {
+        &self.tokens[self.at].kind
+    }
+
+    fn peek(&self, ahead: usize) -> &TokenKind {
+        &self.tokens[(self.at + ahead).min(self.tokens.len() - 1)].kind
+    }
+
+    fn here(&self) -> Span {
+        self.tokens[self.at].span
+    }
+
+    fn previous(&self) -> Span {
+        self.tokens[self.at.saturating_sub(1)].span
+    }
+
+    fn advance(&mut self) {
+        self.at = (self.at + 1).min(self.tokens.len() - 1);
+    }
+
+    fn at_mark(&self, mark: Mark) -> bool {
+        *self.kind() == TokenKind::Mark(mark)
+    }
+
+    fn at_word(&self, word: Word) -> bool {
+        *self.kind() == TokenKind::Word(word)
+    }
+
+    fn eat(&mut self, mark: Mark) -> bool {
+        let found = self.at_mark(mark);
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    fn eat_word(&mut self, word: Word) -> bool {
+        let found = self.at_word(word);
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    /// Takes a mark or reports that it is missing, in words that say where.
+    fn expect(&mut self, mark: Mark, place: &str) -> Parsed<()> {
+        if self.eat(mark) {
+            return Ok(());
+        }
+        let found = self.kind().describe();
+        let error =
+            self.error(codes::EXPECTED, format!("expected `{mark}` {place}, found {found}"), format!("expected `{mark}`"));
+        self.fail(error)
+    }
+
+    fn error(&self, code: Code, message: impl Into<String>, label: impl Into<String>) -> Diagnostic {
+        let error = Diagnostic::error(code, message).at(self.here(), label);
+        match self.kind() {
+            TokenKind::Mark(Mark::Bang) if *self.peek(1) == TokenKind::Mark(Mark::Bind) => error.help("write `/=` for different"),
+            TokenKind::Mark(Mark::Bang) => error.help("write `not(a)` for a negation"),
+            TokenKind::Mark(Mark::Ampersand) => error.help("write `and` for a conjunction"),
+            TokenKind::Mark(Mark::Quote) => error.help("a character is written with a backquote, as `` `a ``; a string is \"a\""),
+            TokenKind::Mark(Mark::Dot) => error.help("NESL has no fields or methods: call a function, as in `#v` or `sum(v)`"),
+            TokenKind::Word(Word::Function) => {
+                error.help("functions are defined at the top level; a local one is a value: `let g = (x => x + 1) in …`")
+            }
+            _ => error,
+        }
+    }
+
+    fn fail<T>(&mut self, error: Diagnostic) -> Parsed<T> {
+        self.errors.push(error);
+        Err(Failed)
+    }
+
+    /// Adds an expression whose parts are `parts`, unless that nests too deeply.
+    fn node(&mut self, expr: Expr, span: Span, parts: &[ExprId]) -> Parsed<ExprId> {
+        let below = parts.iter().map(|part| self.heights[part.as_u32() as usize]).max().unwrap_or(0);
+        if below >= MAX_NESTING {
+            let error = Diagnostic::error(codes::TOO_DEEP, format!("expressions nest deeper than {MAX_NESTING} levels"))
+                .at(span, "this is nested too deeply")
+                .help("bind parts of it to names with `let`");
+            return self.fail(error);
+        }
+        self.heights.push(below + 1);
+        Ok(self.ast.expr(expr, span))
+    }
+
+    /// Runs a part of the parser one level deeper.
+    fn nested<T>(&mut self, part: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.level >= MAX_NESTING {
+            let error =
+                self.error(codes::TOO_DEEP, format!("the text nests deeper than {MAX_NESTING} levels"), "nested too deeply");
+            return self.fail(error);
+        }
+        self.level += 1;
+        let result = part(self);
+        self.level -= 1;
+        result
+    }
+
+    fn name(&mut self, what: &str) -> Parsed<Name> {
+        if let TokenKind::Name(name) = self.kind() {
+            let name = name.clone();
+            self.advance();
+            return Ok(name);
+        }
+        let found = self.kind().describe();
+        let error = self.error(codes::EXPECTED, format!("expected {what}, found {found}"), format!("expected {what}"));
+        self.fail(error)
+    }
+
+    /// Skips the rest of a broken form.
+    fn recover(&mut self) {
+        self.level = 0;
+        loop {
+            let ended = self.kind().ends_form();
+            if *self.kind() == TokenKind::End {
+                return;
+            }
+            self.advance();
+            let starts = matches!(self.kind(), TokenKind::Word(Word::Function | Word::Datatype));
+            let margin = self.tokens[self.at].at_margin;
+            if (ended && (starts || margin)) || (starts && margin) || *self.kind() == TokenKind::End {
+                return;
+            }
+        }
+    }
+}

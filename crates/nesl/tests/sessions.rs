@@ -1,0 +1,78 @@
+//! File tests: every `.nesl` file under `tests/sessions` and `tests/mistakes` is a session; the file beside it with the
+//! ending `.out` holds what it answers. `BLESS=1` rewrites the answers.
+//!
+//! In `tests/sessions` forms are given one by one and shown with their answers; in `tests/mistakes` the text is given as a
+//! whole, so that the places in messages are those of the file.
+
+mod support;
+
+use broadloom_diag::Sources;
+use broadloom_nesl::session::{Session, Settings};
+use broadloom_nesl::syntax::parse;
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::path::{Path, PathBuf};
+
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let mut trials = vec![];
+    for folder in ["sessions", "mistakes"] {
+        let entries = std::fs::read_dir(root.join(folder)).expect("the folder of the tests");
+        let mut files: Vec<PathBuf> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
+        files.retain(|path| path.extension().is_some_and(|ending| ending == "nesl"));
+        files.sort();
+        for path in files {
+            let name = format!("{folder}/{}", path.file_stem().unwrap_or_default().to_string_lossy());
+            trials.push(Trial::test(name, move || run(&path, folder == "sessions")));
+        }
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+/// Gives forms one by one; every form stands behind `>` before its answer.
+fn conversation(session: &mut Session, text: &str) -> String {
+    let mut sources = Sources::new();
+    let program = parse(sources.add("", text), text);
+    let mut found = String::new();
+    for form in &program.forms {
+        let form = sources.text(form.span);
+        let answer = support::transcript(&session.eval("form", form));
+        let end = if answer.is_empty() || answer.ends_with('\n') { "" } else { "\n" };
+        found += &format!("> {}\n{answer}{end}", form.replace('\n', "\n> "));
+    }
+    found
+}
+
+fn run(path: &Path, one_by_one: bool) -> Result<(), Failed> {
+    let text = std::fs::read_to_string(path)?;
+    let mut settings = Settings::default();
+    for line in text.lines().take_while(|line| line.starts_with('%')) {
+        match line.trim_matches(['%', ' ']) {
+            "wide int" => settings.options.widths.wide_int = true,
+            "narrow float" => settings.options.widths.narrow_float = true,
+            "few steps" => settings.options.max_steps = 100_000,
+            "little memory" => settings.options.max_bytes = 1 << 20,
+            _ => {}
+        }
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut session = support::session(settings);
+    let found = if one_by_one { conversation(&mut session, &text) } else { support::transcript(&session.eval(&name, &text)) };
+    let expected_path = path.with_extension("out");
+    let expected = std::fs::read_to_string(&expected_path).unwrap_or_default();
+    if found == expected {
+        return Ok(());
+    }
+    if std::env::var_os("BLESS").is_some() {
+        return Ok(std::fs::write(expected_path, found)?);
+    }
+    let mut difference = String::new();
+    for (index, (found, expected)) in found.lines().zip(expected.lines().chain(std::iter::repeat(""))).enumerate() {
+        if found != expected {
+            difference += &format!("line {}:\n  found    {found}\n  expected {expected}\n", index + 1);
+            if difference.len() > 2000 {
+                break;
+            }
+        }
+    }
+    Err(format!("{}: the answers differ\n{difference}\nBLESS=1 rewrites them", path.display()).into())
+}

@@ -1,0 +1,57 @@
+//! A host in memory, and sessions on it.
+
+use broadloom_nesl::eval::Host;
+use broadloom_nesl::session::{Output, Session, Settings};
+use std::collections::HashMap;
+use std::io;
+
+/// Files in memory, a console that always answers `yes`, one command: `cat`.
+#[derive(Default)]
+pub(crate) struct Memory {
+    /// The files.
+    pub(crate) files: HashMap<String, Vec<u8>>,
+}
+
+impl Host for Memory {
+    fn read_file(&mut self, path: &str) -> io::Result<Vec<u8>> {
+        self.files.get(path).cloned().ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such file"))
+    }
+
+    fn write_file(&mut self, path: &str, bytes: &[u8], append: bool) -> io::Result<()> {
+        let file = self.files.entry(path.to_owned()).or_default();
+        if !append {
+            file.clear();
+        }
+        file.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn read_console(&mut self) -> io::Result<Vec<u8>> {
+        Ok(b"yes\n".to_vec())
+    }
+
+    fn environment_variable(&mut self, name: &str) -> String {
+        if name == "USER" { "weaver".to_owned() } else { String::new() }
+    }
+
+    fn run_command(&mut self, command: &str, input: &[u8]) -> io::Result<Vec<u8>> {
+        if command.starts_with("cat") {
+            return Ok(input.to_vec());
+        }
+        Err(io::Error::new(io::ErrorKind::NotFound, "no such command"))
+    }
+}
+
+/// Starts a session on a host in memory.
+pub(crate) fn session(settings: Settings) -> Session {
+    let mut host = Memory::default();
+    host.files.insert("shapes.nesl".to_owned(), b"function area(w, h) = w * h; area(2, 3);".to_vec());
+    host.files.insert("loop.nesl".to_owned(), b"load \"loop\";".to_vec());
+    host.files.insert("numbers".to_owned(), b"( 22 33\n11 )".to_vec());
+    Session::new(settings, Box::new(host)).expect("a thread for the session")
+}
+
+/// Joins answers as a terminal shows them.
+pub(crate) fn transcript(outputs: &[Output]) -> String {
+    outputs.iter().map(ToString::to_string).collect()
+}
