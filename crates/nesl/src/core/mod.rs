@@ -11,10 +11,12 @@
 
 mod environment;
 mod monomorphise;
+mod verify;
 
 pub use crate::types::{DatatypeId, DefId, LambdaId};
 pub use environment::{Datatype, Definition, DefinitionKind, Environment, Optional, Origin};
 pub use monomorphise::Instantiate;
+pub use verify::{verify, verify_all};
 
 use crate::syntax::Name;
 use crate::types::TypeId;

@@ -76,8 +76,8 @@ impl<'a> Infer<'a> {
     fn new(env: &'a mut Environment, ast: Arc<Ast>, widths: Widths) -> Self {
         Infer {
             env,
+            tys: Tys::new(ast.exprs.len()),
             ast,
-            tys: Tys::new(),
             widths,
             diagnostics: Diagnostics::new(),
             frames: vec![Frame::default()],

@@ -39,20 +39,21 @@ pub(crate) enum Clash {
     TooLarge,
 }
 
-/// Steps of unification for one definition.
-const FUEL: u32 = 5_000_000;
+/// Steps of unification for one definition, besides those for each of its expressions.
+const FUEL: u64 = 5_000_000;
 
 #[derive(Debug)]
 pub(crate) struct Tys {
     nodes: Vec<Node>,
     /// Assignments to undo when a unification fails.
     trail: Vec<(Ty, Node)>,
-    fuel: u32,
+    fuel: u64,
 }
 
 impl Tys {
-    pub(crate) fn new() -> Self {
-        Tys { nodes: vec![], trail: vec![], fuel: FUEL }
+    /// Makes a table for a text with this many expressions.
+    pub(crate) fn new(exprs: usize) -> Self {
+        Tys { nodes: vec![], trail: vec![], fuel: FUEL + 100 * exprs as u64 }
     }
 
     pub(crate) fn add(&mut self, node: Node) -> Ty {

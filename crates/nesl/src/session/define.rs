@@ -7,12 +7,10 @@ use super::Output;
 use super::library::{HIDDEN, REDEFINABLE};
 use super::output::Binding;
 use super::worker::Worker;
-use crate::core::{DefId, Definition, DefinitionKind, Instantiate, Origin};
+use crate::core::{DefId, Definition, DefinitionKind, Instantiate, Origin, verify};
 use crate::eval::{Primitive, Value, show_value};
 use crate::infer::{check_expr, check_function, define_datatype};
-use crate::syntax::{
-    Ast, DatatypeForm, ExprId, FunctionForm, Name, Pattern, PatternId, Program, Word, print_pattern, print_program,
-};
+use crate::syntax::{Ast, DatatypeForm, ExprId, FunctionForm, Name, Pattern, PatternId, Word, print_pattern};
 use crate::types::{Scheme, Type, TypeId};
 use broadloom_diag::{Diagnostics, Span};
 use std::sync::Arc;
@@ -97,8 +95,7 @@ impl Worker {
     }
 
     /// Defines a function.
-    pub(super) fn define_function(&mut self, program: &Program, form: &FunctionForm) -> Result<(), Diagnostics> {
-        let ast = &program.ast;
+    pub(super) fn define_function(&mut self, ast: &Arc<Ast>, form: &FunctionForm, span: Span) -> Result<(), Diagnostics> {
         let old = self.replaceable(&form.name);
         let next = self.env.definitions.next_key();
         let guess = old.unwrap_or(next);
@@ -120,7 +117,7 @@ impl Worker {
         };
         let interface = format!("{}({})", form.name, print_pattern(ast, form.parameter).trim_matches(['(', ')']));
         let doc = form.doc.as_ref().map(|doc| String::from_utf8_lossy(doc).into_owned());
-        let code = self.written(form, program);
+        let code = self.sources.text(span).trim_end_matches([';', '$', ' ', '\n']).to_owned() + ";";
         let parts = Parts {
             kind,
             optional: checked.optional,
@@ -132,21 +129,14 @@ impl Worker {
             span: form.name_span,
         };
         let ty = self.env.print_scheme(&checked.scheme);
+        let body = match &parts.kind {
+            DefinitionKind::Function(body) => Some(body.clone()),
+            _ => None,
+        };
         self.install(id, &form.name, checked.scheme, parts);
+        debug_assert_eq!(body.map_or(Ok(()), |body| verify(&mut self.env, &body)), Ok(()), "{}", form.name);
         self.emit(Output::Result(Binding { name: form.name.to_string(), value: "fn".to_owned(), ty }));
         Ok(())
-    }
-
-    /// Returns the text of a function as it stands in its source.
-    fn written(&self, form: &FunctionForm, program: &Program) -> String {
-        let kind = crate::syntax::FormKind::Function(form.clone());
-        match program.forms.iter().find(|known| known.kind == kind) {
-            Some(known) => self.sources.text(known.span).trim_end_matches([';', '$', ' ', '\n']).to_owned() + ";",
-            None => {
-                let form = crate::syntax::Form { kind, span: form.name_span };
-                print_program(&Program { ast: program.ast.clone(), forms: vec![form], errors: vec![] })
-            }
-        }
     }
 
     /// Defines a datatype and its constructor.

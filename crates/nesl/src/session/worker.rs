@@ -7,7 +7,7 @@ use crate::codes;
 use crate::core::{Body, Environment};
 use crate::eval::{Fault, Host, Machine, State, Value};
 use crate::syntax::{FormKind, Program, parse};
-use broadloom_diag::{Diagnostic, Diagnostics, Sources};
+use broadloom_diag::{Diagnostic, Diagnostics, Sources, Span};
 
 /// Bytes of stack of the thread of a session.
 pub(super) const STACK: usize = 512 << 20;
@@ -88,7 +88,7 @@ impl Worker {
 
     fn forms(&mut self, program: &Program) {
         for form in &program.forms {
-            if let Err(diagnostics) = self.form(program, &form.kind) {
+            if let Err(diagnostics) = self.form(program, &form.kind, form.span) {
                 self.report(&diagnostics);
             }
             if self.leaving {
@@ -97,9 +97,9 @@ impl Worker {
         }
     }
 
-    fn form(&mut self, program: &Program, form: &FormKind) -> Result<(), Diagnostics> {
+    fn form(&mut self, program: &Program, form: &FormKind, span: Span) -> Result<(), Diagnostics> {
         match form {
-            FormKind::Function(function) => self.define_function(program, function),
+            FormKind::Function(function) => self.define_function(&program.ast, function, span),
             FormKind::Datatype(datatype) => self.define_datatype(&program.ast, datatype),
             FormKind::Bind(pattern, value, file) => self.bind(&program.ast, Some(*pattern), *value, *file),
             FormKind::Expr(expr) => self.bind(&program.ast, None, *expr, false),
@@ -161,5 +161,19 @@ impl Worker {
         }
         let reason = failure.map_or_else(String::new, |error| format!(": {error}"));
         Err(Diagnostic::error(codes::LOAD, format!("the file `{name}` cannot be read{reason}")).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::verify_all;
+    use crate::eval::Sealed;
+
+    #[test]
+    fn the_library_keeps_the_invariants_of_the_typed_program() {
+        let mut worker = Worker::new(Settings::default(), Box::new(Sealed), Box::new(|_| {}));
+        assert!(worker.env.definitions.len() > 250);
+        assert_eq!(verify_all(&mut worker.env), Ok(()));
     }
 }
