@@ -3,7 +3,7 @@
 use super::fault::{Fault, Run};
 use super::{Machine, Primitive};
 use crate::codes;
-use crate::core::{Body, DefId, DefinitionKind, Expr, ExprId, Instantiate, LambdaId};
+use crate::core::{Body, DefId, DefinitionKind, Environment, Expr, ExprId, Instantiate, LambdaId, Origin};
 use crate::types::{Type, TypeId};
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap, entity_impl, packed_option::PackedOption};
 use std::collections::HashMap;
@@ -95,27 +95,11 @@ impl Machine<'_> {
         if let Some(&id) = self.state.codes.definitions.get(&(definition, instance.to_vec())) {
             return Ok(id);
         }
-        let known = &self.env.definitions[definition];
-        let (kind, name, scheme) = (known.kind.clone(), known.name.to_string(), known.scheme.clone());
-        let library = known.origin != crate::core::Origin::User;
-        let kind = match kind {
-            DefinitionKind::Function(body) => {
-                CodeKind::Body(BodyCode::new(Instantiate::new(&mut self.env.types, instance).body(&body)))
-            }
-            DefinitionKind::Primitive(primitive) => CodeKind::Primitive(primitive),
-            DefinitionKind::Declared => CodeKind::Declared,
-            DefinitionKind::Constructor(_) => CodeKind::Constructor,
-            DefinitionKind::Value => CodeKind::Global(definition),
-        };
-        let ty = Instantiate::new(&mut self.env.types, instance).ty(scheme.ty);
-        if !instance.iter().all(|&ty| self.env.types.is_within_limits(ty)) || !self.env.types.is_within_limits(ty) {
-            return Err(Fault::new(codes::TYPE_TOO_LARGE, format!("calls of `{name}` nest types without end")));
+        let code = Rc::new(make(self.env, definition, instance));
+        let limited = instance.iter().chain([&code.argument, &code.result]);
+        if !limited.copied().all(|ty| self.env.types.is_within_limits(ty)) {
+            return Err(Fault::new(codes::TYPE_TOO_LARGE, format!("calls of `{}` nest types without end", code.name)));
         }
-        let (argument, result) = match self.env.types[ty] {
-            Type::Function { argument, result, .. } => (argument, result),
-            _ => (ty, ty),
-        };
-        let code = Rc::new(Code { kind, instance: instance.to_vec(), argument, result, name, library });
         let id = self.state.codes.codes.push(code);
         self.state.codes.definitions.insert((definition, instance.to_vec()), id);
         Ok(id)
@@ -140,6 +124,38 @@ impl Machine<'_> {
         let id = self.state.codes.codes.push(code);
         self.state.codes.lambdas.insert(key, id);
         id
+    }
+}
+
+/// Makes an instance of a definition.
+fn make(env: &mut Environment, definition: DefId, instance: &[TypeId]) -> Code {
+    let known = &env.definitions[definition];
+    let (kind, name, scheme) = (known.kind.clone(), known.name.to_string(), known.scheme.clone());
+    let library = known.origin != Origin::User;
+    let kind = match kind {
+        DefinitionKind::Function(body) => CodeKind::Body(BodyCode::new(Instantiate::new(&mut env.types, instance).body(&body))),
+        DefinitionKind::Primitive(primitive) => CodeKind::Primitive(primitive),
+        DefinitionKind::Declared => CodeKind::Declared,
+        DefinitionKind::Constructor(_) => CodeKind::Constructor,
+        DefinitionKind::Value => CodeKind::Global(definition),
+    };
+    let ty = Instantiate::new(&mut env.types, instance).ty(scheme.ty);
+    let (argument, result) = match env.types[ty] {
+        Type::Function { argument, result, .. } => (argument, result),
+        _ => (ty, ty),
+    };
+    Code { kind, instance: instance.to_vec(), argument, result, name, library }
+}
+
+impl Codes {
+    /// Replaces the instances of a definition that has changed. Their ids stay, so that callers and function values find
+    /// the new ones.
+    pub(super) fn renew(&mut self, env: &mut Environment, definition: DefId) {
+        for ((known, instance), &id) in &self.definitions {
+            if *known == definition {
+                self.codes[id] = Rc::new(make(env, definition, instance));
+            }
+        }
     }
 }
 

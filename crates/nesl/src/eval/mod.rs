@@ -84,9 +84,9 @@ impl State {
         }
     }
 
-    /// Forgets all instances: a definition has changed.
-    pub(crate) fn forget_codes(&mut self) {
-        self.codes = code::Codes::default();
+    /// Replaces the instances of a definition that has changed.
+    pub(crate) fn renew(&mut self, env: &mut Environment, definition: DefId) {
+        self.codes.renew(env, definition);
     }
 }
 

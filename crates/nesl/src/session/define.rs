@@ -74,7 +74,7 @@ impl Worker {
             Definition { name: name.clone(), scheme, kind, origin, optional, required, serial, doc, interface, code, span };
         if self.env.definitions.is_valid(id) {
             self.env.definitions[id] = definition;
-            self.state.forget_codes();
+            self.state.renew(&mut self.env, id);
         } else {
             let pushed = self.env.definitions.push(definition);
             debug_assert_eq!(pushed, id);
