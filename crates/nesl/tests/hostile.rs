@@ -4,7 +4,7 @@ mod support;
 
 use broadloom_diag::Sources;
 use broadloom_nesl::session::{Output, Settings};
-use broadloom_nesl::syntax::{is_complete, parse};
+use broadloom_nesl::syntax::{MAX_NESTING, is_complete, parse};
 
 fn error_of(text: &str) -> String {
     let mut outputs = support::session(Settings::default()).eval("hostile", text);
@@ -35,7 +35,12 @@ fn deep_nesting_is_an_error() {
     ];
     for text in texts {
         assert!(error_of(&text).starts_with("Error"), "{}", &text[..40]);
+        // The parser alone needs no large stack either.
+        assert!(!parse(Sources::new().add("", ""), &text).errors.is_empty());
     }
+    let fitting = MAX_NESTING as usize / 3;
+    let text = format!("{}1{};", "(2 + ".repeat(fitting), ")".repeat(fitting));
+    assert_eq!(error_of(&text), "");
 }
 
 #[test]

@@ -18,8 +18,8 @@ pub(super) struct Pending {
     site: Span,
 }
 
-/// Stack that is kept for what a call does besides evaluating expressions.
-const STACK_MARGIN: usize = 512 << 10;
+/// Stack that is kept for the expressions of one function, which nest up to the limit of the parser, and for primitives.
+const STACK_MARGIN: usize = 8 << 20;
 
 /// Variables of a call.
 type Locals = [Value];

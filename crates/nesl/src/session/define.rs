@@ -10,7 +10,7 @@ use super::worker::Worker;
 use crate::core::{DefId, Definition, DefinitionKind, Instantiate, Origin, verify};
 use crate::eval::{Primitive, Value, show_value};
 use crate::infer::{check_expr, check_function, define_datatype};
-use crate::syntax::{Ast, DatatypeForm, ExprId, FunctionForm, Name, Pattern, PatternId, Word, print_pattern};
+use crate::syntax::{Ast, DatatypeForm, ExprId, FunctionForm, Name, Pattern, PatternId, Word, print_parameter, print_pattern};
 use crate::types::{Scheme, Type, TypeId};
 use broadloom_diag::{Diagnostics, Span};
 use std::sync::Arc;
@@ -115,7 +115,7 @@ impl Worker {
             (None, Some(primitive)) => (DefinitionKind::Primitive(primitive), primitive.is_serial()),
             (None, None) => (DefinitionKind::Declared, false),
         };
-        let interface = format!("{}({})", form.name, print_pattern(ast, form.parameter).trim_matches(['(', ')']));
+        let interface = format!("{}({})", form.name, print_parameter(ast, form.parameter));
         let doc = form.doc.as_ref().map(|doc| String::from_utf8_lossy(doc).into_owned());
         let code = self.sources.text(span).trim_end_matches([';', '$', ' ', '\n']).to_owned() + ";";
         let parts = Parts {

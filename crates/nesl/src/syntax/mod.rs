@@ -16,6 +16,6 @@ pub(crate) use ast::{COMMA, LAMBDA, POSTFIX, PREFIX};
 pub use lex::lex;
 pub use name::Name;
 pub use parse::{MAX_NESTING, is_complete, parse};
-pub use print::{print_expr, print_pattern, print_program};
+pub use print::{print_expr, print_parameter, print_pattern, print_program};
 pub use same::same_program;
 pub use token::{Mark, Token, TokenKind, Word};

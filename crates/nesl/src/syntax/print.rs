@@ -31,6 +31,13 @@ fn is_command(name: &Name) -> bool {
     super::parse::COMMANDS.contains(&name.as_str())
 }
 
+/// Prints the parameter of a function as it stands in parentheses.
+pub fn print_parameter(ast: &Ast, pattern: PatternId) -> String {
+    let mut printer = Printer { ast, out: String::new() };
+    printer.pattern(pattern, false);
+    printer.out
+}
+
 struct Printer<'a> {
     ast: &'a Ast,
     out: String,

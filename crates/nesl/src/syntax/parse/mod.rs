@@ -73,31 +73,24 @@ pub fn is_complete(text: &str) -> bool {
     let mut sources = broadloom_diag::Sources::new();
     let tokens = lex(sources.add("", ""), text, &mut errors);
     let unclosed = errors.iter().any(|d| d.code == codes::OPEN_COMMENT || d.code == codes::OPEN_STRING);
+    // What is open: brackets, and each `let` up to its `in`. A `;` inside of them does not end a form.
+    let mut open: Vec<TokenKind> = vec![];
+    for token in &tokens {
+        match token.kind {
+            TokenKind::Mark(Mark::Open | Mark::OpenBracket | Mark::OpenBrace) | TokenKind::Word(Word::Let) => {
+                open.push(token.kind.clone());
+            }
+            TokenKind::Mark(Mark::Close | Mark::CloseBracket | Mark::CloseBrace) => {
+                while open.pop() == Some(TokenKind::Word(Word::Let)) {}
+            }
+            // The `in` of a generator stands in braces.
+            TokenKind::Word(Word::In) if open.last() == Some(&TokenKind::Word(Word::Let)) => drop(open.pop()),
+            TokenKind::Mark(Mark::Dollar) => open.clear(),
+            _ => {}
+        }
+    }
     let last = tokens.len().checked_sub(2).map(|index| &tokens[index].kind);
-    // A `;` inside of an unfinished `let` or brackets does not end the form.
-    let mut open = 0i32;
-    for token in &tokens {
-        match token.kind {
-            TokenKind::Mark(Mark::Open | Mark::OpenBracket | Mark::OpenBrace) | TokenKind::Word(Word::Let) => open += 1,
-            TokenKind::Mark(Mark::Close | Mark::CloseBracket | Mark::CloseBrace) => open -= 1,
-            TokenKind::Mark(Mark::Dollar) => open = 0,
-            _ => {}
-        }
-    }
-    let lets = tokens.iter().filter(|token| token.kind == TokenKind::Word(Word::Let)).count() as i32;
-    // Each `let` is closed by an `in` that is not the `in` of a generator: those stand inside of braces.
-    let mut depth = 0i32;
-    let mut ins = 0i32;
-    for token in &tokens {
-        match token.kind {
-            TokenKind::Mark(Mark::OpenBrace) => depth += 1,
-            TokenKind::Mark(Mark::CloseBrace) => depth -= 1,
-            TokenKind::Word(Word::In) if depth <= 0 => ins += 1,
-            _ => {}
-        }
-    }
-    let closed = open - lets <= 0 && (ins >= lets || open <= 0);
-    !unclosed && closed && last.is_none_or(TokenKind::ends_form)
+    !unclosed && open.is_empty() && last.is_none_or(TokenKind::ends_form)
 }
 
 /// An error was reported; the form is lost.
