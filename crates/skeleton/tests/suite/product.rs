@@ -31,14 +31,19 @@ fn products_of_all_types_and_shapes() {
             for [m, n, common] in small.into_iter().chain(others.into_iter().filter(|_| large)) {
                 let mut random = Random(m * n);
                 let (a, b) = (random.values(*element, m * common), random.values(*element, common * n));
-                let whole = |x: &Literal| x.as_i128().unwrap_or_else(|| x.as_f64().unwrap() as i128);
-                let expected: Vec<Literal> = (0..m)
-                    .flat_map(|i| (0..n).map(move |j| (i, j)))
-                    .map(|(i, j)| {
-                        let term = |k: u64| whole(&a[(i * common + k) as usize]).wrapping_mul(whole(&b[(k * n + j) as usize]));
-                        Literal::from_i128(*element, (0..common).map(term).fold(0, i128::wrapping_add))
-                    })
-                    .collect();
+                // Results are exact, so the order of terms does not matter: rows are added to each other.
+                let whole = |x: &Literal| x.as_i128().unwrap_or_else(|| x.as_f64().unwrap() as i128) as i64;
+                let [rows, columns] = [&a, &b].map(|values| values.iter().map(whole).collect::<Vec<i64>>());
+                let mut sums = vec![0i64; (m * n) as usize];
+                for (i, sums) in sums.chunks_mut(n as usize).enumerate() {
+                    for k in 0..common as usize {
+                        let factor = rows[i * common as usize + k];
+                        for (sum, x) in sums.iter_mut().zip(&columns[k * n as usize..]) {
+                            *sum = sum.wrapping_add(factor.wrapping_mul(*x));
+                        }
+                    }
+                }
+                let expected: Vec<Literal> = sums.into_iter().map(|sum| Literal::from_i128(*element, sum.into())).collect();
                 let scalars = [Literal::from(common as i32), (n as i32).into()];
                 let inputs = [a, b];
                 let given = Given { inputs: &inputs, scalars: &scalars, sizes: &[m, n, common], ..Given::default() };
