@@ -19,6 +19,7 @@ mod failure;
 mod input;
 mod kernel;
 mod launching;
+mod nesl;
 mod options;
 mod pointers;
 mod run;

@@ -54,7 +54,8 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   broadloom run examples/saxpy.ptx --grid 2 --block 4 --arg f32:10 --arg f32[6]:iota --arg f32[6]:iota= --arg u32:6
   broadloom run examples/reduce.ptx --grid 16 --block 256 --arg f32[4000]:iota --arg f32[1]:zero= --arg i32:4000 --stats
-  broadloom run examples/mandelbrot.ptx --block 100 --arg i32:36 --arg i32:200";
+  broadloom run examples/mandelbrot.ptx --block 100 --arg i32:36 --arg i32:200
+  broadloom run examples/nesl/quicksort.nesl";
 
 /// What says how one kernel is launched.
 const LAUNCH: [&str; 10] =
@@ -75,7 +76,7 @@ Exit code 1 when something is found, or a program fails; 0 when not.";
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a kernel
+    /// Run a kernel, or a NESL program
     Run(Run),
     /// Run a kernel and report what it does wrong: races, stray accesses, uninitialised reads, misused barriers, leaks
     Check(Check),
@@ -94,7 +95,7 @@ pub enum Command {
 /// A launch: which kernel of which file, over which grid, with which arguments.
 #[derive(Debug, Args)]
 pub struct LaunchOptions {
-    /// A file of PTX; `-` is standard input
+    /// A file of PTX, `-` for standard input; `run` takes a `.nesl` file too
     #[arg(required = true)]
     pub file: Option<PathBuf>,
     /// The kernel; not needed when there is only one
@@ -229,7 +230,7 @@ Examples:
 
 `linearised`, `llvm`, `llvm-opt` and `asm` show what the CPU runs: one kernel, for one shape of block.")]
 pub struct Explain {
-    /// A file of PTX; `-` is standard input
+    /// A file of PTX, `-` for standard input; `run` takes a `.nesl` file too
     pub file: PathBuf,
     /// Print the module in this form instead: as PTX, or as the passes leave it at a stage of their work
     #[arg(long, value_parser = forms(), value_name = "FORM")]

@@ -1,18 +1,22 @@
-//! `broadloom run`: a kernel launched, its buffers shown or kept.
+//! `broadloom run`: a kernel launched, its buffers shown or kept; or a NESL program.
 
 use crate::failure::{Exit, Failure};
 use crate::launching::{deliver, failure, launch, open};
+use crate::nesl;
 use crate::options::Run;
 use crate::statistics;
 use crate::terminal::Terminal;
 use crate::tracing::traced;
 
-/// Runs a kernel.
+/// Runs a kernel, or a NESL program.
 pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     traced(options.trace.as_deref(), || perform(options, terminal))
 }
 
 fn perform(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    if nesl::is_program(options.launch.file.as_deref()) {
+        return nesl::run(options, terminal);
+    }
     let device = options.launch.device.as_deref();
     let launched = launch("run", &options.launch, |terminal| open(device, options.stats, terminal), terminal)?;
     if options.stats {
