@@ -180,8 +180,8 @@ mod tests {
         for file in [
             "/usr/local/cuda-12.4/bin/../targets/x86_64-linux/include/sm_30_intrinsics.hpp",
             "/opt/cuda/bin/../include/cooperative_groups/details/helpers.h",
-            "/srv/a/env/lib/python3.12/site-packages/nvidia/cuda_runtime/include/anything.h",
-            "/srv/a/toolkit/targets/x86_64-linux/include/new.h",
+            "/data/a/env/lib/python3.12/site-packages/nvidia/cuda_runtime/include/anything.h",
+            "/data/a/toolkit/targets/x86_64-linux/include/new.h",
             "toolkit/sm_60_atomic_functions.hpp",
             "include/crt/math_functions.hpp",
             "build/_deps/cccl-src/cub/cub/block/block_reduce.cuh",
@@ -192,9 +192,9 @@ mod tests {
         }
         for file in [
             "examples/race.cu",
-            "/srv/a/cuda/include/helpers.h",
-            "/srv/a/thrust/thrust/main.cu",
-            "/srv/a/project/cuda_utils.h",
+            "/data/a/cuda/include/helpers.h",
+            "/data/a/thrust/thrust/main.cu",
+            "/data/a/project/cuda_utils.h",
             "src/sm_80_kernels.cuh",
             "kernel.py",
             "cutter/tile.h",

@@ -107,8 +107,7 @@ impl Names {
     /// Returns the arguments that point into a range: ``argument 2 of `k` ``.
     pub(crate) fn argument(&self, start: u64, bytes: u64) -> Option<String> {
         let points = |word: &u64| word.checked_sub(start).is_some_and(|offset| offset < bytes.max(1));
-        let found: Vec<&ArgumentName> =
-            self.arguments.iter().filter(|argument| argument.words.iter().any(|word| points(word))).collect();
+        let found: Vec<&ArgumentName> = self.arguments.iter().filter(|argument| argument.words.iter().any(points)).collect();
         let kernel = &self.kernel;
         match found.as_slice() {
             [] => None,

@@ -155,7 +155,7 @@ impl Finding {
                 "ptx_file": source.map(|source| source.name()),
                 "ptx_line": source.map(|source| source.position(location.span.start).line),
                 "source": location.source.as_ref().map(|source| source.to_string()),
-                "inlined": location.source.as_ref().map(|source| inlined(source)),
+                "inlined": location.source.as_ref().map(&inlined),
             })
         };
         json!({
