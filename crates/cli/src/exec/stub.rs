@@ -1,12 +1,15 @@
 //! Shared libraries that hold nothing but names: what a compiled CUDA program asks the system's loader for, and what linkers look at.
 //!
 //! A program that was linked with NVIDIA's runtime names a library, `libcudart.so.12`, and a version of its symbols, which has the same name. The
-//! library written here has both, and the names of all functions, so that `gcc -lcuda` and `gcc -lcudart` find them. It has no code: it is a
-//! *filter* (`DT_FILTER`) of the library that has the functions, so the loader looks for every symbol there first. The format is that of the System V
+//! library written here has both, and the names of all functions, so that `gcc -lcuda` and `gcc -lcudart` find them. Its functions do nothing: it is a
+//! *filter* (`DT_FILTER`) of the library that has the real ones, so the loader looks for every symbol there first. The format is that of the System V
 //! ABI and of the LSB for versions.
+//!
+//! NVIDIA's linker, `libnvJitLink`, makes machine code, which cannot be run. A library of its name stands in whose functions fail and that has no
+//! `nvJitLinkVersion`: who looks for that one, as Numba does through `cuda.core`, then links with the driver (`cuLinkAddData`), which takes PTX.
 
-/// Where the segment lies.
-const PAGE: u64 = 0x1000;
+/// Segments lie at multiples of this: the largest page of the machine.
+const PAGE: u64 = if cfg!(target_arch = "aarch64") { 0x1_0000 } else { 0x1000 };
 
 /// The machine that this is built for, as ELF numbers them.
 const MACHINE: u16 = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
@@ -36,12 +39,47 @@ fn hash(name: &str) -> u32 {
 const DRIVER: &str = include_str!("../../../cudart/functions/driver.txt");
 const RUNTIME: &str = include_str!("../../../cudart/functions/runtime.txt");
 
+/// The functions of NVIDIA's linker, which are exported once for each release.
+const LINKER: [&str; 15] = [
+    "AddData",
+    "AddFile",
+    "Complete",
+    "Create",
+    "Destroy",
+    "GetErrorLog",
+    "GetErrorLogSize",
+    "GetInfoLog",
+    "GetInfoLogSize",
+    "GetLinkedCubin",
+    "GetLinkedCubinSize",
+    "GetLinkedLTOIR",
+    "GetLinkedLTOIRSize",
+    "GetLinkedPtx",
+    "GetLinkedPtxSize",
+];
+
+/// How the names of the linker's libraries begin; the number of the release follows.
+pub const LINKER_NAME: &str = "libnvJitLink.so.";
+
 /// The functions that a library of NVIDIA's name exports.
-fn functions(name: &str) -> impl Iterator<Item = &'static str> {
+fn functions(name: &str) -> Vec<String> {
+    if let Some(release) = name.strip_prefix(LINKER_NAME) {
+        let of_minor = |minor| LINKER.iter().map(move |function| format!("__nvJitLink{function}_{release}_{minor}"));
+        return (0..10).flat_map(of_minor).collect();
+    }
     let list = if name.starts_with("libcudart") { RUNTIME } else { DRIVER };
     let lines = list.lines().filter(|line| !line.starts_with(['[', '#']));
-    lines.filter_map(|line| line.split_whitespace().next())
+    lines.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
+
+/// A function that fails: it returns 999, `CUDA_ERROR_UNKNOWN`.
+const FAILING: &[u8] = if cfg!(target_arch = "aarch64") {
+    // mov w0, #999; ret
+    &[0xe0, 0x7c, 0x80, 0x52, 0xc0, 0x03, 0x5f, 0xd6]
+} else {
+    // mov eax, 999; ret
+    &[0xb8, 0xe7, 0x03, 0x00, 0x00, 0xc3]
+};
 
 /// A part of the file, which is a section for linkers.
 struct Section {
@@ -69,15 +107,16 @@ fn put(bytes: &mut Vec<u8>, words: &[u32]) {
     words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
 }
 
-/// Writes a library of a name that is a filter of another one; `version` is the version that all its symbols have.
+/// Writes a library of a name: a filter of another one, or the linker's. `version` is the version that all its symbols have.
 pub fn library(name: &str, version: Option<&str>, needs: &str) -> Vec<u8> {
-    const HEADERS: u64 = 64 + 3 * 56;
+    const HEADERS: u64 = 64 + 4 * 56;
     const SECTION: u64 = 64;
     let mut texts = Texts(vec![0]);
     let (name_at, needs_at, origin_at) = (texts.add(own_name(name)), texts.add(needs), texts.add("$ORIGIN"));
     let filtered_at = texts.add(&format!("$ORIGIN/{needs}"));
     let version_at = version.map(|version| texts.add(version));
-    let functions: Vec<(&str, u64)> = functions(name).map(|name| (name, texts.add(name))).collect();
+    let is_filter = !name.starts_with(LINKER_NAME);
+    let functions: Vec<(String, u64)> = functions(name).into_iter().map(|name| (name.clone(), texts.add(&name))).collect();
 
     // All symbols lie in `.text`, whose place is known when everything before it is; a table of hashes finds them.
     let count = functions.len() as u32 + 1;
@@ -104,8 +143,9 @@ pub fn library(name: &str, version: Option<&str>, needs: &str) -> Vec<u8> {
         define(0, 2, version, at, true);
     }
 
-    const ALLOCATED: u64 = 2;
     const WRITABLE: u64 = 1;
+    const ALLOCATED: u64 = 2;
+    const EXECUTABLE: u64 = 4;
     let section = |name, kind, link, info, entry, bytes| Section { name, kind, flags: ALLOCATED, link, info, entry, bytes };
     let mut sections = vec![
         section(".dynstr", 3, 0, 0, 0, texts.0),
@@ -114,12 +154,13 @@ pub fn library(name: &str, version: Option<&str>, needs: &str) -> Vec<u8> {
         section(".gnu.version", 0x6fff_ffff, SYMBOLS, 0, 2, symbol_versions),
         section(".gnu.version_d", 0x6fff_fffd, TEXTS, 1 + u32::from(version.is_some()), 0, versions),
         Section { flags: ALLOCATED | WRITABLE, ..section(".dynamic", 6, TEXTS, 0, 16, vec![0; 16 * 14]) },
-        section(".text", 1, 0, 0, 0, vec![0; 16]),
+        Section { flags: ALLOCATED | EXECUTABLE, ..section(".text", 1, 0, 0, 0, FAILING.to_vec()) },
     ];
     let mut places = vec![];
     let mut end = HEADERS;
     for section in &sections {
-        places.push(end.next_multiple_of(16));
+        // Code has pages of its own.
+        places.push(end.next_multiple_of(if section.name == ".text" { PAGE } else { 16 }));
         end = places[places.len() - 1] + section.bytes.len() as u64;
     }
     let place = |name: &str| sections.iter().position(|section| section.name == name).map_or(0, |index| places[index]);
@@ -131,13 +172,14 @@ pub fn library(name: &str, version: Option<&str>, needs: &str) -> Vec<u8> {
         symbols.extend([0x12, 0]);
         symbols.extend(CODE.to_le_bytes());
         symbols.extend(text_at.to_le_bytes());
-        symbols.extend(16u64.to_le_bytes());
+        symbols.extend((FAILING.len() as u64).to_le_bytes());
     }
+    // What only filters have comes first.
     let tags: [(u64, u64); 14] = [
         (1, needs_at),
-        (14, name_at),
         (29, origin_at),
         (0x7fff_ffff, filtered_at),
+        (14, name_at),
         (4, place(".hash")),
         (5, place(".dynstr")),
         (10, sections[0].bytes.len() as u64),
@@ -149,9 +191,11 @@ pub fn library(name: &str, version: Option<&str>, needs: &str) -> Vec<u8> {
         (0, 0),
         (0, 0),
     ];
-    let dynamic: Vec<u8> = tags.iter().flat_map(|(tag, value)| [tag.to_le_bytes(), value.to_le_bytes()]).flatten().collect();
+    let skipped = if is_filter { 0 } else { 3 };
+    let dynamic: Vec<u8> =
+        tags[skipped..].iter().flat_map(|(tag, value)| [tag.to_le_bytes(), value.to_le_bytes()]).flatten().collect();
     sections[SYMBOLS as usize - 1].bytes = symbols;
-    sections[5].bytes = dynamic;
+    sections[5].bytes[..dynamic.len()].copy_from_slice(&dynamic);
 
     // Names of sections and the list of sections are for linkers, and not part of what is loaded.
     let mut names = Texts(vec![0]);
@@ -184,12 +228,18 @@ pub fn library(name: &str, version: Option<&str>, needs: &str) -> Vec<u8> {
     }
     put(&mut bytes, &[0]);
     let last = sections.len() as u16 + 1;
-    for half in [64u16, 56, 3, SECTION as u16, last + 1, last] {
+    for half in [64u16, 56, 4, SECTION as u16, last + 1, last] {
         bytes.extend(half.to_le_bytes());
     }
-    // The loader may write addresses into what it reads, so all of it is writable; the stack need not be executable.
+    // The loader may write addresses into what it reads, so all of that is writable; the stack need not be executable.
     let size = sections[5].bytes.len() as u64;
-    for (kind, flags, at, size, align) in [(1u32, 6u32, 0, end, PAGE), (2, 6, dynamic_at, size, 8), (0x6474_e551, 6, 0, 0, 16)] {
+    let code = FAILING.len() as u64;
+    for (kind, flags, at, size, align) in [
+        (1u32, 6u32, 0, dynamic_at + size, PAGE),
+        (1, 5, text_at, code, PAGE),
+        (2, 6, dynamic_at, size, 8),
+        (0x6474_e551, 6, 0, 0, 16),
+    ] {
         put(&mut bytes, &[kind, flags]);
         for word in [at, at, at, size, size, align] {
             bytes.extend(word.to_le_bytes());
@@ -217,9 +267,10 @@ mod tests {
 
     #[test]
     fn a_library_is_small_and_whole() {
-        for (name, version) in [("libcuda.so", None), ("libcudart.so.12", Some("libcudart.so.12"))] {
+        let linker = ("libnvJitLink.so.13", Some("libnvJitLink.so.13"));
+        for (name, version) in [("libcuda.so", None), ("libcudart.so.12", Some("libcudart.so.12")), linker] {
             let bytes = library(name, version, "libbroadloom_cudart.so");
-            assert!(bytes.len() < 1 << 16, "{}", bytes.len());
+            assert!(bytes.len() < 1 << 17, "{}", bytes.len());
             let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
             let (headers_at, headers) = (word(40), usize::from(bytes[60]));
             assert_eq!(headers_at + 64 * headers, bytes.len());
@@ -230,9 +281,11 @@ mod tests {
 
     #[test]
     fn functions_are_those_of_the_library() {
-        assert!(functions("libcuda.so.1").any(|name| name == "cuMemAlloc_v2"));
-        assert!(functions("libcuda.so.1").all(|name| name.starts_with("cu") && !name.starts_with("cuda")));
-        assert!(functions("libcudart.so.12").any(|name| name == "cudaMalloc"));
-        assert!(functions("libcudart.so.12").all(|name| name.starts_with("cuda") || name.starts_with("__cuda")));
+        let has = |library: &str, function: &str| functions(library).iter().any(|name| name == function);
+        assert!(has("libcuda.so.1", "cuMemAlloc_v2") && has("libcudart.so.12", "cudaMalloc"));
+        assert!(functions("libcuda.so.1").iter().all(|name| name.starts_with("cu") && !name.starts_with("cuda")));
+        assert!(functions("libcudart.so.12").iter().all(|name| name.starts_with("cuda") || name.starts_with("__cuda")));
+        assert!(has("libnvJitLink.so.13", "__nvJitLinkCreate_13_2"));
+        assert!(functions("libnvJitLink.so.13").iter().all(|name| !name.contains("Version")));
     }
 }
