@@ -8,16 +8,14 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Tells libraries where NVIDIA's driver and assembler are, and to hand PTX to the driver rather than machine code.
+/// Tells libraries where the driver and the assembler are.
 pub fn tell(command: &mut Command, folder: &Path) {
     let assembler = folder.join(ptxas::NAME).into_os_string();
-    let known: [(&str, OsString); 4] = [
+    let known: [(&str, OsString); 3] = [
         // Triton: its assembler for GPUs before and since Hopper, and the driver that its launchers are linked with.
         ("TRITON_PTXAS_PATH", assembler.clone()),
         ("TRITON_PTXAS_BLACKWELL_PATH", assembler),
         ("TRITON_LIBCUDA_PATH", folder.into()),
-        // CuPy: NVRTC is asked for PTX.
-        ("CUPY_COMPILE_WITH_PTX", "1".into()),
     ];
     for (name, value) in known.into_iter().filter(|(name, _)| env::var_os(name).is_none()) {
         command.env(name, value);
