@@ -7,7 +7,8 @@ use crate::failure::{Exit, Failure, codes};
 use crate::input::Input;
 use crate::options::Ptxas;
 use crate::terminal::Terminal;
-use broadloom::diag::Diagnostic;
+use broadloom::diag::{Diagnostic, Diagnostics};
+use broadloom::ptx::Module;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -107,10 +108,26 @@ pub fn run(options: &Ptxas, terminal: &mut Terminal) -> Result<Exit, Failure> {
         let message = format!("`ptxas` takes one file of PTX, and was given {}", asked.inputs.len());
         return Err(Failure::usage(Diagnostic::error(codes::MISSING_ARGUMENTS, message).help("ptxas FILE.ptx -o OUTPUT")));
     };
-    let (input, _) = Input::read(file)?.verify()?;
+    let (input, module) = Input::read(file)?.verify()?;
+    let unknown = unknown_instructions(&module);
+    if !unknown.is_empty() {
+        return Err(Failure { exit: Exit::Usage, diagnostics: unknown, sources: input.sources });
+    }
     let text = input.sources.get(input.id).map_or("", |source| source.text());
     write(asked.output.as_deref().unwrap_or(Path::new("elf.o")), text)?;
     Ok(Exit::Done)
+}
+
+/// Instructions that PTX does not have: the driver would not load them.
+fn unknown_instructions(module: &Module) -> Diagnostics {
+    let mut unknown = Diagnostics::new();
+    for inst in module.functions.values().flat_map(|function| function.instructions().map(|(_, inst)| inst)) {
+        if inst.opcode().is_none() {
+            let message = format!("`{}` is not an instruction of PTX", inst.mnemonic_text());
+            unknown.push(Diagnostic::error(codes::UNKNOWN_INSTRUCTION, message).at(inst.span, "not a name of any"));
+        }
+    }
+    unknown
 }
 
 /// Writes a text with the zero behind it that `cuModuleLoadData` looks for.
