@@ -67,6 +67,8 @@ pub mod codes {
     pub const STAND_IN: Code = Code("C0014");
     /// A variable of the environment whose value cannot be used.
     pub const SETTING: Code = Code("C0015");
+    /// An instruction that PTX does not have.
+    pub const UNKNOWN_INSTRUCTION: Code = Code("C0016");
 }
 
 /// Why a command stopped: diagnostics, the texts that they point into, and the exit code.

@@ -22,6 +22,7 @@ mod launching;
 mod nesl;
 mod options;
 mod pointers;
+mod ptxas;
 mod run;
 mod statistics;
 mod terminal;
@@ -36,7 +37,7 @@ use std::process::ExitCode;
 use terminal::Terminal;
 
 fn main() -> ExitCode {
-    let options = Options::parse_from(options::joined(std::env::args_os()));
+    let options = Options::parse_from(options::joined(options::called_as(std::env::args_os())));
     let mut terminal = Terminal::new(options.color);
     let exit = usable_settings()
         .and_then(|()| perform(&options.command, &mut terminal))
@@ -63,5 +64,6 @@ fn perform(command: &Command, terminal: &mut Terminal) -> Result<Exit, Failure> 
         Command::Devices(options) => Ok(devices::run(options, terminal)),
         Command::Exec(options) => exec::run(options, terminal),
         Command::Explain(options) => explain::run(options, terminal),
+        Command::Ptxas(options) => ptxas::run(options, terminal),
     }
 }

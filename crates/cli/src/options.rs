@@ -8,8 +8,8 @@ use broadloom::transform::pipeline::{BACK, STAGES};
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const STYLES: Styles = Styles::styled()
@@ -84,6 +84,9 @@ pub enum Command {
     Exec(Exec),
     /// Say what is in a module: kernels, parameters, memory, instructions
     Explain(Explain),
+    /// Stand in for NVIDIA's assembler: check PTX and copy it, for programs that call `ptxas` on their way to a module
+    #[command(disable_help_flag = true)]
+    Ptxas(Ptxas),
     /// Measure how fast kernels run here, against the same jobs in C++
     Bench(Bench),
     /// List the devices that are here, and what they can do
@@ -185,6 +188,14 @@ pub struct Exec {
     /// What it is given
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub arguments: Vec<OsString>,
+}
+
+/// Options of `ptxas`: those of NVIDIA's assembler.
+#[derive(Debug, Args)]
+pub struct Ptxas {
+    /// A file of PTX, `-o` and another one; options about machine code are passed over
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
+    pub words: Vec<OsString>,
 }
 
 /// Options of `devices`.
@@ -357,6 +368,15 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
     seconds
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
         .ok_or_else(|| format!("`{text}` is not a number of seconds"))
+}
+
+/// The words of the call; called by the name of NVIDIA's assembler, the command is that.
+pub fn called_as(words: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
+    let mut words = words.peekable();
+    let name = words.peek().and_then(|word| Path::new(word).file_name());
+    let assembler = name == Some(OsStr::new(crate::ptxas::NAME));
+    let inserted = assembler.then(|| [crate::ptxas::NAME.into(), "--".into()]);
+    words.next().into_iter().chain(inserted.into_iter().flatten()).chain(words)
 }
 
 /// The words of the call, with `--arg BUFFER =FILE` written as two arguments: `=FILE` belongs to the buffer before it.

@@ -64,14 +64,62 @@ fn guarded(name: &'static str, default: DefaultStream, body: impl FnOnce(&Call) 
     }
 }
 
-/// Whether the program has called the runtime: from then on it has a context without asking the driver for one.
-pub(crate) static RUNTIME_USED: AtomicBool = AtomicBool::new(false);
+/// Whether a function of the runtime does its work without a context: it asks what there is, or is about errors. All others give the calling
+/// thread the primary context when it has none, as NVIDIA's runtime does.
+fn without_context(name: &str) -> bool {
+    let name = name.strip_suffix("_ptsz").unwrap_or(name);
+    matches!(
+        name,
+        "cudaChooseDevice"
+            | "cudaCreateChannelDesc"
+            | "cudaDeviceCanAccessPeer"
+            | "cudaDeviceGetAttribute"
+            | "cudaDeviceGetByPCIBusId"
+            | "cudaDeviceGetPCIBusId"
+            | "cudaDeviceGetP2PAttribute"
+            | "cudaDriverGetVersion"
+            | "cudaGetDevice"
+            | "cudaGetDeviceCount"
+            | "cudaGetDeviceProperties"
+            | "cudaGetDeviceProperties_v2"
+            | "cudaGetDriverEntryPoint"
+            | "cudaGetDriverEntryPointByVersion"
+            | "cudaGetErrorName"
+            | "cudaGetErrorString"
+            | "cudaGetExportTable"
+            | "cudaGetLastError"
+            | "cudaPeekAtLastError"
+            | "cudaProfilerStart"
+            | "cudaProfilerStop"
+            | "cudaRuntimeGetVersion"
+            | "cudaSetValidDevices"
+    ) || name.starts_with('_')
+        || name.starts_with("cudaLogs")
+}
+
+thread_local! {
+    /// Whether this thread has called a function of the runtime that needs a context.
+    static RUNTIME_USED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether any thread has.
+static RUNTIME_USED_ANYWHERE: AtomicBool = AtomicBool::new(false);
+
+/// Whether this thread has a context because it called the runtime.
+pub(crate) fn has_runtime_context() -> bool {
+    RUNTIME_USED.try_with(Cell::get).unwrap_or(false)
+}
+
+/// Whether some thread has.
+pub(crate) fn is_runtime_used() -> bool {
+    RUNTIME_USED_ANYWHERE.load(Ordering::Relaxed)
+}
 
 /// A function of the runtime: its error is remembered.
 pub(crate) fn runtime(name: &'static str, default: DefaultStream, body: impl FnOnce(&Call) -> Outcome) -> u32 {
-    // What is called before `main` is not the program's doing.
-    if !name.starts_with('_') && !RUNTIME_USED.load(Ordering::Relaxed) {
-        RUNTIME_USED.store(true, Ordering::Relaxed);
+    if !has_runtime_context() && !without_context(name) {
+        let _ = RUNTIME_USED.try_with(|used| used.set(true));
+        RUNTIME_USED_ANYWHERE.store(true, Ordering::Relaxed);
     }
     let status = guarded(name, default, body);
     if status != Status::SUCCESS && status != Status::NOT_READY {

@@ -187,9 +187,13 @@ pub(crate) fn best<'e, 'b>(entries: &'e [Entry<'b>], capability: u32) -> Result<
     })
 }
 
-/// The highest architecture that there is PTX for.
-pub(crate) fn highest_ptx(entries: &[Entry<'_>]) -> Option<u32> {
-    entries.iter().filter(|entry| entry.kind == Kind::Ptx).map(|entry| entry.architecture).max()
+/// The highest architecture, up to a limit, that a program shows by its PTX to be made for. PTX beyond the limit counts for it, unless there is
+/// also code for machines below: then it is there for machines to come.
+pub(crate) fn highest_ptx(entries: &[Entry<'_>], limit: u32) -> Option<u32> {
+    let ptx = || entries.iter().filter(|entry| entry.kind == Kind::Ptx).map(|entry| entry.architecture);
+    let below = ptx().filter(|architecture| *architecture <= limit).max();
+    let only_beyond = entries.iter().all(|entry| entry.architecture > limit) && ptx().next().is_some();
+    below.or(only_beyond.then_some(limit))
 }
 
 #[cfg(test)]
@@ -252,7 +256,10 @@ mod tests {
         let all = entries(&bytes).unwrap();
         let chosen = |capability| best(&all, capability).map(|entry| entry.architecture);
         assert_eq!((chosen(75), chosen(90), chosen(120), chosen(50)), (Ok(70), Ok(90), Ok(90), Ok(60)));
-        assert_eq!(highest_ptx(&all), Some(90));
+        assert_eq!((highest_ptx(&all, 90), highest_ptx(&all, 80), highest_ptx(&all, 50)), (Some(90), Some(70), Some(50)));
+        // For machines to come, beside code for those that there are.
+        let later = container(&[entry_of(MACHINE_CODE, 75, 0, &[1; 8], 0), ptx(120)]);
+        assert_eq!(highest_ptx(&entries(&later).unwrap(), 90), None);
         let code = container(&[entry_of(MACHINE_CODE, 86, 0, &[1; 8], 0), entry_of(MACHINE_CODE, 75, 0, &[1; 8], 0)]);
         let refused = best(&entries(&code).unwrap(), 75).unwrap_err();
         assert_eq!(

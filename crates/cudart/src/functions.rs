@@ -33,6 +33,19 @@ pub struct Function {
     pub state: State,
 }
 
+/// A name of the driver's in a version of CUDA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Version {
+    /// The name, without the version that exported functions have at their end.
+    pub(crate) name: &'static str,
+    /// The version of CUDA from which on the name means this function: 12030 is 12.3.
+    pub(crate) since: i32,
+    /// Whether stream 0 is the calling thread's own.
+    pub(crate) per_thread: bool,
+    /// The function's place in the list.
+    pub(crate) index: usize,
+}
+
 /// The address of a function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Own(pub(crate) *const ());
@@ -54,6 +67,13 @@ include!(concat!(env!("OUT_DIR"), "/functions.rs"));
 /// Where the function of a name is, as the library exports it.
 pub(crate) fn address_of(name: &str) -> Option<*const ()> {
     index_of(name).map(exported_at)
+}
+
+/// The versions of a function of the driver, from the oldest to the newest.
+pub(crate) fn versions_of(name: &str) -> &'static [Version] {
+    let start = VERSIONS.partition_point(|version| version.name < name);
+    let count = VERSIONS[start..].partition_point(|version| version.name == name);
+    &VERSIONS[start..start + count]
 }
 
 /// Where a function of the list is, as the library exports it.

@@ -13,6 +13,9 @@ use broadloom_diag::{Code, Diagnostic, Diagnostics, Sources};
 use broadloom_ptx::{Mnemonic, Space, Verified};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+/// The highest compute capability that the device claims: 90 is 9.0.
+pub(crate) const HIGHEST_CAPABILITY: u32 = 90;
+
 const UNKNOWN: Code = Code("R0001");
 
 /// Where a module comes from.
@@ -105,7 +108,9 @@ impl Image {
             let containers = addresses.iter().filter_map(|address| container_at(*address).ok());
             containers
                 .filter(|bytes| addresses.len() == 1 || !brings_device_runtime(bytes))
-                .filter_map(|bytes| fatbin::entries(&bytes).ok().and_then(|entries| fatbin::highest_ptx(&entries)))
+                .filter_map(|bytes| {
+                    fatbin::entries(&bytes).ok().and_then(|entries| fatbin::highest_ptx(&entries, HIGHEST_CAPABILITY))
+                })
                 .max()
         })
     }

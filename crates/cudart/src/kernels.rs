@@ -96,7 +96,8 @@ impl Kernel {
             .directive("maxntid")
             .or(function.directive("reqntid"))
             .map_or(most, |list| list.iter().product::<u32>().min(most));
-        let (static_shared, local, constant) = (clamp(own(Space::Shared)), clamp(own(Space::Local)), clamp(constant));
+        let shared = code.function(&self.name).map_or(0, |func| code.static_shared_bytes(func));
+        let (static_shared, local, constant) = (clamp(shared), clamp(own(Space::Local)), clamp(constant));
         Ok(Resolved { kernel, static_shared, local, constant, max_threads, version: loaded.version })
     }
 

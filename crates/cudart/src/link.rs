@@ -3,6 +3,8 @@
 //! What one module declares `.extern` another defines, before it or behind it, and PTX wants names declared before their use. So under one head
 //! stand the declarations of all functions, then all variables, then the bodies. Of what several modules define weakly one stays; a name that is
 //! a module's own, and another one's too, gets the number of its module.
+//!
+//! Comments, which may stand anywhere, are blanked first; all that follows sees code and strings only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,6 +13,7 @@ pub(crate) const LAUNCHING: [&str; 2] = ["cudaCDP", "cudaLaunchDevice"];
 
 /// Whether a module is the library that defines those functions, and many kernels of its own.
 pub(crate) fn is_device_runtime(text: &str) -> bool {
+    let text = without_comments(text);
     let mut heads = text.match_indices(".func").map(|(at, _)| &text[at..]);
     heads.any(|head| {
         // What is declared ends with a semicolon before any brace.
@@ -24,12 +27,13 @@ pub(crate) fn link(texts: &[String]) -> String {
     const HEAD: [&str; 3] = [".version", ".target", ".address_size"];
     let mut head: BTreeMap<&str, String> = BTreeMap::new();
     let mut modules: Vec<Vec<Piece<'_>>> = vec![];
-    for text in texts {
+    let texts: Vec<String> = texts.iter().map(|text| without_comments(text)).collect();
+    for text in &texts {
         let mut pieces = vec![];
         for piece in pieces_of(text) {
-            match HEAD.into_iter().find(|word| piece.text.trim_start().starts_with(word)) {
+            match HEAD.into_iter().find(|word| directive(piece.text) == Some(*word)) {
                 Some(word) => {
-                    let value = piece.text.trim().to_owned();
+                    let value = piece.text.split_whitespace().collect::<Vec<_>>().join(" ");
                     let kept = head.entry(word).or_insert_with(|| value.clone());
                     if number(&value) > number(kept) {
                         *kept = value;
@@ -60,8 +64,7 @@ pub(crate) fn link(texts: &[String]) -> String {
                 }
                 _ if piece.weak && !is_new => {}
                 Kind::Function => {
-                    let code = without_comments(piece.text);
-                    declarations.push(text(&format!("{};", code.split('{').next().unwrap_or_default().trim())));
+                    declarations.push(text(&format!("{};", piece.text.split('{').next().unwrap_or_default().trim())));
                     bodies.push(text(piece.text));
                 }
                 Kind::Variable => variables.push(text(piece.text)),
@@ -119,14 +122,43 @@ struct Piece<'a> {
     local: bool,
 }
 
-/// The directives of a text: each ends with a line, a semicolon or a body, outside of comments and strings.
+/// The word that a directive begins with.
+fn directive(text: &str) -> Option<&str> {
+    let text = text.trim_start();
+    let end = text[1.min(text.len())..].find(|c: char| !c.is_ascii_alphanumeric() && c != '_').map_or(text.len(), |end| end + 1);
+    text.starts_with('.').then_some(&text[..end])
+}
+
+/// Where a directive of the head ends that begins at `start`, which is not where a line ends: a version, an address size, or targets with commas
+/// between them.
+fn end_of_head(text: &str, start: usize) -> Option<usize> {
+    let lead = text[start..].len() - text[start..].trim_start().len();
+    let name = directive(&text[start..]).filter(|word| [".version", ".target", ".address_size"].contains(word))?;
+    let mut at = start + lead + name.len();
+    loop {
+        at += text[at..].len() - text[at..].trim_start().len();
+        at += text[at..].find(|c: char| c.is_whitespace() || c == ',').unwrap_or(text.len() - at);
+        let rest = text[at..].trim_start();
+        if name != ".target" || !rest.starts_with(',') {
+            return Some(at);
+        }
+        at = text.len() - rest.len() + 1;
+    }
+}
+
+/// The directives of a text without comments: each ends with its value, a line, a semicolon or a body, outside of strings.
 fn pieces_of(text: &str) -> Vec<Piece<'_>> {
     let bytes = text.as_bytes();
     let (mut pieces, mut start, mut at, mut depth) = (vec![], 0, 0, 0usize);
     while at < bytes.len() {
+        if at == start
+            && let Some(end) = end_of_head(text, start)
+        {
+            pieces.push(piece(&text[start..end]));
+            (start, at) = (end, end);
+            continue;
+        }
         match bytes[at] {
-            b'/' if bytes.get(at + 1) == Some(&b'/') => at = text[at..].find('\n').map_or(bytes.len(), |end| at + end),
-            b'/' if bytes.get(at + 1) == Some(&b'*') => at = text[at..].find("*/").map_or(bytes.len(), |end| at + end + 2),
             b'"' => at = text[at + 1..].find('"').map_or(bytes.len(), |end| at + end + 2),
             byte => {
                 at += 1;
@@ -135,12 +167,10 @@ fn pieces_of(text: &str) -> Vec<Piece<'_>> {
                     b'}' | b')' => depth = depth.saturating_sub(1),
                     _ => {}
                 }
-                let current = text[start..at].trim_start();
-                let in_line =
-                    [".version", ".target", ".address_size", ".file", ".loc"].iter().any(|word| current.starts_with(word));
+                let in_line = || matches!(directive(&text[start..at]), Some(".file" | ".loc"));
                 // The body of a function, and the bytes of a section, end with a brace; the values of a variable do not.
                 let body = byte == b'}' && !text[start..at - 1].split('{').next().unwrap_or_default().contains('=');
-                if depth == 0 && (byte == b';' || body || byte == b'\n' && in_line) {
+                if depth == 0 && (byte == b';' || body || byte == b'\n' && in_line()) {
                     pieces.push(piece(&text[start..at]));
                     start = at;
                 }
@@ -153,8 +183,7 @@ fn pieces_of(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-fn piece(text: &str) -> Piece<'_> {
-    let code = without_comments(text);
+fn piece(code: &str) -> Piece<'_> {
     let words: Vec<&str> = code.split_whitespace().collect();
     let has = |word: &str| words.contains(&word);
     let function = words.iter().any(|word| *word == ".func" || *word == ".entry");
@@ -171,18 +200,40 @@ fn piece(text: &str) -> Piece<'_> {
     } else {
         None
     };
-    let name = name.and_then(|name| text.find(name).map(|at| &text[at..at + name.len()]));
     let kind = match (has(".func"), variable) {
         (true, _) => Kind::Function,
         (_, true) => Kind::Variable,
         (false, false) => Kind::Other,
     };
     let weak = has(".weak") || has(".common");
-    Piece { text, name, kind, declares, weak, local: !weak && !has(".visible") && !has(".extern") }
+    Piece { text: code, name, kind, declares, weak, local: !weak && !has(".visible") && !has(".extern") }
 }
 
+/// A text with blanks in place of its comments; lines stay where they are.
 fn without_comments(text: &str) -> String {
-    text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+    let mut code = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['/', '"']) {
+        let (before, from) = rest.split_at(at);
+        code.push_str(before);
+        let comment = from.starts_with("//") || from.starts_with("/*");
+        let end = if from.starts_with("//") {
+            from.find('\n').unwrap_or(from.len())
+        } else if comment {
+            from[2..].find("*/").map_or(from.len(), |end| end + 4)
+        } else if from.starts_with('"') {
+            from[1..].find('"').map_or(from.len(), |end| end + 2)
+        } else {
+            1
+        };
+        if comment {
+            code.extend(from[..end].chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
+        } else {
+            code.push_str(&from[..end]);
+        }
+        rest = &from[end..];
+    }
+    code + rest
 }
 
 #[cfg(test)]
@@ -205,6 +256,30 @@ mod tests {
         assert_eq!(linked.matches("shared_one").count(), 1, "{linked}");
         assert_eq!(linked.matches(".entry k").count(), 1);
         assert!(linked.contains("list[2] = {1, 2};"), "{linked}");
+    }
+
+    #[test]
+    fn comments_and_blanks_stand_anywhere() {
+        let caller = "//\n// Generated by a compiler; { ( \"\n//\n\n.version 9.4\n.target sm_75\n.address_size 64\n\
+                      .extern .func (.param .b32 r) bar(.param .b32 a)\n;\n.visible .entry k()\n{ call (r), bar, (a); ret; }\n";
+        let body = ".visible .func (.param .b32 r) bar(.param .b32 a){ ret; }\n";
+        let heads = [
+            "  .version 6.5\n  .target sm_30\n.address_size 64\n",
+            "/* one\n two { */\n.version 6.5\n.target sm_30\n.address_size 64\n",
+            ".version\t6.5\n.target\tsm_30\n.address_size\t64\n",
+            ".version 6.5 // c\n.target sm_30 /* d */ // e\n.address_size 64 // f\n",
+            "/*\n * x\n */ .version 6.5 .target sm_30 .address_size 64 ",
+            ".version 6.5\n.target sm_30 ,\n debug\n.address_size 64\n.file 1 \"a//b.cu\", 1, 2\n",
+        ];
+        for head in heads {
+            for texts in [[caller.to_owned(), format!("{head}{body}")], [format!("{head}{body}"), caller.to_owned()]] {
+                let linked = link(&texts);
+                assert!(linked.starts_with(".version 9.4\n.target sm_75\n.address_size 64\n"), "{linked}");
+                assert_eq!(linked.matches(".version").count(), 1, "{linked}");
+                assert_eq!((linked.matches(".func").count(), linked.contains(".extern")), (2, false), "{linked}");
+                assert_eq!(linked.contains("\"a//b.cu\""), head.contains(".file"), "{linked}");
+            }
+        }
     }
 
     #[test]

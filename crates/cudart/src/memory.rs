@@ -66,6 +66,14 @@ impl Allocation {
         }
     }
 
+    /// Whether a program may read and write it on the host.
+    pub(crate) fn reached_by_host(&self) -> bool {
+        match self.kind {
+            Kind::Host(_) | Kind::Registered(_) | Kind::Managed | Kind::ManagedVariable => true,
+            Kind::Device | Kind::Graph | Kind::Variable | Kind::Array | Kind::Mapped => false,
+        }
+    }
+
     /// Whether the executor gave it out, so that its copies and fills may touch it.
     pub(crate) fn of_executor(&self, opened: &Opened) -> bool {
         match self.kind {

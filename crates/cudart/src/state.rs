@@ -11,7 +11,7 @@ use crate::driver::mapping::Physical;
 use crate::events::Event;
 use crate::graphs::{Exec, Graph, NodeRef};
 use crate::handles::Handles;
-use crate::image::Image;
+use crate::image::{HIGHEST_CAPABILITY, Image};
 use crate::kernels::Kernels;
 use crate::memory::{Allocations, Array};
 use crate::mirror::{FIRST_ADDRESS, Mirror};
@@ -145,7 +145,7 @@ impl Runtime {
     pub(crate) fn capability(&self) -> u32 {
         static CHOSEN: OnceLock<Option<u32>> = OnceLock::new();
         let chosen = CHOSEN.get_or_init(broadloom_device::settings::cuda_capability);
-        chosen.unwrap_or_else(|| self.registry.highest_ptx().unwrap_or(75).clamp(75, 90))
+        chosen.unwrap_or_else(|| self.registry.highest_ptx().unwrap_or(75).clamp(75, HIGHEST_CAPABILITY))
     }
 
     /// Turns what a device said into a status. The error of a kernel stays with the device, and is told to the person.

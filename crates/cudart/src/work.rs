@@ -2,6 +2,18 @@
 //!
 //! Each is a value, so that one way leads from every function of the API to the executor ([`Runtime::submit`]), a capture notes it instead
 //! of doing it, and a graph does it again and again.
+//!
+//! Copies and fills keep to "API synchronization behavior" of NVIDIA's manual of the runtime:
+//!
+//! | call | returns |
+//! | --- | --- |
+//! | `Memcpy`, host on one side or both | when it is done |
+//! | `Memcpy`, device to device | at once |
+//! | `MemcpyAsync`, host to host | when it is done |
+//! | `MemcpyAsync`, pageable memory on one side | when it is done, as the manual allows |
+//! | `MemcpyAsync`, otherwise | at once |
+//! | `Memset` of pinned, registered or managed memory | when it is done |
+//! | `Memset` of other memory, `MemsetAsync` | at once |
 
 use crate::check::because;
 use crate::conditions::{Conditional, Decision};
@@ -428,7 +440,12 @@ impl Runtime {
         work.perform(self, stream, false)
     }
 
-    /// Copies, and waits until it is done, unless both sides are the device's.
+    /// Whether the host may look at memory: its own, pinned, registered or managed.
+    fn is_hosts(&self, address: u64) -> bool {
+        self.memory.find(address).is_none_or(|found| found.reached_by_host())
+    }
+
+    /// Copies, and waits until it is done, unless the host can look at neither side.
     pub(crate) fn copy(&self, stream: &Stream, copy: CopyBox, direction: Direction) -> Outcome {
         self.device()?;
         copy.check(self, direction)?;
@@ -436,8 +453,7 @@ impl Runtime {
             return Ok(());
         }
         stream.refuse_capture()?;
-        let on_device = |address| self.memory.find(address).is_some_and(|found| found.on_device());
-        if on_device(copy.to.address) && on_device(copy.from.address) {
+        if !self.is_hosts(copy.to.address) && !self.is_hosts(copy.from.address) {
             return self.submit(stream, Work::Copy(copy));
         }
         self.order(stream)?;
@@ -445,15 +461,24 @@ impl Runtime {
         copy.simplified().copy_now(self, stream)
     }
 
-    /// Copies in stream order.
+    /// Copies in stream order. A copy from the host's memory to the host's memory is done when the call returns.
     pub(crate) fn copy_async(&self, stream: &Stream, copy: CopyBox, direction: Direction) -> Outcome {
         self.device()?;
         copy.check(self, direction)?;
-        self.submit(stream, Work::Copy(copy))
+        self.submit(stream, Work::Copy(copy))?;
+        let on_device = |address| self.memory.find(address).is_some_and(|found| found.on_device());
+        let between_hosts = !copy.is_empty() && !on_device(copy.to.address) && !on_device(copy.from.address);
+        if between_hosts && stream.capturing().is_none() { self.wait(stream) } else { Ok(()) }
+    }
+
+    /// Sets values, and waits until it is done where the host can look at them.
+    pub(crate) fn fill(&self, stream: &Stream, fill: FillBox) -> Outcome {
+        self.fill_async(stream, fill)?;
+        if self.is_hosts(fill.to.address) && stream.capturing().is_none() { self.wait(stream) } else { Ok(()) }
     }
 
     /// Sets values in stream order.
-    pub(crate) fn fill(&self, stream: &Stream, fill: FillBox) -> Outcome {
+    pub(crate) fn fill_async(&self, stream: &Stream, fill: FillBox) -> Outcome {
         self.device()?;
         fill.check(self)?;
         self.submit(stream, Work::Fill(fill))

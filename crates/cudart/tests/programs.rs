@@ -92,6 +92,11 @@ fn memory_and_events_of_another_process() {
 }
 
 #[test]
+fn linked_pieces_contexts_of_threads_and_waiting() {
+    assert_eq!(passes("clients"), "");
+}
+
+#[test]
 fn arrays_and_references_of_the_driver() {
     assert_eq!(passes("references"), "");
     passes_on_interp("references");

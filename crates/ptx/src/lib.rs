@@ -19,6 +19,7 @@ mod literal;
 mod module;
 pub mod parse;
 mod print;
+mod reach;
 mod reference;
 mod registers;
 pub mod select;
@@ -36,6 +37,7 @@ pub use module::{
 };
 pub use parse::parse;
 pub use print::{Printer, print};
+pub use reach::Reach;
 pub use reference::reference_page;
 pub use table::{Class, Effects, Exactness, Form, FormId, Modifier, Opcode, Row, Special};
 pub use types::{IsaVersion, Space, Type, TypeKind};

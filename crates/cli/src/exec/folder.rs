@@ -1,7 +1,7 @@
 //! The folder in which libraries of NVIDIA's names lead to the stand-in.
 //!
-//! The loader executes whatever library it finds there, so the folder holds nothing but what was put there: a link to the stand-in
-//! and small libraries of known bytes. Its name is a hash of them. Folder, files and all folders above must be this user's or root's and
+//! The loader executes whatever library it finds there, so the folder holds nothing but what was put there: links to the stand-in and to this
+//! command, and small libraries of known bytes. Its name is a hash of them. Folder, files and all folders above must be this user's or root's and
 //! writable by nobody else ([`private`](broadloom::device::private)). **Each run examines all of it before the folder goes on the search path.**
 //!
 //! The folder is made beside the compiled code. Where that is off or cannot be written, it is one that an installation brings beside its
@@ -14,7 +14,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 /// Most bytes of a library that holds nothing but a name.
-const MOST_BYTES: u64 = 1 << 16;
+const MOST_BYTES: u64 = 1 << 17;
 
 /// What a folder holds.
 pub struct Wanted<'a> {
@@ -26,6 +26,8 @@ pub struct Wanted<'a> {
     pub library: &'a Path,
     /// The name of the link to it.
     pub link: &'a str,
+    /// Names of programs, and what each is a link to.
+    pub programs: &'a [(&'a str, PathBuf)],
 }
 
 impl Wanted<'_> {
@@ -33,10 +35,14 @@ impl Wanted<'_> {
         self.names.iter().map(|(name, version)| (*name, stub::library(name, *version, self.link)))
     }
 
+    fn links(&self) -> impl Iterator<Item = (&str, &Path)> {
+        [(self.link, self.library)].into_iter().chain(self.programs.iter().map(|(name, target)| (*name, target.as_path())))
+    }
+
     /// The name of the folder: another version of the stand-in or of this command has another one.
     fn name(&self) -> String {
         let mut hasher = DefaultHasher::new();
-        (self.kind, self.library, self.link).hash(&mut hasher);
+        (self.kind, self.library, self.link, self.programs).hash(&mut hasher);
         self.files().for_each(|file| file.hash(&mut hasher));
         format!("{:016x}", hasher.finish())
     }
@@ -114,7 +120,7 @@ impl Wanted<'_> {
     }
 
     fn everything(&self) -> Vec<&str> {
-        self.names.iter().map(|(name, _)| *name).chain([self.link]).collect()
+        self.names.iter().map(|(name, _)| *name).chain(self.links().map(|(name, _)| name)).collect()
     }
 
     /// Examines a folder: the names that it lacks, or what is in it that was not put there.
@@ -126,10 +132,12 @@ impl Wanted<'_> {
             return Err(wrong(&name.to_string_lossy(), "Broadloom did not put it among the libraries that programs are given"));
         }
         let mut missing = vec![];
-        match folder.link_target(self.link.as_ref())? {
-            Some(target) if target == self.library => {}
-            Some(_) => return Err(wrong(self.link, "it leads elsewhere than to Broadloom's library")),
-            None => missing.push(self.link),
+        for (name, wanted) in self.links() {
+            match folder.link_target(name.as_ref())? {
+                Some(target) if target == wanted => {}
+                Some(_) => return Err(wrong(name, "it leads elsewhere than to Broadloom's library or command")),
+                None => missing.push(name),
+            }
         }
         for ((name, _), (_, bytes)) in self.names.iter().zip(self.files()) {
             match folder.read(name, MOST_BYTES)? {
@@ -145,10 +153,13 @@ impl Wanted<'_> {
         for (name, bytes) in self.files().filter(|(name, _)| missing.contains(name)) {
             folder.write(name, &bytes)?;
         }
-        match folder.link(self.link, self.library) {
-            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
-            Ok(()) | Err(_) => Ok(()),
+        for (name, target) in self.links() {
+            match folder.link(name, target) {
+                Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
         }
+        Ok(())
     }
 
     /// A folder as the loader is told of it. In a search path some characters mean something else.
@@ -171,7 +182,9 @@ mod tests {
     const NAMES: [(&str, Option<&str>); 2] = [("liba.so.1", Some("liba.so.1")), ("liba.so", None)];
 
     fn made(within: &Path) -> Result<PathBuf, Refusal> {
-        let wanted = Wanted { kind: "cuda", names: &NAMES, library: Path::new("/lib/stand-in.so"), link: "stand-in.so" };
+        let programs = [("program", PathBuf::from("/bin/command"))];
+        let library = Path::new("/lib/stand-in.so");
+        let wanted = Wanted { kind: "cuda", names: &NAMES, library, link: "stand-in.so", programs: &programs };
         wanted.made(within, "folder")
     }
 
@@ -183,7 +196,7 @@ mod tests {
         assert_eq!(made(&within), Ok(folder.clone()));
         let mut names: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
-        assert_eq!(names, ["liba.so", "liba.so.1", "stand-in.so"]);
+        assert_eq!(names, ["liba.so", "liba.so.1", "program", "stand-in.so"]);
         assert_eq!(fs::read_dir(&within).unwrap().count(), 1);
         // What is missing is put there again; what is more, or other, is refused.
         fs::remove_file(folder.join("liba.so")).unwrap();
@@ -209,11 +222,13 @@ mod tests {
         symlink("/lib/other.so", &library).unwrap();
         assert_eq!(refused(&library), Reason::Link);
         fs::remove_file(&library).unwrap();
-        let link = folder.join("stand-in.so");
-        fs::remove_file(&link).unwrap();
-        symlink("/lib/other.so", &link).unwrap();
-        assert!(matches!(refused(&link), Reason::Content(_)));
-        fs::remove_file(&link).unwrap();
+        for link in ["stand-in.so", "program"].map(|name| folder.join(name)) {
+            fs::remove_file(&link).unwrap();
+            symlink("/lib/other.so", &link).unwrap();
+            assert!(matches!(refused(&link), Reason::Content(_)));
+            fs::remove_file(&link).unwrap();
+            assert_eq!(made(&within), Ok(folder.clone()));
+        }
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o770)).unwrap();
         assert_eq!(refused(&folder), Reason::Writable(0o770));
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();

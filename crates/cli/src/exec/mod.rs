@@ -1,10 +1,12 @@
 //! `broadloom exec`: a compiled CUDA program, unchanged, on a machine without a GPU.
 //!
 //! The program asks the system's loader for NVIDIA's libraries. A folder is prepared in which libraries of those names lead to Broadloom's
-//! stand-in, and put before all others; then the program takes the place of this process. On a GPU it is simply started: everything it needs
+//! stand-in, and put before all others; then the program takes the place of this process. A program that does not ask for these libraries by itself, such
+//! as an interpreter, has the stand-in loaded first: what it opens later may look for NVIDIA's in folders of its own. On a GPU a program is simply started: everything it needs
 //! is there. To be recorded there, the stand-in is loaded before NVIDIA's libraries, and passes calls on to them.
 
 mod checked;
+mod clients;
 mod folder;
 mod program;
 mod recorded;
@@ -32,7 +34,9 @@ const GRACE: Duration = Duration::from_secs(5);
 const LIBRARY: &str = "libbroadloom_cudart.so";
 
 /// Names that programs ask for, with the version of symbols that each has.
-const NAMES: [(&str, Option<&str>); 6] = [
+const NAMES: [(&str, Option<&str>); 8] = [
+    ("libnvJitLink.so.12", Some("libnvJitLink.so.12")),
+    ("libnvJitLink.so.13", Some("libnvJitLink.so.13")),
     ("libcudart.so.11.0", Some("libcudart.so.11.0")),
     ("libcudart.so.12", Some("libcudart.so.12")),
     ("libcudart.so.13", Some("libcudart.so.13")),
@@ -41,8 +45,9 @@ const NAMES: [(&str, Option<&str>); 6] = [
     ("libcuda.so", None),
 ];
 
-/// The first of them that is the driver.
-const DRIVER: usize = 4;
+/// The first of them that is the runtime, and the first that is the driver.
+const RUNTIME: usize = 2;
+const DRIVER: usize = 6;
 
 /// Runs a program in place of this one; comes back only when that cannot be done.
 pub fn run(options: &Exec, terminal: &mut Terminal) -> Result<Exit, Failure> {
@@ -76,9 +81,17 @@ pub fn command(program: &OsStr, arguments: &[OsString], device: &str) -> Result<
         let help = "link it with `nvcc -cudart shared`";
         return Err(Failure::usage(Diagnostic::error(codes::STAND_IN, message).help(help)));
     }
+    let folder = prepare("cuda", &NAMES)?;
     let mut command = Command::new(program);
-    command.args(arguments).env("LD_LIBRARY_PATH", before(&prepare("cuda", &NAMES)?, std::env::var_os("LD_LIBRARY_PATH")));
+    command.args(arguments).env("LD_LIBRARY_PATH", before(&folder, std::env::var_os("LD_LIBRARY_PATH")));
     command.env("BROADLOOM_DEVICE", device);
+    // Such a program needs nothing else, and the programs that it starts are left alone.
+    if !program::finds_runtime(Path::new(program))
+        && let Some(preloaded) = clients::preloaded(&library()?, &folder, std::env::var_os("LD_PRELOAD"))
+    {
+        command.env("LD_PRELOAD", preloaded);
+    }
+    clients::tell(&mut command, &folder);
     Ok(command)
 }
 
@@ -160,9 +173,16 @@ fn library() -> Result<PathBuf, Failure> {
     })
 }
 
+/// Programs of NVIDIA's names beside the libraries, and what each is a link to.
+fn programs() -> Result<[(&'static str, PathBuf); 1], Failure> {
+    let command = std::env::current_exe().map_err(|error| failed(format!("the place of this command is not known: {error}")))?;
+    Ok([(crate::ptxas::NAME, command)])
+}
+
 /// A folder with some of NVIDIA's names.
 fn prepare(kind: &str, names: &[(&str, Option<&str>)]) -> Result<PathBuf, Failure> {
-    let (found, refused) = folder::Wanted { kind, names, library: &library()?, link: LIBRARY }.prepare();
+    let (library, programs) = (library()?, programs()?);
+    let (found, refused) = folder::Wanted { kind, names, library: &library, link: LIBRARY, programs: &programs }.prepare();
     let Some(found) = found else {
         let places: Vec<String> = refused.iter().map(|refusal| format!("{refusal}")).collect();
         return Err(failed(format!("there is no folder for the stand-in: {}", places.join("; "))));
@@ -176,7 +196,8 @@ fn prepare(kind: &str, names: &[(&str, Option<&str>)]) -> Result<PathBuf, Failur
 
 /// Why the folder of the stand-in is not the one beside compiled code; nothing is made.
 pub fn refusal() -> Option<Refusal> {
-    folder::Wanted { kind: "cuda", names: &NAMES, library: &library().ok()?, link: LIBRARY }.refusal()
+    let (library, programs) = (library().ok()?, programs().ok()?);
+    folder::Wanted { kind: "cuda", names: &NAMES, library: &library, link: LIBRARY, programs: &programs }.refusal()
 }
 
 #[cfg(test)]
@@ -193,6 +214,7 @@ mod tests {
     #[test]
     fn the_driver_is_the_end_of_the_names() {
         assert!(NAMES[DRIVER..].iter().all(|(name, _)| name.starts_with("libcuda.so")));
-        assert!(NAMES[..DRIVER].iter().all(|(name, _)| name.starts_with("libcudart.so")));
+        assert!(NAMES[RUNTIME..DRIVER].iter().all(|(name, _)| name.starts_with("libcudart.so")));
+        assert!(NAMES[..RUNTIME].iter().all(|(name, _)| name.starts_with(stub::LINKER_NAME)));
     }
 }

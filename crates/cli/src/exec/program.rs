@@ -22,8 +22,19 @@ fn number(bytes: &[u8], at: usize, count: usize) -> Option<u64> {
     Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
 
-/// Why a program cannot be run with another runtime, when that can be seen.
-pub fn objection(path: &Path) -> Option<&'static str> {
+/// What a program's file says.
+#[derive(Debug, Default)]
+struct Facts {
+    /// It has kernels.
+    has_kernels: bool,
+    /// It asks for a library that can be replaced.
+    replaceable: bool,
+    /// It has folders of its own in which its libraries are looked for before all others.
+    has_rpath: bool,
+}
+
+/// Reads a program's file; nothing when it is none that can be judged.
+fn facts(path: &Path) -> Option<Facts> {
     let mut file = File::open(path).ok()?;
     let head = bytes_at(&mut file, 0, 64)?;
     // 64 bits, the lower byte first.
@@ -39,28 +50,32 @@ pub fn objection(path: &Path) -> Option<&'static str> {
     };
     let contents = |file: &mut File, section: &[u8]| bytes_at(file, number(section, 24, 8)?, number(section, 32, 8)?);
     let names = contents(&mut file, section(names)?)?;
-    let mut has_kernels = false;
-    let mut linked = vec![];
+    let mut facts = Facts::default();
     for section in (0..count).filter_map(section) {
         let name = names.get(usize::try_from(number(section, 0, 4)?).ok()?..).unwrap_or_default();
-        has_kernels |= name.starts_with(b".nv_fatbin\0");
+        facts.has_kernels |= name.starts_with(b".nv_fatbin\0");
         if name.starts_with(b".dynstr\0") {
-            linked = contents(&mut file, section)?;
+            let linked = contents(&mut file, section)?;
+            let asks_for = |name: &[u8]| linked.windows(name.len()).any(|bytes| bytes == name);
+            facts.replaceable = asks_for(b"libcudart.so") || asks_for(b"libcuda.so");
+        }
+        if name.starts_with(b".dynamic\0") {
+            const RPATH: u64 = 15;
+            let entries = contents(&mut file, section)?;
+            facts.has_rpath = entries.chunks_exact(16).any(|entry| number(entry, 0, 8) == Some(RPATH));
         }
     }
-    let asks_for = |name: &[u8]| linked.windows(name.len()).any(|bytes| bytes == name);
-    let replaceable = asks_for(b"libcudart.so") || asks_for(b"libcuda.so");
-    (has_kernels && !replaceable).then_some("it was linked with the static CUDA runtime, which cannot be replaced")
+    Some(facts)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Why a program cannot be run with another runtime, when that can be seen.
+pub fn objection(path: &Path) -> Option<&'static str> {
+    let facts = facts(path)?;
+    let objection = "it was linked with the static CUDA runtime, which cannot be replaced";
+    (facts.has_kernels && !facts.replaceable).then_some(objection)
+}
 
-    #[test]
-    fn what_has_no_kernels_is_fine() {
-        assert_eq!(objection(&std::env::current_exe().unwrap()), None);
-        assert_eq!(objection(Path::new("/no/such/file")), None);
-        assert_eq!(objection(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml").as_path()), None);
-    }
+/// Whether a program finds the stand-in by the search path: it asks for NVIDIA's libraries itself, and has no folders that come before it.
+pub fn finds_runtime(path: &Path) -> bool {
+    facts(path).is_some_and(|facts| facts.replaceable && !facts.has_rpath)
 }

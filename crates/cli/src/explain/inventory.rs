@@ -1,6 +1,6 @@
 //! What a function uses: registers, instructions, symbols.
 
-use broadloom::ptx::{Address, Base, Call, Callee, Class, Func, Function, InstData, Module, Operand, Symbol, Type, Var};
+use broadloom::ptx::{Address, Base, Call, Callee, Class, Func, Function, InstData, Operand, Symbol, Type};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What one function uses, without what it calls.
@@ -12,8 +12,6 @@ pub struct Inventory {
     pub classes: BTreeMap<Class, BTreeMap<String, usize>>,
     /// Instructions that the table does not have, by name.
     pub opaque: BTreeMap<String, usize>,
-    /// Variables of the module that it names.
-    pub variables: BTreeSet<Var>,
     /// Functions that it names, called or not.
     pub functions: BTreeSet<Func>,
     /// Whether it calls through a register.
@@ -79,20 +77,8 @@ impl Inventory {
 
     fn symbol(&mut self, symbol: Symbol) {
         match symbol {
-            Symbol::Var(var) => drop(self.variables.insert(var)),
             Symbol::Func(func) => drop(self.functions.insert(func)),
-            Symbol::Local(_) => {}
+            Symbol::Var(_) | Symbol::Local(_) => {}
         }
     }
-}
-
-/// A function and everything that it can reach by names.
-pub fn reach(module: &Module, start: Func) -> BTreeSet<Func> {
-    let mut reached = BTreeSet::from([start]);
-    let mut open = vec![start];
-    while let Some(func) = open.pop() {
-        let named = Inventory::of(&module.functions[func]).functions;
-        open.extend(named.into_iter().filter(|func| reached.insert(*func)));
-    }
-    reached
 }

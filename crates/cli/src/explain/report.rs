@@ -1,14 +1,13 @@
 //! The explanation as text.
 
-use super::inventory::{Inventory, reach};
+use super::inventory::Inventory;
 use crate::input::Input;
 use crate::kernel::{params, type_text};
 use crate::pointers::{Pointee, pointees};
 use crate::terminal::{Style, Terminal};
 use broadloom::device::param_layout;
 use broadloom::diag::Diagnostics;
-use broadloom::ptx::{Class, Func, Function, Item, Linkage, Module, Param, Space, Type, Variable};
-use std::collections::BTreeSet;
+use broadloom::ptx::{Class, Func, Function, Item, Linkage, Module, Param, Reach, Space, Type, Variable};
 
 /// The column at which values start.
 const COLUMN: usize = 16;
@@ -120,14 +119,10 @@ fn bounds(function: &Function, terminal: &mut Terminal) {
 
 /// Shared memory, with that of everything it calls and of the module; local memory of its own.
 fn memory(module: &Module, func: Func, function: &Function, terminal: &mut Terminal) {
-    let mut shared: Vec<&Variable> = vec![];
-    let mut named = BTreeSet::new();
-    for reached in reach(module, func) {
-        let reached = &module.functions[reached];
-        shared.extend(reached.variables.values().filter(|variable| variable.space == Space::Shared));
-        named.extend(Inventory::of(reached).variables);
-    }
-    shared.extend(named.iter().map(|var| &module.variables[*var]).filter(|variable| variable.space == Space::Shared));
+    let reach = Reach::of(module, func);
+    let own = reach.functions.iter().flat_map(|func| module.functions[*func].variables.values());
+    let shared = own.chain(reach.variables.iter().map(|var| &module.variables[*var]));
+    let shared: Vec<&Variable> = shared.filter(|variable| variable.space == Space::Shared).collect();
     let local = function.variables.values().filter(|variable| variable.space == Space::Local);
     for (name, list) in [("shared", shared), ("local", local.collect())] {
         if !list.is_empty() {

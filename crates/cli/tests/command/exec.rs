@@ -50,6 +50,73 @@ fn programs_find_the_library_by_nvidias_names() {
     }
 }
 
+/// A program is linked with the stand-in by NVIDIA's names, and still asks for NVIDIA's libraries.
+#[test]
+fn programs_are_linked_with_the_stand_in() {
+    let folder = empty_folder("exec-linked");
+    let code = "int cuInit(unsigned), cuDriverGetVersion(int *), cudaRuntimeGetVersion(int *);
+                int main(void) { int driver = 0, runtime = 0;
+                return cuInit(0) || cuDriverGetVersion(&driver) || cudaRuntimeGetVersion(&runtime) || driver < 12000 || runtime / 1000 != 12 ? 1 : 7; }";
+    fs::write(folder.join("program.c"), code).unwrap();
+    let path = folder.join("program");
+    for driver in ["-lcuda", "-l:libcuda.so.1"] {
+        let line = format!("cc program.c -o program -L$TRITON_LIBCUDA_PATH {driver} -l:libcudart.so.12 && echo linked");
+        let line = format!("cd {} && broadloom exec -- sh -c '{line}'", folder.display());
+        let linked = shell(&line);
+        assert_eq!(linked.out, "linked\n");
+        broadloom(&["exec", "--", path.to_str().unwrap()]).exits(7);
+        let needed = shell(&format!("readelf -d {}", path.display())).out;
+        assert!(needed.contains("[libcuda.so.1]") && needed.contains("[libcudart.so.12]"), "{needed}");
+        assert!(!needed.contains("broadloom"), "{needed}");
+    }
+}
+
+/// A library that finds NVIDIA's runtime in a folder of its own, as PyTorch's do, calls the stand-in all the same.
+#[test]
+fn libraries_with_an_rpath_are_reached() {
+    let folder = empty_folder("exec-rpath");
+    fs::create_dir(folder.join("nvidia")).unwrap();
+    fs::write(folder.join("linked.c"), LINKED).unwrap();
+    let plugin = "int cudaGetDeviceCount(int *), cudaRuntimeGetVersion(int *);
+                  int plugin(void) { int devices = 0, version = 0; return cudaGetDeviceCount(&devices) || cudaRuntimeGetVersion(&version) ? 1 : version / 1000; }";
+    fs::write(folder.join("plugin.c"), plugin).unwrap();
+    let host = "#include <dlfcn.h>
+                int main(int count, char **arguments) { void *library = dlopen(arguments[1], RTLD_NOW);
+                int (*plugin)(void) = library ? (int (*)(void))dlsym(library, \"plugin\") : 0; return plugin ? plugin() : 99; }";
+    fs::write(folder.join("host.c"), host).unwrap();
+    let direct = "int plugin(void); int main(void) { return plugin(); }";
+    fs::write(folder.join("direct.c"), direct).unwrap();
+    fs::write(folder.join("versions"), "libcudart.so.12 { global: *; };").unwrap();
+    let runtime = "nvidia/libcudart.so.12";
+    let soname = "-Wl,-soname,libcudart.so.12";
+    cc(&folder, &["-shared", "-fPIC", "-Wl,--version-script,versions", soname, "linked.c", "-o", runtime]);
+    let rpath = "-Wl,--disable-new-dtags,-rpath,$ORIGIN/nvidia";
+    cc(&folder, &["-shared", "-fPIC", "plugin.c", "-o", "libplugin.so", runtime, rpath]);
+    cc(&folder, &["host.c", "-o", "host", "-ldl"]);
+    cc(&folder, &["direct.c", "plugin.c", "-o", "direct", runtime, rpath]);
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    broadloom(&["exec", "--", &path("host"), &path("libplugin.so")]).exits(12);
+    broadloom(&["exec", "--", &path("direct")]).exits(12);
+}
+
+/// The assembler's stand-in says its version, copies good PTX with a zero behind it, and tells what is wrong with other.
+#[test]
+fn the_assembler_checks_and_copies() {
+    let folder = empty_folder("exec-ptxas");
+    let output = folder.join("kernel.o");
+    let version = shell("broadloom exec -- sh -c '$TRITON_PTXAS_PATH --version'").out;
+    assert!(version.contains("Cuda compilation tools, release 13.0, V13.0.0\n"), "{version}");
+    let options = "-lineinfo --fmad=false -v --opt-level 0 --regAllocOptLevel=2 --gpu-name=sm_80";
+    let line = format!("broadloom exec -- sh -c '$TRITON_PTXAS_PATH {options} examples/saxpy.ptx -o {}'", output.display());
+    assert_eq!(shell(&line).out, "");
+    let text = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/saxpy.ptx")).unwrap();
+    assert_eq!(fs::read(&output).unwrap(), [text.as_slice(), &[0]].concat());
+    fs::write(folder.join("bad.ptx"), ".version 8.0\n.target sm_80\n.address_size 64\n.entry k() { nonsense; }\n").unwrap();
+    let bad = folder.join("bad.ptx");
+    broadloom(&["ptxas", bad.to_str().unwrap(), "-o", "/dev/null"]).exits(2).complains(&["bad.ptx:4"]);
+    broadloom(&["ptxas", "-v"]).exits(2).complains(&["takes one file of PTX"]);
+}
+
 /// A program with kernels that asks for no library of NVIDIA's would never find ours.
 #[test]
 fn the_static_runtime_is_told() {

@@ -1,6 +1,6 @@
 //! Contexts. All of them are one device with one memory; a program may hold several names of it.
 
-use crate::boundary::{Call, RUNTIME_USED, exported};
+use crate::boundary::{Call, exported, has_runtime_context, is_runtime_used};
 use crate::device::{DEVICE, check_device};
 use crate::pointer::Out;
 pub(crate) use crate::runtime::devices::{
@@ -25,8 +25,9 @@ thread_local! {
     static STACK: RefCell<ManuallyDrop<Vec<usize>>> = const { RefCell::new(ManuallyDrop::new(vec![])) };
 }
 
+/// The context of the calling thread: the one that it made current, the primary one when it has used the runtime, or none.
 pub(crate) fn current() -> usize {
-    let without = if RUNTIME_USED.load(Ordering::Relaxed) { PRIMARY } else { 0 };
+    let without = if has_runtime_context() { PRIMARY } else { 0 };
     STACK.with_borrow(|stack| stack.last().copied().unwrap_or(without))
 }
 
@@ -169,7 +170,7 @@ exported! { driver
     fn cuDevicePrimaryCtxGetState(_call, device: i32, flags: Out<u32>, active: Out<i32>) {
         check_device(device)?;
         flags.set(8)?;
-        active.set(i32::from(HELD.load(Ordering::Relaxed) > 0))
+        active.set(i32::from(HELD.load(Ordering::Relaxed) > 0 || is_runtime_used()))
     }
 
     /// How the host waits, which makes no difference here.

@@ -67,10 +67,17 @@ pub(crate) fn box_of(call: &Call, parms: &DriverMemcpy3D) -> Outcome<CopyBox> {
     Ok(CopyBox { to, from, width: parms.width, height: parms.height, depth: parms.depth })
 }
 
-#[allow(clippy::too_many_arguments, reason = "they are the function's of the driver")]
-fn fill(call: &Call, address: u64, pitch: usize, value: u32, size: usize, width: usize, height: usize, stream: usize) -> Outcome {
+fn rows_of(address: u64, pitch: usize, value: u32, size: usize, width: usize, height: usize) -> FillBox {
     let to = Side { address, pitch: if height > 1 { pitch } else { width.saturating_mul(size) }, rows: height };
-    call.runtime.fill(&*call.stream(stream)?, FillBox { to, value, size, width, height, depth: 1 })
+    FillBox { to, value, size, width, height, depth: 1 }
+}
+
+fn fill(call: &Call, values: FillBox) -> Outcome {
+    call.runtime.fill(&*call.stream(0)?, values)
+}
+
+fn fill_async(call: &Call, values: FillBox, stream: usize) -> Outcome {
+    call.runtime.fill_async(&*call.stream(stream)?, values)
 }
 
 exported! { driver
@@ -140,61 +147,61 @@ exported! { driver
 
     /// Sets values of 8 bits.
     fn cuMemsetD8_v2 / cuMemsetD8_v2_ptds(call, address: u64, value: u8, count: usize) {
-        fill(call, address, 0, u32::from(value), 1, count, 1, 0)
+        fill(call, rows_of(address, 0, u32::from(value), 1, count, 1))
     }
 
     /// The same in stream order.
     fn cuMemsetD8Async / cuMemsetD8Async_ptsz(call, address: u64, value: u8, count: usize, stream: usize) {
-        fill(call, address, 0, u32::from(value), 1, count, 1, stream)
+        fill_async(call, rows_of(address, 0, u32::from(value), 1, count, 1), stream)
     }
 
     /// Sets rows of values of 8 bits.
     fn cuMemsetD2D8_v2 / cuMemsetD2D8_v2_ptds(call, address: u64, pitch: usize, value: u8, width: usize, height: usize) {
-        fill(call, address, pitch, u32::from(value), 1, width, height, 0)
+        fill(call, rows_of(address, pitch, u32::from(value), 1, width, height))
     }
 
     /// The same in stream order.
     fn cuMemsetD2D8Async / cuMemsetD2D8Async_ptsz(call, address: u64, pitch: usize, value: u8, width: usize, height: usize, stream: usize) {
-        fill(call, address, pitch, u32::from(value), 1, width, height, stream)
+        fill_async(call, rows_of(address, pitch, u32::from(value), 1, width, height), stream)
     }
 
     /// Sets values of 16 bits.
     fn cuMemsetD16_v2 / cuMemsetD16_v2_ptds(call, address: u64, value: u16, count: usize) {
-        fill(call, address, 0, u32::from(value), 2, count, 1, 0)
+        fill(call, rows_of(address, 0, u32::from(value), 2, count, 1))
     }
 
     /// The same in stream order.
     fn cuMemsetD16Async / cuMemsetD16Async_ptsz(call, address: u64, value: u16, count: usize, stream: usize) {
-        fill(call, address, 0, u32::from(value), 2, count, 1, stream)
+        fill_async(call, rows_of(address, 0, u32::from(value), 2, count, 1), stream)
     }
 
     /// Sets rows of values of 16 bits.
     fn cuMemsetD2D16_v2 / cuMemsetD2D16_v2_ptds(call, address: u64, pitch: usize, value: u16, width: usize, height: usize) {
-        fill(call, address, pitch, u32::from(value), 2, width, height, 0)
+        fill(call, rows_of(address, pitch, u32::from(value), 2, width, height))
     }
 
     /// The same in stream order.
     fn cuMemsetD2D16Async / cuMemsetD2D16Async_ptsz(call, address: u64, pitch: usize, value: u16, width: usize, height: usize, stream: usize) {
-        fill(call, address, pitch, u32::from(value), 2, width, height, stream)
+        fill_async(call, rows_of(address, pitch, u32::from(value), 2, width, height), stream)
     }
 
     /// Sets values of 32 bits.
     fn cuMemsetD32_v2 / cuMemsetD32_v2_ptds(call, address: u64, value: u32, count: usize) {
-        fill(call, address, 0, value, 4, count, 1, 0)
+        fill(call, rows_of(address, 0, value, 4, count, 1))
     }
 
     /// The same in stream order.
     fn cuMemsetD32Async / cuMemsetD32Async_ptsz(call, address: u64, value: u32, count: usize, stream: usize) {
-        fill(call, address, 0, value, 4, count, 1, stream)
+        fill_async(call, rows_of(address, 0, value, 4, count, 1), stream)
     }
 
     /// Sets rows of values of 32 bits.
     fn cuMemsetD2D32_v2 / cuMemsetD2D32_v2_ptds(call, address: u64, pitch: usize, value: u32, width: usize, height: usize) {
-        fill(call, address, pitch, value, 4, width, height, 0)
+        fill(call, rows_of(address, pitch, value, 4, width, height))
     }
 
     /// The same in stream order.
     fn cuMemsetD2D32Async / cuMemsetD2D32Async_ptsz(call, address: u64, pitch: usize, value: u32, width: usize, height: usize, stream: usize) {
-        fill(call, address, pitch, value, 4, width, height, stream)
+        fill_async(call, rows_of(address, pitch, value, 4, width, height), stream)
     }
 }

@@ -1,87 +1,140 @@
-//! Functions by their names.
+//! Functions by their names and versions.
+//!
+//! A program asks for a name without a version, `cuMemAlloc`, and says which version of CUDA it was written for. The answer is the newest
+//! function that this version has, as `functions/versions.txt` lists them. **A function of a newer version is never given: its parameters may differ.**
 
-use crate::boundary::{DefaultStream, exported};
-use crate::functions::address_of;
+use crate::boundary::{Call, DefaultStream, exported};
+use crate::functions::{address_of, exported_at, versions_of};
 use crate::pointer::{Out, Text};
-use crate::status::Status;
+use crate::runtime::devices::DRIVER_VERSION;
+use crate::status::{Outcome, Status};
 
-/// A default stream per thread is wanted.
-pub(crate) const PER_THREAD: u64 = 2;
+/// `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`; `CU_GET_PROC_ADDRESS_LEGACY_STREAM` is 1, and 0 leaves it to the caller's own default stream.
+const PER_THREAD: u64 = 2;
 
-/// What names without a version mean from a version of CUDA on, where the highest version is not it.
-const SINCE: &[(&str, i32, &str)] = &[
-    ("cuCtxCreate", 0, "cuCtxCreate_v2"),
-    ("cuCtxCreate", 13000, "cuCtxCreate_v4"),
-    ("cuMemAdvise", 0, "cuMemAdvise"),
-    ("cuMemAdvise", 13000, "cuMemAdvise_v2"),
-    ("cuMemPrefetchAsync", 0, "cuMemPrefetchAsync"),
-    ("cuMemPrefetchAsync", 13000, "cuMemPrefetchAsync_v2"),
-    ("cuMemcpyBatchAsync", 0, "cuMemcpyBatchAsync"),
-    ("cuMemcpyBatchAsync", 13000, "cuMemcpyBatchAsync_v2"),
-    ("cuMemcpy3DBatchAsync", 0, "cuMemcpy3DBatchAsync"),
-    ("cuMemcpy3DBatchAsync", 13000, "cuMemcpy3DBatchAsync_v2"),
-    ("cuLaunchHostFunc", 0, "cuLaunchHostFunc"),
-    ("cuGetProcAddress", 0, "cuGetProcAddress"),
-    ("cuGetProcAddress", 12000, "cuGetProcAddress_v2"),
-    ("cuGraphAddKernelNode", 0, "cuGraphAddKernelNode"),
-    ("cuGraphAddKernelNode", 12000, "cuGraphAddKernelNode_v2"),
-    ("cuStreamGetCaptureInfo", 0, "cuStreamGetCaptureInfo"),
-    ("cuStreamGetCaptureInfo", 11030, "cuStreamGetCaptureInfo_v2"),
-    ("cuStreamGetCaptureInfo", 12030, "cuStreamGetCaptureInfo_v3"),
-];
+/// Result of a search for a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Its address.
+    Function(usize),
+    /// No function has the name.
+    Unknown,
+    /// The name is newer than the version.
+    Newer,
+}
 
-/// The address of a function, by its name without a version, as a version of CUDA knows it.
-pub(crate) fn find(name: &str, version: i32, flags: u64) -> Option<usize> {
-    let dated = SINCE.iter().rev().find(|(known, since, _)| *known == name && version >= *since).map(|(_, _, symbol)| *symbol);
-    let versions = [format!("{name}_v4"), format!("{name}_v3"), format!("{name}_v2"), name.to_owned()];
-    let symbols: Vec<String> = dated.map_or_else(|| versions.to_vec(), |symbol| vec![symbol.to_owned()]);
-    let twins = |symbol: &String| {
-        let endings: &[&str] = if flags == PER_THREAD { &["_ptsz", "_ptds", ""] } else { &[""] };
-        endings.iter().map(|ending| format!("{symbol}{ending}")).collect::<Vec<_>>()
+/// Finds a function of the driver by its name, as a version of CUDA knows it.
+pub(crate) fn find(name: &str, version: i32, per_thread: bool) -> Found {
+    let versions = versions_of(name);
+    let newest = |per_thread: bool| {
+        versions.iter().rev().find(|known| known.per_thread == per_thread && known.since <= version).map(|known| known.index)
     };
-    symbols.iter().flat_map(twins).find_map(|symbol| address_of(&symbol)).map(|address| address as usize)
+    let index = if per_thread { newest(true).or_else(|| newest(false)) } else { newest(false) };
+    match index {
+        Some(index) => Found::Function(exported_at(index) as usize),
+        None if !versions.is_empty() => Found::Newer,
+        // Names that the headers have no versions of, and names that are exported as they stand.
+        None => match address_of(name).filter(|_| name.starts_with("cu") && !name.starts_with("cuda")) {
+            Some(address) => Found::Function(address as usize),
+            None => Found::Unknown,
+        },
+    }
+}
+
+/// Finds a function for a call: its address goes to `place`, 0 where there is none, and the result of the search to `found`.
+pub(crate) fn look_up(call: &Call, name: Text, place: Out<usize>, version: i32, flags: u64, found: Out<u32>) -> Outcome<Found> {
+    place.wanted()?;
+    if flags > PER_THREAD || version > DRIVER_VERSION {
+        return Err(Status::INVALID_VALUE);
+    }
+    let per_thread = flags == PER_THREAD || flags == 0 && call.default == DefaultStream::PerThread;
+    let result = find(&name.get()?, version, per_thread);
+    let (address, code) = match result {
+        Found::Function(address) => (address, 0),
+        Found::Unknown => (0, 1),
+        Found::Newer => (0, 2),
+    };
+    found.set_if_wanted(code);
+    place.set(address)?;
+    Ok(result)
 }
 
 exported! { driver
-    /// The address of a function.
-    fn cuGetProcAddress(_call, name: Text, place: Out<usize>, version: i32, flags: u64) {
-        place.wanted()?;
-        place.set(find(&name.get()?, version, flags).ok_or(Status::NOT_FOUND)?)
+    /// Finds a function; one that is not there is an error.
+    fn cuGetProcAddress(call, name: Text, place: Out<usize>, version: i32, flags: u64) {
+        match look_up(call, name, place, version, flags, Out::at(0))? {
+            Found::Function(_) => Ok(()),
+            Found::Unknown | Found::Newer => Err(Status::NOT_FOUND),
+        }
     }
 
-    /// The same; whether it was found goes to its own place.
+    /// Finds a function; one that is not there is told by the address 0.
     fn cuGetProcAddress_v2 / cuGetProcAddress_v2_ptsz(call, name: Text, place: Out<usize>, version: i32, flags: u64, found: Out<u32>) {
-        place.wanted()?;
-        let flags = if flags == 0 && call.default == DefaultStream::PerThread { PER_THREAD } else { flags };
-        match find(&name.get()?, version, flags) {
-            Some(address) => {
-                found.set_if_wanted(0);
-                place.set(address)
-            }
-            None => {
-                found.set_if_wanted(1);
-                place.set(0)?;
-                Err(Status::NOT_FOUND)
-            }
-        }
+        look_up(call, name, place, version, flags, found).map(drop)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::functions::{FUNCTIONS, VERSIONS};
+    use std::collections::BTreeSet;
+
+    fn of(symbol: &str) -> Found {
+        Found::Function(address_of(symbol).expect(symbol) as usize)
+    }
+
+    /// Each row of the table holds from its version on until the next one of its kind.
+    #[test]
+    fn every_version_of_every_name_is_found() {
+        for row in VERSIONS {
+            let symbol = FUNCTIONS[row.index].name;
+            let next = versions_of(row.name).iter().filter(|other| other.per_thread == row.per_thread && other.since > row.since);
+            let next = next.map(|other| other.since).min();
+            let until = next.map_or(DRIVER_VERSION, |next| next - 1);
+            for version in [row.since, until] {
+                assert_eq!(find(row.name, version, row.per_thread), of(symbol), "{} at {version}", row.name);
+            }
+            let earlier = find(row.name, row.since - 1, row.per_thread);
+            assert_ne!(earlier, of(symbol), "{} before {}", row.name, row.since);
+            if !row.per_thread {
+                let has_own = versions_of(row.name).iter().any(|other| other.per_thread && other.since <= row.since);
+                assert_eq!(find(row.name, row.since, true) == of(symbol), !has_own, "{} at {}", row.name, row.since);
+            }
+        }
+    }
 
     #[test]
+    fn every_function_of_the_driver_has_a_version() {
+        /// Exported, and the headers have no type for it.
+        const WITHOUT: &str = "cuGetProcAddress_v2_ptsz";
+        let dated: BTreeSet<usize> = VERSIONS.iter().map(|row| row.index).collect();
+        let driver = FUNCTIONS.iter().enumerate().filter(|(_, function)| function.library == "driver");
+        let undated: Vec<&str> = driver.filter(|(index, _)| !dated.contains(index)).map(|(_, function)| function.name).collect();
+        assert_eq!(undated, [WITHOUT], "functions/versions.txt has no row for the others");
+    }
+
+    /// Rows that the headers of CUDA have, copied by hand.
+    #[test]
     fn names_mean_the_version_that_was_asked_for() {
-        let of = |symbol: &str| address_of(symbol).map(|address| address as usize);
-        assert!(find("cuMemAlloc", 13000, 0).is_some());
-        assert_eq!(find("cuMemAlloc", 13000, 0), of("cuMemAlloc_v2"));
-        assert_eq!(find("cuGetProcAddress", 11040, 0), of("cuGetProcAddress"));
-        assert_eq!(find("cuGetProcAddress", 12000, 0), of("cuGetProcAddress_v2"));
-        assert_eq!(find("cuLaunchKernel", 12000, PER_THREAD), of("cuLaunchKernel_ptsz"));
-        assert_eq!(find("cuInit", 12000, PER_THREAD), of("cuInit"));
-        assert_eq!(find("cuMemcpyBatchAsync", 12080, 0), of("cuMemcpyBatchAsync"));
-        assert_eq!(find("cuMemcpyBatchAsync", 13000, PER_THREAD), of("cuMemcpyBatchAsync_v2_ptsz"));
-        assert_eq!(find("cuNothing", 12000, 0), None);
+        assert_eq!(find("cuMemAlloc", 13000, false), of("cuMemAlloc_v2"));
+        assert_eq!(find("cuCtxSynchronize", 2000, false), of("cuCtxSynchronize"));
+        assert_eq!(find("cuCtxSynchronize", 12090, false), of("cuCtxSynchronize"));
+        assert_eq!(find("cuCtxSynchronize", 13000, false), of("cuCtxSynchronize_v2"));
+        assert_eq!(find("cuCtxGetDevice", 12090, false), of("cuCtxGetDevice"));
+        assert_eq!(find("cuCtxCreate", 11030, false), of("cuCtxCreate_v2"));
+        assert_eq!(find("cuCtxCreate", 12050, false), of("cuCtxCreate_v4"));
+        assert_eq!(find("cuGetProcAddress", 11040, false), of("cuGetProcAddress"));
+        assert_eq!(find("cuGetProcAddress", 12000, false), of("cuGetProcAddress_v2"));
+        assert_eq!(find("cuGetProcAddress", 11020, false), Found::Newer);
+        assert_eq!(find("cuLaunchKernel", 12000, true), of("cuLaunchKernel_ptsz"));
+        assert_eq!(find("cuMemcpy", 12000, true), of("cuMemcpy_ptds"));
+        assert_eq!(find("cuMemcpy", 4000, true), of("cuMemcpy"));
+        assert_eq!(find("cuInit", 12000, true), of("cuInit"));
+        assert_eq!(find("cuMemcpyBatchAsync", 12080, false), of("cuMemcpyBatchAsync"));
+        assert_eq!(find("cuMemcpyBatchAsync", 13000, true), of("cuMemcpyBatchAsync_v2_ptsz"));
+        assert_eq!(find("cuMemAlloc_v2", 12000, false), of("cuMemAlloc_v2"));
+        assert_eq!(find("cuNothing", 12000, false), Found::Unknown);
+        assert_eq!(find("cudaMalloc", 12000, false), Found::Unknown);
     }
 }

@@ -174,7 +174,7 @@ exported! { runtime
 
     /// Sets bytes in stream order.
     fn cudaMemsetAsync / cudaMemsetAsync_ptsz(call, address: u64, value: i32, bytes: usize, stream: usize) {
-        call.runtime.fill(&*call.stream(stream)?, fill_2d(address, bytes, value, bytes, 1))
+        call.runtime.fill_async(&*call.stream(stream)?, fill_2d(address, bytes, value, bytes, 1))
     }
 
     /// Sets rows.
@@ -184,7 +184,7 @@ exported! { runtime
 
     /// Sets rows in stream order.
     fn cudaMemset2DAsync / cudaMemset2DAsync_ptsz(call, address: u64, pitch: usize, value: i32, width: usize, height: usize, stream: usize) {
-        call.runtime.fill(&*call.stream(stream)?, fill_2d(address, pitch, value, width, height))
+        call.runtime.fill_async(&*call.stream(stream)?, fill_2d(address, pitch, value, width, height))
     }
 
     /// Sets a box.
@@ -194,7 +194,7 @@ exported! { runtime
 
     /// Sets a box in stream order.
     fn cudaMemset3DAsync / cudaMemset3DAsync_ptsz(call, to: PitchedPtr, value: i32, extent: Extent, stream: usize) {
-        call.runtime.fill(&*call.stream(stream)?, fill_rows(to, value, extent))
+        call.runtime.fill_async(&*call.stream(stream)?, fill_rows(to, value, extent))
     }
 }
 

@@ -49,6 +49,15 @@ fn shared_atomics(operation: u32, unified: bool) -> Outcome<u32> {
     Ok(if unified { bits } else { 0 })
 }
 
+/// The release of CUDA that the program was linked with: 12090 is 12.9.
+pub(crate) fn release() -> i32 {
+    match runtime_version() {
+        11 => 11080,
+        12 => 12090,
+        _ => DRIVER_VERSION,
+    }
+}
+
 exported! { runtime
     /// How many devices there are.
     fn cudaGetDeviceCount(call, count: Out<i32>) {
@@ -187,11 +196,7 @@ exported! { runtime
 
     /// The version of the runtime: the one that the program was linked with.
     fn cudaRuntimeGetVersion(_call, version: Out<i32>) {
-        version.set(match runtime_version() {
-            11 => 11080,
-            12 => 12090,
-            _ => DRIVER_VERSION,
-        })
+        version.set(release())
     }
 
     /// Empties a cache that the device does not have.

@@ -66,6 +66,9 @@ int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes), cuMemcpyDtoH_v
 int cuMemsetD32_v2(uint64_t to, unsigned value, size_t count);
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, stream_t stream, void **params, void **extra);
 int cuGetProcAddress_v2(const char *name, void **place, int version, uint64_t flags, int *found);
+int cuGetProcAddress(const char *name, void **place, int version, uint64_t flags);
+int cudaGetDriverEntryPointByVersion(const char *name, void **place, unsigned version, unsigned long long flags, int *found);
+int cuMemcpyAsync(uint64_t to, uint64_t from, size_t bytes, stream_t stream), cuMemcpyAsync_ptsz(uint64_t to, uint64_t from, size_t bytes, stream_t stream);
 int cuGetErrorName(int status, const char **name);
 int cudaLibraryLoadData(void **library, const void *code, void *o, void *v, unsigned n, void *lo, void *lv, unsigned ln), cudaLibraryUnload(void *library);
 int cudaLibraryGetKernelCount(unsigned *count, void *library), cudaLibraryEnumerateKernels(void **kernels, unsigned room, void *library);

@@ -45,7 +45,24 @@ int main(void) {
     int (*allocate)(uint64_t *, size_t) = 0;
     OK(cuGetProcAddress_v2("cuMemAlloc", (void **)&allocate, 12000, 0, &found));
     CHECK(found == 0 && allocate == cuMemAlloc_v2);
-    CHECK(cuGetProcAddress_v2("cuNothing", (void **)&allocate, 12000, 0, &found) == 500 && found == 1);
+    OK(cuGetProcAddress_v2("cuNothing", (void **)&allocate, 12000, 0, &found));
+    CHECK(found == 1 && allocate == 0);
+    OK(cuGetProcAddress_v2("cuMemAllocAsync", (void **)&allocate, 11010, 0, &found));
+    CHECK(found == 2 && allocate == 0);
+    CHECK(cuGetProcAddress("cuNothing", (void **)&allocate, 12000, 0) == 500);
+    CHECK(cuGetProcAddress_v2("cuInit", (void **)&allocate, 99000, 0, &found) == 1);
+    CHECK(cuGetProcAddress_v2("cuInit", (void **)&allocate, 12000, 3, &found) == 1);
+    // A function keeps the parameters of the version that was asked for.
+    int (*synchronize)(void) = 0;
+    OK(cuGetProcAddress_v2("cuCtxSynchronize", (void **)&synchronize, 12090, 0, &found));
+    CHECK(found == 0 && synchronize == cuCtxSynchronize);
+    OK(synchronize());
+    OK(cudaGetDriverEntryPointByVersion("cuCtxSynchronize", (void **)&synchronize, 12000, 0, &found));
+    CHECK(found == 0 && synchronize == cuCtxSynchronize);
+    void *streams[2];
+    OK(cudaGetDriverEntryPointByVersion("cuMemcpyAsync", &streams[0], 12000, 1, &found));
+    OK(cudaGetDriverEntryPointByVersion("cuMemcpyAsync", &streams[1], 12000, 2, &found));
+    CHECK(streams[0] == (void *)cuMemcpyAsync && streams[1] == (void *)cuMemcpyAsync_ptsz);
     const char *name;
     OK(cuGetErrorName(2, &name));
     CHECK(strcmp(name, "CUDA_ERROR_OUT_OF_MEMORY") == 0);

@@ -4,9 +4,9 @@ use super::body::Body;
 use super::lexer::TokenKind;
 use super::operand::Raw;
 use super::{Parsed, Parser, codes};
-use crate::inst::{Guard, InstData, Mnemonic, Modifiers, Operand};
+use crate::inst::{Address, Base, Guard, InstData, Mnemonic, Modifiers, Operand};
 use crate::select;
-use crate::table::{FormId, OperandKind, TypeRule};
+use crate::table::{FormId, Opcode, OperandKind, TypeRule};
 use crate::types::Type;
 use broadloom_diag::{Diagnostic, Span};
 use smallvec::SmallVec;
@@ -90,6 +90,7 @@ impl<'a> Parser<'a> {
         for (raw, paired, _) in self.operands(body)? {
             let operand = match raw {
                 Raw::Known(operand) => operand,
+                Raw::Element(symbol, offset) => Operand::Symbol(symbol, offset),
                 Raw::Name(_) => return Err(self.no_instruction(root, root_span, false)),
             };
             match operands.pop() {
@@ -112,10 +113,17 @@ impl<'a> Parser<'a> {
         mnemonic: Span,
     ) -> Parsed<(FormId, Modifiers, SmallVec<[Operand; 4]>)> {
         let takes_label = found.iter().any(|(form, _)| form.get().operands.iter().any(|spec| spec.kind == OperandKind::Label));
+        // An element without brackets is an address, but for these, which access it.
+        let accesses = |opcode| matches!(opcode, Opcode::Ld | Opcode::Ldu | Opcode::St);
+        let accesses = found.iter().any(|(form, _)| accesses(form.get().opcode));
         let mut operands = vec![];
         for (raw, _, span) in &raw {
             operands.push(match raw {
                 Raw::Known(operand) => operand.clone(),
+                Raw::Element(symbol, offset) if accesses => {
+                    Operand::Memory(Address { base: Base::Symbol(*symbol), offset: *offset })
+                }
+                Raw::Element(symbol, offset) => Operand::Symbol(*symbol, *offset),
                 Raw::Name(name) if takes_label => Operand::Label(body.names.want_label(body.function, name, *span)),
                 Raw::Name(name) => return Err(self.undeclared(body, name, *span)),
             });

@@ -10,6 +10,7 @@ use super::{MAX_DEPTH, MAX_VECTOR, Parsed, Parser, Reported, codes};
 use crate::inst::{Address, Base, Call, Callee, Operand, Selector, Symbol, TextureOperand};
 use crate::module::Reg;
 use crate::table::Special;
+use crate::types::TypeKind;
 use broadloom_diag::{Diagnostic, Span};
 
 /// What an address is, for messages.
@@ -19,6 +20,8 @@ const ADDRESS: &str = "an address is a register or a variable, and a constant; c
 #[derive(Clone, Debug)]
 pub(super) enum Raw<'a> {
     Known(Operand),
+    /// `name[n]`: the address of an element, or for `ld` and `st` the element.
+    Element(Symbol, i64),
     Name(&'a str),
 }
 
@@ -90,6 +93,9 @@ impl<'a> Parser<'a> {
                     return Ok(Raw::Known(Operand::Sink));
                 }
                 match self.named(body, name, place)? {
+                    Named::Operand(Operand::Symbol(symbol, 0)) if self.is_sign(b'[') && self.last() == place => {
+                        Ok(Raw::Element(symbol, self.element(body, symbol, name, place)?))
+                    }
                     Named::Operand(operand) => Ok(Raw::Known(operand)),
                     // `%tid.q`: no label has a component.
                     Named::Nothing if self.dotted().is_some() => Err(self.undeclared(body, name, place)),
@@ -97,6 +103,46 @@ impl<'a> Parser<'a> {
                 }
             }
             _ => Err(self.unexpected("an operand")),
+        }
+    }
+
+    /// `[n]` behind the name of an array: the offset of that element. As NVIDIA's assembler has it, elements are the parts of vectors and of
+    /// all dimensions, one behind the other.
+    fn element(&mut self, body: &Body<'_, 'a>, symbol: Symbol, name: &str, span: Span) -> Parsed<i64> {
+        let variable = match symbol {
+            Symbol::Var(var) => Some(&self.module.variables[var]),
+            Symbol::Local(var) => Some(&body.function.variables[var]),
+            Symbol::Func(_) => None,
+        };
+        let array = variable.filter(|variable| !variable.dims.is_empty() && variable.ty.kind() != TypeKind::Opaque);
+        let Some(bits) = array.map(|variable| variable.ty.bits()) else {
+            let message = format!("`{}` is not an array", shorten(name));
+            return Err(self.report(Diagnostic::error(codes::WRONG_NAME, message).at(span, "only arrays have elements")));
+        };
+        self.expect(b'[')?;
+        let place = self.here();
+        if self.kind() == TokenKind::Name && !self.is_warp_size(0) {
+            let message = format!("expected a constant, found {}", self.found());
+            let diagnostic = Diagnostic::error(codes::UNEXPECTED, message).at(place, "the index of an element is a constant");
+            return Err(self.report(diagnostic.help(ADDRESS)));
+        }
+        let index = self.integer_expression()?;
+        let place = place.to(self.last());
+        self.expect(b']')?;
+        let Some(offset) = index.checked_mul(i64::from(bits.div_ceil(8))) else {
+            let message = format!("the index {index} is too large");
+            return Err(self.report(Diagnostic::error(codes::LIMIT, message).at(place, "beyond all addresses")));
+        };
+        Ok(offset)
+    }
+
+    /// An operand that is part of another one, where a name is no label.
+    fn inner(&mut self, body: &mut Body<'_, 'a>, depth: usize) -> Parsed<Operand> {
+        let place = self.here();
+        match self.operand(body, depth)? {
+            Raw::Known(operand) => Ok(operand),
+            Raw::Element(symbol, offset) => Ok(Operand::Symbol(symbol, offset)),
+            Raw::Name(name) => Err(self.undeclared(body, name, place)),
         }
     }
 
@@ -256,11 +302,7 @@ impl<'a> Parser<'a> {
             return Ok(Operand::Vector(list.into_boxed_slice()));
         }
         loop {
-            let place = self.here();
-            match self.operand(body, depth + 1)? {
-                Raw::Known(operand) => list.push(operand),
-                Raw::Name(name) => return Err(self.undeclared(body, name, place)),
-            }
+            list.push(self.inner(body, depth + 1)?);
             if list.len() > MAX_VECTOR {
                 return Err(self.report(
                     Diagnostic::error(codes::LIMIT, format!("more than {MAX_VECTOR} elements")).at(open, "in this vector"),
@@ -281,10 +323,7 @@ impl<'a> Parser<'a> {
         let mut rest = vec![];
         while self.eat(b',') {
             let place = self.here();
-            match self.operand(body, depth + 1)? {
-                Raw::Known(operand) => rest.push(operand),
-                Raw::Name(name) => return Err(self.undeclared(body, name, place)),
-            }
+            rest.push(self.inner(body, depth + 1)?);
             if rest.len() > MAX_VECTOR {
                 let message = format!("more than {MAX_VECTOR} operands in brackets");
                 return Err(self.report(Diagnostic::error(codes::LIMIT, message).at(place, "one too many")));
@@ -411,11 +450,7 @@ impl<'a> Parser<'a> {
             return Ok(list);
         }
         loop {
-            let place = self.here();
-            match self.operand(body, 1)? {
-                Raw::Known(operand) => list.push(operand),
-                Raw::Name(name) => return Err(self.undeclared(body, name, place)),
-            }
+            list.push(self.inner(body, 1)?);
             if list.len() > 4096 {
                 return Err(self.report(Diagnostic::error(codes::LIMIT, "more than 4096 arguments").at(open, "in this list")));
             }

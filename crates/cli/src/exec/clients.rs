@@ -1,0 +1,53 @@
+//! What libraries for Python have to be told to find the stand-in: nobody should need to set a variable by hand.
+//!
+//! **A variable that the person has set stays as it is.**
+
+use crate::ptxas;
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Tells libraries where the driver and the assembler are.
+pub fn tell(command: &mut Command, folder: &Path) {
+    let assembler = folder.join(ptxas::NAME).into_os_string();
+    let known: [(&str, OsString); 3] = [
+        // Triton: its assembler for GPUs before and since Hopper, and the driver that its launchers are linked with.
+        ("TRITON_PTXAS_PATH", assembler.clone()),
+        ("TRITON_PTXAS_BLACKWELL_PATH", assembler),
+        ("TRITON_LIBCUDA_PATH", folder.into()),
+    ];
+    for (name, value) in known.into_iter().filter(|(name, _)| env::var_os(name).is_none()) {
+        command.env(name, value);
+    }
+}
+
+/// What is loaded before everything else, as the loader is told. A library with an `RPATH` of its own, as PyTorch's are, finds NVIDIA's runtime before the
+/// search path is looked at; its calls still go to what was loaded first. `cuda.core` opens NVIDIA's linker by its path, unless one of its name is loaded.
+/// A path with a blank or a colon in it cannot be told.
+pub fn preloaded(library: &Path, folder: &Path, others: Option<OsString>) -> Option<OsString> {
+    let linkers = super::NAMES[..super::RUNTIME].iter().map(|(name, _)| folder.join(name));
+    let unclear =
+        |path: &PathBuf| path.as_os_str().as_encoded_bytes().iter().any(|byte| byte.is_ascii_whitespace() || *byte == b':');
+    let all: Vec<PathBuf> = [library.to_owned()].into_iter().chain(linkers).collect();
+    if all.iter().any(unclear) {
+        return None;
+    }
+    Some(all.iter().rev().fold(others.unwrap_or_default(), |others, path| super::before(path, Some(others))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_paths_that_the_loader_understands_are_told() {
+        let linkers = "/f/libnvJitLink.so.12:/f/libnvJitLink.so.13";
+        let told = |library: &str, folder: &str, others: Option<&str>| {
+            preloaded(Path::new(library), Path::new(folder), others.map(OsString::from)).map(|told| told.into_string().unwrap())
+        };
+        assert_eq!(told("/a/b.so", "/f", None), Some(format!("/a/b.so:{linkers}")));
+        assert_eq!(told("/a/b.so", "/f", Some("/c.so")), Some(format!("/a/b.so:{linkers}:/c.so")));
+        assert_eq!((told("/a b/c.so", "/f", None), told("/a:b/c.so", "/f", None), told("/a", "/f f", None)), (None, None, None));
+    }
+}
