@@ -1,6 +1,7 @@
 //! Devices by name.
 
 use broadloom_array::Context;
+#[cfg(feature = "cpu")]
 use broadloom_cpu::Cpu;
 use broadloom_cuda::Cuda;
 use broadloom_device::{Device, Error, Machine};
@@ -42,8 +43,11 @@ pub fn open(name: &str) -> Result<Device, OpenError> {
         return Ok(Device::new(Cuda::new(broadloom_cuda::Options { ordinal, ..broadloom_cuda::Options::default() })?));
     }
     match name {
-        "auto" => open("cuda").or_else(|_| open("cpu")),
+        "auto" => open("cuda").or_else(|error| if cfg!(feature = "cpu") { open("cpu") } else { Err(error) }),
+        #[cfg(feature = "cpu")]
         "cpu" => Ok(Device::new(Cpu::new(broadloom_cpu::Options::default())?)),
+        #[cfg(not(feature = "cpu"))]
+        "cpu" => Err(OpenError::NotBuilt),
         "interp" => Ok(Device::new(Interp::new(broadloom_interp::Options::default()))),
         _ => {
             let available = machines().into_iter().map(|machine| machine.id).collect();
@@ -75,7 +79,9 @@ pub fn gpus() -> Result<Vec<Machine>, Error> {
 /// The machines that are here, the default first.
 pub fn machines() -> Vec<Machine> {
     let interp = Device::new(Interp::new(broadloom_interp::Options::default()));
-    let mut all = vec![broadloom_cpu::Options::default().machine()];
+    let mut all = vec![];
+    #[cfg(feature = "cpu")]
+    all.push(broadloom_cpu::Options::default().machine());
     // Without a driver or a GPU there are none.
     all.extend(gpus().unwrap_or_default());
     all.push(interp.machine().clone());
@@ -95,6 +101,15 @@ mod tests {
     }
 
     #[test]
+    #[cfg(not(feature = "cpu"))]
+    fn without_the_feature_there_is_no_cpu() {
+        assert!(matches!(open("cpu"), Err(OpenError::NotBuilt)));
+        assert!(machines().iter().all(|machine| machine.kind != broadloom_device::MachineKind::Cpu));
+        assert!(open("interp").is_ok());
+    }
+
+    #[test]
+    #[cfg(feature = "cpu")]
     fn without_a_gpu_the_cpu_is_taken() {
         let device = open("auto").unwrap();
         assert_ne!(device.machine().kind, broadloom_device::MachineKind::Interp);
