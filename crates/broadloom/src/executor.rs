@@ -47,7 +47,10 @@ pub fn open(name: &str) -> Result<Device, OpenError> {
         #[cfg(feature = "cpu")]
         "cpu" => Ok(Device::new(Cpu::new(broadloom_cpu::Options::default())?)),
         #[cfg(not(feature = "cpu"))]
-        "cpu" => Err(OpenError::NotBuilt),
+        "cpu" => {
+            let reason = "this program was built without it; the feature `cpu` of the crate `broadloom` adds it".to_owned();
+            Err(Error::NotHere { device: name.to_owned(), reason }.into())
+        }
         "interp" => Ok(Device::new(Interp::new(broadloom_interp::Options::default()))),
         _ => {
             let available = machines().into_iter().map(|machine| machine.id).collect();
@@ -103,7 +106,8 @@ mod tests {
     #[test]
     #[cfg(not(feature = "cpu"))]
     fn without_the_feature_there_is_no_cpu() {
-        assert!(matches!(open("cpu"), Err(OpenError::NotBuilt)));
+        let error = open("cpu").map(drop).unwrap_err().to_string();
+        assert!(error.starts_with("the device `cpu` is not here: this program was built without it"), "{error}");
         assert!(machines().iter().all(|machine| machine.kind != broadloom_device::MachineKind::Cpu));
         assert!(open("interp").is_ok());
     }
