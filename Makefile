@@ -17,6 +17,7 @@ export LLVM_SYS_191_PREFIX ?= /usr/lib/llvm-19
 # One call for all: with other packages in it, cargo may want other features of what they share, and builds all that again.
 build: cargo linker llvm ## the command, optimised: target/release/broadloom, and the library that CUDA programs are run with
 	cargo build --release --locked --package broadloom-cli --package broadloom-cudart --package broadloom --lib --bins --example life
+	scripts/strip.sh target/release/broadloom target/release/libbroadloom_cudart.so
 
 demo: build ## what it does, in a minute
 	examples/demo.sh
@@ -29,7 +30,11 @@ test: cargo linker llvm rustfmt clippy ## all checks: format, lints, tests
 	@if cargo fmt --version >/dev/null 2>&1; then echo "cargo fmt --all --check"; cargo fmt --all --check; fi
 	@if cargo clippy --version >/dev/null 2>&1; then \
 	    echo "cargo clippy $(TESTED) --all-targets -- -D warnings"; \
-	    cargo clippy $(TESTED) --all-targets -- -D warnings; fi
+	    cargo clippy $(TESTED) --all-targets -- -D warnings; \
+	    echo "cargo clippy --locked --package broadloom --no-default-features -- -D warnings"; \
+	    cargo clippy --locked --package broadloom --no-default-features -- -D warnings; fi
+	@if cargo tree --locked --package broadloom --no-default-features --edges normal,build | grep -E 'inkwell|llvm-sys'; then \
+	    echo "broadloom without its feature \`cpu\` depends on LLVM: see above" >&2; exit 1; fi
 	cargo test $(TESTED)
 
 # Compiled kernels are kept between runs: an empty folder makes compile times what they are. Peers are kept elsewhere.

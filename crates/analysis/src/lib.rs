@@ -5,6 +5,7 @@
 
 mod arithmetic;
 pub mod bit_set;
+pub mod calls;
 pub mod cfg;
 mod conditions;
 mod divergence;
@@ -31,6 +32,7 @@ pub mod waiting;
 
 pub use arithmetic::Exact;
 pub use bit_set::BitSet;
+pub use calls::CallGraph;
 pub use cfg::Cfg;
 pub use dominators::Dominators;
 pub use facts::{Facts, KnownParams, WARP};

@@ -1,6 +1,7 @@
 //! Devices by name.
 
 use broadloom_array::Context;
+#[cfg(feature = "cpu")]
 use broadloom_cpu::Cpu;
 use broadloom_cuda::Cuda;
 use broadloom_device::{Device, Error, Machine};
@@ -42,8 +43,14 @@ pub fn open(name: &str) -> Result<Device, OpenError> {
         return Ok(Device::new(Cuda::new(broadloom_cuda::Options { ordinal, ..broadloom_cuda::Options::default() })?));
     }
     match name {
-        "auto" => open("cuda").or_else(|_| open("cpu")),
+        "auto" => open("cuda").or_else(|error| if cfg!(feature = "cpu") { open("cpu") } else { Err(error) }),
+        #[cfg(feature = "cpu")]
         "cpu" => Ok(Device::new(Cpu::new(broadloom_cpu::Options::default())?)),
+        #[cfg(not(feature = "cpu"))]
+        "cpu" => {
+            let reason = "this program was built without it; the feature `cpu` of the crate `broadloom` adds it".to_owned();
+            Err(Error::NotHere { device: name.to_owned(), reason }.into())
+        }
         "interp" => Ok(Device::new(Interp::new(broadloom_interp::Options::default()))),
         _ => {
             let available = machines().into_iter().map(|machine| machine.id).collect();
@@ -75,7 +82,9 @@ pub fn gpus() -> Result<Vec<Machine>, Error> {
 /// The machines that are here, the default first.
 pub fn machines() -> Vec<Machine> {
     let interp = Device::new(Interp::new(broadloom_interp::Options::default()));
-    let mut all = vec![broadloom_cpu::Options::default().machine()];
+    let mut all = vec![];
+    #[cfg(feature = "cpu")]
+    all.push(broadloom_cpu::Options::default().machine());
     // Without a driver or a GPU there are none.
     all.extend(gpus().unwrap_or_default());
     all.push(interp.machine().clone());
@@ -95,6 +104,16 @@ mod tests {
     }
 
     #[test]
+    #[cfg(not(feature = "cpu"))]
+    fn without_the_feature_there_is_no_cpu() {
+        let error = open("cpu").map(drop).unwrap_err().to_string();
+        assert!(error.starts_with("the device `cpu` is not here: this program was built without it"), "{error}");
+        assert!(machines().iter().all(|machine| machine.kind != broadloom_device::MachineKind::Cpu));
+        assert!(open("interp").is_ok());
+    }
+
+    #[test]
+    #[cfg(feature = "cpu")]
     fn without_a_gpu_the_cpu_is_taken() {
         let device = open("auto").unwrap();
         assert_ne!(device.machine().kind, broadloom_device::MachineKind::Interp);

@@ -4,6 +4,9 @@
 //! `cuda`, an NVIDIA GPU (`cuda:1` is the second), `interp`, which executes one thread at a time and judges the others, and `auto`, a GPU
 //! where there is one and else the CPU.
 //!
+//! The device `cpu` is a feature of this crate, `cpu`, which is on by default and needs LLVM 19 to be built. A program for GPUs alone
+//! is built without LLVM: `broadloom = { …, default-features = false }`. Then `auto` is a GPU.
+//!
 //! Arrays are computed when they are needed, in as few passes over memory as pay:
 //!
 //! ```
@@ -49,6 +52,7 @@ mod executor;
 
 pub use broadloom_array as array;
 pub use broadloom_array::{Array, Boundary, Context, F32x4, Function, Precision, Segments, Span, Traced, evaluate_all, span};
+#[cfg(feature = "cpu")]
 pub use broadloom_cpu as cpu;
 pub use broadloom_cuda as cuda;
 pub use broadloom_device as device;

@@ -19,7 +19,7 @@ use std::path::Path;
 /// Runs a kernel and reports what it does wrong.
 pub fn run(options: &Check, terminal: &mut Terminal) -> Result<Exit, Failure> {
     if !options.program.is_empty() {
-        return crate::exec::check(&options.program, options.json.as_deref(), terminal);
+        return crate::exec::check(&options.program, options.json.as_deref(), options.launch.time_limit, terminal);
     }
     let (mut watching, device) = (None, options.launch.device.as_deref());
     let open = |terminal: &Terminal| {

@@ -58,12 +58,11 @@ Examples:
   broadloom run examples/nesl/quicksort.nesl";
 
 /// What says how one kernel is launched.
-const LAUNCH: [&str; 10] =
-    ["file", "kernel", "grid", "block", "cluster", "arguments", "shared", "cooperative", "time_limit", "device"];
+const LAUNCH: [&str; 9] = ["file", "kernel", "grid", "block", "cluster", "arguments", "shared", "cooperative", "device"];
 
 const CHECK_USAGE: &str = "\
 broadloom check [OPTIONS] <FILE>
-       broadloom check [--json <FILE>] -- <PROGRAM> [ARGUMENTS]…";
+       broadloom check [--json <FILE>] [--time-limit <SECONDS>] -- <PROGRAM> [ARGUMENTS]…";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
@@ -122,7 +121,7 @@ pub struct LaunchOptions {
     /// All blocks at the same time, for grid-wide barriers
     #[arg(long)]
     pub cooperative: bool,
-    /// Give up after so many seconds
+    /// Give up after so many seconds, compilation included; for a program, the time of each launch
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub time_limit: Option<Duration>,
     /// The device; `broadloom devices` lists them, the default first
@@ -182,6 +181,9 @@ pub struct Exec {
     /// Say how often kernels ran and functions were called, and how long that took
     #[arg(long)]
     pub stats: bool,
+    /// Give up on a launch after so many seconds, compilation included
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub time_limit: Option<Duration>,
     /// The program
     #[arg(required = true)]
     pub program: OsString,

@@ -4,6 +4,7 @@
 //! exit code is what it would have been. A full disk is a failure.
 
 use crate::failure::{Exit, Failure};
+use broadloom::cpu::Notice;
 use broadloom::diag::{Diagnostic, Sources};
 use clap::ValueEnum;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
@@ -81,6 +82,12 @@ impl Terminal {
     fn results(&self) -> MutexGuard<'_, Results> {
         // A panic elsewhere leaves the buffer whole.
         self.results.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Receives word of compilations that take long; `None` where nobody looks: standard error is no terminal, or `BROADLOOM_QUIET` is set.
+    pub fn progress(&self) -> Option<Notice> {
+        let is_wanted = io::stderr().is_terminal() && !broadloom::device::settings::is_quiet();
+        is_wanted.then(|| -> Notice { Arc::new(|compiling| drop(writeln!(io::stderr(), "broadloom: {compiling}"))) })
     }
 
     /// Writes results.

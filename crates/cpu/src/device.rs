@@ -4,7 +4,7 @@ use crate::cache::Cache;
 use crate::execute::{OutputSink, Surroundings};
 use crate::lanes;
 use crate::memory::{Memory, Owner};
-use crate::module::Loaded;
+use crate::module::{Handle, Loaded};
 use crate::options::{self, Options};
 use crate::services::SERVICES;
 use crate::statistics::{KernelStatistics, Record};
@@ -231,7 +231,7 @@ impl Backend for Cpu {
     }
 
     fn load(&self, module: &Arc<Verified>) -> Result<Arc<dyn LoadedModule>> {
-        Ok(Arc::new(Loaded::new(&self.inner, module)?))
+        Ok(Arc::new(Handle(Arc::new(Loaded::new(&self.inner, module)?))))
     }
 
     fn create_texture(&self, texture: &Texture) -> Result<u64> {

@@ -44,6 +44,7 @@
 #![allow(clippy::vec_box, reason = "generated code points to what is in those boxes")]
 
 pub mod abi;
+mod background;
 mod barrier;
 mod builtin;
 mod cache;
@@ -80,6 +81,7 @@ mod variables;
 mod watchdog;
 mod worker;
 
+pub use background::{Compiling, Notice};
 pub use broadloom_device::CacheFolder;
 pub use device::Cpu;
 pub use execute::Output;

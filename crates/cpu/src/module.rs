@@ -1,23 +1,25 @@
 //! A loaded module: its variables in memory, its kernels compiled as they are launched.
 //!
-//! A kernel is compiled by the thread that first launches it with a shape of block, so that what cannot be compiled is told by that
-//! launch; others who launch it meanwhile wait for the same code.
+//! A kernel is compiled when it is first launched with a shape of block. That launch waits for it, so that what cannot be compiled is told
+//! by that launch; others who launch it meanwhile wait for the same code. Time that a launch waits counts towards its time limit.
 
 use crate::abi::Kind;
+use crate::background;
 use crate::cluster::Shape;
 use crate::device::Inner;
 use crate::grid::{Grid, Ready, Workspace};
 use crate::shaped::{Compiled, Shaped};
-use crate::stream::Work;
+use crate::stream::{Limit, Work};
 use crate::variables::Variables;
 use broadloom_device::texture::{self, Surface, Texture};
-use broadloom_device::{Error, GlobalVariable, Launch, LoadedModule, Result};
+use broadloom_device::{Error, Fault, FaultKind, GlobalVariable, Launch, LoadedModule, Result};
 use broadloom_diag::{Code as DiagnosticCode, Diagnostic, Diagnostics};
 use broadloom_ptx::{Func, Module, Verified};
 use broadloom_transform::hoist_statics;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 const REFUSED: DiagnosticCode = DiagnosticCode("C0004");
 /// Most strands of a cooperative launch: each has a stack.
@@ -25,6 +27,10 @@ const MOST_TOGETHER: u64 = 1 << 17;
 
 /// Kernels by shape of block, and by the clusters that launches ask for.
 type Kernels = HashMap<(Func, [u32; 3], Option<[u32; 3]>), Arc<Shaped>>;
+
+/// A loaded module as launches see it. Compilations share it.
+#[derive(Debug)]
+pub(crate) struct Handle(pub(crate) Arc<Loaded>);
 
 /// A loaded module.
 #[derive(Debug)]
@@ -76,6 +82,55 @@ impl Loaded {
         Error::BadLaunch { kernel: self.module.functions[kernel].name.clone(), reason }
     }
 
+    /// Code that is ready, or made by a thread of its own, and the time that that took.
+    fn compiled(
+        self: &Arc<Self>,
+        kernel: Func,
+        limit: Option<Duration>,
+        known: impl FnOnce() -> Option<Result<Compiled>>,
+        make: impl FnOnce(&Loaded) -> Result<Compiled> + Send + 'static,
+    ) -> Result<(Compiled, Duration)> {
+        if let Some(compiled) = known() {
+            return compiled.map(|compiled| (compiled, Duration::ZERO));
+        }
+        let started = Instant::now();
+        let module = self.clone();
+        let name = &self.module.functions[kernel].name;
+        let until = limit.and_then(|limit| started.checked_add(limit));
+        let job = move || {
+            let compiled = make(&module);
+            #[cfg(test)]
+            let compiled = (compiled, crate::compile::PIPELINES.get());
+            compiled
+        };
+        let compiled = background::wait_for(name, until, self.inner.options.notice.as_ref(), job);
+        #[cfg(test)]
+        let compiled = compiled.map(|(compiled, pipelines)| {
+            crate::compile::PIPELINES.set(crate::compile::PIPELINES.get() + pipelines);
+            compiled
+        });
+        let compiled = compiled.map_err(|late| self.late(kernel, limit.unwrap_or_default(), late.stage))??;
+        Ok((compiled, started.elapsed()))
+    }
+
+    /// The time limit ran out before there was code.
+    fn late(&self, kernel: Func, limit: Duration, stage: &str) -> Error {
+        let function = &self.module.functions[kernel];
+        let message = format!("it was not compiled within {limit:?}, and was at `{stage}`");
+        Error::Fault(Box::new(Fault {
+            kind: FaultKind::TimeLimit,
+            message,
+            kernel: function.name.clone(),
+            function: None,
+            block: None,
+            thread: None,
+            instruction: None,
+            span: Some(function.span),
+            source: None,
+            address: None,
+        }))
+    }
+
     /// Shared memory: bytes in all, and where the dynamic part starts.
     fn shared(&self, kernel: Func, launch: &Launch, ready: &Ready) -> Result<(u64, u32)> {
         let most = self.inner.machine.max_shared_bytes;
@@ -120,38 +175,47 @@ impl Drop for Loaded {
     }
 }
 
-impl LoadedModule for Loaded {
+impl LoadedModule for Handle {
     fn variable(&self, name: &str) -> Option<GlobalVariable> {
-        self.variables.by_name(name)
+        self.0.variables.by_name(name)
     }
 
     fn bind_texture(&self, name: &str, texture: Option<&Texture>) -> Result<()> {
-        let inside = |address, bytes| self.inner.inside(address, bytes);
+        let inside = |address, bytes| self.0.inner.inside(address, bytes);
         let opaque = texture.map(|texture| texture::checked_texture(texture, inside)).transpose()?;
-        self.variables.references.bind(&self.inner.opaques, name, opaque)
+        self.0.variables.references.bind(&self.0.inner.opaques, name, opaque)
     }
 
     fn bind_surface(&self, name: &str, surface: Option<&Surface>) -> Result<()> {
-        let inside = |address, bytes| self.inner.inside(address, bytes);
+        let inside = |address, bytes| self.0.inner.inside(address, bytes);
         let opaque = surface.map(|surface| texture::checked_surface(surface, inside)).transpose()?;
-        self.variables.references.bind(&self.inner.opaques, name, opaque)
+        self.0.variables.references.bind(&self.0.inner.opaques, name, opaque)
     }
 
     fn prepare(&self, kernel: Func, launch: &Launch) -> Result<()> {
-        self.cluster(kernel, launch)?;
-        self.shaped(kernel, launch).code(self, true).map(drop)
+        self.0.cluster(kernel, launch)?;
+        let shaped = self.0.shaped(kernel, launch);
+        let make = {
+            let shaped = shaped.clone();
+            move |module: &Loaded| shaped.code(module, true)
+        };
+        self.0.compiled(kernel, launch.time_limit, || shaped.known_code(&self.0, true), make).map(drop)
     }
 
     fn launch(&self, kernel: Func, launch: &Launch, params: &[u8]) -> Result<()> {
-        self.inner.shared.streams.check(launch.stream)?;
-        let cluster = self.cluster(kernel, launch)?;
-        let Compiled { ready, addresses, record } = self.shaped(kernel, launch).code_for(self, launch.grid, params)?;
-        let (shared_bytes, dynamic_shared_offset) = self.shared(kernel, launch, &ready)?;
-        let stack = self.inner.options.stack_bytes;
+        self.0.inner.shared.streams.check(launch.stream)?;
+        let cluster = self.0.cluster(kernel, launch)?;
+        let shaped = self.0.shaped(kernel, launch);
+        let known = || shaped.known_code_for(&self.0, launch.grid, params);
+        let (grid, params_of_launch, own) = (launch.grid, params.to_vec(), shaped.clone());
+        let make = move |module: &Loaded| own.code_for(module, grid, &params_of_launch);
+        let (Compiled { ready, addresses, record }, spent) = self.0.compiled(kernel, launch.time_limit, known, make)?;
+        let (shared_bytes, dynamic_shared_offset) = self.0.shared(kernel, launch, &ready)?;
+        let stack = self.0.inner.options.stack_bytes;
         if ready.code.local_bytes > stack {
             let needs = ready.code.local_bytes;
             let reason = format!("a thread needs {needs} bytes of local memory, more than the {stack} it has");
-            return Err(self.bad_launch(kernel, reason));
+            return Err(self.0.bad_launch(kernel, reason));
         }
         let threads = u32::try_from(launch.threads_per_block()).unwrap_or(u32::MAX);
         if launch.cooperative {
@@ -163,7 +227,7 @@ impl LoadedModule for Loaded {
             let most = (MOST_TOGETHER / u64::from(strands.max(1))).max(1);
             if launch.blocks() > most {
                 let reason = format!("at most {most} of its blocks run at the same time, not {}", launch.blocks());
-                return Err(self.bad_launch(kernel, reason));
+                return Err(self.0.bad_launch(kernel, reason));
             }
         }
         let mut words = vec![0u128; params.len().div_ceil(16)];
@@ -172,7 +236,7 @@ impl LoadedModule for Loaded {
             whole[..bytes.len()].copy_from_slice(bytes);
             *word = u128::from_le_bytes(whole);
         }
-        let workspace = if launch.cooperative { Some(Workspace::new(&self.inner.memory)?) } else { None };
+        let workspace = if launch.cooperative { Some(Workspace::new(&self.0.inner.memory)?) } else { None };
         let grid = Grid {
             ready,
             params: words,
@@ -187,11 +251,12 @@ impl LoadedModule for Loaded {
             dynamic_shared_offset,
             cooperative: launch.cooperative,
             workspace,
-            number: self.inner.launches.fetch_add(1, Ordering::Relaxed).wrapping_add(1),
-            opaques: self.inner.opaques.table(),
+            number: self.0.inner.launches.fetch_add(1, Ordering::Relaxed).wrapping_add(1),
+            opaques: self.0.inner.opaques.table(),
             stack_bytes: usize::try_from(stack).unwrap_or(usize::MAX),
         };
         let work = Work::Launch(Box::new(grid));
-        self.inner.shared.streams.submit(launch.stream, work, launch.time_limit, &|| Ok(()))
+        let limit = launch.time_limit.map(|total| Limit { total, spent });
+        self.0.inner.shared.streams.submit(launch.stream, work, limit, &|| Ok(()))
     }
 }

@@ -1,5 +1,6 @@
 //! How the device is set up, and what it says of its machine.
 
+use crate::background::Notice;
 use crate::compile;
 use crate::execute::Output;
 use broadloom_device::cache::CACHE_BYTES;
@@ -30,6 +31,8 @@ pub struct Options {
     pub compile: compile::Options,
     /// Where the text of `printf` goes.
     pub output: Output,
+    /// Who is told of compilations that take longer than a second.
+    pub notice: Option<Notice>,
 }
 
 impl Default for Options {
@@ -45,6 +48,7 @@ impl Default for Options {
             cache_bytes: CACHE_BYTES,
             compile: compile::Options::default(),
             output: Arc::new(|_| {}),
+            notice: None,
         }
     }
 }

@@ -74,6 +74,15 @@ enum Made {
     Draft(Box<Draft>, Miss),
 }
 
+/// Code out of the cache, with what it takes for granted: fast code, or other.
+fn find(module: &Loaded, wanted: &Wanted) -> std::result::Result<(Option<Proof>, Vec<(u64, u64)>, Made), Miss> {
+    let find = |fast: bool| {
+        let found = module.inner().cache.find(wanted, fast);
+        found.map(|ready| (ready.code.proof.clone(), ready.code.apart.clone(), Made::Found(ready, fast)))
+    };
+    find(true).or_else(|miss| find(false).map_err(|_| miss))
+}
+
 impl Shaped {
     pub(crate) fn new(kernel: Func, block: [u32; 3], cluster: Option<[u32; 3]>) -> Shaped {
         Shaped::taking(kernel, block, cluster, true)
@@ -102,6 +111,49 @@ impl Shaped {
         }
         let fast = self.may_run_fast_code(module, grid, params)?;
         self.code(module, fast)
+    }
+
+    /// The code for a launch, if it is there or in the cache.
+    pub(crate) fn known_code_for(&self, module: &Loaded, grid: [u32; 3], params: &[u8]) -> Option<Result<Compiled>> {
+        if let Err(error) = self.known_start(module)? {
+            return Some(Err(error));
+        }
+        let known = |this: &Shaped| -> Result<Option<Result<Compiled>>> {
+            if !this.are_apart(module, params)? {
+                return Ok(this.other.get().and_then(|other| other.known_code_for(module, grid, params)));
+            }
+            Ok(this.known_code(module, this.may_run_fast_code(module, grid, params)?))
+        };
+        known(self).unwrap_or_else(|error| Some(Err(error)))
+    }
+
+    /// Fast code or other, if it is there or in the cache.
+    pub(crate) fn known_code(&self, module: &Loaded, fast: bool) -> Option<Result<Compiled>> {
+        if let Some(code) = self.codes[usize::from(fast)].get() {
+            return Some(code.clone());
+        }
+        let start = match self.known_start(module)? {
+            Ok(start) => start,
+            Err(error) => return Some(Err(error)),
+        };
+        let is_found = match &*start.made.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(Made::Found(_, found)) => *found == fast || start.proof.is_none(),
+            Some(Made::Draft(..)) | None => false,
+        };
+        is_found.then(|| self.code(module, fast))
+    }
+
+    /// The start, if there is one or the cache has it.
+    fn known_start(&self, module: &Loaded) -> Option<Result<&Start>> {
+        if self.start.get().is_none() {
+            let started = Instant::now();
+            let wanted = self.wanted(module).ok()?;
+            let (proof, apart, made) = find(module, &wanted).ok()?;
+            let start = Start { wanted, proof, apart, made: Mutex::new(Some(made)), took: started.elapsed() };
+            // Another thread may have been faster.
+            let _ = self.start.set(Ok(start));
+        }
+        Some(self.start.get()?.as_ref().map_err(Clone::clone))
     }
 
     /// Fast code, or code that takes nothing for granted.
@@ -142,16 +194,8 @@ impl Shaped {
     fn begin(&self, module: &Loaded) -> Result<Start> {
         let mut span = trace::span_with(|| format!("find {}", self.text(module).functions[self.kernel].name));
         let started = Instant::now();
-        let (text, cache) = (self.text(module), &module.inner().cache);
-        let refused = refused(text, self.kernel);
-        if refused.has_errors() {
-            return Err(Error::Unsupported(refused));
-        }
-        let wanted = Cache::wanted(text, self.kernel, self.block, &self.options(module, true));
-        let find = |fast: bool| {
-            cache.find(&wanted, fast).map(|ready| (ready.code.proof.clone(), ready.code.apart.clone(), Made::Found(ready, fast)))
-        };
-        let (proof, apart, made) = match find(true).or_else(|miss| find(false).map_err(|_| miss)) {
+        let wanted = self.wanted(module)?;
+        let (proof, apart, made) = match find(module, &wanted) {
             Ok(found) => found,
             Err(miss) => {
                 span.note_with("not in the cache", || miss.to_string());
@@ -160,6 +204,16 @@ impl Shaped {
             }
         };
         Ok(Start { wanted, proof, apart, made: Mutex::new(Some(made)), took: started.elapsed() })
+    }
+
+    /// The name of its code in the cache, unless there can be no code.
+    fn wanted(&self, module: &Loaded) -> Result<Wanted> {
+        let text = self.text(module);
+        let refused = refused(text, self.kernel);
+        if refused.has_errors() {
+            return Err(Error::Unsupported(refused));
+        }
+        Ok(Cache::wanted(text, self.kernel, self.block, &self.options(module, true)))
     }
 
     fn options(&self, module: &Loaded, fast: bool) -> compile::Options {
@@ -230,6 +284,7 @@ impl Shaped {
         let mut code = draft.compile(text, &options).map_err(|error| self.told(module, &error))?;
         // Whoever finds this code must know whether there is a faster one.
         (code.proof, code.apart) = (start.proof.clone(), start.apart.clone());
+        crate::background::count();
         cache.store(wanted, fast, &code);
         let broken = |reason: String| self.told(module, &CompileError { kernel: function.name.clone(), reason });
         let ready = Arc::new(Ready::new(&function.name, code).map_err(|error| broken(error.to_string()))?);

@@ -109,6 +109,20 @@ pub(crate) mod stop {
     pub(crate) const LATE: u32 = 2;
 }
 
+/// Time that a piece of work may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limit {
+    pub(crate) total: Duration,
+    /// Time that was gone before it was submitted.
+    pub(crate) spent: Duration,
+}
+
+impl Limit {
+    pub(crate) fn left(self) -> Duration {
+        self.total.saturating_sub(self.spent)
+    }
+}
+
 /// A piece of work.
 #[derive(Debug)]
 pub(crate) struct Job {
@@ -122,7 +136,7 @@ pub(crate) struct Job {
     /// One of [`stop`]'s, or 0.
     pub(crate) stop: AtomicU32,
     failure: Mutex<Option<Error>>,
-    pub(crate) limit: Option<Duration>,
+    pub(crate) limit: Option<Limit>,
     started: OnceLock<Instant>,
     done: Arc<AtomicBool>,
 }
@@ -351,13 +365,7 @@ impl Streams {
     }
 
     /// Gives work to a stream. `check` looks at what it touches, while nothing can be freed behind its back.
-    pub(crate) fn submit(
-        &self,
-        stream: Stream,
-        work: Work,
-        limit: Option<Duration>,
-        check: &dyn Fn() -> Result<()>,
-    ) -> Result<()> {
+    pub(crate) fn submit(&self, stream: Stream, work: Work, limit: Option<Limit>, check: &dyn Fn() -> Result<()>) -> Result<()> {
         let parts = work.parts();
         let mut state = self.state();
         state.check(stream)?;

@@ -5,7 +5,7 @@ use crate::code::{Accesses, Code};
 use crate::device::Cpu;
 use crate::grid::{Grid, Ready};
 use crate::options::Options;
-use crate::stream::Work;
+use crate::stream::{Limit, Work};
 use broadloom_device::{CacheFolder, Launch, Result};
 use broadloom_diag::Sources;
 use broadloom_ptx::Verified;
@@ -14,6 +14,7 @@ use inkwell::context::Context;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// An object file of LLVM text for this machine.
 pub(crate) fn object(text: &str) -> Vec<u8> {
@@ -149,5 +150,6 @@ pub(crate) fn launch_ready(cpu: &Cpu, ready: &Arc<Ready>, launch: &Launch, param
         stack_bytes: 1 << 20,
         ready: ready.clone(),
     };
-    cpu.inner.shared.streams.submit(launch.stream, Work::Launch(Box::new(grid)), launch.time_limit, &|| Ok(()))
+    let limit = launch.time_limit.map(|total| Limit { total, spent: Duration::ZERO });
+    cpu.inner.shared.streams.submit(launch.stream, Work::Launch(Box::new(grid)), limit, &|| Ok(()))
 }

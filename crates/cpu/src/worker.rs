@@ -54,7 +54,7 @@ pub(crate) fn work(shared: &Arc<Shared>, index: usize) {
     let mut worker = Worker { shared, index, gate: &gate, spare: vec![] };
     let started = |job: &Arc<Job>, now: Instant| {
         if let Some(limit) = job.limit {
-            shared.watchdog.watch(shared, job, now + limit);
+            shared.watchdog.watch(shared, job, now + limit.left());
         }
     };
     while let Some(job) = shared.streams.join(index, &started) {
@@ -280,7 +280,7 @@ impl Worker<'_> {
     /// Code was interrupted: by the time limit, or because another block failed.
     fn stopped(&self, job: &Arc<Job>, grid: &Grid, ctaid: [u32; 3]) {
         if job.stop.load(Ordering::SeqCst) == stop::LATE {
-            let limit = job.limit.unwrap_or_default();
+            let limit = job.limit.map_or(Duration::ZERO, |limit| limit.total);
             let failure = Failure::new(FaultKind::TimeLimit, format!("it did not end within {limit:?}"));
             job.fail(grid.fault(&failure, Some(ctaid)).into());
         }

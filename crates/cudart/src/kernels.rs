@@ -262,6 +262,7 @@ impl Runtime {
             return Err(Status::INVALID_VALUE);
         }
         let mut launch = Launch::new(request.grid, request.block).shared(request.shared as u32);
+        launch.time_limit = crate::state::time_limit();
         if request.cooperative {
             launch = launch.cooperative();
         }

@@ -26,6 +26,7 @@ use crate::user_objects::UserObject;
 use broadloom_device::{Backend, Device, Error, FaultKind, Machine};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// Everything that there is in this process.
 #[derive(Debug)]
@@ -168,6 +169,12 @@ impl Runtime {
 /// faults there, and programs are in use that do.
 const GPU_PAGE: usize = 2 << 20;
 
+/// Time that a launch may take, compilation included.
+pub(crate) fn time_limit() -> Option<Duration> {
+    static LIMIT: OnceLock<Option<Duration>> = OnceLock::new();
+    *LIMIT.get_or_init(broadloom_device::settings::time_limit)
+}
+
 /// Opens the device that `BROADLOOM_DEVICE` names: `cpu`, which it is when nothing is said, or `interp`. What is checked runs on the latter.
 fn open() -> Outcome<Opened> {
     let name = std::env::var("BROADLOOM_DEVICE").unwrap_or_default();
@@ -192,8 +199,13 @@ fn open() -> Outcome<Opened> {
             Ok(Opened { device: Device::new(interp), unified: false, mirror, checking, process })
         }
         "cpu" | "auto" | "" => {
-            let options =
-                broadloom_cpu::Options { output: Arc::new(print), slack_bytes: GPU_PAGE, ..broadloom_cpu::Options::default() };
+            broadloom_cpu::compile::before_leaving(crate::tell::before_leaving);
+            let options = broadloom_cpu::Options {
+                output: Arc::new(print),
+                slack_bytes: GPU_PAGE,
+                notice: Some(Arc::new(crate::tell::progress)),
+                ..broadloom_cpu::Options::default()
+            };
             match broadloom_cpu::Cpu::new(options) {
                 Ok(cpu) => Ok(Opened { device: Device::new(cpu), unified: true, mirror: None, checking: None, process }),
                 Err(error) => refused(&error.to_string()),

@@ -3,9 +3,11 @@
 //! The library stands inside of somebody else's program, and errors of CUDA are numbers: why a module is refused or a kernel failed can be
 //! told nowhere but on standard error. `BROADLOOM_QUIET=1` keeps it quiet.
 
+use broadloom_cpu::Compiling;
 use std::cell::RefCell;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Says something, one line or several; names of kernels are those of the source. A closed standard error is no error.
 pub(crate) fn tell(message: &str) {
@@ -16,10 +18,31 @@ pub(crate) fn tell(message: &str) {
             *heard += &format!("{message}\n");
         }
     });
-    static QUIET: OnceLock<bool> = OnceLock::new();
-    if !*QUIET.get_or_init(broadloom_device::settings::is_quiet) {
+    if !is_quiet() {
         let _ = std::io::stderr().lock().write_all(format!("broadloom: {message}\n").as_bytes());
     }
+}
+
+fn is_quiet() -> bool {
+    static QUIET: OnceLock<bool> = OnceLock::new();
+    *QUIET.get_or_init(broadloom_device::settings::is_quiet)
+}
+
+/// Most characters of a kernel's name in a line of progress.
+const NAME_LENGTH: usize = 72;
+
+/// Says what keeps the program waiting, to a person who looks: nobody is told where standard error is a file or a pipe.
+pub(crate) fn progress(compiling: Compiling<'_>) {
+    if is_quiet() || !std::io::stderr().is_terminal() {
+        return;
+    }
+    let name = crate::demangle::in_text(compiling.kernel);
+    let kernel = match name.char_indices().nth(NAME_LENGTH) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name,
+    };
+    let text = format!("broadloom: {}\n", Compiling { kernel: &kernel, ..compiling });
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
 thread_local! {
@@ -31,6 +54,16 @@ pub(crate) fn heard<T>(body: impl FnOnce() -> T) -> (T, String) {
     HEARD.set(Some(String::new()));
     let value = body();
     (value, HEARD.take().unwrap_or_default())
+}
+
+/// Whether the process ends with 1 where it would end with 0.
+static BADLY: AtomicBool = AtomicBool::new(false);
+
+/// Writes what is written at the end, in a process that leaves without the functions that `exit` calls; the status to leave with.
+pub(crate) fn before_leaving(status: i32) -> i32 {
+    crate::check::at_exit();
+    crate::tracing::at_exit();
+    if status == 0 && BADLY.load(Ordering::Relaxed) { 1 } else { status }
 }
 
 /// From now on the process ends with 1 where it would end with 0. Many programs look at no error of CUDA: without this, one whose kernels were
@@ -51,6 +84,7 @@ pub(crate) fn end_badly() {
             }
         }
     }
+    BADLY.store(true, Ordering::Relaxed);
     static ONCE: std::sync::Once = std::sync::Once::new();
     // SAFETY: the function stays where it is for as long as the library does, which is never unloaded once it has started threads.
     ONCE.call_once(|| unsafe {

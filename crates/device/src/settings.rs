@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// Most threads that run blocks.
 const MOST_THREADS: usize = 4096;
@@ -36,6 +37,12 @@ const MEMORY_LIMIT: Setting = Setting {
     otherwise: "memory is limited as if it were not set",
     is_right: |text| parse_limit(text).is_some(),
 };
+const TIME_LIMIT: Setting = Setting {
+    name: "BROADLOOM_TIME_LIMIT",
+    takes: "a number of seconds",
+    otherwise: "launches take as long as they take",
+    is_right: |text| parse_seconds(text).is_some(),
+};
 const CAPABILITY: Setting = Setting {
     name: "BROADLOOM_CUDA_CAPABILITY",
     takes: "a compute capability from 2.0 to 20.0, such as `8.0`",
@@ -53,7 +60,7 @@ const CHECK: Setting = flag("BROADLOOM_CHECK", "kernels are not checked");
 const QUIET: Setting = flag("BROADLOOM_QUIET", "failures are told");
 
 /// All variables that have a format.
-const ALL: [Setting; 7] = [THREADS, MEMORY_LIMIT, CAPABILITY, LEVEL, SYNC, CHECK, QUIET];
+const ALL: [Setting; 8] = [THREADS, MEMORY_LIMIT, TIME_LIMIT, CAPABILITY, LEVEL, SYNC, CHECK, QUIET];
 
 const fn flag(name: &'static str, otherwise: &'static str) -> Setting {
     Setting { name, takes: FLAG, otherwise, is_right: |text| parse_flag(text).is_some() }
@@ -149,6 +156,15 @@ pub fn cuda_sync() -> bool {
 /// Returns true if the kernels of CUDA programs are checked: `BROADLOOM_CHECK`.
 pub fn check() -> bool {
     CHECK.value(parse_flag).unwrap_or(false)
+}
+
+/// Returns the time that a launch of a CUDA program may take, compilation included: `BROADLOOM_TIME_LIMIT`, in seconds.
+pub fn time_limit() -> Option<Duration> {
+    TIME_LIMIT.value(parse_seconds)
+}
+
+fn parse_seconds(text: &str) -> Option<Duration> {
+    text.trim().parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
 }
 
 /// Returns true if libraries tell nothing on standard error: `BROADLOOM_QUIET`.

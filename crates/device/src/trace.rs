@@ -190,14 +190,27 @@ fn finish_span(name: Cow<'static, str>, start: Instant, notes: Vec<Note>) {
     let end = Instant::now();
     let mut state = state();
     let Some(state) = state.as_mut() else { return };
-    let (number, mut lane) = LANE.get();
-    if number != state.number {
-        lane = state.threads.len() as u64;
-        let name = std::thread::current().name().map_or_else(|| format!("thread {lane}"), str::to_owned);
-        state.threads.push(name);
-        LANE.set((state.number, lane));
-    }
+    let lane = state.lane();
     state.push(Done { lane: (HOST, lane), name, start, end, notes });
+}
+
+/// The lane of a thread, for another one that works for it while it waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Lane((u64, u64));
+
+impl Lane {
+    /// The lane of this thread.
+    pub fn current() -> Lane {
+        let lane = if is_on() { state().as_mut().map(State::lane) } else { None };
+        Lane(lane.map_or((0, 0), |_| LANE.get()))
+    }
+
+    /// Makes it the lane of this thread, if it is one.
+    pub fn enter(self) {
+        if self.0.0 != 0 {
+            LANE.set(self.0);
+        }
+    }
 }
 
 /// Work of a device: its lane, its name and its times by the host's clock. Spans of one lane lie behind each other.
@@ -228,6 +241,19 @@ pub fn shape([x, y, z]: [u32; 3]) -> Value {
 }
 
 impl State {
+    /// The lane of this thread, which gets one if it has none.
+    fn lane(&mut self) -> u64 {
+        let (number, lane) = LANE.get();
+        if number == self.number {
+            return lane;
+        }
+        let lane = self.threads.len() as u64;
+        let name = std::thread::current().name().map_or_else(|| format!("thread {lane}"), str::to_owned);
+        self.threads.push(name);
+        LANE.set((self.number, lane));
+        lane
+    }
+
     fn push(&mut self, span: Done) {
         if self.spans.len() < MOST_SPANS {
             self.spans.push(span);

@@ -11,7 +11,7 @@ use broadloom_eval::{Operation, immediate, is_run, truncate};
 use broadloom_ptx::{
     Base, Call, Callee, Func, Function, InstData, Mnemonic, Opcode, Operand, Param, Reg, Space, Symbol, Type, Var, Verified,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A function made ready.
 pub(crate) struct Routine {
@@ -47,8 +47,27 @@ struct Decoder<'a> {
     slots: HashMap<Reg, u32>,
     frame: HashMap<Var, u64>,
     block_starts: HashMap<broadloom_ptx::Block, u32>,
-    calls: Vec<Func>,
-    shared: Vec<u32>,
+    /// Functions and shared variables that it names, each once, in the order of the code.
+    calls: Named<Func>,
+    shared: Named<u32>,
+}
+
+/// Things in the order in which they were first named.
+struct Named<T> {
+    list: Vec<T>,
+    seen: HashSet<T>,
+}
+
+impl<T: Copy + Eq + std::hash::Hash> Named<T> {
+    fn new() -> Self {
+        Named { list: vec![], seen: HashSet::new() }
+    }
+
+    fn add(&mut self, thing: T) {
+        if self.seen.insert(thing) {
+            self.list.push(thing);
+        }
+    }
 }
 
 fn mask(ty: Type) -> u64 {
@@ -70,7 +89,8 @@ pub(crate) fn decode(module: &Verified, func: Func, places: &Places) -> Routine 
         block_starts.insert(*block, position);
         position += function.blocks[*block].insts.len() as u32;
     }
-    let mut decoder = Decoder { module, func, function, places, slots, frame, block_starts, calls: vec![], shared: vec![] };
+    let mut decoder =
+        Decoder { module, func, function, places, slots, frame, block_starts, calls: Named::new(), shared: Named::new() };
     let ops: Vec<Op> = function.instructions().map(|(inst, data)| decoder.op(inst, data)).collect();
     let calls_indirectly =
         ops.iter().any(|op| matches!(op.call.as_deref(), Some(CallSite { callee: CalleeArg::Indirect(_), .. })));
@@ -81,9 +101,9 @@ pub(crate) fn decode(module: &Verified, func: Func, places: &Places) -> Routine 
         frame_bytes,
         params,
         results,
-        calls: decoder.calls,
+        calls: decoder.calls.list,
         calls_indirectly,
-        shared: decoder.shared,
+        shared: decoder.shared.list,
         has_body: function.has_body,
         ops,
     }
@@ -109,8 +129,8 @@ fn elements(arg: Arg) -> Vec<Arg> {
 
 /// Offsets of local variables, and of `.param` variables unless they are a kernel's parameters.
 fn lay_out_frame(function: &Function) -> (HashMap<Var, u64>, u64) {
-    let kernel_params: Vec<Var> = match function.is_kernel {
-        false => vec![],
+    let kernel_params: HashSet<Var> = match function.is_kernel {
+        false => HashSet::new(),
         true => function
             .params
             .iter()
@@ -251,9 +271,7 @@ impl Decoder<'_> {
     fn symbol(&mut self, symbol: Symbol, offset: i64) -> Arg {
         match symbol {
             Symbol::Func(func) => {
-                if !self.calls.contains(&func) {
-                    self.calls.push(func);
-                }
+                self.calls.add(func);
                 Arg::Imm(function_address(func).wrapping_add_signed(offset))
             }
             Symbol::Var(var) => match (self.places.addresses.get(&var), self.places.shared.get(&var)) {
@@ -266,9 +284,7 @@ impl Decoder<'_> {
     }
 
     fn shared(&mut self, variable: u32, offset: i64) -> Arg {
-        if !self.shared.contains(&variable) {
-            self.shared.push(variable);
-        }
+        self.shared.add(variable);
         Arg::Shared { variable, offset }
     }
 
@@ -309,9 +325,7 @@ impl Decoder<'_> {
         let callee = match call.callee {
             Callee::Direct(func) => {
                 let func = self.resolve_alias(func);
-                if !self.calls.contains(&func) {
-                    self.calls.push(func);
-                }
+                self.calls.add(func);
                 CalleeArg::Direct(func.as_u32())
             }
             Callee::Indirect { reg, .. } => CalleeArg::Indirect(self.reg(reg)),
@@ -330,6 +344,10 @@ impl Decoder<'_> {
     }
 
     fn resolve_alias(&self, func: Func) -> Func {
+        // An alias has no body.
+        if self.module.functions[func].has_body {
+            return func;
+        }
         self.module
             .items
             .iter()

@@ -8,7 +8,7 @@ use broadloom_device::{Error, GlobalVariable, Result};
 use broadloom_diag::{Code, Diagnostic, Diagnostics};
 use broadloom_eval::immediate;
 use broadloom_ptx::{Func, Init, Linkage, Printer, Space, Symbol, Var, Variable, Verified};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 pub(crate) const UNRESOLVED: Code = Code("I0001");
@@ -127,29 +127,24 @@ impl Program {
 
     /// All functions that a kernel can reach by name or by address taken in code it can reach.
     pub(crate) fn reachable(&self, kernel: Func) -> Vec<Func> {
-        let mut seen = vec![kernel];
+        let mut found = vec![kernel];
+        let mut seen = HashSet::from([kernel]);
         let mut next = 0;
-        let mut indirect = false;
-        while next < seen.len() {
-            let routine = self.routine(seen[next]);
+        let (mut indirect, mut all) = (false, false);
+        while next < found.len() {
+            let routine = self.routine(found[next]);
             next += 1;
             indirect |= routine.calls_indirectly;
-            for func in &routine.calls {
-                if !seen.contains(func) {
-                    seen.push(*func);
-                }
-            }
+            found.extend(routine.calls.iter().filter(|func| seen.insert(**func)));
             // A pointer may come from memory: then every function whose address stands anywhere may be called.
-            if indirect && next == seen.len() {
-                for func in self.module.functions.keys() {
-                    if !self.module.functions[func].is_kernel && self.module.functions[func].has_body && !seen.contains(&func) {
-                        seen.push(func);
-                    }
-                }
-                indirect = false;
+            if indirect && !all && next == found.len() {
+                let can_be_called =
+                    |func: &Func| !self.module.functions[*func].is_kernel && self.module.functions[*func].has_body;
+                found.extend(self.module.functions.keys().filter(can_be_called).filter(|func| seen.insert(*func)));
+                all = true;
             }
         }
-        seen
+        found
     }
 }
 

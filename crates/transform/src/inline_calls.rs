@@ -7,19 +7,24 @@
 //! A call stays as it is
 //! - through a pointer, and of a function without a body here, such as `vprintf` and `malloc`;
 //! - of a function that may come to call itself;
-//! - where the function would get more than [`MOST_INSTRUCTIONS`], or calls would be nested deeper than [`DEEPEST`];
+//! - where [`Choice`] leaves it, so that code stays small;
 //! - of a function with static variables, with instructions of which nothing is known, or that reaches its `.param` variables
 //!   through registers;
 //! - where a `.param` variable is passed that is a parameter of the caller, or that a call uses too which stays.
 //!
 //! A guarded call becomes a branch around the code.
 
+mod choice;
+
+pub use choice::{Choice, DEEPEST, MOST_COPIED, MOST_INSTRUCTIONS, SMALL};
+
 use crate::compact::compact;
 use crate::names::Names;
 use crate::write::{Writer, copy, made};
+use broadloom_analysis::calls::call_of;
 use broadloom_ptx::{
-    Address, Base, Block, BlockData, Call, Callee, Func, Function, Guard, Inlined, Inst, InstData, Item, Loc, Mnemonic, Module,
-    Opcode, Operand, Param, Proto, Reg, RegData, Space, Symbol, TargetList, Targets, Type, Var, Variable,
+    Address, Base, Block, BlockData, Call, Callee, Func, Function, Guard, Inlined, Inst, InstData, Loc, Module, Opcode, Operand,
+    Param, Proto, Reg, RegData, Space, Symbol, TargetList, Targets, Type, Var, Variable,
 };
 use cranelift_entity::SecondaryMap;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -27,26 +32,30 @@ use std::collections::{HashMap, HashSet, VecDeque};
 /// The name of the pass.
 pub const NAME: &str = "inline_calls";
 
-/// The most instructions that a function may get.
-pub const MOST_INSTRUCTIONS: usize = 20_000;
-
-/// How deep calls may be nested.
-pub const DEEPEST: u32 = 64;
-
-/// Inlines what a function calls.
+/// Inlines calls of a function, chosen for it alone.
 pub fn run(module: &Module, function: &mut Function) {
+    if function.instructions().any(|(_, data)| call_of(data).is_some()) {
+        run_chosen(module, function, &mut Choice::alone(module, function));
+    }
+}
+
+/// Inlines the calls of a function that are chosen.
+pub fn run_chosen(module: &Module, function: &mut Function, choice: &mut Choice) {
     let calls = function.instructions().any(|(_, data)| call_of(data).is_some());
     if !calls {
         return;
     }
+    let chosen = choice.begin(module, function);
     let mut inliner = Inliner {
         module,
         names: Names::all(module, function),
         numbers: [0; 3],
-        size: function.instructions().count(),
         passed: HashMap::new(),
         local: HashSet::new(),
-        fit: HashMap::new(),
+        decided: HashMap::new(),
+        owners: HashMap::new(),
+        choice,
+        chosen,
         function,
     };
     inliner.count_passed();
@@ -55,23 +64,22 @@ pub fn run(module: &Module, function: &mut Function) {
     compact(function);
 }
 
-fn call_of(data: &InstData) -> Option<&Call> {
-    data.operands.iter().find_map(|operand| if let Operand::Call(call) = operand { Some(&**call) } else { None })
-}
-
 struct Inliner<'m> {
     module: &'m Module,
     function: &'m mut Function,
-    names: Names,
+    names: Names<'m>,
     /// How far names of registers, variables and labels were tried.
     numbers: [u32; 3],
-    size: usize,
     /// The calls that each variable is passed to or from.
     passed: HashMap<Var, Vec<Inst>>,
     /// Variables that are no `.param` variables any more: all calls that they are passed to have to go.
     local: HashSet<Var>,
-    /// Whether the code of a function can stand elsewhere.
-    fit: HashMap<Func, bool>,
+    /// Calls that were judged together with another one.
+    decided: HashMap<Inst, bool>,
+    /// The functions that calls come from; those of the function itself are not here.
+    owners: HashMap<Inst, Func>,
+    choice: &'m Choice,
+    chosen: choice::Chosen,
 }
 
 /// What things of a function are called where it is inlined.
@@ -86,41 +94,56 @@ struct Places {
 
 impl Inliner<'_> {
     fn run(&mut self) {
-        let mut waiting: VecDeque<(Block, u32)> = self.function.layout.iter().map(|block| (*block, 0)).collect();
+        let mut waiting: VecDeque<Block> = self.function.layout.iter().copied().collect();
         let mut placed = vec![];
-        while let Some((block, depth)) = waiting.pop_front() {
+        while let Some(block) = waiting.pop_front() {
             placed.push(block);
-            let insts = self.function.blocks[block].insts.clone();
-            let found = insts.iter().enumerate().find_map(|(index, inst)| self.callee(*inst, depth).map(|func| (index, func)));
+            let count = self.function.blocks[block].insts.len();
+            let found = (0..count).find_map(|index| {
+                let inst = self.function.blocks[block].insts[index];
+                self.callee(inst).map(|func| (index, func))
+            });
             if let Some((index, func)) = found {
                 let (inside, behind) = self.inline(block, index, func);
-                waiting.push_front((behind, depth));
-                inside.into_iter().rev().for_each(|block| waiting.push_front((block, depth + 1)));
+                waiting.push_front(behind);
+                inside.into_iter().rev().for_each(|block| waiting.push_front(block));
             }
         }
         self.function.layout = placed;
     }
 
     /// The function that a call is to be replaced by.
-    fn callee(&mut self, inst: Inst, depth: u32) -> Option<Func> {
+    fn callee(&mut self, inst: Inst) -> Option<Func> {
         let func = self.replaceable(inst)?;
-        let group = self.group(inst);
-        let funcs: Vec<Func> = group.iter().map(|inst| self.replaceable(*inst)).collect::<Option<_>>()?;
         let begun = self.passed_by(inst).iter().any(|var| self.local.contains(var));
-        let size: usize = funcs.iter().map(|func| self.module.functions[*func].instructions().count()).sum();
-        (begun || (depth < DEEPEST && self.size + size <= MOST_INSTRUCTIONS)).then_some(func)
+        (begun || self.is_decided(inst)).then_some(func)
+    }
+
+    /// Whether a call is replaced, and with it all that share variables with it.
+    fn is_decided(&mut self, inst: Inst) -> bool {
+        if let Some(decided) = self.decided.get(&inst) {
+            return *decided;
+        }
+        let group = self.group(inst);
+        let is_chosen = |inst: &Inst| {
+            let func = self.replaceable(*inst);
+            func.is_some_and(|func| self.choice.is_chosen(&self.chosen, self.owners.get(inst).copied(), func))
+        };
+        let decided = group.iter().all(is_chosen);
+        self.decided.extend(group.into_iter().map(|inst| (inst, decided)));
+        decided
     }
 
     /// The function that could take the place of a call, seen alone.
-    fn replaceable(&mut self, inst: Inst) -> Option<Func> {
+    fn replaceable(&self, inst: Inst) -> Option<Func> {
         let call = call_of(&self.function.insts[inst])?;
         let Callee::Direct(func) = call.callee else { return None };
-        let func = defined(self.module, func)?;
+        let func = self.choice.graph().resolve(func);
         let callee = &self.module.functions[func];
         let alike = call.results.len() == callee.results.len() && call.arguments.len() == callee.params.len();
         let own = |var: Var| self.function.params.iter().chain(&self.function.results).any(|param| *param == Param::Memory(var));
         let free = !self.passed_by(inst).into_iter().any(own);
-        (alike && free && self.is_fit(func)).then_some(func)
+        (alike && free && self.choice.is_fit(func)).then_some(func)
     }
 
     fn passed_by(&self, inst: Inst) -> Vec<Var> {
@@ -141,11 +164,6 @@ impl Inliner<'_> {
         group
     }
 
-    fn is_fit(&mut self, func: Func) -> bool {
-        let module = self.module;
-        *self.fit.entry(func).or_insert_with(|| is_fit(module, func))
-    }
-
     fn count_passed(&mut self) {
         let insts: Vec<Inst> = self.function.instructions().map(|(inst, _)| inst).collect();
         insts.into_iter().for_each(|inst| self.count_passed_by(inst));
@@ -153,7 +171,12 @@ impl Inliner<'_> {
 
     fn count_passed_by(&mut self, inst: Inst) {
         for var in self.passed_by(inst) {
-            self.passed.entry(var).or_default().push(inst);
+            let sharing = self.passed.entry(var).or_default();
+            if !sharing.is_empty() {
+                // The calls that go together are others.
+                self.decided.clear();
+            }
+            sharing.push(inst);
         }
     }
 
@@ -207,12 +230,11 @@ impl Inliner<'_> {
         for old in &callee.layout {
             let new = places.blocks[old];
             for inst in &callee.blocks[*old].insts {
-                self.copy(&callee.insts[*inst], new, landing, &mut places);
+                self.copy(&callee.insts[*inst], func, new, landing, &mut places);
             }
             inside.push(new);
         }
         inside.push(landing);
-        self.size += callee.instructions().count();
         (inside, behind)
     }
 
@@ -270,8 +292,8 @@ impl Inliner<'_> {
         places
     }
 
-    /// Copies an instruction into a block; `ret` goes to the landing.
-    fn copy(&mut self, data: &InstData, block: Block, landing: Block, places: &mut Places) {
+    /// Copies an instruction of a function into a block; `ret` goes to the landing.
+    fn copy(&mut self, data: &InstData, from: Func, block: Block, landing: Block, places: &mut Places) {
         let mut data = data.clone();
         let rename = |reg: &mut Reg| *reg = places.regs[*reg].unwrap_or(*reg);
         data.change_reads(rename);
@@ -285,7 +307,10 @@ impl Inliner<'_> {
         }
         let inst = self.function.insts.push(data);
         self.function.blocks[block].insts.push(inst);
-        self.count_passed_by(inst);
+        if call_of(&self.function.insts[inst]).is_some() {
+            self.owners.insert(inst, from);
+            self.count_passed_by(inst);
+        }
     }
 
     /// Accesses to variables that are passed to nobody any more are accesses to local memory.
@@ -416,49 +441,4 @@ fn load(writer: &mut Writer<'_>, to: Reg, var: Var, ty: Type) {
     if let Some(data) = InstData::of(&format!("ld.local.{}", ty.name()), [to.into(), place]) {
         writer.push(data);
     }
-}
-
-/// The function with a body that a name means.
-fn defined(module: &Module, func: Func) -> Option<Func> {
-    let meant = module.items.iter().find_map(|item| match item {
-        Item::Alias(alias) if alias.alias == func => Some(alias.aliasee),
-        _ => None,
-    });
-    let func = meant.unwrap_or(func);
-    module.functions[func].has_body.then_some(func)
-}
-
-/// Whether the code of a function can stand in others.
-fn is_fit(module: &Module, func: Func) -> bool {
-    let function = &module.functions[func];
-    let private = |variable: &Variable| match variable.space {
-        Space::Local | Space::Param | Space::Reg => true,
-        Space::Global | Space::Const | Space::Shared | Space::Tex | Space::Generic => false,
-    };
-    let plain = |data: &InstData| {
-        let through_register = data.space() == Space::Param
-            && data.operands.iter().any(|operand| matches!(operand, Operand::Memory(Address { base: Base::Reg(_), .. })));
-        matches!(data.mnemonic, Mnemonic::Known { .. }) && !through_register
-    };
-    function.variables.values().all(private)
-        && function.instructions().all(|(_, data)| plain(data))
-        && !reaches(module, func, func, &mut HashSet::new())
-}
-
-/// Whether a function may come to call another.
-fn reaches(module: &Module, from: Func, to: Func, seen: &mut HashSet<Func>) -> bool {
-    let mut work = vec![from];
-    while let Some(func) = work.pop() {
-        for call in module.functions[func].instructions().filter_map(|(_, data)| call_of(data)) {
-            let Callee::Direct(callee) = call.callee else { continue };
-            let Some(callee) = defined(module, callee) else { continue };
-            if callee == to {
-                return true;
-            }
-            if seen.insert(callee) {
-                work.push(callee);
-            }
-        }
-    }
-    false
 }

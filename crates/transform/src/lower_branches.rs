@@ -39,16 +39,16 @@ pub fn run(module: &Module, function: &mut Function) {
     lowering.finish();
 }
 
-struct Lowering<'f> {
+struct Lowering<'f, 'm> {
     writer: Writer<'f>,
-    names: Names,
+    names: Names<'m>,
     labels: u32,
     placed: Vec<Block>,
     /// Where an index outside of its list leads.
     trap: Option<Block>,
 }
 
-impl Lowering<'_> {
+impl Lowering<'_, '_> {
     fn block(&mut self) -> Block {
         let label = Some(self.names.next("$index_", &mut self.labels));
         self.writer.function.blocks.push(BlockData { label, ..BlockData::default() })

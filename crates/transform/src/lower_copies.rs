@@ -40,13 +40,13 @@ pub fn run(module: &Module, function: &mut Function) {
     }
 }
 
-struct Lowering<'f> {
+struct Lowering<'f, 'm> {
     writer: Writer<'f>,
-    names: Names,
+    names: Names<'m>,
     number: u32,
 }
 
-impl Lowering<'_> {
+impl Lowering<'_, '_> {
     fn temporary(&mut self, ty: Type) -> Reg {
         let name = self.names.next("%copy", &mut self.number);
         self.writer.reg(name, ty)

@@ -4,41 +4,64 @@
 //! (manual: "Identifiers").
 
 use broadloom_ptx::{Function, Module};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// The names that are taken.
-pub(crate) struct Names {
+pub(crate) struct Names<'m> {
+    module: &'m Module,
+    /// Those of the function.
     taken: HashSet<String>,
+    /// Those of the module that begin with a word, by that word. A module may have very many names, and passes ask for few rows.
+    of_module: HashMap<String, HashSet<&'m str>>,
+    /// How far names like one that was taken were tried.
+    numbers: HashMap<String, u32>,
 }
 
-impl Names {
+impl<'m> Names<'m> {
     /// Those of the module, and of everything in the function but its registers.
-    pub(crate) fn besides_registers(module: &Module, function: &Function) -> Names {
-        let variables = module.variables.values().map(|variable| &variable.name);
-        let functions = module.functions.values().map(|function| &function.name);
+    pub(crate) fn besides_registers(module: &'m Module, function: &Function) -> Names<'m> {
         let locals = function.variables.values().map(|variable| &variable.name);
         let labels = function.blocks.values().filter_map(|block| block.label.as_ref());
         let protos = function.protos.values().map(|proto| &proto.name);
         let lists = function.targets.values().map(|list| &list.name);
-        let all = variables.chain(functions).chain(locals).chain(labels).chain(protos).chain(lists);
-        Names { taken: all.cloned().collect() }
+        let all = locals.chain(labels).chain(protos).chain(lists);
+        Names { module, taken: all.cloned().collect(), of_module: HashMap::new(), numbers: HashMap::new() }
     }
 
     /// All of them.
-    pub(crate) fn all(module: &Module, function: &Function) -> Names {
+    pub(crate) fn all(module: &'m Module, function: &Function) -> Names<'m> {
         let mut names = Names::besides_registers(module, function);
         names.taken.extend(function.regs.values().map(|reg| reg.name.clone()));
         names
     }
 
+    /// Takes a name that begins with a word, if it is free.
+    fn take_free(&mut self, base: &str, name: &str) -> bool {
+        !self.taken.contains(name) && !self.is_in_module(base, name) && self.taken.insert(name.to_owned())
+    }
+
+    fn is_in_module(&mut self, base: &str, name: &str) -> bool {
+        if let Some(names) = self.of_module.get(base) {
+            return names.contains(name);
+        }
+        let variables = self.module.variables.values().map(|variable| variable.name.as_str());
+        let functions = self.module.functions.values().map(|function| function.name.as_str());
+        let names: HashSet<&str> = variables.chain(functions).filter(|other| other.starts_with(base)).collect();
+        let is_there = names.contains(name);
+        self.of_module.insert(base.to_owned(), names);
+        is_there
+    }
+
     /// Takes this name, or one like it that is free.
     pub(crate) fn take(&mut self, wanted: &str) -> String {
-        let mut name = wanted.to_owned();
-        let mut number = 0;
-        while !self.taken.insert(name.clone()) {
-            number += 1;
-            name = format!("{wanted}_{number}");
+        if self.take_free(wanted, wanted) {
+            return wanted.to_owned();
         }
+        let mut number = self.numbers.get(wanted).copied().unwrap_or(0);
+        let base = format!("{wanted}_");
+        number += 1;
+        let name = self.next(&base, &mut number);
+        self.numbers.insert(wanted.to_owned(), number - 1);
         name
     }
 
@@ -47,7 +70,7 @@ impl Names {
         loop {
             let name = format!("{base}{next}");
             *next += 1;
-            if self.taken.insert(name.clone()) {
+            if self.take_free(base, &name) {
                 return name;
             }
         }

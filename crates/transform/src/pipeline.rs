@@ -184,3 +184,19 @@ pub fn run_pipeline(
     }
     Ok(function)
 }
+
+/// Runs one pass of a pipeline over several functions that are compiled together: calls that are inlined are chosen for all of them.
+pub fn run_pass_with(
+    pass: Pass,
+    module: &Module,
+    function: &mut Function,
+    facts: &Facts,
+    verify: Verification,
+    choice: &mut inline_calls::Choice,
+) -> Result<(), Failure> {
+    if pass.name != inline_calls::NAME {
+        return run_pass(pass, module, function, facts, verify);
+    }
+    inline_calls::run_chosen(module, function, choice);
+    if verify.wanted() { check(pass.name, module, function).map_err(Failure::Broken) } else { Ok(()) }
+}

@@ -9,11 +9,12 @@
 
 use crate::names::Names;
 use crate::write::Writer;
+pub use broadloom_analysis::calls::call_of;
 use broadloom_ptx::{
-    Address, Base, BlockData, Call, Callee, Func, Function, Guard, Init, Inst, InstData, Item, Module, Opcode, Operand, Param,
-    Reg, RegData, Space, Symbol, Type, Variable,
+    Address, Base, BlockData, Callee, Func, Function, Guard, Init, Inst, InstData, Item, Module, Opcode, Operand, Param, Reg,
+    RegData, Space, Symbol, Type, Variable,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// The module without `exit` in functions that are called; `None` when it has none there.
 pub fn run(module: &Module) -> Option<Module> {
@@ -52,20 +53,27 @@ impl Ending {
     fn new(module: &Module) -> Ending {
         let pointed = addressed(module);
         let mut ending = Ending { functions: BTreeSet::new(), through_pointers: false };
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for (func, function) in module.functions.iter().filter(|(_, function)| function.has_body && !function.is_kernel) {
-                let ends = |data: &InstData| data.opcode() == Some(Opcode::Exit) || ending.may_end(module, data);
-                if !ending.functions.contains(&func) && function.instructions().any(|(_, data)| ends(data)) {
-                    ending.functions.insert(func);
-                    changed = true;
+        // Who calls a function, and who calls through pointers.
+        let mut callers: HashMap<Func, Vec<Func>> = HashMap::new();
+        let (mut through_pointers, mut work) = (vec![], vec![]);
+        for (func, function) in module.functions.iter().filter(|(_, function)| function.has_body && !function.is_kernel) {
+            for (_, data) in function.instructions() {
+                match call_of(data).map(|call| call.callee) {
+                    Some(Callee::Direct(callee)) => callers.entry(resolve(module, callee)).or_default().push(func),
+                    Some(Callee::Indirect { .. }) => through_pointers.push(func),
+                    None if data.opcode() == Some(Opcode::Exit) => work.push(func),
+                    None => {}
                 }
             }
-            if !ending.through_pointers && pointed.iter().any(|func| ending.functions.contains(func)) {
+        }
+        while let Some(func) = work.pop() {
+            if !ending.functions.insert(func) {
+                continue;
+            }
+            work.extend(callers.remove(&func).unwrap_or_default());
+            if !ending.through_pointers && pointed.contains(&func) {
                 ending.through_pointers = true;
-                ending.functions.extend(&pointed);
-                changed = true;
+                work.extend(pointed.iter().chain(&through_pointers));
             }
         }
         ending
@@ -138,16 +146,15 @@ fn in_operand(operand: &Operand, note: &mut dyn FnMut(Symbol)) {
 
 /// The function that a name means, aliases followed.
 pub fn resolve(module: &Module, func: Func) -> Func {
+    // An alias has no body.
+    if module.functions[func].has_body {
+        return func;
+    }
     let alias = module.items.iter().find_map(|item| match item {
         Item::Alias(alias) if alias.alias == func => Some(alias.aliasee),
         _ => None,
     });
     alias.unwrap_or(func)
-}
-
-/// The call of an instruction.
-pub fn call_of(data: &InstData) -> Option<&Call> {
-    data.operands.iter().find_map(|operand| if let Operand::Call(call) = operand { Some(&**call) } else { None })
 }
 
 /// The type of an address.
@@ -170,7 +177,7 @@ struct Rewriting<'m> {
     module: &'m Module,
     ending: &'m Ending,
     function: &'m mut Function,
-    names: Names,
+    names: Names<'m>,
     /// The address of the word.
     word: Reg,
 }

@@ -42,7 +42,7 @@ pub fn run(module: &Module, function: &mut Function) {
 }
 
 /// What takes the place of a copy to a result.
-fn replaced(function: &mut Function, names: &mut Names, inst: Inst, stored: &HashMap<Reg, Var>) -> Option<Vec<Inst>> {
+fn replaced(function: &mut Function, names: &mut Names<'_>, inst: Inst, stored: &HashMap<Reg, Var>) -> Option<Vec<Inst>> {
     let data = &function.insts[inst];
     let result = data.writes().first().copied()?;
     let var = *stored.get(&result)?;

@@ -3,7 +3,7 @@
 //! The stand-in tells what it finds on standard error as soon as a launch is over, and appends it to a report, which is read here when the program
 //! has ended. A program that is killed, or starts others, has told what was found until then.
 
-use super::{GRACE, command, failed, not_started};
+use super::{GRACE, command, failed, limit_time, not_started};
 use crate::check::stopped_by;
 use crate::failure::{Exit, Failure};
 use crate::terminal::Terminal;
@@ -14,13 +14,20 @@ use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use std::time::Duration;
 
 /// Runs a program and says what its kernels do wrong.
-pub fn check(words: &[OsString], json: Option<&Path>, terminal: &mut Terminal) -> Result<Exit, Failure> {
+pub fn check(
+    words: &[OsString],
+    json: Option<&Path>,
+    time_limit: Option<Duration>,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
     let Some((program, arguments)) = words.split_first() else { return Ok(Exit::Usage) };
     let report = Report::new()?;
     let mut command = command(program, arguments, "interp")?;
     command.env("BROADLOOM_CHECK", "1").env("BROADLOOM_CHECK_REPORT", report.path());
+    limit_time(&mut command, time_limit);
     let Ended { status, stopped } = supervise(&mut command, GRACE).map_err(|error| not_started(program, &error))?;
     let stopped = stopped.map(|signal| (Exit::stopped(signal), signal_name(signal)));
     let lines = report.lines();

@@ -65,6 +65,7 @@ pub fn run(options: &Exec, terminal: &mut Terminal) -> Result<Exit, Failure> {
             }
         },
     };
+    limit_time(&mut command, options.time_limit);
     if options.stats {
         return recorded::run(command, options, terminal);
     }
@@ -72,6 +73,13 @@ pub fn run(options: &Exec, terminal: &mut Terminal) -> Result<Exit, Failure> {
         command.env("BROADLOOM_TRACE", recorded::place(path)?);
     }
     Err(not_started(&options.program, &command.exec()))
+}
+
+/// Passes on the time that a launch may take.
+fn limit_time(command: &mut Command, limit: Option<Duration>) {
+    if let Some(limit) = limit {
+        command.env("BROADLOOM_TIME_LIMIT", limit.as_secs_f64().to_string());
+    }
 }
 
 /// A program with the stand-in before NVIDIA's libraries.

@@ -15,7 +15,7 @@ use broadloom_diag::Span;
 use broadloom_ptx::{Base, Callee, Func, Item, Module, Operand, Symbol};
 use broadloom_transform::return_exits::{addressed, call_of};
 use content::Content;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
@@ -162,8 +162,14 @@ fn build() -> &'static str {
 /// The kernel and all functions that it can reach: those it names, and all when it calls through pointers. Kernels that are named
 /// are not called, and only their addresses matter.
 pub(crate) fn reachable(module: &Module, kernel: Func) -> Vec<Func> {
+    let aliases: HashMap<Func, Func> = module
+        .items
+        .iter()
+        .filter_map(|item| if let Item::Alias(alias) = item { Some((alias.alias, alias.aliasee)) } else { None })
+        .collect();
     let mut found = vec![kernel];
-    let mut next = 0;
+    let mut seen = HashSet::from([kernel]);
+    let (mut next, mut all) = (0, false);
     while next < found.len() {
         let function = &module.functions[found[next]];
         next += 1;
@@ -172,19 +178,13 @@ pub(crate) fn reachable(module: &Module, kernel: Func) -> Vec<Func> {
         for (_, inst) in function.instructions() {
             inst.operands.iter().for_each(|operand| names(operand, &mut named, &mut indirect));
         }
-        if indirect {
+        if indirect && !all {
+            all = true;
             named.extend(module.functions.keys());
         }
-        for item in &module.items {
-            if let Item::Alias(alias) = item
-                && named.contains(&alias.alias)
-            {
-                named.push(alias.aliasee);
-            }
-        }
-        for func in named {
+        for func in named.into_iter().map(|func| aliases.get(&func).copied().unwrap_or(func)) {
             let function = &module.functions[func];
-            if !function.is_kernel && function.has_body && !found.contains(&func) {
+            if !function.is_kernel && function.has_body && seen.insert(func) {
                 found.push(func);
             }
         }

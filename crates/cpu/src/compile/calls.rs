@@ -10,10 +10,13 @@
 use super::lanes::Shapes;
 use super::layout::{Layout, pointed_params};
 use super::prepare::{Unit, flow, give_back, made_from, number, parts_a_barrier, polls};
+use super::progress;
+use broadloom_analysis::calls::components;
 use broadloom_analysis::waiting::{advances_memory, is_strong_read};
 use broadloom_analysis::{Assume, Cfg, Facts as LaunchFacts, Shapes as WarpShapes};
 use broadloom_ptx::{Callee, Func, Function, InstData, Module, Opcode, Operand, Param, Reg};
 use broadloom_transform::facts::Facts;
+use broadloom_transform::inline_calls::Choice;
 use broadloom_transform::linearise::Blocks;
 use broadloom_transform::pipeline::{self, STAGES, Verification};
 use broadloom_transform::return_exits::{addressed, call_of, resolve};
@@ -31,7 +34,12 @@ pub(crate) struct Called {
 
 impl Called {
     /// What a kernel calls, or why that cannot be called in step.
-    pub(crate) fn new(module: &Module, kernel: &Function, block: [u32; 3]) -> Result<Result<Called, String>, String> {
+    pub(crate) fn new(
+        module: &Module,
+        kernel: &Function,
+        block: [u32; 3],
+        choice: &mut Choice,
+    ) -> Result<Result<Called, String>, String> {
         let mut called = Called::none();
         if let Some(reason) = obstacle(module, kernel) {
             return Ok(Err(reason));
@@ -40,12 +48,12 @@ impl Called {
             return Ok(Ok(called));
         }
         called.addressed = addressed(module);
-        let mut work = called.callees(module, kernel);
+        let mut work: Vec<Func> = called.callees(module, kernel).into_iter().collect();
         while let Some(func) = work.pop() {
             if called.functions.contains_key(&func) {
                 continue;
             }
-            let function = in_ssa_form(module, func, block)?;
+            let function = in_ssa_form(module, func, block, choice)?;
             if let Some(reason) = obstacle(module, &function) {
                 return Ok(Err(reason));
             }
@@ -70,13 +78,8 @@ impl Called {
     }
 
     /// Functions with a body that a function can call.
-    fn callees(&self, module: &Module, function: &Function) -> Vec<Func> {
-        let calls = function.instructions().filter_map(|(_, inst)| call_of(inst));
-        let callees = calls.flat_map(|call| match call.callee {
-            Callee::Direct(func) => vec![resolve(module, func)],
-            Callee::Indirect { .. } => self.addressed.iter().copied().collect(),
-        });
-        callees.filter(|func| module.functions[*func].has_body).collect()
+    fn callees(&self, module: &Module, function: &Function) -> BTreeSet<Func> {
+        callees(module, function, &self.addressed)
     }
 
     fn find_meeting(&mut self, module: &Module) -> Result<(), String> {
@@ -86,15 +89,15 @@ impl Called {
                 self.meeting.insert(*func);
             }
         }
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for (func, function) in &self.functions {
-                if !self.meeting.contains(func) && function.instructions().any(|(_, inst)| self.meets(module, inst)) {
-                    self.meeting.insert(*func);
-                    changed = true;
-                }
-            }
+        // Whoever calls one that meets others meets others.
+        let mut callers: BTreeMap<Func, Vec<Func>> = BTreeMap::new();
+        for (func, function) in &self.functions {
+            self.callees(module, function).into_iter().for_each(|callee| callers.entry(callee).or_default().push(*func));
+        }
+        let mut work: Vec<Func> = self.meeting.iter().copied().collect();
+        while let Some(func) = work.pop() {
+            let new = callers.remove(&func).unwrap_or_default().into_iter().filter(|caller| self.meeting.insert(*caller));
+            work.extend(new);
         }
         Ok(())
     }
@@ -110,19 +113,7 @@ impl Called {
 
     /// The functions that may come to call themselves.
     fn recursive(&self, module: &Module) -> BTreeSet<Func> {
-        let calls_itself = |start: &Func| {
-            let mut seen = BTreeSet::new();
-            let mut work = vec![*start];
-            while let Some(func) = work.pop() {
-                for callee in self.functions.get(&func).map_or_else(Vec::new, |function| self.callees(module, function)) {
-                    if seen.insert(callee) {
-                        work.push(callee);
-                    }
-                }
-            }
-            seen.contains(start)
-        };
-        self.functions.keys().copied().filter(calls_itself).collect()
+        recursive(self.functions.iter().map(|(func, function)| (*func, function)), module, &self.addressed)
     }
 
     /// A function that calls itself and looks at memory that others change: a lane may try again until another has got on, which a lane that
@@ -213,17 +204,53 @@ impl Called {
     }
 }
 
-fn in_ssa_form(module: &Module, func: Func, block: [u32; 3]) -> Result<Function, String> {
+fn in_ssa_form(module: &Module, func: Func, block: [u32; 3], choice: &mut Choice) -> Result<Function, String> {
     let facts = Facts { block: Some(block), grid: None };
     let mut function = module.functions[func].clone();
     for pass in STAGES.iter().flat_map(|stage| stage.passes) {
-        pipeline::run_pass(*pass, module, &mut function, &facts, Verification::InDebug).map_err(|failure| failure.to_string())?;
+        progress::begin(pass.name);
+        pipeline::run_pass_with(*pass, module, &mut function, &facts, Verification::InDebug, choice)
+            .map_err(|failure| failure.to_string())?;
         if pass.name == to_ssa::NAME {
             store_results::run(module, &mut function);
         }
     }
     unify_exits::run(module, &mut function);
     Ok(function)
+}
+
+/// Functions with a body that a function can call, where some have their address taken.
+fn callees(module: &Module, function: &Function, addressed: &BTreeSet<Func>) -> BTreeSet<Func> {
+    let mut found = BTreeSet::new();
+    let mut indirect = false;
+    for call in function.instructions().filter_map(|(_, inst)| call_of(inst)) {
+        match call.callee {
+            Callee::Direct(func) => drop(found.insert(resolve(module, func))),
+            Callee::Indirect { .. } => indirect = true,
+        }
+    }
+    if indirect {
+        found.extend(addressed);
+    }
+    found.retain(|func| module.functions[*func].has_body);
+    found
+}
+
+/// The functions that may come to call themselves.
+fn recursive<'f>(
+    functions: impl Iterator<Item = (Func, &'f Function)>,
+    module: &Module,
+    addressed: &BTreeSet<Func>,
+) -> BTreeSet<Func> {
+    let calls: BTreeMap<Func, BTreeSet<Func>> =
+        functions.map(|(func, function)| (func, callees(module, function, addressed))).collect();
+    let of = |func: Func| calls.get(&func).map_or_else(Vec::new, |callees| callees.iter().copied().collect());
+    let roots: Vec<Func> = calls.keys().copied().collect();
+    let calls_itself = |component: &Vec<Func>| match component[..] {
+        [func] => calls.get(&func).is_some_and(|callees| callees.contains(&func)),
+        _ => true,
+    };
+    components(&roots, of).into_iter().filter(calls_itself).flatten().collect()
 }
 
 /// Why a function cannot be vector code, or not pass what it passes, whatever its branches are.
@@ -274,8 +301,8 @@ impl Frames {
         if units.len() < 2 {
             return Frames { bytes: all, limit: None };
         }
-        let functions = units.iter().skip(1).map(|unit| (unit.func, unit.function.clone())).collect();
-        let recursive = Called { functions, addressed: addressed(module), ..Called::none() }.recursive(module);
+        let functions = units.iter().skip(1).map(|unit| (unit.func, &unit.function));
+        let recursive = recursive(functions, module, &addressed(module));
         let grows = units.iter().zip(layouts).any(|(unit, layout)| recursive.contains(&unit.func) && layout.frame_bytes > 0);
         if !grows {
             return Frames { bytes: all, limit: None };

@@ -5,11 +5,16 @@
 //! It must do so before anything else that `exit` does, since tables are destroyed in the reverse order of their making and the last may have been
 //! made a moment ago: first of all come the destructors of the thread's own variables.
 //!
-//! Where another thread than the first calls `exit`, nothing of the kind is told to us but by `atexit`: late for tables that are younger.
+//! Where another thread than the first calls `exit`, nothing of the kind is told to us but by `on_exit`: late for tables that are younger.
+//!
+//! Compilations that ran out of time are not waited for. When one of them is inside, the process leaves at once with its exit status:
+//! buffered output is written and [`before_leaving`] is called, and everything else that `exit` would do is left out.
 
 use std::cell::Cell;
-use std::sync::Once;
-use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering::SeqCst};
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long whoever comes late waits to be gone with the process. The main thread may also end without it, and its last functions may wait for
@@ -35,7 +40,87 @@ impl Drop for Farewell {
         // SAFETY: asks for a number.
         if this_thread() == unsafe { libc::getpid() } {
             PROCESS.close();
+            if PROCESS.has_others() {
+                // Functions that are registered now are called before all others.
+                // SAFETY: the function stays where it is until the process ends.
+                unsafe { on_exit(leave, null_mut()) };
+            }
         }
+    }
+}
+
+unsafe extern "C" {
+    fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+}
+
+/// Compilations that nobody waits for any more.
+static ABANDONED: AtomicUsize = AtomicUsize::new(0);
+
+/// A compilation that whoever waits for it may give up.
+#[derive(Clone, Default)]
+pub(crate) struct Abandoned(Arc<Mutex<State>>);
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Awaited,
+    Abandoned,
+    Ended,
+}
+
+/// The compilation itself, for as long as it goes on.
+pub(crate) struct Ongoing(Abandoned);
+
+impl Abandoned {
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Begins it.
+    pub(crate) fn enter(self) -> Ongoing {
+        Ongoing(self)
+    }
+
+    /// Gives it up.
+    pub(crate) fn leave(&self) {
+        self.change(|state| {
+            if *state == State::Awaited {
+                ABANDONED.fetch_add(1, SeqCst);
+                *state = State::Abandoned;
+            }
+        });
+    }
+}
+
+impl Drop for Ongoing {
+    fn drop(&mut self) {
+        self.0.change(|state| {
+            if *state == State::Abandoned {
+                ABANDONED.fetch_sub(1, SeqCst);
+            }
+            *state = State::Ended;
+        });
+    }
+}
+
+static BEFORE_LEAVING: OnceLock<fn(i32) -> i32> = OnceLock::new();
+
+/// Sets the function that is called with the exit status of a process that leaves without the functions that `exit` would call, because
+/// a compilation that ran out of time still goes on. It returns the status to leave with.
+pub fn before_leaving(function: fn(i32) -> i32) {
+    let _ = BEFORE_LEAVING.set(function);
+}
+
+extern "C" fn leave(status: c_int, _: *mut c_void) {
+    static ONCE: AtomicBool = AtomicBool::new(false);
+    if ONCE.swap(true, SeqCst) {
+        return;
+    }
+    let status = BEFORE_LEAVING.get().map_or(status, |function| function(status));
+    // SAFETY: every stream of the C library may be flushed, and the process is at its end.
+    unsafe {
+        libc::fflush(null_mut());
+        libc::_exit(status);
     }
 }
 
@@ -58,8 +143,11 @@ static LOADED: extern "C" fn() = {
 /// Enters LLVM.
 pub(super) fn enter() -> Inside<'static> {
     static ONCE: Once = Once::new();
-    extern "C" fn at_exit() {
+    extern "C" fn at_exit(status: c_int, argument: *mut c_void) {
         PROCESS.close();
+        if PROCESS.has_others() {
+            leave(status, argument);
+        }
     }
     // Only the thread that forks is in the new process.
     extern "C" fn in_child() {
@@ -67,7 +155,7 @@ pub(super) fn enter() -> Inside<'static> {
     }
     // SAFETY: both are functions of this library, which is never unloaded once it has started threads.
     ONCE.call_once(|| unsafe {
-        libc::atexit(at_exit);
+        on_exit(at_exit, null_mut());
         libc::pthread_atfork(None, None, Some(in_child));
     });
     PROCESS.enter()
@@ -104,13 +192,17 @@ impl Gate {
         Inside(self)
     }
 
-    /// Lets nobody else in, and waits until all others are out.
+    /// Lets nobody else in, and waits until all others are out whom somebody waits for.
     fn close(&self) {
         self.closed_by.store(this_thread(), SeqCst);
         // Where LLVM itself gives up, this thread is inside.
-        while self.inside.load(SeqCst) > DEPTH.get() {
+        while self.inside.load(SeqCst) > DEPTH.get() + ABANDONED.load(SeqCst) {
             std::thread::sleep(Duration::from_millis(1));
         }
+    }
+
+    fn has_others(&self) -> bool {
+        self.inside.load(SeqCst) > DEPTH.get()
     }
 }
 

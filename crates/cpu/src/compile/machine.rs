@@ -4,11 +4,17 @@ use super::cpus;
 use super::emit::Host;
 use inkwell::OptimizationLevel;
 use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
+#[cfg(any(debug_assertions, target_arch = "aarch64"))]
+use inkwell::llvm_sys::target::{
+    LLVMInitializeAArch64AsmPrinter, LLVMInitializeAArch64Target, LLVMInitializeAArch64TargetInfo, LLVMInitializeAArch64TargetMC,
+};
+#[cfg(any(debug_assertions, target_arch = "x86_64"))]
+use inkwell::llvm_sys::target::{
+    LLVMInitializeX86AsmPrinter, LLVMInitializeX86Target, LLVMInitializeX86TargetInfo, LLVMInitializeX86TargetMC,
+};
 use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
-use inkwell::targets::{
-    CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetMachineOptions, TargetTriple,
-};
+use inkwell::targets::{CodeModel, FileType, RelocMode, Target, TargetMachine, TargetMachineOptions, TargetTriple};
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
@@ -170,8 +176,7 @@ impl Machine {
     pub(super) fn target_machine(&self, optimise: bool) -> Result<TargetMachine, String> {
         static READY: OnceLock<()> = OnceLock::new();
         READY.get_or_init(|| {
-            Target::initialize_x86(&InitializationConfig::default());
-            Target::initialize_aarch64(&InitializationConfig::default());
+            initialise();
             set_up();
         });
         let triple = TargetTriple::create(&self.triple);
@@ -187,14 +192,39 @@ impl Machine {
     }
 }
 
+/// Makes LLVM's targets known. Parsers and disassemblers stay out of the program. Code for 64-bit ARM can be made on that machine, and
+/// in debug builds, which look at it.
+fn initialise() {
+    #[cfg(any(debug_assertions, target_arch = "x86_64"))]
+    // SAFETY: may be called at any time; this is called once.
+    unsafe {
+        LLVMInitializeX86TargetInfo();
+        LLVMInitializeX86Target();
+        LLVMInitializeX86TargetMC();
+        LLVMInitializeX86AsmPrinter();
+    }
+    #[cfg(any(debug_assertions, target_arch = "aarch64"))]
+    // SAFETY: as above.
+    unsafe {
+        LLVMInitializeAArch64TargetInfo();
+        LLVMInitializeAArch64Target();
+        LLVMInitializeAArch64TargetMC();
+        LLVMInitializeAArch64AsmPrinter();
+    }
+}
+
 /// What LLVM does to a kernel before it emits it. Masks and shapes are found already; what is left is to combine what was emitted
 /// naively, to hoist what does not change between warps, and to clean up.
 const PASSES: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,\
     loop-mssa(licm),gvn,instcombine<no-verify-fixpoint>,simplifycfg<sink-common-insts>,adce)";
 
-/// What LLVM lets nobody set but by its command line. Its scheduler looks at all pairs of accesses to memory of a block until there are so
-/// many: a kernel that stores thousands of single lanes in a row spends most of its time there, for no better order.
-const SETTINGS: [&CStr; 3] = [c"broadloom", c"-dag-maps-huge-region=200", c"-dag-maps-reduction-size=100"];
+/// Settings that LLVM takes from its command line only.
+///
+/// - Its scheduler looks at all pairs of accesses to memory of a block until there are so many. A kernel that stores thousands of single
+///   lanes in a row spends most of its time there, for no better order.
+/// - `CodeGenPrepare` starts again at the first block after each change, unless a function has more blocks than this. It then looks at
+///   what it has changed, and comes to the same code: a kernel of Thrust has hundreds of blocks and spends a quarter of its time there.
+const SETTINGS: [&CStr; 4] = [c"broadloom", c"-dag-maps-huge-region=200", c"-dag-maps-reduction-size=100", c"-cgpp-huge-func=40"];
 
 fn set_up() {
     let words = SETTINGS.map(CStr::as_ptr);

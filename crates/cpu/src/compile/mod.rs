@@ -37,6 +37,7 @@ mod pairs;
 mod pieces;
 mod prepare;
 mod product;
+mod progress;
 mod pure;
 mod roots;
 mod scattered;
@@ -44,9 +45,12 @@ mod special;
 mod undivided;
 mod warp;
 
+pub(crate) use ending::Abandoned;
+pub use ending::before_leaving;
 pub use machine::Machine;
 #[cfg(test)]
 pub(crate) use prepare::PIPELINES;
+pub(crate) use progress::Progress;
 
 use crate::abi::{Kind, Services};
 use crate::code::{Code, Named};
@@ -181,9 +185,12 @@ impl Draft {
         let context = Context::create();
         let name = &module.functions[self.0.kernel.func].name;
         let broken = |reason: String| CompileError { kernel: name.clone(), reason };
+        progress::begin("translation to LLVM");
         let (llvm, mut code) = translate(&context, module, self.0, options).map_err(broken)?;
+        progress::begin("LLVM's passes");
         let target = options.machine.target_machine(options.optimise).map_err(broken)?;
         machine::optimise(&llvm, &target, options.optimise).map_err(broken)?;
+        progress::begin("LLVM's machine code");
         code.object = machine::emit(&llvm, &target, false).map_err(broken)?;
         Ok(code)
     }

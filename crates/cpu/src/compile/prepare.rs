@@ -10,14 +10,16 @@ use super::alike::told_apart;
 use super::calls::Called;
 use super::lanes::Shapes;
 use super::pieces::MOST_PIECES;
+use super::progress;
 use crate::abi::Kind;
 use broadloom_analysis::{Assume, Cfg, Dominators, Facts as LaunchFacts, Loops, Proof, RangePlan, Shapes as WarpShapes, Waiting};
 use broadloom_diag::Span;
-use broadloom_ptx::{Block, Callee, Effects, Func, Function, Inst, InstData, Module, Opcode, Operand, Reg};
+use broadloom_ptx::{Block, Callee, Effects, Func, Function, Inst, InstData, Module, Opcode, Reg};
 use broadloom_transform::facts::Facts;
+use broadloom_transform::inline_calls::Choice;
 use broadloom_transform::linearise::Blocks;
 use broadloom_transform::pipeline::{self, Verification};
-use broadloom_transform::return_exits::{self, resolve};
+use broadloom_transform::return_exits::{self, call_of, resolve};
 use broadloom_transform::sink_stores::{self, Apart};
 use broadloom_transform::split_at_barriers::{self, plain_barrier};
 use broadloom_transform::{check, linearise, nest_loops, remove_dead, unify_exits};
@@ -73,19 +75,25 @@ pub(crate) fn flow(function: &Function) -> Result<(Cfg, Loops, RangePlan), Strin
     Ok((cfg, loops, plan))
 }
 
-fn in_ssa_form(module: &Module, func: Func, block: [u32; 3]) -> Result<Function, String> {
+fn in_ssa_form(module: &Module, func: Func, block: [u32; 3], choice: &mut Choice) -> Result<Function, String> {
     #[cfg(test)]
     PIPELINES.set(PIPELINES.get() + 1);
     let facts = Facts { block: Some(block), grid: None };
-    pipeline::run_pipeline(module, func, pipeline::STAGES, &facts, Verification::InDebug, |_, _| {})
-        .map_err(|failure| failure.to_string())
+    let mut function = module.functions[func].clone();
+    for pass in pipeline::STAGES.iter().flat_map(|stage| stage.passes) {
+        progress::begin(pass.name);
+        pipeline::run_pass_with(*pass, module, &mut function, &facts, Verification::InDebug, choice)
+            .map_err(|failure| failure.to_string())?;
+    }
+    Ok(function)
 }
 
 pub(crate) fn prepare(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Prepared, String> {
-    let mut function = in_ssa_form(module, kernel, block)?;
+    let mut choice = Choice::new(module, [kernel]);
+    let mut function = in_ssa_form(module, kernel, block, &mut choice)?;
     let apart = without_stores(module, &mut function, options)?;
     let reason = match options.vectorise {
-        true => match fast(module, kernel, function.clone(), block, options)? {
+        true => match fast(module, kernel, function.clone(), block, options, choice)? {
             Ok(prepared) => return Ok(Prepared { apart, ..prepared }),
             Err(reason) => reason,
         },
@@ -109,8 +117,9 @@ fn without_stores(module: &Module, function: &mut Function, options: &Options) -
 /// The same for a module in which `exit` stands in kernels alone.
 fn without_exits(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Result<Prepared, String>, String> {
     let Some(changed) = return_exits::run(module) else { return Err("a function that ends nobody ends a thread".to_owned()) };
-    let function = in_ssa_form(&changed, kernel, block)?;
-    let prepared = fast(&changed, kernel, function, block, options)?;
+    let mut choice = Choice::new(&changed, [kernel]);
+    let function = in_ssa_form(&changed, kernel, block, &mut choice)?;
+    let prepared = fast(&changed, kernel, function, block, options, choice)?;
     Ok(prepared.map(|prepared| Prepared { module: Some(changed), ..prepared }))
 }
 
@@ -121,14 +130,16 @@ fn fast(
     mut function: Function,
     block: [u32; 3],
     options: &Options,
+    mut choice: Choice,
 ) -> Result<Result<Prepared, String>, String> {
+    progress::begin(linearise::NAME);
     let assume = if options.assume_no_wrap { Assume::NoWrap } else { Assume::Nothing };
     unify_exits::run(module, &mut function);
     nest_loops::run(module, &mut function);
     let told_apart = told_apart(&function, block);
     let (cfg, loops, plan) = flow(&function)?;
     let shapes = WarpShapes::new(&function, &cfg, &loops, &plan, &LaunchFacts::new(block), assume);
-    let called = match Called::new(module, &function, block)? {
+    let called = match Called::new(module, &function, block, &mut choice)? {
         Ok(called) if called.ends_threads() => return without_exits(module, kernel, block, options),
         Ok(called) => called,
         Err(reason) => return Ok(Err(reason)),
@@ -263,18 +274,20 @@ pub(crate) fn parts_a_barrier(function: &Function, shapes: &WarpShapes) -> Optio
 
 /// Every thread for itself.
 fn slow(module: &Module, kernel: Func, function: Function, block: [u32; 3], reason: String) -> Result<Prepared, String> {
-    let unit = |func: Func| -> Result<Unit, String> {
-        let function = in_ssa_form(module, func, block)?;
+    let unit = |func: Func, choice: &mut Choice| -> Result<Unit, String> {
+        let function = in_ssa_form(module, func, block, choice)?;
         let polls = polls(module, &function);
         Ok(Unit { func, function, shapes: Shapes::One, polls })
     };
     let polls = polls(module, &function);
     let main = Unit { func: kernel, function, shapes: Shapes::One, polls };
+    let mut choice = Choice::new(module, [kernel]);
     let mut others: Vec<Unit> = vec![];
     let mut work = callees(module, &main.function);
+    let mut seen = HashSet::new();
     while let Some(func) = work.pop() {
-        if !others.iter().any(|other| other.func == func) {
-            let other = unit(func)?;
+        if seen.insert(func) {
+            let other = unit(func, &mut choice)?;
             work.extend(callees(module, &other.function));
             others.push(other);
         }
@@ -295,16 +308,16 @@ fn slow(module: &Module, kernel: Func, function: Function, block: [u32; 3], reas
 /// Functions with a body that a function can call, directly or through a pointer.
 fn callees(module: &Module, function: &Function) -> Vec<Func> {
     let mut found = vec![];
-    for (_, inst) in function.instructions() {
-        for operand in &inst.operands {
-            if let Operand::Call(call) = operand {
-                match call.callee {
-                    Callee::Direct(callee) => found.push(resolve(module, callee)),
-                    // A pointer may lead to any function.
-                    Callee::Indirect { .. } => found.extend(module.functions.keys()),
-                }
-            }
+    let mut indirect = false;
+    for call in function.instructions().filter_map(|(_, inst)| call_of(inst)) {
+        match call.callee {
+            Callee::Direct(callee) => found.push(resolve(module, callee)),
+            Callee::Indirect { .. } => indirect = true,
         }
+    }
+    if indirect {
+        // A pointer may lead to any function.
+        found.extend(module.functions.keys());
     }
     found.retain(|func| module.functions[*func].has_body && !module.functions[*func].is_kernel);
     found

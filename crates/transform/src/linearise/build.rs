@@ -65,10 +65,10 @@ struct Phi {
 }
 
 /// Writes the body of a function.
-pub(super) struct Builder {
+pub(super) struct Builder<'m> {
     /// The function; its registers and instructions are those that it had, and more.
     pub(super) function: Function,
-    names: Names,
+    names: Names<'m>,
     next_name: u32,
     states: SecondaryMap<Block, State>,
     held: HashMap<(Variable, Block), Reg>,
@@ -83,9 +83,9 @@ pub(super) struct Builder {
     prologue: Vec<Inst>,
 }
 
-impl Builder {
+impl<'m> Builder<'m> {
     /// Starts the body of a function anew. Its first block is there, sealed.
-    pub(super) fn new(module: &Module, function: &Function) -> Builder {
+    pub(super) fn new(module: &'m Module, function: &Function) -> Builder<'m> {
         let names = Names::all(module, function);
         let mut function = function.clone();
         function.blocks = PrimaryMap::new();

@@ -67,7 +67,7 @@ pub(super) struct Emitter<'a> {
     pub(super) outs: &'a [Vec<(Reg, Node)>],
     /// What all lanes bring to the ways out of a divergent loop, one for each parameter of the target.
     pub(super) brought: HashMap<(usize, Node), Vec<Option<Reg>>>,
-    pub(super) builder: Builder,
+    pub(super) builder: Builder<'a>,
     /// Where code is written.
     pub(super) at: Block,
     pub(super) combined: HashMap<(Block, Mask, Guard), Reg>,

@@ -77,7 +77,7 @@ fn reachable(function: &Function) -> Vec<Block> {
 }
 
 /// A branch names the block that its first edge leads to, which has a label.
-fn name_target(names: &mut Names, next: &mut u32, function: &mut Function, block: Block) {
+fn name_target(names: &mut Names<'_>, next: &mut u32, function: &mut Function, block: Block) {
     let data = &function.blocks[block];
     let ([Edge { target, .. }, _], Some(last)) = (data.edges.as_slice(), data.insts.last().copied()) else { return };
     let target = *target;

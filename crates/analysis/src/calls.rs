@@ -1,0 +1,222 @@
+//! Calls among the functions of a module.
+//!
+//! A [`CallGraph`] holds the direct calls of functions with a body, aliases followed. It is made in time linear in the size of the code
+//! that it reads and needs no recursion, however long a chain of calls is. Calls through pointers are not part of it.
+
+use crate::bit_set::BitSet;
+use broadloom_ptx::{Call, Callee, Func, Function, InstData, Item, Module, Operand};
+use std::collections::HashMap;
+
+/// The call of an instruction.
+pub fn call_of(data: &InstData) -> Option<&Call> {
+    data.operands.iter().find_map(|operand| if let Operand::Call(call) = operand { Some(&**call) } else { None })
+}
+
+/// Calls among functions.
+#[derive(Clone, Debug, Default)]
+pub struct CallGraph {
+    aliases: HashMap<Func, Func>,
+    calls: HashMap<Func, Calls>,
+    /// Functions in an order in which callees stand before callers, but for those that call themselves.
+    order: Vec<Func>,
+    recursive: BitSet<Func>,
+}
+
+/// Calls of one function.
+#[derive(Clone, Debug, Default)]
+pub struct Calls {
+    /// Number of instructions.
+    pub instructions: usize,
+    /// The functions with a body that are called, each with the number of calls.
+    pub callees: Vec<(Func, usize)>,
+}
+
+impl Calls {
+    /// Calls of a function, which need not be part of the module.
+    pub fn of(function: &Function, module: &Module, graph: &CallGraph) -> Calls {
+        let mut calls = Calls::default();
+        let mut places: HashMap<Func, usize> = HashMap::new();
+        for (_, data) in function.instructions() {
+            calls.instructions += 1;
+            let Some(Callee::Direct(callee)) = call_of(data).map(|call| call.callee) else { continue };
+            let callee = graph.resolve(callee);
+            if module.functions[callee].has_body {
+                let place = *places.entry(callee).or_insert_with(|| {
+                    calls.callees.push((callee, 0));
+                    calls.callees.len() - 1
+                });
+                calls.callees[place].1 += 1;
+            }
+        }
+        calls
+    }
+}
+
+impl CallGraph {
+    /// Calls of some functions of a module, and of all functions that these can reach by direct calls.
+    pub fn new(module: &Module, roots: impl IntoIterator<Item = Func>) -> CallGraph {
+        let mut graph = CallGraph { aliases: aliases(module), ..CallGraph::default() };
+        let roots: Vec<Func> = roots.into_iter().map(|root| graph.resolve(root)).collect();
+        let mut work = roots.clone();
+        while let Some(func) = work.pop() {
+            if graph.calls.contains_key(&func) {
+                continue;
+            }
+            let calls = Calls::of(&module.functions[func], module, &graph);
+            work.extend(calls.callees.iter().map(|(callee, _)| *callee));
+            graph.calls.insert(func, calls);
+        }
+        let components = components(&roots, |func| graph.of(func).callees.iter().map(|(callee, _)| *callee).collect());
+        for component in components {
+            let calls_itself = |func: &Func| graph.of(*func).callees.iter().any(|(callee, _)| callee == func);
+            if component.len() > 1 || component.iter().any(calls_itself) {
+                for func in &component {
+                    graph.recursive.insert(*func);
+                }
+            }
+            graph.order.extend(component);
+        }
+        graph
+    }
+
+    /// Calls of a function; none of a function that the graph does not reach.
+    pub fn of(&self, func: Func) -> &Calls {
+        static NONE: Calls = Calls { instructions: 0, callees: vec![] };
+        self.calls.get(&func).unwrap_or(&NONE)
+    }
+
+    /// The function that a name means, aliases followed.
+    pub fn resolve(&self, func: Func) -> Func {
+        self.aliases.get(&func).copied().unwrap_or(func)
+    }
+
+    /// Whether a function may call itself, directly or through others.
+    pub fn is_recursive(&self, func: Func) -> bool {
+        self.recursive.contains(func)
+    }
+
+    /// All functions of the graph. A function stands behind those that it calls, unless they call each other.
+    pub fn callees_first(&self) -> &[Func] {
+        &self.order
+    }
+}
+
+/// The functions that stand for others.
+fn aliases(module: &Module) -> HashMap<Func, Func> {
+    let alias = |item: &Item| match item {
+        Item::Alias(alias) => Some((alias.alias, alias.aliasee)),
+        Item::Variable(_) | Item::Declaration(_) | Item::Definition(_) | Item::Section(_) | Item::Pragma(_) | Item::File(_) => {
+            None
+        }
+    };
+    module.items.iter().filter_map(alias).collect()
+}
+
+/// The strongly connected components that can be reached from some nodes, each behind those that it leads to: Tarjan's algorithm with a
+/// stack of its own.
+pub fn components(roots: &[Func], successors: impl Fn(Func) -> Vec<Func>) -> Vec<Vec<Func>> {
+    struct Visit {
+        func: Func,
+        successors: std::vec::IntoIter<Func>,
+    }
+    /// The number of a node, the lowest number it leads back to, and whether its component is open.
+    #[derive(Clone, Copy)]
+    struct State {
+        number: usize,
+        low: usize,
+        is_open: bool,
+    }
+    let mut states: HashMap<Func, State> = HashMap::new();
+    let (mut open, mut found) = (vec![], vec![]);
+    let mut path: Vec<Visit> = vec![];
+    for root in roots {
+        let mut next = (!states.contains_key(root)).then_some(*root);
+        loop {
+            if let Some(func) = next.take() {
+                let number = states.len();
+                states.insert(func, State { number, low: number, is_open: true });
+                open.push(func);
+                path.push(Visit { func, successors: successors(func).into_iter() });
+            }
+            let Some(visit) = path.last_mut() else { break };
+            let func = visit.func;
+            if let Some(successor) = visit.successors.next() {
+                match states.get(&successor).copied() {
+                    None => next = Some(successor),
+                    Some(state) if state.is_open => lower(&mut states, func, state.number),
+                    Some(_) => {}
+                }
+                continue;
+            }
+            path.pop();
+            let state = states[&func];
+            if let Some(before) = path.last() {
+                lower(&mut states, before.func, state.low);
+            }
+            if state.low == state.number {
+                let start = open.iter().rposition(|member| *member == func).unwrap_or(0);
+                let component = open.split_off(start);
+                component.iter().for_each(|member| {
+                    states.entry(*member).and_modify(|state| state.is_open = false);
+                });
+                found.push(component);
+            }
+        }
+    }
+    fn lower(states: &mut HashMap<Func, State>, func: Func, number: usize) {
+        states.entry(func).and_modify(|state| state.low = state.low.min(number));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn func(number: usize) -> Func {
+        Func::from_u32(number as u32)
+    }
+
+    #[test]
+    fn components_are_what_reaches_itself() {
+        let mut seed = 1u64;
+        let mut random = |below: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % below
+        };
+        for _ in 0..200 {
+            let count = 1 + random(9) as usize;
+            let edges: Vec<Vec<Func>> =
+                (0..count).map(|_| (0..random(4)).map(|_| func(random(count as u64) as usize)).collect()).collect();
+            let reach = |start: usize| {
+                let (mut seen, mut work) = (BTreeSet::new(), vec![func(start)]);
+                while let Some(at) = work.pop() {
+                    work.extend(edges[at.as_u32() as usize].iter().filter(|to| seen.insert(**to)));
+                }
+                seen
+            };
+            let roots: Vec<Func> = (0..count).map(func).collect();
+            let found = components(&roots, |at| edges[at.as_u32() as usize].clone());
+            assert_eq!(found.iter().map(Vec::len).sum::<usize>(), count);
+            let place = |at: Func| found.iter().position(|component| component.contains(&at)).unwrap();
+            for from in 0..count {
+                for to in reach(from) {
+                    let mutual = reach(to.as_u32() as usize).contains(&func(from));
+                    assert_eq!(place(func(from)) == place(to), mutual || func(from) == to, "{edges:?}");
+                    assert!(place(to) <= place(func(from)), "{edges:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_chain_needs_no_stack() {
+        let last = 1_000_000;
+        let found = components(&[func(0)], |at| match at.as_u32() as usize {
+            at if at < last => vec![func(at + 1)],
+            _ => vec![],
+        });
+        assert_eq!((found.len(), found[0][0]), (last + 1, func(last)));
+    }
+}

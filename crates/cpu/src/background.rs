@@ -1,0 +1,149 @@
+//! Compilation on a thread of its own, for which a launch waits no longer than its time limit.
+//!
+//! LLVM cannot be stopped. A launch that gives up leaves the thread behind: it goes on, and a later launch of the same kernel finds what
+//! it has made. A process that ends meanwhile does not wait for it: see `compile::ending`.
+//!
+//! The thread has a large stack, because some of LLVM's passes call themselves for each level of a nest.
+
+use crate::compile::{Abandoned, Progress};
+use broadloom_device::trace;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Bytes of stack, of which only what is used is ever memory; less where there is not so much.
+const STACKS: [usize; 2] = [512 << 20, 8 << 20];
+/// Time after which it is said that something is compiled.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Time after which it is said again.
+const AGAIN: Duration = Duration::from_secs(10);
+
+/// Compilation that takes long, as it is told.
+#[derive(Clone, Copy, Debug)]
+pub struct Compiling<'a> {
+    /// The kernel.
+    pub kernel: &'a str,
+    /// The stage that it has come to.
+    pub stage: &'static str,
+    /// Time so far.
+    pub time: Duration,
+    /// Kernels that this process has compiled before.
+    pub before: usize,
+}
+
+/// Receives word of compilations that take long.
+pub type Notice = Arc<dyn Fn(Compiling<'_>) + Send + Sync>;
+
+impl fmt::Display for Compiling<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Compiling { kernel, stage, time, before } = *self;
+        write!(f, "compiling kernel `{kernel}` for the CPU, {} s so far: {stage}", time.as_secs())?;
+        if before > 0 {
+            write!(f, "; {before} compiled before")?;
+        }
+        Ok(())
+    }
+}
+
+/// Kernels that were compiled in this process.
+static COMPILED: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts a kernel that was compiled.
+pub(crate) fn count() {
+    COMPILED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// A compilation that did not end in time.
+pub(crate) struct Late {
+    /// The stage that it had come to.
+    pub(crate) stage: &'static str,
+}
+
+/// Does something on a thread of its own and waits for it, at most until some time.
+pub(crate) fn wait_for<T: Send + 'static>(
+    kernel: &str,
+    until: Option<Instant>,
+    notice: Option<&Notice>,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Late> {
+    let progress = Progress::default();
+    let abandoned = Abandoned::default();
+    let (tell, told) = channel();
+    let (stage, lane, mark) = (progress.clone(), trace::Lane::current(), abandoned.clone());
+    let job: Job = Box::new(move || {
+        stage.enter();
+        lane.enter();
+        let _inside = mark.enter();
+        // Nobody may be waiting any more.
+        let _ = tell.send(catch_unwind(AssertUnwindSafe(body)));
+    });
+    start(job);
+    let started = Instant::now();
+    let mut next = started + PATIENCE;
+    loop {
+        let now = Instant::now();
+        let wait = until.map_or(next, |until| until.min(next)).saturating_duration_since(now);
+        match told.recv_timeout(wait) {
+            Ok(Ok(value)) => return Ok(value),
+            Ok(Err(panic)) => resume_unwind(panic),
+            // The thread sends something before it ends.
+            Err(RecvTimeoutError::Disconnected) => return Err(Late { stage: progress.stage() }),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        let now = Instant::now();
+        if until.is_some_and(|until| until <= now) {
+            abandoned.leave();
+            return Err(Late { stage: progress.stage() });
+        }
+        if now >= next {
+            next = now + AGAIN;
+            if let Some(notice) = notice {
+                let before = COMPILED.load(Ordering::Relaxed);
+                notice(Compiling { kernel, stage: progress.stage(), time: now - started, before });
+            }
+        }
+    }
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Runs a job on a new thread, or on this one where there can be no other.
+fn start(job: Job) {
+    // A thread that cannot be started does not give back what it was to do.
+    let job = Arc::new(Mutex::new(Some(job)));
+    let take = |job: &Mutex<Option<Job>>| job.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let is_started = STACKS.iter().any(|bytes| {
+        let job = job.clone();
+        let thread = std::thread::Builder::new().name("broadloom-compile".into()).stack_size(*bytes);
+        thread.spawn(move || take(&job).into_iter().for_each(|job| job())).is_ok()
+    });
+    if !is_started {
+        take(&job).into_iter().for_each(|job| job());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_ends_with_the_work_or_with_the_time() {
+        assert_eq!(wait_for("k", None, None, || 7).ok(), Some(7));
+        let (go, gone) = channel::<()>();
+        let until = Instant::now() + Duration::from_millis(5);
+        let late = wait_for("k", Some(until), None, move || gone.recv().is_ok());
+        assert!(late.is_err());
+        drop(go);
+        // Deep recursion has room.
+        fn deep(levels: u32) -> u32 {
+            let room = std::hint::black_box([levels; 64]);
+            if levels == 0 { 0 } else { 1 + deep(room[7] - 1) }
+        }
+        assert_eq!(wait_for("k", None, None, || deep(200_000)).ok(), Some(200_000));
+        let panicked = catch_unwind(|| wait_for("k", None, None, || -> u32 { resume_unwind(Box::new("told")) }).is_ok());
+        assert_eq!(panicked.unwrap_err().downcast_ref::<&str>(), Some(&"told"));
+    }
+}

@@ -1,0 +1,252 @@
+//! Which calls are inlined.
+//!
+//! A function that stays small gets all that it calls, however deep. Where that would be more than [`MOST_INSTRUCTIONS`], as in a tree of
+//! calls that doubles from level to level, calls are chosen from the leaves up: of functions that are [`SMALL`] with what they got
+//! themselves, and of functions that are called in one place only. Copies of code of one kernel come to [`MOST_COPIED`] instructions at
+//! most, whatever the calls are, so code is at most so much larger than its source.
+
+use broadloom_analysis::calls::{CallGraph, Calls, call_of};
+use broadloom_ptx::{Address, Base, Callee, Func, Function, InstData, Mnemonic, Module, Operand, Space, Variable};
+use std::collections::{HashMap, HashSet};
+
+/// Most instructions of a function behind inlining, if it had fewer before.
+pub const MOST_INSTRUCTIONS: usize = 20_000;
+
+/// Most instructions of a function that is inlined in several places, where a function cannot get all that it calls.
+pub const SMALL: usize = 200;
+
+/// Most instructions of a function that is inlined when no more code may be copied: about as many as a call of it.
+const TINY: usize = 8;
+
+/// Most instructions that are copied in all for a kernel and the functions that it calls.
+pub const MOST_COPIED: usize = 100_000;
+
+/// Most levels of calls that are inlined into each other.
+pub const DEEPEST: u32 = 64;
+
+/// Which calls are inlined, for a kernel and the functions that it calls.
+#[derive(Debug)]
+pub struct Choice {
+    graph: CallGraph,
+    /// Functions whose code can stand in others.
+    fit: HashSet<Func>,
+    /// Sizes of functions with all that they call.
+    whole: HashMap<Func, Extent>,
+    /// Number of calls of each function.
+    calls: HashMap<Func, usize>,
+    /// Calls that are inlined where not all can be; found when they are needed.
+    some: Option<Partly>,
+    /// Instructions that may still be copied.
+    left: usize,
+}
+
+/// Calls that are inlined where not all can be.
+#[derive(Debug, Default)]
+struct Partly {
+    /// Caller and callee.
+    calls: HashSet<(Func, Func)>,
+    /// Sizes of functions with what they get.
+    extents: HashMap<Func, Extent>,
+}
+
+/// Calls that are inlined into one function.
+#[derive(Debug)]
+pub(super) enum Chosen {
+    /// All of them.
+    All,
+    /// Those of the function itself that lead to these, and what the leaves-up choice says of calls that come with them.
+    Some(HashSet<Func>),
+}
+
+/// Size of a function with what is inlined into it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Extent {
+    instructions: usize,
+    depth: u32,
+}
+
+impl Choice {
+    /// A choice for functions of a module and all that they call.
+    pub fn new(module: &Module, roots: impl IntoIterator<Item = Func>) -> Choice {
+        let graph = CallGraph::new(module, roots);
+        let can_move = |func: &Func| !graph.is_recursive(*func) && is_movable(&module.functions[*func]);
+        let fit: HashSet<Func> = graph.callees_first().iter().copied().filter(can_move).collect();
+        let mut calls: HashMap<Func, usize> = HashMap::new();
+        for func in graph.callees_first() {
+            graph.of(*func).callees.iter().for_each(|(callee, count)| *calls.entry(*callee).or_default() += count);
+        }
+        let mut choice = Choice { graph, fit, whole: HashMap::new(), calls, some: None, left: MOST_COPIED };
+        for func in choice.graph.callees_first() {
+            let extent = choice.whole(choice.graph.of(*func));
+            choice.whole.insert(*func, extent);
+        }
+        choice
+    }
+
+    /// A choice for a function that need not be part of the module, and all that it calls.
+    pub fn alone(module: &Module, function: &Function) -> Choice {
+        let callee = |data: &InstData| match call_of(data)?.callee {
+            Callee::Direct(func) => Some(func),
+            Callee::Indirect { .. } => None,
+        };
+        let callees = function.instructions().filter_map(|(_, data)| callee(data));
+        let mut choice = Choice::new(module, callees);
+        for (callee, count) in Calls::of(function, module, &choice.graph).callees {
+            *choice.calls.entry(callee).or_default() += count;
+        }
+        choice
+    }
+
+    pub(super) fn graph(&self) -> &CallGraph {
+        &self.graph
+    }
+
+    pub(super) fn is_fit(&self, func: Func) -> bool {
+        self.fit.contains(&func)
+    }
+
+    /// The size of a function with all that can be inlined into it.
+    fn whole(&self, calls: &Calls) -> Extent {
+        let mut extent = Extent { instructions: calls.instructions, depth: 0 };
+        for (callee, count) in calls.callees.iter().filter(|(callee, _)| self.fit.contains(callee)) {
+            let Extent { instructions, depth } = self.whole.get(callee).copied().unwrap_or_default();
+            extent.instructions = extent.instructions.saturating_add(instructions.saturating_mul(*count));
+            extent.depth = extent.depth.max(depth.saturating_add(1));
+        }
+        extent
+    }
+
+    /// Chooses among the calls of a function when it has been done for those that it calls.
+    fn choose(&self, some: &Partly, calls: &Calls, left: &mut usize) -> (HashSet<Func>, Extent) {
+        let mut extent = Extent { instructions: calls.instructions, depth: 0 };
+        let mut chosen = HashSet::new();
+        for (callee, count) in calls.callees.iter().filter(|(callee, _)| self.fit.contains(callee)) {
+            let Extent { instructions, depth } = some.extents.get(callee).copied().unwrap_or_default();
+            let copied = instructions.saturating_mul(*count);
+            let is_only_call = self.calls.get(callee) == Some(&1);
+            let is_small = instructions <= TINY || (instructions <= SMALL && copied <= *left);
+            let fits = extent.instructions.saturating_add(copied) <= MOST_INSTRUCTIONS && depth < DEEPEST;
+            if fits && (is_only_call || is_small) {
+                if !is_only_call {
+                    *left = left.saturating_sub(copied);
+                }
+                extent = Extent { instructions: extent.instructions + copied, depth: extent.depth.max(depth + 1) };
+                chosen.insert(*callee);
+            }
+        }
+        (chosen, extent)
+    }
+
+    /// Chooses among all calls, from the leaves up.
+    fn choose_some(&self, left: &mut usize) -> Partly {
+        let mut some = Partly::default();
+        for func in self.graph.callees_first() {
+            let (chosen, extent) = self.choose(&some, self.graph.of(*func), left);
+            some.calls.extend(chosen.into_iter().map(|callee| (*func, callee)));
+            some.extents.insert(*func, extent);
+        }
+        some
+    }
+
+    /// Chooses among the calls of a function that is worked on next.
+    pub(super) fn begin(&mut self, module: &Module, function: &Function) -> Chosen {
+        let calls = Calls::of(function, module, &self.graph);
+        let Extent { instructions, depth } = self.whole(&calls);
+        let copied = instructions - calls.instructions;
+        if instructions <= MOST_INSTRUCTIONS && depth <= DEEPEST && copied <= self.left {
+            self.left -= copied;
+            return Chosen::All;
+        }
+        let mut left = self.left;
+        let some = self.some.take().unwrap_or_else(|| self.choose_some(&mut left));
+        let (chosen, _) = self.choose(&some, &calls, &mut left);
+        (self.some, self.left) = (Some(some), left);
+        Chosen::Some(chosen)
+    }
+
+    /// Whether a call is inlined that comes from a function, or from the one that is worked on.
+    pub(super) fn is_chosen(&self, chosen: &Chosen, owner: Option<Func>, callee: Func) -> bool {
+        match (chosen, owner) {
+            (Chosen::All, _) => true,
+            (Chosen::Some(own), None) => own.contains(&callee),
+            (Chosen::Some(_), Some(owner)) => self.some.as_ref().is_some_and(|some| some.calls.contains(&(owner, callee))),
+        }
+    }
+}
+
+/// Whether the code of a function can stand in others.
+fn is_movable(function: &Function) -> bool {
+    let private = |variable: &Variable| match variable.space {
+        Space::Local | Space::Param | Space::Reg => true,
+        Space::Global | Space::Const | Space::Shared | Space::Tex | Space::Generic => false,
+    };
+    let plain = |data: &InstData| {
+        let through_register = data.space() == Space::Param
+            && data.operands.iter().any(|operand| matches!(operand, Operand::Memory(Address { base: Base::Reg(_), .. })));
+        matches!(data.mnemonic, Mnemonic::Known { .. }) && !through_register
+    };
+    function.variables.values().all(private) && function.instructions().all(|(_, data)| plain(data))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inline_calls;
+    use broadloom_diag::Sources;
+    use broadloom_ptx::{parse, verify};
+    use std::fmt::Write as _;
+
+    /// A module whose function `f0` calls `f1` some times, and so on, down to a leaf with more instructions.
+    fn levels(count: usize, calls: usize, leaf: usize) -> Module {
+        let mut text = ".version 8.0 .target sm_80 .address_size 64\n".to_owned();
+        let add = "add.u32 %r, %r, 1; ".repeat(leaf);
+        writeln!(text, ".func (.reg .u32 %r) f{count}(.reg .u32 %x) {{ mov.u32 %r, %x; {add} ret; }}").unwrap();
+        for level in (0..count).rev() {
+            let call = format!("call (%r), f{}, (%r); ", level + 1).repeat(calls);
+            writeln!(text, ".func (.reg .u32 %r) f{level}(.reg .u32 %x) {{ mov.u32 %r, %x; {call} ret; }}").unwrap();
+        }
+        text += ".visible .entry k() { .reg .u32 %r; mov.u32 %r, 0; call (%r), f0, (%r); ret; }";
+        let mut sources = Sources::new();
+        let id = sources.add("levels.ptx", &text);
+        verify(parse(&sources, id).unwrap()).unwrap().into_module()
+    }
+
+    /// Sizes of the kernel and of all functions that are left to be called, and how many there are.
+    fn sizes(module: &Module) -> (usize, usize) {
+        let kernel = module.function("k").unwrap();
+        let mut choice = Choice::new(module, [kernel]);
+        let (mut work, mut seen, mut size) = (vec![kernel], HashSet::new(), 0);
+        while let Some(func) = work.pop() {
+            if seen.insert(func) {
+                let mut function = module.functions[func].clone();
+                inline_calls::run_chosen(module, &mut function, &mut choice);
+                crate::check(inline_calls::NAME, module, &function).unwrap();
+                size += function.instructions().count();
+                work.extend(Calls::of(&function, module, choice.graph()).callees.into_iter().map(|(callee, _)| callee));
+            }
+        }
+        (size, seen.len())
+    }
+
+    #[test]
+    fn what_is_small_is_inlined_whole() {
+        assert_eq!(sizes(&levels(10, 2, 1)).1, 1);
+        assert_eq!(sizes(&levels(60, 1, 1)).1, 1);
+    }
+
+    #[test]
+    fn a_tree_of_calls_does_not_grow_with_its_leaves() {
+        let (size, functions) = sizes(&levels(40, 2, 3));
+        assert!(size < 4_000 && functions > 10, "{size} instructions in {functions} functions");
+        // Neither does one with many calls on each level.
+        let (size, _) = sizes(&levels(12, 100, 30));
+        assert!(size < 2 * MOST_COPIED, "{size} instructions");
+    }
+
+    #[test]
+    fn a_chain_of_calls_is_cut() {
+        let (size, functions) = sizes(&levels(2_000, 1, 3));
+        assert!(size < 40_000, "{size} instructions");
+        assert!((20..60).contains(&functions), "{functions} functions");
+    }
+}
