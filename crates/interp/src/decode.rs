@@ -9,7 +9,8 @@ use broadloom_eval::matrix::{Product, Rows, Transfer};
 use broadloom_eval::texture::{Fetch, Query, SurfaceAccess, element_type};
 use broadloom_eval::{Operation, immediate, is_run, truncate};
 use broadloom_ptx::{
-    Base, Call, Callee, Func, Function, InstData, Mnemonic, Opcode, Operand, Param, Reg, Space, Symbol, Type, Var, Verified,
+    Base, Call, Callee, Func, Function, InstData, Mnemonic, Modifier, Opcode, Operand, Param, Reg, Space, Symbol, Type, Var,
+    Verified,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -170,12 +171,20 @@ impl Decoder<'_> {
             };
         };
         let (mut writes, mut reads, mut call) = (vec![], vec![], None);
+        // A copy names the spaces of its addresses in their order. Others name one for all.
+        let mut spaces = data.modifiers().filter_map(Modifier::space);
         for (spec, operand) in form.get().operands.iter().zip(&data.operands) {
             if let Operand::Call(operands) = operand {
                 call = Some(Box::new(self.call(operands)));
                 continue;
             }
-            let arg = self.arg(operand, spec.type_in(modifiers).unwrap_or(Type::B32));
+            let arg = match operand {
+                Operand::Memory(address) => {
+                    let space = spaces.next().unwrap_or_else(|| data.space());
+                    self.memory(address.base, address.offset, space)
+                }
+                operand => self.arg(operand, spec.type_in(modifiers).unwrap_or(Type::B32)),
+            };
             if spec.written { writes.push(arg) } else { reads.push(arg) }
         }
         let handler = if is_run(data) { handler(&operation) } else { Handler::Refused };
@@ -228,7 +237,7 @@ impl Decoder<'_> {
             Operand::Memory(address) => Some(*address),
             _ => None,
         })?;
-        let handle = self.memory(base.base, base.offset);
+        let handle = self.memory(base.base, base.offset, Space::Tex);
         Some(Box::new(ImageSite { what, handle, words: words.into() }))
     }
 
@@ -248,8 +257,8 @@ impl Decoder<'_> {
             Operand::Imm(imm) => Arg::Imm(immediate(*imm, ty)),
             Operand::Special(special) => Arg::Special(*special),
             Operand::Symbol(symbol, offset) => self.symbol(*symbol, *offset),
-            Operand::Memory(address) => self.memory(address.base, address.offset),
-            Operand::Texture(texture) => self.memory(texture.base.base, texture.base.offset),
+            Operand::Memory(address) => self.memory(address.base, address.offset, Space::Generic),
+            Operand::Texture(texture) => self.memory(texture.base.base, texture.base.offset, Space::Tex),
             Operand::Vector(list) => Arg::Vector(list.iter().map(|operand| self.arg(operand, ty)).collect()),
             Operand::Label(block) => Arg::Target(self.block_starts[block]),
             Operand::Targets(targets) => {
@@ -259,13 +268,26 @@ impl Decoder<'_> {
         }
     }
 
-    fn memory(&mut self, base: Base, offset: i64) -> Arg {
+    /// An operand in brackets (manual: "Addresses as Operands"). Sums wrap at the width of an address: 32 bits in a module with such
+    /// addresses; 32 bits in shared memory, whatever the register; the register's width in the other spaces that are windows. Addresses of
+    /// global memory and generic ones are extended with zeros before the offset is added.
+    fn memory(&mut self, base: Base, offset: i64, space: Space) -> Arg {
+        let narrow = match base {
+            Base::Reg(reg) => self.function.regs[reg].ty.bits() <= 32,
+            Base::Symbol(_) | Base::Absolute => false,
+        };
+        let wraps = match space {
+            Space::Shared => true,
+            Space::Local | Space::Const | Space::Param => narrow,
+            Space::Global | Space::Generic | Space::Tex | Space::Reg => false,
+        };
+        let mask = if wraps || self.module.address_size == 32 { u64::from(u32::MAX) } else { u64::MAX };
         let base = match base {
             Base::Reg(reg) => self.reg(reg),
             Base::Symbol(symbol) => self.symbol(symbol, 0),
             Base::Absolute => Arg::Imm(0),
         };
-        Arg::Memory { base: Box::new(base), offset }
+        Arg::Memory { base: Box::new(base), offset, mask }
     }
 
     fn symbol(&mut self, symbol: Symbol, offset: i64) -> Arg {

@@ -6,7 +6,7 @@
 
 use crate::cluster::{Cluster, Common, MOST_BLOCKS};
 use crate::cta::{Barrier, Cta, Site, Thread, Wait};
-use crate::exec::{Engine, Sink, Stop};
+use crate::exec::{Engine, Sink, Stop, lane_names};
 use crate::memory::{Memory, Owner};
 use crate::names::Names;
 use crate::op::Op;
@@ -354,6 +354,12 @@ impl Grid<'_> {
         let waiting: Vec<usize> = (0..cta.threads.len()).filter(|index| !cta.threads[*index].exited()).collect();
         let describe = |index: usize| match cta.threads[index].wait {
             Wait::Barrier(number) => format!("barrier {number}"),
+            // A watched run names those that do not come.
+            Wait::Lanes(mask) if W::ON => {
+                let missing = engine.missing_lanes(cta, index, mask);
+                let (lanes, come) = (lane_names(missing), if missing.is_power_of_two() { "comes" } else { "come" });
+                format!("the lanes of the mask {mask:#010x}, of which {lanes} never {come}")
+            }
             Wait::Lanes(mask) => format!("the lanes of the mask {mask:#010x}"),
             Wait::Mbarrier => "a phase of an mbarrier".to_owned(),
             Wait::Cluster => "the barrier of its cluster".to_owned(),

@@ -186,8 +186,8 @@ pub(crate) enum Arg {
     Frame { offset: i64 },
     /// The same for a variable in the `.param` space of a function.
     FrameParam { offset: i64 },
-    /// An address in brackets.
-    Memory { base: Box<Arg>, offset: i64 },
+    /// An address in brackets: the sum of both, cut off by the mask to as many bits as the address has.
+    Memory { base: Box<Arg>, offset: i64, mask: u64 },
     /// Several.
     Vector(Box<[Arg]>),
     /// A position in the code.

@@ -137,6 +137,9 @@ pub(crate) trait Watch {
     /// A lane read a value of a lane that did not take part.
     fn inactive_lane(&mut self, _cta: &Cta, _site: Site<'_>, _lane: u32) {}
 
+    /// An instruction of the warp happened without some lanes of its mask, which have ended.
+    fn absent_lanes(&mut self, _cta: &Cta, _site: Site<'_>, _mask: u32, _absent: u32) {}
+
     /// A fence.
     fn fence(&mut self, _cta: &Cta, _site: Site<'_>, _scope: Scope) {}
 

@@ -108,9 +108,14 @@ impl Emitter<'_> {
         let in_frame = space == Space::Local || space == Space::Param && self.is_in_frame(address);
         let frame_stride = if in_frame && self.lanes.is_some() { self.layout.local_bytes as i64 } else { 0 };
         let more = ir.constant(i64, address.offset as u64);
-        // Offsets in a window are small: a lane that is not active may stand before its start.
+        // Offsets in a window are small: a lane that is not active may stand before its start. Addresses of shared memory have 32 bits; what
+        // a wider register holds above them does not count.
+        let widened = |value: Val| match space {
+            Space::Shared => ir.resize(ir.resize(value, ir.int(32), false), i64, true),
+            _ => ir.resize(value, i64, window.is_some()),
+        };
         let complete = |value: Val| {
-            let value = ir.resize(value, i64, window.is_some());
+            let value = widened(value);
             let more = ir.constant(ir.type_of(value), address.offset as u64);
             ir.add(value, more)
         };
@@ -144,7 +149,7 @@ impl Emitter<'_> {
                     }
                     _ => {
                         let value = self.all_lanes(reg)?;
-                        let value = ir.resize(value, i64, window.is_some());
+                        let value = widened(value);
                         let base = match window {
                             Some(base) => ir.as_pointer(ir.add(base, more)),
                             None => ir.as_pointer(more),

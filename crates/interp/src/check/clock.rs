@@ -11,7 +11,21 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Times of the threads of one block.
-pub(super) type Times = Arc<Vec<u32>>;
+pub(super) type Times = Arc<Vector>;
+
+/// Times by the number of the thread, with the least of them.
+#[derive(Clone, Debug)]
+pub(super) struct Vector {
+    times: Vec<u32>,
+    least: u32,
+}
+
+impl Vector {
+    pub(super) fn new(times: Vec<u32>) -> Vector {
+        let least = times.iter().copied().min().unwrap_or(0);
+        Vector { times, least }
+    }
+}
 
 /// What a thread knows.
 #[derive(Clone, Debug, Default)]
@@ -39,9 +53,10 @@ fn join(into: &mut HashMap<u32, Times>, block: u32, times: &Times) {
         }
         Some(known) if Arc::ptr_eq(known, times) => {}
         Some(known) => {
-            let longest = known.len().max(times.len());
+            let longest = known.times.len().max(times.times.len());
             let at = |list: &[u32], index: usize| list.get(index).copied().unwrap_or(0);
-            *known = Arc::new((0..longest).map(|index| at(known, index).max(at(times, index))).collect());
+            let later = |index| at(&known.times, index).max(at(&times.times, index));
+            *known = Arc::new(Vector::new((0..longest).map(later).collect()));
         }
     }
 }
@@ -49,13 +64,23 @@ fn join(into: &mut HashMap<u32, Times>, block: u32, times: &Times) {
 impl Clock {
     /// The latest time of a thread of the same block that is known.
     pub(super) fn of(&self, thread: u16) -> u32 {
-        let base = self.base.as_ref().and_then(|times| times.get(usize::from(thread))).copied().unwrap_or(0);
+        let base = self.base.as_ref().and_then(|base| base.times.get(usize::from(thread))).copied().unwrap_or(0);
         base.max(self.since.get(&thread).copied().unwrap_or(0))
     }
 
     /// The latest time of a thread of another block that is known.
     pub(super) fn of_foreign(&self, block: u32, thread: u16) -> u32 {
-        self.foreign.get(&block).and_then(|times| times.get(usize::from(thread))).copied().unwrap_or(0)
+        self.foreign.get(&block).and_then(|known| known.times.get(usize::from(thread))).copied().unwrap_or(0)
+    }
+
+    /// A time that is known of every thread of the same block.
+    pub(super) fn least(&self) -> u32 {
+        self.base.as_ref().map_or(0, |base| base.least)
+    }
+
+    /// A time that is known of every thread of another block.
+    pub(super) fn least_foreign(&self, block: u32) -> u32 {
+        self.foreign.get(&block).map_or(0, |known| known.least)
     }
 
     /// Learns of a thread of the same block.
@@ -68,20 +93,20 @@ impl Clock {
     /// Everything known, with the thread's own time, for others to pick up.
     pub(super) fn publish(&self, block: u32, threads: usize, thread: u16, time: u32) -> Known {
         let mut times: Vec<u32> = match &self.base {
-            Some(base) => base.to_vec(),
+            Some(base) => base.times.clone(),
             None => vec![0; threads],
         };
         for (&other, &known) in self.since.iter().chain(std::iter::once((&thread, &time))) {
             let place = &mut times[usize::from(other)];
             *place = (*place).max(known);
         }
-        Known { block, times: Arc::new(times), foreign: self.foreign.clone() }
+        Known { block, times: Arc::new(Vector::new(times)), foreign: self.foreign.clone() }
     }
 
     /// Picks up what was left at a place.
     pub(super) fn acquire(&mut self, block: u32, known: &Known) {
         if known.block == block {
-            for (thread, &time) in known.times.iter().enumerate() {
+            for (thread, &time) in known.times.times.iter().enumerate() {
                 self.learn(thread as u16, time);
             }
         } else {
@@ -89,7 +114,7 @@ impl Clock {
         }
         for (&other, times) in &known.foreign {
             if other == block {
-                for (thread, &time) in times.iter().enumerate() {
+                for (thread, &time) in times.times.iter().enumerate() {
                     self.learn(thread as u16, time);
                 }
             } else {

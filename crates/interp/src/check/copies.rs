@@ -1,6 +1,6 @@
 //! Asynchronous copies into shared memory that nobody has waited for yet.
 
-use super::shadow::Record;
+use super::history::Record;
 use std::collections::HashMap;
 
 /// The copies of a block.

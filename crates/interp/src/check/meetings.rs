@@ -4,7 +4,7 @@
 //! tells a thread nothing that waits for this one.
 
 use super::clock::Known;
-use super::shadow::Record;
+use super::history::Record;
 use crate::watch::Meeting;
 use std::collections::HashMap;
 

@@ -9,10 +9,11 @@
 //!   relaxed or stronger, in a common scope), neither ordered before the other by barriers, warp barriers, fences with
 //!   strong accesses, release and acquire, or mbarriers and barriers of clusters (manual: "Memory Consistency Model"). As real programs count on it, a barrier
 //!   of the block also completes the acquire of a strong read before it, and what its threads fenced before it is released
-//!   by a strong write of any of them behind it.
+//!   by a strong write of any of them behind it. [`history`] says which accesses are remembered, [`lanes`] what lanes of one warp may count on.
 //! - **Mbarriers** used that are not alive, or against their rules; their memory touched by other instructions.
 //! - **Barriers**: an aligned barrier at which not all threads of the block (or not the same instruction) come together.
-//! - **Shuffles** from lanes that do not take part, **leaks** of the device heap.
+//! - **Instructions of the warp** that read from lanes that do not take part, or whose mask names lanes that have ended.
+//! - **Leaks** of the device heap.
 //!
 //! Findings are kept once per place, with a count, and told with causes before what follows from them ([`order`]).
 
@@ -21,6 +22,8 @@ mod clock;
 mod copies;
 mod defined;
 mod finding;
+mod history;
+mod lanes;
 mod meetings;
 mod order;
 mod shadow;
@@ -32,6 +35,7 @@ pub use finding::{Finding, FindingKind, Location};
 pub(crate) use order::Rank;
 
 use crate::cta::{Cta, Site};
+use crate::exec::lane_names;
 use crate::names::Names;
 use crate::op::{Handler, Machine};
 use crate::program::Program;
@@ -40,11 +44,13 @@ use blocks::Blocks;
 use broadloom_device::FaultKind;
 use broadloom_device::place::SourcePlace;
 use broadloom_ptx::{Effects, Func, Inst, Lines, Modifier, Module, Opcode, Printer, Space};
-use clock::{Clock, Known, join_foreign};
+use clock::{Clock, Known, Vector, join_foreign};
 use copies::Copies;
 use defined::Bytes;
+use history::{Clash, Manner, Record, Strength, View};
+use lanes::VolatileLoads;
 use meetings::Meetings;
-use shadow::{Area, Record, Shadow};
+use shadow::{Area, Shadow};
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -80,6 +86,8 @@ struct ThreadShadow {
     pending: Option<Known>,
     /// What the last fence released, for the strong writes behind it.
     fenced: Option<(Known, Scope)>,
+    /// Times of the lanes of its warp when they last met it at an instruction of the warp; kept once there are volatile accesses.
+    met: Vec<u32>,
     registers: Vec<Doubt>,
     local: Bytes,
     /// Where the doubt about bytes of local memory comes from, by offset, when something undefined was stored there; and whether
@@ -95,6 +103,8 @@ struct BlockShadow {
     threads: Vec<ThreadShadow>,
     shared: Bytes,
     copies: Copies,
+    /// Whether there was a volatile access to its shared memory.
+    is_volatile: bool,
 }
 
 /// Watches one launch.
@@ -122,6 +132,9 @@ pub(crate) struct Checker<'a> {
     names: Names,
     /// The lines of the high-level source, once a finding needs them.
     lines: OnceCell<Lines<'a>>,
+    volatile_loads: VolatileLoads,
+    /// Whether a lane has read from one that does not take part, in the running instruction of the warp.
+    reads_absent: bool,
 }
 
 impl<'a> Checker<'a> {
@@ -150,6 +163,8 @@ impl<'a> Checker<'a> {
             decider: None,
             names: Names::default(),
             lines: OnceCell::new(),
+            volatile_loads: VolatileLoads::default(),
+            reads_absent: false,
         }
     }
 
@@ -262,56 +277,69 @@ impl<'a> Checker<'a> {
         known >= record.time
     }
 
+    /// The manner of an access.
+    fn manner(site: Site<'_>, access: Access) -> Manner {
+        let strong = access.kind == Kind::Atomic || access.order != Order::Weak;
+        // Lanes that count on running in step do so in shared memory.
+        let in_block = matches!(access.home, Home::Shared);
+        let strength = match access.scope {
+            _ if !strong => Strength::Weak,
+            _ if in_block && access.kind != Kind::Atomic && site.op.has(Modifier::Volatile) => Strength::Volatile,
+            Scope::Cta => Strength::Cta,
+            Scope::Gpu | Scope::System => Strength::Wide,
+        };
+        Manner { writes: access.kind != Kind::Read, strength }
+    }
+
+    /// Whether an instruction uses an mbarrier that an earlier one has initialised.
+    fn is_use_of_mbarrier(&self, site: Site<'_>, earlier: &Record) -> bool {
+        let opcode = self.program.module.functions[earlier.func].insts[earlier.inst].opcode();
+        let uses = matches!(site.op.handler, Handler::Machine(Machine::Mbarrier(_))) && site.op.opcode != Opcode::MbarrierInit;
+        uses && opcode == Some(Opcode::MbarrierInit)
+    }
+
     fn check_race(&mut self, cta: &Cta, site: Site<'_>, access: Access) {
         let block = cta.number as u32;
         let Some(area) = Area::of(access.home, block) else { return };
-        let strong = access.kind == Kind::Atomic || access.order != Order::Weak;
-        let time = self.thread(cta, site.thread).time;
-        let record =
-            Record { block, thread: site.thread as u16, strong, scope: access.scope, time, func: site.func, inst: site.op.inst };
-        // Between threads of one block every scope is wide enough.
-        let both_strong = |other: &Record| {
-            strong && other.strong && (other.block == block || (access.scope > Scope::Cta && other.scope > Scope::Cta))
-        };
-        let mut suspects: Vec<Record> = vec![];
-        for cell in self.shadow.cells(area, access.offset, access.bytes) {
-            suspects.extend(cell.write);
-            if access.kind != Kind::Read {
-                suspects.extend(cell.readers());
+        let manner = Self::manner(site, access);
+        let shadow = self.blocks.of(cta.number);
+        shadow.is_volatile |= manner.strength == Strength::Volatile;
+        let thread = &shadow.threads[site.thread];
+        let view = View { block, clock: &thread.clock, met: &thread.met };
+        let (func, inst) = (site.func, site.op.inst);
+        let record = Record { block, thread: site.thread as u16, time: thread.time, func, inst, manner };
+        let reads_data = |func, inst| self.volatile_loads.reads_data(self.program, func, inst);
+        let mut clash = None;
+        for place in self.shadow.places(area, access.offset, access.bytes) {
+            clash = clash.or_else(|| place.clash(&record, &view, reads_data));
+            place.add(record, &view);
+        }
+        let did = |manner: Manner| if manner.writes { "writes" } else { "reads" };
+        match clash {
+            None => {}
+            // The mbarrier itself says more of that.
+            Some(Clash::Race(other)) if self.is_use_of_mbarrier(site, &other) => {}
+            Some(Clash::Race(other)) => {
+                let space = if matches!(access.home, Home::Shared | Home::Peer(_)) { "shared" } else { "global" };
+                let message = format!(
+                    "a race in {space} memory{}: one thread {} what another {}, with nothing to order them",
+                    self.at(access),
+                    did(manner),
+                    did(other.manner)
+                );
+                self.report(cta, site, FindingKind::Race, None, message, Some(&other));
+            }
+            Some(Clash::Lanes(other)) => {
+                let message = format!(
+                    "a race between lanes of a warp in shared memory{}: one lane {} what another {}, both volatile, with no \
+                     `__syncwarp()` between them; lanes do not run in step",
+                    self.at(access),
+                    did(manner),
+                    did(other.manner)
+                );
+                self.report(cta, site, FindingKind::Race, None, message, Some(&other));
             }
         }
-        suspects.dedup();
-        let suspect = suspects.into_iter().find(|other| !both_strong(other) && !self.ordered(cta, site.thread, other));
-        if let Some(other) = suspect {
-            let space = if matches!(access.home, Home::Shared | Home::Peer(_)) { "shared" } else { "global" };
-            let did = |writes: bool| if writes { "writes" } else { "reads" };
-            let wrote = self.writes(&other, space == "shared");
-            let message = format!(
-                "a race in {space} memory{}: one thread {} what another {}, with nothing to order them",
-                self.at(access),
-                did(access.kind != Kind::Read),
-                did(wrote)
-            );
-            self.report(cta, site, FindingKind::Race, None, message, Some(&other));
-        }
-        for cell in self.shadow.cells(area, access.offset, access.bytes) {
-            match access.kind {
-                Kind::Read => cell.add_reader(record),
-                Kind::Write | Kind::Atomic => {
-                    cell.write = Some(record);
-                    cell.clear_readers();
-                }
-            }
-        }
-    }
-
-    fn writes(&self, record: &Record, shared: bool) -> bool {
-        let data = &self.program.module.functions[record.func].insts[record.inst];
-        let asks = [Opcode::MbarrierTestWait, Opcode::MbarrierTryWait];
-        let changes = data.effects().has(Effects::WRITE) || data.effects().has(Effects::ATOMIC);
-        // A copy reads global memory.
-        let copies = data.opcode() == Some(Opcode::CpAsync) && !shared;
-        data.opcode().is_none_or(|opcode| changes && !copies && !asks.contains(&opcode))
     }
 
     /// What strong accesses leave and pick up.
@@ -365,6 +393,21 @@ impl<'a> Checker<'a> {
     }
 }
 
+/// Lanes meet at an instruction of their warp, which says nothing of memory: from here on, each knows that what the others did is done.
+fn meet(all: &mut [ThreadShadow], lanes: &[usize]) {
+    let mut met = vec![0; 32];
+    for &index in lanes {
+        for (place, known) in met.iter_mut().zip(&all[index].met) {
+            *place = (*place).max(*known);
+        }
+        met[index % 32] = met[index % 32].max(all[index].time);
+    }
+    for &index in lanes {
+        all[index].met.clone_from(&met);
+        all[index].time += 1;
+    }
+}
+
 impl Watch for Checker<'_> {
     const ON: bool = true;
 
@@ -378,7 +421,7 @@ impl Watch for Checker<'_> {
 
     fn start(&mut self, cta: &Cta) {
         let threads = cta.threads.iter().map(|_| ThreadShadow { time: 1, ..ThreadShadow::default() }).collect();
-        self.blocks.insert(cta.number, BlockShadow { threads, shared: Bytes::default(), copies: Copies::default() });
+        self.blocks.insert(cta.number, BlockShadow { threads, ..BlockShadow::default() });
     }
 
     fn end(&mut self, cta: &Cta) {
@@ -482,7 +525,7 @@ impl Watch for Checker<'_> {
                     false => all.iter().map(|other| shadow.threads[*other].clock.of(index as u16)).max().unwrap_or(0),
                 })
                 .collect();
-            let base = Arc::new(times);
+            let base = Arc::new(Vector::new(times));
             for &index in &all {
                 shadow.threads[index].clock.rebase(&base, &foreign);
                 shadow.threads[index].time += 1;
@@ -505,12 +548,17 @@ impl Watch for Checker<'_> {
     }
 
     fn warp(&mut self, cta: &Cta, site: Site<'_>, threads: &[usize], _mask: u32) {
+        let block = cta.number;
+        self.reads_absent = false;
+        let Some(shadow) = self.blocks.get_mut(block) else { return };
+        // `activemask` does not bring lanes together.
+        if shadow.is_volatile && site.op.opcode != Opcode::Activemask {
+            meet(&mut shadow.threads, threads);
+        }
         // Only the barrier orders memory; shuffles and votes exchange registers.
         if site.op.opcode != Opcode::BarWarpSync {
             return;
         }
-        let block = cta.number;
-        let Some(shadow) = self.blocks.get_mut(block) else { return };
         let mut sum = Clock::default();
         for &index in threads {
             let thread = &mut shadow.threads[index];
@@ -530,6 +578,22 @@ impl Watch for Checker<'_> {
     fn inactive_lane(&mut self, cta: &Cta, site: Site<'_>, lane: u32) {
         let message =
             format!("lane {} reads a value from lane {lane}, which does not take part in the shuffle", site.thread % 32);
+        self.reads_absent = true;
+        self.report(cta, site, FindingKind::InactiveLane, None, message, None);
+    }
+
+    fn absent_lanes(&mut self, cta: &Cta, site: Site<'_>, mask: u32, absent: u32) {
+        // A barrier of the warp is for all lanes that have not ended, and has no result that could be wrong.
+        if site.op.opcode == Opcode::BarWarpSync {
+            return;
+        }
+        // A lane that reads from one of them has been told so.
+        if self.reads_absent {
+            return;
+        }
+        let lanes = lane_names(absent);
+        let ended = if absent.is_power_of_two() { "has ended and never comes" } else { "have ended and never come" };
+        let message = format!("the mask {mask:#010x} names {lanes}, which {ended} to this instruction");
         self.report(cta, site, FindingKind::InactiveLane, None, message, None);
     }
 
@@ -564,7 +628,7 @@ impl Watch for Checker<'_> {
     fn renew(&mut self, cta: &Cta, site: Site<'_>, meeting: Meeting) {
         let time = self.thread(cta, site.thread).time;
         let (block, thread) = (cta.number as u32, site.thread as u16);
-        let record = Record { block, thread, strong: false, scope: Scope::Cta, time, func: site.func, inst: site.op.inst };
+        let record = Record { block, thread, time, func: site.func, inst: site.op.inst, manner: Manner::PLAIN_WRITE };
         self.meetings.renew(meeting, record, site.op.opcode != Opcode::MbarrierInval);
     }
 
@@ -581,11 +645,10 @@ impl Watch for Checker<'_> {
         let issued = Record {
             block: cta.number as u32,
             thread: site.thread as u16,
-            strong: false,
-            scope: Scope::Cta,
             time: self.thread(cta, site.thread).time,
             func: site.func,
             inst: site.op.inst,
+            manner: Manner::PLAIN_WRITE,
         };
         self.block(cta).copies.add(site.thread, offset, bytes, issued);
     }
@@ -678,6 +741,7 @@ impl Checker<'_> {
 
     fn record_at(&self, cta: &Cta, thread: u32, func: Func, pc: usize) -> Record {
         let op = &self.program.routine(func).ops[pc];
-        Record { block: cta.number as u32, thread: thread as u16, strong: false, scope: Scope::Cta, time: 0, func, inst: op.inst }
+        let block = cta.number as u32;
+        Record { block, thread: thread as u16, time: 0, func, inst: op.inst, manner: Manner::PLAIN_READ }
     }
 }

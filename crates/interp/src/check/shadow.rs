@@ -1,69 +1,25 @@
-//! Shadow memory: the last accesses of every word.
+//! Shadow memory: the earlier accesses of every word.
 //!
-//! A page of shadow covers [`PAGE`] bytes and comes into being when one of them is touched. It keeps a cell per word of four
-//! bytes, and splits into a cell per byte when a smaller or unaligned access comes.
+//! A page of shadow covers [`PAGE`] bytes and comes into being when one of them is touched. It keeps a history per word of
+//! four bytes, and splits into one per byte when a smaller or unaligned access comes.
 
-use crate::watch::{Home, Scope};
-use broadloom_ptx::{Func, Inst};
+use super::history::History;
+use crate::watch::Home;
 use std::collections::HashMap;
 
 const PAGE: u64 = 1024;
-/// Readers that are remembered per cell. Of many unordered readers a few are enough to meet a write.
-const READERS: usize = 3;
-
-/// An access that happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Record {
-    pub(super) block: u32,
-    pub(super) thread: u16,
-    /// Whether it was atomic, volatile or ordered.
-    pub(super) strong: bool,
-    pub(super) scope: Scope,
-    pub(super) time: u32,
-    pub(super) func: Func,
-    pub(super) inst: Inst,
-}
-
-/// The last accesses of a word or byte.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Cell {
-    pub(super) write: Option<Record>,
-    reads: [Option<Record>; READERS],
-}
-
-impl Cell {
-    pub(super) fn readers(&self) -> impl Iterator<Item = &Record> {
-        self.reads.iter().flatten()
-    }
-
-    /// Remembers a reader: in the place of its own earlier read, a free place, or the oldest but the first.
-    pub(super) fn add_reader(&mut self, record: Record) {
-        let same = |read: &Option<Record>| read.is_some_and(|read| (read.block, read.thread) == (record.block, record.thread));
-        if let Some(place) = self.reads.iter_mut().find(|read| same(read)) {
-            *place = Some(record);
-        } else if let Some(place) = self.reads.iter_mut().find(|read| read.is_none()) {
-            *place = Some(record);
-        } else {
-            self.reads[1..].rotate_left(1);
-            self.reads[READERS - 1] = Some(record);
-        }
-    }
-
-    pub(super) fn clear_readers(&mut self) {
-        self.reads = [None; READERS];
-    }
-}
 
 #[derive(Debug)]
 struct Page {
-    /// Bytes per cell: 4 or 1.
+    /// Bytes per history: 4 or 1.
     grain: u64,
-    cells: Vec<Cell>,
+    places: Vec<History>,
 }
 
 impl Page {
     fn split(&mut self) {
-        self.cells = self.cells.iter().flat_map(|cell| std::iter::repeat_n(cell, self.grain as usize)).cloned().collect();
+        let each = |place| std::iter::repeat_n(place, self.grain as usize);
+        self.places = self.places.iter().flat_map(each).cloned().collect();
         self.grain = 1;
     }
 }
@@ -82,19 +38,19 @@ pub(super) struct Shadow {
 }
 
 impl Shadow {
-    /// The cells of a range.
-    pub(super) fn cells(&mut self, area: Area, offset: u64, bytes: u64) -> impl Iterator<Item = &mut Cell> {
+    /// The histories of a range.
+    pub(super) fn places(&mut self, area: Area, offset: u64, bytes: u64) -> impl Iterator<Item = &mut History> {
         // An access is at most 64 bytes and aligned to its size, so it lies in one page.
         let page = self
             .pages
             .entry((area, offset / PAGE))
-            .or_insert_with(|| Page { grain: 4, cells: vec![Cell::default(); PAGE as usize / 4] });
+            .or_insert_with(|| Page { grain: 4, places: vec![History::default(); PAGE as usize / 4] });
         if page.grain == 4 && (!offset.is_multiple_of(4) || !bytes.is_multiple_of(4)) {
             page.split();
         }
         let start = (offset % PAGE / page.grain) as usize;
         let end = ((offset % PAGE + bytes).min(PAGE)).div_ceil(page.grain) as usize;
-        page.cells[start..end].iter_mut()
+        page.places[start..end].iter_mut()
     }
 
     /// Forgets the shared memory of a block that has ended.
@@ -119,23 +75,26 @@ impl Area {
 
 #[cfg(test)]
 mod tests {
+    use super::super::clock::Clock;
+    use super::super::history::{Clash, Manner, Record, View};
     use super::*;
+    use broadloom_ptx::{Func, Inst};
 
     #[test]
     fn pages_split_for_bytes_and_keep_what_they_knew() {
-        let record = Record {
-            block: 1,
-            thread: 2,
-            strong: false,
-            scope: Scope::Gpu,
-            time: 3,
-            func: Func::from_u32(0),
-            inst: Inst::from_u32(0),
-        };
+        let (func, inst) = (Func::from_u32(0), Inst::from_u32(0));
+        let record = Record { block: 1, thread: 2, time: 3, func, inst, manner: Manner::PLAIN_WRITE };
+        let clock = Clock::default();
+        let view = View { block: 1, clock: &clock, met: &[] };
+        let reader = Record { thread: 3, manner: Manner::PLAIN_READ, ..record };
         let mut shadow = Shadow::default();
-        shadow.cells(Area::Device(1), 8, 4).for_each(|cell| cell.write = Some(record));
-        assert_eq!(shadow.cells(Area::Device(1), 9, 1).filter(|cell| cell.write == Some(record)).count(), 1);
-        assert_eq!(shadow.cells(Area::Device(1), 4, 8).filter(|cell| cell.write == Some(record)).count(), 4);
-        assert_eq!(shadow.cells(Area::Device(2), 8, 4).filter(|cell| cell.write.is_some()).count(), 0);
+        shadow.places(Area::Device(1), 8, 4).for_each(|place| place.add(record, &view));
+        let mut races = |area: Area, offset: u64, bytes: u64| {
+            let clash = |place: &&mut History| place.clash(&reader, &view, |_, _| true) == Some(Clash::Race(record));
+            shadow.places(area, offset, bytes).filter(clash).count()
+        };
+        assert_eq!(races(Area::Device(1), 9, 1), 1);
+        assert_eq!(races(Area::Device(1), 4, 8), 4);
+        assert_eq!(races(Area::Device(2), 8, 4), 0);
     }
 }

@@ -119,6 +119,7 @@ impl<W: Watch> Engine<'_, W> {
         let is_store = op.writes.is_empty();
         let (held, stride) = if is_store { (op.reads.get(1), op.reads.get(2)) } else { (op.writes.first(), op.reads.get(1)) };
         let base = self.read(cta, site, registers, &op.reads[0]);
+        let mask = if let Arg::Memory { mask, .. } = op.reads[0] { mask } else { u64::MAX };
         let stride = match stride {
             Some(arg) if *arg != Arg::Sink => self.read(cta, site, registers, arg) as u32,
             _ => transfer.least_stride(),
@@ -128,7 +129,7 @@ impl<W: Watch> Engine<'_, W> {
             let mut value = if is_store { self.read(cta, site, registers, arg) } else { 0 };
             let (bits, pieces) = transfer.pieces();
             for piece in 0..pieces {
-                let address = base.wrapping_add(piece_offset(transfer, stride, lane, register as u32, piece));
+                let address = base.wrapping_add(piece_offset(transfer, stride, lane, register as u32, piece)) & mask;
                 let (bytes, shift) = (u64::from(bits / 8), bits * piece % 64);
                 let kind = if is_store { Kind::Write } else { Kind::Read };
                 let Some(place) = self.approach(cta, site, address, bytes, bytes, kind)? else { continue };

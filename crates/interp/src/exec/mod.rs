@@ -16,6 +16,8 @@ mod mbarrier;
 mod special;
 mod warp;
 
+pub(crate) use warp::lane_names;
+
 use crate::cluster::Common;
 use crate::cta::{Cta, Site, Wait};
 use crate::memory::{FUNCTION_BASE, LOCAL_BASE, Memory};
@@ -238,7 +240,7 @@ impl<W: Watch> Engine<'_, W> {
             Arg::FrameParam { offset } => {
                 LOCAL_BASE.wrapping_add(thread.frames.last().map_or(0, |frame| frame.base)).wrapping_add_signed(*offset)
             }
-            Arg::Memory { base, offset } => self.read(cta, site, registers, base).wrapping_add_signed(*offset),
+            Arg::Memory { base, offset, mask } => self.read(cta, site, registers, base).wrapping_add_signed(*offset) & mask,
             Arg::Vector(_) | Arg::Target(_) | Arg::Targets(_) | Arg::Sink => 0,
         }
     }

@@ -120,10 +120,39 @@ impl<W: Watch> Engine<'_, W> {
                 self.write(cta, index, registers, place, value);
             }
         }
+        if W::ON {
+            self.note_absent(cta, members, mask);
+        }
         for lane in &lanes {
             self.resume(cta, lane.index);
         }
         Ok(())
+    }
+
+    /// Tells the watcher of lanes that a mask names and that have ended. Lanes that the block never had do not count: masks of whole warps
+    /// are for all blocks.
+    fn note_absent(&mut self, cta: &Cta, members: &[usize], mask: u32) {
+        let program = self.program;
+        let Some(&first) = members.first() else { return };
+        let Some(frame) = cta.threads[first].frames.last() else { return };
+        let ended = cta.lanes(first / 32).filter(|index| mask >> (index % 32) & 1 == 1 && !members.contains(index));
+        let absent = ended.fold(0, |lanes, index| lanes | 1 << (index % 32));
+        if absent != 0 {
+            let site = Site { func: frame.func, op: &program.routine(frame.func).ops[frame.pc], thread: first };
+            self.watch.absent_lanes(cta, site, mask, absent);
+        }
+    }
+
+    /// The lanes of a mask for which a thread waits in vain: they have not ended, and stand elsewhere.
+    pub(crate) fn missing_lanes(&self, cta: &Cta, index: usize, mask: u32) -> u32 {
+        let waits = cta.threads[index].wait;
+        let Some(op) = self.op_at(cta, index) else { return 0 };
+        let here = |other: usize| {
+            let alike = |there: &Op| there.opcode == op.opcode && there.modifiers == op.modifiers;
+            cta.threads[other].wait == waits && self.op_at(cta, other).is_some_and(alike)
+        };
+        let named = cta.lanes(index / 32).filter(|other| mask >> (other % 32) & 1 == 1 && !cta.threads[*other].exited());
+        named.filter(|other| !here(*other)).fold(0, |lanes, other| lanes | 1 << (other % 32))
     }
 
     /// The results of one lane.
@@ -173,6 +202,27 @@ impl<W: Watch> Engine<'_, W> {
             Exchange::Members => [members, 0],
             Exchange::Nothing | Exchange::Matrix => [0, 0],
         }
+    }
+}
+
+/// Lanes by number: `lane 3`, `lanes 0, 4 and 16 to 31`.
+pub(crate) fn lane_names(lanes: u32) -> String {
+    let mut runs: Vec<(u32, u32)> = vec![];
+    for lane in (0..32).filter(|lane| lanes >> lane & 1 == 1) {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == lane => *last = lane,
+            _ => runs.push((lane, lane)),
+        }
+    }
+    let name = |(first, last): &(u32, u32)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first} to {last}"),
+    };
+    let word = if lanes.count_ones() == 1 { "lane" } else { "lanes" };
+    match runs.iter().map(name).collect::<Vec<_>>().as_slice() {
+        [most @ .., last] if !most.is_empty() => format!("{word} {} and {last}", most.join(", ")),
+        all => format!("{word} {}", all.concat()),
     }
 }
 

@@ -1,0 +1,491 @@
+//! The earlier accesses of a place in memory, as far as a later one could race with them.
+//!
+//! A history loses no race and invents none. It keeps the accesses of one thread apart by their [`Manner`], so that an atomic does not
+//! hide a plain write of the same thread, and it drops an access only where another one stands for it:
+//!
+//! - A plain write stands for all that came before it. Whatever is not ordered behind an earlier access is not ordered behind this write
+//!   either, or the two raced, which was reported.
+//! - The last access of a thread in a manner stands for the thread's earlier ones in that manner.
+//! - An access stands for those of the same manner that happened before it.
+//!
+//! What remains can be many: all threads of a grid may read one word. Threads that access a place at the same time by their clocks and by the
+//! same instruction form a [`Group`], whose members are evenly spaced in their block and whose blocks are evenly spaced in the grid. So a
+//! word that everybody reads has one group. A history of an irregular kind has one group per thread at worst: 32 bytes for each thread that
+//! accessed the place without an order between them. Adding an access takes constant time on average, and so does checking a write, since a
+//! write that checks many groups removes them; only an atomic among many plain reads checks them all and keeps them.
+//!
+//! Rejected: a fixed number of readers per place, which forgets the one that races; a full vector of times per place (FastTrack), which takes
+//! memory for each thread of the grid and place; the latest time of a block as that of all its readers, which invents races.
+
+use super::clock::Clock;
+use broadloom_ptx::{Func, Inst};
+use smallvec::SmallVec;
+use std::collections::HashMap;
+
+/// How strong an access is: which others may meet it without an order between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Strength {
+    /// A plain access: none.
+    Weak,
+    /// Strong ones of its own block.
+    Cta,
+    /// Strong ones of its block, and of other blocks where those are as wide.
+    Wide,
+    /// The same for a volatile load or store, which says nothing of the order of the lanes of a warp.
+    Volatile,
+}
+
+/// What an access does, and how strong it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Manner {
+    pub(super) writes: bool,
+    pub(super) strength: Strength,
+}
+
+impl Manner {
+    pub(super) const PLAIN_READ: Manner = Manner { writes: false, strength: Strength::Weak };
+    pub(super) const PLAIN_WRITE: Manner = Manner { writes: true, strength: Strength::Weak };
+
+    /// Whether two accesses of different threads may happen in any order.
+    fn excuses(self, other: Manner, same_block: bool) -> bool {
+        let strong = self.strength != Strength::Weak && other.strength != Strength::Weak;
+        let wide = self.strength >= Strength::Wide && other.strength >= Strength::Wide;
+        !(self.writes || other.writes) || strong && (same_block || wide)
+    }
+}
+
+/// An access that happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Record {
+    pub(super) block: u32,
+    pub(super) time: u32,
+    pub(super) func: Func,
+    pub(super) inst: Inst,
+    pub(super) thread: u16,
+    pub(super) manner: Manner,
+}
+
+impl Record {
+    /// What accesses must have in common for one to stand for another. Of volatile ones the instruction matters.
+    fn key(&self) -> (Manner, Option<(Func, Inst)>) {
+        (self.manner, (self.manner.strength == Strength::Volatile).then_some((self.func, self.inst)))
+    }
+
+    fn is_by(&self, other: &Record) -> bool {
+        (self.block, self.thread) == (other.block, other.thread)
+    }
+
+    fn is_in_warp_of(&self, other: &Record) -> bool {
+        (self.block, self.thread / 32) == (other.block, other.thread / 32)
+    }
+}
+
+/// What a thread knows of others.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) block: u32,
+    pub(super) clock: &'a Clock,
+    /// Times of the lanes of its warp when they last met, whether or not that orders memory. Empty where they never met.
+    pub(super) met: &'a [u32],
+}
+
+impl View<'_> {
+    fn knows(&self, block: u32, thread: u16, time: u32) -> bool {
+        let known = if block == self.block { self.clock.of(thread) } else { self.clock.of_foreign(block, thread) };
+        known >= time
+    }
+
+    /// Whether it knows that time of every thread of a block.
+    fn knows_all(&self, block: u32, time: u32) -> bool {
+        let least = if block == self.block { self.clock.least() } else { self.clock.least_foreign(block) };
+        least >= time
+    }
+
+    /// Whether lanes of a warp have met since an access of one of them.
+    fn met_since(&self, earlier: &Record) -> bool {
+        self.met.get(usize::from(earlier.thread % 32)).is_some_and(|met| *met >= earlier.time)
+    }
+}
+
+/// Accesses alike: by one instruction, in one manner, at one time, by threads that are evenly spaced in blocks that are evenly spaced.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    first: Record,
+    block_step: u32,
+    blocks: u32,
+    thread_step: u16,
+    threads: u16,
+}
+
+impl Group {
+    fn of(first: Record) -> Group {
+        Group { first, block_step: 0, blocks: 1, thread_step: 0, threads: 1 }
+    }
+
+    fn block_numbers(&self) -> impl Iterator<Item = u32> + use<> {
+        let (first, step) = (self.first.block, self.block_step);
+        (0..self.blocks).map(move |index| first + index * step)
+    }
+
+    fn thread_numbers(&self) -> impl Iterator<Item = u16> + use<> {
+        let (first, step) = (self.first.thread, self.thread_step);
+        (0..self.threads).map(move |index| first + index * step)
+    }
+
+    fn member(&self, block: u32, thread: u16) -> Record {
+        Record { block, thread, ..self.first }
+    }
+
+    fn holds(&self, block: u32, thread: u16) -> bool {
+        let lies = |at: Option<u32>, step: u32, count: u32| {
+            at.is_some_and(|at| if step == 0 { at == 0 } else { at.is_multiple_of(step) && at / step < count })
+        };
+        lies(block.checked_sub(self.first.block), self.block_step, self.blocks)
+            && lies(thread.checked_sub(self.first.thread).map(u32::from), u32::from(self.thread_step), u32::from(self.threads))
+    }
+
+    fn is_like(&self, record: &Record) -> bool {
+        let first = &self.first;
+        (first.time, first.func, first.inst, first.manner) == (record.time, record.func, record.inst, record.manner)
+    }
+
+    /// Takes an access in, where it fits or is there already; whether it did.
+    fn take(&mut self, record: &Record) -> bool {
+        let alone = self.threads == 1 && self.blocks == 1;
+        if alone && self.first.is_by(record) && self.first.key() == record.key() {
+            self.first = *record;
+            return true;
+        }
+        if !self.is_like(record) {
+            return false;
+        }
+        if self.holds(record.block, record.thread) {
+            return true;
+        }
+        let Some(ahead) = record.thread.checked_sub(self.first.thread).filter(|ahead| *ahead > 0) else { return false };
+        if self.blocks > 1 || record.block != self.first.block {
+            return false;
+        }
+        if self.threads == 1 {
+            self.thread_step = ahead;
+        }
+        let next = u32::from(self.thread_step) * u32::from(self.threads) == u32::from(ahead);
+        self.threads += u16::from(next);
+        next
+    }
+
+    /// Takes in the same threads of the next block; whether they were that.
+    fn take_block(&mut self, next: &Group) -> bool {
+        let alike = self.is_like(&next.first) && self.first.thread == next.first.thread;
+        if !alike || (self.thread_step, self.threads) != (next.thread_step, next.threads) || next.blocks > 1 {
+            return false;
+        }
+        let Some(ahead) = next.first.block.checked_sub(self.first.block).filter(|ahead| *ahead > 0) else { return false };
+        if self.blocks == 1 {
+            self.block_step = ahead;
+        }
+        let fits = u64::from(self.block_step) * u64::from(self.blocks) == u64::from(ahead);
+        self.blocks += u32::from(fits);
+        fits
+    }
+
+    /// A member that happened neither before what a thread does now, nor may meet it.
+    fn unordered(&self, new: &Record, view: &View<'_>) -> Option<Record> {
+        if self.first.manner.excuses(new.manner, false) {
+            return None;
+        }
+        for block in self.block_numbers() {
+            let same_block = block == new.block;
+            if self.first.manner.excuses(new.manner, same_block) || view.knows_all(block, self.first.time) {
+                continue;
+            }
+            let late = |thread: &u16| {
+                let own = same_block && *thread == new.thread;
+                !own && !view.knows(block, *thread, self.first.time)
+            };
+            if let Some(thread) = self.thread_numbers().find(late) {
+                return Some(self.member(block, thread));
+            }
+        }
+        None
+    }
+
+    /// A volatile access of another lane of the warp whose order with a volatile access nothing gives.
+    fn unordered_lane(&self, new: &Record, view: &View<'_>) -> Option<Record> {
+        let both_volatile = [self.first.manner, new.manner].iter().all(|manner| manner.strength == Strength::Volatile);
+        // A write that meets a write is left alone: lanes may agree on who comes last.
+        if !both_volatile || self.first.manner.writes == new.manner.writes {
+            return None;
+        }
+        let warp = new.thread / 32 * 32;
+        let lanes = (warp..warp + 32).filter(|thread| *thread != new.thread && self.holds(new.block, *thread));
+        let mut members = lanes.map(|thread| self.member(new.block, thread));
+        members.find(|member| !view.knows(member.block, member.thread, member.time) && !view.met_since(member))
+    }
+
+    /// Whether an access stands for all of it.
+    fn is_behind(&self, new: &Record, view: &View<'_>) -> bool {
+        if self.first.key() != new.key() {
+            return false;
+        }
+        let stands = match new.manner.strength {
+            Strength::Weak | Strength::Wide => true,
+            Strength::Cta => self.blocks == 1 && self.first.block == new.block,
+            Strength::Volatile => {
+                let last = Record { thread: self.first.thread + self.thread_step * (self.threads - 1), ..self.first };
+                self.blocks == 1 && self.first.is_in_warp_of(new) && last.is_in_warp_of(new)
+            }
+        };
+        let known = |block: u32| {
+            let knows = |thread| (block, thread) == (new.block, new.thread) || view.knows(block, thread, self.first.time);
+            view.knows_all(block, self.first.time) || self.thread_numbers().all(knows)
+        };
+        stands && self.block_numbers().all(known)
+    }
+}
+
+/// What is wrong between two accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Clash {
+    /// A race.
+    Race(Record),
+    /// Volatile accesses of two lanes of one warp, with nothing that says which comes first.
+    Lanes(Record),
+}
+
+/// The earlier accesses of a place.
+#[derive(Clone, Debug, Default)]
+pub(super) struct History {
+    /// The last plain write.
+    write: Option<Record>,
+    /// Other accesses since.
+    groups: SmallVec<[Group; 1]>,
+    /// The number of groups that were left when they were last brought into order.
+    tidied: u32,
+}
+
+/// From so many groups on, they are brought into order whenever their number has doubled.
+const TIDY: usize = 4;
+/// From so many groups on, their members are sorted and grouped anew.
+const REGROUP: usize = 8;
+
+impl History {
+    /// An earlier access with which a new one races. `reads_data` says of a volatile load whether what it reads becomes data.
+    pub(super) fn clash(&self, new: &Record, view: &View<'_>, reads_data: impl Fn(Func, Inst) -> bool) -> Option<Clash> {
+        let plain = self.write.filter(|write| !write.is_by(new) && !view.knows(write.block, write.thread, write.time));
+        if let Some(write) = plain {
+            return Some(Clash::Race(write));
+        }
+        if let Some(earlier) = self.groups.iter().find_map(|group| group.unordered(new, view)) {
+            return Some(Clash::Race(earlier));
+        }
+        let lanes = |group: &Group| {
+            let lane = group.unordered_lane(new, view)?;
+            let reader = if new.manner.writes { &lane } else { new };
+            reads_data(reader.func, reader.inst).then_some(Clash::Lanes(lane))
+        };
+        if new.manner.strength == Strength::Volatile { self.groups.iter().find_map(lanes) } else { None }
+    }
+
+    /// Remembers an access.
+    pub(super) fn add(&mut self, new: Record, view: &View<'_>) {
+        if new.manner == Manner::PLAIN_WRITE {
+            self.write = Some(new);
+            self.groups.clear();
+            self.tidied = 0;
+            return;
+        }
+        // An own plain write of the same time meets all that this one could.
+        if self.write.is_some_and(|write| write.is_by(&new) && write.time == new.time) {
+            return;
+        }
+        if self.groups.last_mut().is_some_and(|last| last.take(&new)) {
+            return;
+        }
+        if let [.., before, last] = self.groups.as_mut_slice()
+            && before.take_block(last)
+        {
+            self.groups.pop();
+        }
+        match self.groups.last_mut() {
+            Some(last) if last.is_behind(&new, view) => *last = Group::of(new),
+            _ => self.groups.push(Group::of(new)),
+        }
+        if self.groups.len() >= TIDY.max(2 * self.tidied as usize) {
+            self.tidy(&new, view);
+            self.tidied = self.groups.len() as u32;
+        }
+    }
+
+    /// Drops what the newest access stands for, and groups the rest anew.
+    fn tidy(&mut self, new: &Record, view: &View<'_>) {
+        let newest = self.groups.pop();
+        self.groups.retain(|group| !group.is_behind(new, view));
+        self.groups.extend(newest);
+        if self.groups.len() < REGROUP {
+            return;
+        }
+        let (mut groups, single): (Vec<Group>, Vec<Group>) = self.groups.drain(..).partition(|group| group.blocks > 1);
+        // Of the accesses of a thread in a manner, the last one.
+        let mut last = HashMap::new();
+        for group in &single {
+            for thread in group.thread_numbers() {
+                let record = group.member(group.first.block, thread);
+                let place: &mut Record = last.entry((record.block, thread, record.key())).or_insert(record);
+                if place.time <= record.time {
+                    *place = record;
+                }
+            }
+        }
+        let alike = |record: &Record| (record.manner, record.func, record.inst, record.time);
+        let mut records: Vec<Record> = last.into_values().collect();
+        records.sort_by_key(|record| (alike(record), record.block, record.thread));
+        let mut fresh: Vec<Group> = vec![];
+        for record in &records {
+            if !fresh.last_mut().is_some_and(|group| group.take(record)) {
+                fresh.push(Group::of(*record));
+            }
+        }
+        groups.append(&mut fresh);
+        groups
+            .sort_by_key(|group| (alike(&group.first), group.first.thread, group.thread_step, group.threads, group.first.block));
+        for group in groups {
+            if !self.groups.last_mut().is_some_and(|last| last.take_block(&group)) {
+                self.groups.push(group);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::clock::{Known, Vector};
+    use super::*;
+    use std::sync::Arc;
+
+    const THREADS: usize = 4;
+    const BLOCKS: usize = 3;
+
+    /// Numbers that look random.
+    struct Dice(u64);
+
+    impl Dice {
+        fn below(&mut self, bound: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) as usize % bound
+        }
+    }
+
+    /// All threads of a grid, with their clocks, and once more with a full vector of times each.
+    struct Grid {
+        clocks: Vec<Clock>,
+        times: Vec<u32>,
+        known: Vec<[u32; THREADS * BLOCKS]>,
+    }
+
+    impl Grid {
+        fn new() -> Grid {
+            let count = THREADS * BLOCKS;
+            Grid { clocks: vec![Clock::default(); count], times: vec![1; count], known: vec![[0; THREADS * BLOCKS]; count] }
+        }
+
+        fn release(&mut self, index: usize) -> (Known, [u32; THREADS * BLOCKS]) {
+            let (block, thread, time) = ((index / THREADS) as u32, (index % THREADS) as u16, self.times[index]);
+            self.known[index][index] = time;
+            self.times[index] += 1;
+            (self.clocks[index].publish(block, THREADS, thread, time), self.known[index])
+        }
+
+        fn acquire(&mut self, index: usize, (clock, known): &(Known, [u32; THREADS * BLOCKS])) {
+            self.clocks[index].acquire((index / THREADS) as u32, clock);
+            for (mine, theirs) in self.known[index].iter_mut().zip(known) {
+                *mine = (*mine).max(*theirs);
+            }
+        }
+
+        /// A barrier of a block, none of whose threads knows of other blocks.
+        fn barrier(&mut self, block: usize) {
+            let members = block * THREADS..(block + 1) * THREADS;
+            let all = Arc::new(Vector::new(self.times[members.clone()].to_vec()));
+            for index in members.clone() {
+                self.clocks[index].rebase(&all, &HashMap::new());
+                self.known[index] = [0; THREADS * BLOCKS];
+                self.known[index][members.clone()].copy_from_slice(&self.times[members.clone()]);
+            }
+            members.for_each(|index| self.times[index] += 1);
+        }
+    }
+
+    /// A history finds the first race of a place exactly when a list of all accesses does.
+    #[test]
+    fn histories_agree_with_lists_of_all_accesses() {
+        let mut races = 0;
+        for seed in 0..3000 {
+            let mut dice = Dice(seed);
+            let mut grid = Grid::new();
+            let mut history = History::default();
+            let mut all: Vec<(usize, Record)> = vec![];
+            let (writes, orders) = (1 + dice.below(40), 1 + dice.below(4));
+            for _ in 0..200 {
+                let index = dice.below(THREADS * BLOCKS);
+                if dice.below(orders) > 0 {
+                    if dice.below(4) == 0 && orders == 2 {
+                        grid.barrier(index / THREADS);
+                    } else if orders != 2 {
+                        let left = grid.release(index);
+                        grid.acquire(dice.below(THREADS * BLOCKS), &left);
+                    }
+                    continue;
+                }
+                let strength = [Strength::Weak, Strength::Cta, Strength::Wide][dice.below(3)];
+                let manner = Manner { writes: dice.below(writes) == 0, strength };
+                let new = Record {
+                    block: (index / THREADS) as u32,
+                    thread: (index % THREADS) as u16,
+                    time: grid.times[index],
+                    func: Func::from_u32(0),
+                    inst: Inst::from_u32(dice.below(2) as u32),
+                    manner,
+                };
+                let races_with = |(other, earlier): &(usize, Record)| {
+                    let excused = earlier.manner.excuses(manner, earlier.block == new.block);
+                    *other != index && !excused && grid.known[index][*other] < earlier.time
+                };
+                let expected = all.iter().any(races_with);
+                let view = View { block: new.block, clock: &grid.clocks[index], met: &[] };
+                let found = history.clash(&new, &view, |_, _| true);
+                assert_eq!(found.is_some(), expected, "seed {seed}: {new:?} among {all:?}: {history:?}");
+                if expected {
+                    races += 1;
+                    break;
+                }
+                history.add(new, &view);
+                all.push((index, new));
+            }
+        }
+        assert!(races > 1000, "{races}");
+    }
+
+    /// A word that every thread of a grid reads has one group; one that threads read again and again has no more than threads.
+    #[test]
+    fn readers_take_little_room() {
+        let (func, inst) = (Func::from_u32(0), Inst::from_u32(0));
+        let clock = Clock::default();
+        let mut history = History::default();
+        for block in 0..1000 {
+            for thread in (3..1024).step_by(4) {
+                let new = Record { block, thread, time: 1, func, inst, manner: Manner::PLAIN_READ };
+                history.add(new, &View { block, clock: &clock, met: &[] });
+            }
+        }
+        assert!(history.groups.len() <= 2, "{}", history.groups.len());
+        let mut history = History::default();
+        let mut dice = Dice(7);
+        for time in 1..20_000 {
+            let thread = dice.below(40) as u16;
+            let new = Record { block: 0, thread, time, func, inst, manner: Manner::PLAIN_READ };
+            history.add(new, &View { block: 0, clock: &clock, met: &[] });
+        }
+        assert!(history.groups.len() <= 128, "{}", history.groups.len());
+    }
+}
