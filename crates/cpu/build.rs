@@ -8,7 +8,7 @@ const VERSION: &str = "19.";
 
 fn main() {
     println!("cargo::rerun-if-env-changed=LLVM_SYS_191_PREFIX");
-    println!("cargo::rerun-if-env-changed=PATH");
+    println!("cargo::rerun-if-changed=build.rs");
     let prefix = std::env::var_os("LLVM_SYS_191_PREFIX");
     let is_right = |program: &Path| {
         let output = Command::new(program).arg("--version").output();

@@ -38,7 +38,10 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     }
     let input = Input::read(launch.file.as_deref().unwrap_or(Path::new("-")))?;
     let mut session = Session::new(Settings::default(), Box::new(System)).map_err(|error| {
-        Failure::new(Exit::Machine, Diagnostic::error(codes::OUT_OF_MEMORY, format!("there is no thread for the program: {error}")))
+        Failure::new(
+            Exit::Machine,
+            Diagnostic::error(codes::OUT_OF_MEMORY, format!("there is no thread for the program: {error}")),
+        )
     })?;
     let text = input.sources.get(input.id).map_or("", |source| source.text());
     let mut exit = Exit::Done;

@@ -74,8 +74,11 @@ enum Made {
     Draft(Box<Draft>, Miss),
 }
 
-/// Code out of the cache, with what it takes for granted: fast code, or other.
-fn find(module: &Loaded, wanted: &Wanted) -> std::result::Result<(Option<Proof>, Vec<(u64, u64)>, Made), Miss> {
+/// What code takes for granted, the parameters that it takes to be apart, and the code.
+type Found = (Option<Proof>, Vec<(u64, u64)>, Made);
+
+/// Looks for code in the cache: fast code, or other.
+fn find(module: &Loaded, wanted: &Wanted) -> std::result::Result<Found, Miss> {
     let find = |fast: bool| {
         let found = module.inner().cache.find(wanted, fast);
         found.map(|ready| (ready.code.proof.clone(), ready.code.apart.clone(), Made::Found(ready, fast)))

@@ -36,7 +36,7 @@ pub(crate) fn progress(compiling: Compiling<'_>) {
     if is_quiet() || !std::io::stderr().is_terminal() {
         return;
     }
-    let name = crate::demangle::in_text(compiling.kernel);
+    let name = broadloom_device::demangle::in_text(compiling.kernel);
     let kernel = match name.char_indices().nth(NAME_LENGTH) {
         Some((end, _)) => format!("{}…", &name[..end]),
         None => name,

@@ -207,7 +207,7 @@ mod tests {
         }
         text += ".visible .entry k() { .reg .u32 %r; mov.u32 %r, 0; call (%r), f0, (%r); ret; }";
         let mut sources = Sources::new();
-        let id = sources.add("levels.ptx", &text);
+        let id = sources.add("levels.ptx", text.as_str());
         verify(parse(&sources, id).unwrap()).unwrap().into_module()
     }
 
