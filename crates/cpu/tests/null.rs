@@ -5,6 +5,7 @@ use broadloom_cpu::{CacheFolder, Cpu, Options};
 use broadloom_device::{Device, Error, FaultKind, Launch};
 use broadloom_diag::Sources;
 use broadloom_ptx::{Verified, parse, verify};
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -104,11 +105,10 @@ fn module(text: &str) -> Arc<Verified> {
     Arc::new(module.unwrap_or_else(|wrong| panic!("{}", sources.render_all(&wrong))))
 }
 
-fn run_on(vectors: &str, vectorise: bool) {
+fn run_on(vectors: &str, vectorise: bool) -> Result<Completion, Failed> {
     let options = Options { threads: 1, memory_bytes: 1 << 24, cache: CacheFolder::Nowhere, ..Options::default() };
     let Some(mut options) = options.vectors(vectors) else {
-        eprintln!("skipped: this machine has no {vectors}");
-        return;
+        return Ok(Completion::ignored_with(format!("skipped: this machine has no {vectors}")));
     };
     options.compile.vectorise = vectorise;
     let device = Device::new(Cpu::new(options).unwrap());
@@ -135,25 +135,17 @@ fn run_on(vectors: &str, vectorise: bool) {
             other => wrong.push(format!("{way:?} `{access}`: {other:?}")),
         }
     }
-    assert!(wrong.is_empty(), "{vectors}:\n{}", wrong.join("\n"));
+    if wrong.is_empty() { Ok(Completion::Completed) } else { Err(wrong.join("\n").into()) }
 }
 
-#[test]
-fn vectors_of_the_host() {
-    run_on("host", true);
-}
-
-#[test]
-fn vectors_of_256_bits() {
-    run_on("avx2", true);
-}
-
-#[test]
-fn vectors_of_128_bits() {
-    run_on("sse4.2", true);
-}
-
-#[test]
-fn one_thread_at_a_time() {
-    run_on("host", false);
+fn main() {
+    let arguments = Arguments::from_args();
+    let ways = [
+        ("vectors_of_the_host", "host", true),
+        ("vectors_of_256_bits", "avx2", true),
+        ("vectors_of_128_bits", "sse4.2", true),
+        ("one_thread_at_a_time", "host", false),
+    ];
+    let trial = |(name, vectors, vectorise)| Trial::ignorable_test(name, move || run_on(vectors, vectorise));
+    libtest_mimic::run(&arguments, ways.map(trial).into()).exit();
 }

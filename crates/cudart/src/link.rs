@@ -221,8 +221,8 @@ fn without_comments(text: &str) -> String {
             from.find('\n').unwrap_or(from.len())
         } else if comment {
             from[2..].find("*/").map_or(from.len(), |end| end + 4)
-        } else if from.starts_with('"') {
-            from[1..].find('"').map_or(from.len(), |end| end + 2)
+        } else if let Some(string) = from.strip_prefix('"') {
+            string.find('"').map_or(from.len(), |end| end + 2)
         } else {
             1
         };

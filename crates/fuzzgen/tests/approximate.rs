@@ -14,6 +14,7 @@ use broadloom_device::{Device, Launch};
 use broadloom_diag::Sources;
 use broadloom_interp::{Interp, Options};
 use broadloom_ptx::{Exactness, Row, Verified, parse, verify};
+use libtest_mimic::{Arguments, Completion, Trial};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -370,31 +371,46 @@ fn cpu(vectors: &str, vectorise: bool) -> Option<Device> {
     Some(Device::new(Cpu::new(options).unwrap()))
 }
 
-#[test]
-fn results_are_within_their_bounds() {
-    // A prime: about 32 mantissas of each exponent and sign.
-    let step: usize = std::env::var("BROADLOOM_APPROXIMATE_EVERY").ok().and_then(|text| text.parse().ok()).unwrap_or(262_139);
-    let mut executors = vec![(Executor::new("cpu", cpu("host", true).unwrap()), step)];
-    let fewer = step.max(65_521);
-    for (vectors, vectorise) in [("avx2", true), ("sse4.2", true), ("host", false)] {
-        match cpu(vectors, vectorise) {
-            Some(device) => executors.push((Executor::new(&format!("cpu, {vectors}, vectors: {vectorise}"), device), fewer)),
-            None => eprintln!("skipped: this machine has no {vectors}"),
-        }
-    }
-    executors.push((Executor::new("interp", Device::new(Interp::new(Options::default()))), fewer));
-    for (executor, step) in &executors {
-        assert_eq!(executor.wrong(&SPECIAL), Vec::<String>::new());
-        let mut patterns = (0..=u32::MAX).step_by(*step).peekable();
-        while patterns.peek().is_some() {
-            let some: Vec<u32> = patterns.by_ref().take(1 << 18).collect();
-            assert_eq!(executor.wrong(&some), Vec::<String>::new());
-        }
+/// Compares special values and every `step`-th pattern.
+fn compare(name: &str, device: Device, step: usize) {
+    let executor = Executor::new(name, device);
+    assert_eq!(executor.wrong(&SPECIAL), Vec::<String>::new());
+    let mut patterns = (0..=u32::MAX).step_by(step).peekable();
+    while patterns.peek().is_some() {
+        let some: Vec<u32> = patterns.by_ref().take(1 << 18).collect();
+        assert_eq!(executor.wrong(&some), Vec::<String>::new());
     }
 }
 
+fn main() {
+    let arguments = Arguments::from_args();
+    // A prime: about 32 mantissas of each exponent and sign.
+    let step: usize = std::env::var("BROADLOOM_APPROXIMATE_EVERY").ok().and_then(|text| text.parse().ok()).unwrap_or(262_139);
+    let fewer = step.max(65_521);
+    let on = |vectors: &'static str, vectorise: bool, step: usize| {
+        let name = format!("cpu, {vectors}, vectors: {vectorise}");
+        Trial::ignorable_test(name.clone(), move || match cpu(vectors, vectorise) {
+            Some(device) => {
+                compare(&name, device, step);
+                Ok(Completion::Completed)
+            }
+            None => Ok(Completion::ignored_with(format!("skipped: this machine has no {vectors}"))),
+        })
+    };
+    let interp = Trial::test("interp", move || {
+        compare("interp", Device::new(Interp::new(Options::default())), fewer);
+        Ok(())
+    });
+    let forms = Trial::test("all_approximate_forms_are_compared", || {
+        all_approximate_forms_are_compared();
+        Ok(())
+    });
+    let trials =
+        vec![on("host", true, step), on("avx2", true, fewer), on("sse4.2", true, fewer), on("host", false, fewer), interp, forms];
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
 /// The list above has every approximate form of the table.
-#[test]
 fn all_approximate_forms_are_compared() {
     let forms: BTreeSet<(&str, &'static str)> = Row::all()
         .iter()
