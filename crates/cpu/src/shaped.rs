@@ -51,6 +51,8 @@ pub(crate) struct Shaped {
     codes: [OnceLock<Result<Compiled>>; 2],
     /// The last launch, and whether it could run fast code.
     last: Mutex<Option<(Launched, bool)>>,
+    /// Why the cache did not have its code, until that is told: a broken entry is gone once it was met.
+    missed: Mutex<Option<Miss>>,
 }
 
 /// What is known before there is code.
@@ -93,7 +95,18 @@ impl Shaped {
 
     fn taking(kernel: Func, block: [u32; 3], cluster: Option<[u32; 3]>, apart: bool) -> Shaped {
         let (own, other, start) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Shaped { kernel, block, apart, other, cluster, own, start, codes: Default::default(), last: Mutex::default() }
+        Shaped {
+            kernel,
+            block,
+            apart,
+            other,
+            cluster,
+            own,
+            start,
+            codes: Default::default(),
+            last: Mutex::default(),
+            missed: Mutex::default(),
+        }
     }
 
     /// The module that code is made from.
@@ -151,7 +164,8 @@ impl Shaped {
         if self.start.get().is_none() {
             let started = Instant::now();
             let wanted = self.wanted(module).ok()?;
-            let (proof, apart, made) = find(module, &wanted).ok()?;
+            let keep = |miss| *self.missed.lock().unwrap_or_else(PoisonError::into_inner) = Some(miss);
+            let (proof, apart, made) = find(module, &wanted).map_err(keep).ok()?;
             let start = Start { wanted, proof, apart, made: Mutex::new(Some(made)), took: started.elapsed() };
             // Another thread may have been faster.
             let _ = self.start.set(Ok(start));
@@ -198,7 +212,8 @@ impl Shaped {
         let mut span = trace::span_with(|| format!("find {}", self.text(module).functions[self.kernel].name));
         let started = Instant::now();
         let wanted = self.wanted(module)?;
-        let (proof, apart, made) = match find(module, &wanted) {
+        let missed = self.missed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (proof, apart, made) = match missed.map_or_else(|| find(module, &wanted), Err) {
             Ok(found) => found,
             Err(miss) => {
                 span.note_with("not in the cache", || miss.to_string());

@@ -8,6 +8,7 @@ mod cuda;
 mod exec;
 mod explain;
 mod harness;
+mod nesl;
 mod programs;
 mod readme;
 mod run;
