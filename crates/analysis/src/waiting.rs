@@ -211,7 +211,7 @@ struct Region<'a> {
     header: Option<Block>,
     inside: BTreeSet<Block>,
     /// Registers that were looked at, and whether they advance.
-    advancing: RefCell<HashMap<Reg, bool>>,
+    advancing: RefCell<HashMap<(Reg, Rigour), bool>>,
 }
 
 impl Region<'_> {
@@ -369,12 +369,13 @@ impl Region<'_> {
     /// Whether a read gives the same in every round as long as nobody else writes.
     fn is_steady(&self, data: &InstData) -> bool {
         let strong = is_strong_read(data);
+        let rigour = if strong { Rigour::Strict } else { Rigour::Loose };
         let address = data.address().map(|address| address.base);
         let moves = match address {
-            Some(Base::Reg(reg)) => self.advances(reg, DEEPEST),
+            Some(Base::Reg(reg)) => self.advances(reg, rigour, DEEPEST),
             Some(Base::Symbol(_) | Base::Absolute) => false,
             // Coordinates of a surface; a call is told nothing that it could not ignore.
-            None => callee(data).is_none() && data.reads().into_iter().any(|reg| self.advances(reg, DEEPEST)),
+            None => callee(data).is_none() && data.reads().into_iter().any(|reg| self.advances(reg, rigour, DEEPEST)),
         };
         !(moves || strong && advances_memory(data))
     }
@@ -476,7 +477,8 @@ impl Region<'_> {
             Some(Opcode::And | Opcode::Or) => inputs().any(|operand| part(operand, when)),
             Some(Opcode::Mov | Opcode::Vote | Opcode::VoteSync) => inputs().any(|operand| part(operand, when)),
             Some(Opcode::Setp) => {
-                let advances = |operand: &Operand| matches!(operand, Operand::Reg(reg) if self.advances(*reg, DEEPEST));
+                let advances =
+                    |operand: &Operand| matches!(operand, Operand::Reg(reg) if self.advances(*reg, Rigour::Loose, DEEPEST));
                 let compared = inputs().any(|operand| !self.is_predicate(operand) && advances(operand))
                     || self.advance_together(inputs().filter(|operand| !self.is_predicate(operand)));
                 let mut others = inputs().filter(|operand| self.is_predicate(operand));
@@ -487,24 +489,24 @@ impl Region<'_> {
                     _ => compared || others.any(|operand| part(operand, when)),
                 }
             }
-            _ => data.reads().into_iter().any(|reg| self.advances(reg, DEEPEST)),
+            _ => data.reads().into_iter().any(|reg| self.advances(reg, Rigour::Loose, DEEPEST)),
         }
     }
 
     /// Whether a register holds another value in every round, or in the end.
-    fn advances(&self, reg: Reg, depth: u32) -> bool {
-        if let Some(known) = self.advancing.borrow().get(&reg) {
+    fn advances(&self, reg: Reg, rigour: Rigour, depth: u32) -> bool {
+        if let Some(known) = self.advancing.borrow().get(&(reg, rigour)) {
             return *known;
         }
         let Some(depth) = depth.checked_sub(1) else { return false };
         // Where it is asked for again on the way, the other ways in decide.
-        self.advancing.borrow_mut().insert(reg, true);
-        let advances = self.advances_anew(reg, depth);
-        self.advancing.borrow_mut().insert(reg, advances);
+        self.advancing.borrow_mut().insert((reg, rigour), true);
+        let advances = self.advances_anew(reg, rigour, depth);
+        self.advancing.borrow_mut().insert((reg, rigour), advances);
         advances
     }
 
-    fn advances_anew(&self, reg: Reg, depth: u32) -> bool {
+    fn advances_anew(&self, reg: Reg, rigour: Rigour, depth: u32) -> bool {
         if let Some((block, index)) = self.places.params[reg].filter(|(block, _)| self.inside.contains(block)) {
             let mut args =
                 self.places.edges[block].iter().filter(|(from, _)| self.inside.contains(from)).map(|(_, args)| args[index]);
@@ -512,9 +514,9 @@ impl Region<'_> {
                 None => false,
                 // A predicate has but two values.
                 Some(header) if header == block => {
-                    self.function.regs[reg].ty != Type::Pred && args.all(|arg| self.moves(arg, reg, DEEPEST))
+                    self.function.regs[reg].ty != Type::Pred && args.all(|arg| self.moves(arg, reg, rigour, DEEPEST))
                 }
-                Some(_) => args.all(|arg| self.advances(arg, depth)),
+                Some(_) => args.all(|arg| self.advances(arg, rigour, depth)),
             };
         }
         let Some((_, inst)) = self.places.makers[reg].filter(|(block, _)| self.inside.contains(block)) else { return false };
@@ -524,12 +526,12 @@ impl Region<'_> {
             return true;
         }
         let of = |operand: &Operand| match operand {
-            Operand::Reg(reg) | Operand::Not(reg) | Operand::Part { reg, .. } => self.advances(*reg, depth),
-            Operand::Memory(address) => matches!(address.base, Base::Reg(reg) if self.advances(reg, depth)),
+            Operand::Reg(reg) | Operand::Not(reg) | Operand::Part { reg, .. } => self.advances(*reg, rigour, depth),
+            Operand::Memory(address) => matches!(address.base, Base::Reg(reg) if self.advances(reg, rigour, depth)),
             _ => false,
         };
         let inputs = || data.operands.iter().skip(1);
-        match Self::kind(data) {
+        match Self::kind(data, rigour) {
             Kind::Moving | Kind::Seeing => inputs().any(of),
             Kind::Choosing => inputs().filter(|operand| !self.is_predicate(operand)).all(of),
             Kind::Bounding => inputs().all(of),
@@ -543,7 +545,7 @@ impl Region<'_> {
 
     /// Whether a value that becomes a parameter of the header in the next round is another than the parameter
     /// has now, whichever way control went.
-    fn moves(&self, value: Reg, param: Reg, depth: u32) -> bool {
+    fn moves(&self, value: Reg, param: Reg, rigour: Rigour, depth: u32) -> bool {
         let Some(depth) = depth.checked_sub(1) else { return false };
         if value == param {
             return false;
@@ -553,7 +555,7 @@ impl Region<'_> {
                 self.places.edges[block].iter().filter(|(from, _)| self.inside.contains(from)).map(|(_, args)| args[index]);
             // Of an inner loop only what comes in first is looked at: its own counters are not those of this
             // one.
-            return Some(block) != self.header && args.all(|arg| arg == value || self.moves(arg, param, depth / 2));
+            return Some(block) != self.header && args.all(|arg| arg == value || self.moves(arg, param, rigour, depth / 2));
         }
         let Some((_, inst)) = self.places.makers[value].filter(|(block, _)| self.inside.contains(block)) else { return false };
         let data = &self.function.insts[inst];
@@ -571,12 +573,12 @@ impl Region<'_> {
         let comes_from = |operand: &Operand| register(operand).is_some_and(|reg| self.comes_from(reg, param));
         let inputs = || data.operands.iter().skip(1);
         let copies = matches!(data.opcode(), Some(Opcode::Mov | Opcode::Cvt | Opcode::Cvta | Opcode::CvtaTo));
-        match Self::kind(data) {
-            Kind::Moving if copies => inputs().filter_map(register).any(|reg| self.moves(reg, param, depth)),
+        match Self::kind(data, rigour) {
+            Kind::Moving if copies => inputs().filter_map(register).any(|reg| self.moves(reg, param, rigour, depth)),
             Kind::Moving => inputs().any(comes_from),
             Kind::Choosing => {
                 let mut values = inputs().filter(|operand| !self.is_predicate(operand));
-                values.all(|operand| register(operand).is_some_and(|reg| self.moves(reg, param, depth / 2)))
+                values.all(|operand| register(operand).is_some_and(|reg| self.moves(reg, param, rigour, depth / 2)))
             }
             Kind::Bounding => inputs().all(comes_from),
             Kind::Seeing | Kind::Other => false,
@@ -607,7 +609,7 @@ impl Region<'_> {
     /// Whether one of some values is another than the parameter that it becomes, whichever way control went
     /// and whatever was selected.
     fn one_moves(&self, pairs: &[(Reg, Reg)], depth: u32) -> bool {
-        if pairs.iter().any(|(value, param)| self.moves(*value, *param, DEEPEST)) {
+        if pairs.iter().any(|(value, param)| self.moves(*value, *param, Rigour::Loose, DEEPEST)) {
             return true;
         }
         let Some(depth) = depth.checked_sub(1) else { return false };
@@ -666,7 +668,7 @@ impl Region<'_> {
     }
 
     /// What an instruction does to values that advance.
-    fn kind(data: &InstData) -> Kind {
+    fn kind(data: &InstData, rigour: Rigour) -> Kind {
         let is_float = data.types().next().is_some_and(|ty| matches!(ty, Type::F16 | Type::F32 | Type::F64 | Type::Bf16));
         match data.opcode() {
             Some(Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Mad | Opcode::Fma | Opcode::Div) => Kind::Moving,
@@ -678,13 +680,25 @@ impl Region<'_> {
             Some(Opcode::Selp) => Kind::Choosing,
             // `mask & (mask - 1)` moves, `(i + 1) & 31` goes round.
             Some(Opcode::And | Opcode::Or | Opcode::Xor | Opcode::Lop3 | Opcode::Min | Opcode::Max) if !is_float => {
-                Kind::Bounding
+                match rigour {
+                    Rigour::Strict => Kind::Bounding,
+                    Rigour::Loose => Kind::Moving,
+                }
             }
             Some(Opcode::Ld | Opcode::Ldu) if !is_strong_read(data) => Kind::Moving,
             Some(_) if is_float && data.effects().is_pure() => Kind::Moving,
             Some(_) | None => Kind::Other,
         }
     }
+}
+
+/// How sure it must be that a value does not come back to what it was.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Rigour {
+    /// A value that goes round does not advance.
+    Strict,
+    /// It is enough that it is another in the next round.
+    Loose,
 }
 
 /// What an instruction makes of values that advance.

@@ -108,8 +108,7 @@ impl Emitter<'_> {
         let in_frame = space == Space::Local || space == Space::Param && self.is_in_frame(address);
         let frame_stride = if in_frame && self.lanes.is_some() { self.layout.local_bytes as i64 } else { 0 };
         let more = ir.constant(i64, address.offset as u64);
-        // Offsets in a window are small: a lane that is not active may stand before its start. Addresses of shared memory have 32 bits; what
-        // a wider register holds above them does not count.
+        // Offsets in a window are small: an inactive lane may stand before its start. Shared addresses have 32 bits.
         let widened = |value: Val| match space {
             Space::Shared => ir.resize(ir.resize(value, ir.int(32), false), i64, true),
             _ => ir.resize(value, i64, window.is_some()),
