@@ -678,13 +678,12 @@ impl Region<'_> {
             Some(Opcode::Setp | Opcode::Set) => Kind::Seeing,
             Some(_) if data.effects().has(Effects::WARP) => Kind::Seeing,
             Some(Opcode::Selp) => Kind::Choosing,
+            Some(Opcode::Min | Opcode::Max) if !is_float => Kind::Bounding,
             // `mask & (mask - 1)` moves, `(i + 1) & 31` goes round.
-            Some(Opcode::And | Opcode::Or | Opcode::Xor | Opcode::Lop3 | Opcode::Min | Opcode::Max) if !is_float => {
-                match rigour {
-                    Rigour::Strict => Kind::Bounding,
-                    Rigour::Loose => Kind::Moving,
-                }
-            }
+            Some(Opcode::And | Opcode::Or | Opcode::Xor | Opcode::Lop3) if !is_float => match rigour {
+                Rigour::Strict => Kind::Bounding,
+                Rigour::Loose => Kind::Moving,
+            },
             Some(Opcode::Ld | Opcode::Ldu) if !is_strong_read(data) => Kind::Moving,
             Some(_) if is_float && data.effects().is_pure() => Kind::Moving,
             Some(_) | None => Kind::Other,
