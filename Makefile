@@ -14,16 +14,20 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 # Where LLVM 19 is, for the crates that bind to it.
 export LLVM_SYS_191_PREFIX ?= /usr/lib/llvm-19
 
+# The command and the library share LLVM's library (24 MB in all). With LLVM=static each holds a copy (105 MB) and
+# runs on machines without the package libllvm19.
+LLVM ?= shared
+
 # One call for all: with other packages in it, cargo may want other features of what they share, and builds all that again.
-build: cargo linker llvm ## the command, optimised: target/release/broadloom, and the library that CUDA programs are run with
-	cargo build --release --locked --package broadloom-cli --package broadloom-cudart --package broadloom --lib --bins --example life
+build: cargo linker llvm ## the command, optimised: target/release/broadloom, and the library that CUDA programs are run with (LLVM=static: with LLVM inside)
+	cargo build --release --locked --package broadloom-cli --package broadloom-cudart --package broadloom --lib --bins --example life \
+	    $(if $(filter static,$(LLVM)),,--features broadloom-cpu/shared-llvm)
 	scripts/strip.sh target/release/broadloom target/release/libbroadloom_cudart.so
 
 demo: build ## what it does, in a minute
 	examples/demo.sh
 
-# Disk: every test program would hold a copy of LLVM, so they share one (`build` makes files that stand alone); and what
-# would make a second run faster is half of what a first one writes.
+# Disk: what would make a second run faster is half of what a first one writes.
 test: export CARGO_INCREMENTAL ?= 0
 TESTED := --locked --workspace --features broadloom-cpu/shared-llvm
 test: cargo linker llvm rustfmt clippy ## all checks: format, lints, tests

@@ -1,5 +1,6 @@
 //! The CPU as a device.
 
+use crate::ahead;
 use crate::cache::Cache;
 use crate::execute::{OutputSink, Surroundings};
 use crate::lanes;
@@ -33,6 +34,7 @@ pub(crate) struct Inner {
     pub(crate) shared: Arc<Shared>,
     pub(crate) cache: Cache,
     pub(crate) launches: AtomicU32,
+    pub(crate) ahead: ahead::Count,
     pub(crate) opaques: Opaques,
     statistics: Mutex<Vec<(KernelStatistics, Arc<Record>)>>,
     workers: Vec<JoinHandle<()>>,
@@ -92,6 +94,7 @@ impl Cpu {
                 memory,
                 shared,
                 launches: AtomicU32::new(0),
+                ahead: ahead::Count::default(),
                 opaques: Opaques::default(),
                 statistics: Mutex::new(vec![]),
                 workers,

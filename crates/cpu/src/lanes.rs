@@ -18,7 +18,7 @@ fn described(work: &Work) -> Option<(Cow<'static, str>, Vec<trace::Note>)> {
         Work::Fill { bytes, .. } => Some(("fill".into(), vec![("bytes", (*bytes).into())])),
         Work::Write { bytes, .. } => Some(("write".into(), vec![("bytes", bytes.len().into())])),
         Work::Call(_) => Some(("host function".into(), vec![])),
-        Work::Mark(_) | Work::Await(_) => None,
+        Work::Pending(_) | Work::Mark(_) | Work::Await(_) => None,
     }
 }
 

@@ -44,6 +44,7 @@
 #![allow(clippy::vec_box, reason = "generated code points to what is in those boxes")]
 
 pub mod abi;
+mod ahead;
 mod background;
 mod barrier;
 mod builtin;

@@ -1,9 +1,10 @@
 //! A loaded module: its variables in memory, its kernels compiled as they are launched.
 //!
-//! A kernel is compiled when it is first launched with a shape of block. That launch waits for it, so that what cannot be compiled is told
-//! by that launch; others who launch it meanwhile wait for the same code. Time that a launch waits counts towards its time limit.
+//! A kernel is compiled when it is first launched with a shape of block. That launch goes ahead where it can (`crate::ahead`), and else waits
+//! for the code; others who launch the kernel meanwhile wait for the same code. Time that a launch waits counts towards its time limit.
 
 use crate::abi::Kind;
+use crate::ahead;
 use crate::background;
 use crate::cluster::Shape;
 use crate::device::Inner;
@@ -11,11 +12,12 @@ use crate::grid::{Grid, Ready, Workspace};
 use crate::shaped::{Compiled, Shaped};
 use crate::stream::{Limit, Work};
 use crate::variables::Variables;
-use broadloom_device::texture::{self, Surface, Texture};
+use broadloom_device::texture::{self, OpaqueTable, Surface, Texture};
 use broadloom_device::{Error, Fault, FaultKind, GlobalVariable, Launch, LoadedModule, Result};
 use broadloom_diag::{Code as DiagnosticCode, Diagnostic, Diagnostics};
 use broadloom_ptx::{Func, Module, Verified};
 use broadloom_transform::hoist_statics;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,6 +29,18 @@ const MOST_TOGETHER: u64 = 1 << 17;
 
 /// Kernels by shape of block, and by the clusters that launches ask for.
 type Kernels = HashMap<(Func, [u32; 3], Option<[u32; 3]>), Arc<Shaped>>;
+
+/// A launch as it was asked for.
+pub(crate) struct Given<'a> {
+    pub(crate) kernel: Func,
+    pub(crate) launch: Launch,
+    pub(crate) params: Cow<'a, [u8]>,
+    pub(crate) cluster: Shape,
+    /// Its number among all launches of the device.
+    pub(crate) number: u32,
+    /// Textures and surfaces as they are when it is given.
+    pub(crate) opaques: OpaqueTable,
+}
 
 /// A loaded module as launches see it. Compilations share it.
 #[derive(Debug)]
@@ -82,17 +96,13 @@ impl Loaded {
         Error::BadLaunch { kernel: self.module.functions[kernel].name.clone(), reason }
     }
 
-    /// Code that is ready, or made by a thread of its own, and the time that that took.
-    fn compiled(
+    /// Makes code on a thread of its own; also returns the time that that took.
+    pub(crate) fn compiled(
         self: &Arc<Self>,
         kernel: Func,
         limit: Option<Duration>,
-        known: impl FnOnce() -> Option<Result<Compiled>>,
         make: impl FnOnce(&Loaded) -> Result<Compiled> + Send + 'static,
     ) -> Result<(Compiled, Duration)> {
-        if let Some(compiled) = known() {
-            return compiled.map(|compiled| (compiled, Duration::ZERO));
-        }
         let started = Instant::now();
         let module = self.clone();
         let name = &self.module.functions[kernel].name;
@@ -128,6 +138,57 @@ impl Loaded {
             span: Some(function.span),
             source: None,
             address: None,
+        }))
+    }
+
+    /// The grid of a launch, once there is code for it.
+    pub(crate) fn grid(&self, given: &Given<'_>, compiled: Compiled) -> Result<Box<Grid>> {
+        let Given { kernel, ref launch, ref params, cluster, number, .. } = *given;
+        let Compiled { ready, addresses, record } = compiled;
+        let (shared_bytes, dynamic_shared_offset) = self.shared(kernel, launch, &ready)?;
+        let stack = self.inner.options.stack_bytes;
+        if ready.code.local_bytes > stack {
+            let needs = ready.code.local_bytes;
+            let reason = format!("a thread needs {needs} bytes of local memory, more than the {stack} it has");
+            return Err(self.bad_launch(kernel, reason));
+        }
+        let threads = u32::try_from(launch.threads_per_block()).unwrap_or(u32::MAX);
+        if launch.cooperative {
+            let strands = match ready.code.kind {
+                Kind::Block => 1,
+                Kind::Warps => threads.div_ceil(32),
+                Kind::Threads => threads,
+            };
+            let most = (MOST_TOGETHER / u64::from(strands.max(1))).max(1);
+            if launch.blocks() > most {
+                let reason = format!("at most {most} of its blocks run at the same time, not {}", launch.blocks());
+                return Err(self.bad_launch(kernel, reason));
+            }
+        }
+        let mut words = vec![0u128; params.len().div_ceil(16)];
+        for (word, bytes) in words.iter_mut().zip(params.chunks(16)) {
+            let mut whole = [0; 16];
+            whole[..bytes.len()].copy_from_slice(bytes);
+            *word = u128::from_le_bytes(whole);
+        }
+        let workspace = if launch.cooperative { Some(Workspace::new(&self.inner.memory)?) } else { None };
+        Ok(Box::new(Grid {
+            ready,
+            params: words,
+            variables: addresses,
+            record,
+            grid: launch.grid,
+            block: launch.block,
+            threads,
+            cluster,
+            shared_bytes,
+            dynamic_shared_bytes: launch.shared_bytes,
+            dynamic_shared_offset,
+            cooperative: launch.cooperative,
+            workspace,
+            number,
+            opaques: given.opaques.clone(),
+            stack_bytes: usize::try_from(stack).unwrap_or(usize::MAX),
         }))
     }
 
@@ -195,68 +256,30 @@ impl LoadedModule for Handle {
     fn prepare(&self, kernel: Func, launch: &Launch) -> Result<()> {
         self.0.cluster(kernel, launch)?;
         let shaped = self.0.shaped(kernel, launch);
-        let make = {
-            let shaped = shaped.clone();
-            move |module: &Loaded| shaped.code(module, true)
-        };
-        self.0.compiled(kernel, launch.time_limit, || shaped.known_code(&self.0, true), make).map(drop)
+        if let Some(code) = shaped.known_code(&self.0, true) {
+            return code.map(drop);
+        }
+        self.0.compiled(kernel, launch.time_limit, move |module| shaped.code(module, true)).map(drop)
     }
 
     fn launch(&self, kernel: Func, launch: &Launch, params: &[u8]) -> Result<()> {
-        self.0.inner.shared.streams.check(launch.stream)?;
+        let inner = &self.0.inner;
+        inner.shared.streams.check(launch.stream)?;
         let cluster = self.0.cluster(kernel, launch)?;
         let shaped = self.0.shaped(kernel, launch);
-        let known = || shaped.known_code_for(&self.0, launch.grid, params);
-        let (grid, params_of_launch, own) = (launch.grid, params.to_vec(), shaped.clone());
-        let make = move |module: &Loaded| own.code_for(module, grid, &params_of_launch);
-        let (Compiled { ready, addresses, record }, spent) = self.0.compiled(kernel, launch.time_limit, known, make)?;
-        let (shared_bytes, dynamic_shared_offset) = self.0.shared(kernel, launch, &ready)?;
-        let stack = self.0.inner.options.stack_bytes;
-        if ready.code.local_bytes > stack {
-            let needs = ready.code.local_bytes;
-            let reason = format!("a thread needs {needs} bytes of local memory, more than the {stack} it has");
-            return Err(self.0.bad_launch(kernel, reason));
-        }
-        let threads = u32::try_from(launch.threads_per_block()).unwrap_or(u32::MAX);
-        if launch.cooperative {
-            let strands = match ready.code.kind {
-                Kind::Block => 1,
-                Kind::Warps => threads.div_ceil(32),
-                Kind::Threads => threads,
-            };
-            let most = (MOST_TOGETHER / u64::from(strands.max(1))).max(1);
-            if launch.blocks() > most {
-                let reason = format!("at most {most} of its blocks run at the same time, not {}", launch.blocks());
-                return Err(self.0.bad_launch(kernel, reason));
+        let number = inner.launches.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        let (params, opaques) = (Cow::Borrowed(params), inner.opaques.table());
+        let given = Given { kernel, launch: launch.clone(), params, cluster, number, opaques };
+        let (compiled, spent) = match shaped.known_code_for(&self.0, launch.grid, &given.params) {
+            Some(code) => (code?, Duration::ZERO),
+            None if ahead::may_go(&self.0, &given, &shaped) => return ahead::launch(&self.0, &shaped, given),
+            None => {
+                let (grid, params) = (launch.grid, given.params.to_vec());
+                self.0.compiled(kernel, launch.time_limit, move |module| shaped.code_for(module, grid, &params))?
             }
-        }
-        let mut words = vec![0u128; params.len().div_ceil(16)];
-        for (word, bytes) in words.iter_mut().zip(params.chunks(16)) {
-            let mut whole = [0; 16];
-            whole[..bytes.len()].copy_from_slice(bytes);
-            *word = u128::from_le_bytes(whole);
-        }
-        let workspace = if launch.cooperative { Some(Workspace::new(&self.0.inner.memory)?) } else { None };
-        let grid = Grid {
-            ready,
-            params: words,
-            variables: addresses,
-            record,
-            grid: launch.grid,
-            block: launch.block,
-            threads,
-            cluster,
-            shared_bytes,
-            dynamic_shared_bytes: launch.shared_bytes,
-            dynamic_shared_offset,
-            cooperative: launch.cooperative,
-            workspace,
-            number: self.0.inner.launches.fetch_add(1, Ordering::Relaxed).wrapping_add(1),
-            opaques: self.0.inner.opaques.table(),
-            stack_bytes: usize::try_from(stack).unwrap_or(usize::MAX),
         };
-        let work = Work::Launch(Box::new(grid));
+        let work = Work::Launch(self.0.grid(&given, compiled)?);
         let limit = launch.time_limit.map(|total| Limit { total, spent });
-        self.0.inner.shared.streams.submit(launch.stream, work, limit, &|| Ok(()))
+        inner.shared.streams.submit(launch.stream, work, limit, &|| Ok(()))
     }
 }

@@ -33,6 +33,9 @@ pub struct Options {
     pub output: Output,
     /// Who is told of compilations that take longer than a second.
     pub notice: Option<Notice>,
+    /// Whether a launch may return before its kernel is compiled. Kernels of one stream are then compiled side by side; one that cannot
+    /// be compiled is told when its stream is waited for.
+    pub ahead: bool,
 }
 
 impl Default for Options {
@@ -49,6 +52,7 @@ impl Default for Options {
             compile: compile::Options::default(),
             output: Arc::new(|_| {}),
             notice: None,
+            ahead: true,
         }
     }
 }

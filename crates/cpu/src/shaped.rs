@@ -17,6 +17,7 @@ use broadloom_device::cache::Miss;
 use broadloom_device::{Error, Result, trace};
 use broadloom_diag::{Code as DiagnosticCode, Diagnostic, Diagnostics};
 use broadloom_ptx::{Directive, Func, Module};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -51,6 +52,8 @@ pub(crate) struct Shaped {
     codes: [OnceLock<Result<Compiled>>; 2],
     /// The last launch, and whether it could run fast code.
     last: Mutex<Option<(Launched, bool)>>,
+    /// Whether a launch went ahead of its code.
+    went_ahead: AtomicBool,
     /// Why the cache did not have its code, until that is told: a broken entry is gone once it was met.
     missed: Mutex<Option<Miss>>,
 }
@@ -105,6 +108,7 @@ impl Shaped {
             start,
             codes: Default::default(),
             last: Mutex::default(),
+            went_ahead: AtomicBool::new(false),
             missed: Mutex::default(),
         }
     }
@@ -117,6 +121,11 @@ impl Shaped {
             own.functions[self.kernel].directives.push(Directive::Words("reqnctapercluster", size.to_vec()));
             own
         })
+    }
+
+    /// Whether a launch may go ahead of its code: the first that asks may.
+    pub(crate) fn goes_ahead(&self) -> bool {
+        !self.went_ahead.swap(true, Ordering::Relaxed)
     }
 
     /// The code for a launch. Of others who ask for the same meanwhile, all wait.

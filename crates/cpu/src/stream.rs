@@ -25,6 +25,8 @@ const PATIENT_SPINS: u32 = 20_000;
 pub(crate) enum Work {
     /// A grid of blocks.
     Launch(Box<Grid>),
+    /// A grid whose kernel is still compiled. The stream waits for it.
+    Pending(Arc<Pending>),
     /// Copies bytes within the device. The ranges have been checked; they may overlap when there is one part.
     Copy { to: u64, from: u64, bytes: u64 },
     /// Sets bytes.
@@ -37,6 +39,25 @@ pub(crate) enum Work {
     Mark(Arc<Mark>),
     /// Nothing, once another stream has come to a mark.
     Await(Arc<Mark>),
+}
+
+/// A launch whose kernel is still compiled: in the end a grid, or the reason why there is none.
+#[derive(Debug, Default)]
+pub(crate) struct Pending(OnceLock<Mutex<Option<Result<Box<Grid>>>>>);
+
+impl Pending {
+    /// Sets what came of it. [`Streams::arrive`] lets its stream go on.
+    pub(crate) fn set(&self, grid: Result<Box<Grid>>) {
+        let _ = self.0.set(Mutex::new(Some(grid)));
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.get().is_some()
+    }
+
+    fn take(&self) -> Option<Result<Box<Grid>>> {
+        self.0.get()?.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 /// A function that is called once.
@@ -88,7 +109,7 @@ impl Work {
             Work::Copy { .. } => 1,
             Work::Fill { bytes, .. } => bytes.div_ceil(COPY_PART),
             Work::Write { bytes, .. } => (bytes.len() as u64).div_ceil(COPY_PART),
-            Work::Call(_) | Work::Mark(_) | Work::Await(_) => 1,
+            Work::Pending(_) | Work::Call(_) | Work::Mark(_) | Work::Await(_) => 1,
         }
     }
 
@@ -96,7 +117,8 @@ impl Work {
     fn has_lots(&self) -> bool {
         match self {
             Work::Launch(grid) => grid.runs_in_rows(),
-            Work::Copy { .. } | Work::Fill { .. } | Work::Write { .. } | Work::Call(_) | Work::Mark(_) | Work::Await(_) => false,
+            Work::Copy { .. } | Work::Fill { .. } | Work::Write { .. } => false,
+            Work::Pending(_) | Work::Call(_) | Work::Mark(_) | Work::Await(_) => false,
         }
     }
 }
@@ -171,6 +193,23 @@ impl Lot {
 }
 
 impl Job {
+    fn new(number: u64, stream: u32, work: Work, limit: Option<Limit>, workers: usize, done: Arc<AtomicBool>) -> Job {
+        let parts = work.parts();
+        let lots = if work.has_lots() { workers.max(1) as u64 } else { 1 };
+        Job {
+            number,
+            stream,
+            work,
+            parts,
+            lots: Lot::cut(parts, lots),
+            stop: AtomicU32::new(0),
+            failure: Mutex::new(None),
+            limit,
+            started: OnceLock::new(),
+            done,
+        }
+    }
+
     /// Takes some parts for a worker: the next ones of its lot, or of another when that is empty.
     pub(crate) fn take(&self, worker: usize, most: u64) -> std::ops::Range<u64> {
         if self.must_stop() {
@@ -220,7 +259,7 @@ struct Queue {
     waiting: VecDeque<Arc<Job>>,
     /// Whether its first piece is under way.
     running: bool,
-    /// Whether its first piece waits for a mark of another stream.
+    /// Whether its first piece waits for a mark of another stream, or for its kernel to be compiled.
     blocked: bool,
     error: Option<Error>,
     /// How many of its pieces are not done.
@@ -366,27 +405,15 @@ impl Streams {
 
     /// Gives work to a stream. `check` looks at what it touches, while nothing can be freed behind its back.
     pub(crate) fn submit(&self, stream: Stream, work: Work, limit: Option<Limit>, check: &dyn Fn() -> Result<()>) -> Result<()> {
-        let parts = work.parts();
+        let is_empty = work.parts() == 0;
         let mut state = self.state();
         state.check(stream)?;
         check()?;
-        if parts == 0 {
+        if is_empty {
             return Ok(());
         }
         let number = state.begin();
-        let lots = if work.has_lots() { state.threads.len().max(1) as u64 } else { 1 };
-        let job = Arc::new(Job {
-            number,
-            stream: stream.0,
-            work,
-            parts,
-            lots: Lot::cut(parts, lots),
-            stop: AtomicU32::new(0),
-            failure: Mutex::new(None),
-            limit,
-            started: OnceLock::new(),
-            done: Arc::new(AtomicBool::new(false)),
-        });
+        let job = Arc::new(Job::new(number, stream.0, work, limit, state.threads.len(), Arc::default()));
         let queue = state.queues.entry(stream.0).or_default();
         queue.left += 1;
         queue.last = Some(job.done.clone());
@@ -396,6 +423,19 @@ impl Streams {
             self.wake(state);
         }
         Ok(())
+    }
+
+    /// Lets a stream go on whose first piece waited for its kernel.
+    pub(crate) fn arrive(&self) {
+        let mut state = self.state();
+        let more = state.unblock();
+        // A launch that came to nothing may have been the last piece of its stream.
+        if state.waiting > 0 {
+            self.done.notify_all();
+        }
+        if more {
+            self.wake(state);
+        }
     }
 
     /// Lets one worker know that there is work, when none is looking anyway.
@@ -565,7 +605,7 @@ impl Streams {
             let expected = match &active.job.work {
                 Work::Launch(grid) => grid.ready.block_time().map(|each| each.as_nanos() as u64),
                 Work::Copy { .. } | Work::Fill { .. } | Work::Write { .. } | Work::Call(_) => None,
-                Work::Mark(_) | Work::Await(_) => return false,
+                Work::Pending(_) | Work::Mark(_) | Work::Await(_) => return false,
             };
             // Waking takes microseconds; what is done sooner is done alone.
             left > 0 && expected.is_none_or(|each| each.saturating_mul(left) > 10_000)
@@ -627,10 +667,11 @@ impl State {
         if known { Ok(()) } else { Err(Error::UnknownStream(stream.0)) }
     }
 
-    /// Lets streams go on whose mark was come to; whether any has something to do.
+    /// Lets streams go on whose mark was come to, or whose kernel is compiled; whether any has something to do.
     fn unblock(&mut self) -> bool {
         let ready = |queue: &Queue| match queue.waiting.front().map(|job| &job.work) {
             Some(Work::Await(mark)) => queue.blocked && mark.is_set(),
+            Some(Work::Pending(pending)) => queue.blocked && pending.is_set(),
             _ => false,
         };
         let streams: Vec<u32> = self.queues.iter().filter(|(_, queue)| ready(queue)).map(|(stream, _)| *stream).collect();
@@ -654,27 +695,45 @@ impl State {
         queue.running = false;
         queue.blocked = false;
         while let Some(job) = queue.waiting.pop_front() {
-            if let Work::Await(mark) = &job.work {
-                if !mark.is_set() {
-                    queue.waiting.push_front(job);
-                    (queue.running, queue.blocked) = (true, true);
-                    return false;
-                }
-                queue.left -= 1;
-                self.outstanding.remove(&job.number);
-                job.done.store(true, Ordering::Release);
-                continue;
+            let must_wait = match &job.work {
+                Work::Await(mark) => !mark.is_set(),
+                Work::Pending(pending) => queue.error.is_none() && !pending.is_set(),
+                _ => false,
+            };
+            if must_wait {
+                queue.waiting.push_front(job);
+                (queue.running, queue.blocked) = (true, true);
+                return false;
             }
-            if queue.error.is_some() && matches!(job.work, Work::Launch(_)) {
+            let job = match &job.work {
+                Work::Await(_) => Err(job),
                 // What it would work on is not what it should be.
-                queue.left -= 1;
-                self.outstanding.remove(&job.number);
-                job.done.store(true, Ordering::Release);
-                continue;
+                Work::Launch(_) | Work::Pending(_) if queue.error.is_some() => Err(job),
+                Work::Pending(pending) => match pending.take() {
+                    Some(Ok(grid)) => {
+                        let (workers, done) = (self.threads.len(), job.done.clone());
+                        Ok(Arc::new(Job::new(job.number, job.stream, Work::Launch(grid), job.limit, workers, done)))
+                    }
+                    Some(Err(error)) => {
+                        queue.error = Some(error);
+                        Err(job)
+                    }
+                    None => Err(job),
+                },
+                _ => Ok(job),
+            };
+            match job {
+                Ok(job) => {
+                    queue.running = true;
+                    self.active.push(Active { job, workers: 0 });
+                    return true;
+                }
+                Err(job) => {
+                    queue.left -= 1;
+                    self.outstanding.remove(&job.number);
+                    job.done.store(true, Ordering::Release);
+                }
             }
-            queue.running = true;
-            self.active.push(Active { job, workers: 0 });
-            return true;
         }
         false
     }

@@ -54,7 +54,7 @@ pub(crate) fn device(threads: usize) -> Cpu {
 
 /// The same, set up further.
 pub(crate) fn device_with(threads: usize, set: impl FnOnce(&mut Options)) -> Cpu {
-    let mut options = Options { threads, cache: CacheFolder::Nowhere, memory_bytes: 1 << 30, ..Options::default() };
+    let mut options = Options { threads, cache: CacheFolder::Nowhere, memory_bytes: 1 << 30, ahead: false, ..Options::default() };
     set(&mut options);
     Cpu::new(options).unwrap()
 }

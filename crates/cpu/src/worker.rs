@@ -160,7 +160,7 @@ impl Worker<'_> {
                 }
             }
             // A stream that waits has nothing for workers.
-            Work::Await(_) => {}
+            Work::Pending(_) | Work::Await(_) => {}
             Work::Fill { address, byte, bytes } => parts(job, *bytes, |at, count| {
                 // SAFETY: as above.
                 unsafe { std::ptr::write_bytes((address + at) as *mut u8, *byte, count) };

@@ -4,11 +4,15 @@
 //!   targets before `sm_70` threads of a warp go in step, and instructions such as `shfl` without `.sync` exist.
 //! - A later target becomes that of the GPU, and a later version that of the driver, when nothing in the module needs more. What does is
 //!   refused with its place: the verifier is asked again with the new header.
+//! - A version before 2.3 becomes 2.3, the first that knows `.address_size`, which every printed module has.
 //! - Targets of one architecture alone (`sm_90a`) and of a family (`sm_100f`) stay when the GPU is it, and else become the GPU's plain one.
 
 use broadloom_device::{Error, Result};
 use broadloom_ptx::{IsaVersion, Module, Target, Verified, print, verify};
 use std::borrow::Cow;
+
+/// The first version with `.address_size`.
+const OLDEST: IsaVersion = IsaVersion::new(2, 3);
 
 /// The text of a module for a GPU and a driver.
 pub(crate) fn text(module: &Verified, sm: u16, newest: IsaVersion) -> Result<String> {
@@ -22,7 +26,7 @@ fn fit(module: &Verified, sm: u16, newest: IsaVersion) -> Result<Cow<'_, Module>
         Some('f') => target.sm / 10 == sm / 10 && target.sm <= sm,
         Some(_) => target.sm == sm,
     };
-    if runs && module.version <= newest {
+    if runs && (OLDEST..=newest).contains(&module.version) {
         return Ok(Cow::Borrowed(module));
     }
     let mut fitted: Module = (**module).clone();
@@ -30,7 +34,7 @@ fn fit(module: &Verified, sm: u16, newest: IsaVersion) -> Result<Cow<'_, Module>
         fitted.target = Target { sm, suffix: None, options: target.options.clone() };
     }
     let needed = fitted.target.since().unwrap_or(fitted.version);
-    fitted.version = fitted.version.max(needed).min(newest);
+    fitted.version = fitted.version.max(needed).max(OLDEST).min(newest);
     verify(fitted).map(|fitted| Cow::Owned(fitted.into_module())).map_err(Error::Unsupported)
 }
 
@@ -63,6 +67,14 @@ mod tests {
         assert_eq!(header("8.0", "sm_90", "", 80, (9, 0)).unwrap(), ".version 8.0 .target sm_80");
         assert_eq!(header("8.0", "sm_90a", "", 100, (9, 0)).unwrap(), ".version 8.6 .target sm_100");
         assert_eq!(header("8.7", "sm_90a", "", 100, (9, 0)).unwrap(), ".version 8.7 .target sm_100");
+    }
+
+    #[test]
+    fn versions_without_address_size_are_raised() {
+        let old =
+            ".version 1.4\n.target sm_10, map_f64_to_f32\n.entry k() { .reg .f32 %f<3>; mad.f32 %f0, %f1, %f2, %f0; exit; }";
+        let text = super::text(&module(old), 90, IsaVersion::new(9, 0)).unwrap();
+        assert!(text.starts_with(".version 2.3\n.target sm_10, map_f64_to_f32\n.address_size 64\n"), "{text}");
     }
 
     #[test]

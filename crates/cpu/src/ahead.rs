@@ -1,0 +1,137 @@
+//! Launches that go ahead: they return before their kernel is compiled, and their stream waits for the code.
+//!
+//! A program that launches several kernels for the first time gets them compiled side by side, though it launches them one after the other.
+//!
+//! A launch goes ahead only where all that a caller expects it to refuse can be told without code: instructions that the device does not
+//! run, too much shared memory, too much local memory. Launches with a time limit wait, since compiling counts towards it. So do cooperative
+//! ones, and the second launch of a kernel whose first one went ahead. There are at most as many launches ahead as the device has threads.
+
+use crate::module::{Given, Loaded, refused};
+use crate::shaped::Shaped;
+use crate::stream::{Pending, Work};
+use broadloom_device::{Error, Result};
+use broadloom_ptx::{Reach, Space};
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Launches of a device that are ahead of their code.
+#[derive(Debug, Default)]
+pub(crate) struct Count(AtomicUsize);
+
+/// Whether a launch may go ahead. If so, it is counted.
+pub(crate) fn may_go(module: &Loaded, given: &Given<'_>, shaped: &Shaped) -> bool {
+    let (inner, launch) = (module.inner(), &given.launch);
+    if !inner.options.ahead || launch.time_limit.is_some() || launch.cooperative {
+        return false;
+    }
+    let text = module.module();
+    let shared = text.static_shared_bytes(given.kernel).saturating_add(16).saturating_add(u64::from(launch.shared_bytes));
+    let reach = Reach::of(text, given.kernel);
+    let variables = reach.functions.iter().flat_map(|func| text.functions[*func].variables.values());
+    let local = variables.filter(|variable| variable.space == Space::Local).filter_map(|variable| variable.bytes());
+    // Code may want some bytes beside the variables.
+    let local = local.fold(0, u64::saturating_add).saturating_mul(2);
+    let fits = shared <= u64::from(inner.machine.max_shared_bytes) && local <= inner.options.stack_bytes;
+    let one_more = |count: usize| (count < inner.shared.workers).then_some(count + 1);
+    fits && !refused(text, given.kernel).has_errors()
+        && shaped.goes_ahead()
+        && inner.ahead.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok()
+}
+
+/// Gives a launch to its stream and compiles its kernel on another thread.
+pub(crate) fn launch(module: &Arc<Loaded>, shaped: &Arc<Shaped>, given: Given<'_>) -> Result<()> {
+    let stream = given.launch.stream;
+    let pending = Arc::new(Pending::default());
+    let arrival = Arrival { module: module.clone(), kernel: given.kernel, pending: pending.clone() };
+    module.inner().shared.streams.submit(stream, Work::Pending(pending), None, &|| Ok(()))?;
+    let given = Given { params: Cow::Owned(given.params.into_owned()), ..given };
+    let shaped = shaped.clone();
+    let compile = move || {
+        let (grid, params) = (given.launch.grid, given.params.to_vec());
+        let code = arrival.module.compiled(given.kernel, None, move |module| shaped.code_for(module, grid, &params));
+        arrival.pending.set(code.and_then(|(code, _)| arrival.module.grid(&given, code)));
+    };
+    // Where no thread can be started, `compile` is dropped, and the stream is told that the launch came to nothing.
+    let _ = std::thread::Builder::new().name("broadloom-ahead".into()).spawn(compile);
+    Ok(())
+}
+
+/// The end of a compilation, however it comes: the stream goes on, and the next launch may go ahead.
+struct Arrival {
+    module: Arc<Loaded>,
+    kernel: broadloom_ptx::Func,
+    pending: Arc<Pending>,
+}
+
+impl Drop for Arrival {
+    fn drop(&mut self) {
+        let name = self.module.module().functions[self.kernel].name.clone();
+        // Has no effect where there is a grid or an error.
+        self.pending
+            .set(Err(Error::BadLaunch { kernel: name, reason: "it could not be compiled on a thread of its own".into() }));
+        let inner = self.module.inner();
+        inner.ahead.0.fetch_sub(1, Ordering::Relaxed);
+        inner.shared.streams.arrive();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{device_with, module};
+    use broadloom_device::{Device, Error, Launch};
+
+    /// Kernels that pass a number on: `k0` writes 1, each other one adds its number to what it finds.
+    fn text(kernels: u32) -> String {
+        let kernel = |number: u32| {
+            format!(
+                ".visible .entry k{number}(.param .u64 out) {{
+                    .reg .b32 %r<3>; .reg .b64 %d<2>;
+                    ld.param.u64 %d0, [out]; ld.global.u32 %r0, [%d0]; mad.lo.u32 %r1, %r0, 3, {number}; st.global.u32 [%d0], %r1; ret;
+                }}"
+            )
+        };
+        let kernels: String = (0..kernels).map(kernel).collect();
+        format!(".version 8.0 .target sm_80 .address_size 64 {kernels}")
+    }
+
+    #[test]
+    fn launches_ahead_keep_their_order() {
+        for threads in [1, 2, 4] {
+            let device = Device::new(device_with(threads, |options| options.ahead = true));
+            let out = device.zeros::<u32>(1).unwrap();
+            let loaded = device.load(&module(&text(6))).unwrap();
+            for round in 0..2 {
+                for number in 0..6 {
+                    let kernel = loaded.kernel(&format!("k{number}")).unwrap();
+                    kernel.launch(&Launch::linear(1, 1), &[(&out).into()]).unwrap();
+                }
+                let expected = (0..6 * (round + 1)).fold(0u32, |value, at| value.wrapping_mul(3).wrapping_add(at % 6));
+                assert_eq!(out.read().unwrap(), [expected], "{threads} threads, round {round}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_memory_of_a_launch_ahead_stays_until_it_ran() {
+        let device = Device::new(device_with(2, |options| options.ahead = true));
+        let loaded = device.load(&module(&text(4))).unwrap();
+        for number in 0..4 {
+            let out = device.zeros::<u32>(1).unwrap();
+            loaded.kernel(&format!("k{number}")).unwrap().launch(&Launch::linear(1, 1), &[(&out).into()]).unwrap();
+        }
+        drop(loaded);
+        device.synchronise().unwrap();
+    }
+
+    #[test]
+    fn what_can_be_told_at_once_is_told_by_the_launch() {
+        let device = Device::new(device_with(2, |options| options.ahead = true));
+        let loaded = device.load(&module(&text(1))).unwrap();
+        let (kernel, out) = (loaded.kernel("k0").unwrap(), device.zeros::<u32>(1).unwrap());
+        let refused = kernel.launch(&Launch { shared_bytes: 1 << 20, ..Launch::linear(1, 1) }, &[(&out).into()]);
+        assert!(matches!(&refused, Err(Error::BadLaunch { reason, .. }) if reason.contains("shared memory")), "{refused:?}");
+        // A device goes while something is compiled for it.
+        kernel.launch(&Launch::linear(1, 1), &[(&out).into()]).unwrap();
+    }
+}
