@@ -22,15 +22,18 @@ use broadloom_scalar::{AccessorKind, Axis, Binding, Function, Lanes, Type, Unrol
 
 /// Computes a function of the values around every position of a domain, and gives the results to a [`Sink`].
 ///
-/// The sizes of a call are the lengths of the axes. Inputs and scalars are those of the source, the function, the sink.
+/// The sizes of a call are the lengths of the axes. Inputs and scalars are those of the source, of what is
+/// beside it, the function, the sink.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TiledStencil {
     /// The positions.
     pub domain: Domain,
     /// The values at a position that the function looks at.
     pub source: Source,
-    /// The function. Its parameters are the position, like those of a [`Source`], then scalars. It has an accessor for each
-    /// value of the source: a window with an index for each axis.
+    /// The values at the position itself that the function takes besides, if any.
+    pub beside: Option<Source>,
+    /// The function. Its parameters are the position, like those of a [`Source`], the values beside it, then scalars. It has
+    /// an accessor for each value of the source: a window with an index for each axis.
     pub function: Function,
     /// The declared window: for each axis how far before and behind its position the function looks. Larger offsets are
     /// reduced to these.
@@ -114,7 +117,12 @@ impl TiledStencil {
             return bad(format!("`{}` does not have a window of {axes} indices for each value", self.function.name()));
         }
         let index = crate::source::index_type(&self.function, axes)?;
-        crate::source::check_scalars(&self.function, axes)?;
+        let beside = self.beside.as_ref().map(Source::results).unwrap_or_default();
+        let takes = self.function.parameters()[axes..].iter().map(|parameter| parameter.ty);
+        if takes.take(beside.len()).collect::<Vec<Type>>() != beside {
+            return bad(format!("`{}` does not take the values beside the position", self.function.name()));
+        }
+        crate::source::check_scalars(&self.function, axes + beside.len())?;
         if let Some((before, behind)) = self.reach.iter().find(|(before, behind)| *before.max(behind) > MOST_REACH) {
             return bad(format!("a window of {} positions; at most {MOST_REACH} on each side are possible", before.max(behind)));
         }
@@ -127,7 +135,8 @@ impl TiledStencil {
             }
         }
         self.sink.check("tiled stencil", axes, &self.function.result_types())?;
-        let wide = self.domain.check("tiled stencil", &[&self.source], &self.sink)?;
+        let sources: Vec<&Source> = std::iter::once(&self.source).chain(&self.beside).collect();
+        let wide = self.domain.check("tiled stencil", &sources, &self.sink)?;
         Ok(if index.element().bits() == 64 { Type::U64 } else { wide })
     }
 
@@ -137,12 +146,14 @@ impl TiledStencil {
         let axes = self.domain.axes();
         let mut draft = Draft::new("tiled_stencil", axes);
         let inlet = draft.source(&self.source);
-        let scalars = self.function.parameters()[axes..].iter().map(|own| (draft.scalar(own.ty), own.ty)).collect();
+        let beside = self.beside.as_ref().map(|beside| draft.source(beside));
+        let first = axes + self.beside.as_ref().map_or(0, |beside| beside.results().len());
+        let scalars = self.function.parameters()[first..].iter().map(|own| (draft.scalar(own.ty), own.ty)).collect();
         let outlet = draft.sink(&self.sink, &self.function.result_types(), &self.domain.count());
         if index == Type::U32 {
             draft.limit(self.domain.count());
         }
-        let parts = Parts { stencil: self, inlet, scalars, outlet, index };
+        let parts = Parts { stencil: self, inlet, beside, scalars, outlet, index };
         let fitting = self.tile.filter(|tile| {
             let most = machine.max_shared_bytes.min(STATIC_SHARED);
             tile.columns > 0
@@ -161,6 +172,7 @@ impl TiledStencil {
 struct Parts<'a> {
     stencil: &'a TiledStencil,
     inlet: Inlet,
+    beside: Option<Inlet>,
     /// The numbers of the function's scalars.
     scalars: Vec<(usize, Type)>,
     outlet: Outlet,
@@ -207,6 +219,7 @@ impl Parts<'_> {
         let function = &self.stencil.function;
         let mut arguments: Vec<Value> =
             (0..).zip(position).map(|(axis, index): (usize, &Value)| k.convert(*index, function.parameters()[axis].ty)).collect();
+        arguments.extend(self.beside.iter().flat_map(|beside| beside.at(k, position)));
         arguments.extend(self.scalars.iter().map(|(number, ty)| k.scalar(*number, *ty)));
         let held = |offsets: &[Value]| -> Vec<Value> {
             let each = offsets.iter().zip(&self.stencil.reach);

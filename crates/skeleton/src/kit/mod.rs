@@ -6,6 +6,7 @@
 //! | [`Draft`] | a program while it is written: numbers inputs, outputs, scalars and temporaries, appends kernels with their launches |
 //! | [`Writer`] | a kernel while it is written: a [`Builder`](broadloom_scalar::Builder) that declares parameters when they are asked for |
 //! | [`Inlet`], [`Outlet`] | a [`Source`](crate::Source) and a [`Sink`](crate::Sink) in a kernel: values at a position, results at a position |
+//! | [`Nested`] | a source within a function, for functions that are composed |
 //! | [`Accumulator`] | the running result of an [`Operator`](crate::Operator) |
 //! | [`Shared`] | values in shared memory |
 //! | [`reduce_warp`], [`reduce_block`], [`scan_warp`], [`shift_warp`], [`broadcast`] | cooperation of the threads of a warp or a block |
@@ -93,6 +94,7 @@ mod accumulator;
 mod cooperate;
 mod draft;
 mod lookback;
+mod nested;
 mod ports;
 mod position;
 mod writer;
@@ -101,6 +103,7 @@ pub use accumulator::Accumulator;
 pub use cooperate::{Shared, broadcast, reduce_block, reduce_warp, scan_warp, shift_warp};
 pub use draft::{Draft, Given};
 pub use lookback::Chain;
+pub use nested::Nested;
 pub use ports::{Inlet, Outlet};
 pub use position::{ravel, unravel};
 pub use writer::Writer;

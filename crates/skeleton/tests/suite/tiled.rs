@@ -54,6 +54,7 @@ pub(crate) fn stencil(axes: usize, element: Element, number: usize) -> TiledSten
     TiledStencil {
         domain: Domain::of(&vec![40; axes]),
         source: strided(axes, Type::I32, element),
+        beside: None,
         function: function(axes, element),
         reach,
         boundary: [Boundary::Clamp, Boundary::Wrap, Boundary::Mirror, Boundary::Constant(constant)][number % 4].clone(),
