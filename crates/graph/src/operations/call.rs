@@ -13,9 +13,7 @@ use crate::op::{MOST_OPERATIONS, check_size};
 use crate::operation::{Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
 use crate::view::{Boundary, Rule};
-use broadloom_scalar::{
-    AccessorKind, Array, Binding, Builder, Environment, Function, Lanes, Literal, Type, Value, Variable,
-};
+use broadloom_scalar::{AccessorKind, Array, Binding, Builder, Environment, Function, Lanes, Literal, Type, Value, Variable};
 use broadloom_skeleton::kit::Nested;
 use broadloom_skeleton::{Map, Sink, Source};
 
@@ -72,7 +70,11 @@ impl Node {
         }
         let parameters = function.parameters();
         if parameters.len() != shape.rank() + beside.len() {
-            return bad(format!("the function has {} parameters, and is given {}", parameters.len(), shape.rank() + beside.len()));
+            return bad(format!(
+                "the function has {} parameters, and is given {}",
+                parameters.len(),
+                shape.rank() + beside.len()
+            ));
         }
         let is_index = |ty: Type| matches!(ty, Type::I32 | Type::U32 | Type::I64 | Type::U64);
         if let Some(index) = parameters[..shape.rank()].iter().find(|parameter| !is_index(parameter.ty)) {

@@ -60,14 +60,22 @@ impl Node {
         let bad = |reason: String| Err(Error::Range { operation: name.clone(), shape: first.shape().clone(), reason });
         let (types, results) = (start.iter().map(Node::ty).collect::<Vec<Type>>(), step.function.result_types());
         let takes: Vec<Type> = step.function.parameters().iter().map(|parameter| parameter.ty).collect();
-        if takes != types || results.len() <= step.states || types.len() < step.states || results[..step.states] != types[..step.states] {
-            return bad(format!("the step does not take what the start gives, or gives no state of {} values and results", step.states));
+        if takes != types
+            || results.len() <= step.states
+            || types.len() < step.states
+            || results[..step.states] != types[..step.states]
+        {
+            return bad(format!(
+                "the step does not take what the start gives, or gives no state of {} values and results",
+                step.states
+            ));
         }
         let windows = step.function.accessors();
         let fits = windows.len() == arrays.len()
-            && windows.iter().zip(arrays).all(|(window, array)| {
-                window.kind == AccessorKind::Window && window.rank == 1 && window.ty == array.ty()
-            });
+            && windows
+                .iter()
+                .zip(arrays)
+                .all(|(window, array)| window.kind == AccessorKind::Window && window.rank == 1 && window.ty == array.ty());
         if !fits {
             return bad("the step does not have a window of one index for each array".into());
         }
@@ -91,8 +99,8 @@ struct Host<'a> {
 impl Environment for Host<'_> {
     fn window(&mut self, accessor: usize, offsets: &[i128]) -> Option<Lanes> {
         let (before, behind) = self.step.reach;
-        let offset = offsets.first()?.clamp(&-i128::from(before), &behind.into());
-        match self.step.boundary.rule().index(self.at + *offset as i64, self.length) {
+        let offset = (*offsets.first()?).clamp(-i128::from(before), behind.into()) as i64;
+        match self.step.boundary.rule().index(self.at + offset, self.length) {
             Some(index) => Some(self.arrays.get(accessor)?.at(self.first + index as usize * self.stride).into()),
             None => self.step.boundary.constant()?.get(accessor).cloned(),
         }

@@ -85,8 +85,8 @@ impl Environment for Host<'_> {
         let (array, mut place) = (self.arrays.get(accessor)?, 0);
         for (axis, extent) in array.shape.extents().iter().enumerate() {
             let (before, behind) = self.window.reach[axis];
-            let offset = offsets.get(axis)?.clamp(&-i128::from(before), &behind.into());
-            match self.window.boundary.rule().index(self.position[axis] + *offset as i64, *extent as i64) {
+            let offset = (*offsets.get(axis)?).clamp(-i128::from(before), behind.into()) as i64;
+            match self.window.boundary.rule().index(self.position[axis] + offset, *extent as i64) {
                 Some(index) => place = place * extent + index as usize,
                 None => return self.window.boundary.constant()?.get(accessor).cloned(),
             }
@@ -115,7 +115,8 @@ impl Operation for Window {
             let indices = position.iter().zip(self.function.parameters());
             let indices = indices.map(|(index, parameter)| Literal::from_i128(parameter.ty.element(), (*index).into()));
             let arguments: Vec<Literal> = indices.chain(beside.iter().flat_map(|beside| beside.at(number).to_vec())).collect();
-            let results = self.function.evaluate_in(&arguments, &mut Host { window: self, arrays, position }).map_err(Error::from)?;
+            let results =
+                self.function.evaluate_in(&arguments, &mut Host { window: self, arrays, position }).map_err(Error::from)?;
             lanes.extend(&results[start..start + ty.lanes()]);
         }
         Ok(HostArray { ty, shape: shape.clone(), lanes })

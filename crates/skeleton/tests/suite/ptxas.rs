@@ -4,6 +4,7 @@ use crate::support::h200;
 use crate::{sweep, tiled};
 use broadloom_scalar::{Element, Lowering, lower_with};
 use broadloom_skeleton::{Pattern, Sweep, SweepSpread, Tile, TiledStencil};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -29,7 +30,7 @@ fn assemble(ptxas: &Path, number: usize, pattern: &Pattern) {
 #[test]
 fn sweeps_and_tiled_stencils_are_assembled() {
     let Some(ptxas) = assembler() else {
-        eprintln!("skipped: there is no `ptxas`");
+        let _ = writeln!(std::io::stderr(), "skipped: there is no `ptxas`");
         return;
     };
     let staged = SweepSpread { staged: true, split: true };
