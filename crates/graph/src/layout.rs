@@ -89,8 +89,8 @@ impl Node {
             return Ok(view);
         }
         let whole = buffer.slice(0, held * size).ok_or_else(|| bad("the buffer has no such part".into()))?;
-        let numbers = layout.strides.iter().chain([&layout.offset]);
-        let together = lanes == 1 || layout.lanes == 1 && held as i64 % lanes == 0 && numbers.clone().all(|n| n % lanes == 0);
+        let mut numbers = layout.strides.iter().chain([&layout.offset]);
+        let together = lanes == 1 || layout.lanes == 1 && held as i64 % lanes == 0 && numbers.all(|n| n % lanes == 0);
         if together && aligned {
             let line = Node::from_buffer(context, ty, Shape::from(held / lanes as usize), whole)?;
             let strides: Vec<i64> = layout.strides.iter().map(|stride| stride / lanes).collect();

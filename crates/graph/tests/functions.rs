@@ -75,7 +75,7 @@ fn queues_have_ends() -> Result<()> {
     let results = Node::compute(&fire()?, &Shape::from(3), &[], &[(&x, Reads::Queue(2))], &[2])?;
     let numbers = results[0].read()?.lanes;
     assert_eq!(numbers, [7, 0, 9, 0, 11, 0].map(|x: i32| Literal::from(x)));
-    let refused = |firings: usize, rate: usize, appended: &[usize]| {
+    let refused = |firings: usize, rate: usize, appended: &[usize]| -> Result<String> {
         let results = Node::compute(&fire()?, &Shape::from(firings), &[], &[(&x, Reads::Queue(rate))], appended);
         Ok(results.err().map(|error| error.to_string()).unwrap_or_default())
     };
