@@ -6,8 +6,7 @@
 
 use crate::array::Array;
 use crate::element::{Arithmetic, Bits, Element, F32x4, Floating, Integer, Number};
-use crate::transform::Boundary;
-use broadloom_graph::{Combine, Error, Node, Result};
+use broadloom_graph::{Boundary, Combine, Error, Node, Result};
 use broadloom_scalar::{BinaryOp, Builder, CompareOp, Function, MathFunction, Precision, Value};
 use half::f16;
 use std::cell::RefCell;
@@ -307,7 +306,7 @@ pub(crate) fn combine<T: Element>(
     let builder = Builder::function(name);
     let (x, y) = (builder.parameter("x", T::TYPE), builder.parameter("y", T::TYPE));
     let result = closure(Traced::new(&builder, x), Traced::new(&builder, y)).value;
-    Combine::by(builder.finish_function(&[result])?, &identity.lanes())
+    Ok(Combine::by(builder.finish_function(&[result])?, &identity.lanes())?)
 }
 
 fn called<U: Element>(builder: &Builder, result: Value, inputs: &[&Node]) -> Result<Array<U>> {

@@ -50,7 +50,9 @@ mod transform;
 
 pub use arith::Operand;
 pub use array::{Array, evaluate_all};
-pub use broadloom_graph::{Context, Error, KernelSummary, Node, Reason, Result, ResultSummary, Shape, Statistics, Summary};
+pub use broadloom_graph::{
+    Boundary, Context, Error, KernelSummary, Node, Reason, Result, ResultSummary, Shape, Statistics, Summary,
+};
 pub use broadloom_scalar::Precision;
 pub use closure::{Term, Traced, Window};
 pub use element::{Arithmetic, Bits, Element, F32x4, Float, Floating, Integer, Number};
@@ -58,7 +60,6 @@ pub use function::{Argument, Arguments, Body, Function, Outcome, Results};
 pub use npy::FileError;
 pub use segments::Segments;
 pub use span::Span;
-pub use transform::Boundary;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/ARRAYS.md")]

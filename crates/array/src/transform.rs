@@ -4,33 +4,9 @@ use crate::arith::Operand;
 use crate::array::Array;
 use crate::element::{Element, Integer};
 use crate::span::Span;
-use broadloom_graph::{AxisMap, Boundary as Outside, Error, Node, Result, Shape};
+use broadloom_graph::{AxisMap, Boundary, Error, Node, Result, Shape};
 use broadloom_scalar::Element as Scalar;
 use std::cmp::Ordering;
-
-/// What stands for elements outside of an array.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Boundary<T> {
-    /// The nearest element.
-    Clamp,
-    /// The array starts again.
-    Wrap,
-    /// The array goes back and forth; the elements at its ends are seen once each time.
-    Mirror,
-    /// This value.
-    Constant(T),
-}
-
-impl<T: Element> Boundary<T> {
-    fn outside(self) -> Outside {
-        match self {
-            Boundary::Clamp => Outside::Clamp,
-            Boundary::Wrap => Outside::Wrap,
-            Boundary::Mirror => Outside::Mirror,
-            Boundary::Constant(value) => Outside::Constant(value.lanes()),
-        }
-    }
-}
 
 impl<T: Element> Array<T> {
     fn refuse<U>(&self, operation: &str, reason: String) -> Result<U> {
@@ -52,7 +28,7 @@ impl<T: Element> Array<T> {
     }
 
     fn affine(&self, operation: &str, axes: &[AxisMap], shape: Shape, outside: Option<Boundary<T>>) -> Result<Array<T>> {
-        let outside = outside.map(Boundary::outside);
+        let outside = outside.map(|outside| outside.map(Element::lanes));
         Ok(Array::from_node_unchecked(self.node().affine(operation, axes, shape, outside.as_ref())?))
     }
 
@@ -351,7 +327,7 @@ impl<T: Element> Array<T> {
     /// ```
     pub fn gather<I: Integer>(&self, indices: &[&Array<I>], outside: Boundary<T>) -> Result<Array<T>> {
         let indices: Vec<&Node> = indices.iter().map(|index| index.node()).collect();
-        Ok(Array::from_node_unchecked(self.node().gather(&indices, &outside.outside())?))
+        Ok(Array::from_node_unchecked(self.node().gather(&indices, &outside.map(Element::lanes))?))
     }
 
     /// What lies at some indices along an axis, in their order: the axes of the indices stand where that axis was, `R[i, j] = A[I[i], j]`. An index without axes leaves none there; unlike that of
@@ -384,7 +360,7 @@ impl<T: Element> Array<T> {
         };
         let nodes = (0..self.rank()).map(along).collect::<Result<Vec<Node>>>()?;
         let nodes: Vec<&Node> = nodes.iter().collect();
-        Ok(Array::from_node_unchecked(self.node().gather(&nodes, &outside.outside())?))
+        Ok(Array::from_node_unchecked(self.node().gather(&nodes, &outside.map(Element::lanes))?))
     }
 }
 

@@ -4,7 +4,7 @@
 //! builds the same expression again neither plans nor compiles. Both caches are bounded.
 
 use crate::error::{Error, Result};
-use crate::fit::{Fitted, Scalars};
+use crate::fit::{FittedPlan, Scalars};
 use crate::hash::QuickMap;
 use crate::naive::HostArray;
 use crate::node::{Node, State};
@@ -209,7 +209,7 @@ impl Context {
 
     pub(crate) fn run(
         &self,
-        fitted: &Fitted,
+        fitted: &FittedPlan,
         buffers: &[Option<Buffer<u8>>],
         scalars: &Scalars,
     ) -> Result<SmallVec<[Buffer<u8>; 2]>> {

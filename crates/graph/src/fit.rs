@@ -10,7 +10,7 @@ use crate::shape::Shape;
 use crate::tape::{Bindings, Id, Kind};
 use broadloom_device::{Buffer, Device, Stream};
 use broadloom_scalar::{Element, Lanes, Literal};
-use broadloom_skeleton::{Call, Fitted as Work};
+use broadloom_skeleton::{Call, Fitted};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,14 +20,14 @@ const MOST: usize = 8;
 
 /// What a plan is fitted to, the last ones.
 #[derive(Debug, Default)]
-pub(crate) struct Fits(Mutex<Vec<Arc<Fitted>>>);
+pub(crate) struct Fits(Mutex<Vec<Arc<FittedPlan>>>);
 
 /// The scalars of the kernels of a plan.
 pub(crate) type Scalars = Vec<SmallVec<[Literal; 8]>>;
 
 /// A plan for sizes that are known.
 #[derive(Debug)]
-pub(crate) struct Fitted {
+pub(crate) struct FittedPlan {
     shapes: Vec<Shape>,
     integers: Vec<i64>,
     kernels: Vec<Kernel>,
@@ -48,7 +48,7 @@ enum Place {
 #[derive(Debug)]
 struct Kernel {
     /// What is launched; nothing where there are no positions.
-    work: Option<Work>,
+    work: Option<Fitted>,
     inputs: Vec<Place>,
     /// For each result, where it is written: over an input, or in so many new bytes.
     outputs: Vec<Output>,
@@ -81,13 +81,13 @@ fn missing(id: Id) -> Error {
 
 impl Plan {
     /// The plan for the sizes of a run.
-    pub(crate) fn fitted(&self, bindings: &Bindings) -> Result<Arc<Fitted>> {
-        let fits = |fitted: &&Arc<Fitted>| fitted.shapes == bindings.shapes && fitted.integers == bindings.integers;
+    pub(crate) fn fitted(&self, bindings: &Bindings) -> Result<Arc<FittedPlan>> {
+        let fits = |fitted: &&Arc<FittedPlan>| fitted.shapes == bindings.shapes && fitted.integers == bindings.integers;
         if let Some(known) = self.fits.0.lock().unwrap_or_else(PoisonError::into_inner).iter().find(fits) {
             return Ok(known.clone());
         }
         // Not under the lock: another way to spread threads may have to be compiled.
-        let fitted = Arc::new(Fitted::new(self, bindings)?);
+        let fitted = Arc::new(FittedPlan::new(self, bindings)?);
         let mut known = self.fits.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST {
             known.remove(0);
@@ -97,8 +97,8 @@ impl Plan {
     }
 }
 
-impl Fitted {
-    fn new(plan: &Plan, bindings: &Bindings) -> Result<Fitted> {
+impl FittedPlan {
+    fn new(plan: &Plan, bindings: &Bindings) -> Result<FittedPlan> {
         let tape = &plan.tape;
         let index = if tape.wide { Element::I64 } else { Element::I32 };
         let mut made: HashMap<Id, u32> = HashMap::new();
@@ -139,7 +139,7 @@ impl Fitted {
         }
         let results = tape.outputs.iter().map(|output| find(&made, tape.behind(*output))).collect::<Result<_>>()?;
         let (shapes, integers) = (bindings.shapes.clone(), bindings.integers.clone());
-        Ok(Fitted { shapes, integers, kernels, made: made.len(), results })
+        Ok(FittedPlan { shapes, integers, kernels, made: made.len(), results })
     }
 
     /// The scalars of all kernels for these values.

@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Result};
 use crate::node::{Node, State};
-use crate::op::{Combine, Elementwise, Op};
+use crate::op::{Combine, Elementwise, Op, combining};
 use crate::shape::Shape;
 use crate::view::Rule;
 use broadloom_scalar::{BinaryOp, CompareOp, Element, Lanes, Literal, MathFunction, Type, UnaryOp};
@@ -183,7 +183,7 @@ fn apply(op: &Op, node: &Node, inputs: &[Arc<HostArray>]) -> Result<HostArray> {
 
 /// Combines two elements.
 pub(crate) fn combined(combine: &Combine, x: &[Literal], y: &[Literal]) -> Result<Lanes> {
-    element(&combine.operation(), &[x, y])
+    element(&combining(combine), &[x, y])
 }
 
 /// An operation on single elements, lane by lane; a plain value beside a vector stands for all lanes.

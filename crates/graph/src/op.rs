@@ -5,10 +5,9 @@ use crate::operation::Applied;
 use crate::template::Symbol;
 use crate::view::{Rule, View};
 use broadloom_scalar::{BinaryOp, CompareOp, Element, Function, Lanes, Literal, MathFunction, Precision, Type, UnaryOp};
-use broadloom_skeleton::Operator;
+pub use broadloom_skeleton::Combine;
 use smallvec::SmallVec;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// An operation on single elements.
@@ -55,29 +54,8 @@ impl fmt::Display for Elementwise {
     }
 }
 
-/// How elements are combined. Each is associative, or taken to be.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Combine {
-    /// The sum. Integers and floats.
-    Sum,
-    /// The product. Integers and floats.
-    Product,
-    /// The least. Integers and floats; a number beats NaN.
-    Min,
-    /// The greatest. Integers and floats; a number beats NaN.
-    Max,
-    /// Whether all are true. `bool`.
-    All,
-    /// Whether one is true. `bool`.
-    Any,
-    /// By an operator on one value, in the order of elements.
-    By(Arc<Operator>),
-}
-
 /// Operations of a function that is called, at most: compilers take long for much more.
 pub(crate) const MOST_OPERATIONS: u64 = 32768;
-/// Operations of one that combines two values, of which a kernel has dozens of copies.
-const MOST_TO_COMBINE: u64 = 512;
 
 /// Whether a function has so many operations at most.
 pub(crate) fn check_size(function: &Function, most: u64) -> Result<()> {
@@ -87,85 +65,11 @@ pub(crate) fn check_size(function: &Function, most: u64) -> Result<()> {
     }
 }
 
-impl Combine {
-    /// By a function of two values of one type that gives such a value, and what no elements give, lane by lane: which changes nothing that it is combined with.
-    pub fn by(function: Function, identity: &[Literal]) -> Result<Combine> {
-        check_size(&function, MOST_TO_COMBINE)?;
-        let operator = Operator::new(function, identity, false)?;
-        match operator.types().len() {
-            1 => Ok(Combine::By(Arc::new(operator))),
-            count => {
-                Err(Error::Plan { what: operator.function().name().to_owned(), reason: format!("{count} values are combined") })
-            }
-        }
-    }
-
-    /// All of them that have a name.
-    pub const EVERY: [Combine; 6] = [Combine::Sum, Combine::Product, Combine::Min, Combine::Max, Combine::All, Combine::Any];
-
-    /// Its name.
-    pub fn name(&self) -> &str {
-        match self {
-            Combine::Sum => "sum",
-            Combine::Product => "product",
-            Combine::Min => "min",
-            Combine::Max => "max",
-            Combine::All => "all",
-            Combine::Any => "any",
-            Combine::By(operator) => operator.function().name(),
-        }
-    }
-
-    /// Whether it takes a type.
-    pub fn takes(&self, ty: Type) -> bool {
-        match self {
-            Combine::Sum | Combine::Product | Combine::Min | Combine::Max => !matches!(ty.element(), Element::Bool),
-            Combine::All | Combine::Any => matches!(ty.element(), Element::Bool),
-            Combine::By(operator) => operator.types() == [ty],
-        }
-    }
-
-    /// The operation on two values.
-    pub fn operation(&self) -> Elementwise {
-        Elementwise::Binary(match self {
-            Combine::Sum => BinaryOp::Add,
-            Combine::Product => BinaryOp::Mul,
-            Combine::Min => BinaryOp::Min,
-            Combine::Max => BinaryOp::Max,
-            Combine::All => BinaryOp::And,
-            Combine::Any => BinaryOp::Or,
-            Combine::By(operator) => return Elementwise::Call(operator.function().clone(), 0),
-        })
-    }
-
-    /// How a pattern combines values of a type.
-    pub(crate) fn operator(&self, ty: Type) -> Result<Operator> {
-        Ok(match self {
-            Combine::Sum => Operator::sum(ty)?,
-            Combine::Product | Combine::All => Operator::product(ty)?,
-            Combine::Min => Operator::min(ty)?,
-            Combine::Max | Combine::Any => Operator::max(ty)?,
-            Combine::By(operator) => Operator::clone(operator),
-        })
-    }
-
-    /// What no elements of a type give.
-    pub fn identity(&self, ty: Type) -> Lanes {
-        let element = ty.element();
-        let one = match self {
-            Combine::Sum | Combine::Any => Literal::zero(element),
-            Combine::Product | Combine::All => Literal::from_i128(element, 1),
-            Combine::Min => match element.range() {
-                Some((_, high)) => Literal::from_i128(element, high),
-                None => Literal::from_f64(element, f64::INFINITY).unwrap_or(Literal::zero(element)),
-            },
-            Combine::Max => match element.range() {
-                Some((low, _)) => Literal::from_i128(element, low),
-                None => Literal::from_f64(element, f64::NEG_INFINITY).unwrap_or(Literal::zero(element)),
-            },
-            Combine::By(operator) => return Lanes::from_slice(operator.identity()),
-        };
-        SmallVec::from_elem(one, ty.lanes())
+/// Returns the operation that combines two elements.
+pub(crate) fn combining(combine: &Combine) -> Elementwise {
+    match (combine, combine.binary()) {
+        (Combine::By(operator), _) => Elementwise::Call(operator.function().clone(), 0),
+        (_, op) => Elementwise::Binary(op.unwrap_or(BinaryOp::Add)),
     }
 }
 

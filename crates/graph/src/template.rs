@@ -11,7 +11,7 @@
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::fit::{Fitted, LaneOf, Scalars};
+use crate::fit::{FittedPlan, LaneOf, Scalars};
 use crate::node::{Node, State};
 use crate::op::{Op, Scalar};
 use crate::shape::Shape;
@@ -75,7 +75,7 @@ impl Symbols {
 /// A plan of a template.
 #[derive(Debug)]
 struct Stage {
-    fitted: Arc<Fitted>,
+    fitted: Arc<FittedPlan>,
     /// What is given in all calls; the rest are symbols.
     buffers: Vec<Option<Buffer<u8>>>,
     symbols: Vec<(u32, u32)>,
@@ -191,7 +191,7 @@ impl Context {
     }
 
     /// Adds a plan to the function that is traced, and makes its results symbols.
-    pub(crate) fn stage(&self, nodes: &[Node], fitted: Arc<Fitted>, bindings: Bindings) -> Result<()> {
+    pub(crate) fn stage(&self, nodes: &[Node], fitted: Arc<FittedPlan>, bindings: Bindings) -> Result<()> {
         let tracing = bindings.symbols.tracing.ok_or_else(|| unknown("evaluate"))?;
         let mut state = tracing.lock();
         let (stages, symbols) = state.as_mut().ok_or_else(|| unknown("evaluate"))?;

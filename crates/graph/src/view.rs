@@ -9,47 +9,8 @@
 use crate::error::{Error, Result};
 use crate::shape::Shape;
 use broadloom_scalar::Lanes;
+pub use broadloom_skeleton::{Boundary, Rule};
 use smallvec::SmallVec;
-
-/// What stands for elements outside of the input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Rule {
-    /// There are none: every index is inside.
-    Inside,
-    /// The nearest element.
-    Clamp,
-    /// The axis starts again.
-    Wrap,
-    /// The axis goes back and forth; the elements at its ends are seen once each time.
-    Mirror,
-    /// A constant.
-    Constant,
-}
-
-/// What stands for elements outside of an array, as a user says it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Boundary {
-    /// The nearest element.
-    Clamp,
-    /// The array starts again.
-    Wrap,
-    /// The array goes back and forth; the elements at its ends are seen once each time.
-    Mirror,
-    /// This value.
-    Constant(Lanes),
-}
-
-impl Boundary {
-    /// The rule for an axis.
-    pub fn rule(&self) -> Rule {
-        match self {
-            Boundary::Clamp => Rule::Clamp,
-            Boundary::Wrap => Rule::Wrap,
-            Boundary::Mirror => Rule::Mirror,
-            Boundary::Constant(_) => Rule::Constant,
-        }
-    }
-}
 
 /// Where the index along one axis of the input comes from: `offset + stride * position[source]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -94,13 +55,6 @@ pub struct View {
     pub fill: Option<Lanes>,
 }
 
-/// An index of an axis that goes back and forth.
-pub(crate) fn mirrored(index: i64, extent: i64) -> i64 {
-    let period = (2 * (extent - 1)).max(1);
-    let rest = index.rem_euclid(period);
-    rest.min(period - rest)
-}
-
 /// Numbers beyond this are refused, so that index arithmetic cannot overflow.
 const MAX_NUMBER: u64 = 1 << 40;
 
@@ -142,7 +96,9 @@ impl View {
                 }
                 Rule::Wrap if map.source.is_none() => *map = AxisMap::fixed(map.offset.rem_euclid(extent)),
                 Rule::Clamp if map.source.is_none() => *map = AxisMap::fixed(map.offset.clamp(0, extent - 1)),
-                Rule::Mirror if map.source.is_none() => *map = AxisMap::fixed(mirrored(map.offset, extent)),
+                Rule::Mirror if map.source.is_none() => {
+                    *map = AxisMap::fixed(Rule::Mirror.index(map.offset, extent).unwrap_or(0));
+                }
                 Rule::Clamp | Rule::Wrap | Rule::Mirror | Rule::Constant => {}
             }
         }
@@ -240,11 +196,7 @@ impl View {
             let index = map.offset + map.stride * map.source.map_or(0, |axis| position[usize::from(axis)] as i64);
             let index = match map.rule {
                 Rule::Inside => index,
-                Rule::Clamp => index.clamp(0, extent - 1),
-                Rule::Wrap => index.rem_euclid(extent),
-                Rule::Mirror => mirrored(index, extent),
-                Rule::Constant if index < 0 || index >= extent => return None,
-                Rule::Constant => index,
+                Rule::Clamp | Rule::Wrap | Rule::Mirror | Rule::Constant => map.rule.index(index, extent)?,
             };
             found.push(index as usize);
         }

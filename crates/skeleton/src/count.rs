@@ -64,8 +64,8 @@ impl Count {
         Count::Max(Arc::new((self, other.into())))
     }
 
-    /// The same number where other numbers stand for the sizes.
-    pub(crate) fn with(&self, sizes: &[Count]) -> Count {
+    /// Returns the number with other numbers in place of the sizes.
+    pub fn with(&self, sizes: &[Count]) -> Count {
         let both = |pair: &Arc<(Count, Count)>| (pair.0.with(sizes), pair.1.with(sizes));
         match self {
             Count::Constant(value) => Count::Constant(*value),

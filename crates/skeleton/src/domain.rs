@@ -1,8 +1,7 @@
 //! Index spaces, and how threads are spread over them.
 
-use crate::draft::Writer;
 use crate::{Count, Error, Result, Sink, Source};
-use broadloom_scalar::{Type, Value};
+use broadloom_scalar::Type;
 
 /// The shape of an index space as far as code depends on it: how many axes, and whether the last one is long. Sizes are no part of it.
 ///
@@ -34,7 +33,8 @@ impl Domain {
         }
     }
 
-    pub(crate) const fn with_axes(axes: usize) -> Domain {
+    /// A domain with so many axes, the last of which is long.
+    pub const fn with_axes(axes: usize) -> Domain {
         Domain { axes, rows: true }
     }
 
@@ -53,8 +53,8 @@ impl Domain {
         Count::product(0..self.axes)
     }
 
-    /// Whether sources and a sink have its positions, and the type of indices that they need.
-    pub(crate) fn check(self, pattern: &'static str, sources: &[&Source], sink: &Sink) -> Result<Type> {
+    /// Checks that sources and a sink have its positions. Returns the type of indices that they need, `u32` or `u64`.
+    pub fn check(self, pattern: &'static str, sources: &[&Source], sink: &Sink) -> Result<Type> {
         let mut wide = sink.written().is_some_and(|written| written.index().element().bits() == 64);
         for source in sources {
             if source.axes() != self.axes {
@@ -65,35 +65,5 @@ impl Domain {
             wide |= source.index().element().bits() == 64;
         }
         Ok(if wide { Type::U64 } else { Type::U32 })
-    }
-}
-
-/// The position of a number that counts positions of axes with these lengths. The first index is not held to its length.
-pub(crate) fn unravel(k: &Writer, linear: Value, lengths: &[Value]) -> Vec<Value> {
-    let mut position = vec![linear; lengths.len()];
-    let mut rest = linear;
-    for axis in (1..lengths.len()).rev() {
-        let above = k.div(rest, lengths[axis]);
-        position[axis] = k.sub(rest, k.mul(above, lengths[axis]));
-        rest = above;
-    }
-    if let Some(first) = position.first_mut() {
-        *first = rest;
-    }
-    position
-}
-
-/// The number of a position, counted over axes with these lengths. It has 64 bits where there are several axes: with 32, an executor that runs warps as
-/// vectors would have to prove that no lane wraps around before it can see that neighbours lie side by side.
-pub(crate) fn ravel(k: &Writer, position: &[Value], lengths: &[Value]) -> Value {
-    match position {
-        [] => k.literal(0u32),
-        [only] => *only,
-        _ => {
-            let wide = |value: &Value| k.convert(*value, Type::U64);
-            let mut pairs = position.iter().zip(lengths);
-            let first = pairs.next().map_or(k.literal(0u64), |(first, _)| wide(first));
-            pairs.fold(first, |number, (index, length)| k.add(k.mul(number, wide(length)), wide(index)))
-        }
     }
 }

@@ -21,6 +21,18 @@ pub enum Error {
         /// What does not fit.
         reason: String,
     },
+    /// A function with too many operations.
+    #[error(
+        "`{operation}`: a closure of {count} operations, and at most {most} are possible; several calls, one behind the other, may do more"
+    )]
+    Operations {
+        /// The function.
+        operation: String,
+        /// The number of its operations; elementary functions count for many.
+        count: u64,
+        /// The maximum.
+        most: u64,
+    },
     /// A call with other buffers, scalars or sizes than the program takes.
     #[error("`{program}` is called with {given} {what}, not {wanted}")]
     Number {

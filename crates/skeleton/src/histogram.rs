@@ -5,8 +5,7 @@
 //!
 //! A thread of a GPU takes neighbours by accesses of 16 bytes, two of them at a time, where inputs are read at the position itself and are aligned.
 
-use crate::domain::unravel;
-use crate::draft::{Draft, Writer};
+use crate::kit::{Draft, Writer, unravel};
 use crate::program::{Argument, Program};
 use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::{Machine, MachineKind};

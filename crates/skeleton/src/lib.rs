@@ -9,6 +9,8 @@
 //! | --- | --- |
 //! | [`Map`] | a function at every position; gathers, index arrays, outer products and [random numbers](random) are maps |
 //! | [`Stencil`] | a function of neighbourhoods, several rows of results at a time |
+//! | [`TiledStencil`] | a function of the values around a position, staged in shared memory; offsets may be computed |
+//! | [`Sweep`] | a state carried along an axis, with outputs at every position |
 //! | [`Reduce`] | an associative [`Operator`] over any axes, several at once |
 //! | [`Scan`] | all prefixes along an axis; within segments of any length by [`Operator::segmented`] |
 //! | [`SegmentedReduce`] | an associative [`Operator`] over segments of a line |
@@ -19,6 +21,8 @@
 //! | [`Product`] | the product of two matrices |
 //! | [`Sort`] | stable, by several keys of any type |
 //! | [`SegmentedSort`] | the same within segments that are short |
+//!
+//! Patterns of another shape are written with the [`kit`].
 //!
 //! ```
 //! use broadloom_device::Device;
@@ -53,16 +57,17 @@
 //! assert_eq!(result.read().unwrap(), [12.0, 24.0, 36.0]);
 //! ```
 
-mod cooperate;
+mod boundary;
+mod combine;
 mod count;
 mod domain;
-mod draft;
 mod error;
 mod fit;
 mod histogram;
 mod key;
+pub mod kit;
+mod layout;
 mod library;
-mod lookback;
 mod map;
 mod operator;
 mod order;
@@ -81,14 +86,19 @@ mod segments;
 mod sort;
 mod source;
 mod stencil;
+mod sweep;
+mod tiled;
 mod transpose;
 
+pub use boundary::{Boundary, Rule};
+pub use combine::Combine;
 pub use count::Count;
 pub use domain::Domain;
 pub use error::{Error, Result};
 pub use fit::Fitted;
 pub use histogram::Histogram;
 pub use key::Key;
+pub use layout::{Access, Layout, Number};
 pub use library::{Generator, Library, Pattern};
 pub use map::Map;
 pub use operator::Operator;
@@ -99,10 +109,12 @@ pub use program::{Argument, Output, Program, Step, Temporary};
 pub use reduce::{Reduce, Spread};
 pub use run::{Call, Loaded};
 pub use scan::{Scan, ScanSpread};
-pub use scatter::{Combine, Scatter};
+pub use scatter::Scatter;
 pub use segmented_sort::SegmentedSort;
 pub use segments::SegmentedReduce;
 pub use sort::{Sort, SortKey};
 pub use source::{Sink, Source};
 pub use stencil::{Fold, Stencil};
+pub use sweep::{Split, Sweep, SweepSpread};
+pub use tiled::{Tile, TiledStencil};
 pub use transpose::Transpose;

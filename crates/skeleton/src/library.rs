@@ -2,7 +2,7 @@
 
 use crate::{
     Histogram, Key, Loaded, Map, Pack, Product, Program, Reduce, Result, Scan, Scatter, SegmentedReduce, SegmentedSort, Sort,
-    Stencil, Transpose,
+    Stencil, Sweep, TiledStencil, Transpose,
 };
 use broadloom_device::{Device, Machine};
 use std::collections::HashMap;
@@ -61,7 +61,8 @@ macro_rules! generators {
     };
 }
 
-generators!(Map Stencil Reduce Scan SegmentedReduce Pack Histogram Transpose Product Sort SegmentedSort Scatter);
+generators!(Map Stencil Reduce Scan SegmentedReduce Pack Histogram Transpose Product Sort SegmentedSort Scatter Sweep
+    TiledStencil);
 
 /// Programs that a library keeps.
 const MOST: usize = 1024;

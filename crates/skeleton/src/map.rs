@@ -9,8 +9,7 @@
 //! Rejected: patches of eight columns and four rows for warps that read at computed places, so that these lie in fewer lines of the cache. On an H200 an image that is turned took
 //! 7 % longer.
 
-use crate::domain::unravel;
-use crate::draft::{Draft, Inlet, Outlet, Writer};
+use crate::kit::{Draft, Inlet, Outlet, Writer, unravel};
 use crate::{Count, Domain, Program, Result, Sink, Source};
 use broadloom_device::{Machine, MachineKind};
 use broadloom_scalar::{Axis, Type, Unroll, Value};

@@ -1,8 +1,7 @@
 //! Associative operators.
 
-use crate::draft::Writer;
 use crate::{Error, Result};
-use broadloom_scalar::{BinaryOp, Builder, Element, Function, Literal, Type, Value, Variable};
+use broadloom_scalar::{BinaryOp, Builder, Element, Function, Literal, Type, Value};
 
 /// An associative operator on one or several values, with its identity.
 ///
@@ -53,7 +52,7 @@ impl Operator {
     }
 
     /// A binary operation on one value of any type that has it.
-    fn plain(name: &str, op: BinaryOp, ty: Type, identity: Literal) -> Result<Operator> {
+    pub(crate) fn plain(name: &str, op: BinaryOp, ty: Type, identity: Literal) -> Result<Operator> {
         let f = Builder::function(name);
         let (a, b) = (f.parameter("a", ty), f.parameter("b", ty));
         Operator::new(f.finish_function(&[f.binary(op, a, b)])?, &[identity], true)
@@ -214,50 +213,16 @@ impl Operator {
         self.function.result_types()
     }
 
-    pub(crate) fn combine(&self, k: &Writer, left: &[Value], right: &[Value]) -> Vec<Value> {
+    /// Writes the code that combines two lists of values.
+    pub fn combine(&self, k: &Builder, left: &[Value], right: &[Value]) -> Vec<Value> {
         k.inline(&self.function, &[left, right].concat(), &mut [])
     }
 
-    pub(crate) fn nothing(&self, k: &Writer) -> Vec<Value> {
+    /// Returns the identity as values.
+    pub fn nothing(&self, k: &Builder) -> Vec<Value> {
         let mut lanes = self.identity.iter().map(|lane| k.literal(*lane));
         let mut value = |ty: Type| k.vector(&lanes.by_ref().take(ty.lanes()).collect::<Vec<Value>>());
         self.types().into_iter().map(&mut value).collect()
-    }
-}
-
-/// What has been combined so far.
-pub(crate) struct Accumulator<'a> {
-    operator: &'a Operator,
-    variables: Vec<Variable>,
-}
-
-impl<'a> Accumulator<'a> {
-    /// Nothing so far.
-    pub(crate) fn new(k: &Writer, operator: &'a Operator) -> Accumulator<'a> {
-        let variables = operator.nothing(k).into_iter().map(|value| k.variable_with(value)).collect();
-        Accumulator { operator, variables }
-    }
-
-    pub(crate) fn get(&self, k: &Writer) -> Vec<Value> {
-        self.variables.iter().map(|variable| k.get(*variable)).collect()
-    }
-
-    pub(crate) fn set(&self, k: &Writer, values: &[Value]) {
-        self.variables.iter().zip(values).for_each(|(variable, value)| k.set(*variable, *value));
-    }
-
-    /// Combines with what comes next.
-    pub(crate) fn add(&self, k: &Writer, values: &[Value]) {
-        let sum = self.operator.combine(k, &self.get(k), values);
-        self.set(k, &sum);
-    }
-}
-
-impl Writer {
-    /// A literal in all lanes of a type.
-    pub(crate) fn spread(&self, literal: Literal, ty: Type) -> Value {
-        let value = self.literal(literal);
-        if ty.is_scalar() { value } else { self.vector(&vec![value; ty.lanes()]) }
     }
 }
 

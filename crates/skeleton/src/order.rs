@@ -1,6 +1,6 @@
 //! Numbers in the order of others: keys of all types as unsigned integers, and back.
 
-use crate::draft::Writer;
+use crate::kit::Writer;
 use broadloom_scalar::{Element, Literal, Type, Value};
 
 /// The type that numbers in the order of keys have.

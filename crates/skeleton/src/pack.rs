@@ -8,10 +8,8 @@
 
 mod once;
 
-use crate::cooperate::{Shared, broadcast, reduce_block, scan_warp, shift_warp};
-use crate::draft::{Draft, Inlet, Outlet, Writer};
-use crate::lookback::Chain;
-use crate::operator::{Accumulator, Operator};
+use crate::kit::{Accumulator, Chain, Draft, Inlet, Outlet, Shared, Writer, broadcast, reduce_block, scan_warp, shift_warp};
+use crate::operator::Operator;
 use crate::program::{Argument, Output, Program};
 use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::{Machine, MachineKind};

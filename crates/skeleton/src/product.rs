@@ -7,8 +7,7 @@
 
 mod tiles;
 
-use crate::domain::ravel;
-use crate::draft::{Draft, Inlet, Outlet, Writer};
+use crate::kit::{Draft, Inlet, Outlet, Writer, ravel};
 use crate::program::Program;
 use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::{Machine, MachineKind};

@@ -9,7 +9,7 @@
 //! There is one launch: a core reads no panels but those that it wrote itself. How many strips and panels a tile has follows from the sizes, so that tiles are
 //! equally large and every core has some. Copies are in memory that is addressed by 64 bits, so that the innermost loop has nothing to compute but sums.
 
-use crate::draft::{Draft, Writer};
+use crate::kit::{Draft, Writer};
 use crate::product::Parts;
 use crate::program::Argument;
 use crate::{Count, Result};

@@ -88,6 +88,27 @@ impl Program {
         Loaded::new(self, device)
     }
 
+    /// Checks that its steps name kernels and arguments that are there.
+    pub(crate) fn check(&self) -> Result<()> {
+        let check = |what: &'static str, index: usize, given: usize| match index < given {
+            true => Ok(()),
+            false => Err(Error::Number { program: self.name.clone(), what, wanted: index + 1, given }),
+        };
+        for step in &self.steps {
+            check("kernels", step.kernel, self.kernels.len())?;
+            for argument in &step.arguments {
+                match argument {
+                    Argument::Input(index) => check("inputs", *index, self.inputs.len())?,
+                    Argument::Output(index) => check("outputs", *index, self.outputs.len())?,
+                    Argument::Temporary(index) => check("temporaries", *index, self.temporaries.len())?,
+                    Argument::Scalar(index) => check("scalars", *index, self.scalars.len())?,
+                    Argument::Count(..) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// How many elements each output must have for these sizes.
     pub fn output_counts(&self, sizes: &[u64]) -> Result<Vec<u64>> {
         self.outputs.iter().map(|output| self.count(&output.count, sizes)).collect()

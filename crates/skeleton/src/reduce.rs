@@ -14,10 +14,8 @@
 
 mod columns;
 
-use crate::cooperate::{reduce_block, reduce_warp};
-use crate::domain::unravel;
-use crate::draft::{Draft, Inlet, Outlet, Writer};
-use crate::operator::{Accumulator, Operator};
+use crate::kit::{Accumulator, Draft, Inlet, Outlet, Writer, reduce_block, reduce_warp, unravel};
+use crate::operator::Operator;
 use crate::program::{Argument, Program};
 use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::{Machine, MachineKind};

@@ -49,6 +49,7 @@ struct Ready {
 
 impl Loaded {
     pub(crate) fn new(program: Program, device: &Device) -> Result<Loaded> {
+        program.check()?;
         let machine = device.machine();
         let most = Lowering::default();
         // Only a GPU starts kernels early.

@@ -13,10 +13,10 @@
 
 mod once;
 
-use crate::cooperate::{Shared, broadcast, reduce_block, scan_warp, shift_warp};
-use crate::domain::{ravel, unravel};
-use crate::draft::{Draft, Inlet, Outlet, Writer};
-use crate::operator::{Accumulator, Operator};
+use crate::kit::{
+    Accumulator, Draft, Inlet, Outlet, Shared, Writer, broadcast, ravel, reduce_block, scan_warp, shift_warp, unravel,
+};
+use crate::operator::Operator;
 use crate::program::{Argument, Program};
 use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::{Machine, MachineKind};

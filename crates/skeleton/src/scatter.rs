@@ -6,13 +6,12 @@
 
 mod sums;
 
-use crate::domain::unravel;
-use crate::draft::{Draft, Inlet, Writer};
+use crate::kit::{Draft, Inlet, Writer, unravel};
 use crate::order::{from_ordered, ordered};
 use crate::program::{Argument, Program};
-use crate::{Count, Domain, Error, Result, Sink, Source};
+use crate::{Combine, Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::{Machine, MachineKind};
-use broadloom_scalar::{AtomicOp, Axis, Element, Literal, Memory, Order, Scope, Type, Value};
+use broadloom_scalar::{AtomicOp, Axis, Literal, Memory, Order, Scope, Type, Value};
 
 /// Gives a [`Sink`] at each of a number of places what a [`Source`] has there at first, combined with what another sends there from the positions of a
 /// domain.
@@ -27,40 +26,21 @@ pub struct Scatter {
     pub source: Source,
     /// What is at each place at first.
     pub base: Source,
-    /// What becomes of values that come to the same place.
-    pub combine: Combine,
+    /// The way in which values that come to the same place are combined with each other and with the base: sums, the least,
+    /// the greatest, and truth values. `None`: the one from the last position stays. Floats are added to each other in an
+    /// order that is the same for the same sizes, then to the base; sums of `f16` are kept as `f32`.
+    pub combine: Option<Combine>,
     /// What becomes of the results.
     pub sink: Sink,
 }
 
-/// What becomes of values that come to the same place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Combine {
-    /// The one from the last position stays, also of the base. Any type.
-    Last,
-    /// The sum with the base, of integers and floats. Floats that come to one place are added to each other, in an order that is the same for the same sizes, then to the
-    /// base; sums of `f16` are kept as `f32`.
-    Add,
-    /// The least; numbers before NaN. Integers and floats.
-    Min,
-    /// The greatest; numbers before NaN. Integers and floats.
-    Max,
-    /// `&`, of integers and truth values.
-    And,
-    /// `|`, of integers and truth values.
-    Or,
-    /// `^`, of integers and truth values.
-    Xor,
-}
-
-impl Combine {
-    fn takes(self, ty: Type) -> bool {
-        let element = ty.element();
-        match self {
-            Combine::Last => true,
-            Combine::Add | Combine::Min | Combine::Max => ty.is_scalar() && element != Element::Bool,
-            Combine::And | Combine::Or | Combine::Xor => ty.is_scalar() && !element.is_float(),
-        }
+/// Returns whether the pattern combines values of a type in a way. Operators and products have none: sort by place and scan
+/// segments instead.
+fn takes(combine: Option<&Combine>, ty: Type) -> bool {
+    match combine {
+        None => true,
+        Some(Combine::Product | Combine::By(_)) => false,
+        Some(combine) => ty.is_scalar() && combine.takes(ty),
     }
 }
 
@@ -86,8 +66,9 @@ impl Scatter {
         if self.base.axes() != 1 {
             return bad(format!("positions of the base have {} indices, and places have one", self.base.axes()));
         }
-        if !self.combine.takes(ty) {
-            return bad(format!("values of type `{ty}` are not combined by `{:?}`", self.combine));
+        if !takes(self.combine.as_ref(), ty) {
+            let name = self.combine.as_ref().map_or("last", Combine::name);
+            return bad(format!("values of type `{ty}` are not combined by `{name}`"));
         }
         self.sink.check("scatter", 1, &[ty])?;
         let index = match (self.domain.check("scatter", &[&self.source], &self.sink)?, self.base.index().element().bits()) {
@@ -102,15 +83,15 @@ impl Scatter {
             draft.limit(count.clone());
             draft.limit(places.clone());
         }
-        if self.combine == Combine::Add && ty.element().is_float() {
+        if self.combine == Some(Combine::Sum) && ty.element().is_float() {
             sums::Sums { scatter: self, inlet, base, outlet, index, ty }.include(&mut draft, machine)?;
             return Ok(draft.finish());
         }
         let (wide, signed) = (ty.element().bits() == 64, ty.element().is_signed());
-        let held = match (self.combine, wide, signed) {
-            (Combine::Last, ..) => index,
-            (Combine::Min | Combine::Max, true, true) => Type::I64,
-            (Combine::Min | Combine::Max, false, true) => Type::I32,
+        let held = match (&self.combine, wide, signed) {
+            (None, ..) => index,
+            (Some(Combine::Min | Combine::Max), true, true) => Type::I64,
+            (Some(Combine::Min | Combine::Max), false, true) => Type::I32,
             (_, true, _) => Type::U64,
             (_, false, _) => Type::U32,
         };
@@ -149,11 +130,11 @@ impl Scatter {
             Some((low, high)) => Literal::from_i128(element, if greatest { high } else { low }),
             None => Literal::from_bits(element, u64::MAX),
         };
-        match self.combine {
-            Combine::Last | Combine::Add | Combine::Or | Combine::Xor => Literal::zero(element),
-            Combine::Min => bound(true),
-            Combine::Max => bound(false),
-            Combine::And => Literal::from_bits(element, u64::MAX),
+        match &self.combine {
+            Some(Combine::Min) => bound(true),
+            Some(Combine::Max) => bound(false),
+            Some(Combine::All) => Literal::from_bits(element, u64::MAX),
+            None | Some(Combine::Sum | Combine::Any | Combine::Odd | Combine::Product | Combine::By(_)) => Literal::zero(element),
         }
     }
 }
@@ -171,15 +152,15 @@ impl Parts<'_> {
 
     /// The operation on what is held. The greatest float is the least in the reverse order.
     fn operation(&self) -> AtomicOp {
-        match self.scatter.combine {
-            Combine::Last => AtomicOp::Max,
-            Combine::Add => AtomicOp::Add,
-            Combine::Min => AtomicOp::Min,
-            Combine::Max if self.ty.element().is_float() => AtomicOp::Min,
-            Combine::Max => AtomicOp::Max,
-            Combine::And => AtomicOp::And,
-            Combine::Or => AtomicOp::Or,
-            Combine::Xor => AtomicOp::Xor,
+        match &self.scatter.combine {
+            None => AtomicOp::Max,
+            Some(Combine::Sum | Combine::Product | Combine::By(_)) => AtomicOp::Add,
+            Some(Combine::Min) => AtomicOp::Min,
+            Some(Combine::Max) if self.ty.element().is_float() => AtomicOp::Min,
+            Some(Combine::Max) => AtomicOp::Max,
+            Some(Combine::All) => AtomicOp::And,
+            Some(Combine::Any) => AtomicOp::Or,
+            Some(Combine::Odd) => AtomicOp::Xor,
         }
     }
 
@@ -190,10 +171,10 @@ impl Parts<'_> {
         let place = if k.type_of(values[0]).element().is_signed() { k.convert(values[0], Type::I64) } else { values[0] };
         let place = k.convert(place, Type::U64);
         k.if_then(k.lt(place, k.convert(places, Type::U64)), || {
-            let sent = match self.scatter.combine {
-                Combine::Last => k.add(number, 1),
-                Combine::Min | Combine::Max if self.ty.element().is_float() => {
-                    ordered(k, values[1], self.scatter.combine == Combine::Max)
+            let sent = match &self.scatter.combine {
+                None => k.add(number, 1),
+                Some(combine @ (Combine::Min | Combine::Max)) if self.ty.element().is_float() => {
+                    ordered(k, values[1], *combine == Combine::Max)
                 }
                 _ => k.convert(values[1], self.held),
             };
@@ -203,24 +184,16 @@ impl Parts<'_> {
 
     fn result(&self, k: &Writer, place: Value, first: Value) -> Value {
         let held = k.load(self.held(k), place);
-        if self.scatter.combine == Combine::Last {
+        let Some(combine) = &self.scatter.combine else {
             let sent = || self.inlet.at(k, &self.position(k, k.sub(held, 1)))[1];
             return k.choose(k.ne(held, 0), sent, || first);
-        }
-        let value = match self.scatter.combine {
+        };
+        let value = match combine {
             Combine::Min | Combine::Max if self.ty.element().is_float() => {
-                from_ordered(k, held, self.ty.element(), self.scatter.combine == Combine::Max)
+                from_ordered(k, held, self.ty.element(), *combine == Combine::Max)
             }
             _ => k.convert(held, self.ty),
         };
-        match self.scatter.combine {
-            Combine::Last => first,
-            Combine::Add => k.add(first, value),
-            Combine::Min => k.min(first, value),
-            Combine::Max => k.max(first, value),
-            Combine::And => k.and(first, value),
-            Combine::Or => k.or(first, value),
-            Combine::Xor => k.xor(first, value),
-        }
+        combine.binary().map_or(first, |op| k.binary(op, first, value))
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! Longer segments are a [`Sort`](crate::Sort) by the number of the segment, then by the key.
 
-use crate::draft::{Draft, Inlet, Outlet, Writer};
+use crate::kit::{Draft, Inlet, Outlet, Writer};
 use crate::order::{distinct, from_distinct, ordered};
 use crate::program::Program;
 use crate::{Count, Domain, Error, Result, Sink, SortKey, Source};

@@ -13,7 +13,7 @@
 mod parts;
 mod tiles;
 
-use crate::draft::{Draft, Inlet, Outlet, Writer};
+use crate::kit::{Draft, Inlet, Outlet, Writer};
 use crate::operator::Operator;
 use crate::program::Program;
 use crate::{Count, Domain, Error, Result, Sink, Source};

@@ -9,9 +9,8 @@
 mod parts;
 mod sweep;
 
-use crate::cooperate::{broadcast, scan_warp, shift_warp};
-use crate::draft::{Draft, Writer};
-use crate::operator::{Accumulator, Operator};
+use crate::kit::{Accumulator, Draft, Writer, broadcast, scan_warp, shift_warp};
+use crate::operator::Operator;
 use crate::order::ordered;
 use crate::program::Program;
 use crate::{Count, Domain, Error, Result, Sink, Source};

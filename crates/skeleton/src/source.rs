@@ -28,7 +28,7 @@ pub struct Source {
 }
 
 /// A position of 32 or 64 bits; `I32` where there is none.
-fn index_type(function: &Function, axes: usize) -> Result<Type> {
+pub(crate) fn index_type(function: &Function, axes: usize) -> Result<Type> {
     let bad = |reason: String| Error::Function { function: function.name().to_owned(), reason };
     let Some(position) = function.parameters().get(..axes) else {
         return Err(bad(format!("a position has {axes} indices, and there are {} parameters", function.parameters().len())));
@@ -43,14 +43,14 @@ fn index_type(function: &Function, axes: usize) -> Result<Type> {
 fn check_accessors(function: &Function, allowed: &[AccessorKind]) -> Result<()> {
     for accessor in function.accessors() {
         if !allowed.contains(&accessor.kind) || accessor.rank != 1 {
-            let reason = format!("`{}` is not read or written at one index", accessor.name);
+            let reason = format!("`{}` is not read or written at one index; bind it to a layout", accessor.name);
             return Err(Error::Function { function: function.name().to_owned(), reason });
         }
     }
     Ok(())
 }
 
-fn check_scalars(function: &Function, from: usize) -> Result<()> {
+pub(crate) fn check_scalars(function: &Function, from: usize) -> Result<()> {
     match function.parameters()[from..].iter().find(|parameter| !parameter.ty.is_scalar()) {
         Some(parameter) => Err(Error::Function {
             function: function.name().to_owned(),
@@ -199,8 +199,8 @@ impl Sink {
         self.0.as_ref()
     }
 
-    /// Whether it fits results of these types over a domain with so many axes.
-    pub(crate) fn check(&self, pattern: &'static str, axes: usize, values: &[Type]) -> Result<()> {
+    /// Checks that it takes values of these types over a domain with so many axes.
+    pub fn check(&self, pattern: &'static str, axes: usize, values: &[Type]) -> Result<()> {
         let Some(written) = &self.0 else { return Ok(()) };
         let takes: Vec<Type> =
             written.function.parameters()[written.axes..written.axes + written.values].iter().map(|p| p.ty).collect();

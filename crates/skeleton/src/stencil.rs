@@ -17,12 +17,9 @@
 //! The last strip of an image whose rows do not come out even starts further up, so that all its rows are there; it stores those only that
 //! no other strip has.
 //!
-//! Left out: a tile with its halo in shared memory. Reads of neighbouring columns should hit the first cache on both kinds of machine, and a copy cost more than
-//! they do as long as a strip shares its rows; which of the two is faster has not been measured.
+//! [`TiledStencil`](crate::TiledStencil) stages tiles with their halo in shared memory instead.
 
-use crate::domain::unravel;
-use crate::draft::{Draft, Inlet, Outlet, Writer};
-use crate::operator::Accumulator;
+use crate::kit::{Accumulator, Draft, Inlet, Outlet, Writer, unravel};
 use crate::{Count, Domain, Error, Operator, Program, Result, Sink, Source};
 use broadloom_device::{Machine, MachineKind};
 use broadloom_scalar::{Axis, Type, Unroll, Value};

@@ -3,9 +3,7 @@
 //! Tiles of 32 by 32 positions go through shared memory, so that both sides touch memory row by row. Rows of a tile are one element longer than they need to
 //! be, which keeps the columns in different banks.
 
-use crate::cooperate::Shared;
-use crate::domain::{ravel, unravel};
-use crate::draft::{Draft, Writer};
+use crate::kit::{Draft, Shared, Writer, ravel, unravel};
 use crate::program::Program;
 use crate::{Count, Domain, Error, Result, Sink, Source};
 use broadloom_device::Machine;

@@ -71,7 +71,7 @@ impl Operation for Reduce {
     }
 
     fn operator(&self, site: &Site, _: bool) -> Result<Option<Operator>> {
-        self.combine.operator(site.types[0]).map(Some)
+        Ok(Some(self.combine.operator(site.types[0])?))
     }
 
     fn reduced(&self) -> Option<&[u8]> {

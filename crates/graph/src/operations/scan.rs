@@ -81,7 +81,7 @@ impl Operation for Scan {
     }
 
     fn operator(&self, site: &Site, _: bool) -> Result<Option<Operator>> {
-        self.combine.operator(site.types[0]).map(Some)
+        Ok(Some(self.combine.operator(site.types[0])?))
     }
 }
 

@@ -7,12 +7,12 @@ use crate::build::{index_shape, possible, same_context};
 use crate::error::{Error, Result};
 use crate::naive::{HostArray, combined};
 use crate::node::Node;
-use crate::op::{Combine, Elementwise};
+use crate::op::{Combine, Elementwise, combining};
 use crate::operation::{Feed, Form, Operation, Parts, Site};
 use crate::shape::Shape;
 use crate::view::{AxisMap, Boundary};
 use broadloom_scalar::{BinaryOp, Builder, CompareOp, Element, Literal, Type, Value};
-use broadloom_skeleton::{Combine as Sent, Scatter as Kernel, SortKey};
+use broadloom_skeleton::{Scatter as Kernel, SortKey};
 use smallvec::{SmallVec, smallvec};
 
 /// The first input, a line, with elements of the third at the places that the second says: combined with what is there, or, without a combination,
@@ -23,18 +23,13 @@ struct Scatter {
 }
 
 impl Scatter {
-    /// How the pattern combines values of a type; `None` if there is no pattern for them.
-    fn sent(&self, ty: Type) -> Option<Sent> {
-        let combine = match &self.combine {
-            None => return Some(Sent::Last),
-            Some(Combine::Sum) => Sent::Add,
-            Some(Combine::Min) => Sent::Min,
-            Some(Combine::Max) => Sent::Max,
-            Some(Combine::All) => Sent::And,
-            Some(Combine::Any) => Sent::Or,
-            Some(Combine::Product | Combine::By(_)) => return None,
-        };
-        ty.is_scalar().then_some(combine)
+    /// Returns whether the pattern combines values of a type.
+    fn has_pattern(&self, ty: Type) -> bool {
+        match &self.combine {
+            None => true,
+            Some(Combine::Product | Combine::By(_)) => false,
+            Some(_) => ty.is_scalar(),
+        }
     }
 }
 
@@ -69,7 +64,7 @@ impl Node {
         let indices = indices.iter().map(|index| index.broadcast_to(&shape)).collect::<Result<Vec<Node>>>()?;
         let places = self.places(&indices)?;
         let line = self.reshape(Shape::from(self.shape().count()))?;
-        let sent = match combine.filter(|_| scatter.sent(self.ty()).is_none()) {
+        let sent = match combine.filter(|_| !scatter.has_pattern(self.ty())) {
             Some(combine) => line.send_in_order(&places, &values, combine)?,
             None => Node::apply_one(scatter, &[&line, &places, &values])?,
         };
@@ -130,7 +125,7 @@ impl Node {
         let combined = values.segmented_scan(&starts, combine.clone(), 0)?;
         let nothing = Node::fill(self.context(), self.shape().clone(), &combine.identity(self.ty()))?;
         let sums = nothing.scatter(&[keys], &combined, None)?;
-        Node::elementwise(combine.operation(), &[self, &sums])
+        Node::elementwise(combining(combine), &[self, &sums])
     }
 }
 
@@ -165,8 +160,7 @@ impl Operation for Scatter {
     }
 
     fn pattern(&self, mut parts: Parts) -> Result<Form> {
-        let no_pattern = || Error::Plan { what: self.name(), reason: "there is no pattern for this combination".into() };
-        let combine = self.sent(parts.site.ty).ok_or_else(no_pattern)?;
+        let combine = self.combine.clone();
         let (domain, source, base) = (parts.domain, parts.source()?, parts.source()?);
         Ok(Form::One(Kernel { domain, source, base, combine, sink: parts.sink }.into()))
     }

@@ -66,7 +66,7 @@ impl Operation for SegmentedReduce {
     }
 
     fn operator(&self, site: &Site, _: bool) -> Result<Option<Operator>> {
-        self.combine.operator(site.types[0]).map(Some)
+        Ok(Some(self.combine.operator(site.types[0])?))
     }
 
     /// Elements and segments are counted together.

@@ -4,6 +4,7 @@
 //! and a comparison or a conversion would make that a lot. So each node knows a bound of its magnitude and whether all its values are exact; what was
 //! rounded goes into continuous operations only, and is compared with a tolerance that follows from the bound.
 
+mod functions;
 pub(crate) mod gpu;
 
 use broadloom_graph::{
@@ -227,6 +228,7 @@ impl<'c> Generator<'c> {
             18 if self.random.one_in(2) => self.scatter(),
             18 => self.segments(),
             19 if self.random.one_in(3) => self.neighbours(),
+            19 if self.random.one_in(2) => self.functions_of_arrays(),
             _ => self.function(),
         }
     }

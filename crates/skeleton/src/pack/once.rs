@@ -4,9 +4,7 @@
 //! place within the tile in shared memory while it is not known yet what comes before the tile; from there neighbours go to neighbours in memory.
 
 use super::{Pack, store_total};
-use crate::cooperate::Shared;
-use crate::draft::{Draft, Inlet, Outlet, Writer};
-use crate::lookback::Chain;
+use crate::kit::{Chain, Draft, Inlet, Outlet, Shared, Writer};
 use crate::operator::Operator;
 use crate::{Count, Result};
 use broadloom_scalar::{Axis, Literal, Type, Value};

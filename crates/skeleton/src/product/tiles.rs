@@ -4,7 +4,7 @@
 //! square in registers, read from shared memory four neighbours at a time.
 
 use super::Parts;
-use crate::draft::{Draft, Writer};
+use crate::kit::{Draft, Writer};
 use crate::{Count, Result};
 use broadloom_scalar::{Axis, Element, Literal, Memory, Type, Unroll, Value, Variable};
 

@@ -8,9 +8,7 @@
 use super::Parts;
 use crate::Count;
 use crate::Result;
-use crate::domain::unravel;
-use crate::draft::{Draft, Writer};
-use crate::operator::Accumulator;
+use crate::kit::{Accumulator, Draft, Writer, unravel};
 use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Level, Type, Unroll, Value};
 

@@ -4,9 +4,7 @@
 //! read once and written once.
 
 use super::Parts;
-use crate::cooperate::{Shared, broadcast, scan_warp, shift_warp};
-use crate::draft::{Draft, Writer};
-use crate::lookback::Chain;
+use crate::kit::{Chain, Draft, Shared, Writer, broadcast, scan_warp, shift_warp};
 use crate::{Count, Result};
 use broadloom_scalar::{Axis, Value};
 

@@ -6,7 +6,7 @@
 //! Rejected: atomic additions, which add in another order every time.
 
 use super::Scatter;
-use crate::draft::{Draft, Given, Inlet, Outlet};
+use crate::kit::{Draft, Given, Inlet, Outlet};
 use crate::operator::Operator;
 use crate::program::{Argument, Program};
 use crate::{Count, Domain, Map, Result, SegmentedReduce, Sink, Sort, SortKey, Source};
@@ -72,7 +72,7 @@ impl Sums<'_> {
                 scalars: &scalars,
                 sizes: std::slice::from_ref(&count),
             },
-        );
+        )?;
         draft.include(
             self.find_starts(machine)?,
             &Given {
@@ -81,7 +81,7 @@ impl Sums<'_> {
                 scalars: &[Argument::Count(count.clone(), self.index)],
                 sizes: &[places.clone() + 1u32],
             },
-        );
+        )?;
         let wide = if self.ty == Type::F16 { Type::F32 } else { self.ty };
         let reduce = SegmentedReduce {
             source: read(self.index, self.ty, wide)?,
@@ -94,8 +94,7 @@ impl Sums<'_> {
         draft.include(
             reduce.program(machine)?,
             &Given { inputs: &inputs, outputs: &self.outlet.outputs(), scalars: &scalars, sizes: &[count, places] },
-        );
-        Ok(())
+        )
     }
 
     /// The place of a position by its number, and the value. What goes to no place goes behind all places.

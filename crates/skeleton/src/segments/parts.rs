@@ -1,9 +1,7 @@
 //! Segments in a few parts for each core of a CPU.
 
 use super::Parts;
-use crate::cooperate::{broadcast, reduce_warp};
-use crate::draft::{Draft, Writer};
-use crate::operator::Accumulator;
+use crate::kit::{Accumulator, Draft, Writer, broadcast, reduce_warp};
 use crate::program::Argument;
 use crate::{Count, Result};
 use broadloom_device::Machine;

@@ -1,9 +1,7 @@
 //! Segments in tiles, one for each block of a GPU.
 
 use super::Parts;
-use crate::cooperate::{Shared, scan_warp};
-use crate::draft::{Draft, Writer};
-use crate::lookback::Chain;
+use crate::kit::{Chain, Draft, Shared, Writer, scan_warp};
 use crate::operator::Operator;
 use crate::program::Argument;
 use crate::{Count, Result};

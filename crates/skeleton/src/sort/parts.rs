@@ -15,7 +15,7 @@
 //! faster. Counting for all rounds at once: how many of a digit a part has depends on where the rounds before moved elements to.
 
 use super::{Place, Round, Sort, add_up, digit};
-use crate::draft::{Draft, Inlet, Outlet, Writer};
+use crate::kit::{Draft, Inlet, Outlet, Writer};
 use crate::operator::Operator;
 use crate::program::Argument;
 use crate::{Count, Result};
@@ -122,7 +122,7 @@ impl<'a> Parts<'a> {
                     }
                     Argument::Count(..) | Argument::Input(_) | Argument::Output(_) | Argument::Scalar(_) => argument.clone(),
                 };
-                kernels.iter().for_each(|step| draft.repeat(*step, change));
+                kernels.iter().try_for_each(|step| draft.repeat(*step, change))?;
                 continue;
             }
             let name = |what: &str| if number == 0 { what.to_owned() } else { format!("{what}_{number}") };

@@ -11,8 +11,7 @@
 //! [`UP_TO`] and the count up to and with the tile. Counts are integers, so it does not matter how they come about.
 
 use super::{Place, RADIX, Round, Sort, add_up, digit};
-use crate::cooperate::Shared;
-use crate::draft::{Draft, Inlet, Outlet, Writer};
+use crate::kit::{Draft, Inlet, Outlet, Shared, Writer};
 use crate::operator::Operator;
 use crate::program::Argument;
 use crate::{Count, Result};
@@ -117,7 +116,7 @@ impl<'a> Sweep<'a> {
                     Argument::Count(Count::Constant(_), Type::U16) => constant(number as u64, Type::U16),
                     Argument::Count(..) | Argument::Input(_) | Argument::Output(_) | Argument::Scalar(_) => argument.clone(),
                 };
-                draft.repeat(*step, change);
+                draft.repeat(*step, change)?;
                 continue;
             }
             let k = Writer::with_blocks(&format!("sort_{number}"), block, 3);

@@ -1,9 +1,11 @@
 //! The tests of the crate in one program, which is linked once and keeps all cores busy to its end.
 
 mod arrange;
+mod layout;
 mod library;
 mod map;
 mod product;
+mod ptxas;
 mod reduce;
 mod scan;
 mod scatter;
@@ -11,3 +13,5 @@ mod segments;
 mod sort;
 mod stencil;
 mod support;
+mod sweep;
+mod tiled;

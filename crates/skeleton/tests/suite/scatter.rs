@@ -4,18 +4,19 @@ use crate::support::{Given, Random, benches, identity, run};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
 use broadloom_skeleton::{Combine, Domain, Pattern, Scatter, Sink, Source};
 
-fn combined(combine: Combine, element: Element, a: Literal, b: Literal) -> Literal {
+fn combined(combine: Option<&Combine>, element: Element, a: Literal, b: Literal) -> Literal {
     let integers = |f: fn(i128, i128) -> i128| Literal::from_i128(element, f(a.as_i128().unwrap(), b.as_i128().unwrap()));
     match combine {
-        Combine::Last => b,
-        Combine::Add => match (a.as_f64(), b.as_f64()) {
+        None => b,
+        Some(Combine::Sum) => match (a.as_f64(), b.as_f64()) {
             (Some(x), Some(y)) => Literal::from_f64(element, x + y).unwrap(),
             _ => integers(|a, b| a + b),
         },
-        Combine::And => integers(|a, b| a & b),
-        Combine::Or => integers(|a, b| a | b),
-        Combine::Xor => integers(|a, b| a ^ b),
-        Combine::Min | Combine::Max => match (a.as_f64(), b.as_f64()) {
+        Some(Combine::All) => integers(|a, b| a & b),
+        Some(Combine::Any) => integers(|a, b| a | b),
+        Some(Combine::Odd) => integers(|a, b| a ^ b),
+        Some(Combine::Product | Combine::By(_)) => unreachable!("there is no such scatter"),
+        Some(Combine::Min | Combine::Max) => match (a.as_f64(), b.as_f64()) {
             (Some(x), Some(y)) if x.is_nan() || y.is_nan() => {
                 if x.is_nan() {
                     b
@@ -24,24 +25,25 @@ fn combined(combine: Combine, element: Element, a: Literal, b: Literal) -> Liter
                 }
             }
             (Some(x), Some(y)) => {
-                if x.total_cmp(&y).is_le() == (combine == Combine::Min) {
+                if x.total_cmp(&y).is_le() == (combine == Some(&Combine::Min)) {
                     a
                 } else {
                     b
                 }
             }
-            _ => integers(if combine == Combine::Min { i128::min } else { i128::max }),
+            _ => integers(if combine == Some(&Combine::Min) { i128::min } else { i128::max }),
         },
     }
 }
 
 #[test]
 fn all_types_and_ways() {
-    let ways = [Combine::Last, Combine::Add, Combine::Min, Combine::Max, Combine::And, Combine::Or, Combine::Xor];
+    let ways = [Combine::Sum, Combine::Min, Combine::Max, Combine::All, Combine::Any, Combine::Odd];
+    let ways: Vec<Option<Combine>> = std::iter::once(None).chain(ways.map(Some)).collect();
     let mut tried = 0;
     for (name, bench) in benches() {
         for element in Element::ALL {
-            for combine in ways {
+            for combine in &ways {
                 // The interpreter runs the programs of GPUs for all types.
                 if name == "cpu as a gpu" && !matches!(element, Element::U8 | Element::F32) {
                     continue;
@@ -52,12 +54,18 @@ fn all_types_and_ways() {
                 let x = f.accessor("x", AccessorKind::Input, element, 1);
                 let results = [f.read(places, &[i.into()]), f.read(x, &[i.into()])];
                 let source = Source::new(f.finish_function(&results).unwrap(), 1).unwrap();
-                let scatter = Scatter { domain: Domain::LINE, source, base: identity(element), combine, sink: Sink::STORE };
+                let scatter = Scatter {
+                    domain: Domain::LINE,
+                    source,
+                    base: identity(element),
+                    combine: combine.clone(),
+                    sink: Sink::STORE,
+                };
                 if scatter.program(&bench.machine).is_err() {
                     let refused = match combine {
-                        Combine::Last => false,
-                        Combine::Add | Combine::Min | Combine::Max => element == Element::Bool,
-                        Combine::And | Combine::Or | Combine::Xor => element.is_float(),
+                        Some(Combine::Sum | Combine::Min | Combine::Max) => element == Element::Bool,
+                        Some(Combine::All | Combine::Any | Combine::Odd) => element.is_float(),
+                        None | Some(Combine::Product | Combine::By(_)) => false,
                     };
                     assert!(refused, "{element}, {combine:?}");
                     continue;
@@ -76,7 +84,7 @@ fn all_types_and_ways() {
                     let mut expected = base.clone();
                     for (place, value) in places.iter().zip(&values) {
                         if let Some(held) = usize::try_from(*place).ok().and_then(|place| expected.get_mut(place)) {
-                            *held = combined(combine, element, *held, *value);
+                            *held = combined(combine.as_ref(), element, *held, *value);
                         }
                     }
                     let places: Vec<Literal> = places.into_iter().map(Literal::from).collect();

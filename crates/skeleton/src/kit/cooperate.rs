@@ -1,37 +1,43 @@
-//! What the threads of a warp or a block do together: ordered reductions and scans of one value list per thread.
+//! Cooperation of the threads of a warp or a block: ordered reductions and scans of one list of values per thread.
 
-use crate::draft::Writer;
+use super::Writer;
 use crate::operator::Operator;
 use broadloom_scalar::{Memory, Shuffle, Type, Value};
 
-/// Arrays in shared memory, one for each value of an operator.
-pub(crate) struct Shared(Vec<(Memory, Type)>);
+/// Arrays in shared memory, one for each value of a list.
+#[derive(Clone, Debug)]
+pub struct Shared(Vec<(Memory, Type)>);
 
 impl Shared {
-    pub(crate) fn new(k: &Writer, types: &[Type], length: u32) -> Shared {
+    /// Declares arrays of these types with `length` elements each.
+    pub fn new(k: &Writer, types: &[Type], length: u32) -> Shared {
         Shared(types.iter().map(|ty| (k.shared(ty.element(), length * ty.lanes() as u32), *ty)).collect())
     }
 
-    /// One array of values of a type, in memory that others use too.
-    pub(crate) fn over(k: &Writer, memory: Memory, ty: Type) -> Shared {
+    /// Returns an array of values of a type in shared memory that is declared already.
+    pub fn over(k: &Writer, memory: Memory, ty: Type) -> Shared {
         Shared(vec![(k.shared_view(memory, ty.element(), 0), ty)])
     }
 
-    pub(crate) fn get(&self, k: &Writer, index: Value) -> Vec<Value> {
+    /// Loads the values at an index.
+    pub fn get(&self, k: &Writer, index: Value) -> Vec<Value> {
         self.0.iter().map(|(memory, ty)| k.load_element(*memory, *ty, index)).collect()
     }
 
-    pub(crate) fn set(&self, k: &Writer, index: Value, values: &[Value]) {
+    /// Stores values at an index.
+    pub fn set(&self, k: &Writer, index: Value, values: &[Value]) {
         for ((memory, _), value) in self.0.iter().zip(values) {
             k.store_element(*memory, index, *value, broadloom_scalar::Cache::Normal);
         }
     }
 }
 
-/// Values of each lane combined, for lane 0, in the order of lanes where that matters. The first `lanes` lanes, a power of two, take part.
+/// Combines the values of the first `lanes` lanes, a power of two; lane 0 has the result. The order of lanes is kept unless
+/// the operator is commutative.
 ///
-/// Where it does not, lanes exchange what they have, those far apart first: both halves of a warp then do the same, which vectors do once.
-pub(crate) fn reduce_warp(k: &Writer, operator: &Operator, values: &[Value], lanes: u32) -> Vec<Value> {
+/// A commutative operator exchanges values of distant lanes first: both halves of a warp then do the same, which vectors do
+/// once.
+pub fn reduce_warp(k: &Writer, operator: &Operator, values: &[Value], lanes: u32) -> Vec<Value> {
     (0..lanes.ilog2()).fold(values.to_vec(), |values, step| {
         let (shuffle, distance) = match operator.is_commutative() {
             true => (Shuffle::Xor, lanes >> (step + 1)),
@@ -42,9 +48,9 @@ pub(crate) fn reduce_warp(k: &Writer, operator: &Operator, values: &[Value], lan
     })
 }
 
-/// Values of each thread of a block combined in the order of threads, for thread 0. All threads of the block come here. `thread` is the thread's number;
-/// blocks have a power of two of warps.
-pub(crate) fn reduce_block(k: &Writer, operator: &Operator, values: &[Value], thread: Value, threads: u32) -> Vec<Value> {
+/// Combines the values of all threads of a block in the order of threads; thread 0 has the result. All threads of the block
+/// must call it. `thread` is the number of the thread; the number of warps is a power of two.
+pub fn reduce_block(k: &Writer, operator: &Operator, values: &[Value], thread: Value, threads: u32) -> Vec<Value> {
     let whole = reduce_warp(k, operator, values, 32);
     let warps = threads / 32;
     if warps <= 1 {
@@ -61,8 +67,8 @@ pub(crate) fn reduce_block(k: &Writer, operator: &Operator, values: &[Value], th
     all
 }
 
-/// Values of all lanes up to and with each lane, combined in the order of lanes.
-pub(crate) fn scan_warp(k: &Writer, operator: &Operator, values: &[Value], lane: Value) -> Vec<Value> {
+/// Returns for each lane the values of all lanes up to and including it, combined in the order of lanes.
+pub fn scan_warp(k: &Writer, operator: &Operator, values: &[Value], lane: Value) -> Vec<Value> {
     let mut values = values.to_vec();
     for distance in [1u32, 2, 4, 8, 16] {
         let before: Vec<Value> = values.iter().map(|value| k.shuffle(Shuffle::Up, *value, distance)).collect();
@@ -73,15 +79,15 @@ pub(crate) fn scan_warp(k: &Writer, operator: &Operator, values: &[Value], lane:
     values
 }
 
-/// From values that are combined up to and with each lane, those up to the lane before; nothing for lane 0.
-pub(crate) fn shift_warp(k: &Writer, operator: &Operator, values: &[Value], lane: Value) -> Vec<Value> {
+/// Shifts an inclusive scan of a warp by one lane, which makes it exclusive: lane 0 has the identity.
+pub fn shift_warp(k: &Writer, operator: &Operator, values: &[Value], lane: Value) -> Vec<Value> {
     let first = k.eq(lane, 0);
     let nothing = operator.nothing(k);
     let before = values.iter().map(|value| k.shuffle(Shuffle::Up, *value, 1));
     before.zip(nothing).map(|(before, nothing)| k.select_value(first, nothing, before)).collect()
 }
 
-/// The values of a lane, for all lanes.
-pub(crate) fn broadcast(k: &Writer, values: &[Value], lane: u32) -> Vec<Value> {
+/// Returns the values of one lane to all lanes.
+pub fn broadcast(k: &Writer, values: &[Value], lane: u32) -> Vec<Value> {
     values.iter().map(|value| k.shuffle(Shuffle::Index, *value, lane)).collect()
 }

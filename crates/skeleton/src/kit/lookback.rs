@@ -1,4 +1,4 @@
-//! What comes before a tile, found while other tiles are still at work.
+//! Look-back: finding what comes before a tile while other tiles are still at work.
 //!
 //! A pass over a line takes it tile by tile, one for each block. A block publishes what its tile comes to, and waits for what other blocks publish of the tiles
 //! before it:
@@ -22,10 +22,9 @@
 //! **Words carry their own flag.** What is published is cut into words of 64 bits with a bit that says that the word is there. A word is written once, at one stroke, so
 //! neither fences nor an order between words are needed.
 
+use super::{Accumulator, Draft, Shared, Writer, broadcast, reduce_warp};
 use crate::Count;
-use crate::cooperate::{Shared, broadcast, reduce_warp};
-use crate::draft::{Draft, Writer};
-use crate::operator::{Accumulator, Operator};
+use crate::operator::Operator;
 use crate::program::Argument;
 use broadloom_scalar::{Axis, Element, Memory, Order, Scope, Type, Unroll, Value, Vote};
 
@@ -36,8 +35,9 @@ const PAYLOAD: u32 = 63;
 /// Warps that wait.
 const WAITING: u32 = 3;
 
-/// Lines of tiles whose results depend on what comes before them.
-pub(crate) struct Chain {
+/// Lines of tiles whose results depend on what comes before them. Each block of a kernel has one tile.
+#[derive(Clone, Debug)]
+pub struct Chain {
     operator: Operator,
     index: Type,
     /// Tiles of a line.
@@ -49,7 +49,7 @@ pub(crate) struct Chain {
 }
 
 /// Some bits of a lane of a value, and where they are in the words.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Piece {
     value: usize,
     lane: usize,
@@ -80,13 +80,13 @@ fn pieces(types: &[Type]) -> (Vec<Piece>, u32) {
 }
 
 impl Chain {
-    /// Lines of so many tiles each. `index` is the type that counts tiles.
-    pub(crate) fn new(draft: &mut Draft, operator: &Operator, index: Type, lines: &Count, tiles: &Count) -> Chain {
+    /// Makes chains for `lines` lines of `tiles` tiles each. `index` is the type that counts tiles.
+    pub fn new(draft: &mut Draft, operator: &Operator, index: Type, lines: &Count, tiles: &Count) -> Chain {
         Chain::with(draft, operator, index, lines, tiles, true)
     }
 
-    /// The same for one line, where an earlier kernel [clears](Chain::clear) what is published.
-    pub(crate) fn cleared_by_kernel(draft: &mut Draft, operator: &Operator, index: Type, tiles: &Count) -> Chain {
+    /// Makes the chain of one line whose entries an earlier kernel [clears](Chain::clear).
+    pub fn cleared_by_kernel(draft: &mut Draft, operator: &Operator, index: Type, tiles: &Count) -> Chain {
         Chain::with(draft, operator, index, &Count::Constant(1), tiles, false)
     }
 
@@ -97,8 +97,8 @@ impl Chain {
         Chain { memory: draft.temporary(bytes, zeroed), ..chain }
     }
 
-    /// Says that nothing is published, in a kernel before the one that publishes. All of `threads` threads come here with their number.
-    pub(crate) fn clear(&self, k: &Writer, thread: Value, threads: &Count) {
+    /// Clears all entries, in a kernel before the one that publishes. All of `threads` threads call it with their number.
+    pub fn clear(&self, k: &Writer, thread: Value, threads: &Count) {
         let all = k.count(self.entries() * self.words, self.index);
         k.for_step(thread, all, k.count(threads.clone(), self.index), Unroll::Never, |word| {
             k.store(self.memory(k), word, k.literal(0u64));
@@ -118,13 +118,13 @@ impl Chain {
         k.memory(Argument::Temporary(self.memory), Element::U64)
     }
 
-    /// The number of the block.
-    pub(crate) fn number(&self, k: &Writer) -> Value {
+    /// Returns the number of the block, which is the number of its tile.
+    pub fn number(&self, k: &Writer) -> Value {
         k.convert(k.block(Axis::X), self.index)
     }
 
     /// Publishes an entry: tiles of a line come first, then groups, then ranges.
-    pub(crate) fn publish(&self, k: &Writer, entry: Value, values: &[Value]) {
+    pub fn publish(&self, k: &Writer, entry: Value, values: &[Value]) {
         let mut words = vec![k.literal(1u64 << PAYLOAD); self.words as usize];
         for piece in &self.pieces {
             let lane = k.lane(values[piece.value], piece.lane);
@@ -210,15 +210,16 @@ impl Chain {
         values.into_iter().zip(nothing).map(|(value, nothing)| k.select_value(is_there, value, nothing)).collect()
     }
 
-    /// What comes before a tile on the only line since something ended, where the operator is a [segmented](Operator::segmented) one. One warp alone comes here, once, when
-    /// the tile has been [published](Chain::publish), and its first lane has the result.
-    pub(crate) fn since_end(&self, k: &Writer, tile: Value, whole: &[Value]) -> Vec<Value> {
+    /// Returns what comes before a tile on the only line since a segment ended; the operator is a
+    /// [segmented](Operator::segmented) one. One warp calls it, once, after the tile was [published](Chain::publish), and
+    /// its first lane has the result.
+    pub fn since_end(&self, k: &Writer, tile: Value, whole: &[Value]) -> Vec<Value> {
         self.by_one_warp(k, tile, whole, true)
     }
 
-    /// Publishes what a tile comes to, and gives what comes before it on the only line: the same as [`Chain::before`] where a block is one warp. All lanes come here, once; the
-    /// first one knows what the tile comes to, and all of them have the result.
-    pub(crate) fn before_warp(&self, k: &Writer, tile: Value, whole: &[Value]) -> Vec<Value> {
+    /// Publishes the values of a tile and returns what comes before it on the only line, for blocks of one warp. All lanes
+    /// call it once; the first one knows the values of the tile, and all of them have the result.
+    pub fn before_warp(&self, k: &Writer, tile: Value, whole: &[Value]) -> Vec<Value> {
         k.if_then(k.eq(k.thread(Axis::X), 0), || self.publish(k, tile, whole));
         broadcast(k, &self.by_one_warp(k, tile, whole, false), 0)
     }
@@ -259,9 +260,9 @@ impl Chain {
         before.get(k)
     }
 
-    /// Publishes what a tile comes to, `whole`, and gives what comes before it on its line. All threads of a block of three warps at least come here, once, with
-    /// the same values.
-    pub(crate) fn before(&self, k: &Writer, line: Option<Value>, tile: Value, whole: &[Value]) -> Vec<Value> {
+    /// Publishes the values of a tile, `whole`, and returns what comes before it on its line. All threads of a block of at
+    /// least three warps call it once, with the same values.
+    pub fn before(&self, k: &Writer, line: Option<Value>, tile: Value, whole: &[Value]) -> Vec<Value> {
         let operator = &self.operator;
         let thread = k.thread(Axis::X);
         let (lane, warp) = (k.and(thread, 31), k.shr(thread, 5));

@@ -1,0 +1,447 @@
+//! Call: a function at every position of a shape that reads arrays at any place: at positions that it computes, in windows
+//! around its position, and in queues.
+//!
+//! The function is composed with the functions that give its inputs and becomes a map, so what feeds it needs no memory of its
+//! own. Loops of the function may read. Every read has a boundary rule, so no place that a function computes lies outside of
+//! an array.
+
+use crate::build::{MAX_ARGUMENTS, possible, same_context};
+use crate::error::{Error, Result};
+use crate::naive::HostArray;
+use crate::node::Node;
+use crate::op::{MOST_OPERATIONS, check_size};
+use crate::operation::{Feed, Form, Joining, Operation, Parts, Site};
+use crate::shape::Shape;
+use crate::view::{Boundary, Rule};
+use broadloom_scalar::{AccessorKind, Array, Binding, Builder, Environment, Function, Lanes, Literal, Type, Value, Variable};
+use broadloom_skeleton::kit::Nested;
+use broadloom_skeleton::{Map, Sink, Source};
+
+/// How a function reads an array.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Reads {
+    /// At a position, through an accessor of the array's rank.
+    At(Boundary),
+    /// At offsets from the position of the call, through a window of the rank that array and call have.
+    Window(Boundary),
+    /// As a queue: each position takes so many elements. What is peeked at behind the last element is that element.
+    Queue(usize),
+}
+
+/// A function that reads arrays. The inputs are a marker of the shape, what is read at the position, extents, arrays.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Call {
+    function: Function,
+    /// The number of parameters behind the position.
+    beside: usize,
+    reads: Vec<Reads>,
+    /// The ranks of the arrays.
+    ranks: Vec<usize>,
+    /// Elements that each position appends to queues.
+    appended: Vec<usize>,
+}
+
+/// Elements that a position appends to all queues, at most.
+const MOST_APPENDED: usize = 256;
+
+impl Node {
+    /// Computes a function at every position of a shape. Returns its results as arrays of the shape, then its queues.
+    ///
+    /// The parameters of the function are the indices of the position, then an element of each array of `beside`, which
+    /// stretch to the shape. Its accessors are those that read `inputs`, then queues that are written; each position appends
+    /// the number of elements that `appended` says, zeros where the function appends fewer. Calls with queues have one axis,
+    /// the number of the firing.
+    pub fn compute(
+        function: &Function,
+        shape: &Shape,
+        beside: &[&Node],
+        inputs: &[(&Node, Reads)],
+        appended: &[usize],
+    ) -> Result<Vec<Node>> {
+        let name = function.name().to_owned();
+        let bad = |reason: String| Err(Error::Range { operation: name.clone(), shape: shape.clone(), reason });
+        let given: Vec<&Node> = beside.iter().copied().chain(inputs.iter().map(|(node, _)| *node)).collect();
+        let context = same_context(&name, &given)?;
+        possible(&name, shape)?;
+        check_size(function, MOST_OPERATIONS)?;
+        let ranks: Vec<usize> = inputs.iter().map(|(node, _)| node.shape().rank()).collect();
+        if given.len() + ranks.iter().sum::<usize>() + 1 > MAX_ARGUMENTS {
+            return bad(format!("it is of {} arrays, and at most {MAX_ARGUMENTS} arrays and axes are possible", given.len()));
+        }
+        let parameters = function.parameters();
+        if parameters.len() != shape.rank() + beside.len() {
+            return bad(format!(
+                "the function has {} parameters, and is given {}",
+                parameters.len(),
+                shape.rank() + beside.len()
+            ));
+        }
+        let is_index = |ty: Type| matches!(ty, Type::I32 | Type::U32 | Type::I64 | Type::U64);
+        if let Some(index) = parameters[..shape.rank()].iter().find(|parameter| !is_index(parameter.ty)) {
+            return Err(Error::Type { operation: name, ty: index.ty });
+        }
+        for (parameter, node) in parameters[shape.rank()..].iter().zip(beside) {
+            if parameter.ty != node.ty() {
+                return Err(Error::Types { operation: name, left: parameter.ty, right: node.ty() });
+            }
+        }
+        let accessors = function.accessors();
+        if accessors.len() != inputs.len() + appended.len() {
+            let given = inputs.len() + appended.len();
+            return bad(format!("the function has {} accessors, and is given {given}", accessors.len()));
+        }
+        for (accessor, (node, reads)) in accessors.iter().zip(inputs) {
+            if accessor.ty != node.ty() {
+                return Err(Error::Types { operation: name, left: accessor.ty, right: node.ty() });
+            }
+            let (rank, count) = (node.shape().rank(), node.shape().count());
+            let boundary = match (reads, accessor.kind) {
+                (Reads::At(boundary), AccessorKind::Input) if usize::from(accessor.rank) == rank => boundary,
+                (Reads::Window(boundary), AccessorKind::Window) if usize::from(accessor.rank) == rank && rank == shape.rank() => {
+                    boundary
+                }
+                (Reads::Queue(rate), AccessorKind::Source) if rank == 1 && shape.rank() == 1 => {
+                    if shape.count().checked_mul(*rate).is_none_or(|taken| taken > count) {
+                        return bad(format!("`{}` has {count} elements, and {rate} are taken each time", accessor.name));
+                    }
+                    &Boundary::Clamp
+                }
+                _ => return bad(format!("`{}` cannot read an array of shape {} like this", accessor.name, node.shape())),
+            };
+            if let Some(lanes) = boundary.constant() {
+                let given = lanes.first().and_then(|first| Type::vector(first.element(), lanes.len()));
+                let uniform = lanes.iter().all(|lane| lane.element() == node.ty().element());
+                if given != Some(node.ty()) || !uniform {
+                    return Err(Error::Types { operation: name, left: node.ty(), right: given.unwrap_or(Type::BOOL) });
+                }
+            } else if count == 0 && !shape.is_empty() {
+                return bad(format!("`{}` has no elements to read", accessor.name));
+            }
+        }
+        for (accessor, rate) in accessors[inputs.len()..].iter().zip(appended) {
+            if accessor.kind != AccessorKind::Sink || shape.rank() != 1 || *rate == 0 {
+                return bad(format!("`{}` is no queue to append {rate} elements to", accessor.name));
+            }
+        }
+        if appended.iter().sum::<usize>() > MOST_APPENDED {
+            return bad(format!("at most {MOST_APPENDED} elements can be appended each time"));
+        }
+        if function.results().len() + appended.len() > usize::from(u8::MAX) || function.results().len() + appended.len() == 0 {
+            return bad("a function with no results or too many".into());
+        }
+        let mut nodes = vec![Node::fill(context, shape.clone(), &[Literal::from(false)])?];
+        for node in beside {
+            nodes.push(node.broadcast_to(shape)?);
+        }
+        for (node, _) in inputs {
+            for extent in node.shape().extents() {
+                nodes.push(Node::fill(context, shape.clone(), &[Literal::from(*extent as i64)])?);
+            }
+        }
+        nodes.extend(inputs.iter().map(|(node, _)| (*node).clone()));
+        let reads = inputs.iter().map(|(_, reads)| reads.clone()).collect();
+        let call = Call { function: function.clone(), beside: beside.len(), reads, ranks, appended: appended.to_vec() };
+        Node::apply(call, &nodes.iter().collect::<Vec<&Node>>())
+    }
+}
+
+impl Call {
+    /// The number of the first array among the inputs.
+    fn first_array(&self) -> usize {
+        1 + self.beside + self.ranks.iter().sum::<usize>()
+    }
+
+    /// The number of the first extent of an array among the inputs.
+    fn first_extent(&self, array: usize) -> usize {
+        1 + self.beside + self.ranks[..array].iter().sum::<usize>()
+    }
+
+    /// The function with what feeds it.
+    fn composed(&self, sources: &[Source]) -> Result<Source> {
+        let (Some(first), own) = (sources.first(), &self.function) else {
+            return Err(Error::Plan { what: own_name(&self.function), reason: "it reads nothing".into() });
+        };
+        let axes = first.axes();
+        let f = Builder::function(own.name());
+        let position: Vec<Value> = (0..axes).map(|_| f.parameter("i", first.index())).collect();
+        let nested: Vec<Nested<'_>> = sources.iter().map(|source| Nested::new(&f, source)).collect();
+        let given = nested[0].at(&f, &position);
+        let mut arguments: Vec<Value> =
+            position.iter().zip(own.parameters()).map(|(index, parameter)| f.convert(*index, parameter.ty)).collect();
+        arguments.extend(&given[1..=self.beside]);
+        let mut bound: Vec<Bound<'_>> = vec![];
+        for (array, reads) in self.reads.iter().enumerate() {
+            let from = self.first_extent(array);
+            let queue = match reads {
+                Reads::Queue(rate) => {
+                    let first = f.mul(f.convert(position[0], Type::I64), *rate as i64);
+                    Some((first, f.variable_with(f.literal(0i64))))
+                }
+                Reads::At(_) | Reads::Window(_) => None,
+            };
+            let extents = given[from..from + self.ranks[array]].to_vec();
+            let ty = own.accessors()[array].ty;
+            bound.push(Bound::Read { nested: &nested[1 + array], position: &position, extents, reads, ty, queue });
+        }
+        for (accessor, rate) in own.accessors()[self.reads.len()..].iter().zip(&self.appended) {
+            let array = f.array(accessor.ty, *rate as u32);
+            let zero = f.vector(&vec![f.literal(Literal::zero(accessor.ty.element())); accessor.ty.lanes()]);
+            (0..*rate).for_each(|index| f.set_element(array, index as i32, zero));
+            bound.push(Bound::Append { array, rate: *rate, count: f.variable_with(f.literal(0i32)) });
+        }
+        let mut bindings: Vec<&mut dyn Binding> = bound.iter_mut().map(|bound| bound as &mut dyn Binding).collect();
+        let mut results = f.inline(own, &arguments, &mut bindings);
+        for bound in &bound {
+            if let Bound::Append { array, rate, .. } = bound {
+                results.extend((0..*rate).map(|index| f.element(*array, index as i32)));
+            }
+        }
+        Ok(Source::new(f.finish_function(&results)?, axes)?)
+    }
+
+    /// Stores the results that are wanted, and queues at the places of a position.
+    fn sink(&self, index: Type, wanted: &[u8]) -> Result<Sink> {
+        let f = Builder::function("append");
+        let firing = f.parameter("i", index);
+        let types = self.function.result_types();
+        let results: Vec<Value> = types.iter().map(|ty| f.parameter("x", *ty)).collect();
+        let is_wanted = |number: usize| wanted.contains(&(number as u8));
+        let stored: Vec<Value> = (0..).zip(&results).filter(|(number, _)| is_wanted(*number)).map(|(_, value)| *value).collect();
+        let queues = self.function.accessors()[self.reads.len()..].iter().zip(&self.appended);
+        let mut values = results.len();
+        for (number, (queue, rate)) in (types.len()..).zip(queues) {
+            let appended: Vec<Value> = (0..*rate).map(|_| f.parameter("x", queue.ty)).collect();
+            values += rate;
+            if is_wanted(number) {
+                let out = f.accessor(&queue.name, AccessorKind::Output, queue.ty, 1);
+                let first = f.mul(f.convert(firing, Type::I64), *rate as i64);
+                (0i64..).zip(appended).for_each(|(place, value)| f.write(out, &[f.add(first, place).into()], value));
+            }
+        }
+        Ok(Sink::new(f.finish_function(&stored)?, 1, values)?)
+    }
+}
+
+fn own_name(function: &Function) -> String {
+    function.name().to_owned()
+}
+
+/// What stands behind an accessor.
+enum Bound<'a> {
+    Read {
+        nested: &'a Nested<'a>,
+        position: &'a [Value],
+        extents: Vec<Value>,
+        reads: &'a Reads,
+        ty: Type,
+        /// The first element of a firing, and how many it has taken.
+        queue: Option<(Value, Variable)>,
+    },
+    Append {
+        array: Array,
+        rate: usize,
+        count: Variable,
+    },
+}
+
+impl Bound<'_> {
+    /// The element at indices that may lie outside.
+    fn at(&self, f: &Builder, indices: &[Value]) -> Value {
+        let Bound::Read { nested, extents, reads, ty, .. } = self else { return f.fail("a queue that is written is read") };
+        let boundary = match reads {
+            Reads::At(boundary) | Reads::Window(boundary) => boundary,
+            Reads::Queue(_) => &Boundary::Clamp,
+        };
+        let (mut places, mut inside) = (vec![], f.literal(true));
+        for (index, extent) in indices.iter().zip(extents) {
+            let (place, holds) = boundary.rule().place(f, f.convert(*index, Type::I64), *extent);
+            places.push(place);
+            inside = holds.map_or(inside, |holds| f.and(inside, holds));
+        }
+        let read = || nested.at(f, &places)[0];
+        match boundary.constant() {
+            Some(lanes) => f.choose(inside, read, || literal(f, lanes, *ty)),
+            None => read(),
+        }
+    }
+
+    fn next(&self, f: &Builder, offset: Option<Value>) -> Value {
+        let Bound::Read { queue: Some((first, taken)), .. } = self else { return f.fail("no queue is read") };
+        let so_far = f.get(*taken);
+        match offset {
+            None => f.set(*taken, f.add(so_far, 1)),
+            Some(_) => {}
+        }
+        let next = f.add(*first, so_far);
+        let place = offset.map_or(next, |offset| f.add(next, f.convert(offset, Type::I64)));
+        self.at(f, &[place])
+    }
+}
+
+fn literal(f: &Builder, lanes: &Lanes, ty: Type) -> Value {
+    let values: Vec<Value> = lanes.iter().map(|lane| f.literal(*lane)).collect();
+    if ty.is_scalar() { values[0] } else { f.vector(&values) }
+}
+
+impl Binding for Bound<'_> {
+    fn read(&mut self, f: &Builder, position: &[Value]) -> Value {
+        self.at(f, position)
+    }
+
+    fn window(&mut self, f: &Builder, offsets: &[Value]) -> Value {
+        let Bound::Read { position, .. } = self else { return f.fail("a queue that is written is read") };
+        let wide = |value: &Value| f.convert(*value, Type::I64);
+        let indices: Vec<Value> = position.iter().zip(offsets).map(|(index, offset)| f.add(wide(index), wide(offset))).collect();
+        self.at(f, &indices)
+    }
+
+    fn pop(&mut self, f: &Builder) -> Value {
+        self.next(f, None)
+    }
+
+    fn peek(&mut self, f: &Builder, offset: Value) -> Value {
+        self.next(f, Some(offset))
+    }
+
+    fn push(&mut self, f: &Builder, value: Value) {
+        let Bound::Append { array, rate, count } = self else {
+            f.fail("a queue that is read is written");
+            return;
+        };
+        let so_far = f.get(*count);
+        f.if_then(f.lt(so_far, *rate as i32), || f.set_element(*array, so_far, value));
+        f.set(*count, f.add(so_far, 1));
+    }
+}
+
+/// A position of a call on the host.
+struct Host<'a> {
+    call: &'a Call,
+    arrays: &'a [&'a HostArray],
+    position: Vec<i64>,
+    taken: Vec<i64>,
+    appended: Vec<Vec<Literal>>,
+}
+
+impl Host<'_> {
+    fn at(&self, accessor: usize, indices: &[i64]) -> Option<Lanes> {
+        let (array, reads) = (self.arrays.get(accessor)?, self.call.reads.get(accessor)?);
+        let (rule, constant) = match reads {
+            Reads::At(boundary) | Reads::Window(boundary) => (boundary.rule(), boundary.constant()),
+            Reads::Queue(_) => (Rule::Clamp, None),
+        };
+        let mut place = 0;
+        for (index, extent) in indices.iter().zip(array.shape.extents()) {
+            match rule.index(*index, *extent as i64) {
+                Some(index) => place = place * extent + index as usize,
+                None => return constant.cloned(),
+            }
+        }
+        Some(array.at(place).into())
+    }
+
+    fn next(&self, accessor: usize, offset: i64) -> Option<Lanes> {
+        let Some(Reads::Queue(rate)) = self.call.reads.get(accessor) else { return None };
+        self.at(accessor, &[self.position[0] * *rate as i64 + self.taken[accessor] + offset])
+    }
+}
+
+impl Environment for Host<'_> {
+    fn read(&mut self, accessor: usize, position: &[i128]) -> Option<Lanes> {
+        self.at(accessor, &position.iter().map(|index| *index as i64).collect::<Vec<i64>>())
+    }
+
+    fn window(&mut self, accessor: usize, offsets: &[i128]) -> Option<Lanes> {
+        let indices = self.position.iter().zip(offsets).map(|(index, offset)| index.wrapping_add(*offset as i64));
+        self.at(accessor, &indices.collect::<Vec<i64>>())
+    }
+
+    fn pop(&mut self, accessor: usize) -> Option<Lanes> {
+        let next = self.next(accessor, 0);
+        self.taken[accessor] += 1;
+        next
+    }
+
+    fn peek(&mut self, accessor: usize, offset: i128) -> Option<Lanes> {
+        self.next(accessor, offset as i64)
+    }
+
+    fn push(&mut self, accessor: usize, value: &[Literal]) -> Option<()> {
+        self.appended.get_mut(accessor.checked_sub(self.call.reads.len())?)?.extend(value);
+        Some(())
+    }
+}
+
+impl Operation for Call {
+    fn name(&self) -> String {
+        own_name(&self.function)
+    }
+
+    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
+        let shape = inputs[0].shape();
+        let results = self.function.result_types().into_iter().map(|ty| (ty, shape.clone()));
+        let queues = self.function.accessors()[self.reads.len()..].iter().zip(&self.appended);
+        Ok(results.chain(queues.map(|(queue, rate)| (queue.ty, Shape::from(shape.count().saturating_mul(*rate))))).collect())
+    }
+
+    fn naive(&self, result: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {
+        let domain = &inputs[0].shape;
+        let types = self.function.result_types();
+        let start: usize = types.iter().take(usize::from(result)).map(|ty| ty.lanes()).sum();
+        let (strides, mut lanes) = (domain.strides(), vec![]);
+        for number in 0..domain.count() {
+            let position = strides.iter().zip(domain.extents()).map(|(stride, extent)| (number / stride % extent) as i64);
+            let position: Vec<i64> = position.collect();
+            let indices = position.iter().zip(self.function.parameters());
+            let indices = indices.map(|(index, parameter)| Literal::from_i128(parameter.ty.element(), (*index).into()));
+            let beside = inputs[1..=self.beside].iter().flat_map(|input| input.at(number).iter().copied());
+            let arguments: Vec<Literal> = indices.chain(beside).collect();
+            let arrays = &inputs[self.first_array()..];
+            let (taken, appended) = (vec![0; arrays.len()], vec![vec![]; self.appended.len()]);
+            let mut host = Host { call: self, arrays, position, taken, appended };
+            let results = self.function.evaluate_in(&arguments, &mut host).map_err(Error::from)?;
+            match usize::from(result).checked_sub(types.len()) {
+                None => lanes.extend(&results[start..start + ty.lanes()]),
+                Some(queue) => {
+                    let mut own = std::mem::take(&mut host.appended[queue]);
+                    own.resize(self.appended[queue] * ty.lanes(), Literal::zero(ty.element()));
+                    lanes.extend(own);
+                }
+            }
+        }
+        Ok(HostArray { ty, shape: shape.clone(), lanes })
+    }
+
+    fn feeds(&self, _: &Site) -> Vec<Feed> {
+        let arrays = (0..self.reads.len()).map(|array| Feed::new([self.first_array() + array], false));
+        std::iter::once(Feed::new(0..self.first_array(), false)).chain(arrays).collect()
+    }
+
+    fn pattern(&self, parts: Parts) -> Result<Form> {
+        let source = self.composed(&parts.sources)?;
+        let sink = if self.appended.is_empty() { parts.sink } else { self.sink(source.index(), &parts.site.wanted)? };
+        Ok(Form::One(Map { domain: parts.domain, source, sink }.into()))
+    }
+
+    /// Queues are longer than the domain, so the pattern stores them.
+    fn values(&self, _: &Site) -> Vec<Type> {
+        if self.appended.is_empty() { self.function.result_types() } else { vec![] }
+    }
+
+    fn value(&self, _: &Site, result: u8) -> usize {
+        usize::from(result)
+    }
+
+    fn joining(&self) -> Joining {
+        Joining::Results
+    }
+
+    fn rereads(&self) -> bool {
+        true
+    }
+
+    fn counted(&self, inputs: &[&Shape]) -> usize {
+        let most = self.appended.iter().copied().max().unwrap_or(0);
+        inputs.first().map_or(0, |shape| shape.count().saturating_mul(most))
+    }
+}

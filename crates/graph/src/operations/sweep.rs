@@ -1,0 +1,195 @@
+//! Sweep: a state carried along an axis, with results at every position.
+
+use crate::build::same_context;
+use crate::error::{Error, Result};
+use crate::naive::HostArray;
+use crate::node::Node;
+use crate::op::{MOST_OPERATIONS, check_size};
+use crate::operation::{Feed, Form, Joining, Operation, Parts, Site, Variants};
+use crate::shape::Shape;
+use crate::view::Boundary;
+use broadloom_device::Machine;
+use broadloom_scalar::{AccessorKind, Environment, Function, Lanes, Literal, Type};
+use broadloom_skeleton::{Pattern, Split, Sweep as Kernel, SweepSpread};
+
+/// The step of a sweep.
+///
+/// The parameters of the function are the state and the constants of a line. It has a window of one index for each array,
+/// whose offsets count along the axis. Its results are the next state, then those of the position.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Step {
+    /// The function.
+    pub function: Function,
+    /// The number of values of the state.
+    pub states: usize,
+    /// The declared window: how far before and behind its position the function looks. Larger offsets are reduced to these.
+    pub reach: (u32, u32),
+    /// Whether lines are swept from their ends to their starts.
+    pub backwards: bool,
+    /// What stands before and behind a line; as a constant, one for each array.
+    pub boundary: Boundary<Vec<Lanes>>,
+    /// The way to combine steps, where states are associative: long lines are then split.
+    pub split: Option<Split>,
+}
+
+/// A sweep along an axis. The inputs are the arrays, then the start.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Sweep {
+    step: Step,
+    axis: u8,
+}
+
+impl Node {
+    /// Sweeps along an axis of arrays of one shape. `start` has the state before the first step, then the constants of a line;
+    /// these stretch to the shape without the axis. Returns an array for each result of the step behind the state.
+    pub fn sweep(step: &Step, axis: usize, arrays: &[&Node], start: &[&Node]) -> Result<Vec<Node>> {
+        let name = step.function.name().to_owned();
+        same_context(&name, &[arrays, start].concat())?;
+        check_size(&step.function, MOST_OPERATIONS)?;
+        let (Some(first), false) = (arrays.first(), start.is_empty()) else {
+            return Err(Error::Plan { what: name, reason: "a sweep without arrays or without a start".into() });
+        };
+        let axes = first.checked_axes(&name, &[axis])?;
+        let lines = first.shape().without(&axes, false);
+        for array in arrays {
+            if array.shape() != first.shape() {
+                return Err(Error::Shapes { operation: name, left: first.shape().clone(), right: array.shape().clone() });
+            }
+        }
+        let start = start.iter().map(|node| node.broadcast_to(&lines)).collect::<Result<Vec<Node>>>()?;
+        let bad = |reason: String| Err(Error::Range { operation: name.clone(), shape: first.shape().clone(), reason });
+        let (types, results) = (start.iter().map(Node::ty).collect::<Vec<Type>>(), step.function.result_types());
+        let takes: Vec<Type> = step.function.parameters().iter().map(|parameter| parameter.ty).collect();
+        if takes != types
+            || results.len() <= step.states
+            || types.len() < step.states
+            || results[..step.states] != types[..step.states]
+        {
+            return bad(format!(
+                "the step does not take what the start gives, or gives no state of {} values and results",
+                step.states
+            ));
+        }
+        let windows = step.function.accessors();
+        let fits = windows.len() == arrays.len()
+            && windows
+                .iter()
+                .zip(arrays)
+                .all(|(window, array)| window.kind == AccessorKind::Window && window.rank == 1 && window.ty == array.ty());
+        if !fits {
+            return bad("the step does not have a window of one index for each array".into());
+        }
+        let inputs: Vec<&Node> = arrays.iter().copied().chain(&start).collect();
+        let sweep = Sweep { step: step.clone(), axis: axes[0] };
+        // The pattern has checks of its own; their errors come at the call, too.
+        Node::apply(sweep, &inputs)
+    }
+}
+
+/// A position of a line on the host.
+struct Host<'a> {
+    step: &'a Step,
+    arrays: &'a [&'a HostArray],
+    first: usize,
+    stride: usize,
+    length: i64,
+    at: i64,
+}
+
+impl Environment for Host<'_> {
+    fn window(&mut self, accessor: usize, offsets: &[i128]) -> Option<Lanes> {
+        let (before, behind) = self.step.reach;
+        let offset = (*offsets.first()?).clamp(-i128::from(before), behind.into()) as i64;
+        match self.step.boundary.rule().index(self.at + offset, self.length) {
+            Some(index) => Some(self.arrays.get(accessor)?.at(self.first + index as usize * self.stride).into()),
+            None => self.step.boundary.constant()?.get(accessor).cloned(),
+        }
+    }
+}
+
+impl Operation for Sweep {
+    fn name(&self) -> String {
+        let direction = if self.step.backwards { "backwards" } else { "forwards" };
+        format!("sweep {} {direction} along {}", self.step.function.name(), self.axis)
+    }
+
+    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
+        let types = self.step.function.result_types().split_off(self.step.states);
+        Ok(types.into_iter().map(|ty| (ty, inputs[0].shape().clone())).collect())
+    }
+
+    fn naive(&self, result: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {
+        let (arrays, start) = inputs.split_at(self.step.function.accessors().len());
+        let axis = usize::from(self.axis);
+        let (stride, length) = (shape.strides()[axis], shape.extents()[axis]);
+        let types = self.step.function.result_types();
+        let lanes = |count: usize| types[..count].iter().map(|ty| ty.lanes()).sum::<usize>();
+        let (states, own) = (lanes(self.step.states), lanes(self.step.states + usize::from(result)));
+        let mut found = HostArray::filled(ty, shape.clone(), &vec![Literal::zero(ty.element()); ty.lanes()]);
+        let firsts = (0..shape.count()).filter(|number| number / stride % length == 0);
+        for (line, first) in firsts.enumerate() {
+            let mut given: Vec<Literal> = start.iter().flat_map(|start| start.at(line).to_vec()).collect();
+            for number in 0..length {
+                let at = if self.step.backwards { length - 1 - number } else { number };
+                let mut host = Host { step: &self.step, arrays, first, stride, length: length as i64, at: at as i64 };
+                let results = self.step.function.evaluate_in(&given, &mut host).map_err(Error::from)?;
+                given[..states].copy_from_slice(&results[..states]);
+                found.set(first + at * stride, &results[own..own + ty.lanes()]);
+            }
+        }
+        Ok(found)
+    }
+
+    fn feeds(&self, site: &Site) -> Vec<Feed> {
+        let arrays = self.step.function.accessors().len();
+        vec![Feed::new(0..arrays, false), Feed::new(arrays..site.types.len(), false)]
+    }
+
+    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+        let (source, start) = (parts.source()?, parts.source()?);
+        let step = self.step.clone();
+        let kernel = Kernel {
+            domain: parts.domain,
+            axis: usize::from(self.axis),
+            backwards: step.backwards,
+            source,
+            start,
+            states: step.states,
+            step: step.function,
+            reach: step.reach,
+            boundary: step.boundary,
+            sink: parts.sink,
+            split: step.split,
+            spread: SweepSpread::default(),
+        };
+        Ok(Form::Several(Box::new(kernel)))
+    }
+
+    fn values(&self, _: &Site) -> Vec<Type> {
+        self.step.function.result_types().split_off(self.step.states)
+    }
+
+    fn value(&self, _: &Site, result: u8) -> usize {
+        usize::from(result)
+    }
+
+    fn joining(&self) -> Joining {
+        Joining::Results
+    }
+
+    fn rereads(&self) -> bool {
+        self.step.reach != (0, 0)
+    }
+}
+
+impl Variants for Kernel {
+    fn best(&self, machine: &Machine, sizes: &[u64], _: bool) -> u64 {
+        let spread = Kernel::best(self, machine, sizes);
+        u64::from(spread.staged) | u64::from(spread.split) << 1
+    }
+
+    fn pattern(&self, variant: u64) -> Pattern {
+        let spread = SweepSpread { staged: variant & 1 != 0, split: variant & 2 != 0 };
+        Kernel { spread, ..self.clone() }.into()
+    }
+}

@@ -1,0 +1,155 @@
+//! Window: a function of the elements around every position, with a declared window.
+//!
+//! It differs from [`Node::compute`] in that the window is declared, so that a machine can stage it in shared memory.
+
+use crate::build::same_context;
+use crate::error::{Error, Result};
+use crate::naive::HostArray;
+use crate::node::Node;
+use crate::op::{MOST_OPERATIONS, check_size};
+use crate::operation::{Feed, Form, Joining, Operation, Parts, Site};
+use crate::shape::Shape;
+use crate::view::Boundary;
+use broadloom_scalar::{AccessorKind, Environment, Function, Lanes, Literal, Type};
+use broadloom_skeleton::TiledStencil;
+
+/// A function of the elements around a position. The inputs are the arrays, then what is read at the position.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Window {
+    function: Function,
+    reach: Vec<(u32, u32)>,
+    boundary: Boundary<Vec<Lanes>>,
+}
+
+impl Node {
+    /// Computes a function of the elements around every position of arrays of one shape. Returns its results as arrays.
+    ///
+    /// The parameters of the function are the indices of the position, then an element of each array of `beside`, which
+    /// stretch to the shape. It has a window of the rank of the arrays for each of them. `reach` declares for each axis how
+    /// far before and behind the position it looks; larger offsets are reduced to these. A constant boundary has a value for
+    /// each array.
+    pub fn window(
+        function: &Function,
+        arrays: &[&Node],
+        beside: &[&Node],
+        reach: &[(u32, u32)],
+        boundary: &Boundary<Vec<Lanes>>,
+    ) -> Result<Vec<Node>> {
+        let name = function.name().to_owned();
+        same_context(&name, &[arrays, beside].concat())?;
+        check_size(function, MOST_OPERATIONS)?;
+        let Some(first) = arrays.first() else {
+            return Err(Error::Plan { what: name, reason: "a window of no array".into() });
+        };
+        let shape = first.shape();
+        let bad = |reason: String| Err(Error::Range { operation: name.clone(), shape: shape.clone(), reason });
+        for array in arrays {
+            if array.shape() != shape {
+                return Err(Error::Shapes { operation: name, left: shape.clone(), right: array.shape().clone() });
+            }
+        }
+        if shape.rank() == 0 || reach.len() != shape.rank() {
+            return bad(format!("the window is declared along {} axes", reach.len()));
+        }
+        let takes: Vec<Type> = function.parameters().iter().map(|parameter| parameter.ty).collect();
+        let indices = takes.get(..shape.rank()).unwrap_or_default();
+        let is_index = indices.first().is_some_and(|ty| matches!(*ty, Type::I32 | Type::U32 | Type::I64 | Type::U64));
+        let given: Vec<Type> = beside.iter().map(|node| node.ty()).collect();
+        if !is_index || indices.iter().any(|ty| *ty != indices[0]) || takes[shape.rank()..] != given {
+            return bad("the function does not take a position and an element of each array beside it".into());
+        }
+        let windows = function.accessors();
+        let fits = windows.len() == arrays.len()
+            && windows.iter().zip(arrays).all(|(window, array)| {
+                window.kind == AccessorKind::Window && usize::from(window.rank) == shape.rank() && window.ty == array.ty()
+            });
+        if !fits || function.results().is_empty() || function.results().len() > usize::from(u8::MAX) {
+            return bad("the function does not have a window of the arrays' rank for each of them, or no results".into());
+        }
+        let beside = beside.iter().map(|node| node.broadcast_to(shape)).collect::<Result<Vec<Node>>>()?;
+        let inputs: Vec<&Node> = arrays.iter().copied().chain(&beside).collect();
+        let window = Window { function: function.clone(), reach: reach.to_vec(), boundary: boundary.clone() };
+        Node::apply(window, &inputs)
+    }
+}
+
+/// A position on the host.
+struct Host<'a> {
+    window: &'a Window,
+    arrays: &'a [&'a HostArray],
+    position: Vec<i64>,
+}
+
+impl Environment for Host<'_> {
+    fn window(&mut self, accessor: usize, offsets: &[i128]) -> Option<Lanes> {
+        let (array, mut place) = (self.arrays.get(accessor)?, 0);
+        for (axis, extent) in array.shape.extents().iter().enumerate() {
+            let (before, behind) = self.window.reach[axis];
+            let offset = (*offsets.get(axis)?).clamp(-i128::from(before), behind.into()) as i64;
+            match self.window.boundary.rule().index(self.position[axis] + offset, *extent as i64) {
+                Some(index) => place = place * extent + index as usize,
+                None => return self.window.boundary.constant()?.get(accessor).cloned(),
+            }
+        }
+        Some(array.at(place).into())
+    }
+}
+
+impl Operation for Window {
+    fn name(&self) -> String {
+        format!("window {}", self.function.name())
+    }
+
+    fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
+        Ok(self.function.result_types().into_iter().map(|ty| (ty, inputs[0].shape().clone())).collect())
+    }
+
+    fn naive(&self, result: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {
+        let (arrays, beside) = inputs.split_at(self.function.accessors().len());
+        let types = self.function.result_types();
+        let start: usize = types.iter().take(usize::from(result)).map(|ty| ty.lanes()).sum();
+        let (strides, mut lanes) = (shape.strides(), vec![]);
+        for number in 0..shape.count() {
+            let position = strides.iter().zip(shape.extents()).map(|(stride, extent)| (number / stride % extent) as i64);
+            let position: Vec<i64> = position.collect();
+            let indices = position.iter().zip(self.function.parameters());
+            let indices = indices.map(|(index, parameter)| Literal::from_i128(parameter.ty.element(), (*index).into()));
+            let arguments: Vec<Literal> = indices.chain(beside.iter().flat_map(|beside| beside.at(number).to_vec())).collect();
+            let results =
+                self.function.evaluate_in(&arguments, &mut Host { window: self, arrays, position }).map_err(Error::from)?;
+            lanes.extend(&results[start..start + ty.lanes()]);
+        }
+        Ok(HostArray { ty, shape: shape.clone(), lanes })
+    }
+
+    fn feeds(&self, site: &Site) -> Vec<Feed> {
+        let arrays = self.function.accessors().len();
+        let beside = (arrays < site.types.len()).then(|| Feed::new(arrays..site.types.len(), false));
+        std::iter::once(Feed::new(0..arrays, false)).chain(beside).collect()
+    }
+
+    /// Values are read straight from memory: tiles in shared memory have to be measured first.
+    fn pattern(&self, mut parts: Parts) -> Result<Form> {
+        let source = parts.source()?;
+        let beside = parts.sources.pop();
+        let (function, reach, boundary) = (self.function.clone(), self.reach.clone(), self.boundary.clone());
+        let (domain, sink) = (parts.domain, parts.sink);
+        Ok(Form::One(TiledStencil { domain, source, beside, function, reach, boundary, sink, tile: None }.into()))
+    }
+
+    fn values(&self, _: &Site) -> Vec<Type> {
+        self.function.result_types()
+    }
+
+    fn value(&self, _: &Site, result: u8) -> usize {
+        usize::from(result)
+    }
+
+    fn joining(&self) -> Joining {
+        Joining::Results
+    }
+
+    fn rereads(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,179 @@
+//! Functions that read arrays: windows, queues, computed places, sweeps; and arrays that lie in memory of any layout.
+
+use super::{Generator, Known};
+use broadloom_graph::{HostArray, Layout, Node, Reads, Result, Shape, Step};
+use broadloom_scalar::{Accessor, AccessorKind, Builder, Element, Lanes, Literal, Operand, Type, Value};
+
+/// Elements of arrays that functions read, at most: the oracle evaluates a function for each.
+const MOST: usize = 500;
+
+/// A combination that is exact where its operands are, and never larger than these where it is not.
+fn mix(f: &Builder, x: Value, y: Value) -> Value {
+    match f.type_of(x).element() {
+        Element::Bool => f.xor(x, y),
+        element if element.is_float() => f.max(x, y),
+        _ => f.add(f.shl(x, 1), y),
+    }
+}
+
+impl Generator<'_> {
+    pub(super) fn functions_of_arrays(&mut self) -> Result<()> {
+        match self.random.below(5) {
+            0 => self.windows(),
+            1 => self.queues(),
+            2 => self.places(),
+            3 => self.sweeps(),
+            _ => self.layouts(),
+        }
+    }
+
+    /// An array of a rank that is not too large and has elements.
+    fn small(&mut self, rank: impl Fn(usize) -> bool) -> Option<Known> {
+        let fits = |known: &&Known| {
+            let shape = known.node.shape();
+            rank(shape.rank()) && (1..MOST).contains(&shape.count())
+        };
+        let fitting: Vec<Known> = self.pool.iter().filter(fits).cloned().collect();
+        if fitting.is_empty() { None } else { Some(self.random.pick(&fitting).clone()) }
+    }
+
+    fn radius(&mut self) -> Result<Node> {
+        Node::fill(self.context, Shape::from([]), &[Literal::from(self.random.below(3) as i32)])
+    }
+
+    /// Elements within a radius along the last axis, in a loop, and a neighbour on the other axes; declared or not.
+    fn windows(&mut self) -> Result<()> {
+        let Some(a) = self.small(|rank| rank > 0) else { return Ok(()) };
+        let (shape, boundary) = (a.node.shape().clone(), self.boundary(a.ty()));
+        let rank = shape.rank();
+        let index = *self.random.pick(&[Type::I32, Type::I64]);
+        let f = Builder::function("window");
+        let position: Vec<Value> = (0..rank).map(|_| f.parameter("i", index)).collect();
+        let radius = f.parameter("radius", Type::I32);
+        let x = f.accessor("x", AccessorKind::Window, a.ty(), rank as u8);
+        let by: Vec<i64> = (1..rank).map(|_| self.random.between(-2, 2)).collect();
+        let at = |last: Operand| f.window(x, &by.iter().map(|by| f.literal(*by).into()).chain([last]).collect::<Vec<Operand>>());
+        let sum = f.variable_with(at(0.into()));
+        f.for_range(f.neg(radius), f.add(radius, 1), |offset| f.set(sum, mix(&f, f.get(sum), at(offset.into()))));
+        let function = f.finish_function(&[f.get(sum), f.convert(position[rank - 1], Type::I32)])?;
+        let radius = self.radius()?;
+        let results = if self.random.one_in(2) {
+            Node::compute(&function, &shape, &[&radius], &[(&a.node, Reads::Window(boundary))], &[])?
+        } else {
+            let reach = vec![(1, 2); rank];
+            Node::window(&function, &[&a.node], &[&radius], &reach, &boundary.map(|lanes| vec![lanes]))?
+        };
+        self.push(results[0].clone(), a.bound.max(4.0), a.exact);
+        self.push(results[1].clone(), 1e30, true);
+        Ok(())
+    }
+
+    /// Firings that take some elements, look at more, and append two.
+    fn queues(&mut self) -> Result<()> {
+        let Some(a) = self.small(|rank| rank == 1) else { return Ok(()) };
+        let rate = 1 + self.random.below(3);
+        let firings = a.node.shape().count() / rate;
+        let f = Builder::function("fire");
+        let number = f.parameter("firing", Type::U32);
+        let x = f.accessor("x", AccessorKind::Source, a.ty(), 0);
+        let out = f.accessor("out", AccessorKind::Sink, a.ty(), 0);
+        let sum = f.variable_with(f.peek(x, 2));
+        f.for_range(0, rate as i32, |_| f.set(sum, mix(&f, f.get(sum), f.pop(x))));
+        f.push(out, f.get(sum));
+        f.push(out, f.peek(x, 0));
+        let function = f.finish_function(&[f.add(number, 1)])?;
+        let results = Node::compute(&function, &Shape::from(firings), &[], &[(&a.node, Reads::Queue(rate))], &[2])?;
+        self.push(results[0].clone(), 1e30, true);
+        self.push(results[1].clone(), a.bound, a.exact);
+        Ok(())
+    }
+
+    /// Places that a function computes from its position.
+    fn places(&mut self) -> Result<()> {
+        let Some(a) = self.small(|_| true) else { return Ok(()) };
+        let shape = self.shape();
+        if shape.count() > MOST {
+            return Ok(());
+        }
+        let boundary = self.boundary(a.ty());
+        let (rank, from) = (shape.rank(), a.node.shape().rank());
+        let f = Builder::function("places");
+        let position: Vec<Value> = (0..rank).map(|_| f.parameter("i", Type::I32)).collect();
+        let x: Accessor = f.accessor("x", AccessorKind::Input, a.ty(), from as u8);
+        let mut indices = vec![];
+        for axis in 0..from {
+            let own = position.get(axis % rank.max(1)).copied().unwrap_or(f.literal(3i32));
+            let (stride, offset) = (self.random.between(-2, 3), self.random.between(-4, 4));
+            indices.push(Operand::from(f.add(f.mul(own, stride as i32), offset as i32)));
+        }
+        let value = f.read(x, &indices);
+        let function = f.finish_function(&[mix(&f, value, value)])?;
+        let results = Node::compute(&function, &shape, &[], &[(&a.node, Reads::At(boundary))], &[])?;
+        self.push(results[0].clone(), a.bound.max(4.0), a.exact);
+        Ok(())
+    }
+
+    /// A state along any axis, in any direction.
+    fn sweeps(&mut self) -> Result<()> {
+        let Some(a) = self.small(|rank| rank > 0) else { return Ok(()) };
+        let axis = self.random.below(a.node.shape().rank());
+        let f = Builder::function("step");
+        let (state, radius) = (f.parameter("state", a.ty()), f.parameter("radius", Type::I32));
+        let x = f.accessor("x", AccessorKind::Window, a.ty(), 1);
+        let next = mix(&f, f.window(x, &[0.into()]), state);
+        let result = mix(&f, next, f.window(x, &[f.neg(radius).into()]));
+        let function = f.finish_function(&[next, result])?;
+        let boundary = self.boundary(a.ty()).map(|lanes| vec![lanes]);
+        let (reach, backwards) = ((2, self.random.below(3) as u32), self.random.one_in(2));
+        let start = self.value(a.ty());
+        let start = Node::fill(self.context, Shape::from([]), &start)?;
+        let radius = self.radius()?;
+        let step = Step { function, states: 1, reach, backwards, boundary, split: None };
+        let results = Node::sweep(&step, axis, &[&a.node], &[&start, &radius])?;
+        self.push(results[0].clone(), a.bound.max(4.0), a.exact);
+        Ok(())
+    }
+
+    /// An array with a pitch, padding, planes, or backwards.
+    fn layouts(&mut self) -> Result<()> {
+        let (ty, shape) = (self.ty(), self.shape());
+        if shape.count() > MOST || shape.is_empty() {
+            return Ok(());
+        }
+        let lanes = ty.lanes() as i64;
+        let planes = lanes > 1 && self.random.one_in(2);
+        let mut size = if planes { 1 } else { lanes };
+        let mut strides = vec![];
+        let mut offset = self.random.between(0, 5);
+        for extent in shape.extents().iter().rev() {
+            let pad = if self.random.one_in(2) { 0 } else { self.random.between(0, 3) };
+            let stride = size + pad;
+            size = stride * *extent as i64;
+            let backwards = self.random.one_in(5);
+            offset += if backwards { stride * (*extent as i64 - 1) } else { 0 };
+            strides.insert(0, if backwards { -stride } else { stride });
+        }
+        let layout = Layout { offset, strides, lanes: if planes { size + 1 } else { 1 } };
+        let all = offset + size + if planes { (size + 1) * (lanes - 1) } else { 0 } + self.random.between(0, 9);
+        let numbers: Vec<Literal> = (0..all).map(|_| self.literal(ty.element())).collect();
+        let line = HostArray { ty: ty.element().into(), shape: Shape::from(numbers.len()), lanes: numbers.clone() };
+        let buffer = self.context.device().upload(&line.to_bytes())?;
+        let node = Node::from_layout(self.context, ty, shape.clone(), buffer, &layout)?;
+        // The oracle reads the same expression; the elements themselves are compared here.
+        let mut expected: Vec<Literal> = vec![];
+        for number in 0..shape.count() {
+            let indices = shape
+                .strides()
+                .iter()
+                .zip(shape.extents())
+                .map(|(stride, extent)| (number / stride % extent) as i64)
+                .collect::<Vec<i64>>();
+            let first = indices.iter().zip(&layout.strides).fold(layout.offset, |sum, (index, stride)| sum + index * stride);
+            expected.extend((0..lanes).map(|lane| numbers[(first + lane * layout.lanes) as usize]));
+        }
+        let found: Lanes = broadloom_graph::naive::evaluate(&node)?.lanes.into_iter().collect();
+        assert_eq!(found.as_slice(), expected, "{layout:?} of {shape}");
+        self.push(node, 4.0, true);
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! The kit that patterns are written with. A crate that needs kernels of another shape uses it like the patterns of this
+//! crate do.
+//!
+//! | part | use |
+//! | --- | --- |
+//! | [`Draft`] | a program while it is written: numbers inputs, outputs, scalars and temporaries, appends kernels with their launches |
+//! | [`Writer`] | a kernel while it is written: a [`Builder`](broadloom_scalar::Builder) that declares parameters when they are asked for |
+//! | [`Inlet`], [`Outlet`] | a [`Source`](crate::Source) and a [`Sink`](crate::Sink) in a kernel: values at a position, results at a position |
+//! | [`Nested`] | a source within a function, for functions that are composed |
+//! | [`Accumulator`] | the running result of an [`Operator`](crate::Operator) |
+//! | [`Shared`] | values in shared memory |
+//! | [`reduce_warp`], [`reduce_block`], [`scan_warp`], [`shift_warp`], [`broadcast`] | cooperation of the threads of a warp or a block |
+//! | [`Chain`] | look-back: one pass over a line, tile by tile, where a tile needs what comes before it |
+//! | [`ravel`], [`unravel`] | positions and their numbers |
+//!
+//! A pattern is a type that implements [`Generator`](crate::Generator). Its program depends on the machine and on what takes
+//! part in its equality, never on sizes: grids, temporaries and loop bounds that follow from sizes are
+//! [`Count`](crate::Count)s. Mistakes in the code of a kernel come back from [`Draft::launch`].
+//!
+//! Rules that every kernel keeps:
+//!
+//! - Every grid that is empty for some sizes is not launched; all other sizes must work.
+//! - All threads of a block reach each barrier. All lanes of a warp reach each warp operation.
+//! - Blocks may wait for blocks with lesser numbers only, as [`Chain`] does.
+//! - Floats are combined in an order that depends on sizes alone, so that results repeat.
+//!
+//! A kernel that subtracts the mean of its row from each element, with one block for each row:
+//!
+//! ```
+//! use broadloom_device::{Device, Machine};
+//! use broadloom_interp::Interp;
+//! use broadloom_scalar::{AccessorKind, Axis, Builder, Type, Unroll};
+//! use broadloom_skeleton::kit::{Accumulator, Draft, Shared, Writer, ravel, reduce_block};
+//! use broadloom_skeleton::{Call, Count, Domain, Generator, Operator, Program, Result, Sink, Source};
+//!
+//! #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+//! struct Centred {
+//!     source: Source,
+//!     sink: Sink,
+//! }
+//!
+//! const THREADS: u32 = 128;
+//!
+//! impl Generator for Centred {
+//!     fn program(&self, _: &Machine) -> Result<Program> {
+//!         let domain = Domain::with_axes(2);
+//!         let index = domain.check("centred", &[&self.source], &self.sink)?;
+//!         self.sink.check("centred", 2, &self.source.results())?;
+//!         let mut draft = Draft::new("centred", 2);
+//!         let inlet = draft.source(&self.source);
+//!         let outlet = draft.sink(&self.sink, &self.source.results(), &domain.count());
+//!         draft.limit(domain.count());
+//!         let sum = Operator::sum(self.source.results()[0])?;
+//!
+//!         let k = Writer::new("centred", [THREADS, 1, 1]);
+//!         let lengths = [0, 1].map(|axis| k.count(Count::size(axis), index));
+//!         let (row, thread) = (k.convert(k.block(Axis::X), index), k.thread(Axis::X));
+//!         let first = k.convert(thread, index);
+//!         let total = Accumulator::new(&k, &sum);
+//!         k.for_step(first, lengths[1], THREADS, Unroll::Never, |column| total.add(&k, &inlet.at(&k, &[row, column])));
+//!         let all = reduce_block(&k, &sum, &total.get(&k), thread, THREADS);
+//!         let shared = Shared::new(&k, &sum.types(), 1);
+//!         k.if_then(k.eq(thread, 0), || shared.set(&k, k.literal(0u32), &all));
+//!         k.barrier();
+//!         let mean = k.div(shared.get(&k, k.literal(0u32))[0], k.convert(lengths[1], Type::F32));
+//!         k.for_step(first, lengths[1], THREADS, Unroll::Never, |column| {
+//!             let position = [row, column];
+//!             let centred = k.sub(inlet.at(&k, &position)[0], mean);
+//!             outlet.put(&k, &position, ravel(&k, &position, &lengths), &[centred]);
+//!         });
+//!         draft.launch(k, [Count::size(0), 1u32.into(), 1u32.into()], [THREADS, 1, 1])?;
+//!         Ok(draft.finish())
+//!     }
+//! }
+//!
+//! // (i, j) ↦ x[2·i + j]
+//! let f = Builder::function("element");
+//! let (i, j) = (f.parameter("i", Type::I32), f.parameter("j", Type::I32));
+//! let x = f.accessor("x", AccessorKind::Input, Type::F32, 1);
+//! let value = f.read(x, &[f.add(f.mul(i, 2), j).into()]);
+//! let source = Source::new(f.finish_function(&[value])?, 2)?;
+//!
+//! let device = Device::new(Interp::new(Default::default()));
+//! let program = Centred { source, sink: Sink::STORE }.program(device.machine())?.load(&device)?;
+//! let input = device.upload(&[1.0f32, 3.0, 10.0, 20.0])?.view::<u8>().unwrap();
+//! let output = device.allocate::<f32>(4)?;
+//! let outputs = [output.view::<u8>().unwrap()];
+//! program.run(&Call { inputs: &[input], outputs: &outputs, sizes: &[2, 2], ..Call::default() })?;
+//! assert_eq!(output.read()?, [-1.0, 1.0, -5.0, 5.0]);
+//! # Ok::<(), broadloom_skeleton::Error>(())
+//! ```
+
+mod accumulator;
+mod cooperate;
+mod draft;
+mod lookback;
+mod nested;
+mod ports;
+mod position;
+mod writer;
+
+pub use accumulator::Accumulator;
+pub use cooperate::{Shared, broadcast, reduce_block, reduce_warp, scan_warp, shift_warp};
+pub use draft::{Draft, Given};
+pub use lookback::Chain;
+pub use nested::Nested;
+pub use ports::{Inlet, Outlet};
+pub use position::{ravel, unravel};
+pub use writer::Writer;

@@ -1,0 +1,35 @@
+//! Sources within functions: composition of functions before they go into a pattern.
+
+use crate::Source;
+use broadloom_scalar::{Accessor, AccessorKind, Binding, Builder, Value, reading};
+
+/// A [`Source`] within a function that is written. Its scalars and inputs become those of the function, so they are declared in
+/// the order in which the sources are nested. The position of the function is declared before.
+#[derive(Clone, Debug)]
+pub struct Nested<'a> {
+    source: &'a Source,
+    scalars: Vec<Value>,
+    inputs: Vec<Accessor>,
+}
+
+impl<'a> Nested<'a> {
+    /// Declares the scalars and inputs.
+    pub fn new(f: &Builder, source: &'a Source) -> Nested<'a> {
+        let scalars = source.function().parameters()[source.axes()..].iter().map(|own| f.parameter(&own.name, own.ty)).collect();
+        let declare = |own: &broadloom_scalar::AccessorDecl| f.accessor(&own.name, AccessorKind::Input, own.ty, 1);
+        Nested { source, scalars, inputs: source.function().accessors().iter().map(declare).collect() }
+    }
+
+    /// Computes the values at a position.
+    pub fn at(&self, f: &Builder, position: &[Value]) -> Vec<Value> {
+        let mut arguments: Vec<Value> = position.iter().map(|index| f.convert(*index, self.source.index())).collect();
+        arguments.extend(&self.scalars);
+        let bind = |input: &Accessor| {
+            let input = *input;
+            reading(move |f: &Builder, position: &[Value]| f.read(input, &[position[0].into()]))
+        };
+        let mut bindings: Vec<_> = self.inputs.iter().map(bind).collect();
+        let mut bindings: Vec<&mut dyn Binding> = bindings.iter_mut().map(|binding| binding as &mut dyn Binding).collect();
+        f.inline(self.source.function(), &arguments, &mut bindings)
+    }
+}

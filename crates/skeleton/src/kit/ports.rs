@@ -1,0 +1,201 @@
+//! Sources and sinks within a program: code that reads inputs and writes outputs at a position.
+
+use super::Writer;
+use crate::Source;
+use crate::program::Argument;
+use crate::source::Written;
+use broadloom_scalar::{AccessorKind, Binding, Cache, Id, Level, Literal, Memory, Op, Order, Type, Value, reading, writing};
+
+/// A [`Source`] within a program: writes the code that computes its values at a position.
+#[derive(Clone, Debug)]
+pub struct Inlet {
+    pub(super) source: Source,
+    pub(super) first_input: usize,
+    pub(super) first_scalar: usize,
+}
+
+/// A [`Sink`](crate::Sink) within a program: writes the code that stores values at a position.
+#[derive(Clone, Debug)]
+pub struct Outlet {
+    pub(super) written: Option<Written>,
+    /// The types of the values that are stored at the position.
+    pub(crate) stored: Vec<Type>,
+    pub(super) first_output: usize,
+    pub(super) first_input: usize,
+    pub(super) first_scalar: usize,
+}
+
+impl Inlet {
+    /// Returns the arguments of its inputs.
+    pub fn inputs(&self) -> Vec<Argument> {
+        (0..self.source.inputs().len()).map(|index| Argument::Input(self.first_input + index)).collect()
+    }
+
+    /// Returns the arguments of its scalars.
+    pub fn scalars(&self) -> Vec<Argument> {
+        (0..self.source.scalars().len()).map(|index| Argument::Scalar(self.first_scalar + index)).collect()
+    }
+
+    /// Returns for each input whether it is read at the position itself and can be loaded for several neighbours at once.
+    fn side_by_side(&self) -> Vec<bool> {
+        self.source.contiguous().iter().zip(self.source.inputs()).map(|(found, ty)| *found && ty.is_scalar()).collect()
+    }
+
+    /// Returns whether all inputs are read at the position itself, so that [`Inlet::row`] loads everything.
+    pub fn reads_rows(&self) -> bool {
+        self.side_by_side().into_iter().all(|read| read)
+    }
+
+    /// Returns the addresses of inputs that [`Inlet::row`] reads; all must be multiples of 16.
+    pub fn row_addresses(&self, k: &Writer) -> Vec<Value> {
+        let read = self.side_by_side().into_iter().enumerate().filter(|(_, read)| *read);
+        read.map(|(index, _)| k.address(self.input(k, index))).collect()
+    }
+
+    /// Loads `width` neighbours on a line of each input that is read at the position itself.
+    pub fn row(&self, k: &Writer, start: Value, width: usize) -> Vec<Option<Value>> {
+        let load = |(index, read): (usize, bool)| read.then(|| k.load_vector(self.input(k, index), start, width));
+        self.side_by_side().into_iter().enumerate().map(load).collect()
+    }
+
+    /// Returns the memory of an input.
+    pub fn input(&self, k: &Writer, index: usize) -> Memory {
+        k.memory(Argument::Input(self.first_input + index), self.source.inputs()[index].element())
+    }
+
+    /// Computes the values at a position.
+    pub fn at(&self, k: &Writer, position: &[Value]) -> Vec<Value> {
+        self.at_with(k, position, &|_| None)
+    }
+
+    /// Computes the values at a position where the elements of some inputs at the position itself are loaded already.
+    pub fn at_with(&self, k: &Writer, position: &[Value], read: &dyn Fn(usize) -> Option<Value>) -> Vec<Value> {
+        let own = k.positions(position, self.source.index()).last().copied();
+        self.reading(k, position, &|index, ty, at| match read(index) {
+            Some(value) if Some(at) == own => value,
+            _ => k.load_element(self.input(k, index), ty, at),
+        })
+    }
+
+    /// Prefetches what the values at a position are computed from.
+    pub fn prefetch(&self, k: &Writer, position: &[Value], level: Level) {
+        self.reading(k, position, &|index, ty, at| {
+            k.prefetch(self.input(k, index), k.first_lane(at, ty.lanes()), level);
+            k.spread(Literal::zero(ty.element()), ty)
+        });
+    }
+
+    /// Computes the values at a position with a given way to read an input, of a type, at an index.
+    fn reading(&self, k: &Writer, position: &[Value], read: &dyn Fn(usize, Type, Value) -> Value) -> Vec<Value> {
+        let function = self.source.function();
+        let mut arguments = k.positions(position, self.source.index());
+        for (index, ty) in self.source.scalars().into_iter().enumerate() {
+            arguments.push(k.scalar(self.first_scalar + index, ty));
+        }
+        let accessors = function.accessors().iter().enumerate();
+        let mut bindings: Vec<_> = accessors
+            .map(|(index, accessor)| reading(move |_, position: &[Value]| read(index, accessor.ty, position[0])))
+            .collect();
+        let mut bindings: Vec<&mut dyn Binding> = bindings.iter_mut().map(|binding| binding as &mut dyn Binding).collect();
+        k.inline(function, &arguments, &mut bindings)
+    }
+}
+
+impl Outlet {
+    /// Returns the arguments of its outputs.
+    pub fn outputs(&self) -> Vec<Argument> {
+        let elsewhere = self.written.iter().flat_map(|written| written.function.accessors());
+        let elsewhere = elsewhere.filter(|accessor| accessor.kind == AccessorKind::Output).count();
+        (0..self.stored.len() + elsewhere).map(|index| Argument::Output(self.first_output + index)).collect()
+    }
+
+    /// Returns the arguments of its inputs.
+    pub fn inputs(&self) -> Vec<Argument> {
+        let accessors = self.written.iter().flat_map(|written| written.function.accessors());
+        let count = accessors.filter(|accessor| accessor.kind != AccessorKind::Output).count();
+        (0..count).map(|index| Argument::Input(self.first_input + index)).collect()
+    }
+
+    /// Returns the arguments of its scalars.
+    pub fn scalars(&self) -> Vec<Argument> {
+        let count = |written: &Written| written.function.parameters().len() - written.axes - written.values;
+        (0..self.written.as_ref().map_or(0, count)).map(|index| Argument::Scalar(self.first_scalar + index)).collect()
+    }
+
+    /// Returns whether values are stored unchanged, each in an output of its own.
+    pub fn stores_values(&self) -> bool {
+        let Some(written) = &self.written else { return true };
+        let (function, results) = (&written.function, written.function.results());
+        let is_value = |(number, result): (usize, &Id)| {
+            let op = &function.body().node(*result).op;
+            matches!(op, Op::Parameter(parameter) if *parameter as usize == written.axes + number)
+        };
+        function.accessors().is_empty() && results.len() == written.values && results.iter().enumerate().all(is_value)
+    }
+
+    /// Returns whether results of neighbours can be stored at once by [`Outlet::put_row`].
+    pub fn stores_rows(&self) -> bool {
+        !self.writes_elsewhere() && self.stored.iter().all(|ty| ty.is_scalar())
+    }
+
+    /// Returns the addresses of outputs that [`Outlet::put_row`] writes; all must be multiples of 16.
+    pub fn row_addresses(&self, k: &Writer) -> Vec<Value> {
+        (0..self.stored.len()).map(|index| k.address(self.output(k, index))).collect()
+    }
+
+    /// Stores the values of neighbours on a line.
+    pub fn put_row(&self, k: &Writer, start: Value, values: &[Vec<Value>]) {
+        let each = values.iter().enumerate();
+        let results: Vec<Vec<Value>> = each.map(|(item, values)| self.results(k, &[k.add(start, item)], values)).collect();
+        for index in 0..self.stored.len() {
+            let row: Vec<Value> = results.iter().map(|results| results[index]).collect();
+            k.store_as(self.output(k, index), start, k.vector(&row), Order::Weak, Cache::Normal);
+        }
+    }
+
+    /// Returns whether it writes at places that its function computes.
+    pub fn writes_elsewhere(&self) -> bool {
+        self.written.as_ref().is_some_and(|written| written.function.accessors().iter().any(|a| a.kind == AccessorKind::Output))
+    }
+
+    /// Returns the memory of an output for values that are stored at the position.
+    pub fn output(&self, k: &Writer, index: usize) -> Memory {
+        k.memory(Argument::Output(self.first_output + index), self.stored[index].element())
+    }
+
+    /// Computes the results that are stored at a position, and writes what goes elsewhere.
+    pub fn results(&self, k: &Writer, position: &[Value], values: &[Value]) -> Vec<Value> {
+        let Some(written) = &self.written else { return values.to_vec() };
+        let function = &written.function;
+        let mut arguments = k.positions(position, written.index());
+        arguments.extend(values);
+        let scalars = &function.parameters()[written.axes + written.values..];
+        for (index, parameter) in scalars.iter().enumerate() {
+            arguments.push(k.scalar(self.first_scalar + index, parameter.ty));
+        }
+        let (mut inputs, mut outputs) = (self.first_input, self.first_output + self.stored.len());
+        let mut bindings: Vec<Box<dyn Binding>> = vec![];
+        for accessor in function.accessors() {
+            let next = if accessor.kind == AccessorKind::Output { &mut outputs } else { &mut inputs };
+            let argument = if accessor.kind == AccessorKind::Output { Argument::Output(*next) } else { Argument::Input(*next) };
+            *next += 1;
+            let memory = k.memory(argument, accessor.ty.element());
+            bindings.push(if accessor.kind == AccessorKind::Output {
+                Box::new(writing(move |_, position: &[Value], value: Value| {
+                    k.store_element(memory, position[0], value, Cache::Normal);
+                }))
+            } else {
+                Box::new(reading(move |_, position: &[Value]| k.load_element(memory, accessor.ty, position[0])))
+            });
+        }
+        let mut bindings: Vec<&mut dyn Binding> = bindings.iter_mut().map(|binding| &mut **binding as &mut dyn Binding).collect();
+        k.inline(function, &arguments, &mut bindings)
+    }
+
+    /// Stores the values of a position, which is the element `linear` of outputs.
+    pub fn put(&self, k: &Writer, position: &[Value], linear: Value, values: &[Value]) {
+        for (index, result) in self.results(k, position, values).into_iter().enumerate() {
+            k.store_element(self.output(k, index), linear, result, Cache::Normal);
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Positions and their numbers.
+
+use broadloom_scalar::{Builder, Type, Value};
+
+/// Returns the position with a row-major number over axes of these lengths. The first index is not reduced by its
+/// length.
+pub fn unravel(k: &Builder, linear: Value, lengths: &[Value]) -> Vec<Value> {
+    let mut position = vec![linear; lengths.len()];
+    let mut rest = linear;
+    for axis in (1..lengths.len()).rev() {
+        let above = k.div(rest, lengths[axis]);
+        position[axis] = k.sub(rest, k.mul(above, lengths[axis]));
+        rest = above;
+    }
+    if let Some(first) = position.first_mut() {
+        *first = rest;
+    }
+    position
+}
+
+/// Returns the row-major number of a position over axes of these lengths. It has 64 bits where there are several axes: in
+/// 32 bits an executor that runs warps as vectors cannot see that neighbours lie side by side.
+pub fn ravel(k: &Builder, position: &[Value], lengths: &[Value]) -> Value {
+    match position {
+        [] => k.literal(0u32),
+        [only] => *only,
+        _ => {
+            let wide = |value: &Value| k.convert(*value, Type::U64);
+            let mut pairs = position.iter().zip(lengths);
+            let first = pairs.next().map_or(k.literal(0u64), |(first, _)| wide(first));
+            pairs.fold(first, |number, (index, length)| k.add(k.mul(number, wide(length)), wide(index)))
+        }
+    }
+}

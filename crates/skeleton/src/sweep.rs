@@ -1,0 +1,485 @@
+//! Sweep: a state that is carried along one axis, many lines in parallel.
+//!
+//! At each position of a line a *step* takes the state and the values around the position, and gives the next state and the
+//! outputs of the position. Lines are swept forwards or backwards.
+//!
+//! | | shape |
+//! | --- | --- |
+//! | axis is not the last one | neighbouring threads have neighbouring lines, so all accesses are coalesced |
+//! | axis is the last one | a warp has 32 lines: it loads tiles of them into shared memory row by row, each lane sweeps its line there, and outputs return the same way |
+//! | few long lines, with a [`Split`] | lines are cut into parts: the elements of each are combined, then the elements before each part, then parts are swept from the state that these give |
+//!
+//! Tiles in shared memory serve CPUs too: lines that lie a power of two apart fall into the same sets of the first cache, and
+//! 32 of them do not fit there.
+
+use crate::kit::{Accumulator, Draft, Inlet, Outlet, Shared, Writer, ravel, unravel};
+use crate::layout::constant;
+use crate::program::{Argument, Program};
+use crate::{Boundary, Count, Domain, Error, Operator, Result, Sink, Source};
+use broadloom_device::Machine;
+use broadloom_scalar::{AccessorKind, Axis, Binding, Cache, Function, Lanes, Type, Unroll, Value, Variable, windowing};
+
+/// Carries a state along an axis, and gives a [`Sink`] outputs at every position.
+///
+/// The sizes of a call are the lengths of all axes. Inputs and scalars are those of the source, the start, the sink.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Sweep {
+    /// The positions.
+    pub domain: Domain,
+    /// The axis.
+    pub axis: usize,
+    /// Whether lines are swept from their ends to their starts.
+    pub backwards: bool,
+    /// The values at a position that steps look at.
+    pub source: Source,
+    /// The state before the first step of a line, then constants of the line. Its positions are those of the other axes.
+    pub start: Source,
+    /// The number of values of the state.
+    pub states: usize,
+    /// The step. Its parameters are the state and the constants of the line. It has an accessor for each value of the source:
+    /// a window with one index, whose offsets count along the axis whatever the direction. Its results are the next state,
+    /// then the outputs.
+    pub step: Function,
+    /// The declared window: how far before and behind its position a step looks. Larger offsets are reduced to these.
+    pub reach: (u32, u32),
+    /// What stands before the first and behind the last position of a line; as a constant, one for each value.
+    pub boundary: Boundary<Vec<Lanes>>,
+    /// The sink for the outputs.
+    pub sink: Sink,
+    /// The way to combine steps, where states are associative.
+    pub split: Option<Split>,
+    /// The spread of threads.
+    pub spread: SweepSpread,
+}
+
+/// A way to combine the steps of a stretch of a line into one *element*, so that its last state follows from its first without
+/// sweeping it. For `state · a + b`, an element is the pair *(a, b)*.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Split {
+    /// The element of one step. Its parameters are the constants of the line, its accessors those of the step.
+    pub lift: Function,
+    /// Combines the element of a stretch with that of the next one, in the order of the sweep.
+    pub operator: Operator,
+    /// The state behind a stretch, from the state before it and its element.
+    pub apply: Function,
+}
+
+/// The spread of the threads of a sweep. Every spread gives a right result for all sizes; [`Sweep::best`] finds a fast one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SweepSpread {
+    /// Lines go through shared memory in tiles. Ignored where a window is too wide for it.
+    pub staged: bool,
+    /// Lines are cut into parts. Ignored without a [`Split`].
+    pub split: bool,
+}
+
+/// Lines of a warp, and columns of a tile.
+const LANES: u32 = 32;
+/// Positions before and behind a tile that are staged, at most.
+const MOST_HALO: u32 = 64;
+/// Offsets of a window, at most.
+const MOST_REACH: u32 = 1 << 20;
+/// Bytes of shared memory of a block, at most.
+const MOST_SHARED: u32 = 40 << 10;
+/// Positions of a part, at least.
+const LEAST_PART: u32 = 64;
+/// Most blocks in the second direction of a grid.
+const MOST_PARTS: u32 = 65535;
+
+fn bad<T>(reason: impl Into<String>) -> Result<T> {
+    Err(Error::Pattern { pattern: "sweep", reason: reason.into() })
+}
+
+/// The types of the parameters of a function.
+fn parameters(function: &Function) -> Vec<Type> {
+    function.parameters().iter().map(|parameter| parameter.ty).collect()
+}
+
+impl Sweep {
+    /// Returns a fast spread for these sizes.
+    pub fn best(&self, machine: &Machine, sizes: &[u64]) -> SweepSpread {
+        let length = sizes.get(self.axis).copied().unwrap_or(1);
+        let others = sizes.iter().enumerate().filter(|(axis, _)| *axis != self.axis);
+        let lines = others.fold(1u64, |product, (_, length)| product.saturating_mul(*length));
+        let staged = self.axis + 1 == sizes.len() && lines >= u64::from(LANES) / 2 && length >= u64::from(LANES);
+        // A multiprocessor holds about 2048 threads; a core has work enough with a few warps.
+        let threads = machine.registers.map_or(128, |registers| u64::from(registers) / 32);
+        let busy = u64::from(machine.multiprocessors).saturating_mul(threads) / 4;
+        let split = self.split.is_some() && lines < busy && length >= 16 * u64::from(LEAST_PART);
+        SweepSpread { staged, split }
+    }
+
+    /// The types of the outputs.
+    fn outputs(&self) -> Vec<Type> {
+        self.step.result_types().split_off(self.states.min(self.step.results().len()))
+    }
+
+    fn check_windows(&self, function: &Function) -> Result<()> {
+        let values = self.source.results();
+        let fits = function.accessors().len() == values.len()
+            && function
+                .accessors()
+                .iter()
+                .zip(&values)
+                .all(|(accessor, ty)| accessor.kind == AccessorKind::Window && accessor.rank == 1 && accessor.ty == *ty);
+        if fits {
+            return Ok(());
+        }
+        bad(format!("`{}` does not have a window of one index for each value of the source", function.name()))
+    }
+
+    fn check(&self) -> Result<Type> {
+        let axes = self.domain.axes();
+        if self.axis >= axes {
+            return bad(format!("there is no axis {} among {axes}", self.axis));
+        }
+        let (given, results) = (self.start.results(), self.step.result_types());
+        if self.start.axes() != axes - 1 {
+            return bad(format!("positions of the start have {} indices, and lines have {}", self.start.axes(), axes - 1));
+        }
+        if given.len() < self.states || results.len() < self.states || given[..self.states] != results[..self.states] {
+            return bad(format!("start and step do not give the same {} values of a state", self.states));
+        }
+        if parameters(&self.step) != given {
+            return bad(format!("`{}` does not take what the start gives", self.step.name()));
+        }
+        self.check_windows(&self.step)?;
+        if self.reach.0.max(self.reach.1) > MOST_REACH {
+            return bad(format!(
+                "a window of {} positions; at most {MOST_REACH} on each side are possible",
+                self.reach.0.max(self.reach.1)
+            ));
+        }
+        if let Boundary::Constant(outside) = &self.boundary {
+            let types = outside.iter().map(|lanes| lanes.first().and_then(|lane| Type::vector(lane.element(), lanes.len())));
+            let uniform = outside.iter().flatten().zip(outside.iter().flat_map(|lanes| vec![lanes.first(); lanes.len()]));
+            let mut uniform = uniform.map(|(lane, first)| Some(lane.element()) == first.map(|first| first.element()));
+            if types.collect::<Vec<_>>() != self.source.results().into_iter().map(Some).collect::<Vec<_>>()
+                || !uniform.all(|same| same)
+            {
+                return bad("the constants outside of a line do not have the types of the source's values");
+            }
+        }
+        if let Some(split) = &self.split {
+            self.check_windows(&split.lift)?;
+            let (states, constants) = given.split_at(self.states);
+            let elements = split.operator.types();
+            if parameters(&split.lift) != constants || split.lift.result_types() != elements {
+                return bad(format!(
+                    "`{}` does not give elements of the operator from the constants of a line",
+                    split.lift.name()
+                ));
+            }
+            let takes = [states, &elements[..]].concat();
+            if parameters(&split.apply) != takes || split.apply.result_types() != states || !split.apply.accessors().is_empty() {
+                return bad(format!("`{}` does not give a state from a state and an element", split.apply.name()));
+            }
+        }
+        self.sink.check("sweep", axes, &self.outputs())?;
+        let index = self.domain.check("sweep", &[&self.source], &self.sink)?;
+        Ok(if self.start.axes() > 0 && self.start.index().element().bits() == 64 { Type::U64 } else { index })
+    }
+
+    /// Writes the program for a machine.
+    pub fn program(&self, machine: &Machine) -> Result<Program> {
+        let index = self.check()?;
+        let axes = self.domain.axes();
+        let mut draft = Draft::new("sweep", axes);
+        let (inlet, start) = (draft.source(&self.source), draft.source(&self.start));
+        let outlet = draft.sink(&self.sink, &self.outputs(), &self.domain.count());
+        if index == Type::U32 {
+            draft.limit(self.domain.count());
+        }
+        let other_axes: Vec<usize> = (0..axes).filter(|axis| *axis != self.axis).collect();
+        let lines = other_axes.iter().map(|axis| Count::size(*axis)).reduce(|a, b| a * b).unwrap_or(Count::Constant(1));
+        let halo = self.reach.0.saturating_add(self.reach.1);
+        let columns = (LANES + halo.min(MOST_HALO)) | 1;
+        let bytes = |types: &[Type]| types.iter().map(|ty| ty.bytes()).sum::<u32>();
+        let shared = LANES * (columns * bytes(&self.source.results()) + (LANES + 1) * bytes(&self.outputs()));
+        let fits = halo <= MOST_HALO && shared <= MOST_SHARED.min(machine.max_shared_bytes);
+        let parts = Parts { sweep: self, inlet, start, outlet, index, other_axes, lines, staged: self.spread.staged && fits };
+        parts.write(&mut draft, machine)?;
+        Ok(draft.finish())
+    }
+}
+
+struct Parts<'a> {
+    sweep: &'a Sweep,
+    inlet: Inlet,
+    start: Inlet,
+    outlet: Outlet,
+    index: Type,
+    other_axes: Vec<usize>,
+    lines: Count,
+    staged: bool,
+}
+
+/// A thread's part of a line.
+struct Place {
+    /// The first line of the block.
+    first: Value,
+    /// The thread's line, and whether it is there.
+    line: Value,
+    exists: Value,
+    /// The steps, counted in the order of the sweep.
+    from: Value,
+    to: Value,
+}
+
+/// Reads a value of the source at an offset from the position of a step.
+type Window<'w> = dyn Fn(usize, Value) -> Value + 'w;
+
+impl Parts<'_> {
+    fn wide(&self, k: &Writer, value: Value) -> Value {
+        k.convert(value, self.index)
+    }
+
+    fn length(&self, k: &Writer) -> Value {
+        k.count(Count::size(self.sweep.axis), self.index)
+    }
+
+    /// The position on the other axes.
+    fn line(&self, k: &Writer, line: Value) -> Vec<Value> {
+        let lengths: Vec<Value> = self.other_axes.iter().map(|axis| k.count(Count::size(*axis), self.index)).collect();
+        unravel(k, line, &lengths)
+    }
+
+    /// A position of a line.
+    fn position(&self, line: &[Value], i: Value) -> Vec<Value> {
+        let mut position = line.to_vec();
+        position.insert(self.sweep.axis, i);
+        position
+    }
+
+    /// An offset within the declared window, in 64 bits.
+    fn held(&self, k: &Writer, offset: Value) -> Value {
+        let (before, behind) = self.sweep.reach;
+        let offset = k.convert(offset, Type::I64);
+        k.max(k.min(offset, i64::from(behind)), -i64::from(before))
+    }
+
+    /// The values at a place of a line that may lie outside.
+    fn at(&self, k: &Writer, line: &[Value], place: Value) -> Vec<Value> {
+        let length = k.convert(self.length(k), Type::I64);
+        let (place, inside) = self.sweep.boundary.rule().place(k, place, length);
+        let read = || self.inlet.at(k, &self.position(line, self.wide(k, place)));
+        match (inside, &self.sweep.boundary) {
+            (Some(inside), Boundary::Constant(outside)) => {
+                let types = self.sweep.source.results();
+                let outside = || outside.iter().zip(types).map(|(lanes, ty)| constant(k, lanes, ty)).collect();
+                k.choose_list(inside, read, outside)
+            }
+            _ => read(),
+        }
+    }
+
+    /// A function of windows at a position.
+    fn call(&self, k: &Writer, function: &Function, arguments: &[Value], window: &Window<'_>) -> Vec<Value> {
+        let mut bindings: Vec<_> = (0..function.accessors().len())
+            .map(|value| windowing(move |_, offsets: &[Value]| window(value, self.held(k, offsets[0]))))
+            .collect();
+        let mut bindings: Vec<&mut dyn Binding> = bindings.iter_mut().map(|binding| binding as &mut dyn Binding).collect();
+        k.inline(function, arguments, &mut bindings)
+    }
+
+    /// The index along the axis of a step.
+    fn index_of(&self, k: &Writer, step: Value) -> Value {
+        if self.sweep.backwards { k.sub(k.sub(self.length(k), 1), step) } else { step }
+    }
+
+    /// Takes the steps of a thread. `step` is given windows and gives outputs, which go to the sink where `puts` says so.
+    fn travel(&self, k: &Writer, place: &Place, puts: bool, step: &dyn Fn(&Window<'_>) -> Vec<Value>) {
+        if self.staged {
+            return self.travel_staged(k, place, puts, step);
+        }
+        k.if_then(place.exists, || {
+            let line = self.line(k, place.line);
+            k.for_step(place.from, place.to, 1, Unroll::Never, |number| {
+                let i = self.index_of(k, number);
+                let (before, behind) = self.sweep.reach;
+                let take = |checked: bool| {
+                    let outputs = step(&|value, offset| {
+                        let place = k.add(k.convert(i, Type::I64), offset);
+                        match checked {
+                            true => self.at(k, &line, place)[value],
+                            false => self.inlet.at(k, &self.position(&line, self.wide(k, place)))[value],
+                        }
+                    });
+                    if puts {
+                        self.put(k, &line, i, &outputs);
+                    }
+                };
+                if self.sweep.reach == (0, 0) {
+                    return take(false);
+                }
+                let inside =
+                    k.and(k.ge(i, before), k.lt(k.add(k.convert(i, Type::U64), behind), k.convert(self.length(k), Type::U64)));
+                k.if_else(inside, || take(false), || take(true));
+            });
+        });
+    }
+
+    fn put(&self, k: &Writer, line: &[Value], i: Value, outputs: &[Value]) {
+        let position = self.position(line, i);
+        let lengths: Vec<Value> = (0..self.sweep.domain.axes()).map(|axis| k.count(Count::size(axis), self.index)).collect();
+        self.outlet.put(k, &position, ravel(k, &position, &lengths), outputs);
+    }
+
+    /// The same for the 32 lines of a warp, tile by tile in shared memory.
+    fn travel_staged(&self, k: &Writer, place: &Place, puts: bool, step: &dyn Fn(&Window<'_>) -> Vec<Value>) {
+        let (before, behind) = self.sweep.reach;
+        let columns = (LANES + before + behind) | 1;
+        let tile = Shared::new(k, &self.sweep.source.results(), LANES * columns);
+        let results = puts.then(|| Shared::new(k, &self.sweep.outputs(), LANES * (LANES + 1)));
+        let lane = k.thread(Axis::X);
+        let lines = k.count(self.lines.clone(), self.index);
+        // Rows of the tile in turn, the lanes along them.
+        let rows = |width: Value, body: &dyn Fn(&[Value], Value, Value)| {
+            k.for_step(0, k.literal(LANES), 1, Unroll::Never, |row| {
+                let number = k.add(place.first, self.wide(k, row));
+                k.if_then(k.lt(number, lines), || {
+                    let line = self.line(k, number);
+                    k.for_step(lane, width, LANES, Unroll::Never, |column| body(&line, row, column));
+                });
+            });
+        };
+        k.for_step(place.from, place.to, LANES, Unroll::Never, |first| {
+            let count = k.convert(k.min(k.sub(place.to, first), LANES), Type::U32);
+            // The least index of the tile.
+            let last = k.sub(k.add(first, self.wide(k, count)), 1);
+            let low = k.convert(if self.sweep.backwards { self.index_of(k, last) } else { first }, Type::I64);
+            rows(k.add(count, before + behind), &|line, row, column| {
+                let values = self.at(k, line, k.sub(k.add(low, k.convert(column, Type::I64)), i64::from(before)));
+                tile.set(k, k.add(k.mul(row, columns), column), &values);
+            });
+            k.barrier();
+            k.if_then(place.exists, || {
+                k.for_step(0, count, 1, Unroll::Never, |number| {
+                    let column = if self.sweep.backwards { k.sub(k.sub(count, 1), number) } else { number };
+                    let own = k.add(k.add(k.mul(lane, columns), column), before);
+                    let outputs = step(&|value, offset| tile.get(k, k.add(own, k.convert(offset, Type::U32)))[value]);
+                    if let Some(results) = &results {
+                        results.set(k, k.add(k.mul(lane, LANES + 1), column), &outputs);
+                    }
+                });
+            });
+            k.barrier();
+            if let Some(results) = &results {
+                rows(count, &|line, row, column| {
+                    let i = self.wide(k, k.add(low, k.convert(column, Type::I64)));
+                    self.put(k, line, i, &results.get(k, k.add(k.mul(row, LANES + 1), column)));
+                });
+                k.barrier();
+            }
+        });
+    }
+
+    fn store(&self, k: &Writer, temporaries: &[usize], types: &[Type], place: Value, values: &[Value]) {
+        for ((temporary, ty), value) in temporaries.iter().zip(types).zip(values) {
+            k.store_element(k.memory(Argument::Temporary(*temporary), ty.element()), place, *value, Cache::Normal);
+        }
+    }
+
+    fn load(&self, k: &Writer, temporaries: &[usize], types: &[Type], place: Value) -> Vec<Value> {
+        let memory = |(temporary, ty): (&usize, &Type)| {
+            k.load_element(k.memory(Argument::Temporary(*temporary), ty.element()), *ty, place)
+        };
+        temporaries.iter().zip(types).map(memory).collect()
+    }
+
+    fn write(&self, draft: &mut Draft, machine: &Machine) -> Result<()> {
+        let sweep = self.sweep;
+        let block = [LANES, 1, 1];
+        let blocks = self.lines.clone().div_ceil(LANES);
+        let length = Count::size(sweep.axis);
+        let split = sweep.split.as_ref().filter(|_| sweep.spread.split);
+        let busy = u64::from(machine.multiprocessors) * 16;
+        let parts = match split {
+            Some(_) => {
+                let wanted = Count::Constant(busy).div_ceil(blocks.clone());
+                length.clone().div_ceil(LEAST_PART).min(wanted).max(1u32).min(MOST_PARTS)
+            }
+            None => Count::Constant(1),
+        };
+        let run = length.div_ceil(parts.clone());
+        let place = |k: &Writer| {
+            let first = k.mul(self.wide(k, k.block(Axis::X)), LANES);
+            let line = k.add(first, self.wide(k, k.thread(Axis::X)));
+            let exists = k.lt(line, k.count(self.lines.clone(), self.index));
+            let (from, to) = match split {
+                Some(_) => {
+                    let run = k.count(run.clone(), self.index);
+                    let from = k.min(k.mul(self.wide(k, k.block(Axis::Y)), run), self.length(k));
+                    (from, k.min(k.add(from, run), self.length(k)))
+                }
+                None => (k.constant(self.index, 0), self.length(k)),
+            };
+            Place { first, line, exists, from, to }
+        };
+        // The number of a part of a line among all: parts of neighbouring lines lie side by side.
+        let number = |k: &Writer, part: Value, line: Value| k.add(k.mul(part, k.count(self.lines.clone(), self.index)), line);
+        // State and constants of a line, in variables that lanes without a line have too.
+        let begin = |k: &Writer, place: &Place| -> Vec<Variable> {
+            let variables: Vec<Variable> = sweep.start.results().into_iter().map(|ty| k.variable(ty)).collect();
+            k.if_then(place.exists, || {
+                let values = self.start.at(k, &self.line(k, place.line));
+                variables.iter().zip(values).for_each(|(variable, value)| k.set(*variable, value));
+            });
+            variables
+        };
+        let get = |k: &Writer, variables: &[Variable]| variables.iter().map(|variable| k.get(*variable)).collect::<Vec<Value>>();
+        let mut pieces = vec![];
+        if let Some(split) = split {
+            let types = split.operator.types();
+            let bytes = self.lines.clone() * parts.clone();
+            pieces = types.iter().map(|ty| draft.temporary(bytes.clone() * ty.bytes(), false)).collect();
+            let k = Writer::new("sweep_lift", block);
+            let own = place(&k);
+            let given = begin(&k, &own);
+            let sum = Accumulator::new(&k, &split.operator);
+            self.travel(&k, &own, false, &|window| {
+                let constants = get(&k, &given[sweep.states..]);
+                sum.add(&k, &self.call(&k, &split.lift, &constants, window));
+                vec![]
+            });
+            k.if_then(own.exists, || {
+                let place = number(&k, self.wide(&k, k.block(Axis::Y)), own.line);
+                self.store(&k, &pieces, &types, place, &sum.get(&k));
+            });
+            draft.launch(k, [blocks.clone(), parts.clone(), 1u32.into()], block)?;
+
+            let k = Writer::new("sweep_parts", block);
+            let line = self.wide(&k, k.global_thread(Axis::X));
+            k.if_then(k.lt(line, k.count(self.lines.clone(), self.index)), || {
+                let sum = Accumulator::new(&k, &split.operator);
+                k.for_step(0, k.count(parts.clone(), self.index), 1, Unroll::Never, |part| {
+                    let place = number(&k, part, line);
+                    let own = self.load(&k, &pieces, &types, place);
+                    self.store(&k, &pieces, &types, place, &sum.get(&k));
+                    sum.add(&k, &own);
+                });
+            });
+            draft.launch(k, [blocks.clone(), 1u32.into(), 1u32.into()], block)?;
+        }
+        let k = Writer::new("sweep", block);
+        let own = place(&k);
+        let given = begin(&k, &own);
+        let (state, constants) = given.split_at(sweep.states);
+        let next = |values: &[Value]| state.iter().zip(values).for_each(|(variable, value)| k.set(*variable, *value));
+        if let Some(split) = split {
+            let part = self.wide(&k, k.block(Axis::Y));
+            k.if_then(k.and(own.exists, k.ne(part, 0)), || {
+                let element = self.load(&k, &pieces, &split.operator.types(), number(&k, part, own.line));
+                next(&k.inline(&split.apply, &[get(&k, state), element].concat(), &mut []));
+            });
+        }
+        self.travel(&k, &own, true, &|window| {
+            let results = self.call(&k, &sweep.step, &[get(&k, state), get(&k, constants)].concat(), window);
+            let (values, outputs) = results.split_at(sweep.states);
+            next(values);
+            outputs.to_vec()
+        });
+        draft.launch(k, [blocks, parts, 1u32.into()], block)?;
+        Ok(())
+    }
+}

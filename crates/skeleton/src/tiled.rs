@@ -1,0 +1,387 @@
+//! Tiled stencil: a function of the values around every position, staged in shared memory.
+//!
+//! The threads of a block load a tile of positions with its halo together, each value once, apply the boundary rule while they
+//! do so, and compute the results of the tile from shared memory. The function has no code for edges.
+//!
+//! | | staged | not staged |
+//! | --- | --- | --- |
+//! | threads | 32 by 8, each with a column of the tile | neighbouring columns; on a CPU a warp runs along a row |
+//! | values | once for each position of the tile and its halo | once for each read |
+//! | boundary | while loading | near the edges only |
+//!
+//! [`Tile::of`] chooses the tile for a machine. [`Stencil`](crate::Stencil), which keeps rows of a strip in registers, is the
+//! better pattern for windows whose offsets are all known: it needs neither barriers nor shared memory. This one takes offsets
+//! that are computed, as a radius of the call is. `crates/cuda/tests/stencils.rs` measures them against each other on a GPU.
+
+use crate::kit::{Draft, Inlet, Outlet, Shared, Writer, ravel, unravel};
+use crate::layout::constant;
+use crate::program::Program;
+use crate::{Boundary, Count, Domain, Error, Result, Sink, Source};
+use broadloom_device::{Machine, MachineKind};
+use broadloom_scalar::{AccessorKind, Axis, Binding, Function, Lanes, Type, Unroll, Value, windowing};
+
+/// Computes a function of the values around every position of a domain, and gives the results to a [`Sink`].
+///
+/// The sizes of a call are the lengths of the axes. Inputs and scalars are those of the source, of what is
+/// beside it, the function, the sink.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TiledStencil {
+    /// The positions.
+    pub domain: Domain,
+    /// The values at a position that the function looks at.
+    pub source: Source,
+    /// The values at the position itself that the function takes besides, if any.
+    pub beside: Option<Source>,
+    /// The function. Its parameters are the position, like those of a [`Source`], the values beside it, then scalars. It has
+    /// an accessor for each value of the source: a window with an index for each axis.
+    pub function: Function,
+    /// The declared window: for each axis how far before and behind its position the function looks. Larger offsets are
+    /// reduced to these.
+    pub reach: Vec<(u32, u32)>,
+    /// What stands outside of the domain; as a constant, one for each value.
+    pub boundary: Boundary<Vec<Lanes>>,
+    /// The sink.
+    pub sink: Sink,
+    /// The tile that is staged in shared memory; without one the values are computed for each read.
+    pub tile: Option<Tile>,
+}
+
+/// A tile of positions: 32 columns wide, the last axis running along them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tile {
+    /// The columns of each thread.
+    pub columns: u32,
+    /// The rows of each thread.
+    pub rows: u32,
+}
+
+/// Threads of a block.
+const BLOCK: [u32; 2] = [32, 8];
+/// Offsets of a window, at most.
+const MOST_REACH: u32 = 1 << 20;
+/// Columns that a warp of a CPU runs through before its block ends.
+const STRETCH: u32 = 4096;
+/// Most blocks in the second direction of a grid.
+const MOST_BLOCKS: u32 = 65535;
+
+impl Tile {
+    /// Returns the tile for values of these types on a machine: the largest of which two fit into its shared memory, and at
+    /// most 4 rows and 2 columns for each thread. `None` where not even the smallest fits, or where an axis before the last
+    /// two is looked along.
+    pub fn of(machine: &Machine, values: &[Type], reach: &[(u32, u32)]) -> Option<Tile> {
+        let most = (machine.max_shared_bytes / 2).min(STATIC_SHARED);
+        let tiles = [(2, 4), (1, 4), (1, 2), (1, 1)].map(|(columns, rows)| Tile { columns, rows });
+        tiles.into_iter().find(|tile| tile.bytes(values, reach).is_some_and(|bytes| bytes <= most))
+    }
+
+    /// Bytes of shared memory; `None` if the tile cannot be staged.
+    fn bytes(self, values: &[Type], reach: &[(u32, u32)]) -> Option<u32> {
+        let (above, [height, width]) = self.extents(reach)?;
+        let each: u32 = values.iter().map(|ty| ty.bytes()).sum();
+        let staged = above.iter().all(|halo| *halo == 0);
+        height.checked_mul(width)?.checked_mul(each).filter(|_| staged)
+    }
+
+    /// The halo of the axes above, and rows and columns with their halo.
+    fn extents(self, reach: &[(u32, u32)]) -> Option<(Vec<u32>, [u32; 2])> {
+        let halo: Vec<u32> = reach.iter().map(|(before, behind)| before.saturating_add(*behind)).collect();
+        let (columns, above) = halo.split_last()?;
+        let (rows, above) = above.split_last().map_or((0, &[][..]), |(rows, above)| (*rows, above));
+        let has_rows = reach.len() > 1;
+        let height = if has_rows { BLOCK[1].checked_mul(self.rows)?.checked_add(rows)? } else { 1 };
+        let width = if has_rows { BLOCK[0].checked_mul(self.columns)? } else { BLOCK[0] * BLOCK[1] * self.columns * self.rows };
+        // An odd width keeps columns in different banks.
+        Some((above.to_vec(), [height, width.checked_add(*columns)? | 1]))
+    }
+}
+
+/// Bytes of static shared memory that every machine has.
+const STATIC_SHARED: u32 = 48 << 10;
+
+fn bad<T>(reason: impl Into<String>) -> Result<T> {
+    Err(Error::Pattern { pattern: "tiled stencil", reason: reason.into() })
+}
+
+impl TiledStencil {
+    fn check(&self) -> Result<Type> {
+        let (axes, values) = (self.domain.axes(), self.source.results());
+        if axes == 0 || self.reach.len() != axes {
+            return bad(format!("a window along {} axes of {axes}", self.reach.len()));
+        }
+        let windows = self.function.accessors();
+        let fits = windows.len() == values.len()
+            && windows.iter().zip(&values).all(|(accessor, ty)| {
+                accessor.kind == AccessorKind::Window && usize::from(accessor.rank) == axes && accessor.ty == *ty
+            });
+        if !fits {
+            return bad(format!("`{}` does not have a window of {axes} indices for each value", self.function.name()));
+        }
+        let index = crate::source::index_type(&self.function, axes)?;
+        let beside = self.beside.as_ref().map(Source::results).unwrap_or_default();
+        let takes = self.function.parameters()[axes..].iter().map(|parameter| parameter.ty);
+        if takes.take(beside.len()).collect::<Vec<Type>>() != beside {
+            return bad(format!("`{}` does not take the values beside the position", self.function.name()));
+        }
+        crate::source::check_scalars(&self.function, axes + beside.len())?;
+        if let Some((before, behind)) = self.reach.iter().find(|(before, behind)| *before.max(behind) > MOST_REACH) {
+            return bad(format!("a window of {} positions; at most {MOST_REACH} on each side are possible", before.max(behind)));
+        }
+        if let Boundary::Constant(outside) = &self.boundary {
+            let fits = |(lanes, ty): (&Lanes, &Type)| {
+                lanes.len() == ty.lanes() && lanes.iter().all(|lane| lane.element() == ty.element())
+            };
+            if outside.len() != values.len() || !outside.iter().zip(&values).all(fits) {
+                return bad("the constants outside do not have the types of the source's values");
+            }
+        }
+        self.sink.check("tiled stencil", axes, &self.function.result_types())?;
+        let sources: Vec<&Source> = std::iter::once(&self.source).chain(&self.beside).collect();
+        let wide = self.domain.check("tiled stencil", &sources, &self.sink)?;
+        Ok(if index.element().bits() == 64 { Type::U64 } else { wide })
+    }
+
+    /// Writes the program for a machine.
+    pub fn program(&self, machine: &Machine) -> Result<Program> {
+        let index = self.check()?;
+        let axes = self.domain.axes();
+        let mut draft = Draft::new("tiled_stencil", axes);
+        let inlet = draft.source(&self.source);
+        let beside = self.beside.as_ref().map(|beside| draft.source(beside));
+        let first = axes + self.beside.as_ref().map_or(0, |beside| beside.results().len());
+        let scalars = self.function.parameters()[first..].iter().map(|own| (draft.scalar(own.ty), own.ty)).collect();
+        let outlet = draft.sink(&self.sink, &self.function.result_types(), &self.domain.count());
+        if index == Type::U32 {
+            draft.limit(self.domain.count());
+        }
+        let parts = Parts { stencil: self, inlet, beside, scalars, outlet, index };
+        let fitting = self.tile.filter(|tile| {
+            let most = machine.max_shared_bytes.min(STATIC_SHARED);
+            tile.columns > 0
+                && tile.rows > 0
+                && tile.bytes(&self.source.results(), &self.reach).is_some_and(|bytes| bytes <= most)
+        });
+        match (fitting, machine.kind) {
+            (Some(tile), _) => parts.staged(&mut draft, tile)?,
+            (None, MachineKind::Cpu) => parts.stretches(&mut draft)?,
+            (None, MachineKind::Cuda | MachineKind::Interp) => parts.threads(&mut draft)?,
+        }
+        Ok(draft.finish())
+    }
+}
+
+struct Parts<'a> {
+    stencil: &'a TiledStencil,
+    inlet: Inlet,
+    beside: Option<Inlet>,
+    /// The numbers of the function's scalars.
+    scalars: Vec<(usize, Type)>,
+    outlet: Outlet,
+    index: Type,
+}
+
+impl Parts<'_> {
+    fn axes(&self) -> usize {
+        self.stencil.domain.axes()
+    }
+
+    fn lengths(&self, k: &Writer) -> Vec<Value> {
+        (0..self.axes()).map(|axis| k.count(Count::size(axis), self.index)).collect()
+    }
+
+    fn wide(&self, k: &Writer, value: Value) -> Value {
+        k.convert(value, self.index)
+    }
+
+    /// The values at a place that may lie outside, given in 64 bits with a sign.
+    fn at(&self, k: &Writer, place: &[Value]) -> Vec<Value> {
+        let rule = self.stencil.boundary.rule();
+        let (mut position, mut inside) = (vec![], None);
+        for (index, length) in place.iter().zip(self.lengths(k)) {
+            let (index, holds) = rule.place(k, *index, k.convert(length, Type::I64));
+            position.push(self.wide(k, index));
+            inside = match (inside, holds) {
+                (Some(all), Some(one)) => Some(k.and(all, one)),
+                (all, one) => all.or(one),
+            };
+        }
+        match (inside, &self.stencil.boundary) {
+            (Some(inside), Boundary::Constant(outside)) => {
+                let types = self.stencil.source.results();
+                let outside = || outside.iter().zip(types).map(|(lanes, ty)| constant(k, lanes, ty)).collect();
+                k.choose_list(inside, || self.inlet.at(k, &position), outside)
+            }
+            _ => self.inlet.at(k, &position),
+        }
+    }
+
+    /// Computes the results at a position, and stores them.
+    fn compute(&self, k: &Writer, position: &[Value], window: &dyn Fn(usize, &[Value]) -> Value) {
+        let function = &self.stencil.function;
+        let mut arguments: Vec<Value> =
+            (0..).zip(position).map(|(axis, index): (usize, &Value)| k.convert(*index, function.parameters()[axis].ty)).collect();
+        arguments.extend(self.beside.iter().flat_map(|beside| beside.at(k, position)));
+        arguments.extend(self.scalars.iter().map(|(number, ty)| k.scalar(*number, *ty)));
+        let held = |offsets: &[Value]| -> Vec<Value> {
+            let each = offsets.iter().zip(&self.stencil.reach);
+            let hold = |(offset, (before, behind)): (&Value, &(u32, u32))| {
+                k.max(k.min(k.convert(*offset, Type::I64), i64::from(*behind)), -i64::from(*before))
+            };
+            each.map(hold).collect()
+        };
+        let mut bindings: Vec<_> = (0..function.accessors().len())
+            .map(|value| windowing(move |_, offsets: &[Value]| window(value, &held(offsets))))
+            .collect();
+        let mut bindings: Vec<&mut dyn Binding> = bindings.iter_mut().map(|binding| binding as &mut dyn Binding).collect();
+        let results = k.inline(function, &arguments, &mut bindings);
+        self.outlet.put(k, position, ravel(k, position, &self.lengths(k)), &results);
+    }
+
+    /// Computes the results at a position from memory. `edge` says whether windows can leave the domain.
+    fn from_memory(&self, k: &Writer, position: &[Value], edge: bool) {
+        self.compute(k, position, &|value, offsets| {
+            let place: Vec<Value> =
+                position.iter().zip(offsets).map(|(index, offset)| k.add(k.convert(*index, Type::I64), *offset)).collect();
+            if edge {
+                return self.at(k, &place)[value];
+            }
+            let place: Vec<Value> = place.iter().map(|index| self.wide(k, *index)).collect();
+            self.inlet.at(k, &place)[value]
+        });
+    }
+
+    /// Whether windows around positions from `first` to `last` along an axis stay inside.
+    fn inside(&self, k: &Writer, axis: usize, first: Value, last: Value) -> Value {
+        let (before, behind) = self.stencil.reach[axis];
+        let wide = |value: Value| k.convert(value, Type::U64);
+        let end = k.lt(k.add(wide(last), behind), wide(k.count(Count::size(axis), self.index)));
+        k.and(k.ge(wide(first), before), end)
+    }
+
+    /// The position of a row, counted over all axes but the last.
+    fn row(&self, k: &Writer, row: Value) -> Vec<Value> {
+        unravel(k, row, &self.lengths(k)[..self.axes() - 1])
+    }
+
+    fn rows_inside(&self, k: &Writer, row: &[Value]) -> Value {
+        let each = row.iter().enumerate().map(|(axis, index)| self.inside(k, axis, *index, *index));
+        each.fold(k.literal(true), |all, one| k.and(all, one))
+    }
+
+    /// A thread for each position.
+    fn threads(&self, draft: &mut Draft) -> Result<()> {
+        let last = self.axes() - 1;
+        let block = [BLOCK[0], BLOCK[1], 1];
+        let k = Writer::new("tiled_stencil", block);
+        let column = self.wide(&k, k.global_thread(Axis::X));
+        let rows = Count::product(0..last);
+        let first = self.wide(&k, k.global_thread(Axis::Y));
+        let step = k.mul(self.wide(&k, k.grid_size(Axis::Y)), block[1]);
+        k.if_then(k.lt(column, k.count(Count::size(last), self.index)), || {
+            k.for_step(first, k.count(rows.clone(), self.index), step, Unroll::Never, |number| {
+                let row = self.row(&k, number);
+                let inside = k.and(self.rows_inside(&k, &row), self.inside(&k, last, column, column));
+                let position = [row, vec![column]].concat();
+                k.if_else(inside, || self.from_memory(&k, &position, false), || self.from_memory(&k, &position, true));
+            });
+        });
+        let grid = [Count::size(last).div_ceil(block[0]), rows.div_ceil(block[1]).min(MOST_BLOCKS), 1u32.into()];
+        draft.launch(k, grid, block)?;
+        Ok(())
+    }
+
+    /// Warps run along rows, 32 columns at a time; all lanes decide together whether their windows stay inside.
+    fn stretches(&self, draft: &mut Draft) -> Result<()> {
+        let last = self.axes() - 1;
+        let block = [32, 1, 1];
+        let k = Writer::new("tiled_stencil", block);
+        let (rows, width) = (Count::product(0..last), k.count(Count::size(last), self.index));
+        let lane = self.wide(&k, k.thread(Axis::X));
+        let first = k.mul(self.wide(&k, k.block(Axis::X)), STRETCH);
+        let end = k.min(k.add(first, STRETCH), width);
+        let (number, step) = (self.wide(&k, k.block(Axis::Y)), self.wide(&k, k.grid_size(Axis::Y)));
+        k.for_step(number, k.count(rows.clone(), self.index), step, Unroll::Never, |number| {
+            let row = self.row(&k, number);
+            let rows_inside = self.rows_inside(&k, &row);
+            k.for_step(first, end, 32, Unroll::Never, |start| {
+                let column = k.add(start, lane);
+                let position = [row.clone(), vec![column]].concat();
+                let inside = k.and(rows_inside, self.inside(&k, last, start, k.add(start, 31)));
+                k.if_else(
+                    inside,
+                    || self.from_memory(&k, &position, false),
+                    || k.if_then(k.lt(column, width), || self.from_memory(&k, &position, true)),
+                );
+            });
+        });
+        draft.launch(k, [Count::size(last).div_ceil(STRETCH), rows.min(MOST_BLOCKS), 1u32.into()], block)?;
+        Ok(())
+    }
+
+    /// Blocks stage tiles with their halo in shared memory.
+    fn staged(&self, draft: &mut Draft, tile: Tile) -> Result<()> {
+        let axes = self.axes();
+        let last = axes - 1;
+        let has_rows = axes > 1;
+        let block = if has_rows { [BLOCK[0], BLOCK[1], 1] } else { [BLOCK[0] * BLOCK[1], 1, 1] };
+        let each = if has_rows { [tile.rows, tile.columns] } else { [1, tile.rows * tile.columns] };
+        let Some((_, [height, pitch])) = tile.extents(&self.stencil.reach) else { return bad("a tile beyond all memory") };
+        let (before_x, behind_x) = self.stencil.reach[last];
+        let before_y = if has_rows { self.stencil.reach[last - 1].0 } else { 0 };
+        let width = block[0] * each[1];
+        let k = Writer::new("tiled_stencil", block);
+        let shared = Shared::new(&k, &self.stencil.source.results(), height * pitch);
+        let lengths = self.lengths(&k);
+        // The tile: its number along the rows of tiles of all images, and along a row of tiles.
+        let tall = block[1] * each[0];
+        let tiles_down = if has_rows { Count::size(last - 1).div_ceil(tall) } else { Count::Constant(1) };
+        let images = Count::product(0..last.saturating_sub(1));
+        let all = images * tiles_down.clone();
+        let first_x = k.mul(self.wide(&k, k.block(Axis::X)), width);
+        let signed = |value: Value| k.convert(value, Type::I64);
+        let (number, step) = (self.wide(&k, k.block(Axis::Y)), self.wide(&k, k.grid_size(Axis::Y)));
+        let (x, y) = (k.thread(Axis::X), k.thread(Axis::Y));
+        k.for_step(number, k.count(all.clone(), self.index), step, Unroll::Never, |number| {
+            let down = k.count(tiles_down.clone(), self.index);
+            let image = k.div(number, down);
+            let above = unravel(&k, image, &lengths[..last.saturating_sub(1)]);
+            let first_y = k.mul(k.sub(number, k.mul(image, down)), tall);
+            // Rows of the tile and its halo, the threads side by side along them. What lies behind the rule's reach is not read.
+            k.for_step(y, k.literal(height), block[1], Unroll::Never, |row| {
+                k.for_step(x, k.literal(width + before_x + behind_x), block[0], Unroll::Never, |column| {
+                    let mut place: Vec<Value> = above.iter().map(|index| signed(*index)).collect();
+                    if has_rows {
+                        place.push(k.sub(k.add(signed(first_y), signed(row)), i64::from(before_y)));
+                    }
+                    place.push(k.sub(k.add(signed(first_x), signed(column)), i64::from(before_x)));
+                    shared.set(&k, k.add(k.mul(row, pitch), column), &self.at(&k, &place));
+                });
+            });
+            k.barrier();
+            for (down, along) in (0..each[0]).flat_map(|down| (0..each[1]).map(move |along| (down, along))) {
+                let row = k.add(y, down * block[1]);
+                let column = k.add(x, along * block[0]);
+                let mut position = above.clone();
+                let mut there = k.literal(true);
+                if has_rows {
+                    position.push(k.add(first_y, self.wide(&k, row)));
+                    there = k.lt(position[last - 1], lengths[last - 1]);
+                }
+                position.push(k.add(first_x, self.wide(&k, column)));
+                let there = k.and(there, k.lt(position[last], lengths[last]));
+                let own = k.add(k.mul(k.add(row, before_y), pitch), k.add(column, before_x));
+                k.if_then(there, || {
+                    self.compute(&k, &position, &|value, offsets| {
+                        let narrow = |offset: Value| k.convert(offset, Type::U32);
+                        let along = k.add(own, narrow(offsets[last]));
+                        let place = if has_rows { k.add(along, k.mul(narrow(offsets[last - 1]), pitch)) } else { along };
+                        shared.get(&k, place)[value]
+                    });
+                });
+            }
+            k.barrier();
+        });
+        let grid = [Count::size(last).div_ceil(width), all.min(MOST_BLOCKS), 1u32.into()];
+        draft.launch(k, grid, block)?;
+        Ok(())
+    }
+}
