@@ -85,14 +85,14 @@ impl<T: Element> Array<T> {
         self.node.context()
     }
 
-    /// Its extents.
+    /// Its extents. Where only the device knows how many elements there are, as behind [`Array::pack`], this computes the array and waits.
     pub fn shape(&self) -> &Shape {
         self.node.shape()
     }
 
     /// How many axes it has.
     pub fn rank(&self) -> usize {
-        self.shape().rank()
+        self.node.bound().rank()
     }
 
     /// How many elements it has.
@@ -113,7 +113,7 @@ impl<T: Element> Array<T> {
 
     /// Its elements, the last axis running fastest. Waits for them.
     pub fn to_vec(&self) -> Result<Vec<T>> {
-        let buffer = self.node.evaluate()?;
+        let buffer = self.node.hosted()?.evaluate()?;
         let count = buffer.len() / T::TYPE.bytes() as usize;
         T::read(count, |bytes| Ok(buffer.read_into(Default::default(), bytes)?))
     }
@@ -150,7 +150,7 @@ impl<T: Element> Array<T> {
 
     /// A copy on the device of another context, through the host.
     pub fn to_context(&self, context: &Context) -> Result<Array<T>> {
-        let bytes = self.node.evaluate()?.read()?;
+        let bytes = self.node.hosted()?.evaluate()?.read()?;
         Node::upload(context, T::TYPE, self.shape().clone(), &bytes).map(Array::from_node_unchecked)
     }
 
@@ -182,7 +182,7 @@ impl<T: Element> Array<T> {
     /// One value in the shape of this array.
     #[track_caller]
     pub(crate) fn like<U: Element>(&self, value: U) -> Array<U> {
-        sure(Array::full(self.context(), self.shape(), value))
+        sure(self.node.fill_like(&value.lanes()).map(Array::from_node_unchecked))
     }
 
     /// One value, to be used beside this array.
@@ -242,6 +242,6 @@ pub fn evaluate_all(nodes: &[&Node]) -> Result<()> {
 
 impl<T: Element> fmt::Debug for Array<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Array<{}>{}", T::TYPE, self.shape())
+        write!(f, "Array<{}>{}", T::TYPE, self.node.bound())
     }
 }

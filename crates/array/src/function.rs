@@ -24,7 +24,7 @@ type Trace<R> = dyn Fn(&[Node]) -> Result<R> + Send + Sync;
 /// - the closure describes a computation: what it does besides happens when it is traced only;
 /// - arrays that it captures are constants, kept by the function. One that was not evaluated is computed in every call;
 /// - numbers in it are constants too; a value that differs from call to call is an argument: a plain number given to [`Function::call`] is an array without axes inside;
-/// - elements cannot be read inside: [`Array::to_vec`], [`Array::item`], [`Array::pack`] say so. [`Array::evaluate`] can be used to end a kernel;
+/// - elements cannot be read inside: [`Array::to_vec`] and [`Array::item`] say so. [`Array::evaluate`] can be used to end a kernel;
 /// - a function that is called inside of another becomes part of it.
 ///
 /// ```

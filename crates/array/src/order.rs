@@ -56,6 +56,12 @@ impl<T: Number> Array<T> {
             let (operation, shape) = (operation.to_owned(), self.shape().clone());
             return Err(broadloom_graph::Error::Axis { operation, axis, shape });
         }
+        if rank == 1 {
+            // Elements and places of the same array are sorted once.
+            let origins = self.node().position_like(0, Scalar::I32)?;
+            let sorted = Node::sort(&[(self.node(), SortKey { descending, bits: None })], &[&origins])?;
+            return Array::from_node(sorted[usize::from(places)].clone());
+        }
         let order: Vec<usize> = (0..rank).filter(|own| *own != axis).chain([axis]).collect();
         let turned = self.transpose(&order)?;
         let (count, length) = (turned.len(), self.shape().extents()[axis]);
@@ -95,6 +101,38 @@ impl<T: Number> Array<T> {
     }
 }
 
+impl<T: Number> Array<T> {
+    /// The places of a line at which it is not zero. Nothing waits.
+    ///
+    /// ```
+    /// # use broadloom_array::Array;
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let a = Array::line(&context(), &[3, 0, 7, 7, 0])?;
+    /// assert_eq!(a.nonzero()?.to_vec()?, [0, 2, 3]);
+    /// assert_eq!(a.unique()?.to_vec()?, [0, 3, 7]);
+    /// let (values, lengths) = a.runs()?;
+    /// assert_eq!((values.to_vec()?, lengths.to_vec()?), (vec![3, 0, 7, 0], vec![1, 1, 2, 1]));
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn nonzero(&self) -> Result<Array<i64>> {
+        let places = self.node().position_like(0, Scalar::I64)?;
+        Array::from_node(places.pack(self.ne(T::ZERO)?.node())?)
+    }
+
+    /// The different values of a line, from the least to the greatest. Nothing waits. Every NaN counts as another value.
+    pub fn unique(&self) -> Result<Array<T>> {
+        Array::from_node(self.node().unique()?)
+    }
+
+    /// The value of each run of equal elements that stand side by side in a line, and how many each has. Nothing waits.
+    pub fn runs(&self) -> Result<(Array<T>, Array<i64>)> {
+        let (values, lengths) = self.node().runs()?;
+        Ok((Array::from_node(values)?, Array::from_node(lengths)?))
+    }
+}
+
 impl<T: Integer> Array<T> {
     /// How many elements are 0, 1, 2, … up to the number of bins; all others are not counted.
     ///
@@ -113,8 +151,8 @@ impl<T: Integer> Array<T> {
 }
 
 impl<T: Element> Array<T> {
-    /// The elements where another array of the same shape is true, as a line. The host knows the shape of every array, and this one's only when it is computed: so this
-    /// computes it, and waits. [`pack_padded`](Self::pack_padded) does not.
+    /// The elements where another array of the same shape is true, as a line. Nothing is computed yet, and nothing waits: only the device knows how many there are, until
+    /// somebody asks for the shape or the elements.
     ///
     /// ```
     /// # use broadloom_array::Array;
@@ -128,6 +166,22 @@ impl<T: Element> Array<T> {
     pub fn pack(&self, chosen: &Array<bool>) -> Result<Array<T>> {
         self.same_shape("pack", chosen)?;
         Array::from_node(self.flatten().node().pack(chosen.flatten().node())?)
+    }
+
+    /// Each element of a line as many times as a line of integers says. In all there are as many as these numbers sum up to, and `bound` at most. Nothing waits.
+    ///
+    /// ```
+    /// # use broadloom_array::Array;
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let context = context();
+    /// let (a, times) = (Array::line(&context, &[5, 6, 7])?, Array::line(&context, &[2, 0, 1])?);
+    /// assert_eq!(a.repeat_each(&times, 10)?.to_vec()?, [5, 5, 7]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn repeat_each<I: Integer>(&self, times: &Array<I>, bound: usize) -> Result<Array<T>> {
+        Array::from_node(self.node().repeat_each(times.node(), bound)?)
     }
 
     /// All elements as a line: those where another array of the same shape is true, then the others, both in their order; and how many the former are. Nothing is computed
@@ -152,7 +206,7 @@ impl<T: Element> Array<T> {
 
     /// An array of another shape is refused.
     fn same_shape<U: Element>(&self, operation: &str, other: &Array<U>) -> Result<()> {
-        if other.shape() == self.shape() {
+        if self.node().is_shaped_like(other.node()) {
             return Ok(());
         }
         let (left, right) = (self.shape().clone(), other.shape().clone());

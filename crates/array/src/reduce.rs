@@ -123,7 +123,14 @@ impl<T: Float> Array<T> {
             Error::Axis { axis, shape, .. } => Error::Axis { operation: "mean".into(), axis, shape },
             other => other,
         })?;
-        let count: usize = axes.iter().map(|axis| self.shape().extents()[*axis]).product();
+        let extents = self.node().bound().extents();
+        if axes.contains(&0) && self.node().length().is_some() {
+            // Only the device knows how many there are.
+            let others: usize = axes.iter().filter(|axis| **axis > 0).map(|axis| extents[*axis]).product();
+            let first = Array::<i64>::from_node(self.node().first_extent()?)?.cast::<f64>()?;
+            return sum.div(&first.mul(others as f64)?.cast::<T>()?);
+        }
+        let count: usize = axes.iter().map(|axis| extents[*axis]).product();
         let count = self.beside(count as f64).cast::<T>()?;
         sum.div(&count)
     }
@@ -199,7 +206,7 @@ impl<T: Number> Array<T> {
     fn extreme_as<I: Integer>(&self, extreme: Extreme, axis: usize) -> Result<Array<I>> {
         let element = I::TYPE.element();
         let most = element.range().map_or(0, |(_, high)| high);
-        if self.shape().extents().get(axis).is_some_and(|extent| *extent as i128 > most + 1) {
+        if self.node().bound().extents().get(axis).is_some_and(|extent| *extent as i128 > most + 1) {
             let reason = format!("positions along axis {axis} are no `{element}`");
             return Err(Error::Range { operation: extreme.name().to_owned(), shape: self.shape().clone(), reason });
         }

@@ -101,7 +101,7 @@ impl Segments {
 
     /// A line of another length is refused.
     fn check<T: Element>(&self, operation: &str, line: &Array<T>) -> Result<()> {
-        if line.shape() == self.starts.shape() {
+        if line.node().is_shaped_like(self.starts.node()) {
             return Ok(());
         }
         let (left, right) = (line.shape().clone(), self.starts.shape().clone());
@@ -261,7 +261,7 @@ impl<T: Number> Array<T> {
     /// The elements of each segment in order, or where they come from.
     fn sorted_in_segments<U: Element>(&self, segments: &Segments, descending: bool, places: bool) -> Result<Array<U>> {
         segments.check("segmented sort", self)?;
-        let origins = Node::position(self.context(), self.shape().clone(), 0, Scalar::I64)?;
+        let origins = self.node().position_like(0, Scalar::I64)?;
         let key = (self.node(), SortKey { descending, bits: None });
         let values: &[&Node] = if places { &[&origins] } else { &[] };
         let mut sorted = Node::segmented_sort(segments.offsets.node(), segments.longest, &[key], values)?;

@@ -35,8 +35,7 @@ impl<T: Element> Array<T> {
     /// Each axis with its own map, the shape staying as it is.
     fn moved(&self, operation: &str, by: &[i64], outside: Boundary<T>) -> Result<Array<T>> {
         self.per_axis(operation, by.len())?;
-        let axes: Vec<AxisMap> = by.iter().enumerate().map(|(axis, by)| at(axis, by.saturating_neg(), 1)).collect();
-        self.affine(operation, &axes, self.shape().clone(), Some(outside))
+        self.node().moved(operation, by, &outside.outside()).map(Array::from_node_unchecked)
     }
 
     /// For each axis a first index, how many, and how far apart: `R[i] = A[first + step * i]`. What lies outside is taken as the boundary
@@ -298,6 +297,9 @@ impl<T: Element> Array<T> {
     /// The same elements along one axis.
     #[must_use]
     pub fn flatten(&self) -> Array<T> {
+        if self.rank() == 1 {
+            return self.clone();
+        }
         crate::array::sure(self.reshape(self.len()))
     }
 

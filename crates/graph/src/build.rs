@@ -5,6 +5,7 @@
 
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::length::{Length, common};
 use crate::node::{Expression, Inputs, Node, State};
 use crate::op::{Axes, Elementwise, MOST_OPERATIONS, Op, Scalar, check_size};
 use crate::shape::Shape;
@@ -43,8 +44,8 @@ pub(crate) fn index_shape(operation: &str, indices: &[&Node]) -> Result<Shape> {
         if !index.ty().is_scalar() || !index.ty().element().is_integer() {
             return Err(Error::Type { operation: operation.to_owned(), ty: index.ty() });
         }
-        let refused = || Error::Shapes { operation: operation.to_owned(), left: shape.clone(), right: index.shape().clone() };
-        shape = shape.broadcast(index.shape()).ok_or_else(refused)?;
+        let refused = || Error::Shapes { operation: operation.to_owned(), left: shape.clone(), right: index.bound().clone() };
+        shape = shape.broadcast(index.bound()).ok_or_else(refused)?;
     }
     Ok(shape)
 }
@@ -154,8 +155,12 @@ impl Node {
         })?;
         if inputs.len() > MAX_ARGUMENTS {
             let reason = format!("it is of {} arrays or places, and at most {MAX_ARGUMENTS} are possible", inputs.len());
-            return Err(Error::Range { operation: name(), shape: inputs[0].shape().clone(), reason });
+            return Err(Error::Range { operation: name(), shape: inputs[0].bound().clone(), reason });
         }
+        let Ok(length) = common(inputs) else {
+            let hosted = inputs.iter().map(|input| input.hosted()).collect::<Result<Inputs>>()?;
+            return Node::elementwise(op, &hosted.iter().collect::<SmallVec<[&Node; 4]>>());
+        };
         let types: SmallVec<[Type; 3]> = inputs.iter().map(|input| input.ty()).collect();
         let ty = match quick_type(&op, &types) {
             Some(ty) => ty,
@@ -168,24 +173,24 @@ impl Node {
                 [] => Error::Plan { what: name(), reason: "an operation without inputs".into() },
             })?,
         };
-        let first = inputs[0].shape();
-        if inputs[1..].iter().all(|input| input.shape() == first) {
+        let first = inputs[0].bound();
+        if inputs[1..].iter().all(|input| input.bound() == first) {
             let inputs = inputs.iter().map(|input| (*input).clone()).collect();
-            return Ok(Node::pending(context, ty, first.clone(), Op::Elementwise(op), inputs));
+            return Ok(Node::pending(context, ty, first.clone(), Op::Elementwise(op), inputs).with_length(length.cloned()));
         }
         let mut shape = first.clone();
         for input in &inputs[1..] {
-            shape = shape.broadcast(input.shape()).ok_or_else(|| Error::Shapes {
+            shape = shape.broadcast(input.bound()).ok_or_else(|| Error::Shapes {
                 operation: name(),
                 left: shape.clone(),
-                right: input.shape().clone(),
+                right: input.bound().clone(),
             })?;
         }
         if !shape.is_possible() {
             possible(&name(), &shape)?;
         }
-        let stretched = inputs.iter().map(|input| input.broadcast_to(&shape)).collect::<Result<Inputs>>()?;
-        Ok(Node::pending(context, ty, shape, Op::Elementwise(op), stretched))
+        let stretched = inputs.iter().map(|input| input.stretched(&shape, length)).collect::<Result<Inputs>>()?;
+        Ok(Node::pending(context, ty, shape, Op::Elementwise(op), stretched).with_length(length.cloned()))
     }
 
     /// All results of a function of elements, each as an array. The function has no accessors.
@@ -201,9 +206,17 @@ impl Node {
 
     /// Other places of this array. See [`View`].
     pub fn view(&self, view: View) -> Result<Node> {
-        if view.axes.len() != self.shape().rank() {
+        match self.length() {
+            Some(_) => self.hosted()?.view_in(view, None),
+            None => self.view_in(view, None),
+        }
+    }
+
+    /// Other places of this array, as many along the first axis as a length says.
+    fn view_in(&self, view: View, length: Option<&Length>) -> Result<Node> {
+        if view.axes.len() != self.bound().rank() {
             let reason = format!("a view of {} axes", view.axes.len());
-            return Err(Error::Range { operation: "view".into(), shape: self.shape().clone(), reason });
+            return Err(Error::Range { operation: "view".into(), shape: self.bound().clone(), reason });
         }
         if let Some(fill) = &view.fill {
             let ty = fill.first().and_then(|first| Type::vector(first.element(), fill.len()));
@@ -211,48 +224,90 @@ impl Node {
                 return Err(Error::Types { operation: "boundary".into(), left: self.ty(), right: ty.unwrap_or(Type::BOOL) });
             }
         }
-        if view.is_identity(self.shape()) {
+        let is_as_long = match (self.length(), length) {
+            (None, None) => true,
+            (Some(own), Some(length)) => own.is_same(length),
+            _ => false,
+        };
+        if is_as_long && view.is_identity(self.bound()) {
             return Ok(self.clone());
         }
-        if let Some(fill) = view.fill.as_ref().filter(|_| view.is_constant(self.shape())) {
-            return Node::fill(self.context(), view.shape, fill);
+        if let Some(fill) = view.fill.as_ref().filter(|_| view.is_constant(self.bound())) {
+            return Ok(Node::fill(self.context(), view.shape, fill)?.with_length(length.cloned()));
         }
         let simpler = match &*self.lock() {
             State::Pending(Expression { op: fill @ Op::Fill(_), .. }) if view.fill.is_none() => {
-                return Ok(self.filled(view.shape, fill));
+                return Ok(self.filled(view.shape, fill).with_length(length.cloned()));
             }
-            State::Pending(Expression { op: Op::View(inner), inputs }) => {
-                view.after(inner, inputs[0].shape()).map(|both| (inputs[0].clone(), both))
+            // Rules hold for the extents of the inner view, which are those of its input where both are equally long.
+            State::Pending(Expression { op: Op::View(inner), inputs })
+                if self.length().is_none_or(|own| inputs[0].length().is_some_and(|inner| inner.is_same(own))) =>
+            {
+                view.after(inner, inputs[0].bound()).map(|both| (inputs[0].clone(), both))
             }
             State::Pending(_) | State::Ready(_) | State::Symbolic(_) => None,
         };
         if let Some((input, both)) = simpler {
-            return input.view(both);
+            return input.view_in(both, length);
         }
+        Ok(self.seen(view).with_length(length.cloned()))
+    }
+
+    /// A view that is known to fit.
+    pub(crate) fn seen(&self, view: View) -> Node {
         let shape = view.shape.clone();
-        Ok(Node::pending(self.context(), self.ty(), shape, Op::View(Box::new(view)), smallvec![self.clone()]))
+        Node::pending(self.context(), self.ty(), shape, Op::View(Box::new(view)), smallvec![self.clone()])
     }
 
     /// Stretched to a shape: axes of extent 1 are repeated, missing axes in front are added.
     pub fn broadcast_to(&self, shape: &Shape) -> Result<Node> {
-        if self.shape() == shape {
+        match self.length() {
+            Some(_) => self.hosted()?.stretched(shape, None),
+            None => self.stretched(shape, None),
+        }
+    }
+
+    /// The same, as many along the first axis as a length says.
+    pub(crate) fn stretched(&self, shape: &Shape, length: Option<&Length>) -> Result<Node> {
+        if self.bound() == shape && self.length().is_some() == length.is_some() {
             return Ok(self.clone());
         }
-        let refused = || Error::Shapes { operation: "broadcast".into(), left: self.shape().clone(), right: shape.clone() };
-        let missing = shape.rank().checked_sub(self.shape().rank()).ok_or_else(refused)?;
+        let refused = || Error::Shapes { operation: "broadcast".into(), left: self.bound().clone(), right: shape.clone() };
+        let missing = shape.rank().checked_sub(self.bound().rank()).ok_or_else(refused)?;
         let mut axes: SmallVec<[AxisMap; 4]> = SmallVec::new();
-        for (axis, extent) in self.shape().extents().iter().enumerate() {
+        for (axis, extent) in self.bound().extents().iter().enumerate() {
             axes.push(match (*extent, shape.extents()[missing + axis]) {
                 (own, wanted) if own == wanted => AxisMap::same(missing + axis),
                 (1, _) => AxisMap::fixed(0),
                 _ => return Err(refused()),
             });
         }
-        self.view(View::new("broadcast", self.shape(), &axes, shape.clone(), None)?)
+        self.view_in(View::new("broadcast", self.bound(), &axes, shape.clone(), None)?, length)
+    }
+
+    /// Each axis moved by so many places towards its end, the shape staying as it is. Never waits.
+    pub fn moved(&self, operation: &str, by: &[i64], boundary: &Boundary) -> Result<Node> {
+        let axes = by.iter().enumerate().map(|(axis, by)| AxisMap { offset: by.saturating_neg(), ..AxisMap::same(axis) });
+        let (axes, shape) = (axes.collect::<SmallVec<[AxisMap; 4]>>(), self.bound().clone());
+        self.affine_in(operation, &axes, shape, Some(boundary), self.length())
     }
 
     /// A view with one map for each axis, all outside treated alike.
     pub fn affine(&self, operation: &str, axes: &[AxisMap], shape: Shape, boundary: Option<&Boundary>) -> Result<Node> {
+        match self.length() {
+            Some(_) => self.hosted()?.affine_in(operation, axes, shape, boundary, None),
+            None => self.affine_in(operation, axes, shape, boundary, None),
+        }
+    }
+
+    fn affine_in(
+        &self,
+        operation: &str,
+        axes: &[AxisMap],
+        shape: Shape,
+        boundary: Option<&Boundary>,
+        length: Option<&Length>,
+    ) -> Result<Node> {
         let fill = match boundary {
             Some(Boundary::Constant(lanes)) => Some(lanes.clone()),
             Some(Boundary::Clamp | Boundary::Wrap | Boundary::Mirror) | None => None,
@@ -266,16 +321,19 @@ impl Node {
         }
         let rule = boundary.map_or(Rule::Inside, Boundary::rule);
         let axes: SmallVec<[AxisMap; 4]> = axes.iter().map(|map| AxisMap { rule, ..*map }).collect();
-        self.view(View::new(operation, self.shape(), &axes, shape, fill)?)
+        self.view_in(View::new(operation, self.bound(), &axes, shape, fill)?, length)
     }
 
     /// The same elements in another shape.
     pub fn reshape(&self, shape: Shape) -> Result<Node> {
-        possible("reshape", &shape)?;
-        if shape.count() != self.shape().count() {
-            return Err(Error::Shapes { operation: "reshape".into(), left: self.shape().clone(), right: shape });
+        if self.length().is_some() {
+            return self.hosted()?.reshape(shape);
         }
-        if shape == *self.shape() {
+        possible("reshape", &shape)?;
+        if shape.count() != self.bound().count() {
+            return Err(Error::Shapes { operation: "reshape".into(), left: self.bound().clone(), right: shape });
+        }
+        if shape == *self.bound() {
             return Ok(self.clone());
         }
         let reshaped = match &*self.lock() {
@@ -294,13 +352,17 @@ impl Node {
     /// The elements at the places that index arrays say, one for each axis, all of one shape.
     pub fn gather(&self, indices: &[&Node], boundary: &Boundary) -> Result<Node> {
         let operation = || "gather".to_owned();
-        if indices.len() != self.shape().rank() || indices.is_empty() {
+        if indices.len() != self.bound().rank() || indices.is_empty() {
             let reason = format!("{} index arrays are given", indices.len());
-            return Err(Error::Range { operation: operation(), shape: self.shape().clone(), reason });
+            return Err(Error::Range { operation: operation(), shape: self.bound().clone(), reason });
         }
         let mut all: SmallVec<[&Node; 4]> = smallvec![self];
         all.extend(indices.iter().copied());
         let context = same_context("gather", &all)?;
+        let Ok(length) = common(indices) else {
+            let hosted = indices.iter().map(|index| index.hosted()).collect::<Result<Inputs>>()?;
+            return self.gather(&hosted.iter().collect::<SmallVec<[&Node; 4]>>(), boundary);
+        };
         let shape = index_shape("gather", indices)?;
         possible("gather", &shape)?;
         let fill = match boundary {
@@ -309,22 +371,23 @@ impl Node {
                 if ty != Some(self.ty()) {
                     return Err(Error::Types { operation: operation(), left: self.ty(), right: ty.unwrap_or(Type::BOOL) });
                 }
-                if self.shape().is_empty() {
-                    return Node::fill(context, shape, fill);
+                if self.bound().is_empty() {
+                    return Ok(Node::fill(context, shape, fill)?.with_length(length.cloned()));
                 }
                 Some(fill.clone())
             }
-            Boundary::Clamp | Boundary::Wrap | Boundary::Mirror if self.shape().is_empty() && !shape.is_empty() => {
+            Boundary::Clamp | Boundary::Wrap | Boundary::Mirror if self.bound().is_empty() && !shape.is_empty() => {
                 let reason = "there are no elements to take".into();
-                return Err(Error::Range { operation: operation(), shape: self.shape().clone(), reason });
+                return Err(Error::Range { operation: operation(), shape: self.bound().clone(), reason });
             }
             Boundary::Clamp | Boundary::Wrap | Boundary::Mirror => None,
         };
         let mut inputs: Inputs = smallvec![self.clone()];
         for index in indices {
-            inputs.push(index.broadcast_to(&shape)?);
+            inputs.push(index.stretched(&shape, length)?);
         }
-        Ok(Node::pending(context, self.ty(), shape, Op::Gather(boundary.rule(), fill), inputs))
+        let op = Op::Gather(boundary.rule(), fill);
+        Ok(Node::pending(context, self.ty(), shape, op, inputs).with_length(length.cloned()))
     }
 
     /// Arrays one behind the other along an axis; their other extents are equal. Very many are first joined in parts, as a kernel has no room for them.
@@ -332,27 +395,34 @@ impl Node {
         let operation = || "concatenate".to_owned();
         let context = same_context("concatenate", parts)?;
         let first = parts[0];
-        if axis >= first.shape().rank() {
-            return Err(Error::Axis { operation: operation(), axis, shape: first.shape().clone() });
+        let is_long = |part: &&&Node| part.length().is_some();
+        let is_known = axis == 0
+            || common(parts).is_ok_and(|length| parts.iter().filter(is_long).count() == parts.len() || length.is_none());
+        if !is_known {
+            let hosted = parts.iter().map(|part| part.hosted()).collect::<Result<Inputs>>()?;
+            return Node::concatenate(axis, &hosted.iter().collect::<Vec<&Node>>());
         }
-        let mut extents: Vec<usize> = first.shape().extents().to_vec();
+        if axis >= first.bound().rank() {
+            return Err(Error::Axis { operation: operation(), axis, shape: first.bound().clone() });
+        }
+        let mut extents: Vec<usize> = first.bound().extents().to_vec();
         extents[axis] = 0;
         for part in parts {
             if part.ty() != first.ty() {
                 return Err(Error::Types { operation: operation(), left: first.ty(), right: part.ty() });
             }
-            let same_rank = part.shape().rank() == extents.len();
+            let same_rank = part.bound().rank() == extents.len();
             let fits =
-                same_rank && part.shape().extents().iter().zip(&extents).enumerate().all(|(a, (x, y))| a == axis || x == y);
+                same_rank && part.bound().extents().iter().zip(&extents).enumerate().all(|(a, (x, y))| a == axis || x == y);
             if !fits {
-                return Err(Error::Shapes { operation: operation(), left: first.shape().clone(), right: part.shape().clone() });
+                return Err(Error::Shapes { operation: operation(), left: first.bound().clone(), right: part.bound().clone() });
             }
-            extents[axis] = extents[axis].saturating_add(part.shape().extents()[axis]);
+            extents[axis] = extents[axis].saturating_add(part.bound().extents()[axis]);
         }
         let shape = Shape::from(extents);
         possible("concatenate", &shape)?;
         let mut inputs: Inputs =
-            parts.iter().filter(|part| part.shape().extents()[axis] > 0).map(|part| (*part).clone()).collect();
+            parts.iter().filter(|part| part.bound().extents()[axis] > 0).map(|part| (*part).clone()).collect();
         match inputs.len() {
             0 => Ok(first.clone()),
             1 => Ok(inputs.swap_remove(0)),
@@ -362,7 +432,14 @@ impl Node {
                 let joined = joined.collect::<Result<Vec<Node>>>()?;
                 Node::concatenate(axis, &joined.iter().collect::<Vec<_>>())
             }
-            _ => Ok(Node::pending(context, first.ty(), shape, Op::Concatenate(axis as u8), inputs)),
+            _ => {
+                let length = match parts.iter().find_map(|part| part.length()) {
+                    Some(_) if axis == 0 => Some(Length::sum(context, parts)?),
+                    length => length.cloned(),
+                };
+                let op = Op::Concatenate(axis as u8);
+                Ok(Node::pending(context, first.ty(), shape, op, inputs).with_length(length))
+            }
         }
     }
 
@@ -370,8 +447,8 @@ impl Node {
     pub(crate) fn checked_axes(&self, operation: &str, axes: &[usize]) -> Result<Axes> {
         let mut sorted = Axes::new();
         for axis in axes {
-            if *axis >= self.shape().rank() || sorted.contains(&(*axis as u8)) {
-                return Err(Error::Axis { operation: operation.to_owned(), axis: *axis, shape: self.shape().clone() });
+            if *axis >= self.bound().rank() || sorted.contains(&(*axis as u8)) {
+                return Err(Error::Axis { operation: operation.to_owned(), axis: *axis, shape: self.bound().clone() });
             }
             sorted.push(*axis as u8);
         }
@@ -381,10 +458,10 @@ impl Node {
 
     /// Checks that the array has one axis.
     pub(crate) fn line(&self, operation: &str) -> Result<()> {
-        if self.shape().rank() == 1 {
+        if self.bound().rank() == 1 {
             return Ok(());
         }
         let reason = "an array with one axis is wanted".to_owned();
-        Err(Error::Range { operation: operation.to_owned(), shape: self.shape().clone(), reason })
+        Err(Error::Range { operation: operation.to_owned(), shape: self.bound().clone(), reason })
     }
 }

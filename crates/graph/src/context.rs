@@ -6,13 +6,15 @@
 use crate::error::{Error, Result};
 use crate::fit::{FittedPlan, Scalars};
 use crate::hash::QuickMap;
+use crate::lane::{Apart, Lane};
+use crate::length::WASTE;
 use crate::naive::HostArray;
 use crate::node::{Node, State};
 use crate::plan::{Plan, Summary};
 use crate::record::Recorder;
 use crate::tape::{Bindings, Tape};
 use crate::template::unknown;
-use broadloom_device::{Buffer, Device};
+use broadloom_device::{Buffer, Device, Stream};
 use broadloom_scalar::Precision;
 use broadloom_skeleton::Library;
 use smallvec::SmallVec;
@@ -31,6 +33,8 @@ struct Inner {
     planned: AtomicU64,
     evaluations: AtomicU64,
     launched: AtomicU64,
+    waits: AtomicU64,
+    apart: Apart,
 }
 
 /// Where expressions are written down and their plans are looked for, one after the other.
@@ -97,6 +101,8 @@ pub struct Statistics {
     pub kernels: u64,
     /// Programs that are ready in the library.
     pub programs: usize,
+    /// Arrays that the graph read itself, each with a wait for the device: lengths that the host asked for, and [`Node::read`].
+    pub waits: u64,
 }
 
 impl Context {
@@ -115,6 +121,8 @@ impl Context {
             planned: AtomicU64::new(0),
             evaluations: AtomicU64::new(0),
             launched: AtomicU64::new(0),
+            waits: AtomicU64::new(0),
+            apart: Apart::default(),
         }))
     }
 
@@ -135,6 +143,7 @@ impl Context {
             plans: self.0.planned.load(Ordering::Relaxed),
             kernels: self.0.launched.load(Ordering::Relaxed),
             programs: self.0.library.len(),
+            waits: self.0.waits.load(Ordering::Relaxed),
         }
     }
 
@@ -171,12 +180,19 @@ impl Context {
 
     fn pending(&self, operation: &str, nodes: &[Node], symbolic: bool) -> Result<SmallVec<[Node; 4]>> {
         nodes.iter().try_for_each(|node| self.owns(operation, node))?;
-        Ok(nodes.iter().filter(|node| node.is_symbolic() == symbolic && node.is_pending()).cloned().collect())
+        let mut pending: SmallVec<[Node; 4]> =
+            nodes.iter().filter(|node| node.is_symbolic() == symbolic && node.is_pending()).cloned().collect();
+        with_lengths(&mut pending);
+        Ok(pending)
     }
 
     /// Computes nodes, all in one plan. Returns before the work is done; afterwards each node is [ready](Node::buffer). Inside of a function that is traced, what
     /// depends on its inputs will be computed so when it is called.
     pub fn evaluate(&self, nodes: &[Node]) -> Result<()> {
+        self.evaluate_in(nodes, None)
+    }
+
+    pub(crate) fn evaluate_in(&self, nodes: &[Node], lane: Option<&Lane>) -> Result<()> {
         for symbolic in [false, true] {
             let pending = self.pending("evaluate", nodes, symbolic)?;
             if pending.is_empty() {
@@ -188,10 +204,25 @@ impl Context {
                 self.stage(&pending, fitted, bindings)?;
                 continue;
             }
-            let results = self.run(&fitted, &bindings.buffers, &fitted.scalars(&bindings.values))?;
+            let results = self.run(&fitted, &bindings.buffers, &fitted.scalars(&bindings.values), lane)?;
+            let (mut large, limit) = (SmallVec::<[&Node; 2]>::new(), self.device().machine().memory_bytes / WASTE);
             for (node, buffer) in pending.iter().zip(results) {
+                large.extend((node.length().is_some() && buffer.len() as u64 > limit).then_some(node));
                 node.settle(State::Ready(buffer));
             }
+            // Memory for the bound of a large array is worth a wait.
+            large.iter().try_for_each(|node| node.hosted().map(|_| ()))?;
+        }
+        Ok(())
+    }
+
+    /// Makes the plan by which nodes would be computed, unless there is one; nothing is run.
+    pub fn plan_only(&self, nodes: &[Node]) -> Result<()> {
+        nodes.iter().try_for_each(|node| self.owns("plan_only", node))?;
+        let mut pending: SmallVec<[Node; 4]> = nodes.iter().filter(|node| node.is_pending()).cloned().collect();
+        with_lengths(&mut pending);
+        if !pending.is_empty() {
+            self.plan(&pending, false)?;
         }
         Ok(())
     }
@@ -199,7 +230,8 @@ impl Context {
     /// The plan by which nodes would be computed; nothing is run.
     pub fn explain(&self, nodes: &[Node]) -> Result<Summary> {
         nodes.iter().try_for_each(|node| self.owns("explain", node))?;
-        let pending: Vec<Node> = nodes.iter().filter(|node| node.is_pending()).cloned().collect();
+        let mut pending: SmallVec<[Node; 4]> = nodes.iter().filter(|node| node.is_pending()).cloned().collect();
+        with_lengths(&mut pending);
         if pending.is_empty() {
             return Ok(Summary { kernels: vec![], peak_bytes: 0 });
         }
@@ -212,18 +244,40 @@ impl Context {
         fitted: &FittedPlan,
         buffers: &[Option<Buffer<u8>>],
         scalars: &Scalars,
+        lane: Option<&Lane>,
     ) -> Result<SmallVec<[Buffer<u8>; 2]>> {
-        let results = fitted.run(&self.0.device, buffers, scalars)?;
+        let stream = lane.map_or(Stream::default(), Lane::stream);
+        if let Some(lane) = lane {
+            self.0.apart.fork(&self.0.device, lane)?;
+        }
+        self.0.apart.join(stream, buffers.iter().flatten())?;
+        let results = fitted.run(&self.0.device, buffers, scalars, stream)?;
+        if let Some(lane) = lane {
+            self.0.apart.note(&self.0.device, lane, &results)?;
+        }
         self.0.evaluations.fetch_add(1, Ordering::Relaxed);
         self.0.launched.fetch_add(fitted.launches(), Ordering::Relaxed);
         Ok(results)
     }
 }
 
+/// Adds the lengths of arrays, which are computed with them.
+fn with_lengths(pending: &mut SmallVec<[Node; 4]>) {
+    for number in 0..pending.len() {
+        if let Some(length) = pending[number].length().cloned()
+            && length.count().is_pending()
+            && !pending.iter().any(|known| known.is_same(length.count()))
+        {
+            pending.push(length.count().clone());
+        }
+    }
+}
+
 impl Node {
-    /// Computes it, if that has not been done. Returns before the work is done.
+    /// Computes it, if that has not been done. Returns before the work is done. The memory has room for the [bound](Node::bound) of the array.
     pub fn evaluate(&self) -> Result<Buffer<u8>> {
         if let Some(buffer) = self.buffer() {
+            self.context().0.apart.join(Stream::default(), std::iter::once(&buffer))?;
             return Ok(buffer);
         }
         if self.is_symbolic() {
@@ -235,7 +289,9 @@ impl Node {
 
     /// Its elements on the host; waits for them.
     pub fn read(&self) -> Result<HostArray> {
-        let bytes = self.evaluate()?.read()?;
-        Ok(HostArray::from_bytes(self.ty(), self.shape().clone(), &bytes))
+        let array = self.hosted()?;
+        self.context().0.waits.fetch_add(1, Ordering::Relaxed);
+        let bytes = array.evaluate()?.read()?;
+        Ok(HostArray::from_bytes(self.ty(), array.bound().clone(), &bytes))
     }
 }

@@ -19,7 +19,7 @@ use crate::operation::{Applied, Joining, Operation};
 use crate::tape::{Along, Id, Int, Kind, ShapeId, Tape};
 use crate::trace::{MAX_ITEMS, READ};
 use crate::view::Rule;
-use broadloom_scalar::Type;
+use broadloom_scalar::{Lanes, Type};
 use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -55,6 +55,8 @@ pub enum Reason {
     },
     /// The kernel would be too large with it.
     Limit,
+    /// It is a length, which kernels read where they run.
+    Length,
 }
 
 impl fmt::Display for Reason {
@@ -70,6 +72,7 @@ impl fmt::Display for Reason {
                 write!(f, "used by {kernels} kernels: computed in each it costs {recomputed}, kept {kept}")
             }
             Reason::Limit => f.write_str("one kernel would be too large"),
+            Reason::Length => f.write_str("it is a length"),
         }
     }
 }
@@ -109,6 +112,8 @@ pub(crate) struct Feed {
     pub(crate) nodes: SmallVec<[Id; 2]>,
     /// Whether the domain may be taken as one line.
     pub(crate) line: bool,
+    /// What a pattern is given for each beyond a length that only the device knows.
+    pub(crate) absent: Option<Vec<Lanes>>,
 }
 
 /// A function of a kernel.
@@ -287,6 +292,10 @@ impl Cutter<'_> {
                 self.keep(id as Id, Reason::Pattern);
             }
         }
+        for length in self.tape.shapes.iter().filter_map(|class| class.length) {
+            self.keep(self.tape.behind(length), Reason::Length);
+            self.keep(length, Reason::Length);
+        }
     }
 
     /// Whether it is worth thinking of keeping: it computes something.
@@ -393,7 +402,7 @@ impl Cutter<'_> {
     /// Whether a node is looked at along the last axis only, from a few columns away.
     fn is_looked_at_near(&self, id: Id) -> bool {
         let own = self.tape.entry(id);
-        let class = self.tape.shapes[usize::from(own.shape)];
+        let class = self.tape.shapes[own.shape as usize];
         if class.rank < 2 || !class.rows || !class.tall {
             return false;
         }
@@ -533,7 +542,10 @@ impl Cutter<'_> {
                     }
                 } else {
                     let own = both.feeds.iter_mut().zip(&alone.feeds);
-                    own.for_each(|(both, alone)| both.nodes.extend_from_slice(&alone.nodes));
+                    own.for_each(|(both, alone)| {
+                        both.nodes.extend_from_slice(&alone.nodes);
+                        both.absent.iter_mut().for_each(|absent| absent.extend(alone.absent.iter().flatten().cloned()));
+                    });
                 }
                 if let Some(outline) = self.outline(&both) {
                     let Outline { domain, line, reads, size, .. } = &*outline;
@@ -702,11 +714,16 @@ impl Group {
     fn of(tape: &Tape, id: Id) -> Group {
         let entry = tape.entry(id);
         let (kind, combined, feeds) = match tape.applied(id) {
-            None => (GroupKind::Map, vec![], vec![Feed { nodes: SmallVec::from_slice(&[id]), line: true }]),
+            None => (GroupKind::Map, vec![], vec![Feed { nodes: SmallVec::from_slice(&[id]), line: true, absent: None }]),
             Some(applied) => {
-                let feeds = applied.operation().feeds(&tape.site(id)).into_iter().map(|feed| {
-                    let nodes = feed.inputs.iter().map(|input| entry.inputs[*input]).collect();
-                    Feed { nodes, line: feed.line }
+                let site = tape.site(id);
+                let feeds = applied.operation().feeds(&site).into_iter().map(|feed| {
+                    let nodes: SmallVec<[Id; 2]> = feed.inputs.iter().map(|input| entry.inputs[*input]).collect();
+                    let absent = nodes.first().and_then(|node| tape.length(*node)).and_then(|_| {
+                        let absent = applied.operation().absent(&site.types);
+                        feed.inputs.iter().map(|input| absent.get(*input).cloned().flatten()).collect()
+                    });
+                    Feed { nodes, line: feed.line, absent }
                 });
                 (GroupKind::Pattern, vec![id], feeds.collect())
             }
@@ -752,7 +769,9 @@ impl Group {
 
     /// Whether it gives its results position by position, so that work on them can follow in its kernel.
     fn takes_tail(&self, tape: &Tape) -> bool {
-        self.kind == GroupKind::Pattern && !self.values(tape).is_empty()
+        // Nothing is computed from what stands beyond a length.
+        let is_known = self.combined.first().is_some_and(|id| tape.length(*id).is_none());
+        self.kind == GroupKind::Pattern && !self.values(tape).is_empty() && is_known
     }
 
     /// The nodes whose values the pattern gives: one for each application.
@@ -807,7 +826,8 @@ impl Group {
     /// The traces of the functions that feed its kernel.
     pub(crate) fn traced<'k>(&self, tape: &'k Tape, kept: &'k [bool]) -> Option<Vec<Part<'k>>> {
         let part = |feed: &Feed| {
-            let (fused, shape, line) = traced(tape, kept, self.roots_of(feed), feed.line)?;
+            let (mut fused, shape, line) = traced(tape, kept, self.roots_of(feed), feed.line)?;
+            fused.absent.clone_from(&feed.absent);
             Some(Part { fused, shape, line })
         };
         self.feeds.iter().map(part).collect()

@@ -9,7 +9,7 @@ use crate::number::Number;
 use crate::op::Elementwise;
 use crate::tape::{Bindings, Id, Kind, Tape};
 use crate::trace::{Condition, Index, IndexId, Item, Place, READ, Side, Trace};
-use broadloom_scalar::{Accessor, AccessorKind, Builder, Element, Function, Literal, Shuffle, Type, Value};
+use broadloom_scalar::{Accessor, AccessorKind, Builder, Element, Function, Lanes, Literal, Shuffle, Type, Value};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -122,6 +122,8 @@ struct Emitter<'t> {
     scalars: Vec<(Given, Value)>,
     inputs: Vec<(Id, Accessor)>,
     aligned: Vec<bool>,
+    /// Lengths that were read, by the nodes that hold them.
+    lengths: Vec<(Id, Value)>,
 }
 
 /// Offsets that are added to a place in memory last: less than what places are kept from the ends of 32 bits by.
@@ -164,6 +166,11 @@ pub(crate) struct Fused<'k> {
     line: bool,
     /// Whether it is known that threads side by side have positions side by side along the last axis.
     pub(crate) along_last: bool,
+    /// The node that holds the first extent of the domain, where only the device knows it, and how many positions there are for each of its
+    /// elements: all others of a line, or one.
+    pub(crate) length: Option<(Id, Number)>,
+    /// What a pattern is given for positions beyond the length.
+    pub(crate) absent: Option<Vec<Lanes>>,
 }
 
 impl<'k> Fused<'k> {
@@ -193,6 +200,11 @@ impl<'k> Fused<'k> {
             };
             Some((trace, items))
         };
+        let length = roots.ids().first().and_then(|root| {
+            let shape = tape.entry(*root).shape;
+            let each = if line { Number::stride(shape, 0, rank) } else { Number::Known(1) };
+            tape.shapes[shape as usize].length.map(|length| (length, each))
+        });
         let (interior, roots_interior) = run(true)?;
         if interior.conditions.is_empty() {
             return Some(Fused {
@@ -203,6 +215,8 @@ impl<'k> Fused<'k> {
                 rank,
                 line,
                 along_last: false,
+                length,
+                absent: None,
             });
         }
         let (everywhere, roots_everywhere) = run(false)?;
@@ -214,6 +228,8 @@ impl<'k> Fused<'k> {
             rank,
             line,
             along_last: false,
+            length,
+            absent: None,
         })
     }
 
@@ -242,6 +258,11 @@ impl<'k> Fused<'k> {
             }
             Some((trace, items))
         };
+        let length = roots.ids().first().and_then(|root| {
+            let shape = tape.entry(*root).shape;
+            let each = Number::Known(1);
+            tape.shapes[shape as usize].length.map(|length| (length, each))
+        });
         let (interior, roots) = run(true)?;
         if interior.conditions.is_empty() {
             return Some(Fused {
@@ -252,10 +273,22 @@ impl<'k> Fused<'k> {
                 rank,
                 line: false,
                 along_last: false,
+                length,
+                absent: None,
             });
         }
         let (everywhere, roots_everywhere) = run(false)?;
-        Some(Fused { interior, everywhere: Some(everywhere), roots, roots_everywhere, rank, line: false, along_last: false })
+        Some(Fused {
+            interior,
+            everywhere: Some(everywhere),
+            roots,
+            roots_everywhere,
+            rank,
+            line: false,
+            along_last: false,
+            length,
+            absent: None,
+        })
     }
 
     /// How many lanes before and behind its own it looks at.
@@ -280,6 +313,8 @@ impl<'k> Fused<'k> {
         let mut reads = self.interior.reads();
         let others = self.everywhere.iter().flat_map(Trace::reads).collect::<Vec<Id>>();
         reads.extend(others.into_iter().filter(|id| !reads.contains(id)).collect::<Vec<Id>>());
+        let length = self.length.as_ref().map(|(length, _)| *length);
+        reads.extend(length.filter(|length| !reads.contains(length)));
         reads
     }
 
@@ -328,7 +363,13 @@ impl<'k> Fused<'k> {
         let vectors = side_by_side;
         let (scalars, inputs, aligned) = (vec![], vec![], vec![]);
         let along = self.rank.checked_sub(1).filter(|_| self.along_last && !self.line).map(|last| last as u8);
-        Emitter { tape, builder, index, sum, vectors, along, position, given, replaced, scalars, inputs, aligned }
+        let lengths = vec![];
+        let mut emitter =
+            Emitter { tape, builder, index, sum, vectors, along, position, given, replaced, scalars, inputs, aligned, lengths };
+        let own = self.length.iter().filter(|_| self.absent.is_some()).map(|(length, _)| length);
+        let traces = std::iter::once(&self.interior).chain(&self.everywhere);
+        traces.flat_map(|trace| &trace.lengths).chain(own).for_each(|length| emitter.read_length(*length));
+        emitter
     }
 
     /// The reads that run along another axis than the last, and that axis, if all of them run along the same one and nothing is looked at near edges: what such a kernel reads
@@ -350,7 +391,7 @@ impl<'k> Fused<'k> {
             }
             let affine = indices.iter().all(|index| matches!(self.interior.indices[*index as usize], Index::Affine { .. }));
             let strided = axes.iter().rev().skip(1).any(|(axis, _)| *axis == Some(last));
-            let rows = tape.shapes[usize::from(tape.entry(*node).shape)].rows;
+            let rows = tape.shapes[tape.entry(*node).shape as usize].rows;
             match axes.last() {
                 Some((Some(axis), Number::Known(1 | -1))) if affine && strided && rows && *axis != last => {
                     if along.is_some_and(|along| along != *axis) {
@@ -425,9 +466,9 @@ impl<'k> Fused<'k> {
     fn code_replacing(self, tape: &Tape, name: &str, side_by_side: bool, values: &[Type], replaced: Vec<u32>) -> Result<Code> {
         let axes = if self.line { 1 } else { self.rank };
         let mut emitter = Emitter { replaced, ..self.emitter(tape, name, side_by_side, values) };
-        let results = match &self.everywhere {
-            None => emitter.half(&self.interior, &self.roots, self.line)?,
-            Some(everywhere) => emitter.halves(&self, everywhere)?,
+        let results = match &self.absent {
+            None => emitter.results(&self)?,
+            Some(absent) => emitter.present(&self, absent)?,
         };
         emitter.code(&results, axes, self.interior.cost, self.everywhere.is_some())
     }
@@ -444,6 +485,44 @@ impl Emitter<'_> {
             aligned: self.aligned,
             interior,
         })
+    }
+
+    /// Reads a length, before any branch.
+    fn read_length(&mut self, length: Id) {
+        if self.lengths.iter().any(|(known, _)| *known == length) {
+            return;
+        }
+        let (input, accessor) = self.input(length);
+        self.aligned[input] = false;
+        let zero = self.builder.literal(Literal::zero(self.index.element()));
+        let value = self.builder.read(accessor, &[zero.into()]);
+        let value = self.builder.convert(value, self.index);
+        self.lengths.push((length, value));
+    }
+
+    fn results(&mut self, fused: &Fused<'_>) -> Result<Vec<Value>> {
+        match &fused.everywhere {
+            None => self.half(&fused.interior, &fused.roots, fused.line),
+            Some(everywhere) => self.halves(fused, everywhere),
+        }
+    }
+
+    /// The results at positions that are within the length, and what stands for them elsewhere, where nothing is computed.
+    fn present(&mut self, fused: &Fused<'_>, absent: &[Lanes]) -> Result<Vec<Value>> {
+        let Some((length, each)) = &fused.length else { return self.results(fused) };
+        let limit = self.number(&Number::product(&Number::Length(*length), each));
+        let position = self.position[0];
+        self.builder.begin_if(self.builder.lt(position, limit));
+        let results = self.results(fused)?;
+        let variables: Vec<_> = results.iter().map(|value| self.builder.variable(self.builder.type_of(*value))).collect();
+        variables.iter().zip(&results).for_each(|(variable, value)| self.builder.set(*variable, *value));
+        self.builder.begin_else();
+        for (variable, lanes) in variables.iter().zip(absent) {
+            let lanes: Vec<Value> = lanes.iter().map(|lane| self.builder.literal(*lane)).collect();
+            self.builder.set(*variable, self.builder.vector(&lanes));
+        }
+        self.builder.end_if();
+        Ok(variables.iter().map(|variable| self.builder.get(*variable)).collect())
     }
 
     fn half(&mut self, trace: &Trace<'_>, roots: &[u32], line: bool) -> Result<Vec<Value>> {
@@ -489,6 +568,18 @@ impl Emitter<'_> {
     fn number(&mut self, number: &Number) -> Value {
         match number {
             Number::Known(value) => self.builder.literal(Literal::from_i128(self.index.element(), (*value).into())),
+            Number::Length(length) => match self.lengths.iter().find(|(known, _)| known == length) {
+                Some((_, value)) => *value,
+                None => self.builder.fail("a length that was not read"),
+            },
+            Number::Sum(pair) if number.is_on_device() => {
+                let (a, b) = (self.number(&pair.0), self.number(&pair.1));
+                self.builder.add(a, b)
+            }
+            Number::Product(pair) if number.is_on_device() => {
+                let (a, b) = (self.number(&pair.0), self.number(&pair.1));
+                self.builder.mul(a, b)
+            }
             other => self.scalar(Given::Number(other.clone()), self.index),
         }
     }
@@ -719,13 +810,13 @@ impl Half<'_, '_, '_> {
             }
             Index::Wrap(base, extent) => {
                 let (value, ty) = self.unsigned_data(*base).unwrap_or_else(|| self.unbounded(*base));
-                let extent = self.extent(extent, ty);
+                let extent = self.least_extent(extent, ty);
                 let rest = self.emitter.modulo(value, extent);
                 self.emitter.builder.convert(rest, self.emitter.index)
             }
             Index::Mirror(base, extent) => {
                 let (value, ty) = self.unsigned_data(*base).unwrap_or_else(|| self.unbounded(*base));
-                let extent = self.extent(extent, ty);
+                let extent = self.least_extent(extent, ty);
                 let b = &self.emitter.builder;
                 // Twice an extent may need one bit more.
                 let wide = if ty != Type::I32 { ty } else { self.emitter.wide() };
@@ -746,7 +837,7 @@ impl Half<'_, '_, '_> {
                 sum.unwrap_or_else(|| self.emitter.number(&Number::Known(0)))
             }
             Index::Unravel(number, shape, axis) => {
-                let rank = usize::from(self.emitter.tape.shapes[usize::from(*shape)].rank);
+                let rank = usize::from(self.emitter.tape.shapes[*shape as usize].rank);
                 let value = self.index(*number);
                 let mut value = self.emitter.builder.bitcast(value, self.unsigned());
                 let stride = Number::stride(*shape, usize::from(*axis), rank);
@@ -782,7 +873,7 @@ impl Half<'_, '_, '_> {
         else {
             return false;
         };
-        let least = self.emitter.tape.shapes[usize::from(domain)].least(usize::from(*axis));
+        let least = self.emitter.tape.shapes[domain as usize].least(usize::from(*axis));
         *extent == Number::Extent(domain, *axis) && offset.unsigned_abs() < least
     }
 
@@ -815,6 +906,12 @@ impl Half<'_, '_, '_> {
     fn extent(&mut self, extent: &Number, ty: Type) -> Value {
         let value = self.emitter.number(extent);
         self.emitter.builder.convert(value, ty)
+    }
+
+    /// An extent to divide by. One that only the device knows may be zero, and places are still within its memory then.
+    fn least_extent(&mut self, extent: &Number, ty: Type) -> Value {
+        let value = self.extent(extent, ty);
+        if extent.is_on_device() { self.emitter.builder.max(value, 1) } else { value }
     }
 
     /// Whether an index lies within an extent.

@@ -3,6 +3,7 @@
 //! A plan serves all sizes; most loops have one. What follows from sizes (grids, bytes of results, bounds of interiors, parameter blocks) is worked out once for each, and kept beside the
 //! plan, a few of them. A run then takes memory, writes addresses and scalars, and launches: it does not depend on how many operations the expression has.
 
+use crate::cut::GroupKind;
 use crate::emit::Given;
 use crate::error::{Error, Result};
 use crate::plan::Plan;
@@ -109,7 +110,8 @@ impl FittedPlan {
         let mut kernels = vec![];
         for kernel in &plan.kernels {
             let (codes, _) = plan.ready(kernel, bindings);
-            let reads = codes.iter().flat_map(|code| &code.inputs);
+            let length = tape.shapes[kernel.group.domain as usize].length.filter(|_| kernel.group.kind == GroupKind::Map);
+            let reads = codes.iter().flat_map(|code| &code.inputs).chain(&length);
             let inputs = reads.map(|input| find(&made, *input)).collect::<Result<Vec<Place>>>()?;
             let over = kernel.reused.iter().map(|input| input.map(|input| find(&made, input)).transpose());
             let over = over.collect::<Result<Vec<Option<Place>>>>()?;
@@ -118,7 +120,7 @@ impl FittedPlan {
                 let number = made.len() as u32;
                 made.insert(*root, number);
                 let entry = tape.entry(*root);
-                let bytes = bindings.shapes[usize::from(entry.shape)].count() * entry.ty.bytes() as usize;
+                let bytes = bindings.shapes[entry.shape as usize].count() * entry.ty.bytes() as usize;
                 outputs.push(Output { number, over, bytes });
             }
             let given = kernel.bounds.iter().chain(codes.iter().flat_map(|code| &code.scalars));
@@ -177,6 +179,7 @@ impl FittedPlan {
         device: &Device,
         buffers: &[Option<Buffer<u8>>],
         scalars: &Scalars,
+        stream: Stream,
     ) -> Result<SmallVec<[Buffer<u8>; 2]>> {
         type Buffers = SmallVec<[Buffer<u8>; 4]>;
         let mut made: SmallVec<[Option<Buffer<u8>>; 8]> = SmallVec::from_elem(None, self.made);
@@ -189,12 +192,12 @@ impl FittedPlan {
             for output in &kernel.outputs {
                 outputs.push(match output.over {
                     Some(place) => find(&made, place)?,
-                    None => device.allocate_behind::<u8>(Stream::default(), output.bytes)?,
+                    None => device.allocate_behind::<u8>(stream, output.bytes)?,
                 });
             }
             if let Some(work) = &kernel.work {
                 let inputs = kernel.inputs.iter().map(|input| find(&made, *input)).collect::<Result<Buffers>>()?;
-                let call = Call { inputs: &inputs, outputs: &outputs, scalars, sizes: work.sizes(), stream: Stream::default() };
+                let call = Call { inputs: &inputs, outputs: &outputs, scalars, sizes: work.sizes(), stream };
                 work.run(&call)?;
             }
             for (output, buffer) in kernel.outputs.iter().zip(outputs) {

@@ -11,6 +11,7 @@ use crate::shape::Shape;
 use crate::view::Rule;
 use broadloom_scalar::{BinaryOp, CompareOp, Element, Lanes, Literal, MathFunction, Type, UnaryOp};
 use half::f16;
+use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -71,8 +72,26 @@ pub fn evaluate(node: &Node) -> Result<HostArray> {
             stack.pop();
             continue;
         }
+        if let Some(length) = top.length()
+            && !done.contains_key(&length.count().identity())
+        {
+            stack.push(length.count().clone());
+            continue;
+        }
+        let shape = match top.length() {
+            None => top.bound().clone(),
+            Some(length) => {
+                let count = done[&length.count().identity()].lanes.first().and_then(|count| count.as_i128()).unwrap_or(0);
+                let mut extents = top.bound().extents().to_vec();
+                extents[0] = usize::try_from(count).unwrap_or(0);
+                Shape::from(extents)
+            }
+        };
         let array = match top.state() {
-            State::Ready(buffer) => HostArray::from_bytes(top.ty(), top.shape().clone(), &buffer.read()?),
+            State::Ready(buffer) => {
+                let bytes = shape.count() * top.ty().bytes() as usize;
+                HostArray::from_bytes(top.ty(), shape, &buffer.read()?[..bytes])
+            }
             State::Symbolic(_) => return Err(crate::template::unknown("naive")),
             State::Pending(expression) => {
                 let missing: Vec<Node> =
@@ -82,7 +101,7 @@ pub fn evaluate(node: &Node) -> Result<HostArray> {
                     continue;
                 }
                 let inputs: Vec<Arc<HostArray>> = expression.inputs.iter().map(|input| done[&input.identity()].clone()).collect();
-                apply(&expression.op, &top, &inputs)?
+                apply(&expression.op, top.ty(), shape, &inputs)?
             }
         };
         done.insert(top.identity(), Arc::new(array));
@@ -90,7 +109,7 @@ pub fn evaluate(node: &Node) -> Result<HostArray> {
     }
     Ok(done.remove(&node.identity()).map(Arc::unwrap_or_clone).unwrap_or(HostArray {
         ty: node.ty(),
-        shape: node.shape().clone(),
+        shape: node.bound().clone(),
         lanes: vec![],
     }))
 }
@@ -113,8 +132,7 @@ fn ravel(position: &[usize], shape: &Shape) -> usize {
     position.iter().zip(shape.extents()).fold(0, |number, (index, extent)| number * extent + index)
 }
 
-fn apply(op: &Op, node: &Node, inputs: &[Arc<HostArray>]) -> Result<HostArray> {
-    let (ty, shape) = (node.ty(), node.shape().clone());
+fn apply(op: &Op, ty: Type, shape: Shape, inputs: &[Arc<HostArray>]) -> Result<HostArray> {
     let mut lanes = Vec::with_capacity(shape.count() * ty.lanes());
     match op {
         Op::Fill(value) => (0..shape.count()).for_each(|_| lanes.extend(value.lanes().iter().copied())),
@@ -139,6 +157,12 @@ fn apply(op: &Op, node: &Node, inputs: &[Arc<HostArray>]) -> Result<HostArray> {
         Op::Gather(rule, fill) => {
             let data = &inputs[0];
             for number in 0..shape.count() {
+                if data.shape.is_empty() {
+                    // Where only the device knows the length there may be nothing to take, and then it is anything.
+                    let nothing = || SmallVec::from_elem(Literal::zero(ty.element()), ty.lanes());
+                    lanes.extend(fill.clone().unwrap_or_else(nothing));
+                    continue;
+                }
                 let mut place = vec![];
                 let mut outside = false;
                 for (index, extent) in inputs[1..].iter().zip(data.shape.extents()) {

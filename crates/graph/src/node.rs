@@ -8,6 +8,8 @@
 //! that it has there.
 
 use crate::context::Context;
+use crate::error::Result;
+use crate::length::Length;
 use crate::op::Op;
 use crate::shape::Shape;
 use crate::tape::Id;
@@ -17,7 +19,7 @@ use broadloom_scalar::Type;
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The inputs of a node.
 pub type Inputs = SmallVec<[Node; 3]>;
@@ -29,13 +31,17 @@ pub struct Node(Arc<Data>);
 impl fmt::Debug for Node {
     /// Not what it is computed by: there may be a million operations, and more ways through them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Node<{}>{}", self.ty(), self.shape())
+        write!(f, "Node<{}>{}", self.ty(), self.bound())
     }
 }
 
 struct Data {
     context: Context,
     shape: Shape,
+    /// How many elements there are along the first axis, where only the device knows it; the shape is a bound then.
+    length: Option<Length>,
+    /// The same array once the host knows its length.
+    hosted: OnceLock<Node>,
     ty: Type,
     /// Whether it depends on what a function is given.
     symbolic: bool,
@@ -72,11 +78,13 @@ impl Drop for Expression {
         let mut doomed = std::mem::take(&mut self.inputs);
         while let Some(mut node) = doomed.pop() {
             // Nobody else has it: what it holds goes the same way, and it is empty when it goes itself.
-            if let Some(data) = Arc::get_mut(&mut node.0)
-                && let State::Pending(expression) = data.state.get_mut().unwrap_or_else(PoisonError::into_inner)
-                && !expression.inputs.is_empty()
-            {
-                doomed.append(&mut expression.inputs);
+            if let Some(data) = Arc::get_mut(&mut node.0) {
+                doomed.extend(data.length.take().and_then(Length::into_count));
+                if let State::Pending(expression) = data.state.get_mut().unwrap_or_else(PoisonError::into_inner)
+                    && !expression.inputs.is_empty()
+                {
+                    doomed.append(&mut expression.inputs);
+                }
             }
         }
     }
@@ -85,7 +93,20 @@ impl Drop for Expression {
 impl Node {
     fn new(context: &Context, ty: Type, shape: Shape, symbolic: bool, state: State) -> Node {
         let (recording, number) = (AtomicU64::new(0), AtomicU32::new(0));
-        Node(Arc::new(Data { context: context.clone(), shape, ty, symbolic, recording, number, state: Mutex::new(state) }))
+        let (length, hosted, context, state) = (None, OnceLock::new(), context.clone(), Mutex::new(state));
+        Node(Arc::new(Data { context, shape, length, hosted, ty, symbolic, recording, number, state }))
+    }
+
+    /// A new node with a length that the device knows. Its first extent is the bound.
+    pub(crate) fn with_length(mut self, length: Option<Length>) -> Node {
+        // A node that is used already keeps its length: it is part of what was checked.
+        if length.is_some()
+            && let Some(data) = Arc::get_mut(&mut self.0)
+        {
+            data.symbolic |= length.as_ref().is_some_and(|length| length.count().is_symbolic());
+            data.length = length;
+        }
+        self
     }
 
     /// A node whose operation is known to fit.
@@ -115,9 +136,39 @@ impl Node {
         self.0.ty
     }
 
-    /// Its shape.
+    /// Its shape. Where only the device knows the length this computes the array and waits; see [`Node::bound`]. Inside of a function that
+    /// is traced, and where the device failed, it is the bound.
     pub fn shape(&self) -> &Shape {
+        match &self.0.length {
+            None => &self.0.shape,
+            Some(_) => self.known().map_or(&self.0.shape, |known| &known.0.shape),
+        }
+    }
+
+    /// Its shape, or where only the device knows the length an upper bound of it. Never waits.
+    pub fn bound(&self) -> &Shape {
         &self.0.shape
+    }
+
+    /// How many elements there are along the first axis, where only the device knows it.
+    pub fn length(&self) -> Option<&Length> {
+        self.0.length.as_ref()
+    }
+
+    /// The same array with a shape that the host knows. Where only the device knows the length this computes the array and waits.
+    pub fn hosted(&self) -> Result<Node> {
+        if self.0.length.is_none() { Ok(self.clone()) } else { self.known().cloned() }
+    }
+
+    /// The array once the host knows its length.
+    fn known(&self) -> Result<&Node> {
+        match self.0.hosted.get() {
+            Some(known) => Ok(known),
+            None => {
+                let known = crate::length::hosted(self)?;
+                Ok(self.0.hosted.get_or_init(|| known))
+            }
+        }
     }
 
     /// Whether it depends on what a function is given that is traced: its elements cannot be read.

@@ -1,6 +1,6 @@
 //! Integers that the host knows when a plan runs: extents, offsets, what follows from them.
 
-use crate::tape::{Bindings, Int, ShapeId};
+use crate::tape::{Bindings, Id, Int, ShapeId};
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,6 +13,8 @@ pub(crate) enum Number {
     Given(u32),
     /// An extent of a shape.
     Extent(ShapeId, u8),
+    /// The number that a node holds, which only the device knows.
+    Length(Id),
     /// A sum.
     Sum(Arc<(Number, Number)>),
     /// A product.
@@ -53,12 +55,23 @@ impl Number {
         (axis + 1..rank).fold(Number::Known(1), |product, axis| Number::product(&product, &Number::Extent(shape, axis as u8)))
     }
 
+    /// Returns whether only the device knows it.
+    pub(crate) fn is_on_device(&self) -> bool {
+        match self {
+            Number::Known(_) | Number::Given(_) | Number::Extent(..) => false,
+            Number::Length(_) => true,
+            Number::Sum(pair) | Number::Product(pair) => pair.0.is_on_device() || pair.1.is_on_device(),
+        }
+    }
+
     /// Its value in a run; modulo 64 bits, which is what index arithmetic needs.
     pub(crate) fn of(&self, bindings: &Bindings) -> i64 {
         match self {
             Number::Known(value) => *value,
             Number::Given(slot) => bindings.integers[*slot as usize],
-            Number::Extent(shape, axis) => bindings.shapes[usize::from(*shape)].extents()[usize::from(*axis)] as i64,
+            Number::Extent(shape, axis) => bindings.shapes[*shape as usize].extents()[usize::from(*axis)] as i64,
+            // Kernels read it where they run; the host is never asked.
+            Number::Length(_) => 0,
             Number::Sum(pair) => pair.0.of(bindings).wrapping_add(pair.1.of(bindings)),
             Number::Product(pair) => pair.0.of(bindings).wrapping_mul(pair.1.of(bindings)),
         }
@@ -71,6 +84,7 @@ impl fmt::Display for Number {
             Number::Known(value) => write!(f, "{value}"),
             Number::Given(slot) => write!(f, "n{slot}"),
             Number::Extent(shape, axis) => write!(f, "s{shape}.{axis}"),
+            Number::Length(id) => write!(f, "length {id}"),
             Number::Sum(pair) => write!(f, "({} + {})", pair.0, pair.1),
             Number::Product(pair) => write!(f, "{} * {}", pair.0, pair.1),
         }

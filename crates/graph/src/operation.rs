@@ -9,13 +9,15 @@
 //! their own, and are part of the language of [traces](crate::trace) instead.
 
 use crate::build::{possible, same_context};
+use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::length::common;
 use crate::naive::HostArray;
 use crate::node::{Inputs, Node};
 use crate::op::Op;
 use crate::shape::Shape;
 use broadloom_device::Machine;
-use broadloom_scalar::Type;
+use broadloom_scalar::{Lanes, Type};
 use broadloom_skeleton::{Domain, Key, Operator, Pattern, Sink, Source};
 use smallvec::SmallVec;
 use std::fmt;
@@ -30,6 +32,24 @@ pub trait Operation: Key + fmt::Debug + Send + Sync {
 
     /// Checks the inputs and returns the types and shapes of the results.
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>>;
+
+    /// Returns which sizes the extents of a result are, for inputs with so many axes. Results that share a kernel or are
+    /// used together need not say so, but can be planned better where their sizes are known to be equal to others.
+    fn extents(&self, result: u8, _ranks: &[usize], rank: usize) -> SmallVec<[Extent; 4]> {
+        (0..rank).map(|axis| Extent::New(u16::from(result) << 8 | axis as u16)).collect()
+    }
+
+    /// Returns, for inputs of these types, a value of each that changes no result when it stands behind the last element along the first axis.
+    /// An input with such a value may have a length that only the device knows; of any other the host learns the length first. The
+    /// first axis of such an input is the first axis of a result ([`Operation::extents`]), or gone.
+    fn absent(&self, _types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
+        SmallVec::new()
+    }
+
+    /// Returns which of so many inputs are known to have the same shape, because [`Operation::results`] refuses others.
+    fn alike(&self, _inputs: usize) -> SmallVec<[usize; 4]> {
+        SmallVec::new()
+    }
 
     /// Computes a result on the host, by the definition and without regard for speed.
     fn naive(&self, result: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray>;
@@ -92,6 +112,27 @@ pub trait Operation: Key + fmt::Debug + Send + Sync {
     /// the shape of the first result that the kernel gives.
     fn sizes(&self, domain: &[u64], _inputs: &[&Shape], _result: &Shape) -> Vec<u64> {
         domain.to_vec()
+    }
+}
+
+/// A size that an extent of a result is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// The extent of an input along an axis.
+    Of(usize, usize),
+    /// A new size. Results of one application have it in common where they name it by the same number.
+    New(u16),
+}
+
+impl Extent {
+    /// All extents of an input with so many axes.
+    pub fn all_of(input: usize, rank: usize) -> SmallVec<[Extent; 4]> {
+        (0..rank).map(|axis| Extent::Of(input, axis)).collect()
+    }
+
+    /// The extents of an input with so many axes that are left without some.
+    pub fn without(input: usize, rank: usize, axes: &[u8]) -> SmallVec<[Extent; 4]> {
+        (0..rank).filter(|axis| !axes.contains(&(*axis as u8))).map(|axis| Extent::Of(input, axis)).collect()
     }
 }
 
@@ -239,10 +280,45 @@ impl Hash for Applied {
     }
 }
 
+fn ranks(inputs: &[Node]) -> SmallVec<[usize; 4]> {
+    inputs.iter().map(|input| input.bound().rank()).collect()
+}
+
+/// Inputs of which some have lengths that only the device knows. What an operation cannot take so gets a length on the host.
+fn with_lengths(operation: &impl Operation, inputs: &[&Node]) -> Result<Inputs> {
+    let types: SmallVec<[Type; 4]> = inputs.iter().map(|input| input.ty()).collect();
+    let absent = operation.absent(&types);
+    let mut fitting: Inputs = inputs.iter().map(|input| (*input).clone()).collect();
+    for (number, input) in inputs.iter().enumerate() {
+        if absent.get(number).is_none_or(Option::is_none) {
+            fitting[number] = input.hosted()?;
+        }
+    }
+    let alike = operation.alike(inputs.len());
+    let agree = {
+        let together: SmallVec<[&Node; 4]> = alike.iter().map(|input| &fitting[*input]).collect();
+        common(&together).is_ok_and(|length| length.is_none() || together.iter().all(|node| node.length().is_some()))
+    };
+    if !agree {
+        for input in &mut fitting {
+            *input = input.hosted()?;
+        }
+    }
+    Ok(fitting)
+}
+
 impl Node {
     /// Applies an operation. Returns a node for each of its results.
     pub fn apply(operation: impl Operation, inputs: &[&Node]) -> Result<Vec<Node>> {
         let context = same_context(&operation.name(), inputs)?;
+        if inputs.iter().any(|input| input.length().is_some()) {
+            let fitting = with_lengths(&operation, inputs)?;
+            return Node::applied(context, operation, &fitting.iter().collect::<SmallVec<[&Node; 4]>>());
+        }
+        Node::applied(context, operation, inputs)
+    }
+
+    fn applied(context: &Context, operation: impl Operation, inputs: &[&Node]) -> Result<Vec<Node>> {
         let results = operation.results(inputs)?;
         if results.len() > usize::from(u8::MAX) {
             return Err(Error::Plan { what: operation.name(), reason: "an operation with too many results".into() });
@@ -250,10 +326,18 @@ impl Node {
         let operation: Arc<dyn Operation> = Arc::new(operation);
         let inputs: Inputs = inputs.iter().map(|input| (*input).clone()).collect();
         let mut nodes = Vec::with_capacity(results.len());
+        let has_lengths = inputs.iter().any(|input| input.length().is_some());
         for (result, (ty, shape)) in (0..).zip(results) {
             possible(&operation.name(), &shape)?;
+            let length = match has_lengths {
+                true => operation.extents(result, &ranks(&inputs), shape.rank()).first().and_then(|extent| match extent {
+                    Extent::Of(input, 0) => inputs.get(*input).and_then(Node::length).cloned(),
+                    Extent::Of(..) | Extent::New(_) => None,
+                }),
+                false => None,
+            };
             let op = Op::Pattern(Applied { operation: operation.clone(), result });
-            nodes.push(Node::pending(context, ty, shape, op, inputs.clone()));
+            nodes.push(Node::pending(context, ty, shape, op, inputs.clone()).with_length(length));
         }
         Ok(nodes)
     }

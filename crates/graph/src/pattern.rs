@@ -37,7 +37,11 @@ impl Ready {
         let (axes, line) = codes.first().map(|(code, line)| (code.axes, *line)).ok_or_else(nothing)?;
         let domain = domain(tape, group, line);
         let form = match &group.kind {
-            GroupKind::Map => Form::One(Map { domain, source: sources.remove(0), sink: Sink::STORE }.into()),
+            GroupKind::Map => {
+                let is_known = tape.shapes[group.domain as usize].length.is_none();
+                let domain = if is_known { domain } else { domain.counted_on_device() };
+                Form::One(Map { domain, source: sources.remove(0), sink: Sink::STORE }.into())
+            }
             GroupKind::Transpose(axis) => {
                 let source = sources.remove(0);
                 // The values that go through shared memory are those of the function, not of the group.
@@ -117,7 +121,7 @@ fn combination(tape: &Tape, group: &Group, in_order: bool) -> Result<Option<Oper
 
 /// The domain of a shape as code sees it.
 fn domain(tape: &Tape, group: &Group, line: bool) -> Domain {
-    let class = tape.shapes[usize::from(group.domain)];
+    let class = tape.shapes[group.domain as usize];
     if line {
         return Domain::LINE;
     }

@@ -74,8 +74,8 @@ const MAX_REPEATED: usize = 128;
 /// what the next rows read too, the cache has, and a core sees few rows at a time coming.
 fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[Part<'_>], cpu: bool) -> Option<(Fused<'k>, u32)> {
     let [part] = parts else { return None };
-    let class = tape.shapes[usize::from(part.shape)];
-    if part.line || !class.rows || !class.tall {
+    let class = tape.shapes[part.shape as usize];
+    if part.line || !class.rows || !class.tall || class.length.is_some() {
         return None;
     }
     let folds = class.rank > 2 && group.reduced(tape) == Some(&[0]);
@@ -142,11 +142,12 @@ impl Plan {
             let mut codes = vec![];
             let (mut transposed, mut inside) = (None, None);
             for mut part in parts {
-                if group.reduced(&tape).is_some() {
+                let is_known = tape.shapes[part.shape as usize].length.is_none();
+                if group.reduced(&tape).is_some() && is_known {
                     inside =
                         part.fused.inner_code(&tape, side_by_side)?.map(|(code, conditions)| ((code, part.line), conditions));
                 }
-                let rows = tape.shapes[usize::from(part.shape)].rows;
+                let rows = tape.shapes[part.shape as usize].rows && is_known;
                 if let Some((axis, reads)) = part.fused.transposed(&tape).filter(|_| rows && group.kind == GroupKind::Map) {
                     let [read, rest] = part.fused.code_transposed(&tape, side_by_side, axis, reads)?;
                     group.kind = GroupKind::Transpose(axis);
@@ -239,7 +240,7 @@ impl Plan {
 
     /// The program of a kernel for these sizes.
     pub(crate) fn loaded(&self, kernel: &Kernel, bindings: &Bindings) -> Result<Loaded> {
-        let count = |shape: ShapeId| bindings.shapes[usize::from(shape)].count();
+        let count = |shape: ShapeId| bindings.shapes[shape as usize].count();
         let read: usize = kernel.group.reads.iter().map(|read| count(self.tape.entry(*read).shape)).sum();
         // What is read is less than half of the positions: results have much of it in common.
         let shares = count(kernel.group.domain) / 2 >= read;
@@ -248,9 +249,9 @@ impl Plan {
 
     /// The sizes that a kernel is called with.
     pub(crate) fn sizes(&self, kernel: &Kernel, bindings: &Bindings) -> Vec<u64> {
-        let shape_of = |id: Id| &bindings.shapes[usize::from(self.tape.entry(id).shape)];
+        let shape_of = |id: Id| &bindings.shapes[self.tape.entry(id).shape as usize];
         let extents = |shape: &Shape| shape.extents().iter().map(|extent| *extent as u64).collect::<Vec<u64>>();
-        let domain = &bindings.shapes[usize::from(kernel.group.domain)];
+        let domain = &bindings.shapes[kernel.group.domain as usize];
         let mut sizes = if kernel.group.line { vec![domain.count() as u64] } else { extents(domain) };
         match (&kernel.group.kind, kernel.group.operation(&self.tape), kernel.group.combined.first()) {
             (GroupKind::Pattern, Some(operation), Some(first)) => {
@@ -269,7 +270,7 @@ impl Plan {
 
     fn bytes(&self, id: Id, bindings: &Bindings) -> u64 {
         let entry = self.tape.entry(id);
-        bindings.shapes[usize::from(entry.shape)].count() as u64 * u64::from(entry.ty.bytes())
+        bindings.shapes[entry.shape as usize].count() as u64 * u64::from(entry.ty.bytes())
     }
 
     /// What it does in a run with these bindings.
@@ -293,7 +294,7 @@ impl Plan {
             live -= kernel.dead.iter().filter(|id| !taken.contains(id)).map(|id| self.bytes(*id, bindings)).sum::<u64>();
             summary.kernels.push(KernelSummary {
                 name: loaded.program().name.clone(),
-                domain: bindings.shapes[usize::from(kernel.group.domain)].clone(),
+                domain: bindings.shapes[kernel.group.domain as usize].clone(),
                 launches: loaded.program().steps.len(),
                 operations: kernel.cost,
                 reads: kernel.group.reads.len(),
@@ -312,7 +313,7 @@ impl Plan {
         ResultSummary {
             operation: entry.kind.name(),
             ty: entry.ty.to_string(),
-            shape: bindings.shapes[usize::from(entry.shape)].clone(),
+            shape: bindings.shapes[entry.shape as usize].clone(),
             reason: self.reasons.get(&id).cloned().unwrap_or(Reason::Result),
         }
     }
@@ -429,7 +430,7 @@ impl Summary {
 fn order(tape: &Tape, groups: &[Group], bindings: &Bindings) -> Vec<usize> {
     let bytes = |id: Id| {
         let entry = tape.entry(id);
-        bindings.shapes[usize::from(entry.shape)].count() as i128 * i128::from(entry.ty.bytes())
+        bindings.shapes[entry.shape as usize].count() as i128 * i128::from(entry.ty.bytes())
     };
     let home: HashMap<Id, usize> =
         groups.iter().enumerate().flat_map(|(index, group)| group.roots.iter().map(move |root| (*root, index))).collect();

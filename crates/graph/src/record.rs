@@ -10,11 +10,12 @@ use crate::error::{Error, Result};
 use crate::hash::{Quick, QuickMap};
 use crate::node::{Expression, Node, State};
 use crate::op::{Op, Scalar};
-use crate::operation::Applied;
+use crate::operation::{Applied, Extent};
 use crate::shape::Shape;
+use crate::sizes::{List, ONE, Size, Sizes};
 use crate::tape::{Along, Bindings, DISTANT, Entry, FAR, Growth, Id, Int, Kind, LONG, SMALL, ShapeClass, ShapeId, TALL, Tape};
 use crate::template::Symbol;
-use crate::view::View;
+use crate::view::{AxisMap, Rule, View};
 use broadloom_device::Buffer;
 use broadloom_scalar::{Lanes, Precision};
 use smallvec::SmallVec;
@@ -30,8 +31,9 @@ pub(crate) struct Recorder {
     hash: Quick,
     bindings: Bindings,
     buffers: QuickMap<Leaf, u32>,
-    /// Numbers of shapes behind the first few.
-    shapes: QuickMap<Shape, ShapeId>,
+    sizes: Sizes,
+    /// Nodes that become entries when they are first used, because their sizes follow from the use.
+    open: Vec<Open>,
     /// Slots of scalars.
     scalars: QuickMap<u64, u32>,
     /// Whether scalars keep their values for as long as the tape is used, so that equal ones may be one.
@@ -47,11 +49,25 @@ pub(crate) struct Recorder {
 /// Places of the table for each entry that are too many to be cleared.
 const SPARSE: usize = 16;
 
-/// Shapes that are looked through one by one.
-const FEW: usize = 16;
-
 /// Different shapes that an expression has at most.
-const MAX_SHAPES: usize = ShapeId::MAX as usize;
+const MAX_SHAPES: usize = u16::MAX as usize;
+
+/// Numbers from here on are those of nodes that are no entries yet.
+const OPEN: Id = 1 << 31;
+
+/// A node whose shape is given by numbers, some of which may be sizes of others: a fill, positions, a view, a reshape. Where it is used
+/// beside other arrays, its sizes are known to be theirs.
+#[derive(Debug)]
+struct Open {
+    node: Node,
+    input: Option<Id>,
+    /// The sizes that follow from its input.
+    sizes: SmallVec<[Option<Size>; 4]>,
+    /// Whether it is the same node as another with the same operation, input and extents, whatever it is used with.
+    is_whole: bool,
+    /// The entry that it has become.
+    entry: Option<Id>,
+}
 
 /// What tells memory apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -69,7 +85,8 @@ impl Recorder {
             hash: Quick::default(),
             bindings: Bindings::default(),
             buffers: QuickMap::default(),
-            shapes: QuickMap::default(),
+            sizes: Sizes::default(),
+            open: vec![],
             scalars: QuickMap::default(),
             constant: false,
             nodes: vec![],
@@ -93,25 +110,47 @@ impl Recorder {
         (self.tape.wide, self.tape.distant) = (false, false);
         self.hash = Quick::default();
         self.buffers.clear();
-        self.shapes.clear();
+        self.sizes.clear();
+        self.open.clear();
         self.scalars.clear();
         self.known.fill(0);
-        let visited = nodes.iter().try_for_each(|node| {
+        let visited: Result<()> = nodes.iter().try_for_each(|node| {
             self.visit(node)?;
             let number = node.number_in(self.number).unwrap_or_default();
+            let number = self.closed(number, None)?;
             self.tape.outputs.push(number);
             Ok(())
         });
         // Nodes live no longer than those who use them.
         self.nodes.clear();
         self.stack.clear();
+        self.open.clear();
         let bindings = std::mem::take(&mut self.bindings);
+        visited?;
+        let bindings = self.with_shapes(bindings);
         if bindings.shapes.len() > MAX_SHAPES {
             let reason = format!("the expression has more than {MAX_SHAPES} different shapes; evaluate parts of it first");
-            let shape = nodes.first().map(|node| node.shape().clone()).unwrap_or_default();
+            let shape = nodes.first().map(|node| node.bound().clone()).unwrap_or_default();
             return Err(Error::Range { operation: "evaluate".to_owned(), shape, reason });
         }
-        visited.map(|()| bindings)
+        Ok(bindings)
+    }
+
+    /// Makes shapes that are known to be equal one, and notes what the code depends on of each.
+    fn with_shapes(&mut self, mut bindings: Bindings) -> Bindings {
+        let (ids, shapes) = self.sizes.finish();
+        if ids.len() > shapes.len() {
+            self.tape.entries.iter_mut().for_each(|entry| entry.shape = ids[entry.shape as usize]);
+        }
+        for (shape, length) in shapes {
+            self.tape.wide |= shape.count() >= FAR;
+            self.tape.distant |= shape.extents().iter().any(|extent| *extent >= DISTANT);
+            let rows = shape.rank() < 2 || shape.extents().last().is_some_and(|last| *last >= LONG);
+            let tall = shape.rank() >= 2 && shape.extents()[shape.rank() - 2] >= TALL;
+            self.tape.shapes.push(ShapeClass { rank: shape.rank() as u8, rows, tall, length });
+            bindings.shapes.push(shape);
+        }
+        bindings
     }
 
     /// What was written last, with its hash.
@@ -126,9 +165,16 @@ impl Recorder {
                 continue;
             }
             let mut missing: SmallVec<[Node; 4]> = SmallVec::new();
+            if let Some(length) = node.length()
+                && length.count().number_in(self.number).is_none()
+            {
+                self.stack.push(node.clone());
+                self.stack.push(length.count().clone());
+                continue;
+            }
             let state = node.lock();
             let number = match &*state {
-                State::Ready(buffer) => self.memory(&node, buffer),
+                State::Ready(buffer) => self.memory(&node, buffer)?,
                 State::Symbolic(symbol) => self.symbol(&node, symbol)?,
                 State::Pending(expression) => {
                     let unseen = expression.inputs.iter().filter(|input| input.number_in(self.number).is_none());
@@ -152,24 +198,6 @@ impl Recorder {
         Ok(())
     }
 
-    fn shape(&mut self, shape: &Shape) -> ShapeId {
-        let first = self.bindings.shapes.iter().take(FEW).position(|own| own == shape);
-        if let Some(known) = first.map(|known| known as ShapeId).or_else(|| self.shapes.get(shape).copied()) {
-            return known;
-        }
-        self.tape.wide |= shape.count() >= FAR;
-        self.tape.distant |= shape.extents().iter().any(|extent| *extent >= DISTANT);
-        let rows = shape.rank() < 2 || shape.extents().last().is_some_and(|last| *last >= LONG);
-        let tall = shape.rank() >= 2 && shape.extents()[shape.rank() - 2] >= TALL;
-        self.tape.shapes.push(ShapeClass { rank: shape.rank() as u8, rows, tall });
-        let id = self.bindings.shapes.len() as ShapeId;
-        if self.bindings.shapes.len() >= FEW {
-            self.shapes.insert(shape.clone(), id);
-        }
-        self.bindings.shapes.push(shape.clone());
-        id
-    }
-
     /// Adds an entry; `code` is the hash of what shapes the code of it.
     fn push(&mut self, entry: Entry, code: u64, identity: u64) -> Id {
         self.hash.write_u64(code);
@@ -178,7 +206,7 @@ impl Recorder {
         (self.tape.entries.len() - 1) as Id
     }
 
-    fn memory(&mut self, node: &Node, buffer: &Buffer<u8>) -> Id {
+    fn memory(&mut self, node: &Node, buffer: &Buffer<u8>) -> Result<Id> {
         let (slot, is_known) = self.slot(Leaf::Memory(buffer.address(), buffer.len()));
         if !is_known {
             self.bindings.buffers.push(Some(buffer.clone()));
@@ -193,7 +221,15 @@ impl Recorder {
             self.bindings.buffers.push(None);
             self.bindings.symbols.buffers.push((slot, symbol.number()));
         }
-        Ok(self.leaf(node, slot, is_known))
+        self.leaf(node, slot, is_known)
+    }
+
+    /// The size of the first axis of a node, where only the device knows it.
+    fn length(&mut self, node: &Node) -> Result<Option<Size>> {
+        let Some(length) = node.length() else { return Ok(None) };
+        let number = length.count().number_in(self.number).unwrap_or_default();
+        let count = self.closed(number, None)?;
+        Ok(Some(self.sizes.length(count)))
     }
 
     /// The slot of a buffer, and whether it had one before.
@@ -203,18 +239,24 @@ impl Recorder {
         (slot, slot != next)
     }
 
-    fn leaf(&mut self, node: &Node, slot: u32, is_known: bool) -> Id {
-        let shape = self.shape(node.shape());
+    fn leaf(&mut self, node: &Node, slot: u32, is_known: bool) -> Result<Id> {
         let kind = Kind::Leaf(slot);
+        let length = self.length(node)?;
         if is_known {
             // The same memory in the same shape is the same node.
-            let is_same = |entry: &Entry| entry.kind == kind && entry.ty == node.ty() && entry.shape == shape;
+            let is_same = |entry: &Entry| {
+                entry.kind == kind
+                    && entry.ty == node.ty()
+                    && self.sizes.shape(entry.shape) == node.bound()
+                    && length.is_none_or(|length| self.sizes.list(entry.shape)[0] == length)
+            };
             if let Some(same) = self.tape.entries.iter().position(is_same) {
-                return same as Id;
+                return Ok(same as Id);
             }
         }
-        let code = u64::from(slot) << 32 | u64::from(shape);
-        self.push(Entry { kind, ty: node.ty(), shape, inputs: SmallVec::new() }, code, 0)
+        let shape = self.sizes.fresh_shape_with(node.bound(), length);
+        let code = u64::from(slot) << 8 | node.bound().rank() as u64;
+        Ok(self.push(Entry { kind, ty: node.ty(), shape, inputs: SmallVec::new() }, code, 0))
     }
 
     fn value(&mut self, lanes: &Lanes) -> u32 {
@@ -226,17 +268,25 @@ impl Recorder {
         if value.abs() <= SMALL {
             return Int::Known(value);
         }
+        self.given(value)
+    }
+
+    fn given(&mut self, value: i64) -> Int {
         self.bindings.integers.push(value);
         Int::Given((self.bindings.integers.len() - 1) as u32)
     }
 
     fn view(&mut self, view: &View, input: &Shape) -> Kind {
         let mut maps = SmallVec::new();
-        for map in &view.axes {
+        for (map, extent) in view.axes.iter().zip(input.extents()) {
             let last = map.source.map_or(0, |axis| view.shape.extents()[usize::from(axis)].saturating_sub(1) as i64);
             let end = map.offset.saturating_add(map.stride.saturating_mul(last));
             self.tape.wide |= map.offset.abs().max(end.abs()).max(map.stride.abs()) >= 1 << 30;
-            let (offset, stride) = (self.int(map.offset), self.int(map.stride));
+            let offset = match is_reversal(map, *extent, &view.shape) {
+                true => self.given(map.offset),
+                false => self.int(map.offset),
+            };
+            let stride = self.int(map.stride);
             maps.push(Along { source: map.source, offset, stride, rule: map.rule });
         }
         let fill = view.fill.as_ref().map(|fill| self.value(fill));
@@ -270,17 +320,232 @@ impl Recorder {
         }
     }
 
+    /// The entry of a node, or the number of an open one. All its inputs have a number.
     fn add(&mut self, node: &Node, expression: &Expression) -> Result<Id> {
-        let op = &expression.op;
-        let inputs: SmallVec<[Id; 3]> =
+        let numbers: SmallVec<[Id; 3]> =
             expression.inputs.iter().map(|input| input.number_in(self.number).unwrap_or_default()).collect();
-        let shape = self.shape(node.shape());
+        match &expression.op {
+            Op::Fill(_) | Op::Position(_) | Op::View(_) | Op::Reshape => self.open(node, expression, &numbers),
+            Op::Elementwise(_) => {
+                let (inputs, shape) = self.aligned(&numbers, node.bound())?;
+                self.entry(node, expression, inputs, |_| shape)
+            }
+            Op::Gather(..) => {
+                let (indices, shape) = self.aligned(&numbers[1..], node.bound())?;
+                let data = self.closed(numbers[0], None)?;
+                self.entry(node, expression, std::iter::once(data).chain(indices).collect(), |_| shape)
+            }
+            Op::Concatenate(axis) => {
+                let inputs = numbers.iter().map(|number| self.closed(*number, None)).collect::<Result<SmallVec<[Id; 3]>>>()?;
+                let parts: SmallVec<[ShapeId; 4]> = inputs.iter().map(|id| self.tape.entry(*id).shape).collect();
+                let axis = usize::from(*axis);
+                let length = self.length(node)?.filter(|_| axis == 0);
+                let result = |sizes: &mut Sizes| {
+                    let mut list = sizes.list(parts[0]).clone();
+                    for part in &parts[1..] {
+                        for other in (0..list.len()).filter(|other| *other != axis) {
+                            sizes.unite(list[other], sizes.list(*part)[other]);
+                        }
+                    }
+                    list[axis] = length.unwrap_or_else(|| sizes.fresh(node.bound().extents()[axis]));
+                    sizes.push(list, node.bound())
+                };
+                self.entry(node, expression, inputs, result)
+            }
+            Op::Pattern(applied) => self.pattern(node, expression, applied, &numbers),
+        }
+    }
+
+    fn pattern(&mut self, node: &Node, expression: &Expression, applied: &Applied, numbers: &[Id]) -> Result<Id> {
+        let operation = applied.operation();
+        let alike: SmallVec<[usize; 4]> = operation.alike(numbers.len());
+        if let Some(first) = alike.first() {
+            let numbers: SmallVec<[Id; 4]> = alike.iter().map(|input| numbers[*input]).collect();
+            self.aligned(&numbers, expression.inputs[*first].bound())?;
+        }
+        let inputs = numbers.iter().map(|number| self.closed(*number, None)).collect::<Result<SmallVec<[Id; 3]>>>()?;
+        let shapes: SmallVec<[ShapeId; 4]> = inputs.iter().map(|id| self.tape.entry(*id).shape).collect();
+        let ranks: SmallVec<[usize; 4]> = expression.inputs.iter().map(|input| input.bound().rank()).collect();
+        let extents = operation.extents(applied.result(), &ranks, node.bound().rank());
+        // Another result of the same application may have sizes in common with this one.
+        let same = |entry: &Entry| match &entry.kind {
+            Kind::Pattern(other) if entry.inputs == inputs && other.is_same_operation(applied) => {
+                Some((other.result(), entry.shape))
+            }
+            _ => None,
+        };
+        let others: SmallVec<[(u8, ShapeId); 4]> = match extents.iter().any(|extent| matches!(extent, Extent::New(_))) {
+            true => self.tape.entries.iter().filter_map(same).collect(),
+            false => SmallVec::new(),
+        };
+        let own = self.length(node)?;
+        let result = |sizes: &mut Sizes| {
+            let mut list = List::new();
+            list.extend(own);
+            for (extent, length) in extents.iter().zip(node.bound().extents()).skip(list.len()) {
+                let known = match extent {
+                    _ if *length == 1 => Some(ONE),
+                    Extent::Of(input, axis) => shapes.get(*input).and_then(|shape| sizes.list(*shape).get(*axis)).copied(),
+                    Extent::New(_) => others.iter().find_map(|(result, shape)| {
+                        let theirs = operation.extents(*result, &ranks, sizes.list(*shape).len());
+                        theirs.iter().position(|other| other == extent).map(|axis| sizes.list(*shape)[axis])
+                    }),
+                };
+                list.push(known.unwrap_or_else(|| sizes.fresh(*length)));
+            }
+            for length in &node.bound().extents()[list.len()..] {
+                list.push(sizes.fresh(*length));
+            }
+            sizes.push(list, node.bound())
+        };
+        self.entry(node, expression, inputs.clone(), result)
+    }
+
+    /// A node whose sizes do not all follow from its input is left open.
+    fn open(&mut self, node: &Node, expression: &Expression, numbers: &[Id]) -> Result<Id> {
+        let input = numbers.first().map(|number| self.closed(*number, None)).transpose()?;
+        let extents = node.bound().extents();
+        let mut sizes: SmallVec<[Option<Size>; 4]> = extents.iter().map(|extent| (*extent == 1).then_some(ONE)).collect();
+        let length = self.length(node)?;
+        if let (Some(first), Some(length)) = (sizes.first_mut(), length) {
+            *first = Some(length);
+        }
+        let mut is_whole = false;
+        if let (Some(input), Some(from)) = (input, expression.inputs.first().map(Node::bound)) {
+            let list = self.sizes.list(self.tape.entry(input).shape);
+            match &expression.op {
+                Op::View(view) => {
+                    let sources = view.axes.iter().filter_map(|map| map.source).fold(0u32, |all, axis| all | 1 << axis);
+                    is_whole = length.is_none() && (0..extents.len()).all(|axis| sources & 1 << axis != 0 || extents[axis] == 1);
+                    for (axis, map) in view.axes.iter().enumerate() {
+                        let (Some(source), extent) = (map.source, from.extents()[axis]) else { continue };
+                        let is_same = map.stride == 1 && (map.offset == 0 || map.rule != Rule::Inside);
+                        let is_kept = is_same || is_reversal(map, extent, &view.shape);
+                        if is_kept && extents[usize::from(source)] == extent {
+                            sizes[usize::from(source)].get_or_insert(list[axis]);
+                        }
+                    }
+                }
+                Op::Reshape => {
+                    is_whole = true;
+                    let mut axis = 0;
+                    for (count, size) in splits(from.extents(), extents).iter().zip(list) {
+                        if *count == 1 {
+                            sizes[axis].get_or_insert(*size);
+                        }
+                        axis += usize::from(*count);
+                    }
+                }
+                Op::Fill(_) | Op::Position(_) | Op::Elementwise(_) | Op::Gather(..) | Op::Concatenate(_) | Op::Pattern(_) => {}
+            }
+        }
+        if let Some(all) = sizes.iter().copied().collect::<Option<List>>().filter(|all| !all.is_empty()) {
+            let shape = self.sizes.push(all, node.bound());
+            return self.entry_in(node, expression, input.into_iter().collect(), shape, is_whole);
+        }
+        self.open.push(Open { node: node.clone(), input, sizes, is_whole, entry: None });
+        Ok(OPEN | (self.open.len() - 1) as Id)
+    }
+
+    /// The entry of a number. An open node becomes one; `shape` is that of the arrays beside which it is used.
+    fn closed(&mut self, number: Id, shape: Option<ShapeId>) -> Result<Id> {
+        let Some(own) = number.checked_sub(OPEN).and_then(|own| self.open.get(own as usize)) else { return Ok(number) };
+        if let Some(entry) = own.entry {
+            if let Some(shape) = shape {
+                self.sizes.unite_shapes(self.tape.entry(entry).shape, shape);
+            }
+            return Ok(entry);
+        }
+        let (node, input, known, is_whole) = (own.node.clone(), own.input, own.sizes.clone(), own.is_whole);
+        let sizes = &mut self.sizes;
+        let shape = match shape {
+            Some(shape) => {
+                for (axis, size) in known.iter().enumerate() {
+                    if let Some(size) = size {
+                        sizes.unite(*size, sizes.list(shape)[axis]);
+                    }
+                }
+                shape
+            }
+            None => {
+                let pairs = known.iter().zip(node.bound().extents());
+                let list = pairs.map(|(size, extent)| size.unwrap_or_else(|| sizes.fresh(*extent))).collect();
+                sizes.push(list, node.bound())
+            }
+        };
+        let state = node.lock();
+        let entry = match &*state {
+            State::Pending(expression) => self.entry_in(&node, expression, input.into_iter().collect(), shape, is_whole)?,
+            // Another thread has evaluated it since it was visited.
+            State::Ready(buffer) => self.memory(&node, buffer)?,
+            State::Symbolic(symbol) => self.symbol(&node, symbol)?,
+        };
+        self.sizes.unite_shapes(self.tape.entry(entry).shape, shape);
+        drop(state);
+        if let Some((known, _)) = self.nodes.get_mut(entry as usize)
+            && known.is_none()
+        {
+            *known = Some(node);
+        }
+        self.open[(number - OPEN) as usize].entry = Some(entry);
+        Ok(entry)
+    }
+
+    /// The entries of arrays that are used position by position, and their shape, which is now known to be one.
+    fn aligned(&mut self, numbers: &[Id], shape: &Shape) -> Result<(SmallVec<[Id; 3]>, ShapeId)> {
+        let mut common: Option<ShapeId> = None;
+        for number in numbers {
+            let entry = match number.checked_sub(OPEN) {
+                None => Some(*number),
+                Some(own) => self.open.get(own as usize).and_then(|own| own.entry),
+            };
+            let Some(shape) = entry.map(|entry| self.tape.entry(entry).shape) else { continue };
+            match common {
+                None => common = Some(shape),
+                Some(common) => self.sizes.unite_shapes(common, shape),
+            }
+        }
+        let common = common.unwrap_or_else(|| {
+            let known = |axis: usize| {
+                let open = numbers.iter().filter_map(|number| self.open.get(number.checked_sub(OPEN)? as usize));
+                open.filter_map(|open| open.sizes.get(axis).copied().flatten()).next()
+            };
+            let list: SmallVec<[Option<Size>; 4]> = (0..shape.rank()).map(known).collect();
+            let pairs = list.iter().zip(shape.extents());
+            let list = pairs.map(|(size, extent)| size.unwrap_or_else(|| self.sizes.fresh(*extent))).collect();
+            self.sizes.push(list, shape)
+        });
+        let entries = numbers.iter().map(|number| self.closed(*number, Some(common))).collect::<Result<_>>()?;
+        Ok((entries, common))
+    }
+
+    /// An entry whose shape follows from its operation and inputs.
+    fn entry(
+        &mut self,
+        node: &Node,
+        expression: &Expression,
+        inputs: SmallVec<[Id; 3]>,
+        shape: impl FnOnce(&mut Sizes) -> ShapeId,
+    ) -> Result<Id> {
+        let shape = shape(&mut self.sizes);
+        self.entry_in(node, expression, inputs, shape, true)
+    }
+
+    /// The entry of a node in a shape. Where `is_whole`, it is the same as another with the same operation, inputs and extents.
+    fn entry_in(
+        &mut self,
+        node: &Node,
+        expression: &Expression,
+        inputs: SmallVec<[Id; 3]>,
+        shape: ShapeId,
+        is_whole: bool,
+    ) -> Result<Id> {
+        let op = &expression.op;
         let (mut code, mut rest) = (Quick::default(), Quick::default());
-        hash(op, &mut code, &mut rest);
+        hash(op, expression, &mut code, &mut rest);
         for input in &inputs {
             code.write_u32(*input);
         }
-        code.write_u16(shape);
         node.ty().hash(&mut code);
         rest.write_u64(code.finish());
         let (code, identity) = (code.finish(), rest.finish());
@@ -290,11 +555,15 @@ impl Recorder {
             let is_same = |known: &Node| matches!(&*known.lock(), State::Pending(known) if known.op == *op);
             entry.inputs == inputs
                 && entry.ty == node.ty()
-                && entry.shape == shape
+                && self.sizes.shape(entry.shape) == node.bound()
+                && (is_whole || self.sizes.are_equal(entry.shape, shape))
                 && self.nodes[id as usize].0.as_ref().is_some_and(is_same)
         });
         let free = match found {
-            Ok(id) => return Ok(id),
+            Ok(id) => {
+                self.sizes.unite_shapes(self.tape.entry(id).shape, shape);
+                return Ok(id);
+            }
             Err(free) => free,
         };
         let always = match op {
@@ -316,7 +585,7 @@ impl Recorder {
         if let Some((own, ty, shape)) = always
             && self.result(&own, &inputs).is_none()
         {
-            let shape = self.shape(&shape);
+            let shape = self.sizes.fresh_shape(&shape);
             self.push(Entry { kind: Kind::Pattern(own), ty, shape, inputs }, code, 0);
         }
         Ok(id)
@@ -353,16 +622,16 @@ impl Recorder {
                 Kind::Fill(slot)
             }
             Op::Elementwise(op) => Kind::Elementwise(op.clone()),
-            Op::View(view) => self.view(view, expression.inputs[0].shape()),
-            Op::Reshape => Kind::Reshape(splits(expression.inputs[0].shape().extents(), node.shape().extents())),
+            Op::View(view) => self.view(view, expression.inputs[0].bound()),
+            Op::Reshape => Kind::Reshape(splits(expression.inputs[0].bound().extents(), node.bound().extents())),
             Op::Position(axis) => Kind::Position(*axis),
             Op::Gather(rule, fill) => {
-                let growth = Growth::of(node.shape().count() / expression.inputs[0].shape().count().max(1));
+                let growth = Growth::of(node.bound().count() / expression.inputs[0].bound().count().max(1));
                 Kind::Gather(*rule, fill.as_ref().map(|fill| self.value(fill)), growth)
             }
             Op::Concatenate(axis) => Kind::Concatenate(*axis),
             Op::Pattern(applied) => {
-                let shapes: SmallVec<[&Shape; 4]> = expression.inputs.iter().map(|input| input.shape()).collect();
+                let shapes: SmallVec<[&Shape; 4]> = expression.inputs.iter().map(|input| input.bound()).collect();
                 self.tape.wide |= applied.operation().counted(&shapes) >= FAR;
                 Kind::Pattern(applied.clone())
             }
@@ -375,6 +644,13 @@ impl Recorder {
             |entry: &Entry| entry.inputs.as_slice() == inputs && matches!(&entry.kind, Kind::Pattern(own) if own == applied);
         self.tape.entries.iter().position(is_it).map(|id| id as Id)
     }
+}
+
+/// Returns whether a map runs through an axis from its end: then its offset follows from a size, however small it is.
+fn is_reversal(map: &AxisMap, extent: usize, shape: &Shape) -> bool {
+    map.stride == -1
+        && map.offset == extent as i64 - 1
+        && map.source.is_some_and(|axis| shape.extents()[usize::from(axis)] == extent)
 }
 
 /// Into how many axes of a shape each axis of another is split, where nothing else happens to it; else nothing.
@@ -399,7 +675,7 @@ fn splits(from: &[usize], to: &[usize]) -> SmallVec<[u8; 4]> {
 }
 
 /// Adds what shapes the code to one hash; to the other what does not, but tells operations apart.
-fn hash(op: &Op, code: &mut Quick, rest: &mut Quick) {
+fn hash(op: &Op, expression: &Expression, code: &mut Quick, rest: &mut Quick) {
     let tag = |code: &mut Quick, tag: u64, more: u64| code.write_u64(more << 8 | tag);
     match op {
         Op::Fill(scalar) => {
@@ -411,10 +687,12 @@ fn hash(op: &Op, code: &mut Quick, rest: &mut Quick) {
             op.hash(code);
         }
         Op::View(view) => {
-            for map in &view.axes {
+            for (axis, map) in view.axes.iter().enumerate() {
                 let mut word = map.source.map_or(0xff, u64::from) << 8 | (map.rule as u64) << 16;
-                for (place, number) in [(24, map.offset), (32, map.stride)] {
-                    if number.abs() <= SMALL {
+                let extent = expression.inputs[0].bound().extents()[axis];
+                let is_given = is_reversal(map, extent, &view.shape);
+                for (place, number, is_given) in [(24, map.offset, is_given), (32, map.stride, false)] {
+                    if number.abs() <= SMALL && !is_given {
                         word |= u64::from(number as u8) << place;
                     } else {
                         word |= 0x80 << place;

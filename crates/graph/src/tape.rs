@@ -26,7 +26,7 @@ pub(crate) const FAR: usize = (1 << 31) - (1 << 24);
 pub(crate) const DISTANT: usize = 1 << 26;
 
 /// The number of a shape of a tape.
-pub(crate) type ShapeId = u16;
+pub(crate) type ShapeId = u32;
 
 /// An integer of the code: part of it, or given when it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -115,12 +115,17 @@ pub(crate) struct ShapeClass {
     pub(crate) rows: bool,
     /// Whether there are enough rows along the axis before it for a strip of them.
     pub(crate) tall: bool,
+    /// The node that holds the first extent, where only the device knows it. The extents of a run are bounds then.
+    pub(crate) length: Option<Id>,
 }
 
 impl ShapeClass {
     /// What an extent is at least, unless the shape has no elements.
     pub(crate) fn least(self, axis: usize) -> u64 {
         let rank = usize::from(self.rank);
+        if axis == 0 && self.length.is_some() {
+            return 1;
+        }
         match rank.checked_sub(axis) {
             Some(1) if rank >= 2 && self.rows => LONG as u64,
             Some(2) if self.tall => TALL as u64,
@@ -175,7 +180,12 @@ impl Tape {
     }
 
     pub(crate) fn rank(&self, id: Id) -> usize {
-        usize::from(self.shapes[usize::from(self.entry(id).shape)].rank)
+        usize::from(self.shapes[self.entry(id).shape as usize].rank)
+    }
+
+    /// The node that holds the first extent of another, where only the device knows it.
+    pub(crate) fn length(&self, id: Id) -> Option<Id> {
+        self.shapes[self.entry(id).shape as usize].length
     }
 
     /// The operation behind a node, if it combines elements of several positions.

@@ -12,6 +12,8 @@
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::fit::{FittedPlan, LaneOf, Scalars};
+use crate::lane::Lane;
+use crate::length::Length;
 use crate::node::{Node, State};
 use crate::op::{Op, Scalar};
 use crate::shape::Shape;
@@ -95,6 +97,8 @@ struct Input {
     ty: Type,
     shape: Shape,
     is_scalar: bool,
+    /// Which of the lengths that only the device knows it has.
+    length: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -126,7 +130,34 @@ pub struct Template {
     inputs: Vec<Input>,
     stages: Vec<Stage>,
     symbols: usize,
-    results: Vec<(Type, Shape, Outcome)>,
+    /// How many lengths the inputs have that only the device knows. Their symbols follow those of the inputs.
+    lengths: usize,
+    results: Vec<Returned>,
+}
+
+/// A result of a template.
+#[derive(Debug)]
+struct Returned {
+    ty: Type,
+    shape: Shape,
+    outcome: Outcome,
+    /// The number of the first result with the same length that only the device knows, and where the length is.
+    length: Option<(usize, Outcome)>,
+}
+
+/// The different lengths of arrays that only the device knows, and which of them each has.
+fn lengths(nodes: &[Node]) -> (Vec<Length>, SmallVec<[Option<usize>; 8]>) {
+    let mut known: Vec<Length> = vec![];
+    let of = |node: &Node| {
+        node.length().map(|length| {
+            known.iter().position(|own| own.is_same(length)).unwrap_or_else(|| {
+                known.push(length.clone());
+                known.len() - 1
+            })
+        })
+    };
+    let each = nodes.iter().map(of).collect();
+    (known, each)
 }
 
 impl Node {
@@ -145,18 +176,26 @@ impl Node {
 impl Context {
     /// Traces a function of arrays like these.
     pub fn template(&self, inputs: &[Node], function: impl FnOnce(&[Node]) -> Result<Vec<Node>>) -> Result<Template> {
-        let tracing = Arc::new(Tracing(Mutex::new(Some((vec![], inputs.len() as u32)))));
+        let (lengths, each) = lengths(inputs);
+        let tracing = Arc::new(Tracing(Mutex::new(Some((vec![], (inputs.len() + lengths.len()) as u32)))));
+        let symbol = |number: usize| Symbol { tracing: tracing.clone(), number: number as u32 };
+        let own = lengths.iter().enumerate().map(|(number, length)| {
+            let count = Node::symbolic(self, Type::U32, Shape::from([]), symbol(inputs.len() + number));
+            Length::of(count, length.bound())
+        });
+        let own: Vec<Length> = own.collect();
         let mut kinds = vec![];
         let mut symbols = vec![];
         for (number, node) in inputs.iter().enumerate() {
             self.owns("function", node)?;
-            let symbol = Symbol { tracing: tracing.clone(), number: number as u32 };
-            let (ty, shape, is_scalar) = (node.ty(), node.shape().clone(), node.one_value().is_some());
-            symbols.push(match is_scalar {
+            let symbol = symbol(number);
+            let (ty, shape, is_scalar) = (node.ty(), node.bound().clone(), node.one_value().is_some());
+            let input = match is_scalar {
                 true => Node::pending(self, ty, shape.clone(), Op::Fill(Scalar::symbolic(ty, symbol)), smallvec![]),
                 false => Node::symbolic(self, ty, shape.clone(), symbol),
-            });
-            kinds.push(Input { ty, shape, is_scalar });
+            };
+            symbols.push(input.with_length(each[number].map(|length| own[length].clone())));
+            kinds.push(Input { ty, shape, is_scalar, length: each[number] });
         }
         let traced = function(&symbols).and_then(|outputs| {
             outputs.iter().try_for_each(|output| self.owns("function", output))?;
@@ -166,15 +205,24 @@ impl Context {
         let steps = tracing.lock().take();
         let (outputs, (mut stages, symbols)) = (traced?, steps.unwrap_or_default());
         let outcome = |node: &Node| match node.state() {
-            State::Ready(buffer) => Ok((node.ty(), node.shape().clone(), Outcome::Known(buffer))),
-            State::Symbolic(symbol) if Arc::ptr_eq(&symbol.tracing, &tracing) => {
-                Ok((node.ty(), node.shape().clone(), Outcome::Symbol(symbol.number)))
-            }
+            State::Ready(buffer) => Ok(Outcome::Known(buffer)),
+            State::Symbolic(symbol) if Arc::ptr_eq(&symbol.tracing, &tracing) => Ok(Outcome::Symbol(symbol.number)),
             State::Symbolic(_) | State::Pending(_) => Err(unknown("function")),
         };
-        let results = outputs.iter().map(outcome).collect::<Result<Vec<_>>>()?;
+        let (_, each) = self::lengths(&outputs);
+        let mut results = vec![];
+        for (node, which) in outputs.iter().zip(&each) {
+            let first = each.iter().position(|other| other == which).unwrap_or(0);
+            let length = match node.length() {
+                Some(length) => Some((first, outcome(length.count())?)),
+                None => None,
+            };
+            results.push(Returned { ty: node.ty(), shape: node.bound().clone(), outcome: outcome(node)?, length });
+        }
         let mut needed: Vec<bool> = vec![false; symbols as usize];
-        for (_, _, outcome) in &results {
+        for outcome in
+            results.iter().flat_map(|result| std::iter::once(&result.outcome).chain(result.length.as_ref().map(|(_, own)| own)))
+        {
             if let Outcome::Symbol(number) = outcome {
                 needed[*number as usize] = true;
             }
@@ -187,7 +235,8 @@ impl Context {
                 }
             }
         }
-        Ok(Template { context: self.clone(), inputs: kinds, stages, symbols: symbols as usize, results })
+        let lengths = lengths.len();
+        Ok(Template { context: self.clone(), inputs: kinds, stages, symbols: symbols as usize, lengths, results })
     }
 
     /// Adds a plan to the function that is traced, and makes its results symbols.
@@ -215,25 +264,50 @@ impl Template {
     pub fn fits(&self, inputs: &[Node]) -> bool {
         self.inputs.len() == inputs.len()
             && self.inputs.iter().zip(inputs).all(|(own, node)| {
-                own.ty == node.ty() && own.shape == *node.shape() && own.is_scalar == node.one_value().is_some()
+                own.ty == node.ty() && own.shape == *node.bound() && own.is_scalar == node.one_value().is_some()
             })
+            && self.are_as_long(&lengths(inputs).1)
+    }
+
+    /// Returns whether the same inputs have the same lengths as when it was traced.
+    fn are_as_long(&self, each: &[Option<usize>]) -> bool {
+        self.inputs.iter().zip(each).all(|(own, length)| own.length == *length)
     }
 
     /// Computes it for these inputs. Returns before the work is done.
     pub fn call(&self, inputs: &[Node]) -> Result<Vec<Node>> {
+        self.call_in(inputs, None)
+    }
+
+    pub(crate) fn call_in(&self, inputs: &[Node], lane: Option<&Lane>) -> Result<Vec<Node>> {
         if inputs.len() != self.inputs.len() {
             let reason = format!("a template of {} inputs is called with {}", self.inputs.len(), inputs.len());
             return Err(Error::Plan { what: "a call".into(), reason });
         }
         let mut memory: SmallVec<[Option<Buffer<u8>>; 8]> = SmallVec::from_elem(None, self.symbols);
         let mut values: SmallVec<[Lanes; 4]> = SmallVec::from_elem(Lanes::new(), inputs.len());
+        let mut known = vec![];
+        if self.lengths > 0 || inputs.iter().any(|input| input.length().is_some()) {
+            let each;
+            (known, each) = lengths(inputs);
+            if !self.are_as_long(&each) {
+                let reason = "it was traced for other lengths that only the device knows".to_owned();
+                return Err(Error::Plan { what: "a call".into(), reason });
+            }
+            // An array and its length come from one kernel.
+            let given: SmallVec<[Node; 8]> = inputs.iter().filter(|input| input.one_value().is_none()).cloned().collect();
+            self.context.evaluate_in(&given, lane)?;
+            for (number, length) in known.iter().enumerate() {
+                memory[inputs.len() + number] = Some(length.count().evaluate()?);
+            }
+        }
         for (number, (own, node)) in self.inputs.iter().zip(inputs).enumerate() {
             self.context.owns("function", node)?;
             if node.ty() != own.ty {
                 return Err(Error::Types { operation: "function".into(), left: own.ty, right: node.ty() });
             }
-            if *node.shape() != own.shape {
-                let (left, right) = (own.shape.clone(), node.shape().clone());
+            if *node.bound() != own.shape {
+                let (left, right) = (own.shape.clone(), node.bound().clone());
                 return Err(Error::Shapes { operation: "function".into(), left, right });
             }
             match own.is_scalar {
@@ -261,7 +335,7 @@ impl Template {
                 given = own;
                 &given
             };
-            let results = self.context.run(&stage.fitted, &buffers, scalars)?;
+            let results = self.context.run(&stage.fitted, &buffers, scalars, lane)?;
             for (number, buffer) in (stage.first as usize..).zip(results) {
                 memory[number] = Some(buffer);
             }
@@ -269,15 +343,32 @@ impl Template {
                 memory[*dead as usize] = None;
             }
         }
-        let node = |(ty, shape, outcome): &(Type, Shape, Outcome)| {
+        let buffer = |outcome: &Outcome| {
             let buffer = match outcome {
                 Outcome::Known(buffer) => Some(buffer.clone()),
                 Outcome::Symbol(number) => memory[*number as usize].clone(),
             };
-            let buffer = buffer.ok_or_else(|| unknown("function"))?;
-            Ok(Node::ready(&self.context, *ty, shape.clone(), buffer))
+            buffer.ok_or_else(|| unknown("function"))
         };
-        self.results.iter().map(node).collect()
+        let mut nodes: Vec<Node> = Vec::with_capacity(self.results.len());
+        for (number, result) in self.results.iter().enumerate() {
+            let length = match &result.length {
+                None => None,
+                Some((first, _)) if *first < number => nodes[*first].length().cloned(),
+                Some((_, Outcome::Symbol(symbol)))
+                    if (inputs.len()..inputs.len() + known.len()).contains(&(*symbol as usize)) =>
+                {
+                    Some(known[*symbol as usize - inputs.len()].clone())
+                }
+                Some((_, count)) => {
+                    let count = Node::ready(&self.context, Type::U32, Shape::from([]), buffer(count)?);
+                    Some(Length::of(count, result.shape.extents()[0]))
+                }
+            };
+            let node = Node::ready(&self.context, result.ty, result.shape.clone(), buffer(&result.outcome)?);
+            nodes.push(node.with_length(length));
+        }
+        Ok(nodes)
     }
 
     /// How many kernels a call launches.

@@ -107,6 +107,8 @@ pub(crate) struct Trace<'t> {
     pub(crate) items: Vec<Item>,
     done: HashMap<(Id, Place), ItemId>,
     pub(crate) conditions: Vec<Condition>,
+    /// Nodes that hold lengths which the code reads.
+    pub(crate) lengths: Vec<Id>,
     /// What it costs, in simple operations.
     pub(crate) cost: u64,
     /// As how many operations it is written out, about.
@@ -181,6 +183,7 @@ impl<'t> Trace<'t> {
             items: vec![],
             done: HashMap::new(),
             conditions: vec![],
+            lengths: vec![],
             cost: 0,
             size: 0,
             depth: 0,
@@ -226,6 +229,19 @@ impl<'t> Trace<'t> {
         self.done.insert((node, place), (self.items.len() - 1) as ItemId);
     }
 
+    /// An extent of a shape.
+    fn extent(&mut self, shape: ShapeId, axis: usize) -> Number {
+        match self.tape.shapes[shape as usize].length.filter(|_| axis == 0) {
+            None => Number::Extent(shape, axis as u8),
+            Some(length) => {
+                if !self.lengths.contains(&length) {
+                    self.lengths.push(length);
+                }
+                Number::Length(length)
+            }
+        }
+    }
+
     fn item(&mut self, item: Item, cost: u64) -> Option<ItemId> {
         if self.items.len() >= MAX_ITEMS {
             return None;
@@ -237,7 +253,7 @@ impl<'t> Trace<'t> {
 
     /// The nodes that are read from memory.
     pub(crate) fn reads(&self) -> Vec<Id> {
-        let mut reads: Vec<Id> = vec![];
+        let mut reads: Vec<Id> = self.lengths.clone();
         for item in &self.items {
             if let Item::Read { node, .. } = item
                 && !reads.contains(node)
@@ -361,13 +377,18 @@ impl<'t> Trace<'t> {
                 let Index::Affine { axis: Some(axis), stride: Number::Known(stride), .. } = &self.indices[*other as usize] else {
                     return None;
                 };
-                let last = Number::sum(&Number::Extent(self.domain?, *axis), &Number::Known(-1));
+                let domain = self.domain.filter(|domain| *axis > 0 || self.tape.shapes[*domain as usize].length.is_none())?;
+                let last = Number::sum(&Number::Extent(domain, *axis), &Number::Known(-1));
                 let far = Number::product(&Number::Known(*stride), &last);
                 (*index, if *stride < 0 { (far, none) } else { (none, far) })
             }
             _ => (index, (none.clone(), none)),
         };
         let Index::Affine { axis: Some(axis), stride, offset } = &self.indices[index as usize] else { return None };
+        if [stride, offset, extent].iter().any(|number| number.is_on_device()) {
+            // The host works out where the interior is.
+            return None;
+        }
         let (stride, offset, extent) = (stride.clone(), offset.clone(), extent.clone());
         Some(Condition { axis: *axis, stride, offset, extent, others })
     }
@@ -500,7 +521,7 @@ impl<'t> Trace<'t> {
                 None => self.index(Index::Affine { axis: None, stride: Number::Known(0), offset }),
                 Some(source) => self.scaled(own[usize::from(source)], stride, offset),
             };
-            let extent = Number::Extent(shape, axis as u8);
+            let extent = self.extent(shape, axis);
             indices.push(self.bounded(index, map.rule, extent, growth, &mut inside));
         }
         let place = Place::At(indices);
@@ -567,7 +588,7 @@ impl<'t> Trace<'t> {
                     self.index(Index::Data(item))
                 }
             };
-            let extent = Number::Extent(shape, axis as u8);
+            let extent = self.extent(shape, axis);
             indices.push(self.bounded(index, rule, extent, Growth::None, &mut inside));
         }
         let item = self.at(data, &Place::At(indices))?;
@@ -580,7 +601,7 @@ impl<'t> Trace<'t> {
         let mut start = Number::Known(0);
         let mut parts: Vec<(ItemId, Number)> = vec![];
         for input in &entry.inputs {
-            let extent = Number::Extent(self.tape.entry(*input).shape, axis);
+            let extent = self.extent(self.tape.entry(*input).shape, axis.into());
             let mut indices = own.clone();
             self.parts += 1;
             let offset = Number::product(&Number::Known(-1), &start);

@@ -10,6 +10,7 @@ use broadloom_scalar::Type;
 pub struct Domain {
     axes: usize,
     rows: bool,
+    device: bool,
 }
 
 /// From which length on a last axis has its own threads.
@@ -17,7 +18,7 @@ const LONG: u64 = 32;
 
 impl Domain {
     /// One axis.
-    pub const LINE: Domain = Domain { axes: 1, rows: true };
+    pub const LINE: Domain = Domain { axes: 1, rows: true, device: false };
 
     /// What suits these sizes.
     ///
@@ -28,14 +29,26 @@ impl Domain {
     /// ```
     pub fn of(sizes: &[u64]) -> Domain {
         match sizes {
-            [] | [_] => Domain { axes: sizes.len(), rows: true },
-            [.., last] => Domain { axes: sizes.len(), rows: *last >= LONG },
+            [] | [_] => Domain { axes: sizes.len(), rows: true, device: false },
+            [.., last] => Domain { axes: sizes.len(), rows: *last >= LONG, device: false },
         }
     }
 
     /// A domain with so many axes, the last of which is long.
     pub const fn with_axes(axes: usize) -> Domain {
-        Domain { axes, rows: true }
+        Domain { axes, rows: true, device: false }
+    }
+
+    /// The same, where the first size of a call is a bound: the length of the first axis is in memory, a `u32` behind all inputs, and is at
+    /// most the bound. Only a map has such a domain.
+    #[must_use]
+    pub const fn counted_on_device(self) -> Domain {
+        Domain { device: true, ..self }
+    }
+
+    /// Whether the length of the first axis is in memory.
+    pub const fn is_counted_on_device(self) -> bool {
+        self.device
     }
 
     /// How many axes there are.

@@ -10,9 +10,10 @@
 //! 7 % longer.
 
 use crate::kit::{Draft, Inlet, Outlet, Writer, unravel};
+use crate::program::Argument;
 use crate::{Count, Domain, Program, Result, Sink, Source};
 use broadloom_device::{Machine, MachineKind};
-use broadloom_scalar::{Axis, Type, Unroll, Value};
+use broadloom_scalar::{Axis, Element, Type, Unroll, Value};
 
 /// Computes a [`Source`] at every position of a domain, and gives the values to a [`Sink`].
 ///
@@ -43,7 +44,8 @@ impl Map {
             draft.limit(self.domain.count());
         }
         let cpu = machine.kind == MachineKind::Cpu;
-        let map = Parts { map: self, inlet, outlet, index, cpu };
+        let length = self.domain.is_counted_on_device().then(|| draft.input(Type::U32));
+        let map = Parts { map: self, inlet, outlet, index, cpu, length };
         if self.domain.has_rows() && self.domain.axes() > 1 {
             map.rows(&mut draft)?;
         } else {
@@ -59,11 +61,29 @@ struct Parts<'a> {
     outlet: Outlet,
     index: Type,
     cpu: bool,
+    /// The input that holds the length of the first axis.
+    length: Option<usize>,
 }
 
 impl Parts<'_> {
     fn lengths(&self, k: &Writer) -> Vec<Value> {
         (0..self.map.domain.axes()).map(|axis| k.count(Count::size(axis), self.index)).collect()
+    }
+
+    /// The product of some lengths.
+    fn product(&self, k: &Writer, axes: std::ops::Range<usize>) -> Value {
+        let Some(length) = self.length.filter(|_| axes.contains(&0)) else { return k.count(Count::product(axes), self.index) };
+        let length = k.load(k.memory(Argument::Input(length), Element::U32), k.literal(0u32));
+        let length = k.convert(length, self.index);
+        if axes.end == 1 { length } else { k.mul(length, k.count(Count::product(1..axes.end), self.index)) }
+    }
+
+    /// What a block does. Beyond a length that is in memory it is nothing.
+    fn guarded(&self, k: &Writer, first: Value, n: Value, block: impl FnOnce()) {
+        match self.length {
+            Some(_) => k.if_then(k.lt(first, n), block),
+            None => block(),
+        }
     }
 
     /// One position.
@@ -115,7 +135,7 @@ impl Parts<'_> {
         }
         let block = [256, 1, 1];
         let k = Writer::new("map", block);
-        let n = k.count(count.clone(), self.index);
+        let n = self.product(&k, 0..self.map.domain.axes());
         let thread = k.thread(Axis::X);
         let width = self.width();
         let items = width.unwrap_or(4) as u32;
@@ -126,7 +146,7 @@ impl Parts<'_> {
             k.if_then(k.lt(i, n), || self.at_number(&k, i));
         };
         let apart = || (0..items).for_each(|item| one(k.literal(item)));
-        match width {
+        self.guarded(&k, first, n, || match width {
             _ if self.is_large() => k.for_step(0, k.literal(items), 1, Unroll::Never, one),
             None => apart(),
             Some(width) => {
@@ -137,7 +157,7 @@ impl Parts<'_> {
                     apart,
                 );
             }
-        }
+        });
         draft.launch(k, [count.div_ceil(tile), 1u32.into(), 1u32.into()], block)?;
         Ok(())
     }
@@ -159,10 +179,10 @@ impl Parts<'_> {
     fn stretches(&self, draft: &mut Draft, count: Count) -> Result<()> {
         let block = [32, 1, 1];
         let k = Writer::new("map", block);
-        let n = k.count(count.clone(), self.index);
+        let n = self.product(&k, 0..self.map.domain.axes());
         let lane = k.convert(k.thread(Axis::X), self.index);
         let first = k.mul(k.convert(k.block(Axis::X), self.index), STRETCH);
-        self.stretch(&k, first, n, |i| self.at_number(&k, i), lane);
+        self.guarded(&k, first, n, || self.stretch(&k, first, n, |i| self.at_number(&k, i), lane));
         draft.launch(k, [count.div_ceil(STRETCH), 1u32.into(), 1u32.into()], block)?;
         Ok(())
     }
@@ -207,8 +227,8 @@ impl Parts<'_> {
             let first = k.mul(k.convert(k.block(Axis::X), self.index), STRETCH);
             // As many rows as make a stretch.
             let each = Count::Constant(STRETCH.into()).div_ceil(length.clone());
-            let groups = rows.clone().div_ceil(each.clone());
-            let (all, each) = (k.count(rows, self.index), k.count(each, self.index));
+            let groups = rows.div_ceil(each.clone());
+            let (all, each) = (self.product(&k, 0..axes - 1), k.count(each, self.index));
             let (number, step) = (k.convert(k.block(Axis::Y), self.index), k.convert(k.grid_size(Axis::Y), self.index));
             k.for_step(number, k.count(groups.clone(), self.index), step, Unroll::Never, |group| {
                 let start = k.mul(group, each);
@@ -230,7 +250,7 @@ impl Parts<'_> {
         let first = k.mul(k.convert(k.block(Axis::Y), self.index), block[1] * each);
         let first = k.add(first, k.convert(k.thread(Axis::Y), self.index));
         let step = k.mul(k.convert(k.grid_size(Axis::Y), self.index), block[1] * each);
-        let all = k.count(rows.clone(), self.index);
+        let all = self.product(&k, 0..axes - 1);
         k.if_then(k.lt(column, lengths[axes - 1]), || {
             k.for_step(first, all, step, Unroll::Never, |start| {
                 let one = |item: Value| {

@@ -10,12 +10,13 @@ use crate::error::{Error, Result};
 use crate::naive::HostArray;
 use crate::node::Node;
 use crate::op::{MOST_OPERATIONS, check_size};
-use crate::operation::{Feed, Form, Joining, Operation, Parts, Site};
+use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
 use crate::view::{Boundary, Rule};
 use broadloom_scalar::{AccessorKind, Array, Binding, Builder, Environment, Function, Lanes, Literal, Type, Value, Variable};
 use broadloom_skeleton::kit::Nested;
 use broadloom_skeleton::{Map, Sink, Source};
+use smallvec::SmallVec;
 
 /// How a function reads an array.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -382,6 +383,17 @@ impl Operation for Call {
         let results = self.function.result_types().into_iter().map(|ty| (ty, shape.clone()));
         let queues = self.function.accessors()[self.reads.len()..].iter().zip(&self.appended);
         Ok(results.chain(queues.map(|(queue, rate)| (queue.ty, Shape::from(shape.count().saturating_mul(*rate))))).collect())
+    }
+
+    fn extents(&self, result: u8, _: &[usize], rank: usize) -> SmallVec<[Extent; 4]> {
+        match usize::from(result) < self.function.result_types().len() {
+            true => Extent::all_of(0, rank),
+            false => (0..rank).map(|axis| Extent::New(u16::from(result) << 8 | axis as u16)).collect(),
+        }
+    }
+
+    fn alike(&self, _: usize) -> SmallVec<[usize; 4]> {
+        (0..=self.beside).collect()
     }
 
     fn naive(&self, result: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {

@@ -5,10 +5,11 @@ use crate::error::{Error, Result};
 use crate::naive::{HostArray, compare};
 use crate::node::Node;
 use crate::op::{Axes, Extreme as Which};
-use crate::operation::{Feed, Form, Joining, Operation, Parts, Site};
+use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
-use broadloom_scalar::{CompareOp, Element, Literal, Type};
+use broadloom_scalar::{CompareOp, Element, Lanes, Literal, Type};
 use broadloom_skeleton::Operator;
+use smallvec::{SmallVec, smallvec};
 
 /// The least integer of the second input among the places along some axes where the first is extreme; the axes are gone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -30,14 +31,15 @@ impl Node {
         if !self.ty().is_scalar() || self.ty().element() == Element::Bool {
             return Err(Error::Type { operation: which.name().to_owned(), ty: self.ty() });
         }
-        let shape = self.shape().without(&axes, false);
-        if self.shape().extents()[axis] == 0 && !shape.is_empty() {
+        let shape = self.bound().without(&axes, false);
+        if self.bound().extents()[axis] == 0 && !shape.is_empty() {
             let reason = format!("axis {axis} has no elements");
-            return Err(Error::Range { operation: which.name().to_owned(), shape: self.shape().clone(), reason });
+            return Err(Error::Range { operation: which.name().to_owned(), shape: self.bound().clone(), reason });
         }
-        let labels = Node::position(self.context(), self.shape().clone(), axis, element)?;
+        let labels = self.position_like(axis, element)?;
         if shape.is_empty() {
-            return Node::fill(self.context(), shape, &[Literal::zero(element)]);
+            let nothing = Node::fill(self.context(), shape, &[Literal::zero(element)])?;
+            return Ok(if axis == 0 { nothing } else { nothing.with_length(self.length().cloned()) });
         }
         Node::apply_one(Extreme { which, axes }, &[self, &labels])
     }
@@ -49,7 +51,25 @@ impl Operation for Extreme {
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
-        Ok(vec![(inputs[1].ty(), inputs[0].shape().without(&self.axes, false))])
+        Ok(vec![(inputs[1].ty(), inputs[0].bound().without(&self.axes, false))])
+    }
+
+    fn extents(&self, _: u8, ranks: &[usize], _: usize) -> SmallVec<[Extent; 4]> {
+        Extent::without(0, ranks[0], &self.axes)
+    }
+
+    fn alike(&self, _: usize) -> SmallVec<[usize; 4]> {
+        smallvec![0, 1]
+    }
+
+    fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
+        let operator = match self.which {
+            Which::Least => Operator::arg_min(types[0], types[1].element()),
+            Which::Greatest => Operator::arg_max(types[0], types[1].element()),
+        };
+        let Ok(operator) = operator else { return SmallVec::new() };
+        let (value, label) = operator.identity().split_at(types[0].lanes());
+        smallvec![Some(value.into()), Some(label.into())]
     }
 
     fn naive(&self, _: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {

@@ -4,10 +4,12 @@ use crate::build::possible;
 use crate::error::{Error, Result};
 use crate::naive::HostArray;
 use crate::node::Node;
+use crate::op::Elementwise;
 use crate::operation::{Feed, Form, Operation, Parts, Site};
 use crate::shape::Shape;
-use broadloom_scalar::{Element, Literal, Type};
+use broadloom_scalar::{Element, Lanes, Literal, Type};
 use broadloom_skeleton::Histogram as Kernel;
+use smallvec::{SmallVec, smallvec};
 use std::hash::{Hash, Hasher};
 
 /// How many elements of the one input fall into each bin, as `u32`.
@@ -48,10 +50,15 @@ impl Node {
         }
         if bins > i32::MAX as usize {
             let reason = format!("{bins} bins, and at most 2^31 - 1 are possible");
-            return Err(Error::Range { operation: "histogram".into(), shape: self.shape().clone(), reason });
+            return Err(Error::Range { operation: "histogram".into(), shape: self.bound().clone(), reason });
         }
-        if self.shape().is_empty() || bins == 0 {
+        if self.bound().is_empty() || bins == 0 {
             return Node::fill(self.context(), shape, &[Literal::zero(Element::U32)]);
+        }
+        if self.length().is_some() && !self.ty().element().is_signed() {
+            // A number that is no bin stands behind the last element.
+            let wide = Node::elementwise(Elementwise::Convert(Element::I64), &[self])?;
+            return Node::apply_one(Histogram { bins }, &[&wide]);
         }
         Node::apply_one(Histogram { bins }, &[self])
     }
@@ -64,6 +71,11 @@ impl Operation for Histogram {
 
     fn results(&self, _: &[&Node]) -> Result<Vec<(Type, Shape)>> {
         Ok(vec![(Type::U32, Shape::from(self.bins))])
+    }
+
+    fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
+        let element = types[0].element();
+        smallvec![element.is_signed().then(|| smallvec![Literal::from_i128(element, -1)])]
     }
 
     fn naive(&self, _: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {

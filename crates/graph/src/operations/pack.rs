@@ -2,15 +2,16 @@
 
 use crate::build::same_context;
 use crate::error::{Error, Result};
+use crate::length::Length;
 use crate::naive::HostArray;
 use crate::node::Node;
 use crate::op::Elementwise;
-use crate::operation::{Feed, Form, Joining, Operation, Parts, Site};
+use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
 use crate::view::Boundary;
-use broadloom_device::Stream;
-use broadloom_scalar::{Builder, Element, Literal, Type};
+use broadloom_scalar::{Builder, Element, Lanes, Literal, Type};
 use broadloom_skeleton::{Pack as Kernel, Sink};
+use smallvec::{SmallVec, smallvec};
 
 /// The elements of the second input where the first is true, one behind the other, then all others or anything; and how many the former are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -25,29 +26,14 @@ const VALUES: u8 = 0;
 const COUNT: u8 = 1;
 
 impl Node {
-    /// The elements of a line where another is true. The host must know how many they are, as it does of all arrays: this computes them, and waits. See
-    /// [`Node::pack_counted`].
+    /// The elements of a line where another is true. Only the device knows how many they are; nothing waits. See [`Length`].
     pub fn pack(&self, chosen: &Node) -> Result<Node> {
         let (values, count) = self.pack_counted(chosen)?;
-        if self.shape().is_empty() {
+        if self.bound().is_empty() {
             return Ok(values);
         }
-        let context = self.context();
-        context.evaluate(&[values.clone(), count.clone()])?;
-        let failed = || Error::Plan { what: "pack".into(), reason: "a result is not in memory".into() };
-        let found = count.read()?.lanes.first().and_then(|count| count.as_i128()).ok_or_else(failed)? as usize;
-        let bytes = found * self.ty().bytes() as usize;
-        let all = values.buffer().ok_or_else(failed)?;
-        let mut buffer = all.slice(0, bytes).ok_or_else(failed)?;
-        if bytes < all.len() / 4 {
-            // Memory for many would live as long as a few do.
-            let own = context.device().allocate(bytes)?;
-            if bytes > 0 {
-                own.copy_from(Stream::default(), &buffer)?;
-            }
-            buffer = own;
-        }
-        Node::from_buffer(context, self.ty(), Shape::from(found), buffer)
+        let length = Length::of(count, self.bound().count());
+        Ok(values.with_length(Some(length)))
     }
 
     /// The elements of a line where another is true, at the start of a line as long as this one, and how many they are, a `u32`. What follows them is anything. Nothing
@@ -64,7 +50,7 @@ impl Node {
     fn packed(&self, chosen: &Node, pack: Pack) -> Result<(Node, Node)> {
         let context = same_context(&pack.name(), &[self, chosen])?;
         pack.results(&[chosen, self])?;
-        if self.shape().is_empty() {
+        if self.bound().is_empty() {
             return Ok((self.clone(), Node::fill(context, Shape::from([]), &[Literal::zero(Element::U32)])?));
         }
         let name = pack.name();
@@ -77,14 +63,14 @@ impl Node {
     /// The elements of a line where another is true, then a value up to the length of the line; and how many there are, a `u32`. Nothing waits.
     pub fn pack_padded(&self, chosen: &Node, value: &[Literal]) -> Result<(Node, Node)> {
         let (values, count) = self.pack_counted(chosen)?;
-        if self.shape().is_empty() {
+        if self.bound().is_empty() {
             return Ok((values, count));
         }
         let f = Builder::function("packed");
         let (place, found) = (f.parameter("place", Type::I64), f.parameter("count", Type::U32));
         let place = f.select(f.lt(place, f.convert(found, Type::I64)), place, -1i64);
         let function = f.finish_function(&[place])?;
-        let places = Node::position(self.context(), self.shape().clone(), 0, Element::I64)?;
+        let places = self.position_like(0, Element::I64)?;
         let places = Node::elementwise(Elementwise::Call(function, 0), &[&places, &count])?;
         Ok((values.gather(&[&places], &Boundary::Constant(value.into()))?, count))
     }
@@ -101,15 +87,34 @@ impl Operation for Pack {
         if chosen.ty() != Type::BOOL {
             return Err(Error::Types { operation: self.name(), left: Type::BOOL, right: chosen.ty() });
         }
-        if chosen.shape() != values.shape() {
-            let (left, right) = (values.shape().clone(), chosen.shape().clone());
+        if chosen.bound() != values.bound() {
+            let (left, right) = (values.bound().clone(), chosen.bound().clone());
             return Err(Error::Shapes { operation: self.name(), left, right });
         }
-        if values.shape().count() > u32::MAX as usize {
+        if values.bound().count() > u32::MAX as usize {
             let reason = "fewer than 2^32 elements can be counted".to_owned();
-            return Err(Error::Range { operation: self.name(), shape: values.shape().clone(), reason });
+            return Err(Error::Range { operation: self.name(), shape: values.bound().clone(), reason });
         }
-        Ok(vec![(values.ty(), values.shape().clone()), (Type::U32, Shape::from([]))])
+        Ok(vec![(values.ty(), values.bound().clone()), (Type::U32, Shape::from([]))])
+    }
+
+    fn extents(&self, result: u8, _: &[usize], rank: usize) -> SmallVec<[Extent; 4]> {
+        match result {
+            COUNT => SmallVec::new(),
+            _ if self.rest => Extent::all_of(1, rank),
+            _ => smallvec![Extent::New(0); rank],
+        }
+    }
+
+    fn alike(&self, _: usize) -> SmallVec<[usize; 4]> {
+        smallvec![0, 1]
+    }
+
+    fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
+        smallvec![
+            Some(smallvec![Literal::from(false)]),
+            Some(SmallVec::from_elem(Literal::zero(types[1].element()), types[1].lanes()))
+        ]
     }
 
     fn naive(&self, result: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {

@@ -5,11 +5,12 @@ use crate::error::{Error, Result};
 use crate::naive::{HostArray, binary};
 use crate::node::Node;
 use crate::op::{Combine, Elementwise};
-use crate::operation::{Feed, Form, Operation, Parts, Site};
+use crate::operation::{Extent, Feed, Form, Operation, Parts, Site};
 use crate::shape::Shape;
 use broadloom_device::MachineKind;
 use broadloom_scalar::{BinaryOp, Literal, Type};
 use broadloom_skeleton::Product as Kernel;
+use smallvec::SmallVec;
 
 /// The product of two matrices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -70,6 +71,10 @@ impl Operation for Product {
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
         Ok(vec![result(inputs[0], inputs[1])?])
+    }
+
+    fn extents(&self, _: u8, _: &[usize], _: usize) -> SmallVec<[Extent; 4]> {
+        SmallVec::from_slice(&[Extent::Of(0, 0), Extent::Of(1, 1)])
     }
 
     fn naive(&self, _: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {

@@ -5,11 +5,12 @@ use crate::error::{Error, Result};
 use crate::naive::{HostArray, combined};
 use crate::node::Node;
 use crate::op::{Axes, Combine};
-use crate::operation::{Feed, Form, Joining, Operation, Parts, Site, Variants};
+use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site, Variants};
 use crate::shape::Shape;
 use broadloom_device::{Machine, MachineKind};
-use broadloom_scalar::Type;
+use broadloom_scalar::{Lanes, Type};
 use broadloom_skeleton::{Operator, Pattern, Reduce as Kernel, Spread};
+use smallvec::{SmallVec, smallvec};
 
 /// Elements along some axes combined; the axes are gone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -28,8 +29,9 @@ impl Node {
         if axes.is_empty() {
             return Ok(self.clone());
         }
-        if self.shape().is_empty() {
-            return Node::fill(self.context(), self.shape().without(&axes, false), &combine.identity(self.ty()));
+        if self.bound().is_empty() {
+            let nothing = Node::fill(self.context(), self.bound().without(&axes, false), &combine.identity(self.ty()))?;
+            return Ok(if axes.contains(&0) { nothing } else { nothing.with_length(self.length().cloned()) });
         }
         Node::apply_one(Reduce { combine, axes }, &[self])
     }
@@ -41,7 +43,15 @@ impl Operation for Reduce {
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
-        Ok(vec![(inputs[0].ty(), inputs[0].shape().without(&self.axes, false))])
+        Ok(vec![(inputs[0].ty(), inputs[0].bound().without(&self.axes, false))])
+    }
+
+    fn extents(&self, _: u8, ranks: &[usize], _: usize) -> SmallVec<[Extent; 4]> {
+        Extent::without(0, ranks[0], &self.axes)
+    }
+
+    fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
+        smallvec![Some(self.combine.identity(types[0]))]
     }
 
     fn naive(&self, _: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {

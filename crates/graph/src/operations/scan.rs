@@ -5,11 +5,12 @@ use crate::error::{Error, Result};
 use crate::naive::{HostArray, combined};
 use crate::node::Node;
 use crate::op::Combine;
-use crate::operation::{Feed, Form, Joining, Operation, Parts, Site, Variants};
+use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site, Variants};
 use crate::shape::Shape;
 use broadloom_device::Machine;
-use broadloom_scalar::Type;
+use broadloom_scalar::{Lanes, Type};
 use broadloom_skeleton::{Operator, Pattern, Scan as Kernel, ScanSpread};
+use smallvec::{SmallVec, smallvec};
 
 /// Elements along an axis combined with all before them; with themselves too where it is inclusive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -38,7 +39,15 @@ impl Operation for Scan {
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
-        Ok(vec![(inputs[0].ty(), inputs[0].shape().clone())])
+        Ok(vec![(inputs[0].ty(), inputs[0].bound().clone())])
+    }
+
+    fn extents(&self, _: u8, _: &[usize], rank: usize) -> SmallVec<[Extent; 4]> {
+        Extent::all_of(0, rank)
+    }
+
+    fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
+        smallvec![Some(self.combine.identity(types[0]))]
     }
 
     fn naive(&self, _: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {

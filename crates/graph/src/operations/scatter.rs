@@ -5,13 +5,14 @@
 
 use crate::build::{index_shape, possible, same_context};
 use crate::error::{Error, Result};
+use crate::length::common;
 use crate::naive::{HostArray, combined};
 use crate::node::Node;
 use crate::op::{Combine, Elementwise, combining};
-use crate::operation::{Feed, Form, Operation, Parts, Site};
+use crate::operation::{Extent, Feed, Form, Operation, Parts, Site};
 use crate::shape::Shape;
 use crate::view::{AxisMap, Boundary};
-use broadloom_scalar::{BinaryOp, Builder, CompareOp, Element, Literal, Type, Value};
+use broadloom_scalar::{BinaryOp, Builder, CompareOp, Element, Lanes, Literal, Type, Value};
 use broadloom_skeleton::{Scatter as Kernel, SortKey};
 use smallvec::{SmallVec, smallvec};
 
@@ -37,12 +38,15 @@ impl Node {
     /// This array with elements of another at the places that index arrays say, one for each axis. They are combined with what is there, or, without a combination, come in
     /// its stead, and then the last of those that come to one place stays. What goes to no place is dropped.
     pub fn scatter(&self, indices: &[&Node], values: &Node, combine: Option<Combine>) -> Result<Node> {
+        if self.length().is_some() {
+            return self.hosted()?.scatter(indices, values, combine);
+        }
         let scatter = Scatter { combine };
         let operation = || scatter.name();
         let combine = scatter.combine.as_ref();
-        if indices.len() != self.shape().rank() || indices.is_empty() {
+        if indices.len() != self.bound().rank() || indices.is_empty() {
             let reason = format!("{} index arrays are given", indices.len());
-            return Err(Error::Range { operation: operation(), shape: self.shape().clone(), reason });
+            return Err(Error::Range { operation: operation(), shape: self.bound().clone(), reason });
         }
         let mut all: SmallVec<[&Node; 4]> = smallvec![self, values];
         all.extend(indices.iter().copied());
@@ -53,22 +57,32 @@ impl Node {
         if combine.is_some_and(|combine| !combine.takes(self.ty())) {
             return Err(Error::Type { operation: operation(), ty: self.ty() });
         }
+        let mut sent: SmallVec<[&Node; 4]> = indices.iter().copied().collect();
+        sent.extend((values.length().is_some() || values.bound().rank() > 0).then_some(values));
+        let Ok(length) = common(&sent) else {
+            let hosted = indices.iter().map(|index| index.hosted()).collect::<Result<Vec<Node>>>()?;
+            return self.scatter(&hosted.iter().collect::<Vec<_>>(), &values.hosted()?, scatter.combine);
+        };
         let shape = index_shape(&operation(), indices)?;
         possible(&operation(), &shape)?;
         // Values stretch to as many as there are places, not the other way round.
-        let refused = || Error::Shapes { operation: operation(), left: shape.clone(), right: values.shape().clone() };
-        let values = values.broadcast_to(&shape).map_err(|_| refused())?;
-        if self.shape().is_empty() || shape.is_empty() {
+        let refused = || Error::Shapes { operation: operation(), left: shape.clone(), right: values.bound().clone() };
+        let values = values.stretched(&shape, length).map_err(|_| refused())?;
+        if self.bound().is_empty() || shape.is_empty() {
             return Ok(self.clone());
         }
-        let indices = indices.iter().map(|index| index.broadcast_to(&shape)).collect::<Result<Vec<Node>>>()?;
-        let places = self.places(&indices)?;
-        let line = self.reshape(Shape::from(self.shape().count()))?;
+        let indices = indices.iter().map(|index| index.stretched(&shape, length)).collect::<Result<Vec<Node>>>()?;
+        let mut places = self.places(&indices)?;
+        if length.is_some() && !places.ty().element().is_signed() {
+            // A number that is no place stands behind the last one.
+            places = Node::elementwise(Elementwise::Convert(Element::I64), &[&places])?;
+        }
+        let line = self.reshape(Shape::from(self.bound().count()))?;
         let sent = match combine.filter(|_| !scatter.has_pattern(self.ty())) {
-            Some(combine) => line.send_in_order(&places, &values, combine)?,
+            Some(combine) => line.send_in_order(&places.hosted()?, &values.hosted()?, combine)?,
             None => Node::apply_one(scatter, &[&line, &places, &values])?,
         };
-        sent.reshape(self.shape().clone())
+        sent.reshape(self.bound().clone())
     }
 
     /// The number of each place in memory order, or one that is no place.
@@ -87,7 +101,7 @@ impl Node {
             place = f.add(f.mul(place, extent), index);
         }
         let function = f.finish_function(&[f.select(inside, place, -1i64)])?;
-        let extents = self.shape().extents().iter().map(|extent| self.number(*extent));
+        let extents = self.bound().extents().iter().map(|extent| self.number(*extent));
         let extents = extents.collect::<Result<Vec<Node>>>()?;
         let inputs: Vec<&Node> = indices.iter().chain(&extents).collect();
         Node::elementwise(Elementwise::Call(function, 0), &inputs)
@@ -100,7 +114,7 @@ impl Node {
 
     /// This line, its elements combined with those that are sent to them, in the order in which they come.
     fn send_in_order(&self, places: &Node, values: &Node, combine: &Combine) -> Result<Node> {
-        let (count, sent) = (self.shape().count(), values.shape().count());
+        let (count, sent) = (self.bound().count(), values.bound().count());
         let line = Shape::from(sent);
         // What goes to no place comes behind all others.
         let f = Builder::function("key");
@@ -123,7 +137,7 @@ impl Node {
         let first = Node::elementwise(Elementwise::Compare(CompareOp::Eq), &[&position, &self.number(0)?])?;
         let starts = Node::elementwise(Elementwise::Binary(BinaryOp::Or), &[&other, &first])?;
         let combined = values.segmented_scan(&starts, combine.clone(), 0)?;
-        let nothing = Node::fill(self.context(), self.shape().clone(), &combine.identity(self.ty()))?;
+        let nothing = Node::fill(self.context(), self.bound().clone(), &combine.identity(self.ty()))?;
         let sums = nothing.scatter(&[keys], &combined, None)?;
         Node::elementwise(combining(combine), &[self, &sums])
     }
@@ -135,7 +149,21 @@ impl Operation for Scatter {
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
-        Ok(vec![(inputs[0].ty(), inputs[0].shape().clone())])
+        Ok(vec![(inputs[0].ty(), inputs[0].bound().clone())])
+    }
+
+    fn extents(&self, _: u8, _: &[usize], rank: usize) -> SmallVec<[Extent; 4]> {
+        Extent::all_of(0, rank)
+    }
+
+    fn alike(&self, _: usize) -> SmallVec<[usize; 4]> {
+        smallvec![1, 2]
+    }
+
+    fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
+        let (place, value) = (types[1].element(), types[2]);
+        let nothing = SmallVec::from_elem(Literal::zero(value.element()), value.lanes());
+        smallvec![None, place.is_signed().then(|| smallvec![Literal::from_i128(place, -1)]), Some(nothing)]
     }
 
     fn naive(&self, _: u8, inputs: &[&HostArray], _: Type, shape: &Shape) -> Result<HostArray> {

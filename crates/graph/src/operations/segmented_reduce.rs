@@ -7,8 +7,9 @@ use crate::node::Node;
 use crate::op::Combine;
 use crate::operation::{Feed, Form, Operation, Parts, Site};
 use crate::shape::Shape;
-use broadloom_scalar::Type;
+use broadloom_scalar::{Lanes, Type};
 use broadloom_skeleton::{Operator, SegmentedReduce as Kernel};
+use smallvec::{SmallVec, smallvec};
 
 /// The elements of each segment of the first input, a line, combined. The second has the offsets, one more than there are segments.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -25,9 +26,10 @@ impl Node {
         if !combine.takes(self.ty()) {
             return Err(Error::Type { operation: operation(), ty: self.ty() });
         }
-        let offsets = offsets.segment_offsets(self.shape().count())?;
-        let segments = Shape::from(offsets.shape().count() - 1);
-        if self.shape().is_empty() || segments.is_empty() {
+        // Beyond a length that only the device knows stand identities, which are part of the last segment.
+        let offsets = offsets.hosted()?.segment_offsets(self.bound().count())?;
+        let segments = Shape::from(offsets.bound().count() - 1);
+        if self.bound().is_empty() || segments.is_empty() {
             return Node::fill(context, segments, &combine.identity(self.ty()));
         }
         Node::apply_one(SegmentedReduce { combine }, &[self, &offsets])
@@ -40,11 +42,15 @@ impl Operation for SegmentedReduce {
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
-        Ok(vec![(inputs[0].ty(), Shape::from(inputs[1].shape().count().saturating_sub(1)))])
+        Ok(vec![(inputs[0].ty(), Shape::from(inputs[1].bound().count().saturating_sub(1)))])
+    }
+
+    fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
+        smallvec![Some(self.combine.identity(types[0])), None]
     }
 
     fn naive(&self, _: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {
-        let at = |offset: usize| inputs[1].lanes[offset].as_i128().unwrap_or(0) as usize;
+        let at = |offset: usize| (inputs[1].lanes[offset].as_i128().unwrap_or(0) as usize).min(inputs[0].shape.count());
         let mut lanes = vec![];
         for segment in 0..shape.count() {
             let mut sum = self.combine.identity(ty);

@@ -6,10 +6,11 @@ use crate::error::{Error, Result};
 use crate::naive::{HostArray, combined};
 use crate::node::Node;
 use crate::op::Combine;
-use crate::operation::{Feed, Form, Joining, Operation, Parts, Site};
+use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
-use broadloom_scalar::Type;
+use broadloom_scalar::{Lanes, Literal, Type};
 use broadloom_skeleton::Operator;
+use smallvec::{SmallVec, smallvec};
 
 /// Elements of the second input along an axis combined with themselves and all before them, from the last place on where the first is true.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -36,8 +37,8 @@ impl Node {
         if !combine.takes(self.ty()) {
             return Err(Error::Type { operation: operation(), ty: self.ty() });
         }
-        if starts.shape() != self.shape() {
-            return Err(Error::Shapes { operation: operation(), left: starts.shape().clone(), right: self.shape().clone() });
+        if starts.bound() != self.bound() {
+            return Err(Error::Shapes { operation: operation(), left: starts.bound().clone(), right: self.bound().clone() });
         }
         Node::apply_one(SegmentedScan { combine, axis: axes[0] }, &[starts, self])
     }
@@ -49,7 +50,19 @@ impl Operation for SegmentedScan {
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
-        Ok(vec![(inputs[1].ty(), inputs[1].shape().clone())])
+        Ok(vec![(inputs[1].ty(), inputs[1].bound().clone())])
+    }
+
+    fn extents(&self, _: u8, _: &[usize], rank: usize) -> SmallVec<[Extent; 4]> {
+        Extent::all_of(1, rank)
+    }
+
+    fn alike(&self, _: usize) -> SmallVec<[usize; 4]> {
+        smallvec![0, 1]
+    }
+
+    fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
+        smallvec![Some(smallvec![Literal::from(false)]), Some(self.combine.identity(types[1]))]
     }
 
     fn naive(&self, _: u8, inputs: &[&HostArray], _: Type, shape: &Shape) -> Result<HostArray> {

@@ -4,11 +4,11 @@ use crate::build::same_context;
 use crate::error::{Error, Result};
 use crate::naive::HostArray;
 use crate::node::Node;
-use crate::operation::{Feed, Form, Joining, Operation, Parts, Site};
+use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
-use broadloom_scalar::{Literal, Type};
+use broadloom_scalar::{Lanes, Literal, Type};
 use broadloom_skeleton::{SegmentedSort, Sort as Kernel, SortKey};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::cmp::Ordering;
 
 /// All inputs, lines, in the order that the first of them have as keys, the first key counting most. Or in that order within segments; then the
@@ -57,8 +57,8 @@ impl Operation for Sort {
         let operation = || "sort".to_owned();
         for (index, node) in lines.iter().enumerate() {
             node.line("sort")?;
-            if node.shape() != lines[0].shape() {
-                let (left, right) = (lines[0].shape().clone(), node.shape().clone());
+            if node.bound() != lines[0].bound() {
+                let (left, right) = (lines[0].bound().clone(), node.bound().clone());
                 return Err(Error::Shapes { operation: operation(), left, right });
             }
             if index < self.keys.len() && (!node.ty().is_scalar() || node.ty() == Type::BOOL) {
@@ -67,9 +67,36 @@ impl Operation for Sort {
         }
         if self.keys.is_empty() || lines.len() > usize::from(u8::MAX) {
             let reason = format!("{} keys and {} values", self.keys.len(), lines.len() - self.keys.len());
-            return Err(Error::Range { operation: operation(), shape: lines[0].shape().clone(), reason });
+            return Err(Error::Range { operation: operation(), shape: lines[0].bound().clone(), reason });
         }
-        Ok(lines.iter().map(|line| (line.ty(), line.shape().clone())).collect())
+        Ok(lines.iter().map(|line| (line.ty(), line.bound().clone())).collect())
+    }
+
+    fn extents(&self, result: u8, _: &[usize], rank: usize) -> SmallVec<[Extent; 4]> {
+        Extent::all_of(usize::from(result), rank)
+    }
+
+    fn alike(&self, inputs: usize) -> SmallVec<[usize; 4]> {
+        (0..inputs - usize::from(self.longest.is_some())).collect()
+    }
+
+    fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
+        if self.longest.is_some() {
+            return SmallVec::new();
+        }
+        let last = |(number, ty): (usize, &Type)| {
+            let element = ty.element();
+            let nothing = || SmallVec::from_elem(Literal::zero(element), ty.lanes());
+            Some(match self.keys.get(number) {
+                None => nothing(),
+                // Equal keys keep their order, so what stands behind all stays there.
+                Some(key) => match element.range() {
+                    Some((low, high)) => smallvec![Literal::from_i128(element, if key.descending { low } else { high })],
+                    None => smallvec![Literal::from_f64(element, f64::NAN).unwrap_or(Literal::zero(element))],
+                },
+            })
+        };
+        types.iter().enumerate().map(last).collect()
     }
 
     fn naive(&self, result: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {

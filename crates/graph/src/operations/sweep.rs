@@ -5,12 +5,13 @@ use crate::error::{Error, Result};
 use crate::naive::HostArray;
 use crate::node::Node;
 use crate::op::{MOST_OPERATIONS, check_size};
-use crate::operation::{Feed, Form, Joining, Operation, Parts, Site, Variants};
+use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site, Variants};
 use crate::shape::Shape;
 use crate::view::Boundary;
 use broadloom_device::Machine;
 use broadloom_scalar::{AccessorKind, Environment, Function, Lanes, Literal, Type};
 use broadloom_skeleton::{Pattern, Split, Sweep as Kernel, SweepSpread};
+use smallvec::SmallVec;
 
 /// The step of a sweep.
 ///
@@ -116,6 +117,14 @@ impl Operation for Sweep {
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
         let types = self.step.function.result_types().split_off(self.step.states);
         Ok(types.into_iter().map(|ty| (ty, inputs[0].shape().clone())).collect())
+    }
+
+    fn extents(&self, _: u8, _: &[usize], rank: usize) -> SmallVec<[Extent; 4]> {
+        Extent::all_of(0, rank)
+    }
+
+    fn alike(&self, _: usize) -> SmallVec<[usize; 4]> {
+        (0..self.step.function.accessors().len()).collect()
     }
 
     fn naive(&self, result: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {

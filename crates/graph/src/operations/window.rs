@@ -7,11 +7,12 @@ use crate::error::{Error, Result};
 use crate::naive::HostArray;
 use crate::node::Node;
 use crate::op::{MOST_OPERATIONS, check_size};
-use crate::operation::{Feed, Form, Joining, Operation, Parts, Site};
+use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
 use crate::view::Boundary;
 use broadloom_scalar::{AccessorKind, Environment, Function, Lanes, Literal, Type};
 use broadloom_skeleton::TiledStencil;
+use smallvec::SmallVec;
 
 /// A function of the elements around a position. The inputs are the arrays, then what is read at the position.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -102,6 +103,14 @@ impl Operation for Window {
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
         Ok(self.function.result_types().into_iter().map(|ty| (ty, inputs[0].shape().clone())).collect())
+    }
+
+    fn extents(&self, _: u8, _: &[usize], rank: usize) -> SmallVec<[Extent; 4]> {
+        Extent::all_of(0, rank)
+    }
+
+    fn alike(&self, inputs: usize) -> SmallVec<[usize; 4]> {
+        (0..inputs).collect()
     }
 
     fn naive(&self, result: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {

@@ -4,6 +4,7 @@ use broadloom_device::{Backend, Device, EventId, LoadedModule, Machine, MachineK
 use broadloom_interp::{Interp, Options};
 use broadloom_ptx::Verified;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The interpreter with another description.
@@ -11,13 +12,38 @@ use std::time::Duration;
 struct AsGpu {
     interp: Interp,
     machine: Machine,
+    counts: Arc<Counts>,
+}
+
+/// How often the device was asked for something.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    /// Calls that wait for work: reads and synchronisation.
+    pub(crate) waits: AtomicU64,
+    /// Modules that were loaded.
+    pub(crate) loads: AtomicU64,
+    /// Launches and copies that were given to streams other than the first are joined by events: how many waits for events there were.
+    pub(crate) joins: AtomicU64,
+}
+
+impl AsGpu {
+    fn wait(&self) {
+        self.counts.waits.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A device that says that it is a GPU, and what it was asked for.
+pub(crate) fn counting_gpu() -> (Device, Arc<Counts>) {
+    let interp = Interp::new(Options::default());
+    let machine = Machine { kind: MachineKind::Cuda, multiprocessors: 4, ..interp.machine().clone() };
+    let counts = Arc::new(Counts::default());
+    (Device::new(AsGpu { interp, machine, counts: counts.clone() }), counts)
 }
 
 /// A device that says that it is a GPU.
+#[allow(dead_code, reason = "not every test program has one")]
 pub(crate) fn interp_as_gpu() -> Device {
-    let interp = Interp::new(Options::default());
-    let machine = Machine { kind: MachineKind::Cuda, multiprocessors: 4, ..interp.machine().clone() };
-    Device::new(AsGpu { interp, machine })
+    counting_gpu().0
 }
 
 impl Backend for AsGpu {
@@ -34,6 +60,7 @@ impl Backend for AsGpu {
         self.interp.write(stream, address, bytes)
     }
     fn read(&self, stream: Stream, address: u64, bytes: &mut [u8]) -> Result<()> {
+        self.wait();
         self.interp.read(stream, address, bytes)
     }
     fn copy(&self, stream: Stream, to: u64, from: u64, bytes: u64) -> Result<()> {
@@ -43,6 +70,7 @@ impl Backend for AsGpu {
         self.interp.fill(stream, address, byte, bytes)
     }
     fn load(&self, module: &Arc<Verified>) -> Result<Arc<dyn LoadedModule>> {
+        self.counts.loads.fetch_add(1, Ordering::Relaxed);
         self.interp.load(module)
     }
     fn create_stream(&self) -> Result<Stream> {
@@ -52,9 +80,11 @@ impl Backend for AsGpu {
         self.interp.destroy_stream(stream)
     }
     fn synchronise_stream(&self, stream: Stream) -> Result<()> {
+        self.wait();
         self.interp.synchronise_stream(stream)
     }
     fn synchronise(&self) -> Result<()> {
+        self.wait();
         self.interp.synchronise()
     }
     fn create_event(&self) -> Result<EventId> {
@@ -67,12 +97,14 @@ impl Backend for AsGpu {
         self.interp.record_event(event, stream)
     }
     fn wait_event(&self, stream: Stream, event: EventId) -> Result<()> {
+        self.counts.joins.fetch_add(1, Ordering::Relaxed);
         self.interp.wait_event(stream, event)
     }
     fn query_event(&self, event: EventId) -> Result<bool> {
         self.interp.query_event(event)
     }
     fn synchronise_event(&self, event: EventId) -> Result<()> {
+        self.wait();
         self.interp.synchronise_event(event)
     }
     fn elapsed(&self, start: EventId, end: EventId) -> Result<Duration> {

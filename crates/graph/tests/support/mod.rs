@@ -30,6 +30,10 @@ fn ways_to_combine(ty: Type) -> Result<Vec<Combine>> {
 pub(crate) struct Random(u64);
 
 impl Random {
+    pub(crate) fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
     pub(crate) fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -106,7 +110,7 @@ pub(crate) struct Generator<'c> {
 
 impl<'c> Generator<'c> {
     pub(crate) fn new(seed: u64, context: &'c Context) -> Generator<'c> {
-        Generator { random: Random(seed), context, pool: vec![], max_extent: 6 }
+        Generator { random: Random::new(seed), context, pool: vec![], max_extent: 6 }
     }
 
     fn shape(&mut self) -> Shape {
@@ -675,12 +679,92 @@ impl<'c> Generator<'c> {
                     self.push(both, a.bound, a.exact);
                     self.push(found, 1e30, true);
                 } else {
-                    // The number of elements is part of the structure from here on, so it must be exact.
-                    let expected = naive::evaluate(&chosen.node)?.lanes.iter().filter(|lane| lane.bits() != 0).count();
                     let packed = line.pack(&chosen.node)?;
-                    assert_eq!(packed.shape().count(), expected);
+                    if self.random.one_in(2) {
+                        // The host asks for the number of elements.
+                        let expected = naive::evaluate(&chosen.node)?.lanes.iter().filter(|lane| lane.bits() != 0).count();
+                        assert_eq!(packed.shape().count(), expected);
+                    }
                     self.push(packed, a.bound, a.exact);
+                    for _ in 0..self.random.below(6) {
+                        self.behind_length()?;
+                    }
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Something of an array whose length only the device knows.
+    fn behind_length(&mut self) -> Result<()> {
+        let long: Vec<Known> = self.pool.iter().filter(|known| known.node.length().is_some()).cloned().collect();
+        if long.is_empty() {
+            return Ok(());
+        }
+        let a = self.random.pick(&long).clone();
+        let (ty, element) = (a.ty(), a.ty().element());
+        let rank = a.node.bound().rank();
+        let ways = ways_to_combine(ty)?;
+        let is_exact = a.exact && (!element.is_float() || a.bound <= 4.0);
+        match self.random.below(8) {
+            // Another with the same length.
+            0..=1 => {
+                let equal = |known: &&Known| {
+                    known.ty() == ty
+                        && known.node.length().is_some_and(|own| a.node.length().is_some_and(|length| own.is_same(length)))
+                };
+                let others: Vec<Known> = long.iter().filter(equal).cloned().collect();
+                let b = self.random.pick(&others).clone();
+                let op = match element {
+                    Element::Bool => BinaryOp::Xor,
+                    _ => *self.random.pick(&[BinaryOp::Min, BinaryOp::Max]),
+                };
+                self.push(
+                    Node::elementwise(Elementwise::Binary(op), &[&a.node, &b.node])?,
+                    a.bound.max(b.bound),
+                    a.exact && b.exact,
+                );
+            }
+            2 => {
+                let by = vec![self.random.between(-3, 3); rank];
+                let boundary = self.boundary(ty);
+                self.push(a.node.moved("random", &by, &boundary)?, a.bound.max(4.0), a.exact);
+            }
+            3 if !element.is_float() => {
+                let (combine, axis) = (self.random.pick(&ways).clone(), self.random.below(rank));
+                let inclusive = self.random.one_in(2);
+                self.push(a.node.scan(combine, axis, inclusive)?, 1e30, true);
+            }
+            4 if !element.is_float() => {
+                let (combine, axis) = (self.random.pick(&ways).clone(), self.random.below(rank));
+                self.push(a.node.reduce(combine, &[axis])?, 1e30, true);
+            }
+            5 if rank == 1 && ty.is_scalar() && ty != Type::BOOL && is_exact => {
+                let key = SortKey { descending: self.random.one_in(2), bits: None };
+                let sorted = Node::sort(&[(&a.node, key)], &[&a.node.position_like(0, Element::I32)?])?;
+                self.push(sorted[0].clone(), a.bound, true);
+                self.push(sorted[1].clone(), 1e30, true);
+            }
+            6 if rank == 1 => {
+                let places = a.node.position_like(0, Element::I32)?;
+                let odd = Node::elementwise(
+                    Elementwise::Convert(Element::Bool),
+                    &[&Node::elementwise(
+                        Elementwise::Binary(BinaryOp::And),
+                        &[&places, &places.fill_like(&[Literal::from(1i32)])?],
+                    )?],
+                )?;
+                self.push(a.node.pack(&odd)?, a.bound, a.exact);
+            }
+            7 => {
+                let joined = Node::concatenate(0, &[&a.node, &a.node])?;
+                if joined.bound().count() < 3000 {
+                    self.push(joined, a.bound, a.exact);
+                }
+            }
+            _ => {
+                let places = a.node.position_like(0, Element::I32)?;
+                self.push(places, 1e30, true);
             }
         }
         Ok(())

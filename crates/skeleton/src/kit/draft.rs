@@ -53,6 +53,12 @@ impl Draft {
         inlet
     }
 
+    /// Appends an input, and returns its number.
+    pub fn input(&mut self, ty: Type) -> usize {
+        self.program.inputs.push(ty);
+        self.program.inputs.len() - 1
+    }
+
     /// Appends the inputs, outputs and scalars of a sink for `count` positions with values of these types.
     pub fn sink(&mut self, sink: &Sink, values: &[Type], count: &Count) -> Outlet {
         let written = sink.written().cloned();

@@ -1,0 +1,200 @@
+//! Sizes of an expression, and which of them are known to be equal.
+//!
+//! A size is an extent of an array. Each leaf has sizes of its own, whatever their values. Operations follow rules:
+//! element-wise operations assert that the sizes of their inputs are equal, views pass sizes on or make new ones.
+//! Extents of 1 are one size, because broadcasting depends on them. So the structure of an expression says which sizes are equal,
+//! and two extents that are equal by accident stay two sizes.
+//!
+//! Sizes that turn out to be equal are united (union-find). Shapes are lists of sizes; when the expression is written
+//! down, equal lists become one shape.
+
+use crate::hash::QuickMap;
+use crate::shape::Shape;
+use crate::tape::{Id, ShapeId};
+use smallvec::SmallVec;
+
+/// The number of a size.
+pub(crate) type Size = u32;
+
+/// The sizes of a shape.
+pub(crate) type List = SmallVec<[Size; 4]>;
+
+/// The size of all extents of 1.
+pub(crate) const ONE: Size = 0;
+
+/// Shapes that are looked through one by one.
+const FEW: usize = 16;
+
+/// The sizes and shapes of an expression that is being written down.
+#[derive(Debug)]
+pub(crate) struct Sizes {
+    /// A size that each is equal to; itself if none is known.
+    parents: Vec<Size>,
+    shapes: Vec<(List, Shape)>,
+    /// Sizes that only the device knows, each with the entry that holds it.
+    lengths: Vec<(Size, Id)>,
+}
+
+impl Default for Sizes {
+    fn default() -> Sizes {
+        Sizes { parents: vec![ONE], shapes: vec![], lengths: vec![] }
+    }
+}
+
+impl Sizes {
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.parents.truncate(1);
+        self.shapes.clear();
+        self.lengths.clear();
+    }
+
+    /// The size that an entry holds, whatever its bound.
+    pub(crate) fn length(&mut self, count: Id) -> Size {
+        if let Some((size, _)) = self.lengths.iter().find(|(_, known)| *known == count) {
+            return *size;
+        }
+        self.parents.push(self.parents.len() as Size);
+        let size = (self.parents.len() - 1) as Size;
+        self.lengths.push((size, count));
+        size
+    }
+
+    /// Returns a size that is known to be equal to no other, unless the extent is 1.
+    pub(crate) fn fresh(&mut self, extent: usize) -> Size {
+        if extent == 1 {
+            return ONE;
+        }
+        self.parents.push(self.parents.len() as Size);
+        (self.parents.len() - 1) as Size
+    }
+
+    /// Adds a shape.
+    pub(crate) fn push(&mut self, list: List, shape: &Shape) -> ShapeId {
+        self.shapes.push((list, shape.clone()));
+        (self.shapes.len() - 1) as ShapeId
+    }
+
+    /// Adds a shape all of whose sizes are new.
+    pub(crate) fn fresh_shape(&mut self, shape: &Shape) -> ShapeId {
+        let list = shape.extents().iter().map(|extent| self.fresh(*extent)).collect();
+        self.push(list, shape)
+    }
+
+    /// The same, where the first size may be one that only the device knows.
+    pub(crate) fn fresh_shape_with(&mut self, shape: &Shape, length: Option<Size>) -> ShapeId {
+        let mut list = List::new();
+        list.extend(length);
+        for extent in &shape.extents()[list.len()..] {
+            list.push(self.fresh(*extent));
+        }
+        self.push(list, shape)
+    }
+
+    /// The extents of a shape.
+    pub(crate) fn shape(&self, id: ShapeId) -> &Shape {
+        &self.shapes[id as usize].1
+    }
+
+    /// The sizes of a shape.
+    pub(crate) fn list(&self, id: ShapeId) -> &List {
+        &self.shapes[id as usize].0
+    }
+
+    /// The size that stands for all that are known to be equal to this one.
+    fn root(&mut self, mut size: Size) -> Size {
+        while self.parents[size as usize] != size {
+            let above = self.parents[self.parents[size as usize] as usize];
+            self.parents[size as usize] = above;
+            size = above;
+        }
+        size
+    }
+
+    /// Notes that two sizes are equal.
+    pub(crate) fn unite(&mut self, a: Size, b: Size) {
+        let (a, b) = (self.root(a), self.root(b));
+        let (first, second) = (a.min(b), a.max(b));
+        self.parents[second as usize] = first;
+    }
+
+    /// Notes that two shapes are equal.
+    pub(crate) fn unite_shapes(&mut self, a: ShapeId, b: ShapeId) {
+        if a == b {
+            return;
+        }
+        for axis in 0..self.list(a).len().min(self.list(b).len()) {
+            self.unite(self.list(a)[axis], self.list(b)[axis]);
+        }
+    }
+
+    /// Returns whether two shapes are known to be equal.
+    pub(crate) fn are_equal(&self, a: ShapeId, b: ShapeId) -> bool {
+        let root = |mut size: Size| {
+            while self.parents[size as usize] != size {
+                size = self.parents[size as usize];
+            }
+            size
+        };
+        let (left, right) = (self.list(a), self.list(b));
+        a == b || left.len() == right.len() && left.iter().zip(right).all(|(a, b)| root(*a) == root(*b))
+    }
+
+    /// Returns the shapes that are left when equal ones are one, each with the entry that holds its first extent where only the device knows
+    /// that, and for each shape which of them it is.
+    pub(crate) fn finish(&mut self) -> (Vec<ShapeId>, Vec<(Shape, Option<Id>)>) {
+        for number in 0..self.lengths.len() {
+            self.lengths[number].0 = self.root(self.lengths[number].0);
+        }
+        let (mut ids, mut shapes, mut lists) = (Vec::with_capacity(self.shapes.len()), vec![], Vec::<List>::new());
+        let mut more: QuickMap<List, ShapeId> = QuickMap::default();
+        for number in 0..self.shapes.len() {
+            let mut list = std::mem::take(&mut self.shapes[number].0);
+            list.iter_mut().for_each(|size| *size = self.root(*size));
+            let first_size = list.first().copied();
+            let first = lists.iter().take(FEW).position(|known| *known == list).map(|known| known as ShapeId);
+            let id = first.or_else(|| more.get(&list).copied()).unwrap_or_else(|| {
+                let id = lists.len() as ShapeId;
+                if lists.len() >= FEW {
+                    more.insert(list.clone(), id);
+                }
+                lists.push(list);
+                let count = |size: &Size| self.lengths.iter().find(|(own, _)| own == size).map(|(_, count)| *count);
+                shapes.push((std::mem::take(&mut self.shapes[number].1), first_size.as_ref().and_then(count)));
+                id
+            });
+            ids.push(id);
+        }
+        (ids, shapes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_one_where_their_sizes_are_known_to_be_equal() {
+        let mut sizes = Sizes::default();
+        let shape = Shape::from([7, 1]);
+        let [a, b, c] = [(); 3].map(|()| sizes.fresh_shape(&shape));
+        assert!(!sizes.are_equal(a, b));
+        sizes.unite_shapes(a, c);
+        assert!(sizes.are_equal(c, a));
+        let (ids, shapes) = sizes.finish();
+        assert_eq!((ids.as_slice(), shapes.len()), ([0, 1, 0].as_slice(), 2));
+        sizes.clear();
+        assert_eq!(sizes.fresh(1), ONE);
+        assert_ne!(sizes.fresh(2), sizes.fresh(2));
+    }
+
+    #[test]
+    fn many_shapes_are_found_by_their_sizes() {
+        let mut sizes = Sizes::default();
+        let all: Vec<ShapeId> = (0..100).map(|_| sizes.fresh_shape(&Shape::from(5))).collect();
+        all.chunks(2).for_each(|pair| sizes.unite_shapes(pair[0], pair[1]));
+        let (ids, shapes) = sizes.finish();
+        assert_eq!(shapes.len(), 50);
+        assert!(ids.chunks(2).enumerate().all(|(number, pair)| pair == [number as ShapeId; 2]));
+    }
+}

@@ -1,0 +1,277 @@
+//! Lengths that only the device knows: nothing waits for them, nothing is compiled for them, and results are those of the naive evaluator.
+
+#[allow(dead_code, reason = "shared with the random graphs")]
+mod support;
+
+use broadloom_cpu::{CacheFolder, Cpu};
+use broadloom_device::Device;
+use broadloom_graph::{Boundary, Combine, Context, Elementwise, Error, Extreme, Length, Node, Result, Shape, SortKey, naive};
+use broadloom_scalar::{BinaryOp, CompareOp, Element, Literal, Type};
+use smallvec::smallvec;
+use std::sync::atomic::Ordering;
+use support::gpu::{counting_gpu, interp_as_gpu};
+
+fn cpu() -> Device {
+    let cache = CacheFolder::Nowhere;
+    let mut options = broadloom_cpu::Options { threads: 2, memory_bytes: 1 << 28, cache, ..broadloom_cpu::Options::default() };
+    options.compile.optimise = false;
+    Device::new(Cpu::new(options).unwrap_or_else(|error| panic!("{error}")))
+}
+
+fn upload(context: &Context, shape: Shape) -> Result<Node> {
+    let bytes: Vec<u8> = (0..shape.count() as i32).flat_map(|i| (i * 7 % 23 - 9).to_le_bytes()).collect();
+    Node::upload(context, Type::I32, shape, &bytes)
+}
+
+fn binary(op: BinaryOp, a: &Node, b: &Node) -> Result<Node> {
+    Node::elementwise(Elementwise::Binary(op), &[a, b])
+}
+
+fn number(context: &Context, value: i32) -> Result<Node> {
+    Node::fill(context, Shape::from([]), &[Literal::from(value)])
+}
+
+fn greater(a: &Node, than: i32) -> Result<Node> {
+    Node::elementwise(Elementwise::Compare(CompareOp::Gt), &[a, &number(a.context(), than)?])
+}
+
+/// How many packs the loop has; `make soak` has 10,000.
+fn packs() -> i32 {
+    std::env::var("BROADLOOM_PACKS").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
+}
+
+#[test]
+fn a_loop_of_packs_compiles_nothing_and_waits_for_nothing() -> Result<()> {
+    let (device, counts) = counting_gpu();
+    let context = Context::new(&device);
+    let seen = |what: &std::sync::atomic::AtomicU64| what.load(Ordering::Relaxed);
+    let (mut loads, mut last) = (0, vec![]);
+    for round in 0..packs() {
+        let x = upload(&context, Shape::from((2 + round * 37 % 61) as usize))?;
+        let y = x.pack(&greater(&x, round % 9 - 5)?)?;
+        let z = binary(BinaryOp::Add, &y, &y)?;
+        let rest = z.pack(&greater(&z, 1)?)?;
+        let sum = rest.reduce(Combine::Sum, &[0])?;
+        last = vec![rest, sum];
+        let expected =
+            (round == packs() - 1).then(|| last.iter().map(naive::evaluate).collect::<Result<Vec<_>>>()).transpose()?;
+        if round == packs() - 1 {
+            // The naive evaluator reads what was uploaded.
+            counts.waits.store(0, Ordering::Relaxed);
+        }
+        context.evaluate(&last)?;
+        if round == 0 {
+            loads = seen(&counts.loads);
+        }
+        if let Some(expected) = expected {
+            assert_eq!((seen(&counts.waits), context.statistics().waits), (0, 0));
+            assert_eq!(vec![last[0].read()?, last[1].read()?], expected);
+            assert!(seen(&counts.waits) > 0);
+        } else {
+            assert_eq!(seen(&counts.waits), 0);
+        }
+    }
+    assert_eq!(seen(&counts.loads), loads);
+    assert_eq!(context.statistics().plans, 1);
+    assert_eq!(last[0].shape().rank(), 1);
+    Ok(())
+}
+
+/// Everything that can be done with an array of an unknown length without a wait.
+fn uses(x: &Node, other: &Node) -> Result<Vec<Node>> {
+    let context = x.context();
+    let key = |descending: bool| SortKey { descending, bits: None };
+    let places = x.position_like(0, Element::I32)?;
+    let floats = Node::elementwise(Elementwise::Convert(Element::F32), &[x])?;
+    let mut all = vec![binary(BinaryOp::Add, &binary(BinaryOp::Mul, x, x)?, &places)?];
+    for combine in [Combine::Sum, Combine::Min, Combine::Max] {
+        all.push(x.reduce(combine.clone(), &[0])?);
+        all.push(x.scan(combine, 0, false)?);
+    }
+    all.push(x.segmented_scan(&greater(x, 3)?, Combine::Sum, 0)?);
+    for descending in [false, true] {
+        all.extend(Node::sort(&[(x, key(descending))], &[&places])?);
+        all.extend(Node::sort(&[(&floats, key(descending))], &[x])?);
+    }
+    all.push(x.histogram(9)?);
+    all.push(Node::elementwise(Elementwise::Convert(Element::U8), &[x])?.histogram(256)?);
+    all.push(other.scatter(&[&places], x, Some(Combine::Sum))?);
+    all.push(other.gather(&[x], &Boundary::Wrap)?);
+    for boundary in [Boundary::Clamp, Boundary::Wrap, Boundary::Mirror, Boundary::Constant(smallvec![Literal::from(77i32)])] {
+        all.push(x.moved("test", &[2], &boundary)?);
+        all.push(x.moved("test", &[-1], &boundary)?);
+    }
+    all.push(x.gather(&[other], &Boundary::Constant(smallvec![Literal::from(55i32)]))?);
+    let joined = Node::concatenate(0, &[x, other, x])?;
+    all.push(joined.scan(Combine::Sum, 0, true)?);
+    all.push(joined);
+    let (sides, count) = x.partition(&greater(x, 0)?)?;
+    all.extend([sides, count, x.unique()?]);
+    let (values, lengths) = x.runs()?;
+    all.extend([values.clone(), lengths.clone(), x.reduce(Combine::Sum, &[0])?]);
+    all.push(values.repeat_each(&lengths, 40)?);
+    all.push(x.segmented_reduce(
+        &Node::upload(context, Type::I32, 4.into(), &[0u8, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 9, 0, 0, 0])?,
+        Combine::Sum,
+    )?);
+    Ok(all)
+}
+
+#[test]
+fn lengths_are_read_where_kernels_run() -> Result<()> {
+    let (counting, counts) = counting_gpu();
+    for device in [counting, Device::new(broadloom_interp::Interp::new(Default::default())), cpu()] {
+        let context = Context::new(&device);
+        for limit in [100, 12, 5, -20] {
+            let (line, other) = (upload(&context, 30.into())?, upload(&context, 11.into())?);
+            let x = line.pack(&greater(&line, limit)?)?;
+            let mut all = uses(&x, &other)?;
+            if limit < 100 {
+                // Of no elements there is no extreme.
+                all.push(x.extreme(Extreme::Least, 0, Element::I32)?);
+            }
+            let expected = all.iter().map(naive::evaluate).collect::<Result<Vec<_>>>()?;
+            counts.waits.store(0, Ordering::Relaxed);
+            context.evaluate(&all)?;
+            assert_eq!(counts.waits.load(Ordering::Relaxed), 0);
+            for (number, (node, expected)) in all.iter().zip(&expected).enumerate() {
+                let (found, kind) = (node.read()?, device.machine().kind);
+                // Nothing is said of what no element gives where there is none to take.
+                if limit == 100 && expected.shape.count() == 11 {
+                    continue;
+                }
+                assert_eq!(found, *expected, "{kind:?}, above {limit}, {number}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Rows of a matrix, as many as the device says.
+#[test]
+fn the_first_of_several_axes_may_have_such_a_length() -> Result<()> {
+    for device in [interp_as_gpu(), cpu()] {
+        let context = Context::new(&device);
+        for (rows, columns) in [(7, 3), (20, 40)] {
+            let matrix = upload(&context, [rows, columns].into())?;
+            for count in [0, 5, 400, -3] {
+                let length = Length::new(&number(&context, count)?, rows)?;
+                let x = matrix.shortened(&length)?;
+                let row = upload(&context, columns.into())?;
+                let scaled = binary(BinaryOp::Mul, &x, &row)?;
+                let sums = scaled.reduce(Combine::Sum, &[1])?;
+                let all = vec![
+                    scaled.reduce(Combine::Sum, &[0])?,
+                    scaled.reduce(Combine::Max, &[0, 1])?,
+                    scaled.scan(Combine::Sum, 0, true)?,
+                    scaled.scan(Combine::Sum, 1, true)?,
+                    scaled.moved("test", &[1, -1], &Boundary::Clamp)?,
+                    binary(BinaryOp::Sub, &sums, &sums.position_like(0, Element::I32)?)?,
+                    Node::concatenate(1, &[&x, &scaled])?,
+                    scaled,
+                ];
+                let expected = all.iter().map(naive::evaluate).collect::<Result<Vec<_>>>()?;
+                context.evaluate(&all)?;
+                for (number, (node, expected)) in all.iter().zip(&expected).enumerate() {
+                    assert_eq!(node.read()?, *expected, "{rows} {columns} {count} {number}");
+                    assert_eq!(*node.shape(), expected.shape);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where it is not known that lengths are equal the host asks for them, and what does not fit is told.
+#[test]
+fn lengths_that_are_not_known_to_be_equal_are_asked_for() -> Result<()> {
+    let context = Context::new(&interp_as_gpu());
+    let line = upload(&context, 30.into())?;
+    let (a, b) = (line.pack(&greater(&line, 2)?)?, line.pack(&greater(&line, 1)?)?);
+    let same = binary(BinaryOp::Add, &a, &line.pack(&greater(&line, 2)?)?)?;
+    assert!(same.length().is_none());
+    assert_eq!(same.shape(), a.shape());
+    assert!(matches!(binary(BinaryOp::Add, &a, &b), Err(Error::Shapes { .. })));
+    let matrix = a.reshape([a.shape().count() / 2, 2].into());
+    assert_eq!(matrix.is_ok(), a.shape().count() % 2 == 0);
+    assert!(context.statistics().waits > 0);
+    Ok(())
+}
+
+/// A template takes lengths and gives them, and a call does not wait.
+#[test]
+fn templates_take_and_give_lengths() -> Result<()> {
+    let (device, counts) = counting_gpu();
+    let context = Context::new(&device);
+    let packed = |limit: i32| -> Result<Node> {
+        let line = upload(&context, 30.into())?;
+        line.pack(&greater(&line, limit)?)
+    };
+    let function = |inputs: &[Node]| -> Result<Vec<Node>> {
+        let double = binary(BinaryOp::Add, &inputs[0], &inputs[0])?;
+        Ok(vec![double.clone(), double.pack(&greater(&double, 8)?)?, double.reduce(Combine::Sum, &[0])?])
+    };
+    let template = context.template(&[packed(3)?], function)?;
+    let plans = context.statistics().plans;
+    for limit in [100, 5, 0, -20] {
+        let x = packed(limit)?;
+        let expected = function(&[x.clone()])?.iter().map(naive::evaluate).collect::<Result<Vec<_>>>()?;
+        assert!(template.fits(&[x.clone()]));
+        counts.waits.store(0, Ordering::Relaxed);
+        let results = template.call(&[x.clone()])?;
+        let both = binary(BinaryOp::Sub, &results[0], &x)?;
+        context.evaluate(&[both.clone()])?;
+        assert_eq!(counts.waits.load(Ordering::Relaxed), 0);
+        for (node, expected) in results.iter().zip(&expected) {
+            assert_eq!(node.read()?, *expected);
+        }
+        assert_eq!(both.read()?, x.read()?);
+    }
+    // One for what is packed, one for the difference.
+    assert!(context.statistics().plans <= plans + 2);
+    Ok(())
+}
+
+/// Chains of arrays with lengths are dropped without a stack.
+#[test]
+fn long_chains_of_packs_are_dropped() -> Result<()> {
+    let context = Context::new(&interp_as_gpu());
+    let mut x = upload(&context, 3.into())?;
+    for _ in 0..20_000 {
+        x = x.pack(&greater(&x, 0)?)?;
+    }
+    drop(x);
+    Ok(())
+}
+
+/// Lanes run beside each other, and are joined by events where their results meet.
+#[test]
+fn lanes_are_joined_by_events() -> Result<()> {
+    let (gpu, counts) = counting_gpu();
+    for device in [gpu, cpu()] {
+        let context = Context::new(&device);
+        let lanes = [context.lane()?, context.lane()?];
+        let x = upload(&context, 5000.into())?;
+        let double = binary(BinaryOp::Add, &x, &x)?;
+        let expected = binary(BinaryOp::Add, &double.scan(Combine::Sum, 0, true)?, &double.scan(Combine::Max, 0, true)?)?;
+        let expected = naive::evaluate(&expected)?;
+        counts.waits.store(0, Ordering::Relaxed);
+        for _ in 0..20 {
+            let double = binary(BinaryOp::Add, &x, &x)?;
+            context.evaluate(&[double.clone()])?;
+            let halves = [double.scan(Combine::Sum, 0, true)?, double.scan(Combine::Max, 0, true)?];
+            for (lane, half) in lanes.iter().zip(&halves) {
+                lane.evaluate(&[half.clone()])?;
+            }
+            let both = binary(BinaryOp::Add, &halves[0], &halves[1])?;
+            lanes[0].evaluate(&[both.clone()])?;
+            let twice = binary(BinaryOp::Add, &both, &both)?;
+            context.evaluate(&[twice.clone()])?;
+            assert_eq!(counts.waits.load(Ordering::Relaxed), 0);
+            assert_eq!(both.read()?, expected);
+            counts.waits.store(0, Ordering::Relaxed);
+        }
+    }
+    assert!(counts.joins.load(Ordering::Relaxed) >= 20 * 5);
+    Ok(())
+}
