@@ -1,19 +1,21 @@
 //! Functions: what front ends hand to patterns, to be inlined into kernels.
 
-use crate::body::Body;
+use crate::body::{Body, Statement};
 use crate::builder::{AccessorDecl, ParameterDecl};
 use crate::op::{Id, Op};
-use crate::types::Type;
+use crate::schedule::Schedule;
+use crate::structure::Structure;
+use crate::types::{Literal, Type};
+use std::borrow::Cow;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A function of one thread: parameters, accessors, code, results. It is a value: cheap to clone, compared and hashed by what it is, so it
 /// can be part of a key.
 #[derive(Clone)]
 pub struct Function(Arc<Data>);
 
-#[derive(PartialEq, Eq)]
 struct Data {
     hash: u64,
     name: String,
@@ -21,6 +23,18 @@ struct Data {
     accessors: Vec<AccessorDecl>,
     body: Body,
     results: Vec<Id>,
+    /// How often nodes are computed, for the number of rounds that it was asked with first.
+    times: OnceLock<(u64, Vec<u64>)>,
+}
+
+impl PartialEq for Data {
+    /// What was worked out about it does not count.
+    fn eq(&self, other: &Data) -> bool {
+        let Data { hash, name, parameters, accessors, body, results, times: _ } = self;
+        (hash, name, parameters, accessors) == (&other.hash, &other.name, &other.parameters, &other.accessors)
+            && *body == other.body
+            && *results == other.results
+    }
 }
 
 impl Function {
@@ -36,7 +50,7 @@ impl Function {
         parameters.iter().for_each(|parameter| parameter.ty.hash(&mut hasher));
         accessors.iter().for_each(|accessor| (accessor.kind, accessor.ty, accessor.rank).hash(&mut hasher));
         (&body, &results).hash(&mut hasher);
-        Function(Arc::new(Data { hash: hasher.finish(), name, parameters, accessors, body, results }))
+        Function(Arc::new(Data { hash: hasher.finish(), name, parameters, accessors, body, results, times: OnceLock::new() }))
     }
 
     /// Its name.
@@ -69,6 +83,16 @@ impl Function {
         self.body().nodes().map(|(_, node)| operations(&node.op)).sum()
     }
 
+    /// Returns how often each node is computed in a call, about: the rounds of the loops around it. A loop whose number of rounds is not
+    /// known counts as so many; both sides of a condition count. Worked out once.
+    pub fn times(&self, unknown: u64) -> Cow<'_, [u64]> {
+        let (known, times) = self.0.times.get_or_init(|| (unknown, times(self.body(), self.results(), unknown)));
+        match *known == unknown {
+            true => Cow::Borrowed(times),
+            false => Cow::Owned(self::times(self.body(), self.results(), unknown)),
+        }
+    }
+
     /// Its results, as nodes of the body.
     pub fn results(&self) -> &[Id] {
         &self.0.results
@@ -77,6 +101,41 @@ impl Function {
     /// The types of its results.
     pub fn result_types(&self) -> Vec<Type> {
         self.0.results.iter().map(|id| self.0.body.type_of(*id)).collect()
+    }
+}
+
+/// How often each node is computed; what nothing needs, never.
+fn times(body: &Body, results: &[Id], unknown: u64) -> Vec<u64> {
+    let structure = Structure::of(body);
+    let schedule = Schedule::of(body, &structure, results);
+    let mut of_block: Vec<u64> = vec![0; body.blocks().count()];
+    of_block[Body::ENTRY.index()] = 1;
+    // Blocks come before the blocks inside of them.
+    for block in &structure.order {
+        let own = of_block[block.index()];
+        for statement in &body.block(*block).statements {
+            let rounds = match statement {
+                Statement::For { start, end, step, .. } => rounds(body, [*start, *end, *step]).unwrap_or(unknown),
+                Statement::While { .. } => unknown,
+                _ => 1,
+            };
+            for inner in statement.blocks().into_iter().flatten() {
+                of_block[inner.index()] = own.saturating_mul(rounds);
+            }
+        }
+    }
+    schedule.place_of.iter().map(|place| place.map_or(0, |(block, _)| of_block[block.index()])).collect()
+}
+
+/// The rounds of a loop between literals.
+fn rounds(body: &Body, bounds: [Id; 3]) -> Option<u64> {
+    let [start, end, step] = bounds.map(|id| body.literal(id).and_then(Literal::as_i128));
+    let (distance, step) = (end?.checked_sub(start?)?, step?);
+    let (distance, step) = if step < 0 { (-distance, -step) } else { (distance, step) };
+    match (distance, step) {
+        (_, 0) => None,
+        (distance, _) if distance <= 0 => Some(0),
+        (distance, step) => u64::try_from((distance + step - 1) / step).ok(),
     }
 }
 

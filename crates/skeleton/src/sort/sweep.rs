@@ -11,6 +11,7 @@
 //! [`UP_TO`] and the count up to and with the tile. Counts are integers, so it does not matter how they come about.
 
 use super::{Place, RADIX, Round, Sort, add_up, digit};
+use crate::cost::{self, Costs};
 use crate::kit::{Draft, Inlet, Outlet, Shared, Writer};
 use crate::operator::Operator;
 use crate::program::Argument;
@@ -75,7 +76,7 @@ impl<'a> Sweep<'a> {
         let control = draft.temporary(Count::from(count * RADIX * index.bytes()), true);
         let words = n.div_ceil(THREADS * items) * RADIX * index.bytes();
         let published = [draft.temporary(words.clone(), true), draft.temporary(words, false)];
-        let cores = u64::from(machine.multiprocessors);
+        let cores = Costs::of(machine).busy(1);
         let sum = Operator::sum(index)?;
         Ok(Sweep { sort, inlet, outlet, index, types, sum, items, cores, sets, control, published, rounds: count })
     }
@@ -85,7 +86,7 @@ impl<'a> Sweep<'a> {
         let grid = |count: Count| [count, 1u32.into(), 1u32.into()];
         let n = Count::size(0);
         let units = n.clone().div_ceil(THREADS * 16);
-        let parts = units.clone().min(self.cores * 8);
+        let parts = units.clone().min(self.cores * cost::SORT_BLOCKS);
         let run = units.div_ceil(parts.clone()) * (THREADS * 16);
         for (group, own) in rounds.chunks(TOGETHER).enumerate() {
             let k = Writer::new(&format!("sort_count_{group}"), block);
