@@ -6,6 +6,7 @@ use crate::naive::HostArray;
 use crate::node::Node;
 use crate::operation::{Feed, Form, Operation, Parts, Site};
 use crate::shape::Shape;
+use crate::text::{Call, Spelling};
 use broadloom_scalar::{Element, Literal, Type};
 use broadloom_skeleton::Histogram as Kernel;
 use std::hash::{Hash, Hasher};
@@ -57,9 +58,19 @@ impl Node {
     }
 }
 
+/// `histogram(x, bins: 10)`.
+pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+    let [input] = call.exactly()?;
+    Ok(vec![input.histogram(call.number("bins")?)?])
+}
+
 impl Operation for Histogram {
     fn name(&self) -> String {
         "histogram".into()
+    }
+
+    fn spelling(&self) -> Option<Spelling> {
+        Some(Spelling::new("histogram").number("bins", self.bins))
     }
 
     fn results(&self, _: &[&Node]) -> Result<Vec<(Type, Shape)>> {

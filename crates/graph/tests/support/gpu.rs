@@ -1,87 +1,11 @@
 //! The interpreter under the description of a GPU: planners do for it what they do for a GPU, and it finds the faults.
 
-use broadloom_device::{Backend, Device, EventId, LoadedModule, Machine, MachineKind, MemoryUse, Result, Stream};
+use broadloom_device::{Device, Machine, MachineKind};
 use broadloom_interp::{Interp, Options};
-use broadloom_ptx::Verified;
-use std::sync::Arc;
-use std::time::Duration;
-
-/// The interpreter with another description.
-#[derive(Debug)]
-struct AsGpu {
-    interp: Interp,
-    machine: Machine,
-}
 
 /// A device that says that it is a GPU.
 pub(crate) fn interp_as_gpu() -> Device {
-    let interp = Interp::new(Options::default());
-    let machine = Machine { kind: MachineKind::Cuda, multiprocessors: 4, ..interp.machine().clone() };
-    Device::new(AsGpu { interp, machine })
-}
-
-impl Backend for AsGpu {
-    fn machine(&self) -> &Machine {
-        &self.machine
-    }
-    fn allocate(&self, bytes: u64) -> Result<u64> {
-        self.interp.allocate(bytes)
-    }
-    fn free(&self, address: u64) -> Result<()> {
-        self.interp.free(address)
-    }
-    fn write(&self, stream: Stream, address: u64, bytes: &[u8]) -> Result<()> {
-        self.interp.write(stream, address, bytes)
-    }
-    fn read(&self, stream: Stream, address: u64, bytes: &mut [u8]) -> Result<()> {
-        self.interp.read(stream, address, bytes)
-    }
-    fn copy(&self, stream: Stream, to: u64, from: u64, bytes: u64) -> Result<()> {
-        self.interp.copy(stream, to, from, bytes)
-    }
-    fn fill(&self, stream: Stream, address: u64, byte: u8, bytes: u64) -> Result<()> {
-        self.interp.fill(stream, address, byte, bytes)
-    }
-    fn load(&self, module: &Arc<Verified>) -> Result<Arc<dyn LoadedModule>> {
-        self.interp.load(module)
-    }
-    fn create_stream(&self) -> Result<Stream> {
-        self.interp.create_stream()
-    }
-    fn destroy_stream(&self, stream: Stream) -> Result<()> {
-        self.interp.destroy_stream(stream)
-    }
-    fn synchronise_stream(&self, stream: Stream) -> Result<()> {
-        self.interp.synchronise_stream(stream)
-    }
-    fn synchronise(&self) -> Result<()> {
-        self.interp.synchronise()
-    }
-    fn create_event(&self) -> Result<EventId> {
-        self.interp.create_event()
-    }
-    fn destroy_event(&self, event: EventId) -> Result<()> {
-        self.interp.destroy_event(event)
-    }
-    fn record_event(&self, event: EventId, stream: Stream) -> Result<()> {
-        self.interp.record_event(event, stream)
-    }
-    fn wait_event(&self, stream: Stream, event: EventId) -> Result<()> {
-        self.interp.wait_event(stream, event)
-    }
-    fn query_event(&self, event: EventId) -> Result<bool> {
-        self.interp.query_event(event)
-    }
-    fn synchronise_event(&self, event: EventId) -> Result<()> {
-        self.interp.synchronise_event(event)
-    }
-    fn elapsed(&self, start: EventId, end: EventId) -> Result<Duration> {
-        self.interp.elapsed(start, end)
-    }
-    fn memory(&self) -> MemoryUse {
-        self.interp.memory()
-    }
-    fn trim(&self) -> Result<()> {
-        self.interp.trim()
-    }
+    let own = Device::new(Interp::new(Options::default())).machine().clone();
+    let machine = Machine { kind: MachineKind::Cuda, multiprocessors: 4, ..own };
+    Device::new(Interp::new(Options { machine: Some(machine), ..Options::default() }))
 }
