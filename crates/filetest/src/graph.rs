@@ -34,8 +34,11 @@ const COMMANDS: &[Command] = &[
 /// Where results are computed: kernels of all widths are tested with PTX.
 const RUN_ON: [&str; 3] = ["interp", "cpu-avx2", "cuda"];
 
+/// Turns the description of the interpreter into that of another machine.
+type Describe = fn(Machine) -> Machine;
+
 /// The machines for which plans are tested, by their names. The interpreter has these descriptions, so that no plan depends on the host.
-const MACHINES: [(&str, fn(Machine) -> Machine); 2] = [
+const MACHINES: [(&str, Describe); 2] = [
     ("cpu", |machine| Machine { kind: MachineKind::Cpu, multiprocessors: 8, cache_bytes: Some(32 << 20), ..machine }),
     ("gpu", |machine| Machine { kind: MachineKind::Cuda, multiprocessors: 132, cache_bytes: Some(50 << 20), ..machine }),
 ];

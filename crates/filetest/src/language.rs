@@ -22,6 +22,9 @@ pub struct Language {
 /// All languages.
 pub const LANGUAGES: &[&Language] = &[&ptx::LANGUAGE, &graph::LANGUAGE, &nesl::LANGUAGE];
 
+/// Checks a text; the error says what is wrong.
+pub type Check = fn(&str) -> Result<(), String>;
+
 /// A command of a `// test:` line.
 #[derive(Clone, Copy)]
 pub struct Command {
@@ -32,7 +35,7 @@ pub struct Command {
     /// Where it is done.
     pub devices: Devices,
     /// Checks what stands behind its word; a command without takes nothing.
-    pub argument: Option<fn(&str) -> Result<(), String>>,
+    pub argument: Option<Check>,
     /// Does it; what comes out, or why nothing can.
     pub perform: fn(&Request<'_>) -> Result<String, String>,
 }

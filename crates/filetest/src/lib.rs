@@ -39,7 +39,7 @@ pub use devices::{DEVICES, DeviceEntry, Printed};
 pub use discover::{find_files, root};
 pub use expand::{MAX_TEXT, Replacement, expand};
 pub use file::{Case, FileError, Settings, TestFile};
-pub use language::{Command, Devices, LANGUAGES, Language, Request};
+pub use language::{Check, Command, Devices, LANGUAGES, Language, Request};
 pub use latitude::left_out_on_gpus;
 pub use ptx::LANGUAGE as PTX;
 pub use tolerance::Tolerance;

@@ -278,7 +278,6 @@ impl Plan {
             let sizes = self.sizes(kernel, bindings);
             let loaded = self.loaded(kernel, bindings)?;
             // A kernel that does not run takes no memory besides.
-            let launches = if kernel.launches == 1 { String::new() } else { format!("{} launches, ", kernel.launches) };
             let besides = match sizes.contains(&0) {
                 true => 0,
                 false => loaded.program().temporary_bytes(&sizes)?.iter().sum(),
@@ -415,6 +414,7 @@ impl Summary {
             self.peak_bytes
         );
         for (number, kernel) in self.kernels.iter().enumerate() {
+            let launches = if kernel.launches == 1 { String::new() } else { format!("{} launches, ", kernel.launches) };
             let edges = if kernel.interior { ", boundaries only at the edges" } else { "" };
             let besides = match kernel.bytes_besides {
                 0 => String::new(),

@@ -124,7 +124,7 @@ output n3
     let id = sources.add("bounds.graph", text);
     let graph = parse(&sources, id, &context, &vocabulary).unwrap_or_else(|wrong| panic!("{}", sources.render_all(&wrong)));
     let node = &graph.outputs[0].1;
-    assert_eq!(print_with_elements(&[node.clone()], 6)?, text);
+    assert_eq!(print_with_elements(std::slice::from_ref(node), 6)?, text);
     assert_eq!(node.read()?.lanes, [Literal::from(3.0f32), Literal::from(4.0f32)]);
     let id = sources.add("bad.graph", "x: f32[4] = input iota\ny = bounds(x)\noutput y\n");
     let wrong = parse(&sources, id, &context, &vocabulary).expect_err("a line is no matrix");

@@ -6,16 +6,16 @@ use crate::op::{Id, Op};
 use crate::schedule::Schedule;
 use crate::structure::Structure;
 use crate::types::{Literal, Type};
-use std::borrow::Cow;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// A function of one thread: parameters, accessors, code, results. It is a value: cheap to clone, compared and hashed by what it is, so it
 /// can be part of a key.
 #[derive(Clone)]
 pub struct Function(Arc<Data>);
 
+#[derive(PartialEq, Eq)]
 struct Data {
     hash: u64,
     name: String,
@@ -23,18 +23,6 @@ struct Data {
     accessors: Vec<AccessorDecl>,
     body: Body,
     results: Vec<Id>,
-    /// How often nodes are computed, for the number of rounds that it was asked with first.
-    times: OnceLock<(u64, Vec<u64>)>,
-}
-
-impl PartialEq for Data {
-    /// What was worked out about it does not count.
-    fn eq(&self, other: &Data) -> bool {
-        let Data { hash, name, parameters, accessors, body, results, times: _ } = self;
-        (hash, name, parameters, accessors) == (&other.hash, &other.name, &other.parameters, &other.accessors)
-            && *body == other.body
-            && *results == other.results
-    }
 }
 
 impl Function {
@@ -50,7 +38,7 @@ impl Function {
         parameters.iter().for_each(|parameter| parameter.ty.hash(&mut hasher));
         accessors.iter().for_each(|accessor| (accessor.kind, accessor.ty, accessor.rank).hash(&mut hasher));
         (&body, &results).hash(&mut hasher);
-        Function(Arc::new(Data { hash: hasher.finish(), name, parameters, accessors, body, results, times: OnceLock::new() }))
+        Function(Arc::new(Data { hash: hasher.finish(), name, parameters, accessors, body, results }))
     }
 
     /// Its name.
@@ -84,13 +72,10 @@ impl Function {
     }
 
     /// Returns how often each node is computed in a call, about: the rounds of the loops around it. A loop whose number of rounds is not
-    /// known counts as so many; both sides of a condition count. Worked out once.
-    pub fn times(&self, unknown: u64) -> Cow<'_, [u64]> {
-        let (known, times) = self.0.times.get_or_init(|| (unknown, times(self.body(), self.results(), unknown)));
-        match *known == unknown {
-            true => Cow::Borrowed(times),
-            false => Cow::Owned(self::times(self.body(), self.results(), unknown)),
-        }
+    /// known counts as so many; both sides of a condition count. `None` if there are no loops.
+    pub fn times(&self, unknown: u64) -> Option<Vec<u64>> {
+        let has_loops = self.body().blocks().any(|(_, block)| block.loops > 0);
+        has_loops.then(|| times(self.body(), self.results(), unknown))
     }
 
     /// Its results, as nodes of the body.

@@ -107,6 +107,26 @@ pub const CACHE_LINE: u32 = 64;
 pub const NON_TEMPORAL: u32 = 1 << 20;
 /// Bytes of static shared memory of a block of threads.
 pub const STATIC_SHARED: u64 = 48 << 10;
+/// Bytes of shared memory for the elements of a tile of a sort: several blocks are resident on a core.
+pub const SORT_TILE: u32 = 24 << 10;
+/// Bytes of shared memory for the elements of a tile of segments, and as many for results.
+pub const SEGMENT_TILE: u32 = 20 << 10;
+/// Bytes of shared memory for what a pack chooses in a tile.
+pub const PACK_TILE: u32 = 32 << 10;
+/// Bytes for lines of the cache that a sort on vectors collects before it stores them, at most; in the second cache.
+pub const SORT_LINES: u32 = 128 << 10;
+/// Bins of a histogram that are counted in shared memory, at most: 32 KiB of counters.
+pub const SHARED_BINS: u64 = 8192;
+/// Rows of a reduction along columns that are prefetched before they are reduced.
+pub const ROWS_AHEAD: u32 = 8;
+/// Operations of a function, up to which rows are prefetched: more take longer than memory does.
+pub const PREFETCHED: u64 = 256;
+/// Rows of the right factor of a product that are prefetched before they are copied.
+pub const FACTOR_ROWS_AHEAD: u32 = 4;
+/// Rows of a panel of a product that are prefetched before they are multiplied.
+pub const PANEL_ROWS_AHEAD: u32 = 16;
+/// Elements between rows of a copied factor, so that rows do not fall onto each other in a cache.
+pub const ROW_PADDING: u32 = 16;
 /// Bandwidth of the last-level cache, as a multiple of that of memory: about, where the arrays of a kernel fit into it.
 const CACHE_SPEED: f64 = 3.0;
 /// The part of the last-level cache that a kernel's arrays can have.
@@ -150,9 +170,11 @@ pub fn unary(op: UnaryOp) -> u64 {
 
 /// Returns what a call of a function costs, loops with their rounds. All its results together cost that once.
 pub fn function(function: &Function) -> u64 {
-    let times = function.times(UNKNOWN_ROUNDS);
-    let nodes = function.body().nodes().zip(times.iter());
-    nodes.fold(0u64, |sum, ((_, node), times)| sum.saturating_add(operation(&node.op).saturating_mul(*times)))
+    let costs = function.body().nodes().map(|(_, node)| operation(&node.op));
+    match function.times(UNKNOWN_ROUNDS) {
+        None => costs.sum(),
+        Some(times) => costs.zip(times).fold(0u64, |sum, (cost, times)| sum.saturating_add(cost.saturating_mul(times))),
+    }
 }
 
 /// What a kernel does, as far as it takes time.
@@ -205,6 +227,16 @@ impl<'m> Costs<'m> {
     /// Returns how many blocks keep all cores busy, at so many for each.
     pub fn busy(&self, per_core: u64) -> u64 {
         u64::from(self.machine.multiprocessors) * per_core
+    }
+
+    /// Returns how many elements of a sort a thread keeps in registers, at most: a key, a place and a value for each, with three blocks
+    /// resident on a core.
+    pub fn sorted_by_thread(&self, with_values: bool) -> u32 {
+        match self.machine.registers {
+            Some(registers) if registers >= 1 << 16 && !with_values => 18,
+            Some(registers) if registers >= 1 << 16 => 12,
+            _ => 4,
+        }
     }
 
     /// Returns how many simple operations take as long as reading or writing a byte of memory.

@@ -29,7 +29,7 @@ pub struct Histogram {
 }
 
 /// Most bins that are counted in shared memory.
-const MOST: u64 = 8192;
+const MOST: u64 = cost::SHARED_BINS;
 /// Accesses of a thread of a GPU that are under way together.
 const PIECES: u32 = 2;
 /// Warps of a block of a CPU: several, so that barriers stand around what they count, and they can have counters for each lane.

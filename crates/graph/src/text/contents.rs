@@ -18,12 +18,12 @@ const MAX_BYTES: usize = 1 << 30;
 /// | `iota` | 0, 1, 2, … |
 /// | `random 7`, `random 7 in -1..1` | the row of numbers 7: floats from 0 to below 1 or of the range, integers of any bits or of the range |
 /// | `[1, 2, 3]` | these, again from the first where there are more elements |
-pub(super) fn elements(scanner: &mut Scanner<'_>, ty: Type, shape: &Shape) -> Result<Vec<u8>, Diagnostic> {
+pub(super) fn elements(scanner: &mut Scanner<'_>, ty: Type, shape: &Shape) -> Result<Vec<u8>, Box<Diagnostic>> {
     let start = scanner.at();
     let count = shape.count().saturating_mul(ty.lanes());
     if shape.count().saturating_mul(ty.bytes() as usize) > MAX_BYTES || !shape.is_possible() {
         let message = format!("an input of shape {shape} is too large: at most {MAX_BYTES} bytes are possible");
-        return Err(Diagnostic::error(BAD_ELEMENTS, message).at(scanner.since(0), "this input"));
+        return Err(Box::new(Diagnostic::error(BAD_ELEMENTS, message).at(scanner.since(0), "this input")));
     }
     let element = ty.element();
     let size = element.bytes() as usize;
@@ -37,7 +37,7 @@ pub(super) fn elements(scanner: &mut Scanner<'_>, ty: Type, shape: &Shape) -> Re
         let lanes: Vec<Literal> = values.into_iter().flatten().collect();
         if lanes.is_empty() && count > 0 {
             let message = format!("the shape {shape} has elements, and none are given");
-            return Err(Diagnostic::error(BAD_ELEMENTS, message).at(scanner.since(start), "here"));
+            return Err(Box::new(Diagnostic::error(BAD_ELEMENTS, message).at(scanner.since(start), "here")));
         }
         return Ok(bytes(&mut lanes.into_iter().cycle().take(count)));
     }
@@ -61,7 +61,7 @@ pub(super) fn elements(scanner: &mut Scanner<'_>, ty: Type, shape: &Shape) -> Re
                         element.range().is_none_or(|(least, most)| i128::from(low) >= least && i128::from(high) - 1 <= most);
                     if low >= high || !fits {
                         let message = format!("{low}..{high} is no range of `{element}`");
-                        return Err(Diagnostic::error(BAD_ELEMENTS, message).at(scanner.since(start), "here"));
+                        return Err(Box::new(Diagnostic::error(BAD_ELEMENTS, message).at(scanner.since(start), "here")));
                     }
                     Some((low, high))
                 }
@@ -71,13 +71,13 @@ pub(super) fn elements(scanner: &mut Scanner<'_>, ty: Type, shape: &Shape) -> Re
         Some(other) => {
             let message = format!("`{other}` is not what an input holds");
             let help = "inputs are `zero`, `iota`, `random 1`, `random 1 in 0..10`, or a list such as `[1, 2, 3]`";
-            Err(Diagnostic::error(BAD_ELEMENTS, message).at(scanner.since(start), "here").help(help))
+            Err(Box::new(Diagnostic::error(BAD_ELEMENTS, message).at(scanner.since(start), "here").help(help)))
         }
     }
 }
 
 /// A value of a type: a literal, or lanes in parentheses.
-pub(super) fn value(scanner: &mut Scanner<'_>, ty: Type) -> Result<Lanes, Diagnostic> {
+pub(super) fn value(scanner: &mut Scanner<'_>, ty: Type) -> Result<Lanes, Box<Diagnostic>> {
     let start = scanner.at();
     let mut texts = vec![];
     if scanner.eat("(") {
@@ -93,7 +93,7 @@ pub(super) fn value(scanner: &mut Scanner<'_>, ty: Type) -> Result<Lanes, Diagno
     }
     value_of(ty, &texts).ok_or_else(|| {
         let message = format!("`{}` is not a value of `{ty}`", texts.join(", "));
-        Diagnostic::error(BAD_ELEMENTS, message).at(scanner.since(start), "here")
+        Box::new(Diagnostic::error(BAD_ELEMENTS, message).at(scanner.since(start), "here"))
     })
 }
 

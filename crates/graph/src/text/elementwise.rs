@@ -42,6 +42,18 @@ pub(super) fn named(name: &str) -> Option<Elementwise> {
     unary.or_else(|| between(name)).or_else(math).or_else(convert).or_else(other)
 }
 
+/// The number of inputs that an operation takes, where it is always the same.
+pub(super) fn inputs(op: &Elementwise) -> Option<usize> {
+    match op {
+        Elementwise::Unary(_) | Elementwise::Convert(_) | Elementwise::Lane(_) => Some(1),
+        Elementwise::Binary(_) | Elementwise::Compare(_) => Some(2),
+        Elementwise::Select | Elementwise::Fma => Some(3),
+        Elementwise::Math(function, _) => Some(function.arguments()),
+        Elementwise::Call(function, _) => Some(function.parameters().len()),
+        Elementwise::Vector => None,
+    }
+}
+
 /// How an operation is written; a call of a function is written by its caller.
 pub(super) fn written(op: &Elementwise) -> Option<Written> {
     let before = |name: &str| Some(Written::Before(Spelling::new(name)));

@@ -15,7 +15,7 @@ use broadloom_scalar::text::{Line, Lines, Scanner, function};
 use broadloom_scalar::{Function, Lanes, Type};
 use std::collections::HashMap;
 
-type Parsed<T> = std::result::Result<T, Diagnostic>;
+type Parsed<T> = std::result::Result<T, Box<Diagnostic>>;
 
 /// A graph that was read.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ pub fn parse(
     let mut wrong = Diagnostics::new();
     while let Some(line) = lines.peek() {
         if let Err(error) = parser.item(&mut lines, &line) {
-            wrong.push(error);
+            wrong.push(*error);
             if wrong.is_full() {
                 break;
             }
@@ -68,8 +68,8 @@ struct Target<'t> {
 }
 
 /// An error of an operation, at its line.
-fn refused(error: &Error, span: Span) -> Diagnostic {
-    Diagnostic::error(REFUSED, error.to_string()).at(span, "here")
+fn refused(error: &Error, span: Span) -> Box<Diagnostic> {
+    Box::new(Diagnostic::error(REFUSED, error.to_string()).at(span, "here"))
 }
 
 impl<'t> Parser<'t> {
@@ -89,7 +89,7 @@ impl<'t> Parser<'t> {
             *known = Some(read?);
             return match twice {
                 false => Ok(()),
-                true => Err(Diagnostic::error(BAD_NAME, format!("a second function `{name}`")).at(line.span(), "here")),
+                true => Err(Box::new(Diagnostic::error(BAD_NAME, format!("a second function `{name}`")).at(line.span(), "here"))),
             };
         }
         lines.next();
@@ -124,7 +124,7 @@ impl<'t> Parser<'t> {
             let is_word = name == "input" || name == "fn";
             if is_word || self.nodes.contains_key(name) && name != "_" {
                 let what = if is_word { "a word of the language" } else { "another node already" };
-                return Err(Diagnostic::error(BAD_NAME, format!("`{name}` is {what}")).at(span, "here"));
+                return Err(Box::new(Diagnostic::error(BAD_NAME, format!("`{name}` is {what}")).at(span, "here")));
             }
             let stated = match scanner.eat(":") {
                 false => None,
@@ -151,12 +151,12 @@ impl<'t> Parser<'t> {
         };
         if targets.len() > nodes.len() {
             let message = format!("the operation gives {} results, not {}", nodes.len(), targets.len());
-            return Err(Diagnostic::error(MISFIT, message).at(line.span(), "here"));
+            return Err(Box::new(Diagnostic::error(MISFIT, message).at(line.span(), "here")));
         }
         for (target, node) in targets.iter().zip(nodes) {
             if let Some((ty, shape)) = target.stated.as_ref().filter(|(ty, shape)| *ty != node.ty() || shape != node.shape()) {
                 let message = format!("`{}` is {}{}, not {ty}{shape}", target.name, node.ty(), node.shape());
-                return Err(Diagnostic::error(MISFIT, message).at(target.span, "stated here"));
+                return Err(Box::new(Diagnostic::error(MISFIT, message).at(target.span, "stated here")));
             }
             if target.name != "_" {
                 self.nodes.insert(target.name, Some(node));
@@ -169,7 +169,8 @@ impl<'t> Parser<'t> {
     fn node(&self, scanner: &mut Scanner<'t>) -> Parsed<(&'t str, Known)> {
         let start = scanner.at();
         let name = scanner.name("the name of a node")?;
-        let unknown = || Diagnostic::error(BAD_NAME, format!("there is no node `{name}`")).at(scanner.since(start), "here");
+        let unknown =
+            || Box::new(Diagnostic::error(BAD_NAME, format!("there is no node `{name}`")).at(scanner.since(start), "here"));
         self.nodes.get(name).cloned().map(|node| (name, node)).ok_or_else(unknown)
     }
 
@@ -178,7 +179,7 @@ impl<'t> Parser<'t> {
         let stated = || targets.first().and_then(|target| target.stated.clone());
         let needed = || {
             let message = "the type and the shape of this node must be stated, such as `x: f32[4, 4] = …`";
-            Diagnostic::error(MISFIT, message).at(line.span(), "here")
+            Box::new(Diagnostic::error(MISFIT, message).at(line.span(), "here"))
         };
         if scanner.eat_word("input") {
             let (ty, shape) = stated().ok_or_else(needed)?;
@@ -227,28 +228,34 @@ impl<'t> Parser<'t> {
         let call = Call::new(self.context, name, inputs, settings, stated);
         let made = match function {
             true => {
-                let unknown = || Diagnostic::error(BAD_NAME, format!("there is no function `{name}`")).at(span, "here");
+                let unknown = || Box::new(Diagnostic::error(BAD_NAME, format!("there is no function `{name}`")).at(span, "here"));
                 let Some(function) = self.functions.get(name).ok_or_else(unknown)? else { return Ok(None) };
-                Node::call(function, &call.inputs())
+                let wanted = function.parameters().len();
+                match call.inputs.len() {
+                    count if count == wanted && count > 0 => Node::call(function, &call.inputs()),
+                    0 => Err(call.error("a function of elements is called with an array at least")),
+                    count => Err(call.error(format!("{wanted} inputs are wanted, not {count}"))),
+                }
             }
             false => self.operation(&call, maps.as_deref(), span)?,
         };
         let nodes = made.map_err(|error| match call.blamed() {
-            Some(setting) => Diagnostic::error(BAD_SETTING, error.to_string()).at(setting, "this setting"),
+            Some(setting) => Box::new(Diagnostic::error(BAD_SETTING, error.to_string()).at(setting, "this setting")),
             None => refused(&error, line.span()),
         })?;
         match call.unused() {
             None => Ok(Some(nodes)),
             Some(setting) => {
                 let message = format!("`{name}` has no setting `{}`", setting.key);
-                Err(Diagnostic::error(BAD_SETTING, message).at(setting.span, "here"))
+                Err(Box::new(Diagnostic::error(BAD_SETTING, message).at(setting.span, "here")))
             }
         }
     }
 
     /// Two inputs with an operator between them, or one that is given another name.
     fn between(&self, left: &'t str, scanner: &mut Scanner<'t>, line: &Line<'t>) -> Parsed<Option<Vec<Node>>> {
-        let unknown = || Diagnostic::error(BAD_NAME, format!("there is no node `{left}`")).at(line.span(), "in this line");
+        let unknown =
+            || Box::new(Diagnostic::error(BAD_NAME, format!("there is no node `{left}`")).at(line.span(), "in this line"));
         let left = self.nodes.get(left).ok_or_else(unknown)?;
         let Some(operator) = elementwise::operators().into_iter().find(|operator| scanner.eat(operator)) else {
             return Err(scanner.unexpected("`(` or an operator"));
@@ -271,7 +278,7 @@ impl<'t> Parser<'t> {
             };
             let Some(fill) = other_fill.filter(|_| other.ty() == ty) else {
                 let message = format!("this node is not a fill of type `{ty}`");
-                return Err(Diagnostic::error(REFUSED, message).at(scanner.since(start), "here"));
+                return Err(Box::new(Diagnostic::error(REFUSED, message).at(scanner.since(start), "here")));
             };
             crate::build::possible("fill", &shape).map(|()| other.filled(shape, &fill))
         } else {
@@ -301,8 +308,9 @@ impl<'t> Parser<'t> {
         }
         if scanner.eat("@") {
             let name = scanner.name("the name of a function")?;
-            let unknown =
-                || Diagnostic::error(BAD_NAME, format!("there is no function `{name}`")).at(scanner.since(start), "here");
+            let unknown = || {
+                Box::new(Diagnostic::error(BAD_NAME, format!("there is no function `{name}`")).at(scanner.since(start), "here"))
+            };
             return self.functions.get(name).and_then(Clone::clone).map(Raw::Function).ok_or_else(unknown);
         }
         scanner.name("a number, a word, a list or a function").map(Raw::Word)
@@ -312,20 +320,29 @@ impl<'t> Parser<'t> {
     fn operation(&self, call: &Call<'_>, maps: Option<&[AxisMap]>, span: Span) -> Parsed<Result<Vec<Node>>> {
         let one = |node: Result<Node>| node.map(|node| vec![node]);
         if let Some(op) = elementwise::named(call.name) {
-            return Ok(one(Node::elementwise(op, &call.inputs())));
+            let count = call.inputs.len();
+            let wanted = elementwise::inputs(&op).unwrap_or(count.max(1));
+            return Ok(match count == wanted {
+                true => one(Node::elementwise(op, &call.inputs())),
+                false => Err(call.error(format!("{wanted} inputs are wanted, not {count}"))),
+            });
         }
         Ok(match call.name {
             "lane" => {
                 let lane =
                     call.number("lane").and_then(|lane| u8::try_from(lane).map_err(|_| call.error("there is no such lane")));
-                one(lane.and_then(|lane| Node::elementwise(Elementwise::Lane(lane), &call.inputs())))
+                let input = call.exactly::<1>();
+                one(lane.and_then(|lane| Node::elementwise(Elementwise::Lane(lane), &input?)))
             }
             "view" => one(view(call, maps)),
             "broadcast" => one(call.exactly().and_then(|[input]| input.broadcast_to(call.stated()?.1))),
             "reshape" => one(call.exactly().and_then(|[input]| input.reshape(call.stated()?.1.clone()))),
             "position" => one(position(call)),
             "gather" => one(gather(call)),
-            "concatenate" => one(call.number("axis").and_then(|axis| Node::concatenate(axis, &call.inputs()))),
+            "concatenate" => one(call.number("axis").and_then(|axis| match &call.inputs()[..] {
+                [] => Err(call.error("an array at least is wanted")),
+                parts => Node::concatenate(axis, parts),
+            })),
             name => match self.vocabulary.read(name) {
                 Some(read) => read(call),
                 None => {
@@ -333,7 +350,9 @@ impl<'t> Parser<'t> {
                         "operations are those on elements, fill, view, broadcast, reshape, position, gather, concatenate, {}",
                         self.vocabulary.names().join(", ")
                     );
-                    return Err(Diagnostic::error(BAD_NAME, format!("`{name}` is not an operation")).at(span, "here").help(help));
+                    return Err(Box::new(
+                        Diagnostic::error(BAD_NAME, format!("`{name}` is not an operation")).at(span, "here").help(help),
+                    ));
                 }
             },
         })
@@ -352,8 +371,11 @@ fn axis_map(scanner: &mut Scanner<'_>) -> Parsed<AxisMap> {
         let start = scanner.at();
         let word = scanner.name("the index of an axis, such as `i0`")?;
         let axis = word.strip_prefix('i').and_then(|axis| axis.parse::<u8>().ok());
-        let wrong =
-            || Diagnostic::error(BAD_NAME, format!("`{word}` is not the index of an axis")).at(scanner.since(start), "here");
+        let wrong = || {
+            Box::new(
+                Diagnostic::error(BAD_NAME, format!("`{word}` is not the index of an axis")).at(scanner.since(start), "here"),
+            )
+        };
         map = AxisMap { source: Some(axis.ok_or_else(wrong)?), offset: 0, stride: number.unwrap_or(1), rule: Rule::Inside };
         if scanner.eat("+") {
             map.offset = scanner.integer("an offset")?;

@@ -205,9 +205,9 @@ impl Printer {
             Op::Reshape => self.call(&Spelling::new("reshape"), &inputs),
             Op::Position(axis) => self.call(&Spelling::new("position").number("axis", usize::from(*axis)), &inputs),
             Op::Gather(rule, fill) => {
-                let outside = match (rule_text(*rule), fill) {
-                    (Rule::CONSTANT, Some(fill)) => Setting::Value(fill.clone()),
-                    (rule, _) => Setting::Word(rule.to_owned()),
+                let outside = match fill {
+                    Some(fill) => Setting::Value(fill.clone()),
+                    None => Setting::Word(rule_text(*rule).to_owned()),
                 };
                 self.call(&Spelling::new("gather").with("outside", outside), &inputs)
             }
@@ -238,13 +238,13 @@ impl Printer {
     fn input(&mut self, node: &Node, buffer: &Buffer<u8>) -> Result<()> {
         let key = Memory { address: buffer.address(), bytes: buffer.len(), ty: node.ty() };
         let known = self.memory.entry(key).or_default();
-        if buffer.len() > 0
+        if !buffer.is_empty()
             && let Some((_, name)) = known.iter().find(|(shape, _)| shape == node.shape())
         {
             self.names.insert(node.identity(), name.clone());
             return Ok(());
         }
-        let right = match known.first().filter(|_| buffer.len() > 0) {
+        let right = match known.first().filter(|_| !buffer.is_empty()) {
             Some((_, name)) => format!("reshape({name})"),
             None if node.shape().count() > self.most || node.shape().is_empty() => "input".to_owned(),
             None => {
@@ -308,17 +308,13 @@ fn lanes_text(lanes: &[Literal]) -> String {
     }
 }
 
-impl Rule {
-    const CONSTANT: &'static str = "constant";
-}
-
 fn rule_text(rule: Rule) -> &'static str {
     match rule {
         Rule::Inside => "",
         Rule::Clamp => "clamp",
         Rule::Wrap => "wrap",
         Rule::Mirror => "mirror",
-        Rule::Constant => Rule::CONSTANT,
+        Rule::Constant => "constant",
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) enum Expression<'t> {
 /// How deep expressions may be nested.
 const MAX_DEPTH: usize = 200;
 
-type Parsed<T> = Result<T, Diagnostic>;
+type Parsed<T> = Result<T, Box<Diagnostic>>;
 
 /// The operators between two values, those that bind least first.
 const LEVELS: [&[&str]; 7] = [&["==", "!=", "<=", ">="], &["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*", "/", "%"]];
@@ -59,9 +59,11 @@ impl<'t> Reading<'t> {
     pub(super) fn expression(&mut self, scanner: &mut Scanner<'t>) -> Parsed<Expression<'t>> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(Diagnostic::error(UNEXPECTED, format!("an expression is nested more than {MAX_DEPTH} deep"))
-                .at(scanner.since(0), "up to here")
-                .help("give parts of it names"));
+            return Err(Box::new(
+                Diagnostic::error(UNEXPECTED, format!("an expression is nested more than {MAX_DEPTH} deep"))
+                    .at(scanner.since(0), "up to here")
+                    .help("give parts of it names"),
+            ));
         }
         let found = self.level(scanner, 0);
         self.depth -= 1;
@@ -85,10 +87,11 @@ impl<'t> Reading<'t> {
         match expression {
             Expression::Value(value) => Ok(value),
             Expression::Literal(text, span) => {
-                let wrong = |message: String| Diagnostic::error(BAD_VALUE, message).at(span, "here");
+                let wrong = |message: String| Box::new(Diagnostic::error(BAD_VALUE, message).at(span, "here"));
                 let element = typed(text).1.or(wanted).or((text == "true" || text == "false").then_some(Element::Bool));
                 let Some(element) = element else {
-                    return Err(wrong(format!("nothing says of which type `{text}` is")).help(format!("name it: `{text}f32`")));
+                    let untold = wrong(format!("nothing says of which type `{text}` is"));
+                    return Err(Box::new(untold.help(format!("name it: `{text}f32`"))));
                 };
                 let literal = literal(element, text).ok_or_else(|| wrong(format!("`{text}` is not a value of `{element}`")))?;
                 Ok(self.builder.literal(literal))
@@ -115,7 +118,8 @@ impl<'t> Reading<'t> {
         let expression = self.expression(scanner)?;
         match expression {
             Expression::Literal(text, span) if typed(text).1.is_none() => {
-                let wrong = || Diagnostic::error(BAD_VALUE, format!("`{text}` is no index")).at(span, "an integer is wanted");
+                let wrong =
+                    || Box::new(Diagnostic::error(BAD_VALUE, format!("`{text}` is no index")).at(span, "an integer is wanted"));
                 let value = literal(Element::I64, text).and_then(|literal| literal.as_i128()).ok_or_else(wrong)?;
                 Ok(Operand::Integer(value))
             }
@@ -202,7 +206,8 @@ impl<'t> Reading<'t> {
             let arguments = scanner.list(")", |scanner| self.expression(scanner))?;
             return self.call(word, &arguments, span).map(Expression::Value);
         }
-        let unknown = || Diagnostic::error(BAD_NAME, format!("`{word}` is not known here")).at(span, "no value of this name");
+        let unknown =
+            || Box::new(Diagnostic::error(BAD_NAME, format!("`{word}` is not known here")).at(span, "no value of this name"));
         let named = self.names.get(word).cloned().ok_or_else(unknown)?;
         Ok(Expression::Value(match named {
             Named::Value(value) => value,
@@ -254,7 +259,7 @@ impl<'t> Reading<'t> {
             true => Ok(()),
             false => {
                 let message = format!("`{name}` takes {count} arguments, not {}", arguments.len());
-                Err(Diagnostic::error(UNEXPECTED, message).at(span, "this function"))
+                Err(Box::new(Diagnostic::error(UNEXPECTED, message).at(span, "this function")))
             }
         };
         let unary = UnaryOp::ALL.iter().copied().find(|op| op.name() == name);
@@ -297,7 +302,7 @@ impl<'t> Reading<'t> {
                 let values = self.alike(&arguments[1..], None)?;
                 Ok(self.builder.select(condition, values[0], values[1]))
             }
-            _ => Err(Diagnostic::error(BAD_NAME, format!("`{name}` is not a function")).at(span, "here")),
+            _ => Err(Box::new(Diagnostic::error(BAD_NAME, format!("`{name}` is not a function")).at(span, "here"))),
         }
     }
 }

@@ -10,12 +10,14 @@ use crate::function::Function;
 use crate::types::Type;
 use broadloom_diag::{Diagnostic, Span};
 
-type Parsed<T> = Result<T, Diagnostic>;
+type Parsed<T> = Result<T, Box<Diagnostic>>;
 
 /// Reads a function: the next line, `fn name(…) -> (…)`, and the lines below it that are further to the right.
 pub fn function(lines: &mut Lines<'_>) -> Parsed<Function> {
     let Some(head) = lines.next() else {
-        return Err(Diagnostic::error(UNEXPECTED, "a function is missing at the end of the text").at(lines.end(), "here"));
+        return Err(Box::new(
+            Diagnostic::error(UNEXPECTED, "a function is missing at the end of the text").at(lines.end(), "here"),
+        ));
     };
     let mut scanner = head.scan();
     if !scanner.eat_word("fn") {
@@ -39,10 +41,12 @@ pub fn function(lines: &mut Lines<'_>) -> Parsed<Function> {
     scanner.finish()?;
     parser.block(head.indent + 1, None)?;
     let Some(returned) = parser.returned.take() else {
-        return Err(Diagnostic::error(UNEXPECTED, format!("`{name}` has no `return`")).at(head.span(), "this function"));
+        return Err(Box::new(
+            Diagnostic::error(UNEXPECTED, format!("`{name}` has no `return`")).at(head.span(), "this function"),
+        ));
     };
     let finished = parser.reading.builder.finish_function(&returned);
-    finished.map_err(|error| Diagnostic::error(BAD_CODE, error.to_string()).at(head.span(), "this function"))
+    finished.map_err(|error| Box::new(Diagnostic::error(BAD_CODE, error.to_string()).at(head.span(), "this function")))
 }
 
 struct Parser<'l, 't> {
@@ -71,7 +75,9 @@ impl<'t> Parser<'_, 't> {
             None => false,
         };
         if taken {
-            return Err(Diagnostic::error(BAD_NAME, format!("`{name}` is something else already")).at(span, "named again"));
+            return Err(Box::new(
+                Diagnostic::error(BAD_NAME, format!("`{name}` is something else already")).at(span, "named again"),
+            ));
         }
         self.reading.names.insert(name, named);
         Ok(())
@@ -84,7 +90,7 @@ impl<'t> Parser<'_, 't> {
             Some(problem) => {
                 // The place in the Rust source says nothing about this text.
                 let problem = problem.rsplit_once(" (").map_or(problem.as_str(), |(problem, _)| problem);
-                Err(Diagnostic::error(BAD_CODE, problem).at(line.span(), "here"))
+                Err(Box::new(Diagnostic::error(BAD_CODE, problem).at(line.span(), "here")))
             }
         }
     }
@@ -94,16 +100,18 @@ impl<'t> Parser<'_, 't> {
         self.nesting += 1;
         if self.nesting > MAX_NESTING {
             let span = self.lines.peek().map_or(self.lines.end(), |line| line.span());
-            return Err(Diagnostic::error(BAD_CODE, format!("blocks are nested more than {MAX_NESTING} deep")).at(span, "here"));
+            return Err(Box::new(
+                Diagnostic::error(BAD_CODE, format!("blocks are nested more than {MAX_NESTING} deep")).at(span, "here"),
+            ));
         }
         while let Some(line) = self.lines.peek().filter(|line| line.indent >= least) {
             let expected = *indent.get_or_insert(line.indent);
             if line.indent != expected {
                 let message = format!("this line stands at column {}, the lines before it at {expected}", line.indent);
-                return Err(Diagnostic::error(UNEXPECTED, message).at(line.span(), "here"));
+                return Err(Box::new(Diagnostic::error(UNEXPECTED, message).at(line.span(), "here")));
             }
             if self.returned.is_some() {
-                return Err(Diagnostic::error(UNEXPECTED, "nothing follows `return`").at(line.span(), "here"));
+                return Err(Box::new(Diagnostic::error(UNEXPECTED, "nothing follows `return`").at(line.span(), "here")));
             }
             self.lines.next();
             if self.statement(&line)? == End::While {
@@ -141,10 +149,10 @@ impl<'t> Parser<'_, 't> {
                 self.reading.builder.begin_while();
                 let (end, indent) = self.block(line.indent + 1, None)?;
                 if end != End::While {
-                    return Err(Diagnostic::error(UNEXPECTED, "a `loop` has no `while`").at(line.span(), "this loop"));
+                    return Err(Box::new(Diagnostic::error(UNEXPECTED, "a `loop` has no `while`").at(line.span(), "this loop")));
                 }
                 if self.block(line.indent + 1, indent)?.0 == End::While {
-                    return Err(Diagnostic::error(UNEXPECTED, "a `loop` has two `while`").at(line.span(), "this loop"));
+                    return Err(Box::new(Diagnostic::error(UNEXPECTED, "a `loop` has two `while`").at(line.span(), "this loop")));
                 }
                 self.reading.builder.end_while();
             }
@@ -172,10 +180,10 @@ impl<'t> Parser<'_, 't> {
     fn nested(&mut self, line: &Line<'t>) -> Parsed<()> {
         match self.block(line.indent + 1, None)?.0 {
             End::Lines if self.returned.is_none() => Ok(()),
-            End::Lines => {
-                Err(Diagnostic::error(UNEXPECTED, "`return` stands at the end of a function").at(line.span(), "in here"))
-            }
-            End::While => Err(Diagnostic::error(UNEXPECTED, "a `while` without its `loop`").at(line.span(), "in here")),
+            End::Lines => Err(Box::new(
+                Diagnostic::error(UNEXPECTED, "`return` stands at the end of a function").at(line.span(), "in here"),
+            )),
+            End::While => Err(Box::new(Diagnostic::error(UNEXPECTED, "a `while` without its `loop`").at(line.span(), "in here"))),
         }
     }
 
@@ -226,7 +234,7 @@ impl<'t> Parser<'_, 't> {
             self.check(line)?;
             if own != ty {
                 let message = format!("result {index} is `{own}`, and the function says `{ty}`");
-                return Err(Diagnostic::error(BAD_CODE, message).at(line.span(), "here"));
+                return Err(Box::new(Diagnostic::error(BAD_CODE, message).at(line.span(), "here")));
             }
             values.push(value);
         }
@@ -255,8 +263,8 @@ impl<'t> Parser<'_, 't> {
                 loop {
                     let start = scanner.at();
                     let text = scanner.literal().ok_or_else(|| scanner.unexpected("an entry"))?;
-                    let wrong = || Diagnostic::error(BAD_VALUE, format!("`{text}` is not a value of `{ty}`"));
-                    entries.push(literal(ty.element(), text).ok_or_else(|| wrong().at(scanner.since(start), "here"))?);
+                    let wrong = || Box::new(Diagnostic::error(BAD_VALUE, format!("`{text}` is not a value of `{ty}`")));
+                    entries.push(literal(ty.element(), text).ok_or_else(|| Box::new(wrong().at(scanner.since(start), "here")))?);
                     if !scanner.eat(",") {
                         break;
                     }

@@ -135,7 +135,7 @@ impl<'t> Scanner<'t> {
     }
 
     /// Takes this text; an error if something else stands next.
-    pub fn expect(&mut self, text: &str) -> Result<(), Diagnostic> {
+    pub fn expect(&mut self, text: &str) -> Result<(), Box<Diagnostic>> {
         if self.eat(text) { Ok(()) } else { Err(self.unexpected(&format!("`{text}`"))) }
     }
 
@@ -159,7 +159,7 @@ impl<'t> Scanner<'t> {
     }
 
     /// Takes a name; `what` says which in the error.
-    pub fn name(&mut self, what: &str) -> Result<&'t str, Diagnostic> {
+    pub fn name(&mut self, what: &str) -> Result<&'t str, Box<Diagnostic>> {
         self.word().ok_or_else(|| self.unexpected(what))
     }
 
@@ -194,30 +194,36 @@ impl<'t> Scanner<'t> {
     }
 
     /// Takes an integer.
-    pub fn integer<T: std::str::FromStr>(&mut self, what: &str) -> Result<T, Diagnostic> {
+    pub fn integer<T: std::str::FromStr>(&mut self, what: &str) -> Result<T, Box<Diagnostic>> {
         let start = self.at();
         let length = usize::from(self.sees("-"));
         let digits = self.rest()[length..].bytes().take_while(u8::is_ascii_digit).count();
         let text = self.take(length + digits);
         text.parse().map_err(|_| match digits {
             0 => self.unexpected(what),
-            _ => Diagnostic::error(super::BAD_VALUE, format!("`{text}` is not {what}")).at(self.since(start), "out of range"),
+            _ => Box::new(
+                Diagnostic::error(super::BAD_VALUE, format!("`{text}` is not {what}")).at(self.since(start), "out of range"),
+            ),
         })
     }
 
     /// Takes a type.
-    pub fn ty(&mut self) -> Result<Type, Diagnostic> {
+    pub fn ty(&mut self) -> Result<Type, Box<Diagnostic>> {
         let start = self.at();
         let word = self.name("a type")?;
         type_of(word).ok_or_else(|| {
             let names = Element::ALL.map(Element::name).join(", ");
             let help = format!("types are {names}, and vectors of 2 to 4 lanes such as f32x4");
-            Diagnostic::error(UNEXPECTED, format!("`{word}` is not a type")).at(self.since(start), "here").help(help)
+            Box::new(Diagnostic::error(UNEXPECTED, format!("`{word}` is not a type")).at(self.since(start), "here").help(help))
         })
     }
 
     /// Takes things separated by commas, up to what ends the list.
-    pub fn list<T>(&mut self, end: &str, mut one: impl FnMut(&mut Self) -> Result<T, Diagnostic>) -> Result<Vec<T>, Diagnostic> {
+    pub fn list<T>(
+        &mut self,
+        end: &str,
+        mut one: impl FnMut(&mut Self) -> Result<T, Box<Diagnostic>>,
+    ) -> Result<Vec<T>, Box<Diagnostic>> {
         let mut found = vec![];
         if self.eat(end) {
             return Ok(found);
@@ -234,12 +240,12 @@ impl<'t> Scanner<'t> {
     }
 
     /// An error if something is left.
-    pub fn finish(&mut self) -> Result<(), Diagnostic> {
+    pub fn finish(&mut self) -> Result<(), Box<Diagnostic>> {
         if self.is_end() { Ok(()) } else { Err(self.unexpected("the end of the line")) }
     }
 
     /// The error for what stands next, where something else is wanted.
-    pub fn unexpected(&mut self, wanted: &str) -> Diagnostic {
+    pub fn unexpected(&mut self, wanted: &str) -> Box<Diagnostic> {
         self.skip();
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let word = self.rest().find(|c: char| !is_word(c)).unwrap_or(self.rest().len());
@@ -252,7 +258,7 @@ impl<'t> Scanner<'t> {
             "" => format!("{wanted} is missing at the end of the line"),
             found => format!("{wanted} is wanted here, not `{found}`"),
         };
-        Diagnostic::error(UNEXPECTED, message).at(behind.since(start), "here")
+        Box::new(Diagnostic::error(UNEXPECTED, message).at(behind.since(start), "here"))
     }
 }
 

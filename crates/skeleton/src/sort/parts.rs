@@ -46,7 +46,7 @@ const UNIT: u32 = cost::PART;
 /// Bytes of a line of the cache.
 const LINE: u32 = cost::CACHE_LINE;
 /// Most bytes for lines that are collected.
-const ROOM: u32 = 128 << 10;
+const ROOM: u32 = cost::SORT_LINES;
 /// Most bytes of them whose place is known when code is made.
 const STATIC: u32 = 32 << 10;
 /// Lines go around the cache where a round moves so many bytes.

@@ -29,7 +29,7 @@ const TOGETHER: usize = 8;
 /// Tiles that a thread looks at, at a time.
 const LOOKS: u32 = 4;
 /// Bytes of shared memory for elements of a tile.
-const ROOM: u32 = 24 << 10;
+const ROOM: u32 = cost::SORT_TILE;
 
 pub(super) struct Sweep<'a> {
     pub(super) sort: &'a Sort,
@@ -61,12 +61,7 @@ impl<'a> Sweep<'a> {
     ) -> Result<Sweep<'a>> {
         let types = sort.source.results();
         let widest = types.iter().map(|ty| ty.bytes()).max().unwrap_or(1);
-        // A thread keeps a key, a place and a value for each element; three blocks have room beside each other.
-        let most = match machine.registers {
-            Some(registers) if registers >= 1 << 16 && types.len() == 1 => 18,
-            Some(registers) if registers >= 1 << 16 => 12,
-            _ => 4,
-        };
+        let most = Costs::of(machine).sorted_by_thread(types.len() > 1);
         let items = (ROOM / THREADS / widest).clamp(1, most);
         let n = Count::size(0);
         let sets =
