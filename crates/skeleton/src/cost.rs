@@ -4,8 +4,8 @@
 //! planners ask: how blocks are executed, how many blocks keep all cores busy, how many operations a byte is worth, how long a
 //! kernel will take. Nobody else asks what kind of machine it is; `crates/tidy` holds that.
 //!
-//! A number that differs between machines is an [`Each`], with its unit and its reason. They were measured on an Intel Xeon with
-//! AVX-512 and on an H200.
+//! A number that differs between machines is an [`Each`], with its unit and its reason. They suit the machines of
+//! `docs/PERFORMANCE.md`, an Intel Xeon with AVX-512 and an H200.
 //!
 //! Operations are counted in *simple operations*: an addition of one lane is 1 ([`operation`], [`function`]). What a position costs
 //! is the sum over what is computed there; loops count their rounds.
