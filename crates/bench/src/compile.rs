@@ -60,6 +60,7 @@ pub(crate) fn row(device: String, name: &str, size: String, ms: f64) -> Row {
         launches: 0,
         compile_ms: Some(ms),
         device_ms: None,
+        predicted_ms: None,
         peer: None,
         peer_ms: None,
         others: vec![],

@@ -88,6 +88,7 @@ pub(crate) fn run(benchmark: &Benchmark, quick: bool) -> Result<Row, Failure> {
         launches: 1,
         compile_ms: None,
         device_ms: None,
+        predicted_ms: None,
         peer: None,
         peer_ms: None,
         others: vec![],

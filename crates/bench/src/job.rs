@@ -1,7 +1,8 @@
 //! A benchmark made ready on a device: the launches of one repetition, what they move and compute, and the judge of their result.
 
 use crate::error::Failure;
-use broadloom::device::{Argument, Element, Kernel, Launch, Module, Result};
+use broadloom::device::{Argument, Element, Kernel, Launch, Machine, Module, Result};
+use broadloom::graph::Summary;
 use std::any::Any;
 
 /// What decides the size of a benchmark.
@@ -95,6 +96,7 @@ struct Step {
 
 type Judge = Box<dyn Fn(u64) -> std::result::Result<Verdict, Failure>>;
 type Repetition = Box<dyn Fn() -> std::result::Result<(), Failure>>;
+type Planned = Box<dyn Fn() -> std::result::Result<Summary, Failure>>;
 
 /// A benchmark made ready on a device.
 pub(crate) struct Job {
@@ -102,6 +104,8 @@ pub(crate) struct Job {
     steps: Vec<Step>,
     /// What is done instead of launches.
     expression: Option<Repetition>,
+    /// Makes the plan of a repetition.
+    planned: Option<Planned>,
     judge: Judge,
     /// Buffers that launches use and the judge does not hold: a launch knows only their addresses.
     kept: Vec<Box<dyn Any>>,
@@ -111,7 +115,7 @@ impl Job {
     /// With no launches yet. The judge is told how many repetitions there were.
     pub(crate) fn new<V: Into<Verdict>>(work: Work, judge: impl Fn(u64) -> std::result::Result<V, Failure> + 'static) -> Self {
         let judge = move |repetitions| judge(repetitions).map(Into::into);
-        Job { work, steps: vec![], expression: None, judge: Box::new(judge), kept: vec![] }
+        Job { work, steps: vec![], expression: None, planned: None, judge: Box::new(judge), kept: vec![] }
     }
 
     /// With buffers that live as long as it.
@@ -130,6 +134,19 @@ impl Job {
     pub(crate) fn expression(mut self, repetition: impl Fn() -> std::result::Result<(), Failure> + 'static) -> Self {
         self.expression = Some(Box::new(repetition));
         self
+    }
+
+    /// With the plan of what is done instead of launches.
+    pub(crate) fn planned(mut self, planned: impl Fn() -> std::result::Result<Summary, Failure> + 'static) -> Self {
+        self.planned = Some(Box::new(planned));
+        self
+    }
+
+    /// Predicts how long a repetition takes, in milliseconds, where there is a plan of all of it.
+    pub(crate) fn predicted_ms(&self, machine: &Machine) -> std::result::Result<Option<f64>, Failure> {
+        let Some(planned) = &self.planned else { return Ok(None) };
+        let plan = planned()?;
+        Ok(plan.predicted(machine).filter(|_| !plan.kernels.is_empty()).map(|time| time.as_secs_f64() * 1e3))
     }
 
     /// Launches of a repetition, as far as they are its own.

@@ -129,6 +129,7 @@ struct Ready {
     job: Job,
     launches: u64,
     compile_ms: f64,
+    predicted_ms: Option<f64>,
 }
 
 /// A run of benchmarks.
@@ -238,7 +239,7 @@ impl Run<'_> {
             }
         }
         let row = self.measured(benchmark, (benchmark.shown)(size), peers, &ready.job)?;
-        Ok(Row { launches: ready.launches, compile_ms: Some(ready.compile_ms), ..row })
+        Ok(Row { launches: ready.launches, compile_ms: Some(ready.compile_ms), predicted_ms: ready.predicted_ms, ..row })
     }
 
     fn kernel(
@@ -260,7 +261,7 @@ impl Run<'_> {
         let again = measure::repetition(&self.device, &tiny)?;
         let compile_ms = (loading + first.saturating_sub(again)).as_secs_f64() * 1e3;
         let job = ready(&module, size)?;
-        Ok(Ready { launches: job.launches() as u64, job, compile_ms })
+        Ok(Ready { launches: job.launches() as u64, job, compile_ms, predicted_ms: None })
     }
 
     fn arrays(&self, ready: fn(&Context, usize) -> Result<Job, Failure>, [tiny, size]: [usize; 2]) -> Result<Ready, Failure> {
@@ -274,7 +275,10 @@ impl Run<'_> {
         let job = ready(&context, size)?;
         let before = context.statistics().kernels;
         measure::repetition(&self.device, &job)?;
-        Ok(Ready { job, launches: context.statistics().kernels - before, compile_ms })
+        let launches = context.statistics().kernels - before;
+        // A quick run is no measurement.
+        let predicted_ms = if self.scale.quick { None } else { job.predicted_ms(&self.device.measured_machine())? };
+        Ok(Ready { job, launches, compile_ms, predicted_ms })
     }
 
     /// Says why a peer gives no figure.
@@ -331,6 +335,7 @@ impl Run<'_> {
             launches: 0,
             compile_ms: None,
             device_ms,
+            predicted_ms: None,
             peer: peer_time.and(self.compiler.as_ref()).map(Compiler::describe),
             peer_ms: peer_time.map(|time| time.as_secs_f64() * 1e3),
             others,

@@ -49,6 +49,7 @@ fn row(device: &Device, name: &str, size: String, times: Vec<Duration>, launches
         launches,
         compile_ms: None,
         device_ms: None,
+        predicted_ms: None,
         peer: None,
         peer_ms: None,
         others: vec![],

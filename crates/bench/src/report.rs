@@ -43,6 +43,8 @@ pub struct Row {
     pub launches: u64,
     /// Milliseconds until the kernels were ready.
     pub compile_ms: Option<f64>,
+    /// Milliseconds that the planner predicts, where it plans all of a repetition.
+    pub predicted_ms: Option<f64>,
     /// What it is compared with.
     pub peer: Option<String>,
     /// Milliseconds of a repetition of the peer.
@@ -55,6 +57,11 @@ impl Row {
     /// Our time over the peer's.
     pub fn peer_ratio(&self) -> Option<f64> {
         self.peer_ms.filter(|&ms| ms > 0.0).map(|ms| self.ms / ms)
+    }
+
+    /// The error of the prediction: by which part of the measured time the predicted one is longer.
+    pub fn prediction_error(&self) -> Option<f64> {
+        self.predicted_ms.filter(|_| self.ms > 0.0).map(|predicted| predicted / self.ms - 1.0)
     }
 
     /// The columns of [`Row`]'s lines.
@@ -71,8 +78,12 @@ impl Row {
         };
         let share = self.limit_share.map_or("-".to_owned(), |share| format!("{:.0} %", 100.0 * share));
         let of_device = self.device_ms.map_or(String::new(), |ms| format!("  (device: {ms:.4} ms)"));
+        let predicted = match (self.predicted_ms, self.prediction_error()) {
+            (Some(ms), Some(error)) => format!("  (predicted: {ms:.3} ms, {:+.0} %)", 100.0 * error),
+            _ => String::new(),
+        };
         format!(
-            "{:<18} {:<16} {:<8} {:>10.3}  {:>15}  {:>8}  {:>7}  {:>10}  {:>8}  {:>6}{of_device}",
+            "{:<18} {:<16} {:<8} {:>10.3}  {:>15}  {:>8}  {:>7}  {:>10}  {:>8}  {:>6}{of_device}{predicted}",
             self.name,
             self.size,
             self.device,
@@ -107,6 +118,10 @@ impl Row {
         put("limit_share", json!(self.limit_share));
         put("launches", json!(self.launches));
         put("compile_ms", json!(self.compile_ms));
+        if let Some(ms) = self.predicted_ms {
+            put("predicted_ms", json!(ms));
+            put("prediction_error", json!(self.prediction_error()));
+        }
         put("peer", json!(self.peer));
         put("peer_ms", json!(self.peer_ms));
         put("peer_ratio", json!(self.peer_ratio()));

@@ -30,7 +30,8 @@ pub enum Executor {
 }
 
 impl Executor {
-    fn device(&self) -> Device {
+    /// Returns it as a device.
+    pub fn device(&self) -> Device {
         match self {
             Executor::Cpu(cpu) => Device::new(cpu.clone()),
             Executor::Cuda(cuda) => Device::new(cuda.clone()),

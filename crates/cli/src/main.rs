@@ -16,6 +16,7 @@ mod devices;
 mod exec;
 mod explain;
 mod failure;
+mod graph;
 mod input;
 mod kernel;
 mod launching;

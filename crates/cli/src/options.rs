@@ -243,8 +243,11 @@ Examples:
 
 `linearised`, `llvm`, `llvm-opt` and `asm` show what the CPU runs: one kernel, for one shape of block.")]
 pub struct Explain {
-    /// A file of PTX, `-` for standard input; `run` takes a `.nesl` file too
+    /// A file of PTX, `-` for standard input; or a `.graph` file
     pub file: PathBuf,
+    /// The device for which a graph is planned
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
     /// Print the module in this form instead: as PTX, or as the passes leave it at a stage of their work
     #[arg(long, value_parser = forms(), value_name = "FORM")]
     pub emit: Option<Emit>,

@@ -1,6 +1,7 @@
-//! `broadloom run`: a kernel launched, its buffers shown or kept; or a NESL program.
+//! `broadloom run`: a kernel launched, its buffers shown or kept; a graph computed; or a NESL program.
 
 use crate::failure::{Exit, Failure};
+use crate::graph;
 use crate::launching::{deliver, failure, launch, open};
 use crate::nesl;
 use crate::options::Run;
@@ -8,7 +9,7 @@ use crate::statistics;
 use crate::terminal::Terminal;
 use crate::tracing::traced;
 
-/// Runs a kernel, or a NESL program.
+/// Runs a kernel, a graph or a NESL program.
 pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     traced(options.trace.as_deref(), || perform(options, terminal))
 }
@@ -16,6 +17,9 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
 fn perform(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     if nesl::is_program(options.launch.file.as_deref()) {
         return nesl::run(options, terminal);
+    }
+    if graph::is_graph(options.launch.file.as_deref()) {
+        return graph::run(options, terminal);
     }
     let device = options.launch.device.as_deref();
     let launched = launch("run", &options.launch, |terminal| open(device, options.stats, terminal), terminal)?;

@@ -1,5 +1,6 @@
 //! Where test files are.
 
+use crate::language::Language;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/filetests")
 }
 
-/// All `.ptx` files below a folder, with their paths relative to it, `/` between the parts, sorted.
+/// All files below a folder whose language is known, with their paths relative to it, `/` between the parts, sorted.
 pub fn find_files(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     let mut found = vec![];
     walk(folder, "", &mut found)?;
@@ -23,7 +24,7 @@ fn walk(folder: &Path, prefix: &str, found: &mut Vec<(String, PathBuf)>) -> io::
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
         if path.is_dir() {
             walk(&path, &format!("{prefix}{name}/"), found)?;
-        } else if path.extension().is_some_and(|extension| extension == "ptx") {
+        } else if Language::of(&path).is_some() {
             found.push((format!("{prefix}{name}"), path));
         }
     }

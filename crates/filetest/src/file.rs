@@ -1,12 +1,11 @@
-//! A test file taken apart: settings, the PTX text, the expectations; and put together again with new expectations.
+//! A test file taken apart: settings, the text, the expectations; and put together again with new expectations.
 //!
 //! A file is one case, or several: after a first line `// ----- name` each such line starts a case of its own, named so, with
 //! its own text and expectations. What stands before the first one holds for all: its settings, and its text if it has
 //! a line `// ...`, which is where each case's text goes.
 
-use crate::Command;
-use crate::command::passes;
 use crate::expand::{Replacement, expand};
+use crate::language::{Command, Language};
 use crate::tolerance::Tolerance;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,13 +14,13 @@ use std::fmt;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     /// `// test:` lines, in order.
-    pub commands: Vec<Command>,
+    pub commands: Vec<&'static Command>,
     /// `// run:` lines: launches.
     pub runs: Vec<String>,
     /// `// let:` lines: texts too long or too odd to stand in a file.
     pub replacements: Vec<Replacement>,
-    /// What stands behind `// test: transform`: passes, in order.
-    pub passes: String,
+    /// What stands behind the words of commands, such as the passes of `// test: transform`.
+    pub arguments: BTreeMap<&'static str, String>,
     /// The `// tolerance:` line: how far floats may be from those expected.
     pub tolerance: Option<Tolerance>,
 }
@@ -35,10 +34,10 @@ pub struct Case {
     pub line: usize,
     /// What to do, that of the whole file included.
     pub settings: Settings,
-    /// The PTX text.
+    /// The text.
     pub text: String,
-    /// What must come out, per command; lines without the comment marks, each ending in a newline.
-    pub expectations: BTreeMap<Command, String>,
+    /// What must come out, by the name of the command; lines without the comment marks, each ending in a newline.
+    pub expectations: BTreeMap<&'static str, String>,
     /// All lines of the file before the expectations.
     raw: String,
 }
@@ -48,6 +47,7 @@ pub struct Case {
 pub struct TestFile {
     /// The cases, in order.
     pub cases: Vec<Case>,
+    language: &'static Language,
     preamble: String,
 }
 
@@ -68,27 +68,32 @@ impl fmt::Display for FileError {
 
 impl std::error::Error for FileError {}
 
-const SEPARATOR: &str = "// -----";
-const EXPECT: &str = "// expect ";
-const PLACE: &str = "// ...";
+/// What starts a case, an expectation, and the place of cases in a frame, each as a line of comment.
+const SEPARATOR: &str = "-----";
+const EXPECT: &str = "expect ";
+const PLACE: &str = "...";
+
+/// Returns what follows a mark in a line of comment.
+fn behind<'l>(language: &Language, line: &'l str, mark: &str) -> Option<&'l str> {
+    language.comment_in(line)?.strip_prefix(mark)
+}
 
 impl TestFile {
     /// Takes a file apart.
-    pub fn parse(content: &str) -> Result<TestFile, FileError> {
+    pub fn parse(content: &str, language: &'static Language) -> Result<TestFile, FileError> {
         let lines: Vec<&str> = content.split_inclusive('\n').collect();
-        let starts: Vec<usize> = (0..lines.len()).filter(|&index| lines[index].starts_with(SEPARATOR)).collect();
+        let starts_case = |index: &usize| behind(language, lines[*index], SEPARATOR).is_some();
+        let starts: Vec<usize> = (0..lines.len()).filter(starts_case).collect();
         let Some(&first) = starts.first() else {
-            return Ok(TestFile {
-                cases: vec![Case::parse(None, 1, &lines, &Settings::default(), None)?],
-                preamble: String::new(),
-            });
+            let cases = vec![Case::parse(None, 1, (&lines, language), &Settings::default(), None)?];
+            return Ok(TestFile { cases, language, preamble: String::new() });
         };
-        let shared = Settings::parse(&lines[..first], 1, Settings::default())?;
-        let template = Template::parse(&lines[..first])?;
+        let shared = Settings::parse(&lines[..first], language, 1, Settings::default())?;
+        let template = Template::parse(&lines[..first], language)?;
         let mut cases: Vec<Case> = vec![];
         for (index, &start) in starts.iter().enumerate() {
             let end = starts.get(index + 1).copied().unwrap_or(lines.len());
-            let name = lines[start][SEPARATOR.len()..].trim();
+            let name = behind(language, lines[start], SEPARATOR).unwrap_or_default().trim();
             let error = |message: String| FileError { line: start + 1, message };
             if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
                 return Err(error(format!("the name of a case is letters, digits and `_`, not `{name}`")));
@@ -96,9 +101,10 @@ impl TestFile {
             if cases.iter().any(|case| case.name.as_deref() == Some(name)) {
                 return Err(error(format!("a second case named `{name}`")));
             }
-            cases.push(Case::parse(Some(name), start + 2, &lines[start + 1..end], &shared, template.as_ref())?);
+            let lines = (&lines[start + 1..end], language);
+            cases.push(Case::parse(Some(name), start + 2, lines, &shared, template.as_ref())?);
         }
-        Ok(TestFile { cases, preamble: lines[..first].concat() })
+        Ok(TestFile { cases, language, preamble: lines[..first].concat() })
     }
 
     /// The file as text, with its expectations as they are now.
@@ -110,14 +116,15 @@ impl TestFile {
                 if index > 0 {
                     out.push('\n');
                 }
-                out.push_str(&format!("{SEPARATOR} {name}\n"));
+                out.push_str(&self.language.comment_of(&format!("{SEPARATOR} {name}")));
+                out.push('\n');
             }
             out.push_str(&case.raw);
             for command in &case.settings.commands {
-                let Some(expected) = case.expectations.get(command) else { continue };
-                out.push_str(&format!("{EXPECT}{command}:\n"));
-                for line in expected.lines() {
-                    out.push_str(format!("// {line}").trim_end());
+                let Some(expected) = case.expectations.get(command.name) else { continue };
+                let head = format!("{EXPECT}{command}:");
+                for line in std::iter::once(head.as_str()).chain(expected.lines()) {
+                    out.push_str(&self.language.comment_of(line));
                     out.push('\n');
                 }
             }
@@ -133,16 +140,16 @@ struct Template {
 }
 
 impl Template {
-    fn parse(lines: &[&str]) -> Result<Option<Template>, FileError> {
-        let places: Vec<usize> = (0..lines.len()).filter(|&index| lines[index].trim() == PLACE).collect();
-        let text = body_lines(lines);
+    fn parse(lines: &[&str], language: &Language) -> Result<Option<Template>, FileError> {
+        let places: Vec<usize> = (0..lines.len()).filter(|&index| language.comment_in(lines[index]) == Some(PLACE)).collect();
+        let text = body_lines(lines, language);
         match places[..] {
             [] if text.iter().all(|line| line.trim().is_empty()) => Ok(None),
             [] => {
                 Err(FileError { line: 1, message: format!("text before the first case needs a line `{PLACE}` where cases go") })
             }
             [place] => {
-                let before = body_lines(&lines[..place]).concat();
+                let before = body_lines(&lines[..place], language).concat();
                 Ok(Some(Template { before, after: lines[place + 1..].concat().trim_end().to_owned() + "\n" }))
             }
             [_, second, ..] => Err(FileError { line: second + 1, message: format!("a second `{PLACE}`") }),
@@ -151,47 +158,50 @@ impl Template {
 }
 
 /// The lines behind the leading comment.
-fn body_lines<'l, 'a>(lines: &'l [&'a str]) -> &'l [&'a str] {
-    &lines[header_length(lines)..]
+fn body_lines<'l, 'a>(lines: &'l [&'a str], language: &Language) -> &'l [&'a str] {
+    &lines[header_length(lines, language)..]
 }
 
 /// How many lines of comment, or empty, a text starts with.
-fn header_length(lines: &[&str]) -> usize {
-    let header = |line: &&&str| line.trim().is_empty() || (line.starts_with("//") && line.trim() != PLACE);
+fn header_length(lines: &[&str], language: &Language) -> usize {
+    let header = |line: &&&str| line.trim().is_empty() || language.comment_in(line).is_some_and(|text| text != PLACE);
     lines.iter().take_while(header).count()
 }
 
 impl Settings {
     /// Reads the leading comment of some lines. Commands replace those of the file; launches and replacements add to them.
-    fn parse(lines: &[&str], first_line: usize, shared: Settings) -> Result<Settings, FileError> {
+    fn parse(lines: &[&str], language: &Language, first_line: usize, shared: Settings) -> Result<Settings, FileError> {
         let mut settings = Settings { commands: vec![], ..shared };
-        let header = &lines[..header_length(lines)];
+        let header = &lines[..header_length(lines, language)];
+        let comment = |index: usize| language.comment_in(header[index]).unwrap_or_default().trim();
         let mut index = 0;
         while index < header.len() {
             let line = first_line + index;
             let error = |message: String| FileError { line, message };
-            let mut text = header[index].trim_start_matches('/').trim().to_owned();
+            let mut text = comment(index).to_owned();
             index += 1;
             // A `\` at the end of a launch joins the next line of comment.
             while text.starts_with("run:") && text.ends_with('\\') && index < header.len() {
                 text.pop();
-                text.push_str(header[index].trim_start_matches('/').trim());
+                text.push_str(comment(index));
                 index += 1;
             }
             if let Some(word) = text.strip_prefix("test:") {
                 let (word, rest) = word.trim().split_once(' ').unwrap_or((word.trim(), ""));
-                let Some(command) = Command::from_name(word) else {
-                    let names = Command::ALL.map(Command::name).join(", ");
+                let Some(command) = language.command(word) else {
+                    let names = language.commands.iter().map(|command| command.name).collect::<Vec<_>>().join(", ");
                     return Err(error(format!("`{}` is not a command; there are {names}", word.trim())));
                 };
                 if settings.commands.contains(&command) {
                     return Err(error(format!("`test: {command}` a second time")));
                 }
-                if command == Command::Transform {
-                    passes(rest).map_err(error)?;
-                    settings.passes = rest.to_owned();
-                } else if !rest.is_empty() {
-                    return Err(error(format!("`{command}` takes nothing behind it, not `{rest}`")));
+                match command.argument {
+                    Some(check) => {
+                        check(rest).map_err(error)?;
+                        settings.arguments.insert(command.name, rest.to_owned());
+                    }
+                    None if rest.is_empty() => {}
+                    None => return Err(error(format!("`{command}` takes nothing behind it, not `{rest}`"))),
                 }
                 settings.commands.push(command);
             } else if let Some(launch) = text.strip_prefix("run:") {
@@ -210,22 +220,22 @@ impl Case {
     fn parse(
         name: Option<&str>,
         first_line: usize,
-        lines: &[&str],
+        (lines, language): (&[&str], &'static Language),
         shared: &Settings,
         template: Option<&Template>,
     ) -> Result<Case, FileError> {
         let error = |line: usize, message: String| FileError { line, message };
-        let end = lines.iter().position(|line| line.starts_with(EXPECT)).unwrap_or(lines.len());
+        let end = lines.iter().position(|line| behind(language, line, EXPECT).is_some()).unwrap_or(lines.len());
         let text_end = (0..end).rev().find(|&index| !lines[index].trim().is_empty()).map_or(0, |index| index + 1);
         let lines_of_text = &lines[..text_end];
-        let mut settings = Settings::parse(lines_of_text, first_line, shared.clone())?;
+        let mut settings = Settings::parse(lines_of_text, language, first_line, shared.clone())?;
         if settings.commands.is_empty() {
             settings.commands = shared.commands.clone();
         }
         if settings.commands.is_empty() {
             return Err(error(first_line, "no `// test:` line says what to do".to_owned()));
         }
-        let needs_launch = settings.commands.iter().any(|command| command.launches());
+        let needs_launch = settings.commands.iter().any(|command| command.launches);
         if needs_launch && settings.runs.is_empty() {
             return Err(error(first_line, "`test: run` needs a `// run:` line".to_owned()));
         }
@@ -235,12 +245,15 @@ impl Case {
         // The lines of a whole file keep their numbers; those of a case count from its first line that is no comment.
         let text = match (name, template) {
             (None, _) => lines_of_text.concat(),
-            (Some(_), None) => body_lines(lines_of_text).concat(),
-            (Some(_), Some(template)) => template.before.clone() + &body_lines(lines_of_text).concat() + &template.after,
+            (Some(_), None) => body_lines(lines_of_text, language).concat(),
+            (Some(_), Some(template)) => {
+                template.before.clone() + &body_lines(lines_of_text, language).concat() + &template.after
+            }
         };
         let text = expand(&text, &settings.replacements).map_err(|message| error(first_line, message))?;
-        let expectations = expectations(&lines[end..], first_line + end)?;
-        if let Some(command) = expectations.keys().find(|command| !settings.commands.contains(command)) {
+        let expectations = expectations(&lines[end..], language, first_line + end)?;
+        let is_done = |name: &str| settings.commands.iter().any(|command| command.name == name);
+        if let Some(command) = expectations.keys().find(|name| !is_done(name)) {
             return Err(error(first_line + end, format!("`expect {command}` without `test: {command}`")));
         }
         let mut raw = lines_of_text.concat();
@@ -251,23 +264,27 @@ impl Case {
     }
 }
 
-fn expectations(lines: &[&str], first_line: usize) -> Result<BTreeMap<Command, String>, FileError> {
-    let mut found: BTreeMap<Command, String> = BTreeMap::new();
+fn expectations(
+    lines: &[&str],
+    language: &'static Language,
+    first_line: usize,
+) -> Result<BTreeMap<&'static str, String>, FileError> {
+    let mut found: BTreeMap<&'static str, String> = BTreeMap::new();
     let mut current = None;
     for (index, line) in lines.iter().enumerate() {
         let error = |message: String| FileError { line: first_line + index, message };
         let line = line.trim_end();
-        if let Some(rest) = line.strip_prefix(EXPECT) {
+        if let Some(rest) = behind(language, line, EXPECT) {
             let word = rest.strip_suffix(':').unwrap_or(rest);
-            let command = Command::from_name(word).ok_or_else(|| error(format!("`{word}` is not a command")))?;
-            if found.insert(command, String::new()).is_some() {
+            let command = language.command(word).ok_or_else(|| error(format!("`{word}` is not a command")))?;
+            if found.insert(command.name, String::new()).is_some() {
                 return Err(error(format!("`expect {command}` a second time")));
             }
-            current = Some(command);
-        } else if let Some(text) = line.strip_prefix("//") {
-            let section = current.and_then(|command| found.get_mut(&command));
+            current = Some(command.name);
+        } else if let Some(text) = language.comment_in(line) {
+            let section = current.and_then(|command| found.get_mut(command));
             let section = section.ok_or_else(|| error("a line that belongs to no expectation".to_owned()))?;
-            section.push_str(text.strip_prefix(' ').unwrap_or(text));
+            section.push_str(text);
             section.push('\n');
         } else if !line.is_empty() {
             return Err(error("only comments may follow an expectation".to_owned()));
@@ -280,30 +297,45 @@ fn expectations(lines: &[&str], first_line: usize) -> Result<BTreeMap<Command, S
 mod tests {
     use super::*;
 
+    fn ptx(text: &str) -> Result<TestFile, FileError> {
+        TestFile::parse(text, &crate::ptx::LANGUAGE)
+    }
+
+    /// Comments of NESL end where they start again; the text of an answer stands between both.
+    #[test]
+    fn comments_may_have_an_end() {
+        let text = "% test: run %\n1 + 1;\n% expect run: %\n% it = 2 : int %\n";
+        let mut file = TestFile::parse(text, &crate::nesl::LANGUAGE).unwrap();
+        assert_eq!(file.cases[0].expectations["run"], "it = 2 : int\n");
+        assert_eq!(file.render(), text);
+        file.cases[0].expectations.insert("run", "it = 3 : int\n".to_owned());
+        assert_eq!(file.render(), text.replace("= 2", "= 3"));
+    }
+
     const ONE: &str = "// Prose.\n// test: print\n// test: verify\n.version 8.0\n\n// expect print:\n// a\n//\n//   b\n// expect verify:\n// ok\n";
 
     #[test]
     fn a_file_of_one_case() {
-        let file = TestFile::parse(ONE).unwrap();
+        let file = ptx(ONE).unwrap();
         let [case] = &file.cases[..] else { panic!("one case") };
-        assert_eq!(case.settings.commands, [Command::Print, Command::Verify]);
+        assert_eq!(case.settings.commands.iter().map(|command| command.name).collect::<Vec<_>>(), ["print", "verify"]);
         assert_eq!(case.text, "// Prose.\n// test: print\n// test: verify\n.version 8.0\n");
-        assert_eq!(case.expectations[&Command::Print], "a\n\n  b\n");
-        assert_eq!(case.expectations[&Command::Verify], "ok\n");
+        assert_eq!(case.expectations["print"], "a\n\n  b\n");
+        assert_eq!(case.expectations["verify"], "ok\n");
     }
 
     #[test]
     fn rewriting_keeps_everything_but_expectations() {
-        let mut file = TestFile::parse(ONE).unwrap();
+        let mut file = ptx(ONE).unwrap();
         assert_eq!(file.render(), ONE.replace("8.0\n\n", "8.0\n"));
-        file.cases[0].expectations.insert(Command::Verify, "bad\n".to_owned());
+        file.cases[0].expectations.insert("verify", "bad\n".to_owned());
         assert_eq!(file.render(), ONE.replace("8.0\n\n", "8.0\n").replace("// ok", "// bad"));
     }
 
     #[test]
     fn cases_share_settings_and_a_template() {
         let text = "// test: verify\nhead\n// ...\ntail\n\n// ----- a\nx\n// expect verify:\n// ok\n\n// ----- b\n// why\n// let: n = \"y\" * 3\n<<n>>\n";
-        let file = TestFile::parse(text).unwrap();
+        let file = ptx(text).unwrap();
         assert_eq!(file.cases[0].text, "head\nx\ntail\n");
         assert_eq!(file.cases[1].text, "head\nyyy\ntail\n");
         assert_eq!(file.cases[1].name.as_deref(), Some("b"));
@@ -312,7 +344,7 @@ mod tests {
 
     #[test]
     fn launches_may_span_lines() {
-        let file = TestFile::parse("// test: run\n// run: --grid 2 \\\n//      --block 3\n.version 8.0\n").unwrap();
+        let file = ptx("// test: run\n// run: --grid 2 \\\n//      --block 3\n.version 8.0\n").unwrap();
         assert_eq!(file.cases[0].settings.runs, ["--grid 2 --block 3"]);
     }
 
@@ -335,7 +367,7 @@ mod tests {
             ("// test: print\n// let: x\nx\n", 2, "let"),
             ("// test: run\n// tolerance: a bit\nx\n", 2, "not a tolerance"),
         ] {
-            let error = TestFile::parse(text).unwrap_err();
+            let error = ptx(text).unwrap_err();
             assert!(error.line == line && error.message.contains(part), "{text:?}: {error}");
         }
     }

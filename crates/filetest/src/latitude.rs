@@ -4,14 +4,14 @@
 //! instruction of every fault. So NaNs of 64 bits count as equal, and of a launch that fails it is only expected that it fails. A
 //! refused instruction is the same one, refused in the device's own name.
 
-use crate::{Case, Command};
+use crate::Case;
 
 /// Why a case of a test is not run on GPUs, when it is not; `name` is the file and the case.
 ///
 /// A launch that must fail is one of those: a GPU does not find most mistakes, and does not end some of those that it makes a kernel wait for.
 /// The others are places where GPUs, or the assembler in front of them, leave the manual, which the interpreter follows.
 pub fn left_out_on_gpus(name: &str, case: &Case) -> Option<&'static str> {
-    let expected = case.expectations.get(&Command::Run).map_or("", String::as_str);
+    let expected = case.expectations.get("run").map_or("", String::as_str);
     if expected.lines().any(|line| line.starts_with("error")) {
         return Some("a launch that must fail");
     }

@@ -1,7 +1,7 @@
 //! `run`: the launches of a case on a device, and what came of them as text.
 
+use crate::Case;
 use crate::devices::{DeviceEntry, Printed};
-use crate::{Case, Command};
 use broadloom_device::{Device, Error, Module};
 use broadloom_diag::{SourceId, Sources};
 use broadloom_interp::{Interp, Options};
@@ -23,7 +23,7 @@ pub(crate) fn perform_run(
     folder: &Path,
     entry: &DeviceEntry,
 ) -> Result<String, String> {
-    let code = understood(sources, id, Command::Run)?;
+    let code = understood(sources, id, "run")?;
     let mut text = String::new();
     for launch in &case.settings.runs {
         if case.settings.runs.len() > 1 {
@@ -51,7 +51,7 @@ pub(crate) fn perform_run(
 
 /// The findings of all launches of a case, `nothing found` where there are none. An error is a broken test.
 pub(crate) fn perform_check(sources: &mut Sources, id: SourceId, case: &Case, folder: &Path) -> Result<String, String> {
-    let code = understood(sources, id, Command::Check)?;
+    let code = understood(sources, id, "check")?;
     let mut text = String::new();
     for launch in &case.settings.runs {
         if case.settings.runs.len() > 1 {
@@ -73,7 +73,7 @@ pub(crate) fn perform_check(sources: &mut Sources, id: SourceId, case: &Case, fo
 }
 
 /// The module of a test that runs: text with mistakes belongs under `verify`.
-fn understood(sources: &Sources, id: SourceId, command: Command) -> Result<Arc<Verified>, String> {
+fn understood(sources: &Sources, id: SourceId, command: &str) -> Result<Arc<Verified>, String> {
     let verified = parse(sources, id).and_then(verify);
     verified
         .map(Arc::new)

@@ -1,5 +1,5 @@
-//! File tests: a `.ptx` file whose leading comment says what to do with it and whose trailing comment holds what must
-//! come out.
+//! File tests: a source file whose leading comment says what to do with it and whose trailing comment holds what must
+//! come out. Its extension says the language: `.ptx`, `.graph`, `.nesl` ([`LANGUAGES`]).
 //!
 //! ```text
 //! // Sums of two registers print as they were written.     prose, free
@@ -22,21 +22,25 @@
 //! - rewriting changes nothing but the expectations;
 //! - a device that is not there makes its tests ignored, never passed.
 
-mod command;
 mod devices;
 mod discover;
 mod expand;
 mod file;
+mod graph;
+mod language;
 mod latitude;
 mod launches;
+mod nesl;
+mod ptx;
 mod tolerance;
 mod trials;
 
-pub use command::{Command, perform};
 pub use devices::{DEVICES, DeviceEntry, Printed};
 pub use discover::{find_files, root};
 pub use expand::{MAX_TEXT, Replacement, expand};
 pub use file::{Case, FileError, Settings, TestFile};
+pub use language::{Check, Command, Devices, LANGUAGES, Language, Request};
 pub use latitude::left_out_on_gpus;
+pub use ptx::LANGUAGE as PTX;
 pub use tolerance::Tolerance;
 pub use trials::{bless, judge, source_name, trials};

@@ -1,7 +1,8 @@
 //! From files to trials, and the rewriting of expectations.
 
+use crate::language::{Command, Devices, Language, Request};
 use crate::latitude::left_out_on_gpus;
-use crate::{Case, Command, DEVICES, DeviceEntry, TestFile, perform};
+use crate::{Case, DEVICES, DeviceEntry, TestFile};
 use libtest_mimic::{Failed, Trial};
 use std::fs;
 use std::path::Path;
@@ -21,10 +22,9 @@ pub fn trials(name: &str, path: &Path) -> Vec<Trial> {
             None => name.to_owned(),
         };
         for &command in &case.settings.commands {
-            // What needs no device runs once, with the first.
-            let devices = if command.on_every_device() { DEVICES } else { &DEVICES[..1] };
-            for device in devices.iter().filter(|device| device.takes(number)) {
-                let suffix = if command.on_every_device() { format!("@{}", device.name) } else { String::new() };
+            let runs = command.devices != Devices::One;
+            for device in DEVICES.iter().filter(|device| command.devices.take(device) && device.takes(number)) {
+                let suffix = if runs { format!("@{}", device.name) } else { String::new() };
                 let (case, path) = (case.clone(), path.to_owned());
                 let source_name = source_name(name, &case);
                 let left_out = left_out_on_gpus(&case_name, &case);
@@ -32,7 +32,7 @@ pub fn trials(name: &str, path: &Path) -> Vec<Trial> {
                     judge(command, &case, &source_name, &path, device)
                         .map_err(|message| Failed::from(format!("{}:{}: {message}", path.display(), case.line)))
                 });
-                let left_out = command.on_every_device() && (left_out.is_some() && device.is_shared || !device.is_here());
+                let left_out = runs && (left_out.is_some() && device.is_shared || !device.is_here());
                 trials.push(trial.with_ignored_flag(left_out));
             }
         }
@@ -43,14 +43,21 @@ pub fn trials(name: &str, path: &Path) -> Vec<Trial> {
 /// What diagnostics call the text: the file, or the case of a file with several.
 pub fn source_name(name: &str, case: &Case) -> String {
     match &case.name {
-        Some(part) => format!("{part}.ptx"),
+        Some(part) => {
+            let extension = Path::new(name).extension().and_then(|extension| extension.to_str()).unwrap_or("ptx");
+            format!("{part}.{extension}")
+        }
         None => name.rsplit('/').next().unwrap_or(name).to_owned(),
     }
 }
 
 fn read(path: &Path) -> Result<TestFile, String> {
     let content = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    TestFile::parse(&content).map_err(|error| format!("{}: {error}", path.display()))
+    TestFile::parse(&content, language(path)?).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn language(path: &Path) -> Result<&'static Language, String> {
+    Language::of(path).ok_or_else(|| format!("{}: no language has files with this extension", path.display()))
 }
 
 /// The folder that a file stands in.
@@ -59,16 +66,17 @@ fn folder(path: &Path) -> &Path {
 }
 
 /// Does what a command says and compares what comes out with what is expected; what differs.
-pub fn judge(command: Command, case: &Case, source_name: &str, path: &Path, device: &DeviceEntry) -> Result<(), String> {
+pub fn judge(command: &'static Command, case: &Case, source_name: &str, path: &Path, device: &DeviceEntry) -> Result<(), String> {
     static ONE: Mutex<()> = Mutex::new(());
     // What one launch does to a shared machine, the next must not see.
     let _one = device.is_shared.then(|| ONE.lock().unwrap_or_else(PoisonError::into_inner));
-    let outcome = normal(&perform(command, case, source_name, folder(path), device)?);
+    let request = Request { command, case, name: source_name, folder: folder(path), device };
+    let outcome = normal(&(command.perform)(&request)?);
     let near = |expected: &str| {
         case.settings.tolerance.is_some_and(|tolerance| tolerance.same(expected, &outcome))
             || device.name != DEVICES[0].name && crate::latitude::same(expected, &outcome)
     };
-    match case.expectations.get(&command) {
+    match case.expectations.get(command.name) {
         None => Err(format!("nothing is expected of `{command}`; BLESS=1 writes down what comes out:\n{outcome}")),
         Some(expected) if normal(expected) == outcome || near(&normal(expected)) => Ok(()),
         Some(expected) => Err(format!("`{command}` gives something else\n{}", difference(&normal(expected), &outcome))),
@@ -104,14 +112,15 @@ fn difference(expected: &str, outcome: &str) -> String {
 pub fn bless(name: &str, path: &Path) -> Result<(), String> {
     let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let before = fs::read_to_string(path).map_err(|error| told(&error))?;
-    let mut file = TestFile::parse(&before).map_err(|error| told(&error))?;
+    let mut file = TestFile::parse(&before, language(path)?).map_err(|error| told(&error))?;
     let mut broken = vec![];
     for case in &mut file.cases {
         let source_name = source_name(name, case);
         for command in case.settings.commands.clone() {
-            match perform(command, case, &source_name, folder(path), &DEVICES[0]) {
+            let request = Request { command, case, name: &source_name, folder: folder(path), device: &DEVICES[0] };
+            match (command.perform)(&request) {
                 Ok(outcome) => {
-                    case.expectations.insert(command, normal(&outcome));
+                    case.expectations.insert(command.name, normal(&outcome));
                 }
                 Err(message) => broken.push(format!("{}:{}: {message}", path.display(), case.line)),
             }

@@ -2,7 +2,7 @@
 
 use crate::files::FILE_TESTS;
 use crate::{Options, Summary, isolate, say};
-use broadloom_filetest::{Command, DEVICES, Printed, TestFile, judge, left_out_on_gpus, source_name};
+use broadloom_filetest::{DEVICES, PTX, Printed, TestFile, judge, left_out_on_gpus, source_name};
 use std::path::Path;
 
 /// Runs them all.
@@ -19,20 +19,24 @@ pub(crate) fn run(options: &Options) -> Summary {
             summary.add(&name, isolate::run(&["tests", "--filter", &name], isolate::LIMIT));
             continue;
         }
-        let cases = match TestFile::parse(content) {
+        let cases = match TestFile::parse(content, &PTX) {
             Ok(parsed) => parsed.cases,
             Err(error) => {
                 summary.failed.push((name, error.to_string()));
                 continue;
             }
         };
-        for case in cases.iter().filter(|case| case.settings.commands.contains(&Command::Run)) {
+        let runs = cases.iter().filter_map(|case| {
+            let run = case.settings.commands.iter().find(|command| command.name == "run");
+            run.map(|run| (case, *run))
+        });
+        for (case, run) in runs {
             let case_name = case.name.as_ref().map_or_else(|| name.clone(), |part| format!("{name}::{part}"));
             if let Some(why) = left_out_on_gpus(&case_name, case) {
                 summary.skipped.push((case_name, why.to_owned()));
                 continue;
             }
-            match judge(Command::Run, case, &source_name(&name, case), Path::new("."), device) {
+            match judge(run, case, &source_name(&name, case), Path::new("."), device) {
                 Ok(()) => summary.passed += 1,
                 Err(why) => {
                     say(&format!("FAILED {case_name}"));

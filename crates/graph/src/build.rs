@@ -130,7 +130,7 @@ impl Node {
     }
 
     /// The same value everywhere in another shape.
-    fn filled(&self, shape: Shape, fill: &Op) -> Node {
+    pub(crate) fn filled(&self, shape: Shape, fill: &Op) -> Node {
         Node::pending(self.context(), self.ty(), shape, fill.clone(), smallvec![])
     }
 

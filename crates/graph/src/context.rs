@@ -20,6 +20,7 @@ use broadloom_skeleton::Library;
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// A device with its plans and kernels; cheap to clone. Arrays of one context can be used together.
 #[derive(Clone, Debug)]
@@ -237,6 +238,32 @@ impl Context {
         }
         let (plan, bindings) = self.plan(&pending, false)?;
         plan.summary(&bindings)
+    }
+
+    /// Computes nodes and measures the kernels of their plan: the plan, and how long each kernel took. They run twice, the second time one by one;
+    /// so the first makes everything ready.
+    pub fn measure(&self, nodes: &[Node]) -> Result<(Summary, Vec<Duration>)> {
+        let pending = self.pending("measure", nodes, false)?;
+        if pending.is_empty() {
+            return Ok((Summary { kernels: vec![], peak_bytes: 0 }, vec![]));
+        }
+        let (plan, bindings) = self.plan(&pending, false)?;
+        let fitted = plan.fitted(&bindings)?;
+        let scalars = fitted.scalars(&bindings.values);
+        let device = self.device();
+        drop(self.run(&fitted, &bindings.buffers, &scalars, None)?);
+        device.synchronise()?;
+        let (mut times, mut start) = (vec![], Instant::now());
+        let results = fitted.run_watched(device, &bindings.buffers, &scalars, Stream::default(), || {
+            device.synchronise()?;
+            times.push(start.elapsed());
+            start = Instant::now();
+            Ok(())
+        })?;
+        for (node, buffer) in pending.iter().zip(results) {
+            node.settle(State::Ready(buffer));
+        }
+        Ok((plan.summary(&bindings)?, times))
     }
 
     pub(crate) fn run(

@@ -17,9 +17,10 @@
 use crate::emit::{Fused, Roots};
 use crate::operation::{Applied, Joining, Operation};
 use crate::tape::{Along, Id, Int, Kind, ShapeId, Tape};
-use crate::trace::{MAX_ITEMS, READ};
+use crate::trace::MAX_ITEMS;
 use crate::view::Rule;
 use broadloom_scalar::{Lanes, Type};
+use broadloom_skeleton::cost;
 use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -163,8 +164,6 @@ const ROOM: usize = 100;
 const MAX_SIZE: u64 = 8192;
 /// The same for what a pattern combines: it writes that out for each of the elements that a thread has at once. And for all that is in its kernel.
 const MAX_COMBINED: u64 = 1024;
-/// What a pattern may compute again and again, in simple operations.
-const CHEAP: u64 = 4;
 /// How many lanes away values are taken from, at most.
 const MAX_SLIDE: i64 = 8;
 
@@ -370,7 +369,7 @@ impl Cutter<'_> {
             }
             let Some(fused) = self.fused(&[id]) else { continue };
             let cost = fused.cost();
-            let (recomputed, kept) = (times.saturating_mul(cost), cost + self.traffic(id) + times.saturating_mul(READ));
+            let (recomputed, kept) = (times.saturating_mul(cost), cost + self.traffic(id) + times.saturating_mul(cost::READ));
             if recomputed > kept {
                 if self.slides(id) {
                     self.sliding[id as usize] = true;
@@ -463,7 +462,7 @@ impl Cutter<'_> {
                 continue;
             }
             let fused = self.fused(&[below]);
-            if rereads && fused.as_ref().is_none_or(|fused| fused.cost() > CHEAP) {
+            if rereads && fused.as_ref().is_none_or(|fused| fused.cost() > cost::CHEAP) {
                 self.keep(below, Reason::Operand);
             } else if fused.is_some_and(|fused| fused.size() > MAX_COMBINED) {
                 self.keep(below, Reason::Limit);
@@ -672,7 +671,7 @@ impl Cutter<'_> {
                 continue;
             }
             let Some(cost) = self.cost(id) else { continue };
-            let (recomputed, kept) = (places * cost, cost + self.traffic(id) + places * READ);
+            let (recomputed, kept) = (places * cost, cost + self.traffic(id) + places * cost::READ);
             if recomputed > kept && best.as_ref().is_none_or(|(gain, known, _)| (recomputed - kept, id) > (*gain, *known)) {
                 best = Some((recomputed - kept, id, Reason::Shared { kernels, recomputed, kept }));
             }

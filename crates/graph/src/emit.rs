@@ -8,8 +8,9 @@ use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::op::Elementwise;
 use crate::tape::{Bindings, Id, Kind, Tape};
-use crate::trace::{Condition, Index, IndexId, Item, Place, READ, Side, Trace};
+use crate::trace::{Condition, Index, IndexId, Item, Place, Side, Trace};
 use broadloom_scalar::{Accessor, AccessorKind, Builder, Element, Function, Lanes, Literal, Shuffle, Type, Value};
+use broadloom_skeleton::cost;
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -336,7 +337,7 @@ impl<'k> Fused<'k> {
     /// The same without what is only read.
     pub(crate) fn computing(&self) -> u64 {
         let reads = self.interior.items.iter().filter(|item| matches!(item, Item::Read { .. })).count() as u64;
-        self.interior.cost.saturating_sub(reads * READ)
+        self.interior.cost.saturating_sub(reads * cost::READ)
     }
 
     /// Whether functions are called, of which nobody knows what calls at different places share.

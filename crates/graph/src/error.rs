@@ -107,6 +107,14 @@ pub enum Error {
     /// The device refused or failed.
     #[error(transparent)]
     Device(#[from] broadloom_device::Error),
+    /// A text that says an operation wrongly, or an operation without a textual form.
+    #[error("`{operation}`: {reason}")]
+    Text {
+        /// The operation.
+        operation: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// A plan that does not hold together.
     #[error("the plan of {what} does not hold together, please report this: {reason}")]
     Plan {

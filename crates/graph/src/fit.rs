@@ -181,6 +181,18 @@ impl FittedPlan {
         scalars: &Scalars,
         stream: Stream,
     ) -> Result<SmallVec<[Buffer<u8>; 2]>> {
+        self.run_watched(device, buffers, scalars, stream, || Ok(()))
+    }
+
+    /// The same; calls a function when a kernel of the plan was given to the device.
+    pub(crate) fn run_watched(
+        &self,
+        device: &Device,
+        buffers: &[Option<Buffer<u8>>],
+        scalars: &Scalars,
+        stream: Stream,
+        mut given: impl FnMut() -> Result<()>,
+    ) -> Result<SmallVec<[Buffer<u8>; 2]>> {
         type Buffers = SmallVec<[Buffer<u8>; 4]>;
         let mut made: SmallVec<[Option<Buffer<u8>>; 8]> = SmallVec::from_elem(None, self.made);
         let find = |made: &[Option<Buffer<u8>>], place: Place| match place {
@@ -200,6 +212,7 @@ impl FittedPlan {
                 let call = Call { inputs: &inputs, outputs: &outputs, scalars, sizes: work.sizes(), stream };
                 work.run(&call)?;
             }
+            given()?;
             for (output, buffer) in kernel.outputs.iter().zip(outputs) {
                 made[output.number as usize] = Some(buffer);
             }

@@ -13,7 +13,7 @@
 //!
 //! [`Context::template`] does all but the last for a function of arrays, once: see [`Template`].
 //!
-//! The plan is data: see [`Summary`]. [`naive`] computes the same on the host, one loop per node, for tests.
+//! Graphs have a [textual form](text). The plan is data: see [`Summary`]. [`naive`] computes the same on the host, one loop per node, for tests.
 //!
 //! ```
 //! use broadloom_graph::{Context, Elementwise, Node, Shape};
@@ -56,6 +56,7 @@ mod shape;
 mod sizes;
 mod tape;
 mod template;
+pub mod text;
 mod trace;
 mod view;
 

@@ -16,6 +16,7 @@ use crate::naive::HostArray;
 use crate::node::{Inputs, Node};
 use crate::op::Op;
 use crate::shape::Shape;
+use crate::text::Spelling;
 use broadloom_device::Machine;
 use broadloom_scalar::{Lanes, Type};
 use broadloom_skeleton::{Domain, Key, Operator, Pattern, Sink, Source};
@@ -29,6 +30,12 @@ use std::sync::Arc;
 pub trait Operation: Key + fmt::Debug + Send + Sync {
     /// Returns the name in plans and errors.
     fn name(&self) -> String;
+
+    /// Returns the operation as it is written in the [textual form](crate::text) of graphs, which [`Vocabulary`](crate::text::Vocabulary)
+    /// reads; `None` if it has none.
+    fn spelling(&self) -> Option<Spelling> {
+        None
+    }
 
     /// Checks the inputs and returns the types and shapes of the results.
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>>;

@@ -11,12 +11,14 @@ use crate::pattern::Ready;
 use crate::shape::Shape;
 use crate::tape::{Bindings, Id, Kind, ShapeId, Tape};
 use crate::trace::Condition;
-use broadloom_device::{Machine, MachineKind};
+use broadloom_device::Machine;
+use broadloom_skeleton::cost::{Costs, Work};
 use broadloom_skeleton::{Library, Loaded, Stencil};
 use smallvec::SmallVec;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A kernel of a plan.
 #[derive(Debug)]
@@ -54,14 +56,6 @@ pub(crate) struct Plan {
     pub(crate) reasons: HashMap<Id, Reason>,
     /// What it is for sizes that were met.
     pub(crate) fits: Fits,
-}
-
-/// Simple operations in the time of a byte: what a GPU's and a CPU's arithmetic is to their memory.
-fn balance(machine: &Machine) -> u64 {
-    match machine.kind {
-        MachineKind::Cuda => 15,
-        MachineKind::Cpu | MachineKind::Interp => 8,
-    }
 }
 
 /// Items that the code of a strip has at most.
@@ -114,15 +108,15 @@ fn strip<'k>(tape: &'k Tape, cut: &'k Cut, group: &Group, parts: &[Part<'_>], cp
 impl Plan {
     /// A plan for a machine; kernels come from the library.
     pub(crate) fn new(tape: Tape, bindings: &Bindings, library: &Library) -> Result<Plan> {
-        let machine = library.device().machine();
-        let cut = cut(&tape, balance(machine));
+        let costs = Costs::of(library.device().machine());
+        let cut = cut(&tape, costs.balance());
         let order = order(&tape, &cut.groups, bindings);
         let mut kernels = vec![];
         for mut group in order.into_iter().map(|index| cut.groups[index].clone()) {
             let too_large = || Error::Plan { what: "a kernel".into(), reason: "it does not fit".into() };
             let parts = group.traced(&tape, &cut.kept).ok_or_else(too_large)?;
-            let side_by_side = machine.kind != MachineKind::Cuda;
-            if let Some((fused, rows)) = strip(&tape, &cut, &group, &parts, machine.kind == MachineKind::Cpu) {
+            let side_by_side = costs.side_by_side();
+            if let Some((fused, rows)) = strip(&tape, &cut, &group, &parts, costs.lanes_share()) {
                 let (cost, reach) = (fused.cost() / u64::from(rows), fused.reach());
                 let (mut codes, bounds) = fused.strip_codes(&tape, side_by_side)?;
                 let sink = match group.is_stored(&tape) {
@@ -374,6 +368,15 @@ pub struct KernelSummary {
     pub results: Vec<ResultSummary>,
 }
 
+impl KernelSummary {
+    /// Predicts how long it takes on a machine that was measured; `None` for others. What a kernel needs besides is written and read.
+    pub fn predicted(&self, machine: &Machine) -> Option<Duration> {
+        let bytes = self.bytes_read + self.bytes_written + 2 * self.bytes_besides;
+        let operations = self.operations.saturating_mul(self.domain.count() as u64);
+        Costs::of(machine).predict(&Work { launches: self.launches as u64, bytes, operations })
+    }
+}
+
 /// What a plan does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
@@ -389,8 +392,18 @@ impl Summary {
         self.kernels.iter().map(|kernel| kernel.bytes_read + kernel.bytes_written).sum()
     }
 
+    /// Predicts how long all kernels take on a machine that was measured; `None` for others.
+    pub fn predicted(&self, machine: &Machine) -> Option<Duration> {
+        self.kernels.iter().map(|kernel| kernel.predicted(machine)).sum()
+    }
+
     /// The plan as text.
     pub fn text(&self) -> String {
+        self.text_with(|_| None)
+    }
+
+    /// The plan as text, with a remark behind each kernel, such as the time that it takes.
+    pub fn text_with(&self, remark: impl Fn(usize) -> Option<String>) -> String {
         let mut text = String::new();
         let plural = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
         // Writing to a string never fails.
@@ -402,6 +415,7 @@ impl Summary {
             self.peak_bytes
         );
         for (number, kernel) in self.kernels.iter().enumerate() {
+            let launches = if kernel.launches == 1 { String::new() } else { format!("{} launches, ", kernel.launches) };
             let edges = if kernel.interior { ", boundaries only at the edges" } else { "" };
             let besides = match kernel.bytes_besides {
                 0 => String::new(),
@@ -409,13 +423,14 @@ impl Summary {
             };
             let _ = writeln!(
                 text,
-                "{number}: {} over {}: reads {} ({} bytes), writes {} bytes{besides}, {} operations a position{edges}",
+                "{number}: {} over {}: {launches}reads {} ({} bytes), writes {} bytes{besides}, {} operations a position{edges}{}",
                 kernel.name,
                 kernel.domain,
                 plural(kernel.reads, "array"),
                 kernel.bytes_read,
                 kernel.bytes_written,
                 kernel.operations,
+                remark(number).map_or(String::new(), |remark| format!(", {remark}")),
             );
             for result in &kernel.results {
                 let _ = writeln!(text, "   -> `{}` {}{}: {}", result.operation, result.ty, result.shape, result.reason);

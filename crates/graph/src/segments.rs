@@ -7,11 +7,21 @@
 
 use crate::build::same_context;
 use crate::error::{Error, Result};
-use crate::node::Node;
-use crate::op::{Combine, Elementwise};
+use crate::node::{Expression, Node, State};
+use crate::op::{Combine, Elementwise, Op};
 use crate::shape::Shape;
-use broadloom_scalar::{Builder, Element, Literal, Type};
+use broadloom_scalar::{Builder, Element, Function, Literal, Type};
 use broadloom_skeleton::{SegmentedSort, SortKey};
+
+/// An offset held to a line: by its place, the last place and the length of the line.
+fn held_offset(ty: Type) -> Result<Function> {
+    let f = Builder::function("offset");
+    let (place, offset) = (f.parameter("place", Type::I64), f.parameter("offset", ty));
+    let (last, length) = (f.parameter("last", Type::I64), f.parameter("length", Type::I64));
+    let held = f.max(f.min(f.convert(offset, Type::I64), length), 0i64);
+    let held = f.select(f.ge(place, last), length, held);
+    Ok(f.finish_function(&[f.select(f.eq(place, 0i64), 0i64, held)])?)
+}
 
 impl Node {
     /// Offsets: a line of integers, one at least.
@@ -30,15 +40,31 @@ impl Node {
     /// Offsets of the segments of a line of so many elements, `i64`: these, held to the line, the first 0 and the last its length.
     pub fn segment_offsets(&self, length: usize) -> Result<Node> {
         self.checked_offsets("segments")?;
-        let f = Builder::function("offset");
-        let (place, offset) = (f.parameter("place", Type::I64), f.parameter("offset", self.ty()));
-        let (last, length_in) = (f.parameter("last", Type::I64), f.parameter("length", Type::I64));
-        let held = f.max(f.min(f.convert(offset, Type::I64), length_in), 0i64);
-        let held = f.select(f.ge(place, last), length_in, held);
-        let function = f.finish_function(&[f.select(f.eq(place, 0i64), 0i64, held)])?;
+        let function = held_offset(self.ty())?;
         let places = Node::position(self.context(), self.shape().clone(), 0, Element::I64)?;
         let inputs = [&places, self, &self.number(self.shape().count() - 1)?, &self.number(length)?];
         Node::elementwise(Elementwise::Call(function, 0), &inputs)
+    }
+
+    /// Returns whether these are offsets that [`Node::segment_offsets`] gave for a line of so many elements, or a text that says the same.
+    pub(crate) fn holds_segments(&self, length: usize) -> bool {
+        let state = self.state();
+        let State::Pending(Expression { op: Op::Elementwise(Elementwise::Call(function, 0)), inputs }) = &state else {
+            return false;
+        };
+        let [places, offsets, last, end] = &inputs[..] else { return false };
+        let is_number = |node: &Node, number: usize| match &*node.lock() {
+            State::Pending(Expression { op: Op::Fill(value), .. }) => {
+                value.symbol().is_none() && value.lanes().as_slice() == [Literal::from(number as i64)]
+            }
+            State::Pending(_) | State::Ready(_) | State::Symbolic(_) => false,
+        };
+        let counts = |node: &Node| matches!(&*node.lock(), State::Pending(Expression { op: Op::Position(0), .. }));
+        self.shape().rank() == 1
+            && counts(places)
+            && is_number(last, self.shape().count().wrapping_sub(1))
+            && is_number(end, length)
+            && held_offset(offsets.ty()).is_ok_and(|held| held.to_string() == function.to_string())
     }
 
     /// Whether a segment starts at each of so many places. This array has the offsets.
@@ -77,7 +103,8 @@ impl Node {
         let machine = first.context().device().machine();
         let longest = longest.and_then(|longest| SegmentedSort::longest(machine, &types, !values.is_empty(), longest as u64));
         if let Some(longest) = longest.filter(|_| offsets.shape().count() > 1) {
-            return Node::sorted(keys, values, Some((longest, &offsets.segment_offsets(length)?)));
+            let offsets = if offsets.holds_segments(length) { offsets.clone() } else { offsets.segment_offsets(length)? };
+            return Node::sorted(keys, values, Some((longest, &offsets)));
         }
         let numbers = offsets.segment_numbers(length)?;
         // Eight bits are a round.

@@ -12,7 +12,8 @@ use crate::number::Number;
 use crate::op::{Elementwise, MOST_OPERATIONS};
 use crate::tape::{Along, Growth, Id, Kind, ShapeId, Tape};
 use crate::view::Rule;
-use broadloom_scalar::{BinaryOp, Op as ScalarOp, Type};
+use broadloom_scalar::{BinaryOp, Function, Type};
+use broadloom_skeleton::cost;
 use smallvec::{SmallVec, smallvec};
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -106,6 +107,8 @@ pub(crate) struct Trace<'t> {
     interned: HashMap<Index, IndexId>,
     pub(crate) items: Vec<Item>,
     done: HashMap<(Id, Place), ItemId>,
+    /// Functions of several results that are called, and on what.
+    called: HashSet<(Function, SmallVec<[ItemId; 4]>)>,
     pub(crate) conditions: Vec<Condition>,
     /// Nodes that hold lengths which the code reads.
     pub(crate) lengths: Vec<Id>,
@@ -127,28 +130,15 @@ const MAX_DEPTH: usize = 160;
 const MAX_LEVELS: u32 = 4;
 /// Elements between two that lie in one line of a cache, often enough.
 const NEAR: i64 = 4;
-/// What a read that a cache answers costs.
-pub(crate) const READ: u64 = 1;
-
 /// What an operation costs, in simple operations.
 fn cost_of(op: &Elementwise) -> u64 {
     match op {
-        Elementwise::Unary(op) => match op.name() {
-            "sqrt" => 6,
-            _ => 1,
-        },
-        Elementwise::Binary(BinaryOp::Div | BinaryOp::Rem) => 6,
-        Elementwise::Binary(_) | Elementwise::Compare(_) | Elementwise::Select | Elementwise::Fma | Elementwise::Convert(_) => 1,
-        Elementwise::Math(..) => 20,
+        Elementwise::Unary(op) => cost::unary(*op),
+        Elementwise::Binary(op) => cost::binary(*op),
+        Elementwise::Compare(_) | Elementwise::Select | Elementwise::Fma | Elementwise::Convert(_) => 1,
+        Elementwise::Math(..) => cost::MATH,
         Elementwise::Vector | Elementwise::Lane(_) => 0,
-        Elementwise::Call(function, _) => {
-            let cost = |op: &ScalarOp| match op {
-                ScalarOp::Literal(_) | ScalarOp::Parameter(_) => 0,
-                ScalarOp::Math(..) => 20,
-                _ => 1,
-            };
-            function.body().nodes().map(|(_, node)| cost(&node.op)).sum()
-        }
+        Elementwise::Call(function, _) => cost::function(function),
     }
 }
 
@@ -182,6 +172,7 @@ impl<'t> Trace<'t> {
             interned: HashMap::new(),
             items: vec![],
             done: HashMap::new(),
+            called: HashSet::new(),
             conditions: vec![],
             lengths: vec![],
             cost: 0,
@@ -239,6 +230,17 @@ impl<'t> Trace<'t> {
                 }
                 Number::Length(length)
             }
+        }
+    }
+
+    /// What an operation on these costs here: further results of a call that was made cost nothing.
+    fn cost_here(&mut self, op: &Elementwise, inputs: &[ItemId]) -> u64 {
+        match op {
+            Elementwise::Call(function, _) if function.results().len() > 1 => {
+                let is_first = self.called.insert((function.clone(), inputs.into()));
+                if is_first { cost_of(op) } else { 0 }
+            }
+            _ => cost_of(op),
         }
     }
 
@@ -409,7 +411,7 @@ impl<'t> Trace<'t> {
         let read = Item::Read { node, place };
         match self.items.iter().position(|item| *item == read) {
             Some(known) => Some(known as ItemId),
-            None => self.item(read, READ),
+            None => self.item(read, cost::READ),
         }
     }
 
@@ -435,7 +437,8 @@ impl<'t> Trace<'t> {
                 if self.size > MAX_SIZE {
                     return None;
                 }
-                self.item(Item::Apply(node, inputs), cost_of(op))
+                let cost = self.cost_here(op, &inputs);
+                self.item(Item::Apply(node, inputs), cost)
             }
             Kind::Reshape(splits) if !splits.is_empty() => {
                 let place = self.joined(node, place, splits);
@@ -532,7 +535,7 @@ impl<'t> Trace<'t> {
     fn guarded(&mut self, inside: SmallVec<[(IndexId, Number); 2]>, item: ItemId, fill: Option<u32>) -> Option<ItemId> {
         match fill {
             Some(fill) if !inside.is_empty() => {
-                let cost = 3 * inside.len() as u64;
+                let cost = cost::GUARD * inside.len() as u64;
                 self.item(Item::Guard { inside, item, fill }, cost)
             }
             _ => Some(item),

@@ -3,6 +3,8 @@
 
 use broadloom_cpu::Cpu;
 use broadloom_device::Device;
+use broadloom_diag::Sources;
+use broadloom_graph::text::{Spelling, Vocabulary, parse, print_with_elements};
 use broadloom_graph::{
     Combine, Context, Elementwise, Feed, Form, HostArray, Joining, Node, Operation, Parts, Result, Shape, Site, naive,
 };
@@ -17,6 +19,10 @@ struct Bounds;
 impl Operation for Bounds {
     fn name(&self) -> String {
         "bounds".into()
+    }
+
+    fn spelling(&self) -> Option<Spelling> {
+        Some(Spelling::new("bounds"))
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
@@ -94,6 +100,35 @@ fn an_operation_of_another_crate_is_planned_like_any_other() -> Result<()> {
         // Equal structure is planned once, whatever the sizes.
         assert_eq!(context.statistics().plans, 1);
     }
+    Ok(())
+}
+
+/// An operation of another crate has a textual form.
+#[test]
+fn an_operation_of_another_crate_is_written_and_read() -> Result<()> {
+    let context = Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())));
+    let vocabulary = Vocabulary::default().with("bounds", |call| {
+        let [matrix] = call.exactly()?;
+        if matrix.shape().rank() != 2 || matrix.ty() != Type::F32 {
+            return Err(call.error("a matrix of `f32` is wanted"));
+        }
+        Node::apply(Bounds, &[matrix])
+    });
+    let text = "\
+n0: f32[2, 3] = input [1.0, -2.0, 0.5, 4.0, 4.0, 8.0]
+n1: f32[2], n2: f32[2] = bounds(n0)
+n3: f32[2] = n2 - n1
+output n3
+";
+    let mut sources = Sources::new();
+    let id = sources.add("bounds.graph", text);
+    let graph = parse(&sources, id, &context, &vocabulary).unwrap_or_else(|wrong| panic!("{}", sources.render_all(&wrong)));
+    let node = &graph.outputs[0].1;
+    assert_eq!(print_with_elements(std::slice::from_ref(node), 6)?, text);
+    assert_eq!(node.read()?.lanes, [Literal::from(3.0f32), Literal::from(4.0f32)]);
+    let id = sources.add("bad.graph", "x: f32[4] = input iota\ny = bounds(x)\noutput y\n");
+    let wrong = parse(&sources, id, &context, &vocabulary).expect_err("a line is no matrix");
+    assert!(sources.render_all(&wrong).contains("a matrix of `f32` is wanted"), "{}", sources.render_all(&wrong));
     Ok(())
 }
 

@@ -7,6 +7,8 @@ mod support;
 use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_cuda::Cuda;
 use broadloom_device::Device;
+use broadloom_diag::Sources;
+use broadloom_graph::text::{Vocabulary, parse, print};
 use broadloom_graph::{Context, Node, naive};
 use broadloom_interp::Interp;
 use libtest_mimic::{Arguments, Completion, Trial};
@@ -34,10 +36,13 @@ fn interp() -> Context {
     Context::new(&Device::new(Interp::new(broadloom_interp::Options::default())))
 }
 
-/// One program: made, computed both ways, compared. Gives how many of its kernels are stencils; `Err` says what is wrong.
-fn check(seed: u64, context: &Context) -> Result<usize, String> {
+fn told(error: broadloom_graph::Error) -> String {
+    error.to_string()
+}
+
+/// The results of a program.
+fn drawn(seed: u64, context: &Context) -> Result<Vec<Known>, String> {
     let mut generator = Generator::new(seed, context);
-    let told = |error: broadloom_graph::Error| error.to_string();
     for _ in 0..2 + generator.random.below(3) {
         generator.leaf().map_err(told)?;
     }
@@ -57,6 +62,12 @@ fn check(seed: u64, context: &Context) -> Result<usize, String> {
         let chosen = generator.random.below(last + 1);
         outputs.push(generator.pool[chosen].clone());
     }
+    Ok(outputs)
+}
+
+/// One program: made, computed both ways, compared. Gives how many of its kernels are stencils; `Err` says what is wrong.
+fn check(seed: u64, context: &Context) -> Result<usize, String> {
+    let outputs = drawn(seed, context)?;
     let expected: Vec<_> = outputs.iter().map(|known| naive::evaluate(&known.node)).collect::<Result<_, _>>().map_err(told)?;
     let nodes: Vec<Node> = outputs.iter().map(|known| known.node.clone()).collect();
     let plan = context.explain(&nodes).map_err(told)?;
@@ -68,6 +79,28 @@ fn check(seed: u64, context: &Context) -> Result<usize, String> {
         }
     }
     Ok(plan.kernels.iter().filter(|kernel| kernel.name == "stencil").count())
+}
+
+/// One program: printed, read, and printed again as the same text; and planned the same way.
+fn check_text(seed: u64) -> Result<(), String> {
+    let (context, other) = (interp(), interp());
+    let nodes: Vec<Node> = drawn(seed, &context)?.into_iter().map(|known| known.node).collect();
+    let text = print(&nodes).map_err(told)?;
+    let mut sources = Sources::new();
+    let id = sources.add("random.graph", text.as_str());
+    let graph =
+        parse(&sources, id, &other, &Vocabulary::default()).map_err(|wrong| format!("{}\n{text}", sources.render_all(&wrong)))?;
+    let again: Vec<Node> = graph.outputs.into_iter().map(|(_, node)| node).collect();
+    let second = print(&again).map_err(told)?;
+    if second != text {
+        return Err(format!("the text\n{text}\nprints again as\n{second}"));
+    }
+    let outline = |context: &Context, nodes: &[Node]| -> Result<Vec<(String, usize, u64, u64)>, String> {
+        let plan = context.explain(nodes).map_err(told)?;
+        Ok(plan.kernels.into_iter().map(|k| (k.name, k.launches, k.bytes_read, k.bytes_written)).collect())
+    };
+    let (first, second) = (outline(&context, &nodes)?, outline(&other, &again)?);
+    if first == second { Ok(()) } else { Err(format!("{first:?} becomes {second:?}:\n{text}")) }
 }
 
 fn campaign(context: &Context, programs: u64) {
@@ -104,7 +137,15 @@ fn main() {
         }
         Ok(Completion::Completed)
     });
+    let texts = Trial::test("graphs_read_back_as_they_print", || {
+        let from = setting("BROADLOOM_FUZZ_SEED", 1);
+        let wrong = (from..from + setting("BROADLOOM_FUZZ_GRAPHS", 60))
+            .filter_map(|seed| check_text(seed).err().map(|problem| format!("seed {seed}: {problem}")));
+        let wrong: Vec<String> = wrong.take(3).collect();
+        if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+    });
     let trials = vec![
+        texts,
         on("the_interpreter", interp),
         on("what_is_planned_for_a_gpu", || Context::new(&interp_as_gpu())),
         on("the_cpu", cpu),

@@ -59,6 +59,8 @@ pub struct Options {
     pub output: Output,
     /// A flag that ends a launch once it is set.
     pub stop: Option<&'static Stop>,
+    /// The description that planners see, where it is not its own: so that plans for another machine can be made and run here.
+    pub machine: Option<Machine>,
 }
 
 impl Default for Options {
@@ -73,6 +75,7 @@ impl Default for Options {
             check: false,
             output: Arc::new(|_| {}),
             stop: None,
+            machine: None,
         }
     }
 }
@@ -123,7 +126,7 @@ struct Shared {
 impl Interp {
     /// An interpreter with its own memory.
     pub fn new(options: Options) -> Self {
-        let machine = Machine {
+        let own = Machine {
             kind: MachineKind::Interp,
             id: "interp".into(),
             name: "PTX reference interpreter".into(),
@@ -141,6 +144,7 @@ impl Interp {
             isa: IsaVersion::new(9, 4),
             sm: 90,
         };
+        let machine = options.machine.clone().unwrap_or(own);
         let state = State {
             memory: Memory::new(options.memory_bytes, options.first_address),
             heap_left: options.heap_bytes,

@@ -1,9 +1,11 @@
 //! Functions: what front ends hand to patterns, to be inlined into kernels.
 
-use crate::body::Body;
+use crate::body::{Body, Statement};
 use crate::builder::{AccessorDecl, ParameterDecl};
 use crate::op::{Id, Op};
-use crate::types::Type;
+use crate::schedule::Schedule;
+use crate::structure::Structure;
+use crate::types::{Literal, Type};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -69,6 +71,13 @@ impl Function {
         self.body().nodes().map(|(_, node)| operations(&node.op)).sum()
     }
 
+    /// Returns how often each node is computed in a call, about: the rounds of the loops around it. A loop whose number of rounds is not
+    /// known counts as so many; both sides of a condition count. `None` if there are no loops.
+    pub fn times(&self, unknown: u64) -> Option<Vec<u64>> {
+        let has_loops = self.body().blocks().any(|(_, block)| block.loops > 0);
+        has_loops.then(|| times(self.body(), self.results(), unknown))
+    }
+
     /// Its results, as nodes of the body.
     pub fn results(&self) -> &[Id] {
         &self.0.results
@@ -77,6 +86,41 @@ impl Function {
     /// The types of its results.
     pub fn result_types(&self) -> Vec<Type> {
         self.0.results.iter().map(|id| self.0.body.type_of(*id)).collect()
+    }
+}
+
+/// How often each node is computed; what nothing needs, never.
+fn times(body: &Body, results: &[Id], unknown: u64) -> Vec<u64> {
+    let structure = Structure::of(body);
+    let schedule = Schedule::of(body, &structure, results);
+    let mut of_block: Vec<u64> = vec![0; body.blocks().count()];
+    of_block[Body::ENTRY.index()] = 1;
+    // Blocks come before the blocks inside of them.
+    for block in &structure.order {
+        let own = of_block[block.index()];
+        for statement in &body.block(*block).statements {
+            let rounds = match statement {
+                Statement::For { start, end, step, .. } => rounds(body, [*start, *end, *step]).unwrap_or(unknown),
+                Statement::While { .. } => unknown,
+                _ => 1,
+            };
+            for inner in statement.blocks().into_iter().flatten() {
+                of_block[inner.index()] = own.saturating_mul(rounds);
+            }
+        }
+    }
+    schedule.place_of.iter().map(|place| place.map_or(0, |(block, _)| of_block[block.index()])).collect()
+}
+
+/// The rounds of a loop between literals.
+fn rounds(body: &Body, bounds: [Id; 3]) -> Option<u64> {
+    let [start, end, step] = bounds.map(|id| body.literal(id).and_then(Literal::as_i128));
+    let (distance, step) = (end?.checked_sub(start?)?, step?);
+    let (distance, step) = if step < 0 { (-distance, -step) } else { (distance, step) };
+    match (distance, step) {
+        (_, 0) => None,
+        (distance, _) if distance <= 0 => Some(0),
+        (distance, step) => u64::try_from((distance + step - 1) / step).ok(),
     }
 }
 

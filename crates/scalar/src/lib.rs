@@ -61,6 +61,7 @@ mod schedule;
 mod semantics;
 mod simplify;
 mod structure;
+pub mod text;
 mod types;
 
 pub use body::{ArrayDecl, Block, Body, MAX_NESTING, MAX_NODES, SharedDecl, Statement, Table, Unroll};

@@ -5,10 +5,11 @@
 //!
 //! A thread of a GPU takes neighbours by accesses of 16 bytes, two of them at a time, where inputs are read at the position itself and are aligned.
 
+use crate::cost::{self, Costs};
 use crate::kit::{Draft, Writer, unravel};
 use crate::program::{Argument, Program};
 use crate::{Count, Domain, Error, Result, Sink, Source};
-use broadloom_device::{Machine, MachineKind};
+use broadloom_device::Machine;
 use broadloom_scalar::{AtomicOp, Axis, Element, Order, Scope, Type, Unroll, Value};
 
 /// Counts for each bin the positions of a domain at which a [`Source`] gives its number, and gives the counts to a [`Sink`] whose positions are bins.
@@ -28,17 +29,11 @@ pub struct Histogram {
 }
 
 /// Most bins that are counted in shared memory.
-const MOST: u64 = 8192;
+const MOST: u64 = cost::SHARED_BINS;
 /// Accesses of a thread of a GPU that are under way together.
 const PIECES: u32 = 2;
 /// Warps of a block of a CPU: several, so that barriers stand around what they count, and they can have counters for each lane.
 const CPU_WARPS: u32 = 2;
-/// Blocks for each core of a CPU, at most: so many that cores are done at the same time, though others may use them as well.
-const BLOCKS_OF_A_CORE: u64 = 64;
-/// Positions that a thread counts before its block adds up, at least.
-const PER_THREAD: u32 = 64;
-/// The same on a CPU, where a block has fewer threads.
-const PER_CPU_THREAD: u32 = 512;
 
 impl Histogram {
     /// Room for so many bins in shared memory.
@@ -68,7 +63,7 @@ impl Histogram {
             draft.limit(bins.clone());
         }
         let whole = draft.temporary(bins.clone() * index.bytes(), true);
-        let is_cpu = machine.kind == MachineKind::Cpu;
+        let is_cpu = Costs::of(machine).in_vectors();
         // Positions that are counted together follow each other: those of a block on a GPU, those of a warp on a CPU, whose warps run one after the other.
         let (block, groups) = if is_cpu { ([32, CPU_WARPS, 1], CPU_WARPS) } else { ([256, 1, 1], 1) };
         let (threads, step) = (block[0] * block[1], block[0]);
@@ -87,10 +82,12 @@ impl Histogram {
         }
         let own = self.room.map(|room| k.mul(k.and(k.shr(thread, 5), copies - 1), room));
         // As many blocks as keep the machine busy, and none with little to do.
-        let busy = u64::from(machine.multiprocessors) * if is_cpu { BLOCKS_OF_A_CORE } else { 8 };
-        let blocks = count.clone().div_ceil(threads * if is_cpu { PER_CPU_THREAD } else { PER_THREAD }).min(busy);
+        let costs = Costs::of(machine);
+        let busy = costs.busy(costs.pick(cost::HISTOGRAM_BLOCKS));
+        let blocks = count.clone().div_ceil(threads * costs.pick(cost::COUNTED)).min(busy);
         // Neighbours that a thread of a GPU takes by one access.
-        let width = if is_cpu { None } else { self.source.row_width().filter(|width| *width as u32 * PIECES <= PER_THREAD) };
+        let width =
+            if is_cpu { None } else { self.source.row_width().filter(|width| *width as u32 * PIECES <= cost::COUNTED.threads) };
         let unit = width.map_or(1, |width| threads * PIECES * width as u32);
         let run = k.count(count.clone().div_ceil(unit).div_ceil(blocks.clone() * groups) * unit, index);
         let number = k.convert(k.block(Axis::X), index);

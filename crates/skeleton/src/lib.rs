@@ -59,6 +59,7 @@
 
 mod boundary;
 mod combine;
+pub mod cost;
 mod count;
 mod domain;
 mod error;

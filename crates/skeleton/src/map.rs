@@ -9,10 +9,11 @@
 //! Rejected: patches of eight columns and four rows for warps that read at computed places, so that these lie in fewer lines of the cache. On an H200 an image that is turned took
 //! 7 % longer.
 
+use crate::cost::{self, Costs};
 use crate::kit::{Draft, Inlet, Outlet, Writer, unravel};
 use crate::program::Argument;
 use crate::{Count, Domain, Program, Result, Sink, Source};
-use broadloom_device::{Machine, MachineKind};
+use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Element, Type, Unroll, Value};
 
 /// Computes a [`Source`] at every position of a domain, and gives the values to a [`Sink`].
@@ -28,9 +29,6 @@ pub struct Map {
     pub sink: Sink,
 }
 
-/// Elements that a warp of a CPU runs through before its block ends.
-const STRETCH: u32 = 4096;
-
 impl Map {
     /// The program for a machine.
     pub fn program(&self, machine: &Machine) -> Result<Program> {
@@ -43,7 +41,7 @@ impl Map {
         if index == Type::U32 {
             draft.limit(self.domain.count());
         }
-        let cpu = machine.kind == MachineKind::Cpu;
+        let cpu = Costs::of(machine).in_vectors();
         let length = self.domain.is_counted_on_device().then(|| draft.input(Type::U32));
         let map = Parts { map: self, inlet, outlet, index, cpu, length };
         if self.domain.has_rows() && self.domain.axes() > 1 {
@@ -181,9 +179,9 @@ impl Parts<'_> {
         let k = Writer::new("map", block);
         let n = self.product(&k, 0..self.map.domain.axes());
         let lane = k.convert(k.thread(Axis::X), self.index);
-        let first = k.mul(k.convert(k.block(Axis::X), self.index), STRETCH);
+        let first = k.mul(k.convert(k.block(Axis::X), self.index), cost::STRETCH);
         self.guarded(&k, first, n, || self.stretch(&k, first, n, |i| self.at_number(&k, i), lane));
-        draft.launch(k, [count.div_ceil(STRETCH), 1u32.into(), 1u32.into()], block)?;
+        draft.launch(k, [count.div_ceil(cost::STRETCH), 1u32.into(), 1u32.into()], block)?;
         Ok(())
     }
 
@@ -197,11 +195,19 @@ impl Parts<'_> {
             });
         };
         if self.is_large() {
-            return some(k.min(left, STRETCH));
+            return some(k.min(left, cost::STRETCH));
         }
         k.if_else(
-            k.ge(left, STRETCH),
-            || k.for_step(0, k.constant(self.index, STRETCH), 32, Unroll::Never, |step| at(k.add(k.add(first, step), lane))),
+            k.ge(left, cost::STRETCH),
+            || {
+                k.for_step(
+                    0,
+                    k.constant(self.index, cost::STRETCH),
+                    32,
+                    Unroll::Never,
+                    |step| at(k.add(k.add(first, step), lane)),
+                )
+            },
             || some(left),
         );
     }
@@ -224,9 +230,9 @@ impl Parts<'_> {
             let k = Writer::new("map", block);
             let lengths = self.lengths(&k);
             let lane = k.convert(k.thread(Axis::X), self.index);
-            let first = k.mul(k.convert(k.block(Axis::X), self.index), STRETCH);
+            let first = k.mul(k.convert(k.block(Axis::X), self.index), cost::STRETCH);
             // As many rows as make a stretch.
-            let each = Count::Constant(STRETCH.into()).div_ceil(length.clone());
+            let each = Count::Constant(cost::STRETCH.into()).div_ceil(length.clone());
             let groups = rows.div_ceil(each.clone());
             let (all, each) = (self.product(&k, 0..axes - 1), k.count(each, self.index));
             let (number, step) = (k.convert(k.block(Axis::Y), self.index), k.convert(k.grid_size(Axis::Y), self.index));
@@ -236,7 +242,7 @@ impl Parts<'_> {
                     self.stretch(&k, first, lengths[axes - 1], |column| row_at(&k, row, column, &lengths), lane);
                 });
             });
-            draft.launch(k, [length.div_ceil(STRETCH), groups.min(MAX_ROWS), 1u32.into()], block)?;
+            draft.launch(k, [length.div_ceil(cost::STRETCH), groups.min(MAX_ROWS), 1u32.into()], block)?;
             return Ok(());
         }
         let block = [64, 4, 1];

@@ -8,11 +8,12 @@
 
 mod once;
 
+use crate::cost::{self, Costs};
 use crate::kit::{Accumulator, Chain, Draft, Inlet, Outlet, Shared, Writer, broadcast, reduce_block, scan_warp, shift_warp};
 use crate::operator::Operator;
 use crate::program::{Argument, Output, Program};
 use crate::{Count, Domain, Error, Result, Sink, Source};
-use broadloom_device::{Machine, MachineKind};
+use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Element, Literal, Memory, Type, Unroll, Value};
 
 /// Gives a [`Sink`] the values of a [`Source`] at the positions of a line that it chooses, in their order; the positions of the sink count what is
@@ -61,8 +62,8 @@ impl Pack {
         if index == Type::U32 {
             draft.limit(n.clone());
         }
-        let is_cpu = machine.kind == MachineKind::Cpu;
-        let cores = u64::from(machine.multiprocessors);
+        let is_cpu = Costs::of(machine).in_vectors();
+        let costs = Costs::of(machine);
         let sum = Operator::sum(index)?;
         if !is_cpu && !self.rest {
             once::Once { pack: self, inlet, outlet, index, sum, total }.launch(&mut draft)?;
@@ -71,18 +72,18 @@ impl Pack {
         let (warps, rows) = if is_cpu { (1, 1) } else { (8, 8) };
         let pack = Parts { pack: self, inlet, outlet, index, sum, warps, rows, total };
         if self.rest {
-            pack.in_three_steps(&mut draft, cores * if is_cpu { 16 } else { 8 })?;
+            pack.in_three_steps(&mut draft, costs.busy(costs.pick(cost::PACK_BLOCKS)))?;
         } else {
-            pack.in_turn(&mut draft, cores)?;
+            pack.in_turn(&mut draft, costs.busy(1))?;
         }
         Ok(draft.finish())
     }
 }
 
 /// Positions of the smallest part.
-const UNIT: u32 = 2048;
+const UNIT: u32 = cost::PART;
 /// Bytes of inputs that stay in a core's own cache while a block goes through them twice.
-const CACHED: u32 = 128 << 10;
+const CACHED: u32 = cost::OWN_CACHE;
 
 /// Where the number of what is chosen goes, an output.
 fn total_memory(k: &Writer, total: usize) -> Memory {

@@ -7,10 +7,11 @@
 
 mod tiles;
 
+use crate::cost::Costs;
 use crate::kit::{Draft, Inlet, Outlet, Writer, ravel};
 use crate::program::Program;
 use crate::{Count, Domain, Error, Result, Sink, Source};
-use broadloom_device::{Machine, MachineKind};
+use broadloom_device::Machine;
 use broadloom_scalar::{Type, Value};
 
 /// The product of two matrices: gives a [`Sink`] at (i, j) the sum over k of the left [`Source`] at (i, k) times the right one at (k, j).
@@ -56,7 +57,7 @@ impl Product {
             draft.plain_product(&left, &right);
         }
         let parts = Parts { left, right, outlet, index, ty, sum };
-        if machine.kind == MachineKind::Cpu {
+        if Costs::of(machine).in_vectors() {
             parts.panels(&mut draft, machine)?
         } else {
             parts.tiles(&mut draft)?

@@ -19,14 +19,14 @@ use broadloom_scalar::{Axis, Level, Literal, Type, Unroll, Value, Variable};
 /// Lanes of a warp, and columns of a panel.
 const LANES: u32 = 32;
 /// Elements between rows of a copy, so that rows do not fall onto each other in a cache.
-const PAD: u32 = 16;
+const PAD: u32 = crate::cost::ROW_PADDING;
 
 /// Panels that a tile should have at least.
 const FEW_PANELS: u32 = 4;
 /// Rows of the right factor that are asked for before they are copied.
-const ROWS_AHEAD: u32 = 4;
+const ROWS_AHEAD: u32 = crate::cost::FACTOR_ROWS_AHEAD;
 /// Rows of a panel that are asked for before they are multiplied.
-const STEPS_AHEAD: u32 = 16;
+const STEPS_AHEAD: u32 = crate::cost::PANEL_ROWS_AHEAD;
 
 /// The largest tile, and what is copied of its factors at a time.
 struct Blocking {

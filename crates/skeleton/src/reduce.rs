@@ -14,11 +14,12 @@
 
 mod columns;
 
+use crate::cost::{self, Costs};
 use crate::kit::{Accumulator, Draft, Inlet, Outlet, Writer, reduce_block, reduce_warp, unravel};
 use crate::operator::Operator;
 use crate::program::{Argument, Program};
 use crate::{Count, Domain, Error, Result, Sink, Source};
-use broadloom_device::{Machine, MachineKind};
+use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Cache, Type, Unroll, Value};
 use std::ops::Range;
 
@@ -82,19 +83,14 @@ impl Spread {
             lengths.fold(1u64, |product, (length, _)| product.saturating_mul(*length))
         };
         let (kept, folded) = (product(false), product(true));
-        let cores = u64::from(machine.multiprocessors);
-        let is_cpu = machine.kind == MachineKind::Cpu;
+        let costs = Costs::of(machine);
         let last_kept = reduced.last() == Some(&false);
         let last = sizes.last().copied().unwrap_or(1);
-        let along_kept = (last_kept && last >= 32) || folded < if is_cpu { 32 } else { 16 };
-        let enough = match (along_kept, is_cpu) {
-            (true, true) => cores * 512,
-            (true, false) => cores * 1024,
-            (false, true) => cores * 4,
-            (false, false) => cores * 8,
-        };
-        let split = kept < enough && folded >= if along_kept { 64 } else { 8192 };
-        let blocks = if is_cpu { split || kept < cores * 32 || folded > CPU_LONG } else { folded > 1024 };
+        let along_kept = (last_kept && last >= 32) || folded < costs.pick(cost::SHORT_FOLD);
+        let enough = costs.busy(costs.pick(if along_kept { cost::ENOUGH_COLUMNS } else { cost::ENOUGH_ROWS }));
+        let split = kept < enough && folded >= if along_kept { cost::SPLIT_COLUMNS } else { cost::SPLIT_ROWS };
+        let few = costs.in_vectors() && (split || kept < costs.busy(cost::FEW_ROWS));
+        let blocks = few || folded > costs.pick(cost::LONG_FOLD);
         Spread { along_kept, blocks: !along_kept && blocks, split, rows: [1, 1] }
     }
 
@@ -112,12 +108,6 @@ impl Spread {
     }
 }
 
-/// Positions along the last axis that a block of a CPU takes at a time; a multiple of four warps.
-const CPU_TILE: u32 = 4096;
-/// More than that are reduced tile by tile on a CPU.
-const CPU_LONG: u64 = 1 << 16;
-/// Results that a warp of a CPU has at a time: what is read for all of them is read once.
-const CPU_RESULTS: u32 = 4;
 /// Tiles that a block has at most where several have one result.
 const MOST_TILES: u32 = 64;
 /// Threads of a block of a GPU.
@@ -147,7 +137,7 @@ impl Reduce {
             draft.limit(self.domain.count());
             draft.limit(kept.clone());
         }
-        let is_cpu = machine.kind == MachineKind::Cpu;
+        let is_cpu = Costs::of(machine).in_vectors();
         let folded_axes: Vec<usize> = (0..axes).filter(|axis| self.reduced[*axis]).collect();
         let parts = Parts { reduce: self, inlet, outlet, index, is_cpu, kept_axes, folded_axes, kept };
         if self.spread.along_kept && parts.has_columns() {
@@ -238,7 +228,7 @@ impl Parts<'_> {
     /// Into how many parts what is reduced is split for so many blocks, with memory for them: as many as fill the machine, and none of fewer than 16
     /// elements.
     fn split(&self, draft: &mut Draft, machine: &Machine, folded: &Count, blocks: &Count) -> (Count, Option<Pieces>) {
-        let busy = u64::from(machine.multiprocessors) * if self.is_cpu { 8 } else { 16 };
+        let busy = Costs::of(machine).busy(Costs::of(machine).pick(cost::REDUCE_COLUMN_BLOCKS));
         let split = folded.clone().div_ceil(16u32).min(Count::Constant(busy).div_ceil(blocks.clone())).max(1u32);
         let pieces = self.pieces(draft, split.clone());
         (if pieces.is_some() { split } else { Count::Constant(1) }, pieces)
@@ -246,7 +236,7 @@ impl Parts<'_> {
 
     fn along_kept(&self, draft: &mut Draft, machine: &Machine) -> Result<()> {
         let folded = self.product(&self.folded_axes);
-        let threads = if self.is_cpu { 32 } else { 128 };
+        let threads = Costs::of(machine).pick(cost::COLUMN_THREADS);
         let blocks = self.kept.clone().div_ceil(threads);
         let (split, pieces) = self.split(draft, machine, &folded, &blocks);
         let block = [threads, 1, 1];
@@ -318,7 +308,7 @@ impl Parts<'_> {
         // A unit is a tile of a row; a block has a run of them.
         let tiles = self.product(within).div_ceil(shape.tile);
         let units = self.product(above) * tiles.clone();
-        let busy = u64::from(machine.multiprocessors) * if self.is_cpu { 16 } else { 8 };
+        let busy = Costs::of(machine).busy(Costs::of(machine).pick(cost::REDUCE_ROW_BLOCKS));
         let split = units
             .clone()
             .min(Count::Constant(busy).div_ceil(self.kept.clone()))
@@ -402,13 +392,13 @@ impl Parts<'_> {
         let block = [32, 1, 1];
         let k = Writer::new("reduce", block);
         let all = k.count(self.kept.clone(), self.index);
-        let first = k.mul(self.wide(&k, k.block(Axis::X)), CPU_RESULTS);
+        let first = k.mul(self.wide(&k, k.block(Axis::X)), cost::REDUCE_RESULTS);
         k.if_else(
-            k.ge(k.sub(all, first), CPU_RESULTS),
-            || self.rows_of(&k, &(0..CPU_RESULTS).map(|number| k.add(first, number)).collect::<Vec<Value>>()),
+            k.ge(k.sub(all, first), cost::REDUCE_RESULTS),
+            || self.rows_of(&k, &(0..cost::REDUCE_RESULTS).map(|number| k.add(first, number)).collect::<Vec<Value>>()),
             || k.for_step(first, all, 1, Unroll::Never, |result| self.rows_of(&k, &[result])),
         );
-        draft.launch(k, [self.kept.clone().div_ceil(CPU_RESULTS), 1u32.into(), 1u32.into()], block)?;
+        draft.launch(k, [self.kept.clone().div_ceil(cost::REDUCE_RESULTS), 1u32.into(), 1u32.into()], block)?;
         Ok(())
     }
 
@@ -447,7 +437,7 @@ impl Parts<'_> {
         let commutative = self.operator().is_commutative();
         if self.is_cpu {
             // Four chains of sums, so that none waits for another.
-            let (items, chains) = if commutative { (CPU_TILE / 32, 4) } else { (8, 1) };
+            let (items, chains) = if commutative { (cost::REDUCE_TILE / 32, 4) } else { (8, 1) };
             return Shape { threads: 32, groups: 1, block: [32, 1, 1], tile: 32 * items, items, chains };
         }
         let vector = self.width().unwrap_or(4) as u32;
@@ -569,7 +559,7 @@ impl Parts<'_> {
 
     /// The second kernel: a block combines the parts of a result, each thread some that follow each other.
     fn combine_pieces(&self, draft: &mut Draft, pieces: &Pieces) -> Result<()> {
-        let threads = if self.is_cpu { 32 } else { THREADS };
+        let threads = if self.is_cpu { cost::COMBINE_THREADS.vectors } else { cost::COMBINE_THREADS.threads };
         let block = [threads, 1, 1];
         let k = Writer::new("reduce_parts", block);
         let result = self.wide(&k, k.block(Axis::X));

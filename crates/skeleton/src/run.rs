@@ -3,11 +3,10 @@
 //! A run never waits for the device: it launches in the order of one stream. Temporaries are taken from the device's pool and given back
 //! to it right behind the last launch, which the device allows.
 
+use crate::cost::Costs;
 use crate::program::{Argument, Output, Program, Step};
 use crate::{Count, Error, Fitted, Result};
-use broadloom_device::{
-    Argument as DeviceArgument, Buffer, Device, Kernel, Launch, MachineKind, MatrixProduct, Recorder, Stream,
-};
+use broadloom_device::{Argument as DeviceArgument, Buffer, Device, Kernel, Launch, MatrixProduct, Recorder, Stream};
 use broadloom_scalar::{Literal, Lowering, Type, lower_with};
 use std::sync::Arc;
 
@@ -26,7 +25,7 @@ pub struct Call<'a> {
     pub stream: Stream,
 }
 
-/// The GPUs from which on kernels wait themselves for those before them.
+/// The target with instructions to wait for the kernels before.
 const OVERLAPS: u16 = 90;
 
 /// A program that is ready to run on a device; cheap to clone.
@@ -52,16 +51,10 @@ impl Loaded {
         program.check()?;
         let machine = device.machine();
         let most = Lowering::default();
-        // Only a GPU starts kernels early.
-        let overlap = machine.kind == MachineKind::Cuda && machine.sm >= OVERLAPS && machine.isa >= most.version;
+        let costs = Costs::of(machine);
+        let overlap = costs.starts_early() && machine.isa >= most.version;
         let target = broadloom_ptx::Target::sm(if overlap { OVERLAPS } else { machine.sm.min(80) });
-        let lowering = Lowering {
-            version: most.version.min(machine.isa),
-            target,
-            overlap,
-            flush: machine.kind == MachineKind::Cuda,
-            ..most
-        };
+        let lowering = Lowering { version: most.version.min(machine.isa), target, overlap, flush: costs.flushes(), ..most };
         let module = device.load(&Arc::new(lower_with(&program.kernels, &lowering)?))?;
         let kernels = program.kernels.iter().map(|kernel| Ok(module.kernel(kernel.name())?)).collect::<Result<_>>()?;
         Ok(Loaded(Arc::new(Data { program, device: device.clone(), kernels })))

@@ -13,13 +13,14 @@
 
 mod once;
 
+use crate::cost::{self, Costs};
 use crate::kit::{
     Accumulator, Draft, Inlet, Outlet, Shared, Writer, broadcast, ravel, reduce_block, scan_warp, shift_warp, unravel,
 };
 use crate::operator::Operator;
 use crate::program::{Argument, Program};
 use crate::{Count, Domain, Error, Result, Sink, Source};
-use broadloom_device::{Machine, MachineKind};
+use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Cache, Type, Unroll, Value};
 
 /// Gives a [`Sink`] at every position the values of a [`Source`] along an axis, combined by an [`Operator`] up to that position.
@@ -60,14 +61,10 @@ impl ScanSpread {
         let lines = lines.fold(1u64, |product, (_, length)| product.saturating_mul(*length));
         let last = sizes.last().copied().unwrap_or(1);
         let along_axis = if axis + 1 == sizes.len() { length >= 16 } else { last < 32 && length >= 32 };
-        let cores = u64::from(machine.multiprocessors);
-        let enough = match (along_axis, machine.kind == MachineKind::Cpu) {
-            (true, true) => cores * 4,
-            (true, false) => cores * 4,
-            (false, true) => cores * 128,
-            (false, false) => cores * 512,
-        };
-        ScanSpread { along_axis, split: lines < enough && length >= if along_axis { 8192 } else { 64 } }
+        let costs = Costs::of(machine);
+        let per_core = if along_axis { cost::ENOUGH_SCAN_ROWS } else { costs.pick(cost::ENOUGH_SCAN_COLUMNS) };
+        let long = length >= if along_axis { cost::SPLIT_ROWS } else { cost::SPLIT_COLUMNS };
+        ScanSpread { along_axis, split: lines < costs.busy(per_core) && long }
     }
 }
 
@@ -91,11 +88,11 @@ impl Scan {
         if index == Type::U32 {
             draft.limit(self.domain.count());
         }
-        let is_cpu = machine.kind == MachineKind::Cpu;
+        let is_cpu = Costs::of(machine).in_vectors();
         let other_axes: Vec<usize> = (0..axes).filter(|axis| *axis != self.axis).collect();
         let lines = other_axes.iter().map(|axis| Count::size(*axis)).reduce(|a, b| a * b).unwrap_or(Count::Constant(1));
-        let cores = u64::from(machine.multiprocessors);
-        let parts = Parts { scan: self, inlet, outlet, index, is_cpu, cores, other_axes, lines };
+        let costs = Costs::of(machine);
+        let parts = Parts { scan: self, inlet, outlet, index, is_cpu, costs, other_axes, lines };
         if self.spread.along_axis {
             parts.along_axis(&mut draft)?
         } else {
@@ -111,7 +108,7 @@ struct Parts<'a> {
     outlet: Outlet,
     index: Type,
     is_cpu: bool,
-    cores: u64,
+    costs: Costs<'a>,
     other_axes: Vec<usize>,
     lines: Count,
 }
@@ -196,11 +193,11 @@ impl Parts<'_> {
     // Neighbouring threads have neighbouring lines.
 
     fn along_lines(&self, draft: &mut Draft) -> Result<()> {
-        let threads = if self.is_cpu { 32 } else { 128 };
+        let threads = self.costs.pick(cost::COLUMN_THREADS);
         let block = [threads, 1, 1];
         let blocks = self.lines.clone().div_ceil(threads);
         let length = Count::size(self.scan.axis);
-        let busy = self.cores * if self.is_cpu { 8 } else { 16 };
+        let busy = self.costs.busy(self.costs.pick(cost::SCAN_COLUMN_BLOCKS));
         let parts = length.clone().div_ceil(16u32).min(Count::Constant(busy).div_ceil(blocks.clone())).max(1u32);
         let parts = if self.scan.spread.split { parts } else { Count::Constant(1) };
         let pieces = self.scan.spread.split.then(|| self.pieces(draft, &parts));
@@ -280,7 +277,7 @@ impl Parts<'_> {
         // A part is a whole number of tiles; on a CPU of rows of 4 KiB or so.
         let unit = shape.tile().max(1024);
         let units = Count::size(self.scan.axis).div_ceil(unit);
-        let busy = self.cores * 16;
+        let busy = self.costs.busy(cost::SCAN_ROW_BLOCKS);
         let parts = units.clone().min(Count::Constant(busy).div_ceil(self.lines.clone())).max(1u32);
         let parts = if self.scan.spread.split { parts } else { Count::Constant(1) };
         let pieces = self.scan.spread.split.then(|| self.pieces(draft, &parts));

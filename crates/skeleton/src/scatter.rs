@@ -6,11 +6,12 @@
 
 mod sums;
 
+use crate::cost::{self, Costs};
 use crate::kit::{Draft, Inlet, Writer, unravel};
 use crate::order::{from_ordered, ordered};
 use crate::program::{Argument, Program};
 use crate::{Combine, Count, Domain, Error, Result, Sink, Source};
-use broadloom_device::{Machine, MachineKind};
+use broadloom_device::Machine;
 use broadloom_scalar::{AtomicOp, Axis, Literal, Memory, Order, Scope, Type, Value};
 
 /// Gives a [`Sink`] at each of a number of places what a [`Source`] has there at first, combined with what another sends there from the positions of a
@@ -98,7 +99,7 @@ impl Scatter {
         let nothing = self.nothing(ty, held);
         let memory = draft.temporary(places.clone() * held.bytes(), nothing.bits() == 0);
         let parts = Parts { scatter: self, inlet, index, ty, held, memory };
-        let threads = if machine.kind == MachineKind::Cpu { 1024 } else { 256 };
+        let threads = Costs::of(machine).pick(cost::SCATTER_THREADS);
         let block = [threads, 1, 1];
         let grid = |count: &Count| [count.clone().div_ceil(threads), 1u32.into(), 1u32.into()];
         let each = |name: &str, count: &Count, body: &dyn Fn(&Writer, Value)| {

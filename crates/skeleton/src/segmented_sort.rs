@@ -9,11 +9,12 @@
 //!
 //! Longer segments are a [`Sort`](crate::Sort) by the number of the segment, then by the key.
 
+use crate::cost::{self, Costs, Execution};
 use crate::kit::{Draft, Inlet, Outlet, Writer};
 use crate::order::{distinct, from_distinct, ordered};
 use crate::program::Program;
 use crate::{Count, Domain, Error, Result, Sink, SortKey, Source};
-use broadloom_device::{Machine, MachineKind};
+use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Element, Literal, Memory, Shuffle, Type, Unroll, Value, Variable, Vote};
 
 /// Gives a [`Sink`] the values of a [`Source`] on a line, sorted within segments by the first of them; equal keys keep their order.
@@ -64,9 +65,9 @@ impl SegmentedSort {
         let sorted = if keys.len() == 1 && !values { 1 } else { keys.len() + 1 };
         let bytes: u64 = numbers(keys).take(sorted).map(|element| u64::from(element.bits() / 8)).sum();
         // What is static in shared memory; a CPU has a segment for each lane there.
-        let (lanes, room) = match machine.kind {
-            MachineKind::Cpu => (u64::from(LANES), u64::from(machine.max_shared_bytes)),
-            _ => (1, 48 << 10),
+        let (lanes, room) = match Costs::of(machine).execution() {
+            Execution::Vectors => (u64::from(LANES), u64::from(machine.max_shared_bytes)),
+            Execution::Threads => (1, cost::STATIC_SHARED),
         };
         (bytes * u64::from(longest) * lanes <= room).then_some(longest)
     }
@@ -101,10 +102,10 @@ impl SegmentedSort {
             draft.limit(segments);
         }
         let parts = Parts { sort: self, inlet, offsets, outlet, index, types };
-        match machine.kind {
-            MachineKind::Cpu => parts.in_lanes(&mut draft)?,
-            _ if self.longest <= IN_WARPS => parts.in_warps(&mut draft)?,
-            _ => parts.in_blocks(&mut draft)?,
+        match Costs::of(machine).execution() {
+            Execution::Vectors => parts.in_lanes(&mut draft)?,
+            Execution::Threads if self.longest <= IN_WARPS => parts.in_warps(&mut draft)?,
+            Execution::Threads => parts.in_blocks(&mut draft)?,
         }
         Ok(draft.finish())
     }

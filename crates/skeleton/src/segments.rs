@@ -13,11 +13,12 @@
 mod parts;
 mod tiles;
 
+use crate::cost::Costs;
 use crate::kit::{Draft, Inlet, Outlet, Writer};
 use crate::operator::Operator;
 use crate::program::Program;
 use crate::{Count, Domain, Error, Result, Sink, Source};
-use broadloom_device::{Machine, MachineKind};
+use broadloom_device::Machine;
 use broadloom_scalar::{Type, Value};
 
 /// Combines the values of a [`Source`] on a line within segments by an [`Operator`], in their order, and gives the results to a [`Sink`] whose positions are segments.
@@ -96,7 +97,7 @@ impl SegmentedReduce {
             draft.limit(n + segments);
         }
         let parts = Parts { inlet, offsets, outlet, operator: self.operator.clone(), index };
-        if machine.kind == MachineKind::Cpu {
+        if Costs::of(machine).in_vectors() {
             parts.parts(&mut draft, machine)?;
         } else {
             parts.tiles(&mut draft)?;

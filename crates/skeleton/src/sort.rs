@@ -9,12 +9,13 @@
 mod parts;
 mod sweep;
 
+use crate::cost::Costs;
 use crate::kit::{Accumulator, Draft, Writer, broadcast, scan_warp, shift_warp};
 use crate::operator::Operator;
 use crate::order::ordered;
 use crate::program::Program;
 use crate::{Count, Domain, Error, Result, Sink, Source};
-use broadloom_device::{Machine, MachineKind};
+use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Memory, Type, Unroll, Value};
 
 /// Gives a [`Sink`] the values of a [`Source`] on a line, sorted by the first of them; positions with equal keys keep their order.
@@ -125,7 +126,7 @@ impl Sort {
         self.sink.check("sort", 1, &types)?;
         let index = Domain::LINE.check("sort", &[&self.source], &self.sink)?;
         // Where no bits count, one round that finds all alike moves everything.
-        let is_cpu = machine.kind == MachineKind::Cpu;
+        let is_cpu = Costs::of(machine).in_vectors();
         let mut rounds = self.rounds(&types, |bits| if is_cpu { parts::digit_bits(bits) } else { GPU_BITS })?;
         if rounds.is_empty() {
             rounds.push(Round { key: 0, shift: 0, bits: 1 });

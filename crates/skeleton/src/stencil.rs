@@ -19,9 +19,10 @@
 //!
 //! [`TiledStencil`](crate::TiledStencil) stages tiles with their halo in shared memory instead.
 
+use crate::cost::{self, Costs, Execution};
 use crate::kit::{Accumulator, Draft, Inlet, Outlet, Writer, unravel};
 use crate::{Count, Domain, Error, Operator, Program, Result, Sink, Source};
-use broadloom_device::{Machine, MachineKind};
+use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Type, Unroll, Value};
 
 /// Computes results for strips of rows at every column of a domain.
@@ -55,11 +56,6 @@ pub struct Fold {
     pub sink: Sink,
 }
 
-/// Columns that a warp of a CPU runs through before its block ends, about.
-const STRETCH: u32 = 4096;
-/// Blocks for each core of a CPU, about: so few that the strips of one share the rows that they read in its cache, and so many that cores are done at
-/// the same time.
-const BLOCKS_OF_A_CORE: u64 = 16;
 /// Most blocks in the second direction of a grid.
 const MAX_BLOCKS: u32 = 65535;
 /// Lanes of a warp.
@@ -113,17 +109,18 @@ impl Stencil {
         if index == Type::U32 {
             draft.limit(self.domain.count());
         }
-        let branches = machine.kind != MachineKind::Cpu;
+        let costs = Costs::of(machine);
+        let branches = !costs.in_vectors();
         let parts = Parts { stencil: self, bounds, inner, edge, outlet, index, values: values.len(), branches };
-        match machine.kind {
-            MachineKind::Cpu => {
-                let blocks = Count::Constant(u64::from(machine.multiprocessors) * BLOCKS_OF_A_CORE);
-                parts.warps(&mut draft, 1, STRETCH, Some(parts.strips().div_ceil(blocks)))?;
+        match costs.execution() {
+            Execution::Vectors => {
+                let blocks = Count::Constant(costs.busy(cost::STENCIL_BLOCKS));
+                parts.warps(&mut draft, 1, cost::STRETCH, Some(parts.strips().div_ceil(blocks)))?;
             }
-            MachineKind::Cuda | MachineKind::Interp if self.reach != (0, 0) => {
+            Execution::Threads if self.reach != (0, 0) => {
                 parts.warps(&mut draft, 4, 4 * LANES, None)?;
             }
-            MachineKind::Cuda | MachineKind::Interp => parts.threads(&mut draft)?,
+            Execution::Threads => parts.threads(&mut draft)?,
         }
         Ok(draft.finish())
     }

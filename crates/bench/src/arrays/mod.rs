@@ -16,6 +16,7 @@ use crate::benchmark::{Benchmark, Subject, count, square};
 use crate::error::Failure;
 use crate::job::{Job, Work};
 use broadloom::array::evaluate_all;
+use broadloom::graph::{Node, Summary};
 use broadloom::{Array, array};
 use order::ROW;
 use std::cell::RefCell;
@@ -62,6 +63,15 @@ fn repeated<T: array::Element>(
     expression: impl Fn() -> array::Result<Vec<Array<T>>> + 'static,
     judge: impl Fn(&[Vec<T>]) -> Result<f64, Failure> + 'static,
 ) -> Job {
+    let expression = Rc::new(expression);
+    let again = expression.clone();
+    let planned = move || {
+        let nodes: Vec<Node> = again()?.iter().map(|array| array.node().clone()).collect();
+        match nodes.first() {
+            Some(first) => Ok(first.context().explain(&nodes)?),
+            None => Ok(Summary { kernels: vec![], peak_bytes: 0 }),
+        }
+    };
     let last: Rc<RefCell<Vec<Array<T>>>> = Rc::default();
     let results = last.clone();
     let repetition = move || {
@@ -74,5 +84,5 @@ fn repeated<T: array::Element>(
         let values: Vec<Vec<T>> = results.borrow().iter().map(Array::to_vec).collect::<array::Result<_>>()?;
         judge(&values)
     };
-    Job::new(work, judge).expression(repetition)
+    Job::new(work, judge).expression(repetition).planned(planned)
 }

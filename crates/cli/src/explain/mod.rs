@@ -1,4 +1,4 @@
-//! `broadloom explain`: what is in a module.
+//! `broadloom explain`: what is in a module, or the plan of a graph.
 
 mod compiled;
 mod inventory;
@@ -6,6 +6,7 @@ mod report;
 mod stages;
 
 use crate::failure::{Exit, Failure, codes};
+use crate::graph;
 use crate::input::Input;
 use crate::options::{Emit, Explain};
 use crate::terminal::Terminal;
@@ -15,8 +16,15 @@ use broadloom::interp::{self, Interp};
 use broadloom::ptx::{self, Verified};
 use std::sync::Arc;
 
-/// Explains a module, or prints it back.
+/// Explains a module, or prints it back; or explains a graph.
 pub fn run(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    if graph::is_graph(Some(&options.file)) {
+        return graph::explain(options, terminal);
+    }
+    if options.device.is_some() {
+        let message = "--device is for graphs: a module is explained as it is";
+        return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help("leave --device out")));
+    }
     let (input, module) = Input::read(&options.file)?.verify()?;
     match options.emit {
         Some(Emit::Ptx) => terminal.write(&ptx::print(&module)),

@@ -7,6 +7,7 @@ mod check;
 mod cuda;
 mod exec;
 mod explain;
+mod graph;
 mod harness;
 mod nesl;
 mod programs;

@@ -9,7 +9,7 @@ mod mutate;
 
 use broadloom_device::{Argument, Device, Launch};
 use broadloom_diag::Sources;
-use broadloom_filetest::{TestFile, find_files, root};
+use broadloom_filetest::{PTX, TestFile, find_files, root};
 use broadloom_interp::{Interp, Options};
 use broadloom_ptx::{Module, parse, print, verify};
 use mutate::{Random, mutate, nudge};
@@ -31,8 +31,8 @@ fn seeds() -> Vec<String> {
     for (_, path) in find_files(&corpus).unwrap_or_default() {
         seeds.extend(fs::read_to_string(&path));
     }
-    for (_, path) in find_files(&root()).unwrap_or_default() {
-        let Ok(file) = TestFile::parse(&fs::read_to_string(&path).unwrap_or_default()) else { continue };
+    for (_, path) in find_files(&root()).unwrap_or_default().into_iter().filter(|(name, _)| name.ends_with(".ptx")) {
+        let Ok(file) = TestFile::parse(&fs::read_to_string(&path).unwrap_or_default(), &PTX) else { continue };
         seeds.extend(file.cases.into_iter().map(|case| case.text));
     }
     seeds.retain(|text| text.len() <= SEED);

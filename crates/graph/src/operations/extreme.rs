@@ -7,6 +7,7 @@ use crate::node::Node;
 use crate::op::{Axes, Extreme as Which};
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
+use crate::text::{Call, Spelling};
 use broadloom_scalar::{CompareOp, Element, Lanes, Literal, Type};
 use broadloom_skeleton::Operator;
 use smallvec::{SmallVec, smallvec};
@@ -45,9 +46,35 @@ impl Node {
     }
 }
 
+/// `argmin(x, axes: [0])`, or `argmin(x, labels, axes: [0, 1])`.
+pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+    let (inputs, axes) = (call.inputs(), call.axes()?);
+    let which = if call.name() == Which::Least.name() { Which::Least } else { Which::Greatest };
+    let (values, labels) = match (&inputs[..], &axes[..]) {
+        ([values], [axis]) => return Ok(vec![values.extreme(which, *axis, Element::I64)?]),
+        ([values, labels], [_, ..]) => (*values, *labels),
+        _ => return Err(call.error("an array and one axis are wanted, or an array, labels of the same shape and axes")),
+    };
+    let axes = values.checked_axes(which.name(), &axes)?;
+    for (node, is_right) in [(values, values.ty() != Type::BOOL), (labels, labels.ty().element().is_integer())] {
+        if !node.ty().is_scalar() || !is_right {
+            return Err(Error::Type { operation: which.name().to_owned(), ty: node.ty() });
+        }
+    }
+    if values.shape() != labels.shape() || values.shape().is_empty() {
+        let (left, right) = (values.shape().clone(), labels.shape().clone());
+        return Err(Error::Shapes { operation: which.name().to_owned(), left, right });
+    }
+    Ok(vec![Node::apply_one(Extreme { which, axes }, &[values, labels])?])
+}
+
 impl Operation for Extreme {
     fn name(&self) -> String {
         format!("{} over {:?}", self.which.name(), self.axes.as_slice())
+    }
+
+    fn spelling(&self) -> Option<Spelling> {
+        Some(Spelling::new(self.which.name()).axes(&self.axes))
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {

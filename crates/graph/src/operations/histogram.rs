@@ -7,6 +7,7 @@ use crate::node::Node;
 use crate::op::Elementwise;
 use crate::operation::{Feed, Form, Operation, Parts, Site};
 use crate::shape::Shape;
+use crate::text::{Call, Spelling};
 use broadloom_scalar::{Element, Lanes, Literal, Type};
 use broadloom_skeleton::Histogram as Kernel;
 use smallvec::{SmallVec, smallvec};
@@ -64,9 +65,19 @@ impl Node {
     }
 }
 
+/// `histogram(x, bins: 10)`.
+pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+    let [input] = call.exactly()?;
+    Ok(vec![input.histogram(call.number("bins")?)?])
+}
+
 impl Operation for Histogram {
     fn name(&self) -> String {
         "histogram".into()
+    }
+
+    fn spelling(&self) -> Option<Spelling> {
+        Some(Spelling::new("histogram").number("bins", self.bins))
     }
 
     fn results(&self, _: &[&Node]) -> Result<Vec<(Type, Shape)>> {

@@ -16,3 +16,22 @@ mod window;
 
 pub use call::Reads;
 pub use sweep::Step;
+
+use crate::text::Read;
+
+/// The operations by their names in the textual form.
+pub(crate) const WORDS: &[(&str, Read)] = &[
+    ("argmax", extreme::read),
+    ("argmin", extreme::read),
+    ("histogram", histogram::read),
+    ("pack", pack::read),
+    ("partition", pack::read),
+    ("product", product::read),
+    ("reduce", reduce::read),
+    ("scan", scan::read),
+    ("scatter", scatter::read),
+    ("segmented_reduce", segmented_reduce::read),
+    ("segmented_scan", segmented_scan::read),
+    ("segmented_sort", sort::read_segmented),
+    ("sort", sort::read),
+];

@@ -8,6 +8,7 @@ use crate::node::Node;
 use crate::op::Elementwise;
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
+use crate::text::{Call, Spelling};
 use crate::view::Boundary;
 use broadloom_scalar::{Builder, Element, Lanes, Literal, Type};
 use broadloom_skeleton::{Pack as Kernel, Sink};
@@ -76,9 +77,20 @@ impl Node {
     }
 }
 
+/// `values, count = pack(chosen, x)`, or `partition`, which has all others behind them.
+pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+    let [chosen, input] = call.exactly()?;
+    let (values, count) = input.packed(chosen, Pack { rest: call.name() == "partition" })?;
+    Ok(vec![values, count])
+}
+
 impl Operation for Pack {
     fn name(&self) -> String {
         if self.rest { "partition".into() } else { "pack".into() }
+    }
+
+    fn spelling(&self) -> Option<Spelling> {
+        Some(Spelling::new(self.name()))
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {

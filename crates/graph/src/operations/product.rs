@@ -7,9 +7,10 @@ use crate::node::Node;
 use crate::op::{Combine, Elementwise};
 use crate::operation::{Extent, Feed, Form, Operation, Parts, Site};
 use crate::shape::Shape;
-use broadloom_device::MachineKind;
+use crate::text::{Call, Spelling};
 use broadloom_scalar::{BinaryOp, Literal, Type};
 use broadloom_skeleton::Product as Kernel;
+use broadloom_skeleton::cost::Costs;
 use smallvec::SmallVec;
 
 /// The product of two matrices.
@@ -25,9 +26,8 @@ impl Node {
         if shape.is_empty() || self.shape().is_empty() {
             return Node::fill(context, shape, &[Literal::zero(self.ty().element())]);
         }
-        // To bring the right factor into another order, as a CPU does, pays where it is used for many rows and columns.
-        let is_cpu = context.device().machine().kind == MachineKind::Cpu;
-        if is_cpu && self.ty() != Type::F16 && (rows == 1 || columns == 1) {
+        // Bringing a factor into another order pays where it is used for many rows and columns.
+        if Costs::of(context.device().machine()).orders_factors() && self.ty() != Type::F16 && (rows == 1 || columns == 1) {
             return self.product_of_a_line(other, shape);
         }
         Node::apply_one(Product, &[self, other])
@@ -64,9 +64,19 @@ fn result(left: &Node, right: &Node) -> Result<(Type, Shape)> {
     Ok((left.ty(), shape))
 }
 
+/// `product(a, b)`.
+pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+    let [left, right] = call.exactly()?;
+    Ok(vec![left.product(right)?])
+}
+
 impl Operation for Product {
     fn name(&self) -> String {
         "matrix product".into()
+    }
+
+    fn spelling(&self) -> Option<Spelling> {
+        Some(Spelling::new("product"))
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {

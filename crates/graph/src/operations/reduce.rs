@@ -7,8 +7,10 @@ use crate::node::Node;
 use crate::op::{Axes, Combine};
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site, Variants};
 use crate::shape::Shape;
-use broadloom_device::{Machine, MachineKind};
+use crate::text::{Call, Spelling};
+use broadloom_device::Machine;
 use broadloom_scalar::{Lanes, Type};
+use broadloom_skeleton::cost::Costs;
 use broadloom_skeleton::{Operator, Pattern, Reduce as Kernel, Spread};
 use smallvec::{SmallVec, smallvec};
 
@@ -37,9 +39,19 @@ impl Node {
     }
 }
 
+/// `reduce(x, combine: sum, axes: [0])`.
+pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+    let [input] = call.exactly()?;
+    Ok(vec![input.reduce(call.combine(input.ty())?, &call.axes()?)?])
+}
+
 impl Operation for Reduce {
     fn name(&self) -> String {
         format!("{} over {:?}", self.combine.name(), self.axes.as_slice())
+    }
+
+    fn spelling(&self) -> Option<Spelling> {
+        Some(Spelling::new("reduce").combine(&self.combine).axes(&self.axes))
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
@@ -140,7 +152,7 @@ struct Spreads {
 impl Variants for Spreads {
     fn best(&self, machine: &Machine, sizes: &[u64], shares: bool) -> u64 {
         let spread = Spread::of(machine, sizes, &self.kernel.reduced);
-        let is_shared = machine.kind == MachineKind::Cpu && self.repeats && shares;
+        let is_shared = Costs::of(machine).rows_share() && self.repeats && shares;
         (if is_shared { spread.sharing(sizes, &self.kernel.reduced) } else { spread }).number()
     }
 

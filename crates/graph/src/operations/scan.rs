@@ -7,6 +7,7 @@ use crate::node::Node;
 use crate::op::Combine;
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site, Variants};
 use crate::shape::Shape;
+use crate::text::{Call, Setting, Spelling};
 use broadloom_device::Machine;
 use broadloom_scalar::{Lanes, Type};
 use broadloom_skeleton::{Operator, Pattern, Scan as Kernel, ScanSpread};
@@ -33,9 +34,20 @@ impl Node {
     }
 }
 
+/// `scan(x, combine: sum, axis: 0)`, which is inclusive, or `exclusive: true`.
+pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+    let [input] = call.exactly()?;
+    Ok(vec![input.scan(call.combine(input.ty())?, call.number("axis")?, !call.flag("exclusive")?)?])
+}
+
 impl Operation for Scan {
     fn name(&self) -> String {
         format!("{} scan along {}", self.combine.name(), self.axis)
+    }
+
+    fn spelling(&self) -> Option<Spelling> {
+        let spelling = Spelling::new("scan").combine(&self.combine).number("axis", self.axis.into());
+        Some(if self.inclusive { spelling } else { spelling.with("exclusive", Setting::Word("true".into())) })
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {

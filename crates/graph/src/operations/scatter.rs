@@ -11,6 +11,7 @@ use crate::node::Node;
 use crate::op::{Combine, Elementwise, combining};
 use crate::operation::{Extent, Feed, Form, Operation, Parts, Site};
 use crate::shape::Shape;
+use crate::text::{Call, Spelling};
 use crate::view::{AxisMap, Boundary};
 use broadloom_scalar::{BinaryOp, Builder, CompareOp, Element, Lanes, Literal, Type, Value};
 use broadloom_skeleton::{Scatter as Kernel, SortKey};
@@ -143,9 +144,22 @@ impl Node {
     }
 }
 
+/// `scatter(x, places, values)`, with one array of places for each axis of `x`; and `combine: sum`.
+pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+    let inputs = call.inputs();
+    let [base, places @ .., values] = &inputs[..] else { return Err(call.error("an array, places and values are wanted")) };
+    let combine = if call.has("combine") { Some(call.combine(base.ty())?) } else { None };
+    Ok(vec![base.scatter(places, values, combine)?])
+}
+
 impl Operation for Scatter {
     fn name(&self) -> String {
         self.combine.as_ref().map_or("scatter".into(), |combine| format!("scatter {}", combine.name()))
+    }
+
+    fn spelling(&self) -> Option<Spelling> {
+        let spelling = Spelling::new("scatter");
+        Some(self.combine.iter().fold(spelling, |spelling, combine| spelling.combine(combine)))
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {

@@ -7,6 +7,7 @@ use crate::node::Node;
 use crate::op::Combine;
 use crate::operation::{Feed, Form, Operation, Parts, Site};
 use crate::shape::Shape;
+use crate::text::{Call, Spelling};
 use broadloom_scalar::{Lanes, Type};
 use broadloom_skeleton::{Operator, SegmentedReduce as Kernel};
 use smallvec::{SmallVec, smallvec};
@@ -22,23 +23,40 @@ impl Node {
     pub fn segmented_reduce(&self, offsets: &Node, combine: Combine) -> Result<Node> {
         let operation = || format!("segmented {}", combine.name());
         self.line(&operation())?;
-        let context = same_context(&operation(), &[self, offsets])?;
+        same_context(&operation(), &[self, offsets])?;
+        self.reduce_segments(&offsets.hosted()?.segment_offsets(self.bound().count())?, combine)
+    }
+
+    /// The same with offsets that are held to the line.
+    fn reduce_segments(&self, offsets: &Node, combine: Combine) -> Result<Node> {
         if !combine.takes(self.ty()) {
-            return Err(Error::Type { operation: operation(), ty: self.ty() });
+            return Err(Error::Type { operation: format!("segmented {}", combine.name()), ty: self.ty() });
         }
+        let context = same_context("segments", &[self, offsets])?;
         // Beyond a length that only the device knows stand identities, which are part of the last segment.
-        let offsets = offsets.hosted()?.segment_offsets(self.bound().count())?;
         let segments = Shape::from(offsets.bound().count() - 1);
         if self.bound().is_empty() || segments.is_empty() {
             return Node::fill(context, segments, &combine.identity(self.ty()));
         }
-        Node::apply_one(SegmentedReduce { combine }, &[self, &offsets])
+        Node::apply_one(SegmentedReduce { combine }, &[self, offsets])
     }
+}
+
+/// `segmented_reduce(x, offsets, combine: sum)`.
+pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+    let [input, offsets] = call.exactly()?;
+    let combine = call.combine(input.ty())?;
+    let held = input.shape().rank() == 1 && offsets.holds_segments(input.shape().count());
+    Ok(vec![if held { input.reduce_segments(offsets, combine)? } else { input.segmented_reduce(offsets, combine)? }])
 }
 
 impl Operation for SegmentedReduce {
     fn name(&self) -> String {
         format!("segmented {}", self.combine.name())
+    }
+
+    fn spelling(&self) -> Option<Spelling> {
+        Some(Spelling::new("segmented_reduce").combine(&self.combine))
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {

@@ -8,6 +8,7 @@ use crate::node::Node;
 use crate::op::Combine;
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
+use crate::text::{Call, Spelling};
 use broadloom_scalar::{Lanes, Literal, Type};
 use broadloom_skeleton::Operator;
 use smallvec::{SmallVec, smallvec};
@@ -44,9 +45,19 @@ impl Node {
     }
 }
 
+/// `segmented_scan(starts, x, combine: sum, axis: 0)`.
+pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+    let [starts, input] = call.exactly()?;
+    Ok(vec![input.segmented_scan(starts, call.combine(input.ty())?, call.number("axis")?)?])
+}
+
 impl Operation for SegmentedScan {
     fn name(&self) -> String {
         format!("segmented {} scan along {}", self.combine.name(), self.axis)
+    }
+
+    fn spelling(&self) -> Option<Spelling> {
+        Some(Spelling::new("segmented_scan").combine(&self.combine).number("axis", self.axis.into()))
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {

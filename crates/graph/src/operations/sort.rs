@@ -6,6 +6,7 @@ use crate::naive::HostArray;
 use crate::node::Node;
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
+use crate::text::{Call, Setting, Spelling};
 use broadloom_scalar::{Lanes, Literal, Type};
 use broadloom_skeleton::{SegmentedSort, Sort as Kernel, SortKey};
 use smallvec::{SmallVec, smallvec};
@@ -47,9 +48,58 @@ impl Sort {
     }
 }
 
+/// The keys: `ascending`, `descending`, or with the number of low bits that count, `ascending_8`.
+fn keys_of(call: &Call<'_>, lines: usize) -> Result<Vec<SortKey>> {
+    let words = call.words("keys")?;
+    if words.is_empty() || words.len() > lines {
+        return Err(call.error(format!("{} keys for {lines} lines", words.len())));
+    }
+    let key = |word: &&str| {
+        let (order, bits) = word.split_once('_').map_or((*word, None), |(order, bits)| (order, Some(bits)));
+        let bits = bits.map(|bits| bits.parse::<u32>().ok().filter(|bits| (1..=64).contains(bits)));
+        match (order, bits) {
+            ("ascending" | "descending", None | Some(Some(_))) => {
+                Ok(SortKey { descending: order == "descending", bits: bits.flatten() })
+            }
+            _ => Err(call.error(format!("`{word}` is not `ascending`, `descending`, or one of them with bits, `ascending_8`"))),
+        }
+    };
+    words.iter().map(key).collect()
+}
+
+/// `sort(key, value, keys: [ascending])`: as many inputs are keys as there are words, all others are moved with them.
+pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+    let inputs = call.inputs();
+    let keys = keys_of(call, inputs.len())?;
+    let (lines, values) = inputs.split_at(keys.len());
+    let keys: Vec<(&Node, SortKey)> = lines.iter().copied().zip(keys).collect();
+    Node::sort(&keys, values)
+}
+
+/// `segmented_sort(key, value, offsets, keys: [ascending], longest: 64)`: the last input has the offsets of the segments.
+pub(super) fn read_segmented(call: &Call<'_>) -> Result<Vec<Node>> {
+    let inputs = call.inputs();
+    let Some((offsets, lines)) = inputs.split_last() else { return Err(call.error("keys and offsets are wanted")) };
+    let keys = keys_of(call, lines.len())?;
+    let (lines, values) = lines.split_at(keys.len());
+    let keys: Vec<(&Node, SortKey)> = lines.iter().copied().zip(keys).collect();
+    let longest = if call.has("longest") { Some(call.number("longest")?) } else { None };
+    Node::segmented_sort(offsets, longest, &keys, values)
+}
+
 impl Operation for Sort {
     fn name(&self) -> String {
         if self.longest.is_some() { "segmented sort".into() } else { "sort".into() }
+    }
+
+    fn spelling(&self) -> Option<Spelling> {
+        let word = |key: &SortKey| {
+            let order = if key.descending { "descending" } else { "ascending" };
+            key.bits.map_or(order.to_owned(), |bits| format!("{order}_{bits}"))
+        };
+        let spelling = Spelling::new(if self.longest.is_some() { "segmented_sort" } else { "sort" });
+        let spelling = spelling.with("keys", Setting::Words(self.keys.iter().map(word).collect()));
+        Some(self.longest.iter().fold(spelling, |spelling, longest| spelling.number("longest", *longest as usize)))
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {

@@ -170,7 +170,7 @@ impl Builder {
         !self.state.borrow().problems.is_empty()
     }
 
-    fn take_problems(&self) -> Vec<String> {
+    pub(crate) fn take_problems(&self) -> Vec<String> {
         std::mem::take(&mut self.state.borrow_mut().problems)
     }
 

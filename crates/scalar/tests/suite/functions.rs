@@ -7,7 +7,7 @@ use broadloom_scalar::{
 use std::collections::{HashSet, VecDeque};
 
 /// A sum over a window with weights in a local array, and a count of what it saw.
-fn blur() -> Function {
+pub(crate) fn blur() -> Function {
     let b = Builder::function("blur");
     let scale = b.parameter("scale", Type::F32);
     let image = b.accessor("image", AccessorKind::Window, Type::F32, 2);
@@ -37,25 +37,27 @@ fn printed_code_is_readable_and_stable() {
 fn blur(scale: f32) -> (f32, u32)
   window image: f32 of rank 2
   output output: f32 of rank 1
+  var v0: f32
+  var v1: u32
   local a0: f32[3]
   a0[0] = 0.25
   a0[1] = 0.5
   a0[2] = 0.25
-  for i9 in -1..2 by 1
-    for i10 in -1..2 by 1 unroll full
-      t12 = a0[(i10 + 1)]
-      t14 = a0[(i9 + 1)]
-      t16 = image@[i9, i10]
-      t17 = v0
-      v0 = (t17 + ((t12 * t14) * t16))
-      if (t16 > 0.5)
-        t21 = v1
-        v1 = (t21 + 1)
-  t23 = v0
-  output[0] = (t23 * scale)
-  t25 = v0
-  t26 = v1
-  return t25, t26
+  for i0 in -1..2 by 1
+    for i1 in -1..2 by 1 unroll full
+      t0 = a0[(i1 + 1)]
+      t1 = a0[(i0 + 1)]
+      t2 = image@[i0, i1]
+      t3 = v0
+      v0 = (t3 + ((t0 * t1) * t2))
+      if (t2 > 0.5)
+        t4 = v1
+        v1 = (t4 + 1)
+  t5 = v0
+  output[0] = (t5 * scale)
+  t6 = v0
+  t7 = v1
+  return t6, t7
 ";
     assert_eq!(text, expected, "{text}");
 }

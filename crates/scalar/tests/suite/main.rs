@@ -9,3 +9,4 @@ mod operations;
 mod random;
 #[path = "../support/mod.rs"]
 mod support;
+mod text;

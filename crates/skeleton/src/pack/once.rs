@@ -23,7 +23,7 @@ pub(super) struct Once<'a> {
 /// Warps of a block.
 const WARPS: u32 = 8;
 /// Bytes of shared memory for what is chosen in a tile, at most.
-const ROOM: u32 = 32 << 10;
+const ROOM: u32 = crate::cost::PACK_TILE;
 
 /// How a block is laid out.
 struct Shape {

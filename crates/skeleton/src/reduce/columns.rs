@@ -17,8 +17,8 @@ const LANES: u32 = 32;
 /// Results of a lane, a warp apart, where it has one row of them.
 const COLUMNS: u32 = 4;
 /// Rows that are asked for before they are reduced, if their function has so few operations that it does not take longer than memory does.
-const ROWS_AHEAD: u32 = 8;
-const SMALL: u64 = 256;
+const ROWS_AHEAD: u32 = crate::cost::ROWS_AHEAD;
+const SMALL: u64 = crate::cost::PREFETCHED;
 
 impl Parts<'_> {
     /// Whether results lie in rows that are worth a warp.

@@ -1,16 +1,15 @@
 //! Segments in a few parts for each core of a CPU.
 
 use super::Parts;
+use crate::cost::{self, Costs};
 use crate::kit::{Accumulator, Draft, Writer, broadcast, reduce_warp};
 use crate::program::Argument;
 use crate::{Count, Result};
 use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Cache, Unroll, Value};
 
-/// Parts for each core: many enough that none waits long for the last.
-const PER_CORE: u64 = 16;
 /// The least that is worth a part.
-const LEAST: u32 = 4096;
+const LEAST: u32 = cost::SEGMENT_PART;
 
 /// What parts leave to be put together: temporaries, one for each value.
 struct Left {
@@ -25,7 +24,7 @@ impl Parts {
     pub(super) fn parts(&self, draft: &mut Draft, machine: &Machine) -> Result<()> {
         let sequence = Count::size(0) + Count::size(1);
         let units = sequence.div_ceil(LEAST);
-        let parts = units.clone().min(u64::from(machine.multiprocessors) * PER_CORE);
+        let parts = units.clone().min(Costs::of(machine).busy(cost::SEGMENT_PARTS));
         let run = units.div_ceil(parts.clone()) * LEAST;
         let mut lists = || -> Vec<usize> {
             let types = self.operator.types().into_iter();

@@ -11,7 +11,7 @@ use broadloom_scalar::{AtomicOp, Axis, Element, Order, Scope, Shuffle, Type, Unr
 const THREADS: u32 = 256;
 const WARPS: u32 = THREADS / 32;
 /// Bytes of shared memory for elements, and as many for results.
-const ROOM: u32 = 20 << 10;
+const ROOM: u32 = crate::cost::SEGMENT_TILE;
 
 impl Parts {
     /// How many of the sequence a thread has: an odd number, so that what neighbouring threads read lies in different banks.

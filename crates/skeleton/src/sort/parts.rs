@@ -15,6 +15,7 @@
 //! faster. Counting for all rounds at once: how many of a digit a part has depends on where the rounds before moved elements to.
 
 use super::{Place, Round, Sort, add_up, digit};
+use crate::cost::{self, Costs};
 use crate::kit::{Draft, Inlet, Outlet, Writer};
 use crate::operator::Operator;
 use crate::program::Argument;
@@ -41,17 +42,15 @@ pub(super) struct Parts<'a> {
 /// What a round costs with digits of 8 to 11 bits, as measured; the unit does not matter.
 const COSTS: [(u32, u32); 4] = [(8, 30), (9, 32), (10, 37), (11, 44)];
 /// Elements of a part are a multiple of this.
-const UNIT: u32 = 2048;
-/// Parts for each core.
-const PER_CORE: u64 = 8;
+const UNIT: u32 = cost::PART;
 /// Bytes of a line of the cache.
-const LINE: u32 = 64;
+const LINE: u32 = cost::CACHE_LINE;
 /// Most bytes for lines that are collected.
-const ROOM: u32 = 128 << 10;
+const ROOM: u32 = cost::SORT_LINES;
 /// Most bytes of them whose place is known when code is made.
 const STATIC: u32 = 32 << 10;
 /// Lines go around the cache where a round moves so many bytes.
-const AROUND: u32 = 1 << 20;
+const AROUND: u32 = cost::NON_TEMPORAL;
 /// Counters for each value of a digit, so that neighbours that are alike do not wait for each other.
 const TABLES: u32 = 4;
 /// Elements that are moved together where a part is moved as it is.
@@ -90,7 +89,7 @@ impl<'a> Parts<'a> {
         let types = sort.source.results();
         let n = Count::size(0);
         let units = n.clone().div_ceil(UNIT);
-        let parts = units.clone().min(u64::from(machine.multiprocessors) * PER_CORE);
+        let parts = units.clone().min(Costs::of(machine).busy(cost::SORT_BLOCKS));
         let run = units.div_ceil(parts.clone()) * UNIT;
         let sets =
             (1..rounds.len().min(3)).map(|_| types.iter().map(|ty| draft.temporary(n.clone() * ty.bytes(), false)).collect());

@@ -11,6 +11,7 @@
 //! [`UP_TO`] and the count up to and with the tile. Counts are integers, so it does not matter how they come about.
 
 use super::{Place, RADIX, Round, Sort, add_up, digit};
+use crate::cost::{self, Costs};
 use crate::kit::{Draft, Inlet, Outlet, Shared, Writer};
 use crate::operator::Operator;
 use crate::program::Argument;
@@ -28,7 +29,7 @@ const TOGETHER: usize = 8;
 /// Tiles that a thread looks at, at a time.
 const LOOKS: u32 = 4;
 /// Bytes of shared memory for elements of a tile.
-const ROOM: u32 = 24 << 10;
+const ROOM: u32 = cost::SORT_TILE;
 
 pub(super) struct Sweep<'a> {
     pub(super) sort: &'a Sort,
@@ -60,12 +61,7 @@ impl<'a> Sweep<'a> {
     ) -> Result<Sweep<'a>> {
         let types = sort.source.results();
         let widest = types.iter().map(|ty| ty.bytes()).max().unwrap_or(1);
-        // A thread keeps a key, a place and a value for each element; three blocks have room beside each other.
-        let most = match machine.registers {
-            Some(registers) if registers >= 1 << 16 && types.len() == 1 => 18,
-            Some(registers) if registers >= 1 << 16 => 12,
-            _ => 4,
-        };
+        let most = Costs::of(machine).sorted_by_thread(types.len() > 1);
         let items = (ROOM / THREADS / widest).clamp(1, most);
         let n = Count::size(0);
         let sets =
@@ -75,7 +71,7 @@ impl<'a> Sweep<'a> {
         let control = draft.temporary(Count::from(count * RADIX * index.bytes()), true);
         let words = n.div_ceil(THREADS * items) * RADIX * index.bytes();
         let published = [draft.temporary(words.clone(), true), draft.temporary(words, false)];
-        let cores = u64::from(machine.multiprocessors);
+        let cores = Costs::of(machine).busy(1);
         let sum = Operator::sum(index)?;
         Ok(Sweep { sort, inlet, outlet, index, types, sum, items, cores, sets, control, published, rounds: count })
     }
@@ -85,7 +81,7 @@ impl<'a> Sweep<'a> {
         let grid = |count: Count| [count, 1u32.into(), 1u32.into()];
         let n = Count::size(0);
         let units = n.clone().div_ceil(THREADS * 16);
-        let parts = units.clone().min(self.cores * 8);
+        let parts = units.clone().min(self.cores * cost::SORT_BLOCKS);
         let run = units.div_ceil(parts.clone()) * (THREADS * 16);
         for (group, own) in rounds.chunks(TOGETHER).enumerate() {
             let k = Writer::new(&format!("sort_count_{group}"), block);

@@ -105,6 +105,24 @@ fn marks<'a>(file: &'a File, code: &'a str, word: &'a str) -> impl Iterator<Item
     })
 }
 
+/// The crates that plan for a machine, and the one file of them that knows kinds of machines.
+const PLANNERS: &[&str] = &["graph", "skeleton", "array"];
+const COST_MODEL: &str = "crates/skeleton/src/cost.rs";
+
+#[test]
+fn only_the_cost_model_knows_kinds_of_machines() {
+    let mut violations = vec![];
+    for file in Repository::open().rust_files() {
+        // Tests describe machines.
+        if !of_crates(&file, PLANNERS) || file.path == COST_MODEL || !file.path.contains("/src/") {
+            continue;
+        }
+        let code = rust::code(&file.text);
+        violations.extend(rust::words(&code, "MachineKind").map(|at| format!("{}: `MachineKind`", file.place(at))));
+    }
+    hold(&format!("Patterns and planners ask `Costs` what work costs; only {COST_MODEL} knows kinds of machines."), violations);
+}
+
 #[test]
 fn executors_name_every_opcode() {
     let mut violations = vec![];

@@ -1,85 +1,51 @@
-//! What can be done with a test file.
+//! PTX: `.ptx` files.
 
-use crate::Case;
-use crate::devices::DeviceEntry;
+use crate::language::{Command, Devices, Language, Request};
 use crate::launches::{perform_check, perform_run};
 use broadloom_diag::{SourceId, Sources};
 use broadloom_ptx::{Module, Printer, parse, print, verify};
 use broadloom_transform::Facts;
 use broadloom_transform::pipeline::{Failure, PASSES, Pass, Verification, pass, run_pass};
-use std::fmt;
-use std::path::Path;
 
-/// A command of a `// test:` line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Command {
-    /// Parse and print; the print must be a fixed point and mean the same module.
-    Print,
-    /// Parse and verify; the diagnostics, or `ok`.
-    Verify,
-    /// Launch; the contents of the output buffers, what was printed, and how it failed if it did.
-    Run,
-    /// Launch, watched; the faults that were found.
-    Check,
-    /// Run passes; what they leave of each function.
-    Transform,
-}
+/// PTX.
+pub const LANGUAGE: Language = Language { extension: "ptx", comment: ("//", ""), commands: COMMANDS };
 
-impl Command {
-    /// All of them.
-    pub const ALL: [Command; 5] = [Command::Print, Command::Verify, Command::Run, Command::Check, Command::Transform];
+const COMMANDS: &[Command] = &[
+    // Parse and print; the print must be a fixed point and mean the same module.
+    Command { name: "print", launches: false, devices: Devices::One, argument: None, perform: |r| with(r, perform_print) },
+    // Parse and verify; the diagnostics, or `ok`.
+    Command { name: "verify", launches: false, devices: Devices::One, argument: None, perform: |r| with(r, perform_verify) },
+    // Launch; the contents of the output buffers, what was printed, and how it failed if it did.
+    Command {
+        name: "run",
+        launches: true,
+        devices: Devices::All,
+        argument: None,
+        perform: |r| with(r, |sources, id| perform_run(sources, id, r.case, r.folder, r.device)),
+    },
+    // Launch, watched; the faults that were found. Only the interpreter watches.
+    Command {
+        name: "check",
+        launches: true,
+        devices: Devices::One,
+        argument: None,
+        perform: |r| with(r, |sources, id| perform_check(sources, id, r.case, r.folder)),
+    },
+    // Run passes; what they leave of each function.
+    Command {
+        name: "transform",
+        launches: false,
+        devices: Devices::One,
+        argument: Some(|list| passes(list).map(|_| ())),
+        perform: |r| with(r, |sources, id| perform_transform(sources, id, r.argument())),
+    },
+];
 
-    /// The word in a `// test:` line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Command::Print => "print",
-            Command::Verify => "verify",
-            Command::Run => "run",
-            Command::Check => "check",
-            Command::Transform => "transform",
-        }
-    }
-
-    /// The command of a word.
-    pub fn from_name(name: &str) -> Option<Command> {
-        Command::ALL.into_iter().find(|command| command.name() == name)
-    }
-
-    /// Whether it needs `// run:` lines.
-    pub const fn launches(self) -> bool {
-        match self {
-            Command::Print | Command::Verify | Command::Transform => false,
-            Command::Run | Command::Check => true,
-        }
-    }
-
-    /// Whether it is done on every device. Only the interpreter watches.
-    pub const fn on_every_device(self) -> bool {
-        match self {
-            Command::Print | Command::Verify | Command::Check | Command::Transform => false,
-            Command::Run => true,
-        }
-    }
-}
-
-impl fmt::Display for Command {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// What comes out of a command, or why nothing can. `name` is what diagnostics call the text, `folder` where files that a
-/// launch reads are looked for.
-pub fn perform(command: Command, case: &Case, name: &str, folder: &Path, device: &DeviceEntry) -> Result<String, String> {
+/// Does something with the text of a request as a source.
+fn with<T>(request: &Request<'_>, act: impl FnOnce(&mut Sources, SourceId) -> T) -> T {
     let mut sources = Sources::new();
-    let id = sources.add(name, case.text.as_str());
-    match command {
-        Command::Print => perform_print(&mut sources, id),
-        Command::Verify => Ok(perform_verify(&sources, id)),
-        Command::Run => perform_run(&mut sources, id, case, folder, device),
-        Command::Check => perform_check(&mut sources, id, case, folder),
-        Command::Transform => perform_transform(&sources, id, &case.settings.passes),
-    }
+    let id = sources.add(request.name, request.case.text.as_str());
+    act(&mut sources, id)
 }
 
 fn perform_print(sources: &mut Sources, id: SourceId) -> Result<String, String> {
@@ -104,7 +70,7 @@ fn without_spans(mut module: Module) -> Module {
 }
 
 /// The passes that a list such as `to_ssa, fold` names.
-pub(crate) fn passes(list: &str) -> Result<Vec<Pass>, String> {
+fn passes(list: &str) -> Result<Vec<Pass>, String> {
     let names = || PASSES.iter().map(|pass| pass.name).collect::<Vec<_>>().join(", ");
     let words: Vec<&str> = list.split([',', ' ']).filter(|word| !word.is_empty()).collect();
     if words.is_empty() {
@@ -142,9 +108,9 @@ fn perform_transform(sources: &Sources, id: SourceId, list: &str) -> Result<Stri
 /// Of many diagnostics only the first are written down: the rest says nothing new.
 const SHOWN: usize = 6;
 
-fn perform_verify(sources: &Sources, id: SourceId) -> String {
+fn perform_verify(sources: &mut Sources, id: SourceId) -> Result<String, String> {
     let diagnostics = match parse(sources, id).and_then(verify) {
-        Ok(_) => return "ok\n".to_owned(),
+        Ok(_) => return Ok("ok\n".to_owned()),
         Err(diagnostics) => diagnostics,
     };
     let all = diagnostics.iter().count() + diagnostics.left_out();
@@ -152,5 +118,5 @@ fn perform_verify(sources: &Sources, id: SourceId) -> String {
     if all > SHOWN {
         text.push_str(&format!("… and {} more\n", all - SHOWN));
     }
-    text
+    Ok(text)
 }

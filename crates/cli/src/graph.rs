@@ -1,0 +1,119 @@
+//! `broadloom explain x.graph` and `broadloom run x.graph`: a graph in its textual form, planned or computed.
+
+use crate::failure::{Exit, Failure, codes};
+use crate::input::Input;
+use crate::launching::open;
+use crate::options::{Explain, Run};
+use crate::terminal::Terminal;
+use broadloom::diag::Diagnostic;
+use broadloom::graph::text::{Graph, Vocabulary, parse};
+use broadloom::graph::{Context, Error, HostArray, Node};
+use broadloom::launch::{Element, HostArray as Shown};
+use std::path::Path;
+use std::time::Duration;
+
+/// Returns whether a file holds a graph, by its name.
+pub fn is_graph(file: Option<&Path>) -> bool {
+    file.and_then(Path::extension).is_some_and(|extension| extension == "graph")
+}
+
+/// Writes the plan of a graph for a device.
+pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    if options.emit.is_some() {
+        let message = "--emit is for kernels: the plan of a graph has one form";
+        return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help("leave --emit out")));
+    }
+    let (context, graph) = read(&options.file, options.device.as_deref(), terminal)?;
+    let plan = context.explain(&nodes(&graph)).map_err(failed)?;
+    let machine = context.device().measured_machine();
+    let time = |kernel: usize| plan.kernels[kernel].predicted(&machine).map(|time| format!("predicted {}", shown_time(time)));
+    terminal.write(&plan.text_with(time));
+    Ok(Exit::Done)
+}
+
+/// Computes the results of a graph and writes them.
+pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    let launch = &options.launch;
+    let given = [
+        ("--kernel", launch.kernel.is_some()),
+        ("--grid", launch.grid.is_some()),
+        ("--block", launch.block.is_some()),
+        ("--cluster", launch.cluster.is_some()),
+        ("--arg", !launch.arguments.is_empty()),
+        ("--shared", launch.shared != 0),
+        ("--cooperative", launch.cooperative),
+        ("--time-limit", launch.time_limit.is_some()),
+    ];
+    if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+        let message = format!("{option} is for kernels: a graph says itself what it computes, and of what");
+        return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help(format!("leave {option} out"))));
+    }
+    let file = launch.file.as_deref().unwrap_or(Path::new("-"));
+    let (context, graph) = read(file, launch.device.as_deref(), terminal)?;
+    let nodes = nodes(&graph);
+    match options.stats {
+        true => tell(&context, &nodes, terminal)?,
+        false => context.evaluate(&nodes).map_err(failed)?,
+    }
+    for (name, node) in &graph.outputs {
+        let array = node.read().map_err(failed)?;
+        terminal.write(&format!("{name}: {}\n", shown(&array)));
+    }
+    Ok(Exit::Done)
+}
+
+/// Computes nodes, and tells on standard error how long each kernel of their plan took, beside the prediction.
+fn tell(context: &Context, nodes: &[Node], terminal: &mut Terminal) -> Result<(), Failure> {
+    let (plan, times) = context.measure(nodes).map_err(failed)?;
+    let machine = context.device().measured_machine();
+    let text = plan.text_with(|kernel| {
+        let measured = format!("took {}", shown_time(times.get(kernel).copied().unwrap_or_default()));
+        let predicted = plan.kernels[kernel].predicted(&machine);
+        Some(predicted.map_or(measured.clone(), |time| format!("predicted {}, {measured}", shown_time(time))))
+    });
+    text.lines().for_each(|line| terminal.remark(line));
+    Ok(())
+}
+
+/// A time with three digits or so.
+fn shown_time(time: Duration) -> String {
+    let microseconds = time.as_secs_f64() * 1e6;
+    match microseconds {
+        ..1000.0 => format!("{microseconds:.1} µs"),
+        _ => format!("{:.2} ms", microseconds / 1e3),
+    }
+}
+
+/// Reads a graph for a device.
+fn read(file: &Path, device: Option<&str>, terminal: &Terminal) -> Result<(Context, Graph), Failure> {
+    let input = Input::read(file)?;
+    let context = Context::new(&open(device, false, terminal)?.device());
+    match parse(&input.sources, input.id, &context, &Vocabulary::default()) {
+        Ok(graph) => Ok((context, graph)),
+        Err(diagnostics) => Err(Failure { exit: Exit::Usage, diagnostics, sources: input.sources }),
+    }
+}
+
+fn nodes(graph: &Graph) -> Vec<Node> {
+    graph.outputs.iter().map(|(_, node)| node.clone()).collect()
+}
+
+/// A graph that was understood and could not be planned or computed.
+fn failed(error: Error) -> Failure {
+    let (exit, code) = match &error {
+        Error::Device(_) | Error::Host { .. } => (Exit::Machine, codes::DEVICE),
+        Error::Plan { .. } => (Exit::Failed, codes::INTERNAL),
+        _ => (Exit::Failed, codes::BAD_LAUNCH),
+    };
+    Failure::new(exit, Diagnostic::error(code, error.to_string()))
+}
+
+/// An array as text; truth values are bytes, and lanes of vectors a last axis.
+fn shown(array: &HostArray) -> Shown {
+    let element = Element::from_name(array.ty.element().name()).unwrap_or(Element::U8);
+    let mut shape: Vec<u64> = array.shape.extents().iter().map(|extent| *extent as u64).collect();
+    if !array.ty.is_scalar() {
+        shape.push(array.ty.lanes() as u64);
+    }
+    Shown { element, shape, bytes: array.to_bytes() }
+}

@@ -1,0 +1,45 @@
+//! Graphs in their textual form from the command.
+
+use crate::harness::broadloom;
+use std::path::Path;
+
+fn file(name: &str, text: &str) -> String {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+const SUM: &str = "x: i32[2, 3] = input iota\ny = x + x\ns: i32[2] = reduce(y, combine: sum, axes: [1])\noutput y, s\n";
+
+#[test]
+fn a_graph_is_computed() {
+    let file = file("sum.graph", SUM);
+    for device in ["interp", "cpu"] {
+        let outcome = broadloom(&["run", &file, "--device", device]).exits(0);
+        assert_eq!(outcome.out, "y: i32[2,3]\n  0: 0 2 4\n  3: 6 8 10\ns: i32[2]\n  0: 6 24\n", "{device}");
+        assert_eq!(outcome.err, "");
+    }
+}
+
+#[test]
+fn a_plan_has_predicted_times_and_statistics_measured_ones() {
+    let file = file("plan.graph", SUM);
+    let outcome = broadloom(&["explain", &file, "--device", "cpu"]).exits(0);
+    assert!(outcome.out.contains("kernel") && outcome.out.contains(", predicted "), "{}", outcome.out);
+    // The interpreter's time is not predicted.
+    let outcome = broadloom(&["explain", &file, "--device", "interp"]).exits(0);
+    assert!(outcome.out.contains("a result") && !outcome.out.contains("predicted"), "{}", outcome.out);
+    let outcome = broadloom(&["run", &file, "--device", "cpu", "--stats"]).exits(0);
+    assert!(outcome.err.contains(", predicted ") && outcome.err.contains(", took "), "{}", outcome.err);
+    assert!(outcome.out.ends_with("s: i32[2]\n  0: 6 24\n"), "{}", outcome.out);
+}
+
+#[test]
+fn mistakes_of_graphs_have_places() {
+    let wrong = file("wrong.graph", "x: f32[4] = input iota\ny = x + z\noutput y\n");
+    broadloom(&["run", &wrong]).exits(2).complains(&["wrong.graph:2:9", "there is no node `z`"]);
+    let right = file("right.graph", SUM);
+    broadloom(&["run", &right, "--grid", "4"]).exits(2).complains(&["--grid is for kernels", "leave --grid out"]);
+    broadloom(&["explain", &right, "--emit", "ptx"]).exits(2).complains(&["--emit is for kernels"]);
+    broadloom(&["explain", "no-such.graph"]).exits(2).complains(&["no-such.graph"]);
+}

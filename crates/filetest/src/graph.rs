@@ -1,0 +1,160 @@
+//! Graphs: `.graph` files, the textual form of `broadloom_graph`.
+
+use crate::devices::Printed;
+use crate::language::{Command, Devices, Language, Request};
+use broadloom_device::{Device, Machine, MachineKind};
+use broadloom_diag::Sources;
+use broadloom_graph::text::{Graph, Vocabulary, parse, print_with_elements};
+use broadloom_graph::{Context, HostArray, naive};
+use broadloom_interp::{Interp, Options};
+use broadloom_launch::{Element, HostArray as Shown};
+use broadloom_scalar::{Element as ScalarElement, Literal};
+use std::fmt::Write as _;
+
+/// The textual form of graphs.
+pub(crate) const LANGUAGE: Language = Language { extension: "graph", comment: ("//", ""), commands: COMMANDS };
+
+const COMMANDS: &[Command] = &[
+    // Parse and print; the print must be a fixed point.
+    Command { name: "print", launches: false, devices: Devices::One, argument: None, perform: perform_print },
+    // Parse; the diagnostics, or `ok`.
+    Command { name: "verify", launches: false, devices: Devices::One, argument: None, perform: perform_verify },
+    // Plan for described machines; kernels, cuts with their reasons, bytes, launches. Nothing is run.
+    Command {
+        name: "plan",
+        launches: false,
+        devices: Devices::One,
+        argument: Some(|list| machines(list).map(|_| ())),
+        perform: perform_plan,
+    },
+    // Evaluate; the elements of the results, which the naive evaluator must give too.
+    Command { name: "run", launches: false, devices: Devices::Some(&RUN_ON), argument: None, perform: perform_run },
+];
+
+/// Where results are computed: kernels of all widths are tested with PTX.
+const RUN_ON: [&str; 3] = ["interp", "cpu-avx2", "cuda"];
+
+/// Turns the description of the interpreter into that of another machine.
+type Describe = fn(Machine) -> Machine;
+
+/// The machines for which plans are tested, by their names. The interpreter has these descriptions, so that no plan depends on the host.
+const MACHINES: [(&str, Describe); 2] = [
+    ("cpu", |machine| Machine { kind: MachineKind::Cpu, multiprocessors: 8, cache_bytes: Some(32 << 20), ..machine }),
+    ("gpu", |machine| Machine { kind: MachineKind::Cuda, multiprocessors: 132, cache_bytes: Some(50 << 20), ..machine }),
+];
+
+/// The machines that a list such as `cpu, gpu` names.
+fn machines(list: &str) -> Result<Vec<(&'static str, Machine)>, String> {
+    let words: Vec<&str> = list.split([',', ' ']).filter(|word| !word.is_empty()).collect();
+    let names = MACHINES.map(|(name, _)| name).join(", ");
+    if words.is_empty() {
+        return Err(format!("`plan` needs machines behind it: some of {names}"));
+    }
+    let plain = Device::new(Interp::new(Options::default())).machine().clone();
+    let machine = |word: &str| {
+        let found = MACHINES.iter().find(|(name, _)| *name == word);
+        found
+            .map(|(name, describe)| (*name, describe(plain.clone())))
+            .ok_or(format!("`{word}` is not a machine; there are {names}"))
+    };
+    words.into_iter().map(machine).collect()
+}
+
+/// Reads the text of a request for a device.
+fn read(request: &Request<'_>, device: &Device) -> Result<Graph, String> {
+    let mut sources = Sources::new();
+    let id = sources.add(request.name, request.case.text.as_str());
+    let context = Context::new(device);
+    parse(&sources, id, &context, &Vocabulary::default()).map_err(|wrong| sources.render_all(&wrong))
+}
+
+fn nodes(graph: &Graph) -> Vec<broadloom_graph::Node> {
+    graph.outputs.iter().map(|(_, node)| node.clone()).collect()
+}
+
+fn interp() -> Device {
+    Device::new(Interp::new(Options::default()))
+}
+
+fn perform_verify(request: &Request<'_>) -> Result<String, String> {
+    Ok(read(request, &interp()).map_or_else(|wrong| wrong, |_| "ok\n".to_owned()))
+}
+
+fn perform_print(request: &Request<'_>) -> Result<String, String> {
+    const ELEMENTS: usize = 16;
+    let graph = read(request, &interp())?;
+    let printed = print_with_elements(&nodes(&graph), ELEMENTS).map_err(|error| error.to_string())?;
+    let mut sources = Sources::new();
+    let id = sources.add("the print", printed.as_str());
+    let again = parse(&sources, id, &Context::new(&interp()), &Vocabulary::default())
+        .map_err(|wrong| format!("the print does not parse:\n{}\n{printed}", sources.render_all(&wrong)))?;
+    let again = print_with_elements(&nodes(&again), ELEMENTS).map_err(|error| error.to_string())?;
+    match again == printed {
+        true => Ok(printed),
+        false => Err(format!("the print is not a fixed point: it prints again as\n{again}\nafter\n{printed}")),
+    }
+}
+
+fn perform_plan(request: &Request<'_>) -> Result<String, String> {
+    let machines = machines(request.argument())?;
+    let mut text = String::new();
+    for (name, machine) in &machines {
+        let device = Device::new(Interp::new(Options { machine: Some(machine.clone()), ..Options::default() }));
+        let graph = read(request, &device)?;
+        let nodes = nodes(&graph);
+        let [first, ..] = &nodes[..] else { return Err("there are no results".to_owned()) };
+        let plan = first.context().explain(&nodes).map_err(|error| error.to_string())?;
+        if machines.len() > 1 {
+            let _ = writeln!(text, "# {name}");
+        }
+        text.push_str(&plan.text());
+    }
+    Ok(text)
+}
+
+fn perform_run(request: &Request<'_>) -> Result<String, String> {
+    let device = request.device.open(&Printed::default())?;
+    let graph = read(request, &device)?;
+    let nodes = nodes(&graph);
+    let [first, ..] = &nodes[..] else { return Err("there are no results".to_owned()) };
+    let expected: Vec<HostArray> =
+        nodes.iter().map(naive::evaluate).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+    first.context().evaluate(&nodes).map_err(|error| error.to_string())?;
+    let mut text = String::new();
+    for ((name, node), expected) in graph.outputs.iter().zip(&expected) {
+        let found = node.read().map_err(|error| error.to_string())?;
+        if !is_near(&found, expected) {
+            return Err(format!("`{name}` is\n{}and the naive evaluator gives\n{}", shown(&found), shown(expected)));
+        }
+        let _ = write!(text, "{name}: {}", shown(&found));
+    }
+    Ok(text)
+}
+
+/// Returns whether two arrays agree as far as they must. The naive evaluator rounds after every operation and adds in another order,
+/// so floats agree in half of their digits; the expectation of the file has them all.
+fn is_near(found: &HostArray, expected: &HostArray) -> bool {
+    let bits = match found.ty.element() {
+        ScalarElement::F16 => 6,
+        ScalarElement::F32 => 14,
+        _ => 30,
+    };
+    let same = |(a, b): (&Literal, &Literal)| match (a.as_f64(), b.as_f64()) {
+        (Some(a), Some(b)) if a.is_nan() || b.is_nan() => a.is_nan() && b.is_nan(),
+        (Some(a), Some(b)) => a == b || (a - b).abs() <= a.abs().max(b.abs()) * 2f64.powi(-bits),
+        _ => a == b,
+    };
+    found.shape == expected.shape
+        && found.lanes.len() == expected.lanes.len()
+        && found.lanes.iter().zip(&expected.lanes).all(same)
+}
+
+/// An array as text; truth values are bytes, and lanes of vectors a last axis.
+fn shown(array: &HostArray) -> String {
+    let element = Element::from_name(array.ty.element().name()).unwrap_or(Element::U8);
+    let mut shape: Vec<u64> = array.shape.extents().iter().map(|extent| *extent as u64).collect();
+    if !array.ty.is_scalar() {
+        shape.push(array.ty.lanes() as u64);
+    }
+    format!("{}\n", Shown { element, shape, bytes: array.to_bytes() })
+}

@@ -1,0 +1,19 @@
+//! NESL: `.nesl` files.
+
+use crate::language::{Command, Devices, Language, Request};
+use broadloom_nesl::eval::Sealed;
+use broadloom_nesl::session::{Session, Settings};
+
+/// NESL.
+pub(crate) const LANGUAGE: Language = Language { extension: "nesl", comment: ("%", "%"), commands: COMMANDS };
+
+const COMMANDS: &[Command] = &[
+    // Evaluate as at the top level of the language; answers, output and errors with their places.
+    Command { name: "run", launches: false, devices: Devices::One, argument: None, perform: run },
+];
+
+fn run(request: &Request<'_>) -> Result<String, String> {
+    let mut session = Session::new(Settings::default(), Box::new(Sealed)).map_err(|error| error.to_string())?;
+    let outputs = session.eval(request.name, &request.case.text);
+    Ok(outputs.iter().map(ToString::to_string).collect())
+}

@@ -1,0 +1,216 @@
+//! An operation as it was read: inputs and settings.
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::node::Node;
+use crate::op::Combine;
+use crate::shape::Shape;
+use broadloom_diag::Span;
+use broadloom_scalar::text::literal;
+use broadloom_scalar::{Function, Lanes, Type};
+use std::cell::{Cell, RefCell};
+
+/// An operation that was read, for the [`Read`](super::Read) that makes its nodes. What it finds wrong is an error at the place of
+/// the setting.
+#[derive(Debug)]
+pub struct Call<'t> {
+    pub(super) context: &'t Context,
+    pub(super) name: &'t str,
+    pub(super) inputs: Vec<Node>,
+    pub(super) settings: Vec<Given<'t>>,
+    /// The types and shapes that the text says of the results.
+    pub(super) stated: Vec<Option<(Type, Shape)>>,
+    /// The settings that were looked at.
+    used: RefCell<Vec<bool>>,
+    /// The place of what was found wrong last.
+    blamed: Cell<Option<Span>>,
+}
+
+/// A setting as it was read.
+#[derive(Clone, Debug)]
+pub(super) struct Given<'t> {
+    pub(super) key: &'t str,
+    pub(super) value: Raw<'t>,
+    pub(super) span: Span,
+}
+
+/// A value whose kind is not known yet.
+#[derive(Clone, Debug)]
+pub(super) enum Raw<'t> {
+    Literal(&'t str),
+    Word(&'t str),
+    List(Vec<Raw<'t>>),
+    Lanes(Vec<&'t str>),
+    Function(Function),
+}
+
+impl<'t> Call<'t> {
+    pub(super) fn new(
+        context: &'t Context,
+        name: &'t str,
+        inputs: Vec<Node>,
+        settings: Vec<Given<'t>>,
+        stated: Vec<Option<(Type, Shape)>>,
+    ) -> Call<'t> {
+        let used = RefCell::new(vec![false; settings.len()]);
+        Call { context, name, inputs, settings, stated, used, blamed: Cell::new(None) }
+    }
+
+    /// The name that is written.
+    pub fn name(&self) -> &'t str {
+        self.name
+    }
+
+    /// The context of the graph.
+    pub fn context(&self) -> &Context {
+        self.context
+    }
+
+    /// All inputs.
+    pub fn inputs(&self) -> Vec<&Node> {
+        self.inputs.iter().collect()
+    }
+
+    /// Returns the inputs, of which there must be so many.
+    pub fn exactly<const N: usize>(&self) -> Result<[&Node; N]> {
+        let inputs = self.inputs();
+        let count = inputs.len();
+        inputs.try_into().map_err(|_| self.error(format!("{N} inputs are wanted, not {count}")))
+    }
+
+    /// An error about the operation.
+    pub fn error(&self, reason: impl Into<String>) -> Error {
+        Error::Text { operation: self.name.to_owned(), reason: reason.into() }
+    }
+
+    fn find(&self, key: &str) -> Option<&Given<'t>> {
+        let index = self.settings.iter().position(|setting| setting.key == key)?;
+        self.used.borrow_mut()[index] = true;
+        Some(&self.settings[index])
+    }
+
+    fn wanted(&self, key: &str) -> Result<&Given<'t>> {
+        self.find(key).ok_or_else(|| self.error(format!("the setting `{key}` is missing")))
+    }
+
+    fn wrong(&self, given: &Given<'_>, what: &str) -> Error {
+        self.blamed.set(Some(given.span));
+        self.error(format!("`{}` is {what}", given.key))
+    }
+
+    /// Returns whether a setting is there.
+    pub fn has(&self, key: &str) -> bool {
+        self.settings.iter().any(|setting| setting.key == key)
+    }
+
+    /// Returns a number that is not negative.
+    pub fn number(&self, key: &str) -> Result<usize> {
+        let given = self.wanted(key)?;
+        let number = |raw: &Raw<'_>| match raw {
+            Raw::Literal(text) => text.parse().ok(),
+            _ => None,
+        };
+        number(&given.value).ok_or_else(|| self.wrong(given, "a number"))
+    }
+
+    /// Returns a list of axes.
+    pub fn axes(&self) -> Result<Vec<usize>> {
+        let given = self.wanted("axes")?;
+        let wrong = || self.wrong(given, "a list of axes, such as `[0, 1]`");
+        let Raw::List(list) = &given.value else { return Err(wrong()) };
+        let axis = |raw: &Raw<'_>| match raw {
+            Raw::Literal(text) => text.parse().ok(),
+            _ => None,
+        };
+        list.iter().map(|raw| axis(raw).ok_or_else(wrong)).collect()
+    }
+
+    /// Returns a word.
+    pub fn word(&self, key: &str) -> Result<&'t str> {
+        let given = self.wanted(key)?;
+        match given.value {
+            Raw::Word(word) => Ok(word),
+            _ => Err(self.wrong(given, "a word")),
+        }
+    }
+
+    /// Returns a list of words.
+    pub fn words(&self, key: &str) -> Result<Vec<&'t str>> {
+        let given = self.wanted(key)?;
+        let wrong = || self.wrong(given, "a list of words in brackets");
+        let Raw::List(list) = &given.value else { return Err(wrong()) };
+        let word = |raw: &Raw<'t>| match raw {
+            Raw::Word(word) => Ok(*word),
+            _ => Err(wrong()),
+        };
+        list.iter().map(word).collect()
+    }
+
+    /// Returns `true` or `false`; `false` where the setting is not there.
+    pub fn flag(&self, key: &str) -> Result<bool> {
+        let Some(given) = self.find(key) else { return Ok(false) };
+        match given.value {
+            Raw::Literal("true") => Ok(true),
+            Raw::Literal("false") => Ok(false),
+            _ => Err(self.wrong(given, "`true` or `false`")),
+        }
+    }
+
+    /// Returns a value of a type.
+    pub fn value(&self, key: &str, ty: Type) -> Result<Lanes> {
+        let given = self.wanted(key)?;
+        let lanes = match &given.value {
+            Raw::Literal(text) => value_of(ty, std::slice::from_ref(text)),
+            Raw::Lanes(texts) => value_of(ty, texts),
+            Raw::Word(_) | Raw::List(_) | Raw::Function(_) => None,
+        };
+        lanes.ok_or_else(|| self.wrong(given, &format!("a value of `{ty}`")))
+    }
+
+    /// Returns a value of a type, or nothing where the setting is a word.
+    pub(super) fn value_or_word(&self, key: &str, ty: Type) -> Result<std::result::Result<Lanes, &'t str>> {
+        match self.wanted(key)?.value {
+            Raw::Word(word) => Ok(Err(word)),
+            _ => self.value(key, ty).map(Ok),
+        }
+    }
+
+    /// Returns how elements of a type are combined: `combine: sum`, or `combine: @function, identity: 0`.
+    pub fn combine(&self, ty: Type) -> Result<Combine> {
+        let given = self.wanted("combine")?;
+        match &given.value {
+            Raw::Function(function) => Combine::by(function.clone(), &self.value("identity", ty)?),
+            Raw::Word(word) => {
+                let named = Combine::EVERY.iter().find(|combine| combine.name() == *word).cloned();
+                let names = || Combine::EVERY.iter().map(|combine| combine.name().to_owned()).collect::<Vec<_>>().join(", ");
+                named.ok_or_else(|| self.wrong(given, &format!("one of {}, or a function", names())))
+            }
+            Raw::Literal(_) | Raw::List(_) | Raw::Lanes(_) => Err(self.wrong(given, "a word or a function")),
+        }
+    }
+
+    /// Returns the type and shape that the text says of the first result, for operations that do not follow from their inputs.
+    pub fn stated(&self) -> Result<(Type, &Shape)> {
+        let none = || self.error("the type and the shape of the result must be stated, such as `x: f32[4, 4] = …`");
+        self.stated.first().and_then(Option::as_ref).map(|(ty, shape)| (*ty, shape)).ok_or_else(none)
+    }
+
+    /// The first setting that nobody looked at.
+    pub(super) fn unused(&self) -> Option<&Given<'t>> {
+        self.settings.iter().zip(&*self.used.borrow()).find(|(_, used)| !**used).map(|(setting, _)| setting)
+    }
+
+    /// The place of the setting that is wrong, if it is one.
+    pub(super) fn blamed(&self) -> Option<Span> {
+        self.blamed.get()
+    }
+}
+
+/// The value of a type that texts of literals say; one stands for all lanes.
+pub(super) fn value_of(ty: Type, texts: &[&str]) -> Option<Lanes> {
+    let lanes: Option<Lanes> = texts.iter().map(|text| literal(ty.element(), text)).collect();
+    match lanes? {
+        one if one.len() == 1 => Some(Lanes::from_elem(one[0], ty.lanes())),
+        all => (all.len() == ty.lanes()).then_some(all),
+    }
+}

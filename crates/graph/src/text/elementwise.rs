@@ -1,0 +1,77 @@
+//! Operations on elements: how they are written, and which one a name is.
+
+use super::vocabulary::{Setting, Spelling};
+use crate::op::Elementwise;
+use broadloom_scalar::{BinaryOp, CompareOp, Element, MathFunction, Precision, UnaryOp};
+
+/// An operation on elements as it is written.
+pub(super) enum Written {
+    /// Between its two inputs.
+    Between(&'static str),
+    /// Before its inputs.
+    Before(Spelling),
+}
+
+/// The operators that stand between two inputs, longer ones first.
+pub(super) fn operators() -> Vec<&'static str> {
+    let names = BinaryOp::ALL.iter().map(|op| op.name()).chain(CompareOp::ALL.iter().map(|op| op.name()));
+    let mut operators: Vec<&str> = names.filter(|name| !name.starts_with(|c: char| c.is_ascii_alphabetic())).collect();
+    operators.sort_by_key(|name| std::cmp::Reverse(name.len()));
+    operators
+}
+
+/// The operation that stands between two inputs.
+pub(super) fn between(operator: &str) -> Option<Elementwise> {
+    let binary = BinaryOp::ALL.iter().find(|op| op.name() == operator).map(|op| Elementwise::Binary(*op));
+    binary.or_else(|| CompareOp::ALL.iter().find(|op| op.name() == operator).map(|op| Elementwise::Compare(*op)))
+}
+
+/// The operation with a name. A lane of a vector and a function have more than a name.
+pub(super) fn named(name: &str) -> Option<Elementwise> {
+    let precision = if name.ends_with("_fast") { Precision::Fast } else { Precision::Accurate };
+    let plain = name.strip_suffix("_fast").unwrap_or(name);
+    let unary = UnaryOp::ALL.iter().find(|op| op.name() == name).map(|op| Elementwise::Unary(*op));
+    let math = || MathFunction::ALL.iter().find(|f| f.name() == plain).map(|f| Elementwise::Math(*f, precision));
+    let convert = || Element::ALL.into_iter().find(|element| element.name() == name).map(Elementwise::Convert);
+    let other = || match name {
+        "select" => Some(Elementwise::Select),
+        "fma" => Some(Elementwise::Fma),
+        "vector" => Some(Elementwise::Vector),
+        _ => None,
+    };
+    unary.or_else(|| between(name)).or_else(math).or_else(convert).or_else(other)
+}
+
+/// The number of inputs that an operation takes, where it is always the same.
+pub(super) fn inputs(op: &Elementwise) -> Option<usize> {
+    match op {
+        Elementwise::Unary(_) | Elementwise::Convert(_) | Elementwise::Lane(_) => Some(1),
+        Elementwise::Binary(_) | Elementwise::Compare(_) => Some(2),
+        Elementwise::Select | Elementwise::Fma => Some(3),
+        Elementwise::Math(function, _) => Some(function.arguments()),
+        Elementwise::Call(function, _) => Some(function.parameters().len()),
+        Elementwise::Vector => None,
+    }
+}
+
+/// How an operation is written; a call of a function is written by its caller.
+pub(super) fn written(op: &Elementwise) -> Option<Written> {
+    let before = |name: &str| Some(Written::Before(Spelling::new(name)));
+    let either = |name: &'static str| match name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        true => before(name),
+        false => Some(Written::Between(name)),
+    };
+    match op {
+        Elementwise::Unary(op) => before(op.name()),
+        Elementwise::Binary(op) => either(op.name()),
+        Elementwise::Compare(op) => either(op.name()),
+        Elementwise::Select => before("select"),
+        Elementwise::Fma => before("fma"),
+        Elementwise::Convert(element) => before(element.name()),
+        Elementwise::Math(function, Precision::Accurate) => before(function.name()),
+        Elementwise::Math(function, Precision::Fast) => before(&format!("{function}_fast")),
+        Elementwise::Vector => before("vector"),
+        Elementwise::Lane(lane) => Some(Written::Before(Spelling::new("lane").with("lane", Setting::Number(i64::from(*lane))))),
+        Elementwise::Call(..) => None,
+    }
+}

@@ -1,0 +1,107 @@
+//! The words of the textual form: how operations are written, and who reads them.
+
+use super::Call;
+use crate::error::Result;
+use crate::node::Node;
+use crate::op::Combine;
+use broadloom_scalar::{Function, Lanes};
+use std::collections::HashMap;
+
+/// An operation as it is written: its name, and settings behind its inputs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spelling {
+    pub(super) name: String,
+    pub(super) settings: Vec<(&'static str, Setting)>,
+}
+
+/// The value of a setting.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Setting {
+    /// A number, such as an axis.
+    Number(i64),
+    /// Numbers in brackets.
+    Numbers(Vec<i64>),
+    /// A word.
+    Word(String),
+    /// Words in brackets.
+    Words(Vec<String>),
+    /// A value of an element, lane by lane.
+    Value(Lanes),
+    /// A function of elements; it stands in the text before the nodes.
+    Function(Function),
+}
+
+impl Spelling {
+    /// An operation without settings. The name is letters, digits and `_`.
+    pub fn new(name: impl Into<String>) -> Spelling {
+        Spelling { name: name.into(), settings: vec![] }
+    }
+
+    /// Adds a setting.
+    #[must_use]
+    pub fn with(mut self, key: &'static str, setting: Setting) -> Spelling {
+        self.settings.push((key, setting));
+        self
+    }
+
+    /// Adds a number.
+    #[must_use]
+    pub fn number(self, key: &'static str, number: usize) -> Spelling {
+        self.with(key, Setting::Number(number as i64))
+    }
+
+    /// Adds a list of axes.
+    #[must_use]
+    pub fn axes(self, axes: &[u8]) -> Spelling {
+        self.with("axes", Setting::Numbers(axes.iter().map(|axis| i64::from(*axis)).collect()))
+    }
+
+    /// Adds how elements are combined: `combine: sum`, or `combine: @function, identity: 0`.
+    #[must_use]
+    pub fn combine(self, combine: &Combine) -> Spelling {
+        match combine {
+            Combine::By(operator) => {
+                let identity = Lanes::from_slice(operator.identity());
+                self.with("combine", Setting::Function(operator.function().clone())).with("identity", Setting::Value(identity))
+            }
+            named => self.with("combine", Setting::Word(named.name().to_owned())),
+        }
+    }
+}
+
+/// Makes the nodes of an operation from what is written: one for each result.
+pub type Read = fn(&Call<'_>) -> Result<Vec<Node>>;
+
+/// The operations that a text may name, by their names.
+#[derive(Clone, Debug)]
+pub struct Vocabulary {
+    words: HashMap<String, Read>,
+}
+
+impl Default for Vocabulary {
+    /// The operations of this crate.
+    fn default() -> Vocabulary {
+        let words = crate::operations::WORDS.iter().map(|(name, read)| ((*name).to_owned(), *read)).collect();
+        Vocabulary { words }
+    }
+}
+
+impl Vocabulary {
+    /// Adds an operation of another crate, by the name of its [`Spelling`].
+    #[must_use]
+    pub fn with(mut self, name: &str, read: Read) -> Vocabulary {
+        self.words.insert(name.to_owned(), read);
+        self
+    }
+
+    pub(super) fn read(&self, name: &str) -> Option<Read> {
+        self.words.get(name).copied()
+    }
+
+    /// The names, sorted.
+    pub(super) fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.words.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        names
+    }
+}

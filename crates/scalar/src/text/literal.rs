@@ -1,0 +1,90 @@
+//! Literals as text: what is written reads back as the same bits.
+
+use crate::types::{Element, Literal, half_from};
+
+/// Returns the text of a literal, without its type. NaN is written with its bits unless they are the usual ones.
+pub fn literal_text(literal: Literal) -> String {
+    let usual = Literal::from_f64(literal.element(), f64::NAN);
+    match literal.is_nan() && usual != Some(literal) {
+        true => format!("nan({:#x})", literal.bits()),
+        false => literal.to_string(),
+    }
+}
+
+/// Returns the element type that a text of a literal names at its end, and the rest.
+pub(super) fn typed(text: &str) -> (&str, Option<Element>) {
+    let named = |element: &Element| text.strip_suffix(element.name()).map(|rest| (rest, *element));
+    // Digits of hexadecimal numbers may look like a type.
+    let hexadecimal = text.trim_start_matches('-').starts_with("0x");
+    let found = Element::ALL.iter().find_map(named).filter(|(rest, _)| !rest.is_empty() && !hexadecimal);
+    found.map_or((text, None), |(rest, element)| (rest, Some(element)))
+}
+
+/// Reads a literal of a type: `-3`, `0.5`, `1e-3`, `0xff`, `inf`, `NaN`, `nan(0x7fc00001)`, `true`. `None` if the type has no such value,
+/// or if another type is named.
+pub fn literal(element: Element, text: &str) -> Option<Literal> {
+    let (text, named) = typed(text);
+    if named.is_some_and(|named| named != element) {
+        return None;
+    }
+    if let Some(bits) = text.strip_prefix("nan(").and_then(|rest| rest.strip_suffix(')')) {
+        let bits = u64::from_str_radix(bits.strip_prefix("0x")?, 16).ok()?;
+        return Some(Literal::from_bits(element, bits)).filter(|literal| literal.is_nan() && literal.bits() == bits);
+    }
+    if element == Element::Bool {
+        return text.parse::<bool>().ok().map(Literal::from);
+    }
+    if element.is_integer() {
+        let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
+        let value = match digits.strip_prefix("0x") {
+            Some(digits) => i128::from_str_radix(digits, 16).ok()?,
+            None => digits.parse::<i128>().ok()?,
+        };
+        let (low, high) = element.range()?;
+        let value = sign * value;
+        return (low..=high).contains(&value).then(|| Literal::from_i128(element, value));
+    }
+    match element {
+        Element::F32 => text.parse::<f32>().ok().map(Literal::from),
+        Element::F16 => text.parse::<f64>().ok().map(|value| half_from(value).into()),
+        _ => text.parse::<f64>().ok().map(Literal::from),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_read_back_as_the_same_bits() {
+        let patterns = [0u64, 1, 0x7f, 0x80, 0xff, 0x7c00, 0x7e01, 0x8000, 0x3f80_0000, 0x7fc0_0001, 0xff80_0000, 0x0000_0001];
+        let wide = [0x7ff8_0000_0000_0001u64, 0x3ff0_0000_0000_0001, 0x8000_0000_0000_0000, u64::MAX];
+        for element in Element::ALL {
+            for bits in patterns.into_iter().chain(wide) {
+                let mask = u64::MAX >> (64 - element.bits());
+                let bits = if element == Element::Bool { bits & 1 } else { bits & mask };
+                let value = Literal::from_bits(element, bits);
+                for text in [literal_text(value), format!("{}{element}", literal_text(value))] {
+                    assert_eq!(literal(element, &text), Some(value), "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn literals_out_of_range_are_refused() {
+        for (element, text) in [
+            (Element::U8, "256"),
+            (Element::U8, "-1"),
+            (Element::I8, "128"),
+            (Element::Bool, "1"),
+            (Element::F32, "true"),
+            (Element::F32, "1.0f64"),
+            (Element::I32, "1.5"),
+            (Element::F32, "nan(0x1)"),
+            (Element::I32, ""),
+        ] {
+            assert_eq!(literal(element, text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! What work costs on a machine: the one place that knows.
+//!
+//! `device` describes a machine: its cores, caches, bandwidth, the time of a launch. [`Costs`] turns that into what patterns and
+//! planners ask: how blocks are executed, how many blocks keep all cores busy, how many operations a byte is worth, how long a
+//! kernel will take. Nobody else asks what kind of machine it is; `crates/tidy` holds that.
+//!
+//! A number that differs between machines is an [`Each`], with its unit and its reason. They suit the machines of
+//! `docs/PERFORMANCE.md`, an Intel Xeon with AVX-512 and an H200.
+//!
+//! Operations are counted in *simple operations*: an addition of one lane is 1 ([`operation`], [`function`]). What a position costs
+//! is the sum over what is computed there; loops count their rounds.
+
+use broadloom_device::{Machine, MachineKind};
+use broadloom_scalar::{BinaryOp, Function, Op, UnaryOp};
+use std::time::Duration;
+
+/// How a machine executes the blocks of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Execution {
+    /// A block is vector code on one core. Its warps run one after the other, shared memory is memory in the cache, and caches and
+    /// prefetches hide the latency of memory. Blocks are few and long.
+    Vectors,
+    /// A block is many threads that are resident together, and other threads run while some wait. Blocks are many and short.
+    Threads,
+}
+
+/// A number for each way of execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Each<T> {
+    /// For [`Execution::Vectors`].
+    pub vectors: T,
+    /// For [`Execution::Threads`].
+    pub threads: T,
+}
+
+// Blocks for each core: so many that cores are done at the same time.
+
+/// Blocks of a stencil for each core. So few that the strips of one share the rows that they read in its cache.
+pub const STENCIL_BLOCKS: u64 = 16;
+/// Blocks of a histogram for each core. Blocks of vectors are short: other processes may use the cores as well.
+pub const HISTOGRAM_BLOCKS: Each<u64> = Each { vectors: 64, threads: 8 };
+/// Blocks for each core among which a reduction is split, where neighbouring threads have neighbouring results.
+pub const REDUCE_COLUMN_BLOCKS: Each<u64> = Each { vectors: 8, threads: 16 };
+/// The same where the threads of a block have one result.
+pub const REDUCE_ROW_BLOCKS: Each<u64> = Each { vectors: 16, threads: 8 };
+/// Blocks for each core among which lines of a scan are split, where neighbouring threads have neighbouring lines.
+pub const SCAN_COLUMN_BLOCKS: Each<u64> = Each { vectors: 8, threads: 16 };
+/// The same where the threads of a block have one line.
+pub const SCAN_ROW_BLOCKS: u64 = 16;
+/// Blocks for each core of a pack in three steps.
+pub const PACK_BLOCKS: Each<u64> = Each { vectors: 16, threads: 8 };
+/// Blocks for each core of a sort: parts on vectors, counting on threads.
+pub const SORT_BLOCKS: u64 = 8;
+/// Parts for each core of a reduction of segments: none waits long for the last.
+pub const SEGMENT_PARTS: u64 = 16;
+
+// When there is enough work in parallel: results or lines for each core, below which one is split among blocks.
+
+/// Results for each core, where neighbouring threads have neighbouring results.
+pub const ENOUGH_COLUMNS: Each<u64> = Each { vectors: 512, threads: 1024 };
+/// Results for each core, where the threads of a block have one result.
+pub const ENOUGH_ROWS: Each<u64> = Each { vectors: 4, threads: 8 };
+/// Lines of a scan for each core, where neighbouring threads have neighbouring lines.
+pub const ENOUGH_SCAN_COLUMNS: Each<u64> = Each { vectors: 128, threads: 512 };
+/// Lines of a scan for each core, where the threads of a block have one line.
+pub const ENOUGH_SCAN_ROWS: u64 = 4;
+/// Results for each core, below which a block of vectors has one result.
+pub const FEW_ROWS: u64 = 32;
+/// Elements of a result, below which neighbouring threads have neighbouring results whatever their order in memory.
+pub const SHORT_FOLD: Each<u64> = Each { vectors: 32, threads: 16 };
+/// Elements of a result, above which the threads of a block have one together. On vectors a core runs through 65,536 elements
+/// faster than several share them.
+pub const LONG_FOLD: Each<u64> = Each { vectors: 1 << 16, threads: 1024 };
+/// Elements along the split axis, below which splitting costs more than it saves: a second kernel combines the parts.
+pub const SPLIT_COLUMNS: u64 = 64;
+/// The same where the threads of a block have one result or line.
+pub const SPLIT_ROWS: u64 = 8192;
+
+// The size of a block's work.
+
+/// Elements that a warp of vectors runs through before its block ends: starting a block then costs little.
+pub const STRETCH: u32 = 4096;
+/// Elements that a block of vectors reduces at a time; a multiple of four warps.
+pub const REDUCE_TILE: u32 = 4096;
+/// Results that a warp of vectors has at a time: what is read for all of them is read once.
+pub const REDUCE_RESULTS: u32 = 4;
+/// Threads of a block in which neighbouring threads have neighbouring results or lines: one warp on vectors.
+pub const COLUMN_THREADS: Each<u32> = Each { vectors: 32, threads: 128 };
+/// Threads of a block that combines the parts of a result.
+pub const COMBINE_THREADS: Each<u32> = Each { vectors: 32, threads: 256 };
+/// Threads of a block that scatters: on vectors a block is a loop over its warps, and longer ones cost less to start.
+pub const SCATTER_THREADS: Each<u32> = Each { vectors: 1024, threads: 256 };
+/// Positions that a thread of a histogram counts before its block adds up, at least. A block of vectors has fewer threads.
+pub const COUNTED: Each<u32> = Each { vectors: 512, threads: 64 };
+/// Elements of the smallest part of a sort or a pack on vectors.
+pub const PART: u32 = 2048;
+/// Elements of the smallest part of a line of segments on vectors.
+pub const SEGMENT_PART: u32 = 4096;
+
+// Caches and memory.
+
+/// Bytes of inputs that stay in a core's own cache while a block goes through them twice.
+pub const OWN_CACHE: u32 = 128 << 10;
+/// Bytes of a line of the cache.
+pub const CACHE_LINE: u32 = 64;
+/// Bytes that a round of a sort moves, from which on its stores are non-temporal.
+pub const NON_TEMPORAL: u32 = 1 << 20;
+/// Bytes of static shared memory of a block of threads.
+pub const STATIC_SHARED: u64 = 48 << 10;
+/// Bytes of shared memory for the elements of a tile of a sort: several blocks are resident on a core.
+pub const SORT_TILE: u32 = 24 << 10;
+/// Bytes of shared memory for the elements of a tile of segments, and as many for results.
+pub const SEGMENT_TILE: u32 = 20 << 10;
+/// Bytes of shared memory for what a pack chooses in a tile.
+pub const PACK_TILE: u32 = 32 << 10;
+/// Bytes for lines of the cache that a sort on vectors collects before it stores them, at most; in the second cache.
+pub const SORT_LINES: u32 = 128 << 10;
+/// Bins of a histogram that are counted in shared memory, at most: 32 KiB of counters.
+pub const SHARED_BINS: u64 = 8192;
+/// Rows of a reduction along columns that are prefetched before they are reduced.
+pub const ROWS_AHEAD: u32 = 8;
+/// Operations of a function, up to which rows are prefetched: more take longer than memory does.
+pub const PREFETCHED: u64 = 256;
+/// Rows of the right factor of a product that are prefetched before they are copied.
+pub const FACTOR_ROWS_AHEAD: u32 = 4;
+/// Rows of a panel of a product that are prefetched before they are multiplied.
+pub const PANEL_ROWS_AHEAD: u32 = 16;
+/// Elements between rows of a copied factor, so that rows do not fall onto each other in a cache.
+pub const ROW_PADDING: u32 = 16;
+/// Bandwidth of the last-level cache, as a multiple of that of memory: about, where the arrays of a kernel fit into it.
+const CACHE_SPEED: f64 = 3.0;
+/// The part of the last-level cache that a kernel's arrays can have.
+const CACHE_SHARE: u64 = 2;
+
+// Simple operations.
+
+/// A read that a cache answers.
+pub const READ: u64 = 1;
+/// A division, a remainder, a square root that is correctly rounded.
+pub const DIVISION: u64 = 6;
+/// An elementary function.
+pub const MATH: u64 = 20;
+/// An index that a boundary rule tests, for each axis.
+pub const GUARD: u64 = 3;
+/// Operations that a pattern may compute again for each of its reads of an input, instead of keeping the input.
+pub const CHEAP: u64 = 4;
+/// Rounds of a loop whose number is not known.
+const UNKNOWN_ROUNDS: u64 = 16;
+
+/// Returns what an operation of scalar code costs, in simple operations.
+pub fn operation(op: &Op) -> u64 {
+    match op {
+        Op::Literal(_) | Op::Parameter(_) | Op::Vector(_) | Op::Lane(..) => 0,
+        Op::Math(..) => MATH,
+        Op::Binary(op, ..) => binary(*op),
+        Op::Unary(op, _) => unary(*op),
+        _ => 1,
+    }
+}
+
+/// Returns what an operation on two values costs.
+pub fn binary(op: BinaryOp) -> u64 {
+    if matches!(op, BinaryOp::Div | BinaryOp::Rem) { DIVISION } else { 1 }
+}
+
+/// Returns what an operation on one value costs.
+pub fn unary(op: UnaryOp) -> u64 {
+    if op == UnaryOp::Sqrt { DIVISION } else { 1 }
+}
+
+/// Returns what a call of a function costs, loops with their rounds. All its results together cost that once.
+pub fn function(function: &Function) -> u64 {
+    let costs = function.body().nodes().map(|(_, node)| operation(&node.op));
+    match function.times(UNKNOWN_ROUNDS) {
+        None => costs.sum(),
+        Some(times) => costs.zip(times).fold(0u64, |sum, (cost, times)| sum.saturating_add(cost.saturating_mul(times))),
+    }
+}
+
+/// What a kernel does, as far as it takes time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// Launches.
+    pub launches: u64,
+    /// Bytes that are read and written.
+    pub bytes: u64,
+    /// Simple operations.
+    pub operations: u64,
+}
+
+/// What work costs on a machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Costs<'m> {
+    machine: &'m Machine,
+    execution: Execution,
+}
+
+impl<'m> Costs<'m> {
+    /// The costs of a machine.
+    pub fn of(machine: &'m Machine) -> Costs<'m> {
+        // The interpreter runs what a GPU runs, so that it can judge it.
+        let execution = match machine.kind {
+            MachineKind::Cpu => Execution::Vectors,
+            MachineKind::Cuda | MachineKind::Interp => Execution::Threads,
+        };
+        Costs { machine, execution }
+    }
+
+    /// Returns how blocks are executed.
+    pub fn execution(&self) -> Execution {
+        self.execution
+    }
+
+    /// Returns whether a block is vector code on one core.
+    pub fn in_vectors(&self) -> bool {
+        self.execution == Execution::Vectors
+    }
+
+    /// Returns the number for this machine.
+    pub fn pick<T>(&self, each: Each<T>) -> T {
+        match self.execution {
+            Execution::Vectors => each.vectors,
+            Execution::Threads => each.threads,
+        }
+    }
+
+    /// Returns how many blocks keep all cores busy, at so many for each.
+    pub fn busy(&self, per_core: u64) -> u64 {
+        u64::from(self.machine.multiprocessors) * per_core
+    }
+
+    /// Returns how many elements of a sort a thread keeps in registers, at most: a key, a place and a value for each, with three blocks
+    /// resident on a core.
+    pub fn sorted_by_thread(&self, with_values: bool) -> u32 {
+        match self.machine.registers {
+            Some(registers) if registers >= 1 << 16 && !with_values => 18,
+            Some(registers) if registers >= 1 << 16 => 12,
+            _ => 4,
+        }
+    }
+
+    /// Returns how many simple operations take as long as reading or writing a byte of memory.
+    pub fn balance(&self) -> u64 {
+        match self.machine.kind {
+            MachineKind::Cuda => 15,
+            MachineKind::Cpu | MachineKind::Interp => 8,
+        }
+    }
+
+    /// Returns whether code at neighbouring positions is written side by side in one thread. Threads of a GPU have neighbouring
+    /// positions each; a lane of vectors, and the interpreter, have no such neighbours.
+    pub fn side_by_side(&self) -> bool {
+        self.machine.kind != MachineKind::Cuda
+    }
+
+    /// Returns whether lanes take values from each other rather than compute them again: a shuffle of vectors is one instruction.
+    pub fn lanes_share(&self) -> bool {
+        self.in_vectors()
+    }
+
+    /// Returns whether a lane has several rows of results where rows read much the same: what they share stays in registers. Threads
+    /// of a GPU find it in the first cache.
+    pub fn rows_share(&self) -> bool {
+        self.in_vectors()
+    }
+
+    /// Returns whether factors of a product are brought into another order first, which pays where they are used for many rows and
+    /// columns.
+    pub fn orders_factors(&self) -> bool {
+        self.in_vectors()
+    }
+
+    /// Returns whether the machine starts a kernel while the one before it ends, if the kernel waits itself.
+    pub fn starts_early(&self) -> bool {
+        self.machine.kind == MachineKind::Cuda && self.machine.sm >= 90
+    }
+
+    /// Returns whether fast arithmetic takes subnormal numbers as zero.
+    pub fn flushes(&self) -> bool {
+        self.machine.kind == MachineKind::Cuda
+    }
+
+    /// Predicts how long work takes; `None` where the machine was not measured, and on the interpreter.
+    ///
+    /// Launches follow each other. Memory and arithmetic go on at the same time, so the slower of both counts. Arrays that fit into
+    /// the last-level cache are read from there.
+    pub fn predict(&self, work: &Work) -> Option<Duration> {
+        let (bandwidth, launch) = match self.machine.kind {
+            MachineKind::Interp => return None,
+            MachineKind::Cpu | MachineKind::Cuda => (self.machine.bandwidth?, self.machine.launch_cost?),
+        };
+        let is_cached = self.machine.cache_bytes.is_some_and(|cache| work.bytes <= cache / CACHE_SHARE);
+        let memory = work.bytes as f64 / (bandwidth * if is_cached { CACHE_SPEED } else { 1.0 });
+        let arithmetic = work.operations as f64 / (bandwidth * self.balance() as f64);
+        Duration::try_from_secs_f64(work.launches as f64 * launch + memory.max(arithmetic)).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use broadloom_scalar::{Builder, Type};
+
+    fn cost(write: impl FnOnce(&Builder)) -> u64 {
+        let b = Builder::function("f");
+        write(&b);
+        function(&b.finish_function(&[]).unwrap())
+    }
+
+    /// Loops count their rounds, a division costs the same in a function as anywhere.
+    #[test]
+    fn loops_count_their_rounds() {
+        let looped = |rounds: i32| {
+            cost(|b| {
+                let x = b.parameter("x", Type::F32);
+                let sum = b.variable(Type::F32);
+                b.for_range(0, rounds, |i| b.set(sum, b.div(b.convert(i, Type::F32), b.add(x, b.get(sum)))));
+            })
+        };
+        // A division, a conversion, an addition and a read of the variable in each round; the counter is one more.
+        assert_eq!(looped(200) - looped(100), 100 * (DIVISION + 4));
+        let b = Builder::function("g");
+        let x = b.parameter("x", Type::F32);
+        let quotient = b.div(x, 3.0);
+        assert_eq!(function(&b.finish_function(&[quotient]).unwrap()), DIVISION);
+        assert_eq!(binary(BinaryOp::Div), DIVISION);
+    }
+
+    #[test]
+    fn predictions_follow_the_slower_of_memory_and_arithmetic() {
+        let device = broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default()));
+        let plain = device.machine().clone();
+        let cpu = Machine {
+            kind: MachineKind::Cpu,
+            bandwidth: Some(1e10),
+            launch_cost: Some(1e-6),
+            cache_bytes: Some(1 << 20),
+            ..plain.clone()
+        };
+        let predicted = |work: Work| Costs::of(&cpu).predict(&work).unwrap().as_nanos();
+        assert_eq!(predicted(Work { launches: 1, bytes: 10_000_000, operations: 0 }), 1_001_000);
+        assert_eq!(predicted(Work { launches: 1, bytes: 10_000_000, operations: 160_000_000 }), 2_001_000);
+        assert_eq!(predicted(Work { launches: 2, bytes: 300_000, operations: 0 }), 2_000 + 10_000);
+        let work = Work { launches: 1, bytes: 1, operations: 1 };
+        assert_eq!(Costs::of(&plain).predict(&work), None, "the interpreter");
+        assert_eq!(Costs::of(&Machine { bandwidth: None, ..cpu.clone() }).predict(&work), None, "not measured");
+    }
+}
