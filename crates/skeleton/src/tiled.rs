@@ -13,11 +13,12 @@
 //! better pattern for windows whose offsets are all known: it needs neither barriers nor shared memory. This one takes offsets
 //! that are computed, as a radius of the call is. `crates/cuda/tests/stencils.rs` measures them against each other on a GPU.
 
+use crate::cost::{Costs, Execution};
 use crate::kit::{Draft, Inlet, Outlet, Shared, Writer, ravel, unravel};
 use crate::layout::constant;
 use crate::program::Program;
 use crate::{Boundary, Count, Domain, Error, Result, Sink, Source};
-use broadloom_device::{Machine, MachineKind};
+use broadloom_device::Machine;
 use broadloom_scalar::{AccessorKind, Axis, Binding, Function, Lanes, Type, Unroll, Value, windowing};
 
 /// Computes a function of the values around every position of a domain, and gives the results to a [`Sink`].
@@ -160,10 +161,10 @@ impl TiledStencil {
                 && tile.rows > 0
                 && tile.bytes(&self.source.results(), &self.reach).is_some_and(|bytes| bytes <= most)
         });
-        match (fitting, machine.kind) {
+        match (fitting, Costs::of(machine).execution()) {
             (Some(tile), _) => parts.staged(&mut draft, tile)?,
-            (None, MachineKind::Cpu) => parts.stretches(&mut draft)?,
-            (None, MachineKind::Cuda | MachineKind::Interp) => parts.threads(&mut draft)?,
+            (None, Execution::Vectors) => parts.stretches(&mut draft)?,
+            (None, Execution::Threads) => parts.threads(&mut draft)?,
         }
         Ok(draft.finish())
     }

@@ -12,6 +12,7 @@ use crate::node::Node;
 use crate::op::{MOST_OPERATIONS, check_size};
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
+use crate::text::{Setting, Spelling};
 use crate::view::{Boundary, Rule};
 use broadloom_scalar::{AccessorKind, Array, Binding, Builder, Environment, Function, Lanes, Literal, Type, Value, Variable};
 use broadloom_skeleton::kit::Nested;
@@ -373,9 +374,76 @@ impl Environment for Host<'_> {
     }
 }
 
+/// `compute(marker, beside, arrays, function: @f, reads: [at_clamp, window_wrap, queue_2], appended: [1])`. The marker is an array of the
+/// shape; its elements do not count. A constant outside, `at_constant`, has its value in `fills`.
+pub(super) fn read(call: &crate::text::Call<'_>) -> Result<Vec<Node>> {
+    let (function, inputs, words) = (call.function("function")?, call.inputs(), call.words("reads")?);
+    let accessors = function.accessors();
+    let (Some((marker, inputs)), true) = (inputs.split_first(), words.len() <= accessors.len()) else {
+        return Err(call.error("an array of the shape is wanted, and an accessor for each array that is read"));
+    };
+    let Some(beside) = inputs.len().checked_sub(words.len()) else {
+        return Err(call.error(format!("{} arrays are read, and there are {}", words.len(), inputs.len())));
+    };
+    let (beside, arrays) = inputs.split_at(beside);
+    let constants = words.iter().zip(accessors).filter(|(word, _)| word.ends_with("_constant"));
+    let types: Vec<Type> = constants.map(|(_, accessor)| accessor.ty).collect();
+    let mut fills = if types.is_empty() { vec![] } else { call.values("fills", &types)? }.into_iter();
+    let mut reads = vec![];
+    for (word, array) in words.iter().zip(arrays) {
+        let (kind, rule) = word.split_once('_').unwrap_or((word, ""));
+        let boundary = match rule {
+            "clamp" => Some(Boundary::Clamp),
+            "wrap" => Some(Boundary::Wrap),
+            "mirror" => Some(Boundary::Mirror),
+            "constant" => fills.next().map(Boundary::Constant),
+            _ => None,
+        };
+        let how = match (kind, boundary, rule.parse()) {
+            ("at", Some(boundary), _) => Reads::At(boundary),
+            ("window", Some(boundary), _) => Reads::Window(boundary),
+            ("queue", _, Ok(rate)) => Reads::Queue(rate),
+            _ => return Err(call.error(format!("`{word}` is not `at_clamp`, `window_wrap`, `queue_2` or the like"))),
+        };
+        reads.push((*array, how));
+    }
+    Node::compute(&function, marker.shape(), beside, &reads, &call.numbers("appended")?)
+}
+
 impl Operation for Call {
     fn name(&self) -> String {
         own_name(&self.function)
+    }
+
+    fn spelling(&self) -> Option<Spelling> {
+        let boundary = |kind: &str, boundary: &Boundary| match boundary.rule() {
+            Rule::Inside => kind.to_owned(),
+            Rule::Clamp => format!("{kind}_clamp"),
+            Rule::Wrap => format!("{kind}_wrap"),
+            Rule::Mirror => format!("{kind}_mirror"),
+            Rule::Constant => format!("{kind}_constant"),
+        };
+        let word = |reads: &Reads| match reads {
+            Reads::At(outside) => boundary("at", outside),
+            Reads::Window(outside) => boundary("window", outside),
+            Reads::Queue(rate) => format!("queue_{rate}"),
+        };
+        let constant = |reads: &Reads| match reads {
+            Reads::At(outside) | Reads::Window(outside) => outside.constant().cloned(),
+            Reads::Queue(_) => None,
+        };
+        let fills: Vec<Lanes> = self.reads.iter().filter_map(constant).collect();
+        let spelling = Spelling::new("compute").with("function", Setting::Function(self.function.clone()));
+        let mut spelling = spelling.with("reads", Setting::Words(self.reads.iter().map(word).collect()));
+        if !fills.is_empty() {
+            spelling = spelling.with("fills", Setting::Values(fills));
+        }
+        if !self.appended.is_empty() {
+            spelling = spelling.with("appended", Setting::Numbers(self.appended.iter().map(|rate| *rate as i64).collect()));
+        }
+        let arrays = self.first_array()..self.first_array() + self.reads.len();
+        // The marker says the shape; extents follow from the arrays.
+        Some(spelling.inputs((0..=self.beside).chain(arrays)))
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {

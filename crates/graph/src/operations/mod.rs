@@ -23,6 +23,7 @@ use crate::text::Read;
 pub(crate) const WORDS: &[(&str, Read)] = &[
     ("argmax", extreme::read),
     ("argmin", extreme::read),
+    ("compute", call::read),
     ("histogram", histogram::read),
     ("pack", pack::read),
     ("partition", pack::read),
@@ -34,4 +35,6 @@ pub(crate) const WORDS: &[(&str, Read)] = &[
     ("segmented_scan", segmented_scan::read),
     ("segmented_sort", sort::read_segmented),
     ("sort", sort::read),
+    ("sweep", sweep::read),
+    ("window", window::read),
 ];

@@ -7,10 +7,11 @@ use crate::node::Node;
 use crate::op::{MOST_OPERATIONS, check_size};
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site, Variants};
 use crate::shape::Shape;
+use crate::text::{Call, Setting, Spelling};
 use crate::view::Boundary;
 use broadloom_device::Machine;
 use broadloom_scalar::{AccessorKind, Environment, Function, Lanes, Literal, Type};
-use broadloom_skeleton::{Pattern, Split, Sweep as Kernel, SweepSpread};
+use broadloom_skeleton::{Operator, Pattern, Split, Sweep as Kernel, SweepSpread};
 use smallvec::SmallVec;
 
 /// The step of a sweep.
@@ -108,10 +109,61 @@ impl Environment for Host<'_> {
     }
 }
 
+/// `sweep(arrays, start, function: @f, axis: 0, states: 1, reach: [0, 0], outside: clamp)`; and `backwards: true`, and to split lines
+/// `lift: @a, operator: @b, identity: [0.0], apply: @c`.
+pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+    let (function, inputs) = (call.function("function")?, call.inputs());
+    let windows: Vec<Type> = function.accessors().iter().map(|accessor| accessor.ty).collect();
+    if inputs.len() <= windows.len() || windows.is_empty() {
+        return Err(call.error(format!("the function has {} windows, and there are {} inputs", windows.len(), inputs.len())));
+    }
+    let (arrays, start) = inputs.split_at(windows.len());
+    let reach = match call.reach()?[..] {
+        [reach] => reach,
+        _ => return Err(call.error("`reach` has two numbers")),
+    };
+    let split = match call.has("lift") {
+        false => None,
+        true => {
+            let operator = call.function("operator")?;
+            let identity = call.values("identity", &operator.result_types())?.concat();
+            let operator = Operator::new(operator, &identity, call.flag("commutative")?)?;
+            Some(Split { lift: call.function("lift")?, operator, apply: call.function("apply")? })
+        }
+    };
+    let (states, backwards, boundary) = (call.number("states")?, call.flag("backwards")?, call.boundary(&windows)?);
+    let step = Step { function, states, reach, backwards, boundary, split };
+    Node::sweep(&step, call.number("axis")?, arrays, start)
+}
+
 impl Operation for Sweep {
     fn name(&self) -> String {
         let direction = if self.step.backwards { "backwards" } else { "forwards" };
         format!("sweep {} {direction} along {}", self.step.function.name(), self.axis)
+    }
+
+    fn spelling(&self) -> Option<Spelling> {
+        let Step { function, states, reach, backwards, boundary, split } = &self.step;
+        let spelling = Spelling::new("sweep").with("function", Setting::Function(function.clone()));
+        let spelling = spelling.number("axis", self.axis.into()).number("states", *states);
+        let reach = vec![i64::from(reach.0), i64::from(reach.1)];
+        let mut spelling = spelling.with("reach", Setting::Numbers(reach)).boundary(boundary);
+        if *backwards {
+            spelling = spelling.with("backwards", Setting::Word("true".into()));
+        }
+        let Some(Split { lift, operator, apply }) = split else { return Some(spelling) };
+        let (mut identity, mut values) = (operator.identity(), vec![]);
+        for ty in operator.types() {
+            let (lanes, rest) = identity.split_at_checked(ty.lanes())?;
+            values.push(Lanes::from_slice(lanes));
+            identity = rest;
+        }
+        if operator.is_commutative() {
+            spelling = spelling.with("commutative", Setting::Word("true".into()));
+        }
+        let spelling = spelling.with("lift", Setting::Function(lift.clone())).with("apply", Setting::Function(apply.clone()));
+        let combine = Setting::Function(operator.function().clone());
+        Some(spelling.with("operator", combine).with("identity", Setting::Values(values)))
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {

@@ -9,6 +9,7 @@ use crate::node::Node;
 use crate::op::{MOST_OPERATIONS, check_size};
 use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
+use crate::text::{Call, Setting, Spelling};
 use crate::view::Boundary;
 use broadloom_scalar::{AccessorKind, Environment, Function, Lanes, Literal, Type};
 use broadloom_skeleton::TiledStencil;
@@ -96,9 +97,26 @@ impl Environment for Host<'_> {
     }
 }
 
+/// `window(arrays, beside, function: @f, reach: [1, 1], outside: clamp)`: `reach` has two numbers for each axis.
+pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
+    let (function, inputs) = (call.function("function")?, call.inputs());
+    let windows: Vec<Type> = function.accessors().iter().map(|accessor| accessor.ty).collect();
+    if inputs.len() < windows.len() || windows.is_empty() {
+        return Err(call.error(format!("the function has {} windows, and there are {} inputs", windows.len(), inputs.len())));
+    }
+    let (arrays, beside) = inputs.split_at(windows.len());
+    Node::window(&function, arrays, beside, &call.reach()?, &call.boundary(&windows)?)
+}
+
 impl Operation for Window {
     fn name(&self) -> String {
         format!("window {}", self.function.name())
+    }
+
+    fn spelling(&self) -> Option<Spelling> {
+        let reach = self.reach.iter().flat_map(|(before, behind)| [i64::from(*before), i64::from(*behind)]);
+        let spelling = Spelling::new("window").with("function", Setting::Function(self.function.clone()));
+        Some(spelling.with("reach", Setting::Numbers(reach.collect())).boundary(&self.boundary))
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {

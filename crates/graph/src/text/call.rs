@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::node::Node;
 use crate::op::Combine;
 use crate::shape::Shape;
+use crate::view::Boundary;
 use broadloom_diag::Span;
 use broadloom_scalar::text::literal;
 use broadloom_scalar::{Function, Lanes, Type};
@@ -125,6 +126,66 @@ impl<'t> Call<'t> {
         list.iter().map(|raw| axis(raw).ok_or_else(wrong)).collect()
     }
 
+    /// Returns a list of numbers that are not negative; none where the setting is not there.
+    pub fn numbers(&self, key: &str) -> Result<Vec<usize>> {
+        let Some(given) = self.find(key) else { return Ok(vec![]) };
+        let wrong = || self.wrong(given, "a list of numbers, such as `[1, 2]`");
+        let Raw::List(list) = &given.value else { return Err(wrong()) };
+        let number = |raw: &Raw<'_>| match raw {
+            Raw::Literal(text) => text.parse().ok(),
+            _ => None,
+        };
+        list.iter().map(|raw| number(raw).ok_or_else(wrong)).collect()
+    }
+
+    /// Returns a list of values, one of each type.
+    pub fn values(&self, key: &str, types: &[Type]) -> Result<Vec<Lanes>> {
+        let given = self.wanted(key)?;
+        let wrong = || self.wrong(given, &format!("a list of {} values in brackets, of the types that are wanted", types.len()));
+        let Raw::List(list) = &given.value else { return Err(wrong()) };
+        if list.len() != types.len() {
+            return Err(wrong());
+        }
+        let value = |(raw, ty): (&Raw<'_>, &Type)| match raw {
+            Raw::Literal(text) => value_of(*ty, std::slice::from_ref(text)),
+            Raw::Lanes(texts) => value_of(*ty, texts),
+            Raw::Word(_) | Raw::List(_) | Raw::Function(_) => None,
+        };
+        list.iter().zip(types).map(|pair| value(pair).ok_or_else(wrong)).collect()
+    }
+
+    /// Returns how far a window reaches: two numbers for each axis.
+    pub fn reach(&self) -> Result<Vec<(u32, u32)>> {
+        let numbers = self.numbers("reach")?;
+        let wrong =
+            || self.error("`reach` has two numbers for each axis, how far before and behind the position a window reaches");
+        let pair = |pair: &[usize]| match pair {
+            [before, behind] => u32::try_from(*before).ok().zip(u32::try_from(*behind).ok()),
+            _ => None,
+        };
+        numbers.chunks(2).map(|numbers| pair(numbers).ok_or_else(wrong)).collect()
+    }
+
+    /// Returns a function.
+    pub fn function(&self, key: &str) -> Result<Function> {
+        let given = self.wanted(key)?;
+        match &given.value {
+            Raw::Function(function) => Ok(function.clone()),
+            _ => Err(self.wrong(given, "a function, such as `@f`")),
+        }
+    }
+
+    /// Returns what stands outside of arrays of these types: `outside: clamp`, or `outside: constant` with a value for each in `fills`.
+    pub fn boundary(&self, types: &[Type]) -> Result<Boundary<Vec<Lanes>>> {
+        match self.word("outside")? {
+            "clamp" => Ok(Boundary::Clamp),
+            "wrap" => Ok(Boundary::Wrap),
+            "mirror" => Ok(Boundary::Mirror),
+            "constant" => Ok(Boundary::Constant(self.values("fills", types)?)),
+            other => Err(self.error(format!("`{other}` is not `clamp`, `wrap`, `mirror` or `constant`"))),
+        }
+    }
+
     /// Returns a word.
     pub fn word(&self, key: &str) -> Result<&'t str> {
         let given = self.wanted(key)?;
@@ -179,7 +240,7 @@ impl<'t> Call<'t> {
     pub fn combine(&self, ty: Type) -> Result<Combine> {
         let given = self.wanted("combine")?;
         match &given.value {
-            Raw::Function(function) => Combine::by(function.clone(), &self.value("identity", ty)?),
+            Raw::Function(function) => Ok(Combine::by(function.clone(), &self.value("identity", ty)?)?),
             Raw::Word(word) => {
                 let named = Combine::EVERY.iter().find(|combine| combine.name() == *word).cloned();
                 let names = || Combine::EVERY.iter().map(|combine| combine.name().to_owned()).collect::<Vec<_>>().join(", ");

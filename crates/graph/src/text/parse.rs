@@ -294,10 +294,6 @@ impl<'t> Parser<'t> {
         if scanner.eat("[") {
             return scanner.list("]", |scanner| self.plain(scanner)).map(Raw::List);
         }
-        if scanner.eat("(") {
-            let lane = |scanner: &mut Scanner<'t>| scanner.literal().ok_or_else(|| scanner.unexpected("a value"));
-            return scanner.list(")", lane).map(Raw::Lanes);
-        }
         self.plain(scanner)
     }
 
@@ -305,6 +301,10 @@ impl<'t> Parser<'t> {
         let start = scanner.at();
         if let Some(text) = scanner.literal() {
             return Ok(Raw::Literal(text));
+        }
+        if scanner.eat("(") {
+            let lane = |scanner: &mut Scanner<'t>| scanner.literal().ok_or_else(|| scanner.unexpected("a value"));
+            return scanner.list(")", lane).map(Raw::Lanes);
         }
         if scanner.eat("@") {
             let name = scanner.name("the name of a function")?;

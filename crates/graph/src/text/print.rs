@@ -44,7 +44,7 @@ fn ordered(outputs: &[Node]) -> Vec<Node> {
         let mut stack = vec![output.clone()];
         while let Some(top) = stack.last().cloned() {
             let inputs = match &*top.lock() {
-                State::Pending(expression) => expression.inputs.clone(),
+                State::Pending(expression) => written_inputs(expression),
                 State::Ready(_) | State::Symbolic(_) => Inputs::new(),
             };
             // The last input first: it is what the stack gives last.
@@ -60,6 +60,18 @@ fn ordered(outputs: &[Node]) -> Vec<Node> {
         }
     }
     order
+}
+
+/// The inputs of an operation that are written; those that follow from them are not.
+fn written_inputs(expression: &Expression) -> Inputs {
+    let chosen = match &expression.op {
+        Op::Pattern(applied) => applied.operation().spelling().and_then(|spelling| spelling.inputs),
+        _ => None,
+    };
+    match chosen {
+        None => expression.inputs.clone(),
+        Some(chosen) => chosen.iter().filter_map(|number| expression.inputs.get(*number).cloned()).collect(),
+    }
 }
 
 /// A function of the text.
@@ -180,7 +192,7 @@ impl Printer {
             }
             State::Pending(expression) => expression,
         };
-        let inputs = expression.inputs.iter().map(|input| self.name(input)).collect::<Result<Vec<String>>>()?;
+        let inputs = written_inputs(&expression).iter().map(|input| self.name(input)).collect::<Result<Vec<String>>>()?;
         let right = match &expression.op {
             Op::Fill(scalar) => {
                 if scalar.symbol().is_some() {
@@ -275,6 +287,7 @@ impl Printer {
             Setting::Word(word) => word.clone(),
             Setting::Words(words) => format!("[{}]", words.join(", ")),
             Setting::Value(lanes) => lanes_text(lanes),
+            Setting::Values(values) => format!("[{}]", values.iter().map(|v| lanes_text(v)).collect::<Vec<_>>().join(", ")),
             Setting::Function(function) => format!("@{}", self.function(function)),
         }
     }
@@ -308,7 +321,7 @@ fn lanes_text(lanes: &[Literal]) -> String {
     }
 }
 
-fn rule_text(rule: Rule) -> &'static str {
+pub(super) fn rule_text(rule: Rule) -> &'static str {
     match rule {
         Rule::Inside => "",
         Rule::Clamp => "clamp",

@@ -4,6 +4,8 @@ use super::Call;
 use crate::error::Result;
 use crate::node::Node;
 use crate::op::Combine;
+use crate::text::print::rule_text;
+use crate::view::Boundary;
 use broadloom_scalar::{Function, Lanes};
 use std::collections::HashMap;
 
@@ -12,6 +14,8 @@ use std::collections::HashMap;
 pub struct Spelling {
     pub(super) name: String,
     pub(super) settings: Vec<(&'static str, Setting)>,
+    /// The inputs that are written, where those are not all.
+    pub(super) inputs: Option<Vec<usize>>,
 }
 
 /// The value of a setting.
@@ -27,6 +31,8 @@ pub enum Setting {
     Words(Vec<String>),
     /// A value of an element, lane by lane.
     Value(Lanes),
+    /// Values in brackets.
+    Values(Vec<Lanes>),
     /// A function of elements; it stands in the text before the nodes.
     Function(Function),
 }
@@ -34,7 +40,7 @@ pub enum Setting {
 impl Spelling {
     /// An operation without settings. The name is letters, digits and `_`.
     pub fn new(name: impl Into<String>) -> Spelling {
-        Spelling { name: name.into(), settings: vec![] }
+        Spelling { name: name.into(), settings: vec![], inputs: None }
     }
 
     /// Adds a setting.
@@ -42,6 +48,23 @@ impl Spelling {
     pub fn with(mut self, key: &'static str, setting: Setting) -> Spelling {
         self.settings.push((key, setting));
         self
+    }
+
+    /// Says which inputs are written, by their numbers: all others follow from them when the text is read.
+    #[must_use]
+    pub fn inputs(mut self, inputs: impl IntoIterator<Item = usize>) -> Spelling {
+        self.inputs = Some(inputs.into_iter().collect());
+        self
+    }
+
+    /// Adds what stands outside of arrays: `outside: clamp`, or `outside: constant` with a value for each array in `fills`.
+    #[must_use]
+    pub fn boundary(self, boundary: &Boundary<Vec<Lanes>>) -> Spelling {
+        let spelling = self.with("outside", Setting::Word(rule_text(boundary.rule()).to_owned()));
+        match boundary.constant() {
+            None => spelling,
+            Some(values) => spelling.with("fills", Setting::Values(values.clone())),
+        }
     }
 
     /// Adds a number.

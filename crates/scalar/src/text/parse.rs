@@ -167,7 +167,7 @@ impl<'t> Parser<'_, 't> {
             "continue" => self.reading.builder.continue_loop(),
             "return" => self.returns(&mut scanner, line)?,
             "var" | "local" | "table" => self.declaration(word, &mut scanner)?,
-            "input" | "window" | "output" | "source" | "sink" if !scanner.sees("=") && !scanner.sees("[") => {
+            "input" | "window" | "output" | "source" | "sink" if !["=", "[", "."].iter().any(|mark| scanner.sees(mark)) => {
                 self.accessor(word, &mut scanner)?;
             }
             name => self.assignment(name, named, &mut scanner)?,
