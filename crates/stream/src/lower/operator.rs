@@ -63,8 +63,9 @@ impl Lowerer {
         if expr.ty == *to || expr.ty == Type::Unknown || *to == Type::Unknown {
             return Ok(expr);
         }
-        if *to == Type::Bit && is_bit_literal(&expr) {
-            return Ok(as_bit(expr));
+        if *to == Type::Bit && expr.ty == Type::Int {
+            // The lowest bit is kept.
+            return Ok(if is_bit_literal(&expr) { as_bit(expr) } else { convert(expr, Type::Bit) });
         }
         if converts(&expr.ty, to) { Ok(convert(expr, to.clone())) } else { Err(expr) }
     }

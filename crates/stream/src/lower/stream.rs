@@ -83,17 +83,20 @@ impl Lowerer {
             }
             ids.push(id);
         }
-        for (id, function) in ids.iter().zip(&filter.functions) {
-            self.function_body(*id, function, Context::Work);
-        }
+        // A handler can be called like a function.
         let mut handlers: Vec<(Arc<str>, _)> = vec![];
         for handler in &filter.handlers {
             let id = self.declare_function(handler);
-            if handlers.iter().any(|(name, _)| *name == handler.name.name) {
+            if self.unit().functions.insert(handler.name.name.clone(), id).is_some() {
                 self.repeated("handler", &handler.name);
             }
-            self.function_body(id, handler, Context::Handler);
             handlers.push((handler.name.name.clone(), id));
+        }
+        for (id, function) in ids.iter().zip(&filter.functions) {
+            self.function_body(*id, function, Context::Work);
+        }
+        for ((_, id), handler) in handlers.iter().zip(&filter.handlers) {
+            self.function_body(*id, handler, Context::Handler);
         }
         let init = filter.init.as_ref().map(|body| self.nameless_function("init", Context::Init, body, span));
         let prework = filter.prework.as_ref().map(|work| self.work(work, "prework"));

@@ -201,6 +201,8 @@ impl Scheduler<'_> {
         let last = children.len() - 1;
         let mut at_once = at_once;
         let first_at_once = (wanted[0] as f32 * at_once as f32 / wanted[last] as f32) as u64;
+        // A child without input could run for ever.
+        let takes_input: Vec<bool> = children.iter().map(|child| totals(&child.steady).pop > 0).collect();
         let mut result = vec![];
         while wanted.iter().any(|count| *count > 0) {
             let mut borrowed = vec![0i64; children.len() + 1];
@@ -229,7 +231,7 @@ impl Scheduler<'_> {
             for child in 1..children.len() {
                 loop {
                     let need = children[child].phase(runs[child]).peek;
-                    if need == 0 || items[child] < number(need) {
+                    if !takes_input[child] || items[child] < number(need) {
                         break;
                     }
                     self.advance(children, child, &mut runs, items, &mut borrowed)?;
