@@ -39,4 +39,5 @@ mod program;
 pub mod schedule;
 pub mod syntax;
 
+pub(crate) use program::plural;
 pub use program::{Failure, Program};

@@ -6,9 +6,15 @@ use crate::eval::{self, Host, Limits, Outcome, Settings, with_stack};
 use crate::graph::Graph;
 use crate::lower::lower;
 use crate::schedule::{Schedule, Style, schedule};
-use crate::syntax::parse;
-use broadloom_diag::{Diagnostic, Diagnostics, Sources};
+use crate::syntax::{ast, parse};
+use broadloom_diag::{Diagnostic, Diagnostics, SourceId, Sources};
 use std::fmt;
+
+/// Returns a number and a noun: "1 item", "2 items".
+pub(crate) fn plural(count: impl Into<u128>, noun: &str) -> String {
+    let count = count.into();
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
 
 /// The largest text of a program, in bytes.
 const MAX_TEXT: usize = 64 << 20;
@@ -44,16 +50,32 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 impl Program {
-    /// Compiles a program. The host provides files that initialise arrays.
+    /// Compiles a program of one text. The host provides files that initialise arrays.
     pub fn compile(name: &str, text: &str, host: &mut dyn Host, limits: &Limits) -> Result<Program, Failure> {
+        Program::compile_files(&[(name, text)], host, limits)
+    }
+
+    /// Compiles a program of several texts, given as names and contents.
+    pub fn compile_files(files: &[(&str, &str)], host: &mut dyn Host, limits: &Limits) -> Result<Program, Failure> {
         let mut sources = Sources::new();
-        let source = sources.add(name, text);
+        let ids: Vec<SourceId> = files.iter().map(|(name, text)| sources.add(*name, *text)).collect();
         let compiled = with_stack(|| {
-            if text.len() > MAX_TEXT {
+            if files.iter().map(|(_, text)| text.len()).sum::<usize>() > MAX_TEXT {
                 let message = format!("the program is larger than {} MiB", MAX_TEXT >> 20);
                 return Err(Diagnostic::error(crate::codes::TOO_LARGE, message).into());
             }
-            let core = lower(&parse(source, text)?)?;
+            let mut program = ast::Program::default();
+            let mut errors = Diagnostics::new();
+            for (id, (_, text)) in ids.iter().zip(files) {
+                match parse(*id, text) {
+                    Ok(parsed) => program.append(parsed),
+                    Err(found) => errors.extend(found),
+                }
+            }
+            if errors.has_errors() {
+                return Err(errors);
+            }
+            let core = lower(&program)?;
             let graph = elaborate(&core, host, limits).map_err(|error| Diagnostics::from(*error))?;
             let mut made = None;
             if graph.is_static() {

@@ -42,7 +42,7 @@ fn run(path: &PathBuf, output: &PathBuf, iterations: u64) -> Result<(), Failed> 
     let mut host = Memory::default();
     let limits = Limits { steps: 2_000_000_000, ..Limits::default() };
     let program = Program::compile(&path.to_string_lossy(), &text, &mut host, &limits)?;
-    program.run(&mut host, &Settings { iterations: Some(iterations), limits })?;
+    program.run(&mut host, &Settings { iterations: Some(iterations), limits, style: None })?;
     let (found, wanted): (Vec<&str>, Vec<&str>) = (host.output.lines().collect(), expected.lines().collect());
     for (index, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
         if !alike(found, wanted) {

@@ -13,3 +13,4 @@ mod programs;
 mod readme;
 mod run;
 mod signals;
+mod stream;

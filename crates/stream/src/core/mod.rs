@@ -397,7 +397,7 @@ pub enum ExprKind {
     Choose(Box<Expr>, Box<Expr>, Box<Expr>),
     /// A function of the filter or of a package.
     Call(FunctionId, Vec<Expr>),
-    /// A mathematical function of doubles, its result rounded to float.
+    /// A mathematical function of doubles, its result rounded to float; or one of a complex number.
     Math(Math, Vec<Expr>),
     /// The next number of the random generator, a double in [0, 1).
     Random,

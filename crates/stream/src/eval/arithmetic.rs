@@ -187,3 +187,20 @@ pub(super) fn math(function: Math, a: f64, b: f64) -> f64 {
         Math::ToDegrees => a.to_degrees(),
     }
 }
+
+/// Computes a function of a complex number: the principal value, computed in double.
+pub(super) fn complex(function: Math, a: f64, b: f64) -> Value {
+    let (real, imaginary) = match function {
+        Math::Exp => (a.exp() * b.cos(), a.exp() * b.sin()),
+        Math::Log => (a.hypot(b).ln(), b.atan2(a)),
+        Math::Sqrt => {
+            let size = a.hypot(b);
+            let imaginary = ((size - a) / 2.0).max(0.0).sqrt();
+            (((size + a) / 2.0).max(0.0).sqrt(), if b < 0.0 { -imaginary } else { imaginary })
+        }
+        Math::Sin => (a.sin() * b.cosh(), a.cos() * b.sinh()),
+        Math::Cos => (a.cos() * b.cosh(), -(a.sin() * b.sinh())),
+        _ => return Value::Float(a.hypot(b) as f32),
+    };
+    Value::Complex(real as f32, imaginary as f32)
+}

@@ -429,8 +429,8 @@ impl<'a, W: World> Code<'a, W> {
             ExprKind::Math(function, args) => {
                 let values = self.all(args)?;
                 match (function, &values[..]) {
-                    (Math::Abs, [Value::Complex(real, imaginary)]) => {
-                        Value::Float(f64::from(*real).hypot(f64::from(*imaginary)) as f32)
+                    (_, [Value::Complex(real, imaginary)]) => {
+                        arithmetic::complex(*function, f64::from(*real), f64::from(*imaginary))
                     }
                     (_, [Value::Double(a)]) => Value::Float(arithmetic::math(*function, *a, 0.0) as f32),
                     (_, [Value::Double(a), Value::Double(b)]) => Value::Float(arithmetic::math(*function, *a, *b) as f32),

@@ -50,7 +50,7 @@ impl Host for Memory {
 
     fn open(&mut self, path: &str) -> io::Result<Box<dyn Read + Send>> {
         let files = self.files.lock().map_err(|_| io::Error::other("the files are locked"))?;
-        let bytes = files.get(path).cloned().ok_or(io::ErrorKind::NotFound)?;
+        let bytes = files.get(path).cloned().ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no such file"))?;
         Ok(Box::new(io::Cursor::new(bytes)))
     }
 

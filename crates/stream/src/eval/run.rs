@@ -4,10 +4,10 @@ use super::code::{Code, Stop, Weights, World};
 use super::files::{Reader, Writer};
 use super::messages::{Mail, Messages};
 use super::{Budget, Host, Limits};
-use crate::codes;
 use crate::core::{Create, FunctionId, Layout, Program, Role, StreamKind, Value};
 use crate::graph::{Flow, Graph, Node, NodeId, NodeKind, Rate, Rates, TapeId};
 use crate::schedule::{Entry, Phase, Style, schedule};
+use crate::{codes, plural};
 use broadloom_diag::{Diagnostic, Span};
 use cranelift_entity::EntityRef;
 use std::collections::VecDeque;
@@ -20,6 +20,8 @@ pub struct Settings {
     pub iterations: Option<u64>,
     /// Bounds.
     pub limits: Limits,
+    /// The order of firings; chosen by the program where it is absent.
+    pub style: Option<Style>,
 }
 
 /// How a run ended.
@@ -129,7 +131,8 @@ impl<'a> Machine<'a> {
     }
 
     fn scheduled(&mut self, settings: &Settings) -> Result<Outcome, Stop> {
-        let style = if self.has_upstream_messages() { Style::Pull } else { Style::Phased };
+        let fitting = if self.has_upstream_messages() { Style::Pull } else { Style::Phased };
+        let style = settings.style.unwrap_or(fitting);
         let schedule = schedule(self.graph, &settings.limits, style).map_err(Stop::Error)?;
         if settings.iterations == Some(0) {
             return Ok(Outcome::Done);
@@ -364,7 +367,14 @@ impl<'a> Machine<'a> {
         let result = firing.call(function, vec![]);
         let (popped, pushed) = (firing.popped, firing.pushed);
         self.nodes[id.index()].busy = false;
-        result?;
+        result.map_err(|stop| match stop {
+            // The innermost firing is the one that failed.
+            Stop::Error(error) if error.notes.iter().all(|note| !note.starts_with("in firing")) => {
+                let note = format!("in firing {} of `{}`", self.nodes[id.index()].fired + 1, self.graph.nodes[id].name);
+                Stop::Error(Box::new(error.note(note)))
+            }
+            other => other,
+        })?;
         if self.on_demand && popped == 0 && pushed == 0 {
             return Err(Stop::Idle);
         }
@@ -444,8 +454,9 @@ fn rate_error(graph: &Graph, id: NodeId, word: &str, count: u32, rate: Rate, spa
     let tape = tape.map_or_else(|| "its tape".to_owned(), |tape| graph.describe(*tape));
     let verb = if word == "pop" { "took" } else { "put" };
     let message = format!(
-        "a firing of `{}` {verb} {count} items {} {tape}, but {declared} are declared",
+        "a firing of `{}` {verb} {} {} {tape}; declared: {declared}",
         node.name,
+        plural(count, "item"),
         if word == "pop" { "from" } else { "on" }
     );
     let error = Diagnostic::error(codes::RATE_BROKEN, message).at(span, format!("declares {word} {declared}"));
@@ -483,9 +494,9 @@ impl Firing<'_, '_> {
         let tape = tape.map_or_else(|| "its tape".to_owned(), |tape| graph.describe(tape));
         let max = rate.max.unwrap_or(0);
         let message = match word {
-            "pop" => format!("`{}` pops more than {max} items from {tape} in one firing", node.name),
-            "push" => format!("`{}` pushes more than {max} items on {tape} in one firing", node.name),
-            _ => format!("`{}` peeks beyond the {max} items that it may see of {tape}", node.name),
+            "pop" => format!("`{}` pops more than {} from {tape} in one firing", node.name, plural(max, "item")),
+            "push" => format!("`{}` pushes more than {} on {tape} in one firing", node.name, plural(max, "item")),
+            _ => format!("`{}` peeks beyond what it may see of {tape}: {}", node.name, plural(max, "item")),
         };
         let declared = match (&node.kind, word) {
             (NodeKind::Filter(instance), _) => match &self.machine.program.streams[instance.stream].kind {
@@ -512,7 +523,7 @@ impl World for Firing<'_, '_> {
         if self.machine.on_demand {
             self.machine.ensure(tape, 1)?;
         }
-        self.popped += 1;
+        self.popped = self.popped.saturating_add(1);
         self.machine.take(tape, self.node)
     }
 

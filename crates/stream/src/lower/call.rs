@@ -1,9 +1,9 @@
 //! Calls: functions of the filter, of packages, and of the library.
 
 use super::{Lowerer, suggest};
-use crate::codes;
 use crate::core::{Expr, ExprKind, FunctionId, Math, Type};
 use crate::syntax::ast;
+use crate::{codes, plural};
 use broadloom_diag::{Diagnostic, Span};
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ impl Lowerer {
             function.locals.iter().take(count).map(|param| (param.name.clone(), param.ty.clone())).collect();
         let place = function.span;
         if arguments.len() != count {
-            let message = format!("`{name}` takes {}, but {} given", plural(count, "argument"), are(arguments.len()));
+            let message = format!("`{name}` takes {}, but {} given", plural(count as u64, "argument"), are(arguments.len()));
             self.error(Diagnostic::error(codes::ARGUMENT_COUNT, message).at(span, "").label(place, "declared here"));
             return self.broken(span);
         }
@@ -87,7 +87,7 @@ impl Lowerer {
 
     fn count(&mut self, name: &ast::Ident, found: usize, wanted: usize, span: Span) -> bool {
         if found != wanted {
-            let message = format!("`{}` takes {}, but {} given", name.name, plural(wanted, "argument"), are(found));
+            let message = format!("`{}` takes {}, but {} given", name.name, plural(wanted as u64, "argument"), are(found));
             self.error(Diagnostic::error(codes::ARGUMENT_COUNT, message).at(span, ""));
         }
         found == wanted
@@ -98,11 +98,17 @@ impl Lowerer {
             return self.broken(span);
         }
         let args: Vec<Expr> = arguments.iter().map(|argument| self.expr(argument)).collect();
-        // The absolute value of a complex number is its distance from zero.
-        if let (Math::Abs, [argument]) = (math, &args[..])
+        if let [argument] = &args[..]
             && argument.ty == Type::Complex
         {
-            return Expr { kind: ExprKind::Math(math, args), ty: Type::Float, span };
+            match math {
+                // The absolute value of a complex number is its distance from zero.
+                Math::Abs => return Expr { kind: ExprKind::Math(math, args), ty: Type::Float, span },
+                Math::Exp | Math::Log | Math::Sqrt | Math::Sin | Math::Cos => {
+                    return Expr { kind: ExprKind::Math(math, args), ty: Type::Complex, span };
+                }
+                _ => {}
+            }
         }
         let purpose = format!("the argument of `{}`", name.name);
         let args = args.into_iter().map(|value| self.coerce(value, &Type::Double, &purpose)).collect();
@@ -121,12 +127,7 @@ impl Lowerer {
     }
 }
 
-/// A number and a noun: "1 argument", "2 arguments".
-pub(crate) fn plural(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
-}
-
 /// "1 is", "2 are".
-fn are(count: usize) -> String {
+pub(super) fn are(count: usize) -> String {
     if count == 1 { "1 is".to_owned() } else { format!("{count} are") }
 }

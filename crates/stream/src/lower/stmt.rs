@@ -1,10 +1,11 @@
 //! Statements.
 
+use super::call::are;
 use super::expr::read;
 use super::{Context, Lowerer, suggest};
-use crate::codes;
 use crate::core::{Binary, Create, Created, Distribution, Expr, Role, Send, Stmt, StmtKind, Type, Value};
 use crate::syntax::ast;
+use crate::{codes, plural};
 use broadloom_diag::{Diagnostic, Span};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -259,8 +260,8 @@ impl Lowerer {
         };
         let types = types.clone();
         if types.len() != arguments.len() {
-            let wanted = super::call::plural(types.len(), "argument");
-            let message = format!("the handler `{}` takes {wanted}, but {} given", function.name, arguments.len());
+            let wanted = plural(types.len() as u64, "argument");
+            let message = format!("the handler `{}` takes {wanted}, but {} given", function.name, are(arguments.len()));
             self.error(Diagnostic::error(codes::ARGUMENT_COUNT, message).at(span, ""));
             return StmtKind::Block(vec![]);
         }
@@ -325,8 +326,8 @@ impl Lowerer {
         }
         let params = self.signatures[cranelift_entity::EntityRef::index(id)].params.clone();
         if params.len() != arguments.len() {
-            let wanted = super::call::plural(params.len(), "parameter");
-            let message = format!("`{}` has {wanted}, but {} given", name.name, given(arguments.len()));
+            let wanted = plural(params.len() as u64, "parameter");
+            let message = format!("`{}` has {wanted}, but {} given", name.name, are(arguments.len()));
             self.error(Diagnostic::error(codes::ARGUMENT_COUNT, message).at(span, ""));
         }
         let mut args = vec![];
@@ -363,8 +364,8 @@ impl Lowerer {
         };
         let declared = self.declared(ty);
         if arguments.len() != wanted {
-            let count = super::call::plural(wanted, "parameter");
-            let message = format!("`{}` has {count}, but {} given", name.name, given(arguments.len()));
+            let count = plural(wanted as u64, "parameter");
+            let message = format!("`{}` has {count}, but {} given", name.name, are(arguments.len()));
             self.error(Diagnostic::error(codes::ARGUMENT_COUNT, message).at(span, ""));
         }
         let mut args = vec![];
@@ -379,8 +380,4 @@ impl Lowerer {
         };
         (created, args)
     }
-}
-
-fn given(count: usize) -> String {
-    if count == 1 { "1 is".to_owned() } else { format!("{count} are") }
 }

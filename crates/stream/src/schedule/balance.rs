@@ -1,8 +1,8 @@
 //! Repetitions of the steady state: the smallest positive integers with push · r(producer) = pop · r(consumer) on every tape.
 
 use super::levels::Firing;
-use crate::codes;
 use crate::graph::{Graph, NodeId, TapeId};
+use crate::{codes, plural};
 use broadloom_diag::Diagnostic;
 use cranelift_entity::EntityRef;
 
@@ -103,12 +103,14 @@ fn unbalanced(graph: &Graph, tape: TapeId, firings: &[Firing], rates: &[Option<F
         let numbers = (produced.over * (common / produced.under), consumed.over * (common / consumed.under));
         let shared = gcd(numbers.0, numbers.1).max(1);
         error = error.note(format!(
-            "at the rates of the rest of the graph, `{}` produces {} items while `{}` consumes {}",
+            "at the rates of the rest of the graph, `{}` produces {} while `{}` consumes {}",
             producer.name,
-            numbers.0 / shared,
+            plural(numbers.0 / shared, "item"),
             consumer.name,
             numbers.1 / shared
         ));
     }
-    Box::new(error.help("all ways between a splitter and its joiner have to keep the proportion of the weights"))
+    Box::new(error.help(
+        "branches of a splitjoin have to keep the proportion of the weights; a loop has to bring back what its joiner takes",
+    ))
 }

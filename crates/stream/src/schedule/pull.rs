@@ -2,9 +2,9 @@
 
 use super::levels::Levels;
 use super::phased::{Entry, Phase};
-use crate::codes;
 use crate::eval::Limits;
 use crate::graph::{Graph, NodeId};
+use crate::{codes, plural};
 use broadloom_diag::Diagnostic;
 use cranelift_entity::EntityRef;
 use std::sync::Arc;
@@ -35,10 +35,10 @@ pub(super) fn init_counts(graph: &Graph, levels: &Levels<'_>, limits: &Limits) -
                 least = 1;
             }
             if have < needed {
-                least += (needed - have).div_ceil(other.push[from].max(1));
+                least = u64::saturating_add(least, (needed - have).div_ceil(other.push[from].max(1)));
             }
             if least > counts[producer.index()] {
-                total += least - counts[producer.index()];
+                total = u64::saturating_add(total, least - counts[producer.index()]);
                 counts[producer.index()] = least;
                 waiting.push(producer);
             }
@@ -127,13 +127,14 @@ fn deadlock(graph: &Graph, levels: &Levels<'_>, start: NodeId) -> Box<Diagnostic
     };
     let joiner = graph.tapes[tape].to.0;
     let message = format!(
-        "the feedbackloop stops: {} holds {held} items, but `{}` needs {needed}",
+        "the feedbackloop stops: {} holds {}, but `{}` needs {needed}",
         graph.describe(tape),
+        plural(held, "item"),
         graph.nodes[joiner].name
     );
     let error = Diagnostic::error(codes::DEADLOCK, message).at(graph.nodes[joiner].span, "waits here for items of the loop");
     let enqueued = graph.tapes[tape].enqueued.len() as u64;
     let more = enqueued + needed.saturating_sub(held).max(1);
-    let error = error.note(format!("{enqueued} items are enqueued before the program starts"));
-    Box::new(error.help(format!("enqueue at least {more} items")))
+    let error = error.note(format!("items that are enqueued before the program starts: {enqueued}"));
+    Box::new(error.help(format!("enqueue at least {}", plural(more, "item"))))
 }

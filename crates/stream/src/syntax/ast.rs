@@ -25,6 +25,16 @@ pub struct Program {
     pub packages: Vec<Package>,
 }
 
+impl Program {
+    /// Adds the declarations of another text.
+    pub fn append(&mut self, mut other: Program) {
+        self.streams.append(&mut other.streams);
+        self.structs.append(&mut other.structs);
+        self.statics.append(&mut other.statics);
+        self.packages.append(&mut other.packages);
+    }
+}
+
 /// `struct name { members }`.
 #[derive(Clone, Debug)]
 pub struct Struct {

@@ -194,14 +194,17 @@ impl Lexer<'_> {
         }
         let character = rest.chars().next().unwrap_or(' ');
         self.at += character.len_utf8();
+        if character == '\'' {
+            // The rest of a character literal gives no further mistakes.
+            let end = rest[1..].find(['\'', '\n']).filter(|end| *end <= 4 && rest.as_bytes()[end + 1] == b'\'');
+            self.at += end.map_or(0, |end| end + 1);
+            let error = Diagnostic::error(codes::BAD_CHARACTER, "there are no character literals").at(self.span(from), "");
+            self.errors.push(error.help("use the number of the character"));
+            return Some(Token::Int(0));
+        }
         let error =
             Diagnostic::error(codes::BAD_CHARACTER, format!("the character `{}` begins no token", character.escape_debug()));
-        let error = error.at(self.span(from), "");
-        self.errors.push(if character == '\'' {
-            error.help("there are no character literals; use the number of the character")
-        } else {
-            error
-        });
+        self.errors.push(error.at(self.span(from), ""));
         None
     }
 }
