@@ -16,7 +16,7 @@ impl Random {
 
     fn filter(&mut self, push: u64, pop: u64) -> String {
         let peek = pop + self.below(4);
-        let mut text = format!("int->int filter {{ int s; ");
+        let mut text = "int->int filter { int s; ".to_owned();
         if self.below(4) == 0 {
             let items = self.below(3);
             let _ = write!(text, "prework push {items} {{ for (int i = 0; i < {items}; i++) push(i); }} ");

@@ -53,9 +53,10 @@ pub struct Program {
 }
 
 /// The type of a value, without array lengths.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Type {
     /// No value.
+    #[default]
     Void,
     /// Truth values.
     Boolean,

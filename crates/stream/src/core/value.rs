@@ -79,6 +79,25 @@ impl Layout {
         }
     }
 
+    /// Returns whether a value has this layout.
+    pub fn holds(&self, value: &Value) -> bool {
+        match (value, self) {
+            (Value::Array(parts), Layout::Array(element, length)) => {
+                parts.len() == *length as usize && parts.iter().all(|part| element.holds(part))
+            }
+            (Value::Struct(parts), Layout::Struct(_, members)) => {
+                parts.len() == members.len() && parts.iter().zip(members.iter()).all(|(part, member)| member.holds(part))
+            }
+            (Value::Boolean(_), Layout::Scalar(Type::Boolean))
+            | (Value::Bit(_), Layout::Scalar(Type::Bit))
+            | (Value::Int(_), Layout::Scalar(Type::Int))
+            | (Value::Float(_), Layout::Scalar(Type::Float))
+            | (Value::Double(_), Layout::Scalar(Type::Double))
+            | (Value::Complex(..), Layout::Scalar(Type::Complex)) => true,
+            _ => false,
+        }
+    }
+
     /// Returns the number of scalars, saturated.
     pub fn cells(&self) -> u64 {
         match self {

@@ -274,17 +274,21 @@ impl Builder<'_> {
     fn enqueued(&self, items: Vec<(Value, Span)>, layout: &Layout) -> Result<Vec<Value>, Stop> {
         let mut converted = vec![];
         for (value, span) in items {
-            let fits = match (&value, layout) {
-                (Value::Int(0 | 1), Layout::Scalar(Type::Bit)) | (Value::Int(_), Layout::Scalar(Type::Int)) => true,
-                (Value::Bit(_) | Value::Int(_), Layout::Scalar(Type::Float | Type::Double | Type::Complex)) => true,
-                (Value::Bit(_), Layout::Scalar(Type::Bit | Type::Int)) => true,
-                (Value::Float(_), Layout::Scalar(Type::Float | Type::Double | Type::Complex)) => true,
-                (Value::Double(_), Layout::Scalar(Type::Double)) | (Value::Complex(..), Layout::Scalar(Type::Complex)) => true,
-                _ => false,
-            };
+            let fits = matches!(
+                (&value, layout),
+                (Value::Int(0 | 1), Layout::Scalar(Type::Bit))
+                    | (Value::Int(_), Layout::Scalar(Type::Int))
+                    | (Value::Bit(_), Layout::Scalar(Type::Bit | Type::Int))
+                    | (
+                        Value::Bit(_) | Value::Int(_) | Value::Float(_),
+                        Layout::Scalar(Type::Float | Type::Double | Type::Complex)
+                    )
+                    | (Value::Double(_), Layout::Scalar(Type::Double))
+                    | (Value::Complex(..), Layout::Scalar(Type::Complex))
+            );
             let same = match (&value, layout) {
                 (Value::Boolean(_), Layout::Scalar(Type::Boolean)) => true,
-                (Value::Array(_) | Value::Struct(_), Layout::Array(..) | Layout::Struct(..)) => has_layout(&value, layout),
+                (Value::Array(_) | Value::Struct(_), Layout::Array(..) | Layout::Struct(..)) => layout.holds(&value),
                 _ => false,
             };
             if same {
@@ -298,25 +302,6 @@ impl Builder<'_> {
             }
         }
         Ok(converted)
-    }
-}
-
-/// Whether a value has a layout.
-fn has_layout(value: &Value, layout: &Layout) -> bool {
-    match (value, layout) {
-        (Value::Array(parts), Layout::Array(element, length)) => {
-            parts.len() == *length as usize && parts.iter().all(|part| has_layout(part, element))
-        }
-        (Value::Struct(parts), Layout::Struct(_, members)) => {
-            parts.len() == members.len() && parts.iter().zip(members.iter()).all(|(part, member)| has_layout(part, member))
-        }
-        (Value::Boolean(_), Layout::Scalar(Type::Boolean))
-        | (Value::Bit(_), Layout::Scalar(Type::Bit))
-        | (Value::Int(_), Layout::Scalar(Type::Int))
-        | (Value::Float(_), Layout::Scalar(Type::Float))
-        | (Value::Double(_), Layout::Scalar(Type::Double))
-        | (Value::Complex(..), Layout::Scalar(Type::Complex)) => true,
-        _ => false,
     }
 }
 

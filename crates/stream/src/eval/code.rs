@@ -4,8 +4,8 @@ use super::arithmetic;
 use super::show::show_value;
 use crate::codes;
 use crate::core::{
-    Access, Binary, Create, Created, Declared, Distribution, Expr, ExprKind, Function, FunctionId, Layout, Math, Program, Role,
-    Stmt, StmtKind, Type, Value,
+    Access, Binary, Create, Created, Declared, Distribution, Expr, ExprKind, Function, FunctionId, Layout, Program, Role, Stmt,
+    StmtKind, Type, Value,
 };
 use broadloom_diag::{Code as ErrorCode, Diagnostic, Span};
 use std::sync::Arc;
@@ -314,10 +314,14 @@ impl<'a, W: World> Code<'a, W> {
         Ok(self.layout(declared)?.zero())
     }
 
-    /// Evaluates the initialiser of an array, which may give fewer elements than the array has.
+    /// Evaluates the initialiser of an array. A list may give fewer elements than the array has.
     pub(crate) fn initial(&mut self, declared: &'a Declared, value: &'a Expr) -> Result<Value, Stop> {
         let layout = self.layout(declared)?;
         let given = self.eval(value)?;
+        if !matches!(value.kind, ExprKind::List(_)) && !layout.holds(&given) {
+            let message = format!("the array has the type {}, but another length is given", layout.show(&self.program.structs));
+            return Err(Stop::error(codes::RUN_TIME, message, value.span));
+        }
         fill(&layout, given).map_err(|message| Stop::error(codes::RUN_TIME, message, value.span))
     }
 

@@ -551,6 +551,13 @@ impl World for Firing<'_, '_> {
         if self.rates.push.max.is_some_and(|max| self.pushed >= max) {
             return Err(self.too_many("push", self.rates.push, span));
         }
+        let layout = &self.machine.graph.tapes[tape].layout;
+        if matches!(value, Value::Array(_) | Value::Struct(_)) && !layout.holds(&value) {
+            let ty = layout.show(&self.machine.program.structs);
+            let message =
+                format!("an array of other lengths is pushed on {}, which carries {ty}", self.machine.graph.describe(tape));
+            return Err(Stop::error(codes::TAPE_TYPE, message, span));
+        }
         self.pushed = self.pushed.saturating_add(1);
         self.machine.put(tape, value, span)
     }

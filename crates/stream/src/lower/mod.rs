@@ -89,12 +89,6 @@ struct Unit {
     result: Type,
 }
 
-impl Default for Type {
-    fn default() -> Self {
-        Type::Void
-    }
-}
-
 /// The kind of code that is being lowered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Context {

@@ -19,6 +19,25 @@ struct Buffers {
     join: Vec<u64>,
 }
 
+/// Phases that the branches run in one round of the joiner, and the items that they need, take and give in them.
+struct Round {
+    runs: Vec<usize>,
+    peeked: Vec<u64>,
+    popped: Vec<u64>,
+    pushed: Vec<u64>,
+}
+
+impl Round {
+    /// Adds the next phase of a branch.
+    fn run(&mut self, stream: &Stream, child: usize) {
+        let phase = stream.phase(self.runs[child]);
+        self.peeked[child] = self.peeked[child].max(self.popped[child].saturating_add(phase.peek));
+        self.popped[child] = self.popped[child].saturating_add(phase.pop);
+        self.pushed[child] = self.pushed[child].saturating_add(phase.push);
+        self.runs[child] += 1;
+    }
+}
+
 impl Scheduler<'_> {
     fn fire_phase(&self, node: NodeId) -> Arc<Phase> {
         let flow = self.graph.nodes[node].flow();
@@ -109,57 +128,46 @@ impl Scheduler<'_> {
     ) -> Option<()> {
         let count = children.len();
         while let (Some(join), true) = (joiner, joins > 0) {
-            let mut runs = vec![0usize; count];
-            let (mut peeked, mut popped, mut pushed) = (vec![0u64; count], vec![0u64; count], vec![0u64; count]);
+            let mut round =
+                Round { runs: vec![0; count], peeked: vec![0; count], popped: vec![0; count], pushed: vec![0; count] };
             let mut joined = 1;
-            let run = |children: &[Stream],
-                       child: usize,
-                       runs: &mut [usize],
-                       peeked: &mut [u64],
-                       popped: &mut [u64],
-                       pushed: &mut [u64]| {
-                let phase = children[child].phase(runs[child]);
-                peeked[child] = peeked[child].max(popped[child].saturating_add(phase.peek));
-                popped[child] = popped[child].saturating_add(phase.pop);
-                pushed[child] = pushed[child].saturating_add(phase.push);
-                runs[child] += 1;
-            };
             // Branches run what the joiner needs, the splitter what the branches need.
-            for child in 0..count {
-                while buffers.join[child].saturating_add(pushed[child]) < join.weights[child] {
+            for (child, stream) in children.iter().enumerate() {
+                while buffers.join[child].saturating_add(round.pushed[child]) < join.weights[child] {
                     self.tick()?;
-                    run(children, child, &mut runs, &mut peeked, &mut popped, &mut pushed);
+                    round.run(stream, child);
                 }
             }
             let mut split = 0;
             if let Some(splitter) = splitter {
-                for child in 0..count {
-                    let lacking = peeked[child].saturating_sub(buffers.split[child]);
-                    if lacking > 0 && splitter.weights[child] > 0 {
-                        split = split.max(lacking.div_ceil(splitter.weights[child]));
+                for ((peeked, items), weight) in round.peeked.iter().zip(&buffers.split).zip(&splitter.weights) {
+                    let lacking = peeked.saturating_sub(*items);
+                    if lacking > 0 && *weight > 0 {
+                        split = split.max(lacking.div_ceil(*weight));
                     }
                 }
             }
             // Data moves on as far as it goes.
-            for child in 0..count {
+            for (child, stream) in children.iter().enumerate() {
                 let given = splitter.as_ref().map_or(0, |splitter| splitter.weights[child].saturating_mul(split));
                 let have = buffers.split[child].saturating_add(given);
-                while (runs[child] as u64) < wanted[child]
-                    && have.saturating_sub(popped[child]) >= children[child].phase(runs[child]).peek
+                while (round.runs[child] as u64) < wanted[child]
+                    && have.saturating_sub(round.popped[child]) >= stream.phase(round.runs[child]).peek
                 {
                     self.tick()?;
-                    run(children, child, &mut runs, &mut peeked, &mut popped, &mut pushed);
+                    round.run(stream, child);
                 }
             }
             while joins > joined
                 && (0..count).all(|child| {
                     let taken = join.weights[child].saturating_mul(joined);
-                    join.weights[child] <= buffers.join[child].saturating_add(pushed[child]).saturating_sub(taken)
+                    join.weights[child] <= buffers.join[child].saturating_add(round.pushed[child]).saturating_sub(taken)
                 })
             {
                 self.tick()?;
                 joined += 1;
             }
+            let runs = round.runs;
             let phase = self.splitjoin_phase(children, [split, joined], &runs, [splitter, joiner], buffers)?;
             splits = splits.saturating_sub(split);
             joins = joins.saturating_sub(joined);

@@ -59,8 +59,11 @@ impl Phase {
     }
 }
 
+/// Phases in their order.
+type Phases = Vec<Arc<Phase>>;
+
 /// Makes the initial and the steady phases of a graph. `None`: the construction does not work for it.
-pub(super) fn phases(graph: &Graph, repetitions: &[u64], limits: &Limits) -> Option<(Vec<Arc<Phase>>, Vec<Arc<Phase>>)> {
+pub(super) fn phases(graph: &Graph, repetitions: &[u64], limits: &Limits) -> Option<(Phases, Phases)> {
     let mut scheduler = Scheduler { graph, repetitions, left: limits.schedule };
     let stream = scheduler.stream(&graph.tree)?;
     Some((stream.init, stream.steady))

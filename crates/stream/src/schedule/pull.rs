@@ -54,6 +54,7 @@ pub(super) fn init_counts(graph: &Graph, levels: &Levels<'_>, limits: &Limits) -
 pub(super) fn order(graph: &Graph, levels: &mut Levels<'_>, counts: &[u64]) -> Result<Arc<Phase>, Box<Diagnostic>> {
     let mut left = counts.to_vec();
     let mut phase = Phase::default();
+    let mut in_chain = vec![false; graph.nodes.len()];
     // Sinks are pulled in turn, each in proportion to its firings; then whatever else has to fire, from the end to the start.
     let mut sinks: Vec<NodeId> = graph.nodes.iter().filter(|(_, node)| node.outputs.is_empty()).map(|(id, _)| id).collect();
     sinks.retain(|sink| left[sink.index()] > 0);
@@ -61,14 +62,14 @@ pub(super) fn order(graph: &Graph, levels: &mut Levels<'_>, counts: &[u64]) -> R
         let done = |sink: &NodeId| (counts[sink.index()] - left[sink.index()]) as f64 / counts[sink.index()] as f64;
         let next = sinks.iter().copied().min_by(|a, b| done(a).total_cmp(&done(b)));
         let Some(sink) = next else { break };
-        if !pull(graph, levels, &mut left, sink, &mut phase) {
+        if !pull(graph, levels, &mut left, sink, (&mut in_chain, &mut phase)) {
             return Err(deadlock(graph, levels, sink));
         }
         sinks.retain(|sink| left[sink.index()] > 0);
     }
     for node in graph.nodes.keys().rev() {
         while left[node.index()] > 0 {
-            if !pull(graph, levels, &mut left, node, &mut phase) {
+            if !pull(graph, levels, &mut left, node, (&mut in_chain, &mut phase)) {
                 return Err(deadlock(graph, levels, node));
             }
         }
@@ -76,10 +77,16 @@ pub(super) fn order(graph: &Graph, levels: &mut Levels<'_>, counts: &[u64]) -> R
     Ok(Arc::new(phase))
 }
 
-/// Fires a node once, and before it what it needs. Returns whether that was possible.
-fn pull(graph: &Graph, levels: &mut Levels<'_>, left: &mut [u64], target: NodeId, phase: &mut Phase) -> bool {
+/// Fires a node once, and before it what it needs. Returns whether that was possible. `in_chain` marks nodes that wait; it is
+/// all false before and after.
+fn pull(
+    graph: &Graph,
+    levels: &mut Levels<'_>,
+    left: &mut [u64],
+    target: NodeId,
+    (in_chain, phase): (&mut [bool], &mut Phase),
+) -> bool {
     let mut chain = vec![target];
-    let mut in_chain = vec![false; graph.nodes.len()];
     in_chain[target.index()] = true;
     while let Some(node) = chain.last().copied() {
         if let Some(port) = levels.lacking(node) {

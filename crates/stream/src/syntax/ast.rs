@@ -276,7 +276,7 @@ pub enum Latency {
     /// `[*]`.
     Any,
     /// `[min:max]`.
-    Range(Option<Expr>, Option<Expr>),
+    Range(Option<Box<Expr>>, Option<Box<Expr>>),
 }
 
 /// A stream that a graph statement creates.

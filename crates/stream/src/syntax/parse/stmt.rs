@@ -190,9 +190,9 @@ impl Parser {
             if self.accept("*") {
                 latency = Latency::Any;
             } else {
-                let min = if self.is(":") { None } else { Some(self.expr()?) };
+                let min = if self.is(":") { None } else { Some(Box::new(self.expr()?)) };
                 self.expect(":")?;
-                let max = if self.is("]") { None } else { Some(self.expr()?) };
+                let max = if self.is("]") { None } else { Some(Box::new(self.expr()?)) };
                 latency = Latency::Range(min, max);
             }
             self.expect("]")?;
