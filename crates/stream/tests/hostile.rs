@@ -5,7 +5,7 @@ use broadloom_stream::eval::{Limits, Memory, Settings};
 use std::path::Path;
 
 fn limits() -> Limits {
-    Limits { steps: 20_000, cells: 1 << 16, depth: 200, nodes: 500, schedule: 1 << 12 }
+    Limits { steps: 20_000, construction: 10_000, cells: 1 << 16, depth: 200, nodes: 500, schedule: 1 << 12 }
 }
 
 fn survive(text: &str) -> String {
@@ -97,6 +97,7 @@ fn limits_are_errors() {
     assert!(
         survive("void->void pipeline Top { for (int i = 0; i >= 0; i++) add void->void filter { work { } } }").contains("S0504")
     );
+    assert!(survive("void->void pipeline Top { int i = 0; while (i >= 0) i = i * 1; }").contains("stopped after 10000 steps"));
     let growing = "void->void pipeline Top { add void->int filter { work push [0, *] { while (true) push(1); } } \
                    add int->void filter { work pop 1 { pop(); } } }";
     assert!(survive(growing).contains("S050"));

@@ -26,7 +26,7 @@ pub fn elaborate(program: &Program, host: &mut dyn Host, limits: &Limits) -> Res
     let mut builder = Builder {
         program,
         host,
-        budget: Budget::new(limits.clone()),
+        budget: Budget::new(Limits { steps: limits.steps.min(limits.construction), ..limits.clone() }),
         nodes: PrimaryMap::new(),
         tapes: PrimaryMap::new(),
         names: HashMap::new(),

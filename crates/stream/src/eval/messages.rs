@@ -13,7 +13,7 @@ use crate::graph::{Graph, NodeId, NodeKind};
 use crate::schedule::Firing;
 use broadloom_diag::{Diagnostic, Span};
 use cranelift_entity::EntityRef;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 /// A message that waits for its receiver.
@@ -41,8 +41,10 @@ struct Route {
     fired: BTreeMap<NodeId, u64>,
     /// Items on the tapes between the nodes.
     items: HashMap<usize, u64>,
-    /// `needs[d]` is the number of firings of the upper filter that d firings of the lower one need.
-    needs: Vec<u64>,
+    /// `needs[d - forgotten]` is the number of firings of the upper filter that d firings of the lower one need.
+    needs: VecDeque<u64>,
+    /// Entries that are too old to be asked for.
+    forgotten: u64,
 }
 
 /// Nodes that can be reached along the tapes, back edges of loops left out.
@@ -85,7 +87,8 @@ impl Route {
             firings: BTreeMap::new(),
             fired: BTreeMap::new(),
             items: HashMap::new(),
-            needs: vec![0],
+            needs: VecDeque::from([0]),
+            forgotten: 0,
         };
         for (id, node) in graph.nodes.iter().filter(|(id, _)| from[id.index()] && to[id.index()]) {
             // The input of the upper filter and the output of the lower one play no part.
@@ -144,11 +147,23 @@ impl Route {
 
     /// Returns the firings of the upper filter that a number of firings of the lower one need.
     fn need(&mut self, graph: &Graph, firings: u64) -> u64 {
-        while (self.needs.len() as u64) <= firings {
+        while self.forgotten + self.needs.len() as u64 <= firings {
             self.fire(graph, self.lower);
-            self.needs.push(self.fired.get(&self.upper).copied().unwrap_or(0));
+            self.needs.push_back(self.fired.get(&self.upper).copied().unwrap_or(0));
         }
-        self.needs[firings as usize]
+        self.needs[firings.saturating_sub(self.forgotten) as usize]
+    }
+
+    /// Drops what lies far behind the present firing of the sender.
+    fn forget(&mut self, sender_fired: u64) {
+        while self.needs.len() as u64 > MEMORY {
+            let present = if self.downstream { self.needs[1] } else { self.forgotten + 1 };
+            if present + MEMORY >= sender_fired {
+                return;
+            }
+            self.needs.pop_front();
+            self.forgotten += 1;
+        }
     }
 
     /// Returns after how many firings of the receiver a message is delivered.
@@ -156,7 +171,7 @@ impl Route {
         if !self.downstream {
             return self.need(graph, time);
         }
-        let mut firings = self.needs.partition_point(|need| *need < time) as u64;
+        let mut firings = self.forgotten + self.needs.partition_point(|need| *need < time) as u64;
         while self.need(graph, firings) < time {
             firings += 1;
         }
@@ -166,6 +181,9 @@ impl Route {
 
 /// The longest latency.
 const MAX_LATENCY: i32 = 1 << 24;
+
+/// Firings for which a route is remembered.
+const MEMORY: u64 = 1 << 16;
 
 impl Machine<'_> {
     /// Whether a filter may send messages to filters above it.
@@ -214,6 +232,7 @@ impl Machine<'_> {
                 None => Route::new(graph, sender, receiver, span)?,
             };
             let at = route.delivery(graph, time);
+            route.forget(self.nodes[sender.index()].fired);
             self.messages.routes.insert((sender, receiver), route);
             let state = &mut self.nodes[receiver.index()];
             if at < state.fired {

@@ -27,6 +27,8 @@ pub use show::show_value;
 pub struct Limits {
     /// Rounds of loops, calls and firings.
     pub steps: u64,
+    /// Of these, steps while the graph is built.
+    pub construction: u64,
     /// Scalars that fields, locals and tapes hold at one time.
     pub cells: u64,
     /// Nested calls, and nested streams.
@@ -39,7 +41,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { steps: u64::MAX, cells: 1 << 27, depth: 2000, nodes: 1 << 18, schedule: 1 << 24 }
+        Limits { steps: u64::MAX, construction: 1 << 31, cells: 1 << 27, depth: 2000, nodes: 1 << 18, schedule: 1 << 24 }
     }
 }
 

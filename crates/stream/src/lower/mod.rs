@@ -313,8 +313,18 @@ impl Lowerer {
     fn field(&mut self, field: &ast::Variable) -> Field {
         let declared = self.declared(&field.ty);
         self.not_void(&declared.ty, &field.name);
+        self.no_portal_here(&declared.ty, &field.name);
         let value = field.value.as_ref().map(|value| self.initialiser(value, &declared.ty, &field.name.name));
         Field { name: field.name.name.clone(), declared, value, span: field.name.span }
+    }
+
+    /// Portals are made where receivers are registered: in the bodies of composite streams.
+    fn no_portal_here(&mut self, ty: &Type, name: &ast::Ident) {
+        if matches!(element_of(ty), Type::Portal(_)) {
+            let error =
+                Diagnostic::error(codes::MISPLACED, format!("the portal `{}` is declared in code of a filter", name.name));
+            self.error(error.at(name.span, "").help("declare it in the stream around, and hand it to the filter as a parameter"));
+        }
     }
 
     fn not_void(&mut self, ty: &Type, name: &ast::Ident) {

@@ -128,6 +128,9 @@ impl Lowerer {
     fn declare(&mut self, variable: &ast::Variable, span: Span) -> Stmt {
         let declared = self.declared(&variable.ty);
         self.not_void(&declared.ty, &variable.name);
+        if !matches!(self.unit().context, Context::Composite(_)) {
+            self.no_portal_here(&declared.ty, &variable.name);
+        }
         let value = variable.value.as_ref().map(|value| self.initialiser(value, &declared.ty, &variable.name.name));
         let local = self.local(&variable.name, declared.ty.clone());
         Stmt { kind: StmtKind::Declare(local, declared, value), span }
