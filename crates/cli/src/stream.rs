@@ -1,7 +1,8 @@
 //! `broadloom run x.str`: a StreamIt program, executed on the host.
 //!
-//! Output of the program goes to standard output, mistakes to standard error. A mistake in the text ends the command with the
-//! exit code of a wrong call; a mistake that shows only in the run ends it with that of a failed program.
+//! Output of the program goes to standard output, mistakes to standard error. A mistake in the text ends the
+//! command with the exit code of a wrong call; a mistake that shows only in the run ends it with that of a
+//! failed program.
 
 use crate::failure::{Exit, Failure, codes};
 use crate::input::Input;

@@ -95,7 +95,8 @@ impl Terminal {
         self.results().write(text.as_bytes());
     }
 
-    /// Writes results of a program that may have no end: at once when a person looks on. The error says that nobody reads them.
+    /// Writes results of a program that may have no end: at once when a person looks on. The error says that
+    /// nobody reads them.
     pub fn try_write(&mut self, text: &str) -> io::Result<()> {
         let mut results = self.results();
         results.write(text.as_bytes());

@@ -1,5 +1,5 @@
-//! Codes of the diagnostics: `S00xx` syntax, `S01xx` names, `S02xx` types, `S03xx` graph and schedule, `S04xx` running,
-//! `S05xx` limits.
+//! Codes of the diagnostics: `S00xx` syntax, `S01xx` names, `S02xx` types, `S03xx` graph and schedule,
+//! `S04xx` running, `S05xx` limits.
 
 use broadloom_diag::Code;
 

@@ -4,10 +4,11 @@
 //! text → syntax → lower → core → elaborate → graph → schedule → eval
 //! ```
 //!
-//! [`syntax`] parses. [`lower()`](lower::lower) resolves names and types; its result is [`core`], the typed program that later
-//! stages work on. [`elaborate()`](elaborate::elaborate) runs the code that builds the graph; its result is [`graph`]: filter instances,
-//! splitters and joiners with evaluated rates. [`schedule`] finds the steady state, the initial schedule and the bounds of
-//! tapes. [`eval`] executes the graph on the host and defines what programs mean.
+//! [`syntax`] parses. [`lower()`](lower::lower) resolves names and types; its result is [`core`], the typed
+//! program that later stages work on. [`elaborate()`](elaborate::elaborate) runs the code that builds the
+//! graph; its result is [`graph`]: filter instances, splitters and joiners with evaluated rates. [`schedule`]
+//! finds the steady state, the initial schedule and the bounds of tapes. [`eval`] executes the graph on the
+//! host and defines what programs mean.
 //!
 //! Invariants:
 //! - nothing that a program holds causes a panic or an overflow of the stack: limits end in errors;

@@ -1,8 +1,9 @@
-//! File tests: every `.str` file under `tests/programs`, `tests/mistakes` and `examples/streamit` of the repository is run;
-//! the file beside it with the ending `.out` holds what it prints and the message it ends with. `BLESS=1` rewrites them.
+//! File tests: every `.str` file under `tests/programs`, `tests/mistakes` and `examples/streamit` of the
+//! repository is run; the file beside it with the ending `.out` holds what it prints and the message it ends
+//! with. `BLESS=1` rewrites them.
 //!
-//! Comments at the start of a file set how it is run: `// iterations N`, `// steps N`, `// nodes N`, `// file NAME HEX` for
-//! an input file, and `// show NAME` for an output file that is shown.
+//! Comments at the start of a file set how it is run: `// iterations N`, `// steps N`, `// nodes N`, `// file
+//! NAME HEX` for an input file, and `// show NAME` for an output file that is shown.
 
 use broadloom_stream::Program;
 use broadloom_stream::eval::{Limits, Memory, Outcome, Settings};

@@ -1,8 +1,8 @@
 //! Runs public programs and compares with the recorded output of the original implementation.
 //!
-//! `BROADLOOM_STREAMIT_ANSWERS` names a table with the columns repository, commit, path, iterations, …, name of the output.
-//! `BROADLOOM_STREAMIT_OUTPUTS` names the folder of the outputs, `BROADLOOM_STREAMIT_PROGRAMS` a folder that holds the
-//! repositories as `owner/name`. Without them the test is skipped.
+//! `BROADLOOM_STREAMIT_ANSWERS` names a table with the columns repository, commit, path, iterations, …, name
+//! of the output. `BROADLOOM_STREAMIT_OUTPUTS` names the folder of the outputs, `BROADLOOM_STREAMIT_PROGRAMS`
+//! a folder that holds the repositories as `owner/name`. Without them the test is skipped.
 
 use broadloom_stream::Program;
 use broadloom_stream::eval::{Limits, Memory, Settings};

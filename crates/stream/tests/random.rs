@@ -1,5 +1,5 @@
-//! Random graphs with rates without common factors, nested splitjoins, peeks, `prework` and feedback: two schedules that are
-//! made in different ways give the same output, and tapes stay within the stated bounds.
+//! Random graphs with rates without common factors, nested splitjoins, peeks, `prework` and feedback: two
+//! schedules that are made in different ways give the same output, and tapes stay within the stated bounds.
 
 use broadloom_stream::Program;
 use broadloom_stream::eval::{Limits, Memory, Settings};

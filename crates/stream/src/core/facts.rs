@@ -6,7 +6,8 @@ use cranelift_entity::{EntitySet, PrimaryMap};
 /// Effects of the firings of a filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// Fields that a firing or a handler writes, in order. Without them, firings are independent of each other.
+    /// Fields that a firing or a handler writes, in order. Without them, firings are independent of each
+    /// other.
     pub written: Vec<usize>,
     /// Whether a firing prints.
     pub prints: bool,
@@ -166,7 +167,8 @@ fn each_operand<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
     }
 }
 
-/// Finds the array parameters that functions write, directly or by handing them on, and notes them in the functions.
+/// Finds the array parameters that functions write, directly or by handing them on, and notes them in the
+/// functions.
 pub fn mark_written_parameters(functions: &mut PrimaryMap<FunctionId, Function>) {
     loop {
         let mut found = vec![];

@@ -1,8 +1,9 @@
 //! Core: the typed program.
 //!
-//! Names are resolved to indices, every expression has its type, and every implicit conversion is a node. An anonymous
-//! stream is a stream like any other: the names it uses from its surroundings are additional parameters. Parameters of
-//! streams stay symbolic, so one [`Filter`] serves all instances; an instance in a [`crate::graph::Graph`] adds values.
+//! Names are resolved to indices, every expression has its type, and every implicit conversion is a node. An
+//! anonymous stream is a stream like any other: the names it uses from its surroundings are additional
+//! parameters. Parameters of streams stay symbolic, so one [`Filter`] serves all instances; an instance in a
+//! [`crate::graph::Graph`] adds values.
 //!
 //! Invariants:
 //! - both operands of a [`Binary`] have the type that [`ExprKind::Binary`] names;

@@ -207,7 +207,8 @@ impl Builder<'_> {
         Ok(Built { tree: Tree::SplitJoin(splitter, trees, joiner), ..built })
     }
 
-    /// Connects a feedbackloop; `closed` says that its input or output is declared void, whatever the weights are.
+    /// Connects a feedbackloop; `closed` says that its input or output is declared void, whatever the weights
+    /// are.
     fn feedbackloop(&mut self, parts: Parts, name: &str, place: Span, closed: (bool, bool)) -> Result<Built, Stop> {
         let missing = |word: &str| {
             let error = Diagnostic::error(codes::BAD_SHAPE, format!("the feedbackloop has no `{word}`")).at(place, "");

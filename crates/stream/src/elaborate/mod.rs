@@ -1,8 +1,8 @@
 //! Elaboration: runs the bodies of composite streams and builds the [`Graph`].
 //!
-//! In: a checked program. Out: a graph in which all tapes are connected and carry one type, all rates are evaluated and
-//! not negative, and all fields have the values that `init` gave them. Rates that do not fit together are found later, by
-//! [`crate::schedule`].
+//! In: a checked program. Out: a graph in which all tapes are connected and carry one type, all rates are
+//! evaluated and not negative, and all fields have the values that `init` gave them. Rates that do not fit
+//! together are found later, by [`crate::schedule`].
 
 mod connect;
 mod instance;

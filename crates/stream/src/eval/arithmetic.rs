@@ -1,4 +1,5 @@
-//! Operations on scalars. Integers wrap; floats are IEEE single precision; mathematical functions are computed in double.
+//! Operations on scalars. Integers wrap; floats are IEEE single precision; mathematical functions are
+//! computed in double.
 
 use crate::core::{Binary, Math, Type, Value};
 
@@ -108,7 +109,8 @@ fn compare<T: PartialOrd>(operator: Binary, a: T, b: T) -> Option<bool> {
     })
 }
 
-/// Converts a scalar, by a cast or implicitly. Floats become integers by truncation and saturate; NaN becomes 0.
+/// Converts a scalar, by a cast or implicitly. Floats become integers by truncation and saturate; NaN becomes
+/// 0.
 pub(crate) fn convert(value: &Value, to: &Type) -> Option<Value> {
     let number = match value {
         Value::Bit(bit) => Number::Int(i32::from(*bit)),

@@ -1,5 +1,5 @@
-//! Items in files: `int` and `float` as 4 bytes, `double` as 8, `complex` as two floats, all little-endian; `bit` packed, the most
-//! significant bit of a byte first.
+//! Items in files: `int` and `float` as 4 bytes, `double` as 8, `complex` as two floats, all little-endian;
+//! `bit` packed, the most significant bit of a byte first.
 
 use crate::core::{Type, Value};
 use std::io::{self, Read, Write};

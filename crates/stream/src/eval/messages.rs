@@ -1,9 +1,9 @@
-//! Messages. Time is the flow of information: a message with latency L that is sent in firing n of its sender meets what
-//! firing n + L of the sender produces (downstream) or needs (upstream).
+//! Messages. Time is the flow of information: a message with latency L that is sent in firing n of its sender
+//! meets what firing n + L of the sender produces (downstream) or needs (upstream).
 //!
-//! Let `need(d)` be the number of firings of the upper filter that d firings of the lower filter need. A message downstream
-//! arrives before firing d of the receiver, the first with `need(d) ≥ n + L`. A message upstream arrives when the receiver has
-//! fired `need(n + L)` times. All counts begin with 1.
+//! Let `need(d)` be the number of firings of the upper filter that d firings of the lower filter need. A
+//! message downstream arrives before firing d of the receiver, the first with `need(d) ≥ n + L`. A message
+//! upstream arrives when the receiver has fired `need(n + L)` times. All counts begin with 1.
 
 use super::code::Stop;
 use super::run::Machine;
@@ -41,7 +41,8 @@ struct Route {
     fired: BTreeMap<NodeId, u64>,
     /// Items on the tapes between the nodes.
     items: HashMap<usize, u64>,
-    /// `needs[d - forgotten]` is the number of firings of the upper filter that d firings of the lower one need.
+    /// `needs[d - forgotten]` is the number of firings of the upper filter that d firings of the lower one
+    /// need.
     needs: VecDeque<u64>,
     /// Entries that are too old to be asked for.
     forgotten: u64,

@@ -1,14 +1,17 @@
 //! The evaluator: what programs mean.
 //!
-//! [`run()`] executes a [`crate::graph::Graph`] on the host, one item at a time. Compiled code is compared with it.
+//! [`run()`] executes a [`crate::graph::Graph`] on the host, one item at a time. Compiled code is compared
+//! with it.
 //!
 //! Invariants:
 //! - nothing here prints or opens a file: the [`Host`] does;
-//! - steps, memory and the depth of calls are bounded by [`Limits`]; reaching a limit is an error with a place.
+//! - steps, memory and the depth of calls are bounded by [`Limits`]; reaching a limit is an error with a
+//!   place.
 
 mod arithmetic;
 mod code;
 mod files;
+mod firing;
 mod host;
 mod messages;
 mod place;

@@ -1,8 +1,8 @@
 //! From the syntax tree to [`core`](crate::core): names, types, conversions.
 //!
-//! Every declaration is lowered once, whether it is used or not, so that all mistakes are found. A mistake is reported
-//! and its expression gets the type [`Type::Unknown`], which fits everywhere; the result is handed out only where there was
-//! no mistake.
+//! Every declaration is lowered once, whether it is used or not, so that all mistakes are found. A mistake is
+//! reported and its expression gets the type [`Type::Unknown`], which fits everywhere; the result is handed
+//! out only where there was no mistake.
 
 mod call;
 mod expr;

@@ -1,4 +1,5 @@
-//! Repetitions of the steady state: the smallest positive integers with push · r(producer) = pop · r(consumer) on every tape.
+//! Repetitions of the steady state: the smallest positive integers with push · r(producer) = pop ·
+//! r(consumer) on every tape.
 
 use super::levels::Firing;
 use crate::graph::{Graph, NodeId, TapeId};

@@ -19,7 +19,8 @@ struct Buffers {
     join: Vec<u64>,
 }
 
-/// Phases that the branches run in one round of the joiner, and the items that they need, take and give in them.
+/// Phases that the branches run in one round of the joiner, and the items that they need, take and give in
+/// them.
 struct Round {
     runs: Vec<usize>,
     peeked: Vec<u64>,
@@ -261,7 +262,8 @@ impl Scheduler<'_> {
         (!steady.is_empty()).then_some(Stream { init, steady, rounds, used: 0 })
     }
 
-    /// The phase that fires the joiner or splitter of a loop. Only an outer port belongs to the interface of the stream.
+    /// The phase that fires the joiner or splitter of a loop. Only an outer port belongs to the interface of
+    /// the stream.
     fn loop_phase(&self, node: NodeId, outer_input: bool, outer_output: bool) -> Arc<Phase> {
         let flow = self.graph.nodes[node].flow();
         let first = |rates: &[Rate]| rates.first().map_or(0, |rate| u64::from(rate.min));

@@ -1,12 +1,14 @@
 //! Schedules: how often and in which order nodes fire.
 //!
-//! A *steady state* fires every node a fixed number of times and leaves every tape with as many items as before. The
-//! *initial schedule* runs before it: it fires every `prework`, and fills tapes up to what filters peek beyond what they pop.
+//! A *steady state* fires every node a fixed number of times and leaves every tape with as many items as
+//! before. The *initial schedule* runs before it: it fires every `prework`, and fills tapes up to what
+//! filters peek beyond what they pop.
 //!
 //! - [`balance`] finds the repetitions of the steady state, or the tape that has none.
-//! - [`phased`](phases) orders firings by hierarchical phases, as the original does, so that output appears in its order.
-//! - [`pull`] orders firings so that nothing fires before it is needed. It judges deadlock, and serves programs whose
-//!   messages travel upstream.
+//! - [`phased`](phases) orders firings by hierarchical phases, as the original does, so that output appears
+//!   in its order.
+//! - [`pull`] orders firings so that nothing fires before it is needed. It judges deadlock, and serves
+//!   programs whose messages travel upstream.
 
 mod balance;
 mod branches;

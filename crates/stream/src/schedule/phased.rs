@@ -1,13 +1,14 @@
 //! Phased schedules, after Karczmarek's *minimal latency* scheduling of hierarchical streams.
 //!
-//! Every stream has a list of initial phases and a list of steady phases, which repeat. A phase of a filter is one firing.
-//! A pipeline makes each of its phases by pulling: the last child runs one phase (a sink: about the square root of the items
-//! it takes in a steady state), the children before it run what that needs, and then data moves on as far as it goes. A
-//! splitjoin makes one phase for each round of its joiner. A feedbackloop moves whatever can move, from its end to its
-//! start, and ends a phase when an item leaves.
+//! Every stream has a list of initial phases and a list of steady phases, which repeat. A phase of a filter
+//! is one firing. A pipeline makes each of its phases by pulling: the last child runs one phase (a sink:
+//! about the square root of the items it takes in a steady state), the children before it run what that
+//! needs, and then data moves on as far as it goes. A splitjoin makes one phase for each round of its joiner.
+//! A feedbackloop moves whatever can move, from its end to its start, and ends a phase when an item leaves.
 //!
-//! The order of firings decides the order of output of different filters, and what is printed before the first steady
-//! state; that is why it is the order of the original. Where this construction finds no schedule, [`super::pull`] does.
+//! The order of firings decides the order of output of different filters, and what is printed before the
+//! first steady state; that is why it is the order of the original. Where this construction finds no
+//! schedule, [`super::pull`] does.
 
 use crate::eval::Limits;
 use crate::graph::{Flow, Graph, NodeId, Rate, Tree};
@@ -96,7 +97,8 @@ pub(super) fn totals(phases: &[Arc<Phase>]) -> Totals {
 }
 
 impl Stream {
-    /// The phase at a distance from the next one: initial phases first, then the steady ones, again and again.
+    /// The phase at a distance from the next one: initial phases first, then the steady ones, again and
+    /// again.
     pub(super) fn phase(&self, ahead: usize) -> &Arc<Phase> {
         let index = self.used + ahead;
         self.init.get(index).unwrap_or_else(|| &self.steady[(index - self.init.len()) % self.steady.len()])
@@ -253,7 +255,8 @@ impl Scheduler<'_> {
         Some(result)
     }
 
-    /// Runs the next phase of a child on numbers of items. Missing items are borrowed from the child before it.
+    /// Runs the next phase of a child on numbers of items. Missing items are borrowed from the child before
+    /// it.
     fn advance(
         &mut self,
         children: &[Stream],

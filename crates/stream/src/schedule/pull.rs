@@ -9,8 +9,8 @@ use broadloom_diag::Diagnostic;
 use cranelift_entity::EntityRef;
 use std::sync::Arc;
 
-/// Returns the fewest firings of each node after which every `prework` has run and every tape holds what its consumer
-/// peeks beyond what it pops.
+/// Returns the fewest firings of each node after which every `prework` has run and every tape holds what its
+/// consumer peeks beyond what it pops.
 pub(super) fn init_counts(graph: &Graph, levels: &Levels<'_>, limits: &Limits) -> Result<Vec<u64>, Box<Diagnostic>> {
     let mut counts: Vec<u64> = levels.firings.iter().map(|(first, _)| u64::from(first.is_some())).collect();
     let mut waiting: Vec<NodeId> = graph.nodes.keys().collect();
@@ -55,7 +55,8 @@ pub(super) fn order(graph: &Graph, levels: &mut Levels<'_>, counts: &[u64]) -> R
     let mut left = counts.to_vec();
     let mut phase = Phase::default();
     let mut in_chain = vec![false; graph.nodes.len()];
-    // Sinks are pulled in turn, each in proportion to its firings; then whatever else has to fire, from the end to the start.
+    // Sinks are pulled in turn, each in proportion to its firings; then whatever else has to fire, from the
+    // end to the start.
     let mut sinks: Vec<NodeId> = graph.nodes.iter().filter(|(_, node)| node.outputs.is_empty()).map(|(id, _)| id).collect();
     sinks.retain(|sink| left[sink.index()] > 0);
     while !sinks.is_empty() {
@@ -77,8 +78,8 @@ pub(super) fn order(graph: &Graph, levels: &mut Levels<'_>, counts: &[u64]) -> R
     Ok(Arc::new(phase))
 }
 
-/// Fires a node once, and before it what it needs. Returns whether that was possible. `in_chain` marks nodes that wait; it is
-/// all false before and after.
+/// Fires a node once, and before it what it needs. Returns whether that was possible. `in_chain` marks nodes
+/// that wait; it is all false before and after.
 fn pull(
     graph: &Graph,
     levels: &mut Levels<'_>,

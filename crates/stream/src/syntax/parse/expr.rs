@@ -56,7 +56,8 @@ impl Parser {
 
     /// Parses an operand with the casts, signs and steps before and behind it.
     ///
-    /// The original allows one sign and none before a cast; nothing else could be meant, so any sequence is accepted.
+    /// The original allows one sign and none before a cast; nothing else could be meant, so any sequence is
+    /// accepted.
     pub(super) fn unary(&mut self) -> Parsed<Expr> {
         let from = self.span();
         let word = match self.peek(0) {
