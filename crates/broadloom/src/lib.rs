@@ -62,5 +62,6 @@ pub use broadloom_interp as interp;
 pub use broadloom_launch as launch;
 pub use broadloom_nesl as nesl;
 pub use broadloom_ptx as ptx;
+pub use broadloom_stream as stream;
 pub use broadloom_transform as transform;
 pub use executor::{OpenError, UnknownDevice, context, default_context, gpu_ordinal, gpus, machines, open};

@@ -26,6 +26,7 @@ mod pointers;
 mod ptxas;
 mod run;
 mod statistics;
+mod stream;
 mod terminal;
 mod tracing;
 

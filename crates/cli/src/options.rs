@@ -55,7 +55,8 @@ Examples:
   broadloom run examples/saxpy.ptx --grid 2 --block 4 --arg f32:10 --arg f32[6]:iota --arg f32[6]:iota= --arg u32:6
   broadloom run examples/reduce.ptx --grid 16 --block 256 --arg f32[4000]:iota --arg f32[1]:zero= --arg i32:4000 --stats
   broadloom run examples/mandelbrot.ptx --block 100 --arg i32:36 --arg i32:200
-  broadloom run examples/nesl/quicksort.nesl";
+  broadloom run examples/nesl/quicksort.nesl
+  broadloom run examples/streamit/low_pass.str -i 10";
 
 /// What says how one kernel is launched.
 const LAUNCH: [&str; 9] = ["file", "kernel", "grid", "block", "cluster", "arguments", "shared", "cooperative", "device"];
@@ -75,7 +76,7 @@ Exit code 1 when something is found, or a program fails; 0 when not.";
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a kernel, or a NESL program
+    /// Run a kernel, or a NESL or StreamIt program
     Run(Run),
     /// Run a kernel and report what it does wrong: races, stray accesses, uninitialised reads, misused barriers, leaks
     Check(Check),
@@ -97,7 +98,7 @@ pub enum Command {
 /// A launch: which kernel of which file, over which grid, with which arguments.
 #[derive(Debug, Args)]
 pub struct LaunchOptions {
-    /// A file of PTX, `-` for standard input; `run` takes a `.nesl` file too
+    /// A file of PTX, `-` for standard input; `run` takes a `.nesl` or `.str` file too
     #[arg(required = true)]
     pub file: Option<PathBuf>,
     /// The kernel; not needed when there is only one
@@ -136,6 +137,12 @@ pub struct Run {
     /// The launch
     #[command(flatten)]
     pub launch: LaunchOptions,
+    /// Further files of a StreamIt program
+    #[arg(value_name = "MORE")]
+    pub more: Vec<PathBuf>,
+    /// Iterations of a StreamIt program, after its initial schedule [default: without end]
+    #[arg(long, short, value_name = "N")]
+    pub iterations: Option<u64>,
     /// Say what was compiled and executed, how, and how long it took
     #[arg(long)]
     pub stats: bool,

@@ -1,20 +1,30 @@
-//! `broadloom run`: a kernel launched, its buffers shown or kept; a graph computed; or a NESL program.
+//! `broadloom run`: a kernel launched, its buffers shown or kept; a graph computed; or a program in NESL or StreamIt.
 
-use crate::failure::{Exit, Failure};
+use crate::failure::{Exit, Failure, codes};
 use crate::graph;
 use crate::launching::{deliver, failure, launch, open};
 use crate::nesl;
 use crate::options::Run;
 use crate::statistics;
+use crate::stream;
 use crate::terminal::Terminal;
 use crate::tracing::traced;
+use broadloom::diag::Diagnostic;
 
-/// Runs a kernel, a graph or a NESL program.
+/// Runs a kernel, a graph, or a program in NESL or StreamIt.
 pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     traced(options.trace.as_deref(), || perform(options, terminal))
 }
 
 fn perform(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    if stream::is_program(options.launch.file.as_deref()) {
+        return stream::run(options, terminal);
+    }
+    let given = [("--iterations", options.iterations.is_some()), ("more than one file", !options.more.is_empty())];
+    if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+        let message = format!("{option} is for StreamIt programs, whose files end in `.str`");
+        return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message)));
+    }
     if nesl::is_program(options.launch.file.as_deref()) {
         return nesl::run(options, terminal);
     }

@@ -95,6 +95,17 @@ impl Terminal {
         self.results().write(text.as_bytes());
     }
 
+    /// Writes results of a program that may have no end: at once when a person looks on. The error says that
+    /// nobody reads them.
+    pub fn try_write(&mut self, text: &str) -> io::Result<()> {
+        let mut results = self.results();
+        results.write(text.as_bytes());
+        if io::stdout().is_terminal() {
+            results.flush();
+        }
+        results.error.as_ref().map_or(Ok(()), |error| Err(error.kind().into()))
+    }
+
     /// Where kernels print to: standard output, at once when a person looks on.
     pub fn sink(&self) -> Sink {
         let (terminal, watched) = (self.clone(), io::stdout().is_terminal());

@@ -14,3 +14,4 @@ mod programs;
 mod readme;
 mod run;
 mod signals;
+mod stream;

@@ -1,0 +1,57 @@
+//! `broadloom run x.str`: a StreamIt program, executed on the host.
+//!
+//! Output of the program goes to standard output, mistakes to standard error. A mistake in the text ends the
+//! command with the exit code of a wrong call; a mistake that shows only in the run ends it with that of a
+//! failed program.
+
+use crate::failure::{Exit, Failure, codes};
+use crate::input::Input;
+use crate::options::Run;
+use crate::terminal::Terminal;
+use broadloom::diag::Diagnostic;
+use broadloom::stream::Program;
+use broadloom::stream::eval::{Limits, Settings, System};
+use std::path::Path;
+
+/// Returns whether a file holds StreamIt, by its name.
+pub fn is_program(file: Option<&Path>) -> bool {
+    file.and_then(Path::extension).is_some_and(|extension| extension == "str")
+}
+
+/// Runs a program.
+pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    let launch = &options.launch;
+    let given = [
+        ("--kernel", launch.kernel.is_some()),
+        ("--grid", launch.grid.is_some()),
+        ("--block", launch.block.is_some()),
+        ("--cluster", launch.cluster.is_some()),
+        ("--arg", !launch.arguments.is_empty()),
+        ("--shared", launch.shared != 0),
+        ("--cooperative", launch.cooperative),
+        ("--time-limit", launch.time_limit.is_some()),
+        ("--device", launch.device.is_some()),
+        ("--stats", options.stats),
+    ];
+    if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+        let message = format!("{option} is for kernels: a StreamIt program is evaluated on the host");
+        return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help(format!("leave {option} out"))));
+    }
+    let first = launch.file.as_deref().unwrap_or(Path::new("-"));
+    let inputs = std::iter::once(first).chain(options.more.iter().map(AsRef::as_ref)).map(Input::read);
+    let inputs = inputs.collect::<Result<Vec<Input>, Failure>>()?;
+    let files: Vec<(&str, &str)> =
+        inputs.iter().map(|input| (input.name(), input.sources.get(input.id).map_or("", |source| source.text()))).collect();
+    let mut printer = terminal.clone();
+    let mut host = System(move |text: &str| printer.try_write(text));
+    let limits = Limits::default();
+    let failure = |exit: Exit, failure: broadloom::stream::Failure| Failure {
+        exit,
+        diagnostics: failure.diagnostics,
+        sources: failure.sources,
+    };
+    let program = Program::compile_files(&files, &mut host, &limits).map_err(|error| failure(Exit::Usage, error))?;
+    let settings = Settings { iterations: options.iterations, limits, style: None };
+    program.run(&mut host, &settings).map_err(|error| failure(Exit::Failed, error))?;
+    Ok(Exit::Done)
+}

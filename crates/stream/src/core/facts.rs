@@ -1,0 +1,218 @@
+//! Facts about filters that later stages choose by.
+
+use super::{Access, Expr, ExprKind, Filter, Function, FunctionId, Place, Program, Root, Stmt, StmtKind, Type};
+use cranelift_entity::{EntitySet, PrimaryMap};
+
+/// Effects of the firings of a filter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Fields that a firing or a handler writes, in order. Without them, firings are independent of each
+    /// other.
+    pub written: Vec<usize>,
+    /// Whether a firing prints.
+    pub prints: bool,
+    /// Whether a firing draws random numbers.
+    pub random: bool,
+    /// Whether a firing sends messages.
+    pub sends: bool,
+    /// Whether it asks for the number of its firing.
+    pub counts: bool,
+    /// Whether it peeks.
+    pub peeks: bool,
+}
+
+impl Facts {
+    /// Returns whether firings depend on nothing but the items they see and their number.
+    pub fn is_stateless(&self) -> bool {
+        self.written.is_empty() && !self.random
+    }
+}
+
+/// Collects the effects of `work`, `prework`, the handlers and the functions they call.
+pub fn facts(program: &Program, filter: &Filter) -> Facts {
+    let mut walk = Walk { facts: Facts::default(), calls: vec![filter.work.function] };
+    walk.calls.extend(filter.prework.as_ref().map(|work| work.function));
+    walk.calls.extend(filter.handlers.iter().map(|(_, function)| *function));
+    let mut seen = EntitySet::new();
+    while let Some(id) = walk.calls.pop() {
+        if seen.insert(id) {
+            let function = &program.functions[id];
+            function.body.iter().flatten().for_each(|stmt| walk.stmt(stmt, &program.functions));
+        }
+    }
+    walk.facts.written.sort_unstable();
+    walk.facts.written.dedup();
+    walk.facts
+}
+
+struct Walk {
+    facts: Facts,
+    calls: Vec<FunctionId>,
+}
+
+impl Walk {
+    fn place(&mut self, place: &Place, written: bool, functions: &PrimaryMap<FunctionId, Function>) {
+        if let (Root::Field(field), true) = (place.root, written) {
+            self.facts.written.push(field);
+        }
+        for access in &place.path {
+            if let Access::Index(index) = access {
+                self.expr(index, functions);
+            }
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt, functions: &PrimaryMap<FunctionId, Function>) {
+        match &stmt.kind {
+            StmtKind::Assign(place, ..) => self.place(place, true, functions),
+            StmtKind::Print(..) => self.facts.prints = true,
+            StmtKind::Send(_) => self.facts.sends = true,
+            _ => {}
+        }
+        each_part(stmt, &mut |part| match part {
+            Part::Stmt(inner) => self.stmt(inner, functions),
+            Part::Expr(expr) => self.expr(expr, functions),
+        });
+    }
+
+    fn expr(&mut self, expr: &Expr, functions: &PrimaryMap<FunctionId, Function>) {
+        match &expr.kind {
+            ExprKind::Read(place) => self.place(place, false, functions),
+            ExprKind::Step(place, ..) => self.place(place, true, functions),
+            ExprKind::Random => self.facts.random = true,
+            ExprKind::Iter => self.facts.counts = true,
+            ExprKind::Peek(_) => self.facts.peeks = true,
+            ExprKind::Call(id, args) => {
+                self.calls.push(*id);
+                for (index, arg) in args.iter().enumerate() {
+                    if let ExprKind::Read(place) = &arg.kind {
+                        self.place(place, functions[*id].written.get(index) == Some(&true), functions);
+                    }
+                }
+            }
+            _ => {}
+        }
+        each_operand(expr, &mut |operand| self.expr(operand, functions));
+    }
+}
+
+/// A direct part of a statement.
+enum Part<'a> {
+    Stmt(&'a Stmt),
+    Expr(&'a Expr),
+}
+
+/// Calls a function with every direct part of a statement, but for the indices of the place of an assignment.
+fn each_part<'a>(stmt: &'a Stmt, visit: &mut dyn FnMut(Part<'a>)) {
+    match &stmt.kind {
+        StmtKind::Block(inner) => inner.iter().for_each(|stmt| visit(Part::Stmt(stmt))),
+        StmtKind::Declare(_, declared, value) => {
+            declared.lengths.iter().for_each(|length| visit(Part::Expr(length)));
+            value.iter().for_each(|value| visit(Part::Expr(value)));
+        }
+        StmtKind::Assign(_, _, value)
+        | StmtKind::Expr(value)
+        | StmtKind::Push(value)
+        | StmtKind::Print(value, _)
+        | StmtKind::Enqueue(value) => visit(Part::Expr(value)),
+        StmtKind::If(condition, then, otherwise) => {
+            visit(Part::Expr(condition));
+            visit(Part::Stmt(then));
+            otherwise.iter().for_each(|stmt| visit(Part::Stmt(stmt)));
+        }
+        StmtKind::Loop(condition, step, body, _) => {
+            condition.iter().for_each(|condition| visit(Part::Expr(condition)));
+            step.iter().for_each(|stmt| visit(Part::Stmt(stmt)));
+            visit(Part::Stmt(body));
+        }
+        StmtKind::Return(value) => value.iter().for_each(|value| visit(Part::Expr(value))),
+        StmtKind::Send(send) => {
+            visit(Part::Expr(&send.portal));
+            send.args.iter().chain(&send.latency).for_each(|expr| visit(Part::Expr(expr)));
+        }
+        StmtKind::Create(_, create) => create.args.iter().chain(&create.portals).for_each(|expr| visit(Part::Expr(expr))),
+        StmtKind::Break | StmtKind::Continue | StmtKind::Split(_) | StmtKind::Join(_) => {}
+    }
+}
+
+/// Calls a function with every operand of an expression, but for the indices of places.
+fn each_operand<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
+    match &expr.kind {
+        ExprKind::Const(_) | ExprKind::Read(_) | ExprKind::Step(..) | ExprKind::Random | ExprKind::Pop | ExprKind::Iter => {}
+        ExprKind::Part(inner, access) => {
+            visit(inner);
+            if let Access::Index(index) = &**access {
+                visit(index);
+            }
+        }
+        ExprKind::Convert(inner)
+        | ExprKind::Negate(inner)
+        | ExprKind::Not(inner)
+        | ExprKind::Complement(inner)
+        | ExprKind::Peek(inner) => visit(inner),
+        ExprKind::Binary(_, _, left, right)
+        | ExprKind::And(left, right)
+        | ExprKind::Or(left, right)
+        | ExprKind::Concat(left, right)
+        | ExprKind::FileArray(left, right) => {
+            visit(left);
+            visit(right);
+        }
+        ExprKind::Choose(condition, yes, no) => {
+            visit(condition);
+            visit(yes);
+            visit(no);
+        }
+        ExprKind::Call(_, args) | ExprKind::Math(_, args) | ExprKind::List(args) => args.iter().for_each(visit),
+    }
+}
+
+/// Finds the array parameters that functions write, directly or by handing them on, and notes them in the
+/// functions.
+pub fn mark_written_parameters(functions: &mut PrimaryMap<FunctionId, Function>) {
+    loop {
+        let mut found = vec![];
+        for (id, function) in functions.iter() {
+            let mut written = vec![];
+            function.body.iter().flatten().for_each(|stmt| locals_written(stmt, functions, &mut written));
+            for local in written {
+                if local < function.params && matches!(function.locals[local].ty, Type::Array(_)) && !function.written[local] {
+                    found.push((id, local));
+                }
+            }
+        }
+        if found.is_empty() {
+            return;
+        }
+        for (id, local) in found {
+            functions[id].written[local] = true;
+        }
+    }
+}
+
+fn locals_written(stmt: &Stmt, functions: &PrimaryMap<FunctionId, Function>, written: &mut Vec<usize>) {
+    if let StmtKind::Assign(Place { root: Root::Local(local), .. }, ..) = &stmt.kind {
+        written.push(*local);
+    }
+    each_part(stmt, &mut |part| match part {
+        Part::Stmt(inner) => locals_written(inner, functions, written),
+        Part::Expr(expr) => locals_written_by_calls(expr, functions, written),
+    });
+}
+
+fn locals_written_by_calls(expr: &Expr, functions: &PrimaryMap<FunctionId, Function>, written: &mut Vec<usize>) {
+    match &expr.kind {
+        ExprKind::Step(Place { root: Root::Local(local), .. }, ..) => written.push(*local),
+        ExprKind::Call(id, args) => {
+            for (index, arg) in args.iter().enumerate() {
+                if let ExprKind::Read(Place { root: Root::Local(local), .. }) = &arg.kind
+                    && functions[*id].written.get(index) == Some(&true)
+                {
+                    written.push(*local);
+                }
+            }
+        }
+        _ => {}
+    }
+    each_operand(expr, &mut |operand| locals_written_by_calls(operand, functions, written));
+}

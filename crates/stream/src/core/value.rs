@@ -1,0 +1,129 @@
+//! Values of programs, and types with all lengths known.
+
+use super::{Struct, StructId, Type};
+use cranelift_entity::PrimaryMap;
+use std::sync::Arc;
+
+/// A value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A local that was declared and not set.
+    Unset,
+    /// A truth value.
+    Boolean(bool),
+    /// 0 or 1.
+    Bit(bool),
+    /// An integer.
+    Int(i32),
+    /// A float.
+    Float(f32),
+    /// A double.
+    Double(f64),
+    /// A complex number: real and imaginary part.
+    Complex(f32, f32),
+    /// An array.
+    Array(Box<[Value]>),
+    /// A struct.
+    Struct(Box<[Value]>),
+    /// A portal, by its number.
+    Portal(u32),
+    /// A string.
+    Text(Arc<str>),
+}
+
+impl Value {
+    /// Returns the number of scalars in the value.
+    pub fn cells(&self) -> u64 {
+        match self {
+            Value::Array(parts) | Value::Struct(parts) => 1 + parts.iter().map(Value::cells).sum::<u64>(),
+            Value::Unset
+            | Value::Boolean(_)
+            | Value::Bit(_)
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Double(_)
+            | Value::Complex(..)
+            | Value::Portal(_)
+            | Value::Text(_) => 1,
+        }
+    }
+}
+
+/// A type with all lengths known: what a tape carries.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Layout {
+    /// A scalar.
+    Scalar(Type),
+    /// A struct and the layouts of its members.
+    Struct(StructId, Arc<[Layout]>),
+    /// Elements of one layout.
+    Array(Arc<Layout>, u32),
+}
+
+impl Layout {
+    /// Returns the value that consists of zeros.
+    pub fn zero(&self) -> Value {
+        match self {
+            Layout::Scalar(Type::Boolean) => Value::Boolean(false),
+            Layout::Scalar(Type::Bit) => Value::Bit(false),
+            Layout::Scalar(Type::Float) => Value::Float(0.0),
+            Layout::Scalar(Type::Double) => Value::Double(0.0),
+            Layout::Scalar(Type::Complex) => Value::Complex(0.0, 0.0),
+            Layout::Scalar(Type::Int) => Value::Int(0),
+            Layout::Scalar(_) => Value::Unset,
+            Layout::Struct(_, members) => Value::Struct(members.iter().map(Layout::zero).collect()),
+            Layout::Array(element, length) => {
+                let zero = element.zero();
+                Value::Array(vec![zero; *length as usize].into())
+            }
+        }
+    }
+
+    /// Returns whether a value has this layout.
+    pub fn holds(&self, value: &Value) -> bool {
+        match (value, self) {
+            (Value::Array(parts), Layout::Array(element, length)) => {
+                parts.len() == *length as usize && parts.iter().all(|part| element.holds(part))
+            }
+            (Value::Struct(parts), Layout::Struct(_, members)) => {
+                parts.len() == members.len() && parts.iter().zip(members.iter()).all(|(part, member)| member.holds(part))
+            }
+            (Value::Boolean(_), Layout::Scalar(Type::Boolean))
+            | (Value::Bit(_), Layout::Scalar(Type::Bit))
+            | (Value::Int(_), Layout::Scalar(Type::Int))
+            | (Value::Float(_), Layout::Scalar(Type::Float))
+            | (Value::Double(_), Layout::Scalar(Type::Double))
+            | (Value::Complex(..), Layout::Scalar(Type::Complex)) => true,
+            _ => false,
+        }
+    }
+
+    /// Returns the number of scalars, saturated.
+    pub fn cells(&self) -> u64 {
+        match self {
+            Layout::Scalar(_) => 1,
+            Layout::Struct(_, members) => members.iter().fold(1, |sum: u64, member| sum.saturating_add(member.cells())),
+            Layout::Array(element, length) => element.cells().saturating_mul(u64::from(*length)).saturating_add(1),
+        }
+    }
+
+    /// Returns the type without lengths.
+    pub fn ty(&self) -> Type {
+        match self {
+            Layout::Scalar(ty) => ty.clone(),
+            Layout::Struct(id, _) => Type::Struct(*id),
+            Layout::Array(element, _) => Type::Array(Arc::new(element.ty())),
+        }
+    }
+
+    /// Returns the layout as a person writes it.
+    pub fn show(&self, structs: &PrimaryMap<StructId, Struct>) -> String {
+        let mut lengths = String::new();
+        let mut inner = self;
+        while let Layout::Array(element, length) = inner {
+            lengths += &format!("[{length}]");
+            inner = element;
+        }
+        inner.ty().show(structs) + &lengths
+    }
+}

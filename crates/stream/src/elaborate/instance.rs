@@ -1,0 +1,110 @@
+//! Filters: fields, `init` and rates of an instance.
+
+use super::site::{Parts, Site};
+use super::{Builder, Built, End};
+use crate::codes;
+use crate::core::{self, Declared, Field, Filter, Layout, StreamId, Type, Value, Work};
+use crate::eval::{Code, Stop, World};
+use crate::graph::{Instance, NodeKind, Rate, Rates, Tree};
+use broadloom_diag::{Diagnostic, Span};
+use std::sync::Arc;
+
+/// Evaluates the first value of a field or static variable.
+pub(super) fn field_value<'a, W: World>(code: &mut Code<'a, W>, field: &'a Field) -> Result<Value, Stop> {
+    let value = match &field.value {
+        None => code.zero(&field.declared)?,
+        Some(value) if matches!(field.declared.ty, Type::Array(_)) => code.initial(&field.declared, value)?,
+        Some(value) => code.eval(value)?,
+    };
+    let budget = code.world.budget();
+    budget.cells = budget.cells.saturating_add(value.cells());
+    if budget.cells > budget.limits.cells {
+        let message = format!("the fields need more memory than the limit of {} scalars", budget.limits.cells);
+        return Err(Stop::error(codes::MEMORY, message, field.span));
+    }
+    Ok(value)
+}
+
+/// Evaluates the type of a tape; void has none.
+pub(super) fn tape_layout<'a, W: World>(code: &mut Code<'a, W>, declared: &'a Declared) -> Result<Option<Layout>, Stop> {
+    if declared.ty == Type::Void { Ok(None) } else { code.layout(declared).map(Some) }
+}
+
+/// Evaluates the rates of a work function.
+fn rates<'a, W: World>(code: &mut Code<'a, W>, work: &'a Work) -> Result<Rates, Stop> {
+    let push = rate(code, &work.push, "push", work.span)?;
+    let pop = rate(code, &work.pop, "pop", work.span)?;
+    let mut peek = rate(code, &work.peek, "peek", work.span)?;
+    // Items that are popped are needed too.
+    peek.min = peek.min.max(pop.min);
+    peek.max = peek.max.zip(pop.max).map(|(peek, pop)| peek.max(pop));
+    Ok(Rates { push, pop, peek })
+}
+
+fn rate<'a, W: World>(code: &mut Code<'a, W>, rate: &'a core::Rate, word: &str, span: Span) -> Result<Rate, Stop> {
+    let mut number = |expr: &'a core::Expr| {
+        let value = code.int(expr)?;
+        u32::try_from(value).map_err(|_| {
+            let message = format!("the {word} rate is {value}, which is negative");
+            Stop::error(codes::BAD_RATE, message, expr.span)
+        })
+    };
+    match rate {
+        core::Rate::None => Ok(Rate::exact(0)),
+        core::Rate::Exact(expr) => Ok(Rate::exact(number(expr)?)),
+        core::Rate::Range(min, max) => {
+            let min = min.as_ref().map(&mut number).transpose()?.unwrap_or(0);
+            let max = max.as_ref().map(&mut number).transpose()?;
+            if let Some(max) = max.filter(|max| *max < min) {
+                let message = format!("the {word} rate is at least {min} and at most {max}");
+                return Err(Stop::error(codes::BAD_RATE, message, span));
+            }
+            Ok(Rate { min, max })
+        }
+    }
+}
+
+impl Builder<'_> {
+    pub(super) fn filter(&mut self, id: StreamId, filter: &Filter, params: Arc<[Value]>, span: Span) -> Result<Built, Stop> {
+        let program = self.program;
+        let stream = &program.streams[id];
+        let statics = self.statics.clone();
+        let mut site = Site { builder: self, parts: Parts::default() };
+        let mut code = Code::new(program, &params, vec![], statics, &mut site);
+        for field in &filter.fields {
+            let value = field_value(&mut code, field)?;
+            code.fields.push(value);
+        }
+        if let Some(init) = filter.init {
+            code.enter(init, vec![])?;
+        }
+        let (input, output) = match &stream.types {
+            Some((input, output)) => (tape_layout(&mut code, input)?, tape_layout(&mut code, output)?),
+            None => (None, None),
+        };
+        let work = rates(&mut code, &filter.work)?;
+        let prework = filter.prework.as_ref().map(|work| rates(&mut code, work)).transpose()?;
+        let fields = std::mem::take(&mut code.fields);
+        let name = &stream.name;
+        for (layout, rate, word, does) in [(&input, work.pop, "pop", "takes"), (&output, work.push, "push", "produces")] {
+            match layout {
+                Some(layout) if rate.is_zero() => {
+                    let ty = layout.show(&program.structs);
+                    let message = format!("the filter `{name}` {does} items of type {ty}, but its {word} rate is 0");
+                    let error = Diagnostic::error(codes::BAD_RATE, message).at(filter.work.span, "");
+                    return Err(Stop::Error(Box::new(error.help(format!("declare the rate behind `work`: `work {word} 1`")))));
+                }
+                None if !rate.is_zero() => {
+                    let message = format!("the filter `{name}` has a {word} rate, but its type on that side is void");
+                    return Err(Stop::error(codes::BAD_RATE, message, filter.work.span));
+                }
+                _ => {}
+            }
+        }
+        let ports = (usize::from(input.is_some()), usize::from(output.is_some()));
+        let instance = Instance { stream: id, params: params.clone(), fields, work, prework };
+        let node = self.node(name, NodeKind::Filter(Box::new(instance)), ports, span)?;
+        let end = |layout: Option<Layout>| layout.map(|layout| End { node, port: 0, layout });
+        Ok(Built { tree: Tree::Node(node), input: end(input), output: end(output), name: name.to_string() })
+    }
+}

@@ -1,0 +1,79 @@
+//! The world outside of a program: standard output and files.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::sync::{Arc, Mutex};
+
+/// The way of programs to standard output and to files.
+pub trait Host: Send {
+    /// Prints a text. An error ends the program.
+    fn print(&mut self, text: &str) -> io::Result<()>;
+
+    /// Opens a file for reading.
+    fn open(&mut self, path: &str) -> io::Result<Box<dyn Read + Send>>;
+
+    /// Creates a file for writing.
+    fn create(&mut self, path: &str) -> io::Result<Box<dyn Write + Send>>;
+}
+
+/// A host in memory, for tests and for callers that keep the output.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    /// The printed text.
+    pub output: String,
+    /// Files by name, shared with writers that are open.
+    pub files: Arc<Mutex<BTreeMap<String, Vec<u8>>>>,
+}
+
+struct Writer {
+    name: String,
+    files: Arc<Mutex<BTreeMap<String, Vec<u8>>>>,
+}
+
+impl Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut files = self.files.lock().map_err(|_| io::Error::other("the files are locked"))?;
+        files.entry(self.name.clone()).or_default().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Host for Memory {
+    fn print(&mut self, text: &str) -> io::Result<()> {
+        self.output.push_str(text);
+        Ok(())
+    }
+
+    fn open(&mut self, path: &str) -> io::Result<Box<dyn Read + Send>> {
+        let files = self.files.lock().map_err(|_| io::Error::other("the files are locked"))?;
+        let bytes = files.get(path).cloned().ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no such file"))?;
+        Ok(Box::new(io::Cursor::new(bytes)))
+    }
+
+    fn create(&mut self, path: &str) -> io::Result<Box<dyn Write + Send>> {
+        let mut files = self.files.lock().map_err(|_| io::Error::other("the files are locked"))?;
+        files.insert(path.to_owned(), vec![]);
+        Ok(Box::new(Writer { name: path.to_owned(), files: self.files.clone() }))
+    }
+}
+
+/// The host of a command: files of this machine, and a function that prints.
+pub struct System<F>(pub F);
+
+impl<F: FnMut(&str) -> io::Result<()> + Send> Host for System<F> {
+    fn print(&mut self, text: &str) -> io::Result<()> {
+        (self.0)(text)
+    }
+
+    fn open(&mut self, path: &str) -> io::Result<Box<dyn Read + Send>> {
+        Ok(Box::new(io::BufReader::new(std::fs::File::open(path)?)))
+    }
+
+    fn create(&mut self, path: &str) -> io::Result<Box<dyn Write + Send>> {
+        Ok(Box::new(io::BufWriter::new(std::fs::File::create(path)?)))
+    }
+}

@@ -1,0 +1,263 @@
+//! Messages. Time is the flow of information: a message with latency L that is sent in firing n of its sender
+//! meets what firing n + L of the sender produces (downstream) or needs (upstream).
+//!
+//! Let `need(d)` be the number of firings of the upper filter that d firings of the lower filter need. A
+//! message downstream arrives before firing d of the receiver, the first with `need(d) ≥ n + L`. A message
+//! upstream arrives when the receiver has fired `need(n + L)` times. All counts begin with 1.
+
+use super::code::Stop;
+use super::run::Machine;
+use crate::codes;
+use crate::core::{FunctionId, StreamKind, Value};
+use crate::graph::{Graph, NodeId, NodeKind};
+use crate::schedule::Firing;
+use broadloom_diag::{Diagnostic, Span};
+use cranelift_entity::EntityRef;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+/// A message that waits for its receiver.
+#[derive(Clone, Debug)]
+pub(super) struct Mail {
+    /// Firings of the receiver after which it is delivered.
+    at: u64,
+    function: FunctionId,
+    args: Vec<Value>,
+}
+
+/// What is known about pairs of senders and receivers.
+#[derive(Default)]
+pub(super) struct Messages {
+    routes: HashMap<(NodeId, NodeId), Route>,
+}
+
+/// The dependence between two filters.
+struct Route {
+    downstream: bool,
+    lower: NodeId,
+    upper: NodeId,
+    /// Rates of the nodes between them: the first firing, where it differs, and the others.
+    firings: BTreeMap<NodeId, (Option<Firing>, Firing)>,
+    fired: BTreeMap<NodeId, u64>,
+    /// Items on the tapes between the nodes.
+    items: HashMap<usize, u64>,
+    /// `needs[d - forgotten]` is the number of firings of the upper filter that d firings of the lower one
+    /// need.
+    needs: VecDeque<u64>,
+    /// Entries that are too old to be asked for.
+    forgotten: u64,
+}
+
+/// Nodes that can be reached along the tapes, back edges of loops left out.
+fn reach(graph: &Graph, from: NodeId, forward: bool) -> Vec<bool> {
+    let mut seen = vec![false; graph.nodes.len()];
+    let mut waiting = vec![from];
+    while let Some(node) = waiting.pop() {
+        if std::mem::replace(&mut seen[node.index()], true) {
+            continue;
+        }
+        let tapes = if forward { &graph.nodes[node].outputs } else { &graph.nodes[node].inputs };
+        for tape in tapes.iter().map(|tape| &graph.tapes[*tape]).filter(|tape| !tape.is_back_edge) {
+            waiting.push(if forward { tape.to.0 } else { tape.from.0 });
+        }
+    }
+    seen
+}
+
+impl Route {
+    fn new(graph: &Graph, sender: NodeId, receiver: NodeId, span: Span) -> Result<Route, Stop> {
+        let below = reach(graph, sender, true);
+        let above = reach(graph, sender, false);
+        let downstream = below[receiver.index()];
+        if sender == receiver || (!downstream && !above[receiver.index()]) {
+            let names = (&graph.nodes[sender].name, &graph.nodes[receiver].name);
+            let message =
+                format!("there is no way along the tapes between the sender `{}` and the receiver `{}`", names.0, names.1);
+            let error = Diagnostic::error(codes::BAD_MESSAGE, message).at(span, "");
+            let error = error.label(graph.nodes[receiver].span, "the receiver");
+            return Err(Stop::Error(Box::new(
+                error.note("the time of a message is measured in items that travel from one to the other"),
+            )));
+        }
+        let (upper, lower) = if downstream { (sender, receiver) } else { (receiver, sender) };
+        let (from, to) = (reach(graph, upper, true), reach(graph, lower, false));
+        let mut route = Route {
+            downstream,
+            lower,
+            upper,
+            firings: BTreeMap::new(),
+            fired: BTreeMap::new(),
+            items: HashMap::new(),
+            needs: VecDeque::from([0]),
+            forgotten: 0,
+        };
+        for (id, node) in graph.nodes.iter().filter(|(id, _)| from[id.index()] && to[id.index()]) {
+            // The input of the upper filter and the output of the lower one play no part.
+            let unknown = |flow: &crate::graph::Flow| {
+                let input = id != upper && flow.pop.iter().chain(&flow.peek).any(|rate| rate.known().is_none());
+                input || (id != lower && flow.push.iter().any(|rate| rate.known().is_none()))
+            };
+            let (first, other) = (node.first_flow(), node.flow());
+            if unknown(&other) || first.as_ref().is_some_and(unknown) {
+                let message = format!("the rates of `{}`, between sender and receiver, are not constant", node.name);
+                let error = Diagnostic::error(codes::BAD_MESSAGE, message).at(span, "").label(node.span, "has dynamic rates");
+                return Err(Stop::Error(Box::new(error)));
+            }
+            route.firings.insert(id, (first.map(Firing::new), Firing::new(other)));
+            route.fired.insert(id, 0);
+        }
+        for (id, tape) in graph.tapes.iter() {
+            let inside = |node: NodeId| route.firings.contains_key(&node);
+            if inside(tape.from.0) && inside(tape.to.0) && !tape.is_back_edge && tape.to.0 != upper && tape.from.0 != lower {
+                route.items.insert(id.index(), tape.enqueued.len() as u64);
+            }
+        }
+        Ok(route)
+    }
+
+    /// Counts a firing of a node, and before it the firings that it needs.
+    fn fire(&mut self, graph: &Graph, target: NodeId) {
+        let mut chain = vec![target];
+        while let Some(node) = chain.last().copied() {
+            let fired = self.fired.get(&node).copied().unwrap_or(0);
+            let Some((first, other)) = self.firings.get(&node) else { return };
+            let firing = first.as_ref().filter(|_| fired == 0).unwrap_or(other);
+            let inputs = &graph.nodes[node].inputs;
+            let lacking = firing.peek.iter().zip(inputs).find(|(need, tape)| {
+                let items = self.items.get(&tape.index());
+                node != self.upper && items.is_some_and(|items| items < need)
+            });
+            if let Some((_, tape)) = lacking {
+                chain.push(graph.tapes[*tape].from.0);
+                continue;
+            }
+            for (count, tape) in firing.pop.iter().zip(inputs) {
+                if let Some(items) = self.items.get_mut(&tape.index()) {
+                    *items = items.saturating_sub(*count);
+                }
+            }
+            for (count, tape) in firing.push.iter().zip(&graph.nodes[node].outputs) {
+                if let Some(items) = self.items.get_mut(&tape.index()) {
+                    *items += count;
+                }
+            }
+            self.fired.insert(node, fired + 1);
+            chain.pop();
+        }
+    }
+
+    /// Returns the firings of the upper filter that a number of firings of the lower one need.
+    fn need(&mut self, graph: &Graph, firings: u64) -> u64 {
+        while self.forgotten + self.needs.len() as u64 <= firings {
+            self.fire(graph, self.lower);
+            self.needs.push_back(self.fired.get(&self.upper).copied().unwrap_or(0));
+        }
+        self.needs[firings.saturating_sub(self.forgotten) as usize]
+    }
+
+    /// Drops what lies far behind the present firing of the sender.
+    fn forget(&mut self, sender_fired: u64) {
+        while self.needs.len() as u64 > MEMORY {
+            let present = if self.downstream { self.needs[1] } else { self.forgotten + 1 };
+            if present + MEMORY >= sender_fired {
+                return;
+            }
+            self.needs.pop_front();
+            self.forgotten += 1;
+        }
+    }
+
+    /// Returns after how many firings of the receiver a message is delivered.
+    fn delivery(&mut self, graph: &Graph, time: u64) -> u64 {
+        if !self.downstream {
+            return self.need(graph, time);
+        }
+        let mut firings = self.forgotten + self.needs.partition_point(|need| *need < time) as u64;
+        while self.need(graph, firings) < time {
+            firings += 1;
+        }
+        firings.saturating_sub(1)
+    }
+}
+
+/// The longest latency.
+const MAX_LATENCY: i32 = 1 << 24;
+
+/// Firings for which a route is remembered.
+const MEMORY: u64 = 1 << 16;
+
+impl Machine<'_> {
+    /// Whether a filter may send messages to filters above it.
+    pub(super) fn has_upstream_messages(&self) -> bool {
+        let receivers: Vec<NodeId> = self.graph.portals.iter().flatten().copied().collect();
+        let senders = self.graph.nodes.iter().filter(|(_, node)| match &node.kind {
+            NodeKind::Filter(instance) => instance.params.iter().any(|param| matches!(param, Value::Portal(_))),
+            _ => false,
+        });
+        let mut result = false;
+        for (sender, _) in senders {
+            let above = reach(self.graph, sender, false);
+            result |= receivers.iter().any(|receiver| above[receiver.index()] && *receiver != sender);
+        }
+        result
+    }
+
+    pub(super) fn send(
+        &mut self,
+        sender: NodeId,
+        portal: u32,
+        handler: &Arc<str>,
+        args: &[Value],
+        latency: i32,
+        span: Span,
+    ) -> Result<(), Stop> {
+        if latency.abs() > MAX_LATENCY {
+            return Err(Stop::error(codes::BAD_MESSAGE, format!("the latency is {latency}; the limit is {MAX_LATENCY}"), span));
+        }
+        let graph = self.graph;
+        let receivers = graph.portals.get(portal as usize).map_or(&[][..], |receivers| receivers);
+        for receiver in receivers.iter().copied() {
+            let NodeKind::Filter(instance) = &graph.nodes[receiver].kind else { continue };
+            let StreamKind::Filter(filter) = &self.program.streams[instance.stream].kind else { continue };
+            let function = filter.handlers.iter().find(|(name, _)| name == handler).map(|(_, function)| *function);
+            let function = function.filter(|function| self.program.functions[*function].params == args.len());
+            let Some(function) = function else {
+                let message =
+                    format!("the receiver `{}` has no handler `{handler}` for this message", graph.nodes[receiver].name);
+                let error = Diagnostic::error(codes::BAD_MESSAGE, message).at(span, "");
+                return Err(Stop::Error(Box::new(error.label(graph.nodes[receiver].span, "the receiver"))));
+            };
+            let time = (self.nodes[sender.index()].fired + 1).saturating_add_signed(i64::from(latency));
+            let mut route = match self.messages.routes.remove(&(sender, receiver)) {
+                Some(route) => route,
+                None => Route::new(graph, sender, receiver, span)?,
+            };
+            let at = route.delivery(graph, time);
+            route.forget(self.nodes[sender.index()].fired);
+            self.messages.routes.insert((sender, receiver), route);
+            let state = &mut self.nodes[receiver.index()];
+            if at < state.fired {
+                let message = format!(
+                    "the message comes too late: `{}` has to get it after {at} firings, but has fired {} times",
+                    graph.nodes[receiver].name, state.fired
+                );
+                let error = Diagnostic::error(codes::MISSED_DEADLINE, message).at(span, "");
+                return Err(Stop::Error(Box::new(error.help("allow a longer latency"))));
+            }
+            let place = state.mail.partition_point(|mail| mail.at <= at);
+            state.mail.insert(place, Mail { at, function, args: args.to_vec() });
+        }
+        Ok(())
+    }
+
+    /// Delivers the messages that are due before the next firing of a filter.
+    pub(super) fn deliver(&mut self, node: NodeId) -> Result<(), Stop> {
+        while let Some(mail) = self.nodes[node.index()].mail.first()
+            && mail.at <= self.nodes[node.index()].fired
+        {
+            let mail = self.nodes[node.index()].mail.remove(0);
+            self.handle(node, mail.function, mail.args)?;
+        }
+        Ok(())
+    }
+}

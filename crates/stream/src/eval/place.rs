@@ -1,0 +1,130 @@
+//! Places: variables and their parts.
+
+use super::code::{Code, Stop, World};
+use crate::codes;
+use crate::core::{Access, Place, Root, Value};
+use crate::lower::MAX_PATH;
+use broadloom_diag::Span;
+use std::sync::Arc;
+
+/// Evaluated indices of a place, one for each access.
+pub(super) type Path = [i32; MAX_PATH];
+
+impl<'a, W: World> Code<'a, W> {
+    /// Evaluates the indices of a place, left to right.
+    pub(super) fn resolve(&mut self, place: &'a Place) -> Result<Path, Stop> {
+        let mut path = [0; MAX_PATH];
+        for (slot, access) in path.iter_mut().zip(&place.path) {
+            if let Access::Index(index) = access {
+                *slot = self.int(index)?;
+            }
+        }
+        Ok(path)
+    }
+
+    fn root(&self, root: Root) -> &Value {
+        match root {
+            Root::Local(index) => &self.stack[self.base + index],
+            Root::Field(index) => &self.fields[index],
+            Root::Param(index) => &self.params[index],
+            Root::Static(index) => &self.statics[index],
+        }
+    }
+
+    pub(super) fn read(&mut self, place: &'a Place) -> Result<Value, Stop> {
+        let path = self.resolve(place)?;
+        self.read_at(place, &path)
+    }
+
+    pub(super) fn read_at(&self, place: &Place, path: &Path) -> Result<Value, Stop> {
+        let mut value = self.root(place.root);
+        for (position, (access, index)) in place.path.iter().zip(path).enumerate() {
+            value = match (value, access) {
+                (Value::Array(parts), Access::Index(_)) => {
+                    let length = parts.len();
+                    usize::try_from(*index)
+                        .ok()
+                        .and_then(|index| parts.get(index))
+                        .ok_or_else(|| outside(*index, length, place.span))?
+                }
+                (Value::Struct(parts), Access::Member(member)) => &parts[*member],
+                (Value::Complex(..), _) if position + 1 == place.path.len() => return part(value, access, *index, place.span),
+                _ => return Err(unset(place)),
+            };
+        }
+        if *value == Value::Unset {
+            return Err(unset(place));
+        }
+        Ok(value.clone())
+    }
+
+    pub(super) fn write_at(&mut self, place: &Place, path: &Path, new: Value) -> Result<(), Stop> {
+        let mut value = match place.root {
+            Root::Local(index) => &mut self.stack[self.base + index],
+            Root::Field(index) => &mut self.fields[index],
+            Root::Static(index) => &mut Arc::make_mut(&mut self.statics)[index],
+            Root::Param(_) => {
+                return Err(Stop::error(codes::CONSTANT, "a parameter of the stream cannot be changed", place.span));
+            }
+        };
+        for (access, index) in place.path.iter().zip(path) {
+            value = match (value, access) {
+                (Value::Array(parts), Access::Index(_)) => {
+                    let length = parts.len();
+                    let part = usize::try_from(*index).ok().and_then(|index| parts.get_mut(index));
+                    part.ok_or_else(|| outside(*index, length, place.span))?
+                }
+                (Value::Struct(parts), Access::Member(member)) => &mut parts[*member],
+                (Value::Complex(real, imaginary), access) => {
+                    if let Value::Float(new) = new {
+                        match access {
+                            Access::Real => *real = new,
+                            Access::Imaginary => *imaginary = new,
+                            Access::Index(_) | Access::Member(_) => {}
+                        }
+                    }
+                    return Ok(());
+                }
+                // Setting one part of a complex local that has no value yet: the other part is 0.
+                (slot @ Value::Unset, access @ (Access::Real | Access::Imaginary)) => {
+                    if let Value::Float(new) = new {
+                        *slot = if matches!(access, Access::Real) { Value::Complex(new, 0.0) } else { Value::Complex(0.0, new) };
+                    }
+                    return Ok(());
+                }
+                _ => return Err(unset(place)),
+            };
+        }
+        if let (Value::Array(old), Value::Array(new)) = (&*value, &new)
+            && old.len() != new.len()
+        {
+            let message = format!("an array of length {} is assigned to one of length {}", new.len(), old.len());
+            return Err(Stop::error(codes::RUN_TIME, message, place.span));
+        }
+        *value = new;
+        Ok(())
+    }
+}
+
+/// Takes a part of a value that is no variable.
+pub(super) fn part(value: &Value, access: &Access, index: i32, span: Span) -> Result<Value, Stop> {
+    match (value, access) {
+        (Value::Complex(real, _), Access::Real) => Ok(Value::Float(*real)),
+        (Value::Complex(_, imaginary), Access::Imaginary) => Ok(Value::Float(*imaginary)),
+        (Value::Struct(parts), Access::Member(member)) => Ok(parts[*member].clone()),
+        (Value::Array(parts), Access::Index(_)) => usize::try_from(index)
+            .ok()
+            .and_then(|index| parts.get(index))
+            .cloned()
+            .ok_or_else(|| outside(index, parts.len(), span)),
+        _ => Err(Stop::error(codes::RUN_TIME, "the value has no such part", span)),
+    }
+}
+
+fn outside(index: i32, length: usize, span: Span) -> Stop {
+    Stop::error(codes::RUN_TIME, format!("the index {index} is outside of the array of length {length}"), span)
+}
+
+fn unset(place: &Place) -> Stop {
+    Stop::error(codes::RUN_TIME, "the variable is read before it is set", place.span)
+}

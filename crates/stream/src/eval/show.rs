@@ -1,0 +1,86 @@
+//! Values as `print` shows them: numbers as `Float.toString` and `Integer.toString` of Java do.
+
+use crate::core::Value;
+
+/// Returns the text that `print` writes for a value.
+pub fn show_value(value: &Value) -> String {
+    match value {
+        Value::Unset | Value::Portal(_) => "?".to_owned(),
+        Value::Boolean(value) => value.to_string(),
+        Value::Bit(value) => u8::from(*value).to_string(),
+        Value::Int(value) => value.to_string(),
+        Value::Float(value) => {
+            let shortest = format!("{value:e}");
+            floating(&shortest, f64::from(*value))
+        }
+        Value::Double(value) => {
+            let shortest = format!("{value:e}");
+            floating(&shortest, *value)
+        }
+        Value::Complex(real, imaginary) => {
+            format!("({}, {})", show_value(&Value::Float(*real)), show_value(&Value::Float(*imaginary)))
+        }
+        Value::Array(parts) | Value::Struct(parts) => {
+            let parts: Vec<String> = parts.iter().map(show_value).collect();
+            format!("{{{}}}", parts.join(", "))
+        }
+        Value::Text(text) => text.to_string(),
+    }
+}
+
+/// Arranges the shortest digits of a number, given as `d.ddde±n`.
+fn floating(shortest: &str, value: f64) -> String {
+    if value.is_nan() {
+        return "NaN".to_owned();
+    }
+    let sign = if value.is_sign_negative() { "-" } else { "" };
+    if value.is_infinite() {
+        return format!("{sign}Infinity");
+    }
+    if value == 0.0 {
+        return format!("{sign}0.0");
+    }
+    let (digits, exponent) = shortest.trim_start_matches('-').split_once('e').unwrap_or((shortest, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let digits: String = digits.chars().filter(char::is_ascii_digit).collect();
+    if !(-3..7).contains(&exponent) {
+        let rest = if digits.len() > 1 { &digits[1..] } else { "0" };
+        return format!("{sign}{}.{rest}E{exponent}", &digits[..1]);
+    }
+    if exponent < 0 {
+        return format!("{sign}0.{}{digits}", "0".repeat((-exponent - 1) as usize));
+    }
+    let whole = exponent as usize + 1;
+    if digits.len() <= whole {
+        return format!("{sign}{digits}{}.0", "0".repeat(whole - digits.len()));
+    }
+    format!("{sign}{}.{}", &digits[..whole], &digits[whole..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_are_shown_as_java_shows_them() {
+        let cases = [
+            (1.0, "1.0"),
+            (0.1, "0.1"),
+            (-0.0, "-0.0"),
+            (1e7, "1.0E7"),
+            (9_999_999.0, "9999999.0"),
+            (0.001, "0.001"),
+            (0.000_1, "1.0E-4"),
+            (1.234_567_9e-10, "1.2345679E-10"),
+            (16_777_216.0, "1.6777216E7"),
+            (123.456, "123.456"),
+            (f32::INFINITY, "Infinity"),
+            (f32::NEG_INFINITY, "-Infinity"),
+            (f32::NAN, "NaN"),
+            (f32::MAX, "3.4028235E38"),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(show_value(&Value::Float(value)), expected);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! StreamIt: a language of filters that pop, peek and push items on tapes.
+//!
+//! ```text
+//! text → syntax → lower → core → elaborate → graph → schedule → eval
+//! ```
+//!
+//! [`syntax`] parses. [`lower()`](lower::lower) resolves names and types; its result is [`core`], the typed
+//! program that later stages work on. [`elaborate()`](elaborate::elaborate) runs the code that builds the
+//! graph; its result is [`graph`]: filter instances, splitters and joiners with evaluated rates. [`schedule`]
+//! finds the steady state, the initial schedule and the bounds of tapes. [`eval`] executes the graph on the
+//! host and defines what programs mean.
+//!
+//! Invariants:
+//! - nothing that a program holds causes a panic or an overflow of the stack: limits end in errors;
+//! - every error has a code and, where it stands in a text, its place;
+//! - nothing here prints or opens a file: the [`eval::Host`] does.
+//!
+//! ```
+//! use broadloom_stream::{Program, eval::{Memory, Settings}};
+//!
+//! let text = "
+//!     void->void pipeline Counter {
+//!         add void->int filter { int n; work push 1 { push(n++); } }
+//!         add int->void filter { work pop 1 { println(pop() * 2); } }
+//!     }";
+//! let mut host = Memory::default();
+//! let program = Program::compile("counter.str", text, &mut host, &Default::default())?;
+//! program.run(&mut host, &Settings { iterations: Some(3), ..Settings::default() })?;
+//! assert_eq!(host.output, "0\n2\n4\n");
+//! # Ok::<(), broadloom_stream::Failure>(())
+//! ```
+
+pub mod codes;
+pub mod core;
+pub mod elaborate;
+pub mod eval;
+pub mod graph;
+pub mod lower;
+mod program;
+pub mod schedule;
+pub mod syntax;
+
+pub(crate) use program::plural;
+pub use program::{Failure, Program};

@@ -1,0 +1,419 @@
+//! The syntax tree: programs as written, with places and without any resolution of names.
+
+use broadloom_diag::Span;
+use std::sync::Arc;
+
+/// A name and its place.
+#[derive(Clone, Debug)]
+pub struct Ident {
+    /// The name.
+    pub name: Arc<str>,
+    /// Its place.
+    pub span: Span,
+}
+
+/// A program: all declarations, in the order of the text within each kind.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// Filters, pipelines, splitjoins and feedbackloops.
+    pub streams: Vec<Stream>,
+    /// Structs.
+    pub structs: Vec<Struct>,
+    /// `static` sections.
+    pub statics: Vec<Static>,
+    /// `helper` and `native` packages.
+    pub packages: Vec<Package>,
+}
+
+impl Program {
+    /// Adds the declarations of another text.
+    pub fn append(&mut self, mut other: Program) {
+        self.streams.append(&mut other.streams);
+        self.structs.append(&mut other.structs);
+        self.statics.append(&mut other.statics);
+        self.packages.append(&mut other.packages);
+    }
+}
+
+/// `struct name { members }`.
+#[derive(Clone, Debug)]
+pub struct Struct {
+    /// The name.
+    pub name: Ident,
+    /// The members.
+    pub members: Vec<Parameter>,
+}
+
+/// `static { fields init }`.
+#[derive(Clone, Debug)]
+pub struct Static {
+    /// The fields.
+    pub fields: Vec<Variable>,
+    /// Statements that run before anything else.
+    pub init: Option<Vec<Stmt>>,
+}
+
+/// A `helper` package, or a `native` one, whose functions have no body.
+#[derive(Clone, Debug)]
+pub struct Package {
+    /// The name before the point of a call.
+    pub name: Ident,
+    /// The functions.
+    pub functions: Vec<Function>,
+}
+
+/// A written type: a base and array lengths, outermost first.
+#[derive(Clone, Debug)]
+pub struct Type {
+    /// The element type.
+    pub base: Base,
+    /// Lengths of the dimensions.
+    pub lengths: Vec<Expr>,
+    /// Its place.
+    pub span: Span,
+}
+
+/// The part of a type before its lengths.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Base {
+    /// `void`.
+    Void,
+    /// `boolean`.
+    Boolean,
+    /// `bit`.
+    Bit,
+    /// `int`.
+    Int,
+    /// `float`.
+    Float,
+    /// `double`.
+    Double,
+    /// `complex`.
+    Complex,
+    /// A struct.
+    Named(Arc<str>),
+    /// `portal<name>`.
+    Portal(Arc<str>),
+}
+
+/// A parameter, or a member of a struct.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    /// Its type.
+    pub ty: Type,
+    /// Its name.
+    pub name: Ident,
+}
+
+/// A field or a local.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    /// Its type.
+    pub ty: Type,
+    /// Its name.
+    pub name: Ident,
+    /// Its first value.
+    pub value: Option<Expr>,
+}
+
+/// A stream declaration, or an anonymous stream.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    /// Its name, absent for an anonymous stream.
+    pub name: Option<Ident>,
+    /// Its parameters.
+    pub params: Vec<Parameter>,
+    /// Input and output type; anonymous composites may leave them out.
+    pub types: Option<(Type, Type)>,
+    /// Its kind and contents.
+    pub kind: StreamKind,
+    /// The place of the word that says the kind.
+    pub span: Span,
+}
+
+/// The kinds of streams.
+#[derive(Clone, Debug)]
+pub enum StreamKind {
+    /// A filter.
+    Filter(Box<Filter>),
+    /// A stream made of streams.
+    Composite(Composite, Vec<Stmt>),
+}
+
+/// The kinds of composite streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Composite {
+    /// Streams one behind the other.
+    Pipeline,
+    /// Streams side by side, between a splitter and a joiner.
+    SplitJoin,
+    /// A body whose output partly returns to its input.
+    FeedbackLoop,
+}
+
+/// The contents of a filter.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Fields, in order.
+    pub fields: Vec<Variable>,
+    /// Statements that run once for each instance.
+    pub init: Option<Vec<Stmt>>,
+    /// The first firing.
+    pub prework: Option<Work>,
+    /// All other firings.
+    pub work: Option<Work>,
+    /// Helper functions.
+    pub functions: Vec<Function>,
+    /// Message handlers.
+    pub handlers: Vec<Function>,
+    /// Whether the word `stateful` stands before `filter`.
+    pub stateful: bool,
+}
+
+/// `work` or `prework`.
+#[derive(Clone, Debug)]
+pub struct Work {
+    /// Its rates.
+    pub rates: Rates,
+    /// Its statements.
+    pub body: Vec<Stmt>,
+    /// The place of its word.
+    pub span: Span,
+}
+
+/// The declared rates of a function.
+#[derive(Clone, Debug, Default)]
+pub struct Rates {
+    /// Items pushed.
+    pub push: Option<Rate>,
+    /// Items popped.
+    pub pop: Option<Rate>,
+    /// Items looked at.
+    pub peek: Option<Rate>,
+}
+
+/// One rate.
+#[derive(Clone, Debug)]
+pub enum Rate {
+    /// A constant.
+    Exact(Expr),
+    /// A range; an absent bound is `*`.
+    Range(Option<Expr>, Option<Expr>, Span),
+}
+
+/// A function. Its body is absent in a `native` package.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// The type of its result.
+    pub result: Type,
+    /// Its name.
+    pub name: Ident,
+    /// Its parameters.
+    pub params: Vec<Parameter>,
+    /// Its rates.
+    pub rates: Rates,
+    /// Its statements.
+    pub body: Option<Vec<Stmt>>,
+}
+
+/// A statement and its place.
+#[derive(Clone, Debug)]
+pub struct Stmt {
+    /// The statement.
+    pub kind: StmtKind,
+    /// Its place.
+    pub span: Span,
+}
+
+/// The statements.
+#[derive(Clone, Debug)]
+pub enum StmtKind {
+    /// `{ … }`.
+    Block(Vec<Stmt>),
+    /// Declarations of locals.
+    Declare(Vec<Variable>),
+    /// An assignment, with the operator of a compound one.
+    Assign(Expr, Option<Binary>, Expr),
+    /// A call, `++`, `--`, `pop()` or `peek(e)` for its effect.
+    Expr(Expr),
+    /// `push(e)`.
+    Push(Expr),
+    /// `if`.
+    If(Expr, Box<Stmt>, Option<Box<Stmt>>),
+    /// `while`.
+    While(Expr, Box<Stmt>),
+    /// `do … while`.
+    DoWhile(Box<Stmt>, Expr),
+    /// `for`.
+    For(Option<Box<Stmt>>, Option<Expr>, Option<Box<Stmt>>, Box<Stmt>),
+    /// `break`.
+    Break,
+    /// `continue`.
+    Continue,
+    /// `return`.
+    Return(Option<Expr>),
+    /// `name.function(arguments) [latency]`: a call of a package function, or a message.
+    Send(Ident, Ident, Vec<Expr>, Latency),
+    /// `add`.
+    Add(Create),
+    /// `body`.
+    Body(Create),
+    /// `loop`.
+    Loop(Create),
+    /// `split`.
+    Split(Distribution),
+    /// `join`.
+    Join(Distribution),
+    /// `enqueue`.
+    Enqueue(Expr),
+}
+
+/// The latency of a message.
+#[derive(Clone, Debug)]
+pub enum Latency {
+    /// No brackets: 0.
+    None,
+    /// `[*]`.
+    Any,
+    /// `[min:max]`.
+    Range(Option<Box<Expr>>, Option<Box<Expr>>),
+}
+
+/// A stream that a graph statement creates.
+#[derive(Clone, Debug)]
+pub struct Create {
+    /// The stream.
+    pub stream: Created,
+    /// Portals it is registered with.
+    pub portals: Vec<Ident>,
+    /// Its place.
+    pub span: Span,
+}
+
+/// The stream of a [`Create`].
+#[derive(Clone, Debug)]
+pub enum Created {
+    /// `Name<type>(arguments)`.
+    Named(Ident, Option<Type>, Vec<Expr>),
+    /// An anonymous stream.
+    Anonymous(Box<Stream>),
+}
+
+/// How a splitter or a joiner distributes items.
+#[derive(Clone, Debug)]
+pub enum Distribution {
+    /// Every item to every branch.
+    Duplicate,
+    /// The same weight for every branch; 1 where it is absent.
+    Even(Option<Expr>),
+    /// One weight for each branch.
+    Weights(Vec<Expr>),
+}
+
+/// An expression and its place.
+#[derive(Clone, Debug)]
+pub struct Expr {
+    /// The expression.
+    pub kind: ExprKind,
+    /// Its place.
+    pub span: Span,
+    /// Height of the tree, which the parser bounds.
+    pub height: u32,
+}
+
+/// The expressions.
+#[derive(Clone, Debug)]
+pub enum ExprKind {
+    /// An integer.
+    Int(i32),
+    /// A float.
+    Float(f32),
+    /// An imaginary number.
+    Imaginary(f32),
+    /// `true`, `false`.
+    Boolean(bool),
+    /// A string.
+    Text(Arc<str>),
+    /// A name.
+    Name(Arc<str>),
+    /// `a.member`.
+    Member(Box<Expr>, Ident),
+    /// `a[index]`.
+    Index(Box<Expr>, Box<Expr>),
+    /// `name(arguments)`.
+    Call(Ident, Vec<Expr>),
+    /// `package.name(arguments)`.
+    PackageCall(Ident, Ident, Vec<Expr>),
+    /// `pop()`.
+    Pop,
+    /// `peek(e)`.
+    Peek(Box<Expr>),
+    /// `iter()`.
+    Iter,
+    /// `-e`.
+    Negate(Box<Expr>),
+    /// `!e`.
+    Not(Box<Expr>),
+    /// `~e`.
+    Complement(Box<Expr>),
+    /// `++e`, `e++`, `--e`, `e--`: the place, the step, whether the step comes first.
+    Step(Box<Expr>, i32, bool),
+    /// A binary operation.
+    Binary(Binary, Box<Expr>, Box<Expr>),
+    /// `c ? a : b`.
+    Choose(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// `(type) e`.
+    Cast(Base, Box<Expr>),
+    /// `{ a, b, … }`.
+    List(Vec<Expr>),
+}
+
+/// Binary operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Binary {
+    Or,
+    And,
+    BitOr,
+    BitAnd,
+    BitXor,
+    Equal,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Modulo,
+    ShiftLeft,
+    ShiftRight,
+}
+
+impl Binary {
+    /// Returns the operator as written.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Binary::Or => "||",
+            Binary::And => "&&",
+            Binary::BitOr => "|",
+            Binary::BitAnd => "&",
+            Binary::BitXor => "^",
+            Binary::Equal => "==",
+            Binary::NotEqual => "!=",
+            Binary::Less => "<",
+            Binary::LessEqual => "<=",
+            Binary::Greater => ">",
+            Binary::GreaterEqual => ">=",
+            Binary::Add => "+",
+            Binary::Subtract => "-",
+            Binary::Multiply => "*",
+            Binary::Divide => "/",
+            Binary::Modulo => "%",
+            Binary::ShiftLeft => "<<",
+            Binary::ShiftRight => ">>",
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! File tests: every `.str` file under `tests/programs`, `tests/mistakes` and `examples/streamit` of the
+//! repository is run; the file beside it with the ending `.out` holds what it prints and the message it ends
+//! with. `BLESS=1` rewrites them.
+//!
+//! Comments at the start of a file set how it is run: `// iterations N`, `// steps N`, `// nodes N`, `// file
+//! NAME HEX` for an input file, and `// show NAME` for an output file that is shown.
+
+use broadloom_stream::Program;
+use broadloom_stream::eval::{Limits, Memory, Outcome, Settings};
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::path::{Path, PathBuf};
+
+fn main() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut trials = vec![];
+    for folder in ["tests/programs", "tests/mistakes", "../../examples/streamit"] {
+        let entries = std::fs::read_dir(here.join(folder)).expect("the folder of the tests");
+        let mut files: Vec<PathBuf> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
+        files.retain(|path| path.extension().is_some_and(|ending| ending == "str"));
+        files.sort();
+        for path in files {
+            let folder = folder.rsplit('/').next().unwrap_or(folder);
+            let name = format!("{folder}/{}", path.file_stem().unwrap_or_default().to_string_lossy());
+            trials.push(Trial::test(name, move || run(&path)));
+        }
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+/// Runs a program. Returns what it printed, and how it ended where that is not as usual.
+fn transcript(name: &str, text: &str) -> Result<String, Failed> {
+    let mut host = Memory::default();
+    let limits = Limits { steps: 50_000_000, ..Limits::default() };
+    let mut settings = Settings { iterations: Some(5), limits, style: None };
+    let mut shown = vec![];
+    for line in text.lines().map_while(|line| line.strip_prefix("// ")) {
+        match line.split(' ').collect::<Vec<&str>>()[..] {
+            ["iterations", count] => settings.iterations = Some(count.parse()?),
+            ["steps", count] => settings.limits.steps = count.parse()?,
+            ["nodes", count] => settings.limits.nodes = count.parse()?,
+            ["show", file] => shown.push(file),
+            ["file", file, hex] => {
+                let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16);
+                let bytes = (0..hex.len()).step_by(2).map(byte).collect::<Result<Vec<u8>, _>>()?;
+                host.files.lock().map_err(|_| "locked")?.insert(file.to_owned(), bytes);
+            }
+            _ => {}
+        }
+    }
+    let mut end = String::new();
+    match Program::compile(name, text, &mut host, &settings.limits) {
+        Err(failure) => end = failure.to_string(),
+        Ok(program) => match program.run(&mut host, &settings) {
+            Ok(Outcome::Done) => {}
+            Ok(outcome) => end = format!("-- {outcome:?}\n"),
+            Err(failure) => end = failure.to_string(),
+        },
+    }
+    let mut found = host.output + &end;
+    for file in shown {
+        let files = host.files.lock().map_err(|_| "locked")?;
+        let bytes: String = files.get(file).map_or(&[][..], |bytes| bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        found += &format!("-- {file}: {bytes}\n");
+    }
+    Ok(found)
+}
+
+fn run(path: &Path) -> Result<(), Failed> {
+    let text = std::fs::read_to_string(path)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let found = transcript(&name, &text)?;
+    let expected_path = path.with_extension("out");
+    let expected = std::fs::read_to_string(&expected_path).unwrap_or_default();
+    if found == expected {
+        return Ok(());
+    }
+    if std::env::var_os("BLESS").is_some() {
+        return Ok(std::fs::write(expected_path, found)?);
+    }
+    Err(format!("{}: found\n{found}\nexpected\n{expected}\nBLESS=1 rewrites it", path.display()).into())
+}
