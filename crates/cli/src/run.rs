@@ -1,4 +1,4 @@
-//! `broadloom run`: a kernel launched, its buffers shown or kept; a graph computed; or a program in NESL or StreamIt.
+//! `broadloom run`: a kernel launched, its buffers shown or kept; a graph computed; or a program in NESL, VCODE or StreamIt.
 
 use crate::failure::{Exit, Failure, codes};
 use crate::graph;
@@ -11,7 +11,7 @@ use crate::terminal::Terminal;
 use crate::tracing::traced;
 use broadloom::diag::Diagnostic;
 
-/// Runs a kernel, a graph, or a program in NESL or StreamIt.
+/// Runs a kernel, a graph, or a program in NESL, VCODE or StreamIt.
 pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     traced(options.trace.as_deref(), || perform(options, terminal))
 }
@@ -27,6 +27,9 @@ fn perform(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     }
     if nesl::is_program(options.launch.file.as_deref()) {
         return nesl::run(options, terminal);
+    }
+    if nesl::is_vcode(options.launch.file.as_deref()) {
+        return nesl::run_vcode(options, terminal);
     }
     if graph::is_graph(options.launch.file.as_deref()) {
         return graph::run(options, terminal);
