@@ -164,7 +164,7 @@ fn callee(data: &InstData) -> Option<Callee> {
 struct Places {
     makers: SecondaryMap<Reg, Option<(Block, Inst)>>,
     params: SecondaryMap<Reg, Option<(Block, usize)>>,
-    /// What comes into the parameters of a block, with where it comes from.
+    /// The values that come into the parameters of a block, each with the block that it comes from.
     edges: SecondaryMap<Block, Vec<(Block, Vec<Reg>)>>,
 }
 
@@ -194,7 +194,7 @@ struct Exit {
     when: bool,
 }
 
-/// What exit conditions depend on.
+/// The values that exit conditions depend on.
 #[derive(Default)]
 struct Slice {
     reads: Vec<Inst>,
@@ -240,7 +240,7 @@ impl Region<'_> {
         self.inside.iter().flat_map(|block| &self.function.blocks[*block].insts).copied()
     }
 
-    /// What decides at the end of a block.
+    /// The value that decides at the end of a block.
     fn condition(&self, block: Block) -> Option<(Reg, bool, &InstData)> {
         let data = &self.function.insts[*self.function.blocks[block].insts.last()?];
         data.guard.filter(|_| data.is_control()).map(|guard| (guard.reg, guard.negated, data))
@@ -322,7 +322,7 @@ impl Region<'_> {
         self.inside.iter().filter(between).filter_map(|from| self.condition(*from)).map(|(reg, ..)| reg).collect()
     }
 
-    // What is read.
+    // Values that are read.
 
     fn is_strong(&self, data: &InstData) -> bool {
         match callee(data) {
@@ -449,7 +449,7 @@ impl Region<'_> {
         matches!(data.space(), Space::Shared | Space::Generic) && self.inside.iter().filter(has_barrier).any(always)
     }
 
-    // What goes on by itself.
+    // Values that advance by themselves.
 
     /// Whether a predicate comes to have a value by itself.
     fn ends(&self, reg: Reg, when: bool, depth: u32) -> bool {
@@ -667,7 +667,7 @@ impl Region<'_> {
         false
     }
 
-    /// What an instruction does to values that advance.
+    /// The effect of an instruction on values that advance.
     fn kind(data: &InstData, rigour: Rigour) -> Kind {
         let is_float = data.types().next().is_some_and(|ty| matches!(ty, Type::F16 | Type::F32 | Type::F64 | Type::Bf16));
         match data.opcode() {
@@ -700,7 +700,7 @@ enum Rigour {
     Loose,
 }
 
-/// What an instruction makes of values that advance.
+/// The result of an instruction on values that advance.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Its result advances if one of its operands does.

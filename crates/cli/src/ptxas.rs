@@ -55,7 +55,7 @@ const WITH_VALUES: [&str; 33] = [
     "-override-directive-values",
 ];
 
-/// What a call asks for.
+/// The request of a call.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Asked {
     version: bool,

@@ -79,7 +79,7 @@ enum Made {
     Draft(Box<Draft>, Miss),
 }
 
-/// What code takes for granted, the parameters that it takes to be apart, and the code.
+/// The proof that code needs, the parameters that it takes to be apart, and the code.
 type Found = (Option<Proof>, Vec<(u64, u64)>, Made);
 
 /// Looks for code in the cache: fast code, or other.

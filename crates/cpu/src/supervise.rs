@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How a program ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// What the system says.
+    /// The system's message.
     pub status: ExitStatus,
     /// The signal that asked this process to end meanwhile.
     pub stopped: Option<i32>,
@@ -55,7 +55,7 @@ pub fn supervise(command: &mut Command, grace: Duration) -> io::Result<Ended> {
         thread::Builder::new().name("signals".into()).spawn(move || pass_on(signals, grace))?;
     }
     let status = child.wait()?;
-    // What it has started ends with it.
+    // Processes that it has started end with it.
     if STOP.signal().is_some() {
         end_all(grace);
     }

@@ -117,7 +117,7 @@ impl Entry<'_> {
     pub(crate) fn text(&self) -> Result<String, String> {
         let packed = self.flags & (LZ4 | ZSTD) != 0;
         let said = if packed { self.uncompressed } else { self.payload.len() as u64 };
-        // What is packed may not say that it is longer than it can be: memory is taken by what it says.
+        // The stated length of packed data is checked before memory is taken for it.
         let most = if self.flags & LZ4 != 0 { MOST.min(LZ4_RATIO * self.payload.len() as u64) } else { MOST };
         if said > most {
             return Err(format!("its PTX is said to have {said} bytes, and it can have no more than {most}"));

@@ -84,7 +84,7 @@ impl<T: Copy> In<T> {
         Ok(unsafe { self.0.read_unaligned() })
     }
 
-    /// What stands there, when so many bytes are there at all.
+    /// The bytes at an address, where there are so many.
     pub(crate) fn get_if_there(self) -> Outcome<T> {
         if crate::mapped::readable(self.address()) < size_of::<T>() {
             return Err(Status::INVALID_IMAGE);

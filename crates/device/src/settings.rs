@@ -16,9 +16,9 @@ const MOST_THREADS: usize = 4096;
 #[derive(Clone, Copy, Debug)]
 struct Setting {
     name: &'static str,
-    /// What it takes.
+    /// The values that it takes.
     takes: &'static str,
-    /// What a library does when the value is wrong.
+    /// The behaviour of a library when the value is wrong.
     otherwise: &'static str,
     is_right: fn(&str) -> bool,
 }
@@ -73,9 +73,9 @@ pub struct Problem {
     pub name: &'static str,
     /// Its value; bytes that are no text are replaced.
     pub value: String,
-    /// What it takes.
+    /// The values that it takes.
     pub takes: &'static str,
-    /// What a library does instead.
+    /// The behaviour of a library instead.
     pub otherwise: &'static str,
 }
 

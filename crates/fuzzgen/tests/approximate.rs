@@ -208,7 +208,7 @@ impl Instruction {
         !(self.flushes && found != 0.0 && found.abs() < least) && (found - right).abs() <= allowed
     }
 
-    /// What it reads out of two patterns of 32 bits, as it lies in a register.
+    /// Its operand out of two patterns of 32 bits, as it lies in a register.
     fn operand(&self, bits: u32) -> u64 {
         match (self.format, self.lanes) {
             (F32, _) => bits.into(),
@@ -273,7 +273,7 @@ impl Executor {
         Executor { name: name.to_owned(), device, kernel, instructions }
     }
 
-    /// What is wrong for some operands, the first of each instruction.
+    /// Wrong results for some operands, the first of each instruction.
     fn wrong(&self, patterns: &[u32]) -> Vec<String> {
         let padded = patterns.len().next_multiple_of(BLOCK);
         let filled = |list: Vec<u32>| self.device.upload(&list).unwrap();

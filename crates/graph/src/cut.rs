@@ -107,7 +107,7 @@ pub(crate) struct Group {
     pub(crate) reads: Vec<Id>,
 }
 
-/// What one function of a kernel computes.
+/// The values that one function of a kernel computes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Feed {
     pub(crate) nodes: SmallVec<[Id; 2]>,

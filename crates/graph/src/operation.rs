@@ -170,7 +170,7 @@ impl Feed {
     }
 }
 
-/// What is known of an application of an operation while its kernel is planned.
+/// Facts about an application of an operation while its kernel is planned.
 #[derive(Clone, Debug)]
 pub struct Site {
     /// The types of the inputs.
@@ -187,7 +187,7 @@ pub struct Site {
     pub wanted: SmallVec<[u8; 4]>,
 }
 
-/// What a pattern is made of.
+/// The parts of a pattern.
 #[derive(Clone, Debug)]
 pub struct Parts {
     /// The application that the kernel is for; where several share a pass, the first.
@@ -200,7 +200,7 @@ pub struct Parts {
     pub line: bool,
     /// The functions of [`Operation::feeds`].
     pub sources: Vec<Source>,
-    /// What becomes of the values that the pattern gives.
+    /// The use of the values that the pattern gives.
     pub sink: Sink,
     /// How values are combined, if [`Operation::operator`] says so: of all that share the pass.
     pub operator: Option<Operator>,

@@ -581,7 +581,7 @@ impl Recorder {
         let kind = self.kind(node, expression)?;
         let id = self.push(Entry { kind, ty: node.ty(), shape, inputs: inputs.clone() }, code, identity);
         self.known[free] = id + 1;
-        // What the kernel gives in any case is part of every plan that has it.
+        // Values that the kernel gives in any case are part of every plan that has it.
         if let Some((own, ty, shape)) = always
             && self.result(&own, &inputs).is_none()
         {

@@ -203,7 +203,7 @@ impl Tape {
         }
     }
 
-    /// What is known of an application of an operation.
+    /// Facts about an application of an operation.
     pub(crate) fn site(&self, id: Id) -> Site {
         let entry = self.entry(id);
         let wanted = match self.applied(id).filter(|applied| applied.operation().joining() == Joining::Results) {

@@ -1,4 +1,4 @@
-//! What a function can reach by names: functions, variables, and the shared memory that it needs.
+//! Reach: the functions and variables that a function names, and the shared memory that it needs.
 //!
 //! A name counts wherever it stands in code that is reached, and in the first contents of variables that are. So a function that is only called
 //! through a pointer is found where its address was taken.

@@ -1,4 +1,4 @@
-//! What comes out of the passes computes what went in: every kernel of the corpus and a hundred random ones, through the
+//! Passes keep the meaning of kernels: every kernel of the corpus and a hundred random ones, through the
 //! passes and back to text, run by the interpreter; and every pure instruction with inputs that are known in part.
 //!
 //! `BROADLOOM_FUZZ_KERNELS=n` makes n kernels, from the seed `BROADLOOM_FUZZ_SEED` on. Without it each file of the corpus takes two of the four

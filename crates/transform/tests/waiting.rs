@@ -131,7 +131,7 @@ fn loops_that_end_by_themselves_do_not_wait() {
         // Work that is handed out.
         "L: atom.global.add.u32 %r1, [%a], 1; setp.lt.u32 %p0, %r1, %n; @%p0 bra L;",
         "L: atom.global.inc.u32 %r1, [%a], 100; setp.lt.u32 %p0, %r1, 50; @%p0 bra L;",
-        // What the loop itself writes.
+        // Memory that the loop itself writes.
         "L: ld.global.u32 %r1, [%a]; add.u32 %r1, %r1, 1; st.global.u32 [%a], %r1; ld.global.u32 %r2, [%a+4]; setp.lt.u32 %p0, %r1, %r2; @%p0 bra L;",
         // A flag that is looked at between barriers.
         "L: bar.sync 0; ld.shared.u32 %r1, [sflag]; setp.eq.u32 %p0, %r1, 0; @%p0 bra L;",

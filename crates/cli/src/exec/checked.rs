@@ -82,7 +82,7 @@ impl Report {
         self.0.path().join("report.jsonl")
     }
 
-    /// What stands in it; a line that is broken off is left out. A program without kernels has written none.
+    /// Its text; a line that is broken off is left out. A program without kernels has written none.
     fn lines(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.path()).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()

@@ -1,4 +1,4 @@
-//! What libraries for Python have to be told to find the stand-in: nobody should need to set a variable by hand.
+//! Settings by which libraries for Python find the stand-in: nobody should need to set a variable by hand.
 //!
 //! **A variable that the person has set stays as it is.**
 
@@ -22,7 +22,7 @@ pub fn tell(command: &mut Command, folder: &Path) {
     }
 }
 
-/// What is loaded before everything else, as the loader is told. A library with an `RPATH` of its own, as PyTorch's are, finds NVIDIA's runtime before the
+/// Libraries that the loader loads before all others. A library with an `RPATH` of its own, as PyTorch's are, finds NVIDIA's runtime before the
 /// search path is looked at; its calls still go to what was loaded first. `cuda.core` opens NVIDIA's linker by its path, unless one of its name is loaded.
 /// A path with a blank or a colon in it cannot be told.
 pub fn preloaded(library: &Path, folder: &Path, others: Option<OsString>) -> Option<OsString> {

@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 /// Most bytes of a library that holds nothing but a name.
 const MOST_BYTES: u64 = 1 << 17;
 
-/// What a folder holds.
+/// The contents of a folder.
 pub struct Wanted<'a> {
-    /// What the folder is for. Beside an installed library it has this name behind `broadloom-`.
+    /// The purpose of the folder. Beside an installed library it has this name behind `broadloom-`.
     pub kind: &'a str,
     /// Libraries, each with the version of symbols that it has.
     pub names: &'a [(&'a str, Option<&'a str>)],
@@ -198,7 +198,7 @@ mod tests {
         names.sort();
         assert_eq!(names, ["liba.so", "liba.so.1", "program", "stand-in.so"]);
         assert_eq!(fs::read_dir(&within).unwrap().count(), 1);
-        // What is missing is put there again; what is more, or other, is refused.
+        // Missing files are put there again; other files are refused.
         fs::remove_file(folder.join("liba.so")).unwrap();
         fs::remove_file(folder.join("stand-in.so")).unwrap();
         assert_eq!(made(&within), Ok(folder.clone()));

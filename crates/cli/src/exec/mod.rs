@@ -195,7 +195,7 @@ fn prepare(kind: &str, names: &[(&str, Option<&str>)]) -> Result<PathBuf, Failur
         let places: Vec<String> = refused.iter().map(|refusal| format!("{refusal}")).collect();
         return Err(failed(format!("there is no folder for the stand-in: {}", places.join("; "))));
     };
-    // What somebody put there is worth a word; places that cannot be written are not.
+    // A stranger's files are worth a word; places that cannot be written are not.
     for refusal in refused.iter().filter(|refusal| matches!(refusal.reason, Reason::Content(_))) {
         eprintln!("broadloom: not used: {refusal}; {}", refusal.help());
     }

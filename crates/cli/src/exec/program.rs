@@ -22,7 +22,7 @@ fn number(bytes: &[u8], at: usize, count: usize) -> Option<u64> {
     Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
 
-/// What a program's file says.
+/// Facts that a program's file states.
 #[derive(Debug, Default)]
 struct Facts {
     /// It has kernels.

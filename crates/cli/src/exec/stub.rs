@@ -174,7 +174,7 @@ pub fn library(name: &str, version: Option<&str>, needs: &str) -> Vec<u8> {
         symbols.extend(text_at.to_le_bytes());
         symbols.extend((FAILING.len() as u64).to_le_bytes());
     }
-    // What only filters have comes first.
+    // Symbols that only filters have come first.
     let tags: [(u64, u64); 14] = [
         (1, needs_at),
         (29, origin_at),
@@ -274,7 +274,7 @@ mod tests {
             let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
             let (headers_at, headers) = (word(40), usize::from(bytes[60]));
             assert_eq!(headers_at + 64 * headers, bytes.len());
-            // What is loaded ends before what is only for linkers.
+            // Loaded sections end before those that are only for linkers.
             assert!(word(64 + 32) <= headers_at);
         }
     }

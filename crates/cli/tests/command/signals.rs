@@ -128,7 +128,7 @@ fn a_stopped_program_tells_what_it_found() {
         let report = report(&json);
         assert_eq!((report["findings"].as_array().unwrap().len(), &report["stopped"]), (1, &format!("SIG{signal}").into()));
     }
-    // What the program has started ends as well. A shell lets what runs in the background ignore SIGINT.
+    // Processes that the program has started end as well. A shell lets what runs in the background ignore SIGINT.
     let mut child = start(&["check", "--", "sh", "-c", &format!("{program} kernel & wait")]);
     wait_for_word(&mut child);
     send(&child, "TERM");

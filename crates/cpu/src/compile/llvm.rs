@@ -566,7 +566,7 @@ impl Ir {
         }
     }
 
-    /// The same value, but some number wherever LLVM could take it for undefined. Memory of the stack that
+    /// Freezes a value: it is some number wherever LLVM could take it for undefined. Memory of the stack that
     /// was never written is: a branch on what is read there would otherwise lead anywhere.
     pub(crate) fn freeze(&self, value: Val) -> Val {
         // SAFETY: the value belongs to this context.

@@ -70,7 +70,7 @@ impl Counts {
     }
 }
 
-/// What a note in a folder says.
+/// A note in a folder.
 pub(super) fn read(folder: &Folder) -> Counts {
     let text = folder.read(COUNTS, MOST_BYTES).ok().flatten();
     text.and_then(|text| String::from_utf8(text).ok()).map_or_else(Counts::default, |text| Counts::parse(&text))

@@ -22,7 +22,7 @@ const UNTAGGED: usize = 8 + 4 + 32;
 pub(super) const HEADER: usize = UNTAGGED + 32;
 /// Most bytes of an entry. A larger file is not read.
 pub(super) const MOST_ENTRY: u64 = 256 << 20;
-/// What tags of entries are made for; tags of other files differ.
+/// The purpose that tags of entries are made for; tags of other files differ.
 const PURPOSE: &[u8] = b"compiled code";
 /// The folder is looked over after so many new files.
 pub(super) const SWEEP_EVERY: u64 = 64;
@@ -308,6 +308,6 @@ fn remember(folder: &Folder, names: &[&str]) {
         let rest = text.get(text.len() - MOST_EVICTED / 2..).and_then(|rest| rest.split_once('\n'));
         kept = rest.map_or("", |(_, rest)| rest);
     }
-    // What cannot be written is not remembered.
+    // A count that cannot be written is forgotten.
     let _ = folder.write(EVICTED, kept.as_bytes());
 }

@@ -95,7 +95,7 @@ impl Key {
     /// The key of what is made from something.
     pub fn new(origin: &Origin<'_>) -> Key {
         let Origin { device, code, version, machine, options } = *origin;
-        // What was written in another format was made by another version.
+        // An entry in another format was made by another version.
         let version = format!("{} {version}", disk::FORMAT);
         let parts = [&version, machine, options].map(|text| *blake3::hash(text.as_bytes()).as_bytes());
         let mut whole = blake3::Hasher::new();
@@ -138,7 +138,7 @@ pub enum Miss {
     OtherOptions,
     /// It was there, and had to make room.
     Evicted,
-    /// What was there was not whole, or not made by this user.
+    /// The entry was not whole, or not made by this user.
     Corrupt,
     /// The folder cannot be read.
     Unreadable,

@@ -38,7 +38,7 @@ pub struct Folder {
     or_root: bool,
 }
 
-/// What a name in a folder stands for, without following it.
+/// The kind of file that a name in a folder stands for, without following it.
 #[derive(Clone, Debug)]
 pub struct Named {
     /// The name.

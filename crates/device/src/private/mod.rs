@@ -142,7 +142,7 @@ fn random_number() -> u64 {
     u64::from_le_bytes(number)
 }
 
-/// What is known of an open file.
+/// Facts about an open file.
 #[derive(Clone, Copy, Debug)]
 struct Facts {
     kind: FileType,

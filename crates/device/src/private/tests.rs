@@ -71,7 +71,7 @@ fn links_above_are_followed_when_they_are_ours() {
     }
 }
 
-/// What was examined is what is read: the path has no say any more once a file is open.
+/// The file that was examined is the one that is read: the path has no say any more once a file is open.
 #[test]
 fn a_file_that_is_replaced_after_opening_is_the_one_that_was_opened() {
     let temporary = Temporary::new("broadloom-replaced").unwrap();

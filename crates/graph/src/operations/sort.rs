@@ -29,7 +29,7 @@ impl Node {
         Node::sorted(keys, values, None)
     }
 
-    /// The same, or within segments that are no longer than the pattern takes, and their offsets.
+    /// A sort within segments that are no longer than the pattern takes, and their offsets.
     pub(crate) fn sorted(keys: &[(&Node, SortKey)], values: &[&Node], segments: Option<(u32, &Node)>) -> Result<Vec<Node>> {
         let (longest, offsets) = segments.unzip();
         let sort = Sort { keys: keys.iter().map(|(_, key)| *key).collect(), longest };

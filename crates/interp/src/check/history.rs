@@ -8,7 +8,7 @@
 //! - The last access of a thread in a manner stands for the thread's earlier ones in that manner.
 //! - An access stands for those of the same manner that happened before it.
 //!
-//! What remains can be many: all threads of a grid may read one word. Threads that access a place at the same time by their clocks and by the
+//! Many accesses can remain: all threads of a grid may read one word. Threads that access a place at the same time by their clocks and by the
 //! same instruction form a [`Group`], whose members are evenly spaced in their block and whose blocks are evenly spaced in the grid. So a
 //! word that everybody reads has one group. A history of an irregular kind has one group per thread at worst: 32 bytes for each thread that
 //! accessed the place without an order between them. Adding an access takes constant time on average, and so does checking a write, since a
@@ -31,11 +31,11 @@ pub(super) enum Strength {
     Cta,
     /// Strong ones of its block, and of other blocks where those are as wide.
     Wide,
-    /// The same for a volatile load or store, which says nothing of the order of the lanes of a warp.
+    /// A volatile load or store, which says nothing of the order of the lanes of a warp.
     Volatile,
 }
 
-/// What an access does, and how strong it is.
+/// The kind of an access, and its strength.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Manner {
     pub(super) writes: bool,
@@ -66,7 +66,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// What accesses must have in common for one to stand for another. Of volatile ones the instruction matters.
+    /// The facts that accesses must have in common for one to stand for another. Of volatile ones the instruction matters.
     fn key(&self) -> (Manner, Option<(Func, Inst)>) {
         (self.manner, (self.manner.strength == Strength::Volatile).then_some((self.func, self.inst)))
     }
@@ -80,7 +80,7 @@ impl Record {
     }
 }
 
-/// What a thread knows of others.
+/// A thread's knowledge of others.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) block: u32,
@@ -244,7 +244,7 @@ impl Group {
     }
 }
 
-/// What is wrong between two accesses.
+/// The fault between two accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Clash {
     /// A race.

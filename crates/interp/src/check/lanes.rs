@@ -67,7 +67,7 @@ fn taken(op: &Op) -> Vec<u32> {
     slots(op.reads.iter().chain(arguments).chain(words))
 }
 
-/// What an instruction does with the registers that it takes.
+/// The use that an instruction makes of its registers.
 enum Use {
     /// Its results follow from them.
     Computes,

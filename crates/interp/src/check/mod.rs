@@ -197,7 +197,7 @@ impl<'a> Checker<'a> {
         self.report_at(cta, (site.func, site.op.inst, site.thread), kind, address, message, other);
     }
 
-    /// The same for an instruction that ran before. Returns the index of the finding.
+    /// Notes a finding about an instruction that ran before. Returns the index of the finding.
     fn report_at(
         &mut self,
         cta: &Cta,

@@ -47,7 +47,7 @@ pub struct Definition {
     pub name: Name,
     /// The type.
     pub scheme: Scheme,
-    /// What it is.
+    /// Its kind.
     pub kind: DefinitionKind,
     /// Who defined it.
     pub origin: Origin,

@@ -24,7 +24,7 @@ pub(super) struct Codes {
 
 /// An instance.
 pub(super) struct Code {
-    /// What a call does.
+    /// The action of a call.
     pub(super) kind: CodeKind,
     /// The types that the variables of the definition stand for.
     pub(super) instance: Vec<TypeId>,

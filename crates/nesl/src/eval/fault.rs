@@ -13,7 +13,7 @@ pub struct Fault {
     pub span: Option<Span>,
     /// Functions that were called, the innermost first; the first few only.
     pub trace: Vec<(String, Span)>,
-    /// What to do.
+    /// Advice.
     pub help: Option<String>,
 }
 

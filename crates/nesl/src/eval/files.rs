@@ -14,7 +14,7 @@ pub(super) struct Files {
 }
 
 enum Stream {
-    /// What is left of a file, from a position on.
+    /// The rest of a file, from a position on.
     In(Rc<[u8]>, usize),
     /// A file that is written.
     Out(String),

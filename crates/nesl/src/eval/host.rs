@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// What programs reach the world through. The evaluator itself opens, reads and prints nothing.
+/// The access that programs have to the world. The evaluator itself opens, reads and prints nothing.
 pub trait Host: Send {
     /// Reads a whole file.
     fn read_file(&mut self, path: &str) -> io::Result<Vec<u8>>;

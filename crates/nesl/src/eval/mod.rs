@@ -62,7 +62,7 @@ impl Default for Options {
     }
 }
 
-/// What outlives a run: instances of functions, values of global variables, the state of random numbers.
+/// State that outlives a run: instances of functions, values of global variables, the state of random numbers.
 pub(crate) struct State {
     pub(crate) options: Options,
     codes: code::Codes,

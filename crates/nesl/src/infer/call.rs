@@ -120,7 +120,7 @@ impl Infer<'_> {
         while let Expr::Pair(_, rest) = self.ast.exprs[expr] {
             (count, expr) = (count + 1, rest);
         }
-        // What stands last may be a tuple itself, as the result of a call.
+        // The last argument may be a tuple itself, as the result of a call.
         count - 1 + self.seen.get(&expr).map_or(1, |&ty| self.parts(ty))
     }
 

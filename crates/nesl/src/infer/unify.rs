@@ -15,7 +15,7 @@ pub(crate) struct Ty(u32);
 pub(crate) enum Node {
     /// Not known yet, but in a class.
     Var(Class),
-    /// The same as another.
+    /// Bound to another variable.
     Link(Ty),
     Base(Base),
     Seq(Ty),

@@ -15,7 +15,7 @@ use crate::types::{Scheme, Type, TypeId};
 use broadloom_diag::{Diagnostics, Span};
 use std::sync::Arc;
 
-/// What a definition consists of besides its name and type.
+/// The parts of a definition besides its name and type.
 struct Parts {
     kind: DefinitionKind,
     optional: Vec<crate::core::Optional>,

@@ -16,7 +16,7 @@ pub(super) const FILES: [(&str, &str); 12] = [
     ("helpers.nesl", include_str!("../../prelude/helpers.nesl")),
 ];
 
-/// What the names of definitions begin with that programs do not see.
+/// The prefix of names that programs do not see.
 pub(super) const HIDDEN: &str = "prim_";
 
 /// Names of the library that a program may define anew.

@@ -1,4 +1,4 @@
-//! What a session answers.
+//! Answers of a session.
 
 use broadloom_diag::Diagnostics;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 /// One answer, in the order in which things happen.
 #[derive(Clone, Debug)]
 pub enum Output {
-    /// What the program or a command printed.
+    /// Text that the program or a command printed.
     Text(Vec<u8>),
     /// The value of a form.
     Result(Binding),

@@ -83,7 +83,7 @@ pub enum Expr {
     Lambda(PatternId, ExprId),
     /// `k := e`, an optional argument of a call.
     Keyword(Name, ExprId),
-    /// What stands for text that could not be parsed.
+    /// A place holder for text that could not be parsed.
     Broken,
 }
 
@@ -103,7 +103,7 @@ pub struct Each {
 /// `p in e`, or `x` for `x in x`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Generator {
-    /// What each element is bound to.
+    /// The pattern that each element is bound to.
     pub pattern: PatternId,
     /// The sequence; the variable of the pattern itself when absent.
     pub source: Option<ExprId>,
@@ -116,11 +116,11 @@ pub enum Pattern {
     Name(Name),
     /// The two parts of a pair.
     Pair(PatternId, PatternId),
-    /// What a constructor was applied to.
+    /// The argument of a constructor.
     Data(Name, PatternId),
     /// A parameter with a default value, in the head of a function only.
     Optional(Name, ExprId),
-    /// What stands for text that is no pattern.
+    /// A place holder for text that is no pattern.
     Broken,
 }
 
@@ -137,7 +137,7 @@ pub enum TypeExpr {
     Function(TypeExprId, TypeExprId),
     /// `name(type, …)`, the arguments as right-nested pairs.
     Data(Name, TypeExprId),
-    /// What stands for text that is no type.
+    /// A place holder for text that is no type.
     Broken,
 }
 

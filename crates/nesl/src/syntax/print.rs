@@ -226,7 +226,7 @@ impl Printer<'_> {
             }
             Expr::Binary(op, left, right) => {
                 let (before, behind) = op.binding();
-                // What groups to the right needs parentheses on its left.
+                // An operator that groups to the right needs parentheses on its left.
                 self.expr(*left, if behind < before { before } else { before - 1 });
                 let _ = write!(self.out, " {} ", op.text());
                 self.expr(*right, behind);

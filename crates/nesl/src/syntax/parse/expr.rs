@@ -13,7 +13,7 @@ pub(super) const WHOLE: u8 = 3;
 /// The strength above which an element of a list is parsed: everything but pairs.
 const ELEMENT: u8 = COMMA;
 
-/// What the current token does behind a complete operand.
+/// The role of the current token behind a complete operand.
 enum Next {
     Stop,
     Binary(BinaryOp, u8, u8),

@@ -73,7 +73,7 @@ pub fn is_complete(text: &str) -> bool {
     let mut sources = broadloom_diag::Sources::new();
     let tokens = lex(sources.add("", ""), text, &mut errors);
     let unclosed = errors.iter().any(|d| d.code == codes::OPEN_COMMENT || d.code == codes::OPEN_STRING);
-    // What is open: brackets, and each `let` up to its `in`. A `;` inside of them does not end a form.
+    // Open brackets, and each `let` up to its `in`. A `;` inside of them does not end a form.
     let mut open: Vec<TokenKind> = vec![];
     for token in &tokens {
         match token.kind {
