@@ -35,7 +35,7 @@ impl<T: Element> Array<T> {
     /// Each axis with its own map, the shape staying as it is.
     fn moved(&self, operation: &str, by: &[i64], outside: Boundary<T>) -> Result<Array<T>> {
         self.per_axis(operation, by.len())?;
-        self.node().moved(operation, by, &outside.outside()).map(Array::from_node_unchecked)
+        self.node().moved(operation, by, &outside.map(Element::lanes)).map(Array::from_node_unchecked)
     }
 
     /// For each axis a first index, how many, and how far apart: `R[i] = A[first + step * i]`. What lies outside is taken as the boundary

@@ -70,7 +70,7 @@ impl Node {
         }
         let (size, lanes) = (ty.element().bytes() as usize, ty.lanes() as i64);
         let held = buffer.len() / size;
-        if buffer.address() % size as u64 != 0 {
+        if !buffer.address().is_multiple_of(size as u64) {
             return Err(bad(format!("the buffer does not start at a multiple of {size} bytes")));
         }
         if shape.is_empty() {
@@ -84,7 +84,7 @@ impl Node {
             }
         }
         // Vectors are accessed as such where all of them start at multiples of their size.
-        let aligned = lanes == 1 || buffer.address() % u64::from(ty.bytes()) == 0;
+        let aligned = lanes == 1 || buffer.address().is_multiple_of(u64::from(ty.bytes()));
         if let Some(view) = dense(context, ty, &shape, &buffer, layout)?.filter(|_| aligned) {
             return Ok(view);
         }

@@ -238,7 +238,7 @@ impl Parts<'_> {
     }
 
     /// Computes the results at a position from memory. `edge` says whether windows can leave the domain.
-    fn from_memory(&self, k: &Writer, position: &[Value], edge: bool) {
+    fn read_memory(&self, k: &Writer, position: &[Value], edge: bool) {
         self.compute(k, position, &|value, offsets| {
             let place: Vec<Value> =
                 position.iter().zip(offsets).map(|(index, offset)| k.add(k.convert(*index, Type::I64), *offset)).collect();
@@ -282,7 +282,7 @@ impl Parts<'_> {
                 let row = self.row(&k, number);
                 let inside = k.and(self.rows_inside(&k, &row), self.inside(&k, last, column, column));
                 let position = [row, vec![column]].concat();
-                k.if_else(inside, || self.from_memory(&k, &position, false), || self.from_memory(&k, &position, true));
+                k.if_else(inside, || self.read_memory(&k, &position, false), || self.read_memory(&k, &position, true));
             });
         });
         let grid = [Count::size(last).div_ceil(block[0]), rows.div_ceil(block[1]).min(MOST_BLOCKS), 1u32.into()];
@@ -309,8 +309,8 @@ impl Parts<'_> {
                 let inside = k.and(rows_inside, self.inside(&k, last, start, k.add(start, 31)));
                 k.if_else(
                     inside,
-                    || self.from_memory(&k, &position, false),
-                    || k.if_then(k.lt(column, width), || self.from_memory(&k, &position, true)),
+                    || self.read_memory(&k, &position, false),
+                    || k.if_then(k.lt(column, width), || self.read_memory(&k, &position, true)),
                 );
             });
         });

@@ -270,9 +270,8 @@ impl Bound<'_> {
     fn next(&self, f: &Builder, offset: Option<Value>) -> Value {
         let Bound::Read { queue: Some((first, taken)), .. } = self else { return f.fail("no queue is read") };
         let so_far = f.get(*taken);
-        match offset {
-            None => f.set(*taken, f.add(so_far, 1)),
-            Some(_) => {}
+        if offset.is_none() {
+            f.set(*taken, f.add(so_far, 1));
         }
         let next = f.add(*first, so_far);
         let place = offset.map_or(next, |offset| f.add(next, f.convert(offset, Type::I64)));
