@@ -23,7 +23,7 @@ fn buffers_from_outside_need_no_kernel() -> Result<()> {
     let plane = Node::elementwise(Elementwise::Lane(2), &[&planes])?;
     let add = |a: &Node, b: &Node| Node::elementwise(Elementwise::Binary(BinaryOp::Add), &[a, b]);
     let sum = add(&add(&pitched, &odd)?, &plane)?;
-    assert_eq!(context.explain(&[sum.clone()])?.kernels.len(), 1);
+    assert_eq!(context.explain(std::slice::from_ref(&sum))?.kernels.len(), 1);
     let place = |y: usize, x: usize| (60 * y + x) + (7 + 17 * y + 3 * x) + (101 + 9 * y + x);
     let expected: Vec<u8> = (0..20).map(|i| place(i / 5, i % 5) as u8).collect();
     assert_eq!(sum.read()?.to_bytes(), expected);

@@ -215,12 +215,12 @@ fn templates_take_and_give_lengths() -> Result<()> {
     let plans = context.statistics().plans;
     for limit in [100, 5, 0, -20] {
         let x = packed(limit)?;
-        let expected = function(&[x.clone()])?.iter().map(naive::evaluate).collect::<Result<Vec<_>>>()?;
-        assert!(template.fits(&[x.clone()]));
+        let expected = function(std::slice::from_ref(&x))?.iter().map(naive::evaluate).collect::<Result<Vec<_>>>()?;
+        assert!(template.fits(std::slice::from_ref(&x)));
         counts.waits.store(0, Ordering::Relaxed);
-        let results = template.call(&[x.clone()])?;
+        let results = template.call(std::slice::from_ref(&x))?;
         let both = binary(BinaryOp::Sub, &results[0], &x)?;
-        context.evaluate(&[both.clone()])?;
+        context.evaluate(std::slice::from_ref(&both))?;
         assert_eq!(counts.waits.load(Ordering::Relaxed), 0);
         for (node, expected) in results.iter().zip(&expected) {
             assert_eq!(node.read()?, *expected);
@@ -258,15 +258,15 @@ fn lanes_are_joined_by_events() -> Result<()> {
         counts.waits.store(0, Ordering::Relaxed);
         for _ in 0..20 {
             let double = binary(BinaryOp::Add, &x, &x)?;
-            context.evaluate(&[double.clone()])?;
+            context.evaluate(std::slice::from_ref(&double))?;
             let halves = [double.scan(Combine::Sum, 0, true)?, double.scan(Combine::Max, 0, true)?];
             for (lane, half) in lanes.iter().zip(&halves) {
-                lane.evaluate(&[half.clone()])?;
+                lane.evaluate(std::slice::from_ref(half))?;
             }
             let both = binary(BinaryOp::Add, &halves[0], &halves[1])?;
-            lanes[0].evaluate(&[both.clone()])?;
+            lanes[0].evaluate(std::slice::from_ref(&both))?;
             let twice = binary(BinaryOp::Add, &both, &both)?;
-            context.evaluate(&[twice.clone()])?;
+            context.evaluate(std::slice::from_ref(&twice))?;
             assert_eq!(counts.waits.load(Ordering::Relaxed), 0);
             assert_eq!(both.read()?, expected);
             counts.waits.store(0, Ordering::Relaxed);
