@@ -248,7 +248,7 @@ impl Recorder {
                 entry.kind == kind
                     && entry.ty == node.ty()
                     && self.sizes.shape(entry.shape) == node.bound()
-                    && length.is_none_or(|length| self.sizes.list(entry.shape)[0] == length)
+                    && self.sizes.length_of(entry.shape) == length
             };
             if let Some(same) = self.tape.entries.iter().position(is_same) {
                 return Ok(same as Id);

@@ -60,6 +60,12 @@ impl Sizes {
         size
     }
 
+    /// The first size of a shape, where only the device knows it.
+    pub(crate) fn length_of(&self, id: ShapeId) -> Option<Size> {
+        let first = self.list(id).first()?;
+        self.lengths.iter().find(|(size, _)| size == first).map(|(size, _)| *size)
+    }
+
     /// Returns a size that is known to be equal to no other, unless the extent is 1.
     pub(crate) fn fresh(&mut self, extent: usize) -> Size {
         if extent == 1 {
