@@ -62,7 +62,8 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Computes nodes, and tells on standard error how long each kernel of their plan took, beside the prediction.
+/// Computes nodes, and tells on standard error how long each kernel of their plan took, beside the
+/// prediction.
 fn tell(context: &Context, nodes: &[Node], terminal: &mut Terminal) -> Result<(), Failure> {
     let (plan, times) = context.measure(nodes).map_err(failed)?;
     let machine = context.device().measured_machine();

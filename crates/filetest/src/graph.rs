@@ -37,7 +37,8 @@ const RUN_ON: [&str; 3] = ["interp", "cpu-avx2", "cuda"];
 /// Turns the description of the interpreter into that of another machine.
 type Describe = fn(Machine) -> Machine;
 
-/// The machines for which plans are tested, by their names. The interpreter has these descriptions, so that no plan depends on the host.
+/// The machines for which plans are tested, by their names. The interpreter has these descriptions, so that
+/// no plan depends on the host.
 const MACHINES: [(&str, Describe); 2] = [
     ("cpu", |machine| Machine { kind: MachineKind::Cpu, multiprocessors: 8, cache_bytes: Some(32 << 20), ..machine }),
     ("gpu", |machine| Machine { kind: MachineKind::Cuda, multiprocessors: 132, cache_bytes: Some(50 << 20), ..machine }),
@@ -131,7 +132,8 @@ fn perform_run(request: &Request<'_>) -> Result<String, String> {
     Ok(text)
 }
 
-/// Returns whether two arrays agree as far as they must. The naive evaluator rounds after every operation and adds in another order,
+/// Returns whether two arrays agree as far as they must. The naive evaluator rounds after every operation
+/// and adds in another order,
 /// so floats agree in half of their digits; the expectation of the file has them all.
 fn is_near(found: &HostArray, expected: &HostArray) -> bool {
     let bits = match found.ty.element() {

@@ -1,6 +1,7 @@
 //! The languages of file tests: one registration each.
 //!
-//! A language is known by the extension of its files. It says how comments are written, which hold what to do and what must come
+//! A language is known by the extension of its files. It says how comments are written, which hold what to
+//! do and what must come
 //! out, and which commands there are. Adding one is a file with a [`Language`] and a line in [`LANGUAGES`].
 
 use crate::devices::{DEVICES, DeviceEntry};
@@ -96,7 +97,8 @@ impl Language {
         self.commands.iter().find(|command| command.name == name)
     }
 
-    /// Returns what a line holds that is a comment and nothing else: without its marks and the blank behind the first.
+    /// Returns what a line holds that is a comment and nothing else: without its marks and the blank behind
+    /// the first.
     pub fn comment_in<'l>(&self, line: &'l str) -> Option<&'l str> {
         let (open, close) = self.comment;
         let inner = line.trim_end().strip_prefix(open)?;

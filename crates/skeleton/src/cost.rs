@@ -1,13 +1,17 @@
 //! What work costs on a machine: the one place that knows.
 //!
-//! `device` describes a machine: its cores, caches, bandwidth, the time of a launch. [`Costs`] turns that into what patterns and
-//! planners ask: how blocks are executed, how many blocks keep all cores busy, how many operations a byte is worth, how long a
+//! `device` describes a machine: its cores, caches, bandwidth, the time of a launch. [`Costs`] turns that
+//! into what patterns and
+//! planners ask: how blocks are executed, how many blocks keep all cores busy, how many operations a byte is
+//! worth, how long a
 //! kernel will take. Nobody else asks what kind of machine it is; `crates/tidy` holds that.
 //!
-//! A number that differs between machines is an [`Each`], with its unit and its reason. They suit the machines of
+//! A number that differs between machines is an [`Each`], with its unit and its reason. They suit the
+//! machines of
 //! `docs/PERFORMANCE.md`, an Intel Xeon with AVX-512 and an H200.
 //!
-//! Operations are counted in *simple operations*: an addition of one lane is 1 ([`operation`], [`function`]). What a position costs
+//! Operations are counted in *simple operations*: an addition of one lane is 1 ([`operation`],
+//! [`function`]). What a position costs
 //! is the sum over what is computed there; loops count their rounds.
 
 use broadloom_device::{Machine, MachineKind};
@@ -17,10 +21,12 @@ use std::time::Duration;
 /// How a machine executes the blocks of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Execution {
-    /// A block is vector code on one core. Its warps run one after the other, shared memory is memory in the cache, and caches and
+    /// A block is vector code on one core. Its warps run one after the other, shared memory is memory in the
+    /// cache, and caches and
     /// prefetches hide the latency of memory. Blocks are few and long.
     Vectors,
-    /// A block is many threads that are resident together, and other threads run while some wait. Blocks are many and short.
+    /// A block is many threads that are resident together, and other threads run while some wait. Blocks are
+    /// many and short.
     Threads,
 }
 
@@ -35,15 +41,19 @@ pub struct Each<T> {
 
 // Blocks for each core: so many that cores are done at the same time.
 
-/// Blocks of a stencil for each core. So few that the strips of one share the rows that they read in its cache.
+/// Blocks of a stencil for each core. So few that the strips of one share the rows that they read in its
+/// cache.
 pub const STENCIL_BLOCKS: u64 = 16;
-/// Blocks of a histogram for each core. Blocks of vectors are short: other processes may use the cores as well.
+/// Blocks of a histogram for each core. Blocks of vectors are short: other processes may use the cores as
+/// well.
 pub const HISTOGRAM_BLOCKS: Each<u64> = Each { vectors: 64, threads: 8 };
-/// Blocks for each core among which a reduction is split, where neighbouring threads have neighbouring results.
+/// Blocks for each core among which a reduction is split, where neighbouring threads have neighbouring
+/// results.
 pub const REDUCE_COLUMN_BLOCKS: Each<u64> = Each { vectors: 8, threads: 16 };
 /// The same where the threads of a block have one result.
 pub const REDUCE_ROW_BLOCKS: Each<u64> = Each { vectors: 16, threads: 8 };
-/// Blocks for each core among which lines of a scan are split, where neighbouring threads have neighbouring lines.
+/// Blocks for each core among which lines of a scan are split, where neighbouring threads have neighbouring
+/// lines.
 pub const SCAN_COLUMN_BLOCKS: Each<u64> = Each { vectors: 8, threads: 16 };
 /// The same where the threads of a block have one line.
 pub const SCAN_ROW_BLOCKS: u64 = 16;
@@ -54,7 +64,8 @@ pub const SORT_BLOCKS: u64 = 8;
 /// Parts for each core of a reduction of segments: none waits long for the last.
 pub const SEGMENT_PARTS: u64 = 16;
 
-// When there is enough work in parallel: results or lines for each core, below which one is split among blocks.
+// When there is enough work in parallel: results or lines for each core, below which one is split among
+// blocks.
 
 /// Results for each core, where neighbouring threads have neighbouring results.
 pub const ENOUGH_COLUMNS: Each<u64> = Each { vectors: 512, threads: 1024 };
@@ -66,12 +77,15 @@ pub const ENOUGH_SCAN_COLUMNS: Each<u64> = Each { vectors: 128, threads: 512 };
 pub const ENOUGH_SCAN_ROWS: u64 = 4;
 /// Results for each core, below which a block of vectors has one result.
 pub const FEW_ROWS: u64 = 32;
-/// Elements of a result, below which neighbouring threads have neighbouring results whatever their order in memory.
+/// Elements of a result, below which neighbouring threads have neighbouring results whatever their order in
+/// memory.
 pub const SHORT_FOLD: Each<u64> = Each { vectors: 32, threads: 16 };
-/// Elements of a result, above which the threads of a block have one together. On vectors a core runs through 65,536 elements
+/// Elements of a result, above which the threads of a block have one together. On vectors a core runs
+/// through 65,536 elements
 /// faster than several share them.
 pub const LONG_FOLD: Each<u64> = Each { vectors: 1 << 16, threads: 1024 };
-/// Elements along the split axis, below which splitting costs more than it saves: a second kernel combines the parts.
+/// Elements along the split axis, below which splitting costs more than it saves: a second kernel combines
+/// the parts.
 pub const SPLIT_COLUMNS: u64 = 64;
 /// The same where the threads of a block have one result or line.
 pub const SPLIT_ROWS: u64 = 8192;
@@ -88,9 +102,11 @@ pub const REDUCE_RESULTS: u32 = 4;
 pub const COLUMN_THREADS: Each<u32> = Each { vectors: 32, threads: 128 };
 /// Threads of a block that combines the parts of a result.
 pub const COMBINE_THREADS: Each<u32> = Each { vectors: 32, threads: 256 };
-/// Threads of a block that scatters: on vectors a block is a loop over its warps, and longer ones cost less to start.
+/// Threads of a block that scatters: on vectors a block is a loop over its warps, and longer ones cost less
+/// to start.
 pub const SCATTER_THREADS: Each<u32> = Each { vectors: 1024, threads: 256 };
-/// Positions that a thread of a histogram counts before its block adds up, at least. A block of vectors has fewer threads.
+/// Positions that a thread of a histogram counts before its block adds up, at least. A block of vectors has
+/// fewer threads.
 pub const COUNTED: Each<u32> = Each { vectors: 512, threads: 64 };
 /// Elements of the smallest part of a sort or a pack on vectors.
 pub const PART: u32 = 2048;
@@ -113,7 +129,8 @@ pub const SORT_TILE: u32 = 24 << 10;
 pub const SEGMENT_TILE: u32 = 20 << 10;
 /// Bytes of shared memory for what a pack chooses in a tile.
 pub const PACK_TILE: u32 = 32 << 10;
-/// Bytes for lines of the cache that a sort on vectors collects before it stores them, at most; in the second cache.
+/// Bytes for lines of the cache that a sort on vectors collects before it stores them, at most; in the
+/// second cache.
 pub const SORT_LINES: u32 = 128 << 10;
 /// Bins of a histogram that are counted in shared memory, at most: 32 KiB of counters.
 pub const SHARED_BINS: u64 = 8192;
@@ -127,7 +144,8 @@ pub const FACTOR_ROWS_AHEAD: u32 = 4;
 pub const PANEL_ROWS_AHEAD: u32 = 16;
 /// Elements between rows of a copied factor, so that rows do not fall onto each other in a cache.
 pub const ROW_PADDING: u32 = 16;
-/// Bandwidth of the last-level cache, as a multiple of that of memory: about, where the arrays of a kernel fit into it.
+/// Bandwidth of the last-level cache, as a multiple of that of memory: about, where the arrays of a kernel
+/// fit into it.
 const CACHE_SPEED: f64 = 3.0;
 /// The part of the last-level cache that a kernel's arrays can have.
 const CACHE_SHARE: u64 = 2;
@@ -142,7 +160,8 @@ pub const DIVISION: u64 = 6;
 pub const MATH: u64 = 20;
 /// An index that a boundary rule tests, for each axis.
 pub const GUARD: u64 = 3;
-/// Operations that a pattern may compute again for each of its reads of an input, instead of keeping the input.
+/// Operations that a pattern may compute again for each of its reads of an input, instead of keeping the
+/// input.
 pub const CHEAP: u64 = 4;
 /// Rounds of a loop whose number is not known.
 const UNKNOWN_ROUNDS: u64 = 16;
@@ -229,7 +248,8 @@ impl<'m> Costs<'m> {
         u64::from(self.machine.multiprocessors) * per_core
     }
 
-    /// Returns how many elements of a sort a thread keeps in registers, at most: a key, a place and a value for each, with three blocks
+    /// Returns how many elements of a sort a thread keeps in registers, at most: a key, a place and a value
+    /// for each, with three blocks
     /// resident on a core.
     pub fn sorted_by_thread(&self, with_values: bool) -> u32 {
         match self.machine.registers {
@@ -247,24 +267,28 @@ impl<'m> Costs<'m> {
         }
     }
 
-    /// Returns whether code at neighbouring positions is written side by side in one thread. Threads of a GPU have neighbouring
+    /// Returns whether code at neighbouring positions is written side by side in one thread. Threads of a
+    /// GPU have neighbouring
     /// positions each; a lane of vectors, and the interpreter, have no such neighbours.
     pub fn side_by_side(&self) -> bool {
         self.machine.kind != MachineKind::Cuda
     }
 
-    /// Returns whether lanes take values from each other rather than compute them again: a shuffle of vectors is one instruction.
+    /// Returns whether lanes take values from each other rather than compute them again: a shuffle of
+    /// vectors is one instruction.
     pub fn lanes_share(&self) -> bool {
         self.in_vectors()
     }
 
-    /// Returns whether a lane has several rows of results where rows read much the same: what they share stays in registers. Threads
+    /// Returns whether a lane has several rows of results where rows read much the same: what they share
+    /// stays in registers. Threads
     /// of a GPU find it in the first cache.
     pub fn rows_share(&self) -> bool {
         self.in_vectors()
     }
 
-    /// Returns whether factors of a product are brought into another order first, which pays where they are used for many rows and
+    /// Returns whether factors of a product are brought into another order first, which pays where they are
+    /// used for many rows and
     /// columns.
     pub fn orders_factors(&self) -> bool {
         self.in_vectors()
@@ -282,7 +306,8 @@ impl<'m> Costs<'m> {
 
     /// Predicts how long work takes; `None` where the machine was not measured, and on the interpreter.
     ///
-    /// Launches follow each other. Memory and arithmetic go on at the same time, so the slower of both counts. Arrays that fit into
+    /// Launches follow each other. Memory and arithmetic go on at the same time, so the slower of both
+    /// counts. Arrays that fit into
     /// the last-level cache are read from there.
     pub fn predict(&self, work: &Work) -> Option<Duration> {
         let (bandwidth, launch) = match self.machine.kind {
@@ -317,7 +342,8 @@ mod tests {
                 b.for_range(0, rounds, |i| b.set(sum, b.div(b.convert(i, Type::F32), b.add(x, b.get(sum)))));
             })
         };
-        // A division, a conversion, an addition and a read of the variable in each round; the counter is one more.
+        // A division, a conversion, an addition and a read of the variable in each round; the counter is one
+        // more.
         assert_eq!(looped(200) - looped(100), 100 * (DIVISION + 4));
         let b = Builder::function("g");
         let x = b.parameter("x", Type::F32);

@@ -11,7 +11,8 @@ use broadloom_scalar::text::literal;
 use broadloom_scalar::{Function, Lanes, Type};
 use std::cell::{Cell, RefCell};
 
-/// An operation that was read, for the [`Read`](super::Read) that makes its nodes. What it finds wrong is an error at the place of
+/// An operation that was read, for the [`Read`](super::Read) that makes its nodes. What it finds wrong is an
+/// error at the place of
 /// the setting.
 #[derive(Debug)]
 pub struct Call<'t> {
@@ -175,7 +176,8 @@ impl<'t> Call<'t> {
         }
     }
 
-    /// Returns what stands outside of arrays of these types: `outside: clamp`, or `outside: constant` with a value for each in `fills`.
+    /// Returns what stands outside of arrays of these types: `outside: clamp`, or `outside: constant` with a
+    /// value for each in `fills`.
     pub fn boundary(&self, types: &[Type]) -> Result<Boundary<Vec<Lanes>>> {
         match self.word("outside")? {
             "clamp" => Ok(Boundary::Clamp),
@@ -250,7 +252,8 @@ impl<'t> Call<'t> {
         }
     }
 
-    /// Returns the type and shape that the text says of the first result, for operations that do not follow from their inputs.
+    /// Returns the type and shape that the text says of the first result, for operations that do not follow
+    /// from their inputs.
     pub fn stated(&self) -> Result<(Type, &Shape)> {
         let none = || self.error("the type and the shape of the result must be stated, such as `x: f32[4, 4] = …`");
         self.stated.first().and_then(Option::as_ref).map(|(ty, shape)| (*ty, shape)).ok_or_else(none)

@@ -13,13 +13,17 @@
 //! output rows
 //! ```
 //!
-//! A line is a node: its names, types and shapes, and the operation that gives it. Operations on elements are written as in
-//! [scalar code](broadloom_scalar::text), other operations with their name, inputs and settings. An operation of another crate
-//! has a textual form too: it says its [`Spelling`], and a [`Vocabulary`] reads it. `docs/ARRAYS.md` has the whole language.
+//! A line is a node: its names, types and shapes, and the operation that gives it. Operations on elements
+//! are written as in
+//! [scalar code](broadloom_scalar::text), other operations with their name, inputs and settings. An
+//! operation of another crate
+//! has a textual form too: it says its [`Spelling`], and a [`Vocabulary`] reads it. `docs/ARRAYS.md` has the
+//! whole language.
 //!
 //! Invariants:
 //! - a graph that was printed and read prints as the same text and has the same plan;
-//! - whatever a text holds, reading it ends in a graph or in diagnostics with their places. Reading computes nothing.
+//! - whatever a text holds, reading it ends in a graph or in diagnostics with their places. Reading computes
+//! nothing.
 
 mod call;
 mod contents;

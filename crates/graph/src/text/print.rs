@@ -100,7 +100,8 @@ struct Printer {
     memory: HashMap<Memory, Vec<(Shape, String)>>,
     /// The name of the node that has each scalar.
     scalars: HashMap<u64, String>,
-    /// For nodes that are results of one operation: the first of them, with all of them by the numbers of the results.
+    /// For nodes that are results of one operation: the first of them, with all of them by the numbers of
+    /// the results.
     results: HashMap<usize, usize>,
     joint: HashMap<usize, Vec<Option<Node>>>,
 }

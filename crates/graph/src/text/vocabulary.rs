@@ -57,7 +57,8 @@ impl Spelling {
         self
     }
 
-    /// Adds what stands outside of arrays: `outside: clamp`, or `outside: constant` with a value for each array in `fills`.
+    /// Adds what stands outside of arrays: `outside: clamp`, or `outside: constant` with a value for each
+    /// array in `fills`.
     #[must_use]
     pub fn boundary(self, boundary: &Boundary<Vec<Lanes>>) -> Spelling {
         let spelling = self.with("outside", Setting::Word(rule_text(boundary.rule()).to_owned()));

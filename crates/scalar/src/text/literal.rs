@@ -2,7 +2,8 @@
 
 use crate::types::{Element, Literal, half_from};
 
-/// Returns the text of a literal, without its type. NaN is written with its bits unless they are the usual ones.
+/// Returns the text of a literal, without its type. NaN is written with its bits unless they are the usual
+/// ones.
 pub fn literal_text(literal: Literal) -> String {
     let usual = Literal::from_f64(literal.element(), f64::NAN);
     match literal.is_nan() && usual != Some(literal) {
@@ -20,7 +21,8 @@ pub(super) fn typed(text: &str) -> (&str, Option<Element>) {
     found.map_or((text, None), |(rest, element)| (rest, Some(element)))
 }
 
-/// Reads a literal of a type: `-3`, `0.5`, `1e-3`, `0xff`, `inf`, `NaN`, `nan(0x7fc00001)`, `true`. `None` if the type has no such value,
+/// Reads a literal of a type: `-3`, `0.5`, `1e-3`, `0xff`, `inf`, `NaN`, `nan(0x7fc00001)`, `true`. `None`
+/// if the type has no such value,
 /// or if another type is named.
 pub fn literal(element: Element, text: &str) -> Option<Literal> {
     let (text, named) = typed(text);

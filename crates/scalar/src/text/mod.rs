@@ -1,9 +1,12 @@
 //! Code as text, read back: the form in which functions print.
 //!
-//! [`Lines`] are the lines of a text with their indentation, [`Scanner`] takes one apart, [`function`] reads a function.
-//! A language that holds functions, such as the textual form of graphs, reads its own lines with the same two.
+//! [`Lines`] are the lines of a text with their indentation, [`Scanner`] takes one apart, [`function`] reads
+//! a function.
+//! A language that holds functions, such as the textual form of graphs, reads its own lines with the same
+//! two.
 //!
-//! A function that was printed and read prints as the same text. It computes the same, but is no equal value: nodes are
+//! A function that was printed and read prints as the same text. It computes the same, but is no equal
+//! value: nodes are
 //! numbered as they are read.
 //!
 //! ```

@@ -12,7 +12,8 @@ use broadloom_diag::{Diagnostic, Span};
 
 type Parsed<T> = Result<T, Box<Diagnostic>>;
 
-/// Reads a function: the next line, `fn name(…) -> (…)`, and the lines below it that are further to the right.
+/// Reads a function: the next line, `fn name(…) -> (…)`, and the lines below it that are further to the
+/// right.
 pub fn function(lines: &mut Lines<'_>) -> Parsed<Function> {
     let Some(head) = lines.next() else {
         return Err(Box::new(
@@ -95,7 +96,8 @@ impl<'t> Parser<'_, 't> {
         }
     }
 
-    /// Statements that stand at least so far to the right. The first says how far; the head of a loop may have said it before.
+    /// Statements that stand at least so far to the right. The first says how far; the head of a loop may
+    /// have said it before.
     fn block(&mut self, least: usize, mut indent: Option<usize>) -> Parsed<(End, Option<usize>)> {
         self.nesting += 1;
         if self.nesting > MAX_NESTING {

@@ -163,7 +163,8 @@ impl<'t> Scanner<'t> {
         self.word().ok_or_else(|| self.unexpected(what))
     }
 
-    /// Takes the text of a literal: a number with or without a type behind it, `true`, `false`, `inf`, `NaN`, `nan(0x…)`.
+    /// Takes the text of a literal: a number with or without a type behind it, `true`, `false`, `inf`,
+    /// `NaN`, `nan(0x…)`.
     pub fn literal(&mut self) -> Option<&'t str> {
         self.skip();
         let bytes = self.rest().as_bytes();
