@@ -1,57 +1,109 @@
 #!/bin/bash
-# Runs the suites of Python's CUDA clients on Broadloom: scripts/python-clients.sh FOLDER [numba|tinygrad|triton]…
-# FOLDER gets a virtual environment for each client and, for each suite, a log whose last lines have the counts. Packages come from PyPI; tinygrad's tests are
-# not part of its package, so TINYGRAD names a checkout of its repository. tinygrad compiles for its host with `clang`. `make build` comes first.
+# Runs the suites of Python's CUDA clients on Broadloom:
+#
+#   scripts/python-clients.sh FOLDER [triton|numba|cudadrv|cudapy|tinygrad]…
+#
+# Without a name all of them run; `numba` is cudadrv and cudapy. FOLDER gets a virtual environment for each
+# client and a log for each suite, whose last line has the counts. Packages come from PyPI. An environment
+# that is there already (FOLDER/venv-numba, FOLDER/venv-torch) is used as it is. The script fails when a
+# suite does.
+#
+# BROADLOOM  the command; target/release/broadloom unless it is set (`make build`)
+# TINYGRAD   a checkout of tinygrad's repository, which has the tests; its package does not
+# TESTS      an expression of pytest's -k, to run some tests only
+#
+# tinygrad compiles for its host with `clang`.
 
 set -euo pipefail
+if [ $# -eq 0 ]; then
+    sed -n '2,/^$/s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+fi
 here=$(cd "$(dirname "$0")/.." && pwd)
 broadloom=${BROADLOOM:-$here/target/release/broadloom}
 folder=$(mkdir -p "$1" && cd "$1" && pwd)
 shift
+# Kernels that are kept belong to this run.
 export BROADLOOM_CACHE=${BROADLOOM_CACHE:-$folder/cache}
-# Libraries of CUDA are found in the environment, and what is kept of kernels is this run's.
-export TRITON_CACHE_DIR=$folder/triton CACHEDB=$folder/tinygrad.db
+export TRITON_CACHE_DIR=$folder/triton-cache CACHEDB=$folder/tinygrad.db
+failed=0
 
 environment() { # NAME PACKAGES…
-    [ -x "$folder/$1/bin/python" ] || { python3 -m venv "$folder/$1" && "$folder/$1/bin/pip" install -q "${@:2}"; }
+    [ -x "$folder/venv-$1/bin/python" ] && return
+    python3 -m venv "$folder/venv-$1"
+    "$folder/venv-$1/bin/python" -m pip install -q "${@:2}"
 }
 
-run() { # NAME LOG ARGUMENTS…
-    echo "$2" >&2
-    (cd "$folder" && "$broadloom" exec -- "$folder/$1/bin/python" "${@:3}") > "$folder/$2.log" 2>&1 || true
-    tail -n 1 "$folder/$2.log"
+run() { # ENVIRONMENT LOG ARGUMENTS…
+    local log=$folder/$2.log
+    echo "$2: $log" >&2
+    (cd "$folder" && "$broadloom" exec -- "$folder/venv-$1/bin/python" "${@:3}") > "$log" 2>&1 || failed=1
+    tail -n 1 "$log"
 }
 
-numba() {
-    environment numba 'numba-cuda[cu13]' pytest pytest-timeout filecheck psutil cffi ml_dtypes
+suite() { # ENVIRONMENT LOG ARGUMENTS…
+    run "$1" "$2" -m pytest -q --timeout 600 -p no:cacheprovider -W ignore --tb=short -rfEs -k "${TESTS:-}" \
+        "${@:3}"
+}
+
+numba_suite() { # NAME
+    # Later versions of Numba and of cuda-bindings do not go with this numba-cuda (docs/PYTHON.md).
+    environment numba 'numba-cuda[cu13]==0.30.4' numba==0.67.0 cuda-bindings==13.2.0 \
+        pytest pytest-timeout filecheck psutil cffi ml_dtypes
+    # Tests start processes that import modules by their names under `numba.cuda`, so pytest does too.
     # The fixture is in numba-cuda's repository and not in its package.
     mkdir -p "$folder/plugin"
-    cat > "$folder/plugin/numba_fixtures.py" <<'END'
+    cat > "$folder/plugin/numba_names.py" <<'END'
+import importlib
+
 import pytest
+
+
+class Named(pytest.Module):
+    def _getobj(self):
+        parts = self.path.with_suffix("").parts
+        return importlib.import_module(".".join(parts[parts.index("numba_cuda") + 1 :]))
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    if "numba_cuda" in module_path.parts:
+        return Named.from_parent(parent, path=module_path)
+
 
 @pytest.fixture(scope="class")
 def initialize_from_pytest_config(request):
     request.cls._dump_failed_filechecks = False
 END
-    export PYTHONPATH=$folder/plugin
-    for suite in cudadrv cudapy; do
-        run numba "numba-$suite" -m pytest -p numba_fixtures --pyargs "numba.cuda.tests.$suite" -q --import-mode=importlib --timeout 600 -p no:cacheprovider -W ignore --tb=short -rfE
-    done
-    # Tests that start other processes want the modules by the names that they have for themselves.
-    run numba numba-init -m unittest numba.cuda.tests.cudadrv.test_init
-    unset PYTHONPATH
+    PYTHONPATH=$folder/plugin \
+        suite numba "$1" -p numba_names --import-mode=importlib --pyargs "numba.cuda.tests.$1"
+}
+
+cudadrv() { numba_suite cudadrv; }
+cudapy() { numba_suite cudapy; }
+numba() { cudadrv && cudapy; }
+
+torch() {
+    environment torch torch==2.15.0 numpy pytest pytest-timeout hypothesis
 }
 
 tinygrad() {
-    environment torch torch numpy pytest pytest-timeout hypothesis
-    DEV=CUDA:PTX PYTHONPATH=$TINYGRAD run torch tinygrad -m pytest "$TINYGRAD/test/backend/test_ops.py" -q --timeout 600 -p no:cacheprovider -W ignore --tb=short -rfE
+    torch
+    DEV=CUDA:PTX PYTHONPATH=$TINYGRAD suite torch tinygrad "$TINYGRAD/test/backend/test_ops.py"
 }
 
 triton() {
-    environment torch torch numpy pytest pytest-timeout hypothesis
+    torch
     run torch triton "$here/examples/triton_kernels.py"
 }
 
-for client in "${@:-numba tinygrad triton}"; do
-    for one in $client; do "$one"; done
+[ $# -gt 0 ] || set -- triton numba tinygrad
+for client in "$@"; do
+    case $client in
+        triton | numba | cudadrv | cudapy | tinygrad) "$client" ;;
+        *)
+            echo "$client: no such client; there are triton, numba, cudadrv, cudapy and tinygrad" >&2
+            exit 2
+            ;;
+    esac
 done
+exit $failed

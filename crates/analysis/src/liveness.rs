@@ -96,6 +96,31 @@ impl Liveness {
     }
 }
 
+impl Liveness {
+    /// The most that is live at once behind an instruction or at the head of a block, each register counted by its weight. What an instruction
+    /// writes counts behind it, read or not.
+    pub fn most_live(&self, function: &Function, weight: impl Fn(Reg) -> u32) -> u32 {
+        let mut most = 0;
+        for block in function.layout.iter() {
+            let mut live = self.live_out[*block].clone();
+            let mut now: u32 = live.iter().map(&weight).sum();
+            most = most.max(now);
+            for inst in function.blocks[*block].insts.iter().rev() {
+                let data = &function.insts[*inst];
+                let mut unread = 0;
+                data.each_written(|reg| unread += if live.contains(reg) { 0 } else { weight(reg) });
+                most = most.max(now + unread);
+                if ends_life(function, data) {
+                    data.each_written(|reg| now -= if live.remove(reg) { weight(reg) } else { 0 });
+                }
+                data.each_read(|reg| now += if live.insert(reg) { weight(reg) } else { 0 });
+                most = most.max(now);
+            }
+        }
+        most
+    }
+}
+
 /// Turns what is live behind an instruction into what is live before it.
 fn step_back(function: &Function, data: &InstData, live: &mut BitSet<Reg>) {
     if ends_life(function, data) {

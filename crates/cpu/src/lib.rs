@@ -69,6 +69,7 @@ mod module;
 mod object;
 mod options;
 mod probe;
+mod registers;
 mod services;
 mod shaped;
 pub mod signals;

@@ -9,11 +9,12 @@ use crate::background;
 use crate::cluster::Shape;
 use crate::device::Inner;
 use crate::grid::{Grid, Ready, Workspace};
+use crate::registers;
 use crate::shaped::{Compiled, Shaped};
 use crate::stream::{Limit, Work};
 use crate::variables::Variables;
 use broadloom_device::texture::{self, OpaqueTable, Surface, Texture};
-use broadloom_device::{Error, Fault, FaultKind, GlobalVariable, Launch, LoadedModule, Result};
+use broadloom_device::{Error, Fault, FaultKind, GlobalVariable, KernelAttributes, Launch, LoadedModule, Result};
 use broadloom_diag::{Code as DiagnosticCode, Diagnostic, Diagnostics};
 use broadloom_ptx::{Func, Module, Verified};
 use broadloom_transform::hoist_statics;
@@ -54,6 +55,8 @@ pub(crate) struct Loaded {
     module: Module,
     variables: Variables,
     kernels: Mutex<Kernels>,
+    /// Estimates of registers that were asked for.
+    registers: Mutex<HashMap<Func, u32>>,
 }
 
 impl Loaded {
@@ -61,7 +64,7 @@ impl Loaded {
         let mut module: Module = (***module).clone();
         hoist_statics::run(&mut module);
         let variables = Variables::load(&module, &inner.memory, &inner.opaques)?;
-        Ok(Loaded { inner: inner.clone(), module, variables, kernels: Mutex::default() })
+        Ok(Loaded { inner: inner.clone(), module, variables, kernels: Mutex::default(), registers: Mutex::default() })
     }
 
     pub(crate) fn module(&self) -> &Module {
@@ -251,6 +254,12 @@ impl LoadedModule for Handle {
         let inside = |address, bytes| self.0.inner.inside(address, bytes);
         let opaque = surface.map(|surface| texture::checked_surface(surface, inside)).transpose()?;
         self.0.variables.references.bind(&self.0.inner.opaques, name, opaque)
+    }
+
+    fn attributes(&self, kernel: Func) -> Result<KernelAttributes> {
+        let mut known = self.0.registers.lock().unwrap_or_else(PoisonError::into_inner);
+        let registers = *known.entry(kernel).or_insert_with(|| registers::estimate(&self.0.module, kernel));
+        Ok(KernelAttributes { registers: Some(registers), ..KernelAttributes::default() })
     }
 
     fn prepare(&self, kernel: Func, launch: &Launch) -> Result<()> {

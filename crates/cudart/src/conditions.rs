@@ -1,6 +1,6 @@
 //! Conditional nodes of graphs: a value in the device's memory, which kernels set, chooses what is done.
 //!
-//! A handle is the address of its value, so that `cudaGraphSetConditional` of a kernel is a store ([`define_setter`]). When a launch comes to a
+//! A handle is the address of its value, so that `cudaGraphSetConditional` of a kernel is a store ([`crate::device_runtime`]). When a launch comes to a
 //! conditional node it waits for what came before, looks at the value and goes on, so **the launch of a graph with conditions returns when its last
 //! condition is decided**.
 
@@ -110,47 +110,5 @@ impl Decision {
                 return Ok(());
             }
         }
-    }
-}
-
-/// Gives the function by which kernels set conditions a body, where a module declares it. Threads may set one at the same time.
-pub(crate) fn define_setter(text: String) -> String {
-    const NAME: &str = "cudaGraphSetConditional";
-    const BODY: &str = ".visible .func cudaGraphSetConditional(.param .b64 handle, .param .b32 value)
-{
-\t.reg .b64 %rd<2>;
-\t.reg .b32 %r<3>;
-\tld.param.u64 %rd1, [handle];
-\tld.param.u32 %r1, [value];
-\tatom.global.exch.b32 %r2, [%rd1], %r1;
-\tret;
-}
-";
-    let declared = text.match_indices(".extern").find_map(|(at, word)| {
-        let rest = text[at + word.len()..].trim_start().strip_prefix(".func")?.trim_start();
-        let end = at + text[at..].find(';')? + 1;
-        rest.strip_prefix(NAME)?.trim_start().starts_with('(').then_some(at..end)
-    });
-    match declared {
-        Some(range) => format!("{}{BODY}{}", &text[..range.start], &text[range.end..]),
-        None => text,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_setter_is_defined_where_it_is_declared() {
-        let declared = ".version 9.0\n.target sm_75\n.address_size 64\n.extern .func cudaGraphSetConditional\n(\n\t.param .b64 cudaGraphSetConditional_param_0,\n\t\
-                        .param .b32 cudaGraphSetConditional_param_1\n)\n;\n.visible .entry k() { ret; }\n";
-        let defined = define_setter(declared.to_owned());
-        assert!(
-            defined.contains("atom.global.exch") && !defined.contains(".extern") && defined.ends_with("k() { ret; }\n"),
-            "{defined}"
-        );
-        let other = ".extern .func cudaGraphSetConditionalOther(.param .b64 a);".to_owned();
-        assert_eq!(define_setter(other.clone()), other);
     }
 }

@@ -1,6 +1,6 @@
 //! Modules: the PTX of a fat binary, of a file or of a text, made ready when something of it is first used.
 
-use crate::conditions::define_setter;
+use crate::device_runtime;
 use crate::fatbin;
 use crate::link;
 use crate::pointer::Out;
@@ -35,6 +35,8 @@ pub(crate) struct Image {
     origin: Origin,
     /// Whether it is the program's own, which nobody asks for by a call that could fail.
     registered: bool,
+    /// The limit of registers that the program asked for.
+    most_registers: Option<u32>,
     loaded: OnceLock<Outcome<Loaded>>,
     highest: OnceLock<Option<u32>>,
     /// Managed variables: names, and where the host keeps their addresses.
@@ -65,7 +67,19 @@ impl Drop for Loaded {
 impl Image {
     /// A module that the program loads when it sees fit.
     pub(crate) fn new(origin: Origin) -> Image {
-        Image { origin, registered: false, loaded: OnceLock::new(), highest: OnceLock::new(), managed: Mutex::default() }
+        Image {
+            origin,
+            registered: false,
+            most_registers: None,
+            loaded: OnceLock::new(),
+            highest: OnceLock::new(),
+            managed: Mutex::default(),
+        }
+    }
+
+    /// The same with a limit of the registers of a thread.
+    pub(crate) fn with_most_registers(self, most_registers: Option<u32>) -> Image {
+        Image { most_registers, ..self }
     }
 
     /// The program's own kernels.
@@ -149,6 +163,7 @@ impl Image {
             status
         })?;
         let text = if texts.len() == 1 { texts.remove(0) } else { link::link(&texts) };
+        let text = self.most_registers.map(|most| link::limit_registers(&text, most)).unwrap_or(text);
         if link::LAUNCHING.iter().any(|name| text.contains(name)) {
             tell(&format!("the kernels of {} cannot be run: they launch kernels themselves (dynamic parallelism)", program()));
             return Err(Status::NOT_SUPPORTED);
@@ -178,7 +193,7 @@ impl Image {
 }
 
 /// Whether a fat binary is NVIDIA's library for kernels that launch kernels, which `-rdc=true` adds to every program.
-fn brings_device_runtime(container: &[u8]) -> bool {
+pub(crate) fn brings_device_runtime(container: &[u8]) -> bool {
     let entries = fatbin::entries(container).unwrap_or_default();
     entries.iter().any(|entry| entry.kind == fatbin::Kind::Ptx && entry.text().is_ok_and(|text| link::is_device_runtime(&text)))
 }
@@ -186,7 +201,7 @@ fn brings_device_runtime(container: &[u8]) -> bool {
 /// The code of a text, all of it: what is wrong in a kernel that nobody launches is wrong as well, as it is for NVIDIA's assembler.
 pub(crate) fn assemble(text: String) -> Outcome<(Sources, Verified)> {
     let mut sources = Sources::new();
-    let id = sources.add(format!("{}.ptx", program()), define_setter(text));
+    let id = sources.add(format!("{}.ptx", program()), device_runtime::define(text));
     let known = |code: Verified| match unknown_instructions(&code) {
         unknown if unknown.has_errors() => Err(unknown),
         _ => Ok(code),

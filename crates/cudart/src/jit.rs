@@ -1,9 +1,12 @@
-//! Options for the driver's compiler, of which only the logs matter here: programs print them whatever the call returned.
+//! Options for the driver's compiler, of which two matter here: logs, which programs print whatever the call returned, and the most registers of a
+//! thread, which limits what is told of kernels.
 
 use crate::pointer::{In, Out};
 use crate::status::Outcome;
 use crate::tell::heard;
 
+/// `CU_JIT_MAX_REGISTERS`.
+const MAX_REGISTERS: u32 = 0;
 /// `CU_JIT_INFO_LOG_BUFFER`; the option behind it is the room that there is.
 const INFO: u32 = 3;
 /// `CU_JIT_ERROR_LOG_BUFFER`, and its room behind it.
@@ -50,6 +53,14 @@ impl Logs {
         }
         outcome
     }
+}
+
+/// The most registers of a thread among options; 0 is no limit.
+pub(crate) fn most_registers(count: u32, options: usize, values: usize) -> Outcome<Option<u32>> {
+    let options = In::<u32>::at(options).get_all(count as usize)?;
+    let values = In::<usize>::at(values).get_all(options.len())?;
+    let given = options.iter().zip(values).find(|(option, _)| **option == MAX_REGISTERS);
+    Ok(given.map(|(_, value)| value as u32).filter(|most| *most != 0))
 }
 
 impl Log {

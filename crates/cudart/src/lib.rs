@@ -15,11 +15,13 @@
 mod advice;
 #[cfg(test)]
 mod allocations;
+mod archive;
 mod both;
 mod boundary;
 mod check;
 mod conditions;
 mod device;
+mod device_runtime;
 mod driver;
 mod events;
 mod explain;
@@ -41,6 +43,7 @@ mod occupancy;
 mod pass;
 mod pointer;
 mod pools;
+mod prototype;
 mod references;
 mod registration;
 mod reset;

@@ -6,6 +6,7 @@
 //!
 //! Comments, which may stand anywhere, are blanked first; all that follows sees code and strings only.
 
+use crate::prototype::Prototype;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the names of functions have in them by which a kernel launches another one.
@@ -46,12 +47,31 @@ pub(crate) fn link(texts: &[String]) -> String {
     }
     let defined: BTreeSet<&str> =
         modules.iter().flatten().filter(|piece| !piece.declares).filter_map(|piece| piece.name).collect();
+    let functions: BTreeMap<&str, &str> = modules
+        .iter()
+        .flatten()
+        .filter(|piece| piece.kind == Kind::Function && !piece.declares && !piece.local)
+        .filter_map(|piece| Some((piece.name?, piece.text)))
+        .collect();
     let (mut declarations, mut variables, mut bodies) = (vec![], vec![], vec![]);
     let (mut seen, mut declared) = (BTreeSet::new(), BTreeSet::new());
     for (number, pieces) in modules.iter().enumerate() {
         let own = |piece: &&Piece<'_>| piece.local && !piece.declares && piece.name.is_some_and(|name| seen.contains(name));
-        let renamed: BTreeMap<&str, String> =
+        let mut renamed: BTreeMap<&str, String> =
             pieces.iter().filter(own).filter_map(|piece| Some((piece.name?, format!("{}$m{number}", piece.name?)))).collect();
+        // Functions that this module declares with another prototype than their definitions have.
+        for piece in pieces.iter().filter(|piece| piece.kind == Kind::Function && piece.declares) {
+            let Some((name, defined)) = piece.name.and_then(|name| Some((name, Prototype::of(functions.get(name)?)?))) else {
+                continue;
+            };
+            let adapter = format!("{name}$m{number}");
+            let made = Prototype::of(piece.text).and_then(|declared| declared.calling(&adapter, name, &defined));
+            if let Some((head, body)) = made {
+                declarations.push(head);
+                bodies.push(body);
+                renamed.insert(name, adapter);
+            }
+        }
         let text = |text: &str| if renamed.is_empty() { text.to_owned() } else { rename(text, &renamed) };
         for piece in pieces {
             let is_new = piece.name.is_none_or(|name| renamed.contains_key(name) || !seen.contains(name));
@@ -76,6 +96,52 @@ pub(crate) fn link(texts: &[String]) -> String {
     let head = HEAD.iter().filter_map(|word| head.remove(word));
     let linked: Vec<String> = head.chain(declarations).chain(variables).chain(bodies).collect();
     linked.join("\n") + "\n"
+}
+
+/// Texts with those members of libraries that define something which a text declares and none defines.
+pub(crate) fn with_members(mut texts: Vec<String>, members: Vec<String>) -> Vec<String> {
+    let (mut defined, mut wanted) = (BTreeSet::new(), BTreeSet::new());
+    for text in &texts {
+        let names = Names::of(text);
+        defined.extend(names.defined);
+        wanted.extend(names.declared);
+    }
+    let mut members: Vec<(Names, String)> = members.into_iter().map(|text| (Names::of(&text), text)).collect();
+    let missing = |names: &Names, defined: &BTreeSet<String>, wanted: &BTreeSet<String>| {
+        names.defined.iter().any(|name| wanted.contains(name) && !defined.contains(name))
+    };
+    while let Some(at) = members.iter().position(|(names, _)| missing(names, &defined, &wanted)) {
+        let (names, text) = members.remove(at);
+        defined.extend(names.defined);
+        wanted.extend(names.declared);
+        texts.push(text);
+    }
+    texts
+}
+
+/// The names of a module that others can mean.
+struct Names {
+    defined: BTreeSet<String>,
+    declared: BTreeSet<String>,
+}
+
+impl Names {
+    fn of(text: &str) -> Names {
+        let code = without_comments(text);
+        let (declared, defined): (Vec<_>, Vec<_>) = pieces_of(&code).into_iter().partition(|piece| piece.declares);
+        let names = |pieces: Vec<Piece<'_>>| pieces.into_iter().filter_map(|piece| piece.name.map(str::to_owned)).collect();
+        Names { defined: names(defined.into_iter().filter(|piece| !piece.local).collect()), declared: names(declared) }
+    }
+}
+
+/// A text whose kernels say that a thread has no more registers than this, unless they have a limit of their own.
+pub(crate) fn limit_registers(text: &str, most: u32) -> String {
+    let code = without_comments(text);
+    let limited = |piece: Piece<'_>| match piece.text.split_once('{') {
+        Some((head, body)) if head.contains(".entry") && !head.contains(".maxnreg") => format!("{head}.maxnreg {most}\n{{{body}"),
+        _ => piece.text.to_owned(),
+    };
+    pieces_of(&code).into_iter().map(limited).collect()
 }
 
 /// A text with other names.
@@ -294,6 +360,51 @@ mod tests {
         assert!(linked.contains("$str[2] = {1, 0}") && linked.contains("$str$m1[2] = {2, 0}"), "{linked}");
         let second = linked.split("k2").nth(1).unwrap();
         assert!(second.contains("%rd1, $str$m1;") && second.contains("%rd2, $str$1;"), "{second}");
+    }
+
+    #[test]
+    fn a_declared_result_may_be_missing_in_the_definition() {
+        const HEAD: &str = ".version 8.0\n.target sm_75\n.address_size 64\n";
+        let caller = |declared: &str, call: &str| format!("{HEAD}{declared}\n.visible .entry k()\n{{\n{call}\nret;\n}}\n");
+        let with = caller(
+            ".extern .func (.param .b32 r) consume(.param .b64 x, .param .align 4 .b8 y[8])\n;",
+            ".param .b64 x; .param .align 4 .b8 y[8]; .param .b32 r; st.param.b64 [x], 1; call (r), consume, (x, y);",
+        );
+        let without = caller(".extern .func consume(.param .b32 x)\n;", ".param .b32 x; st.param.b32 [x], 1; call consume, (x);");
+        let void = format!("{HEAD}.visible .func consume(.param .b64 a, .param .align 4 .b8 b[8])\n{{\nret;\n}}\n");
+        let some = format!(
+            "{HEAD}.visible .func (.param .b64 r) consume(.param .b32 a)\n{{\n.reg .b64 %rd; mov.b64 %rd, 1; st.param.b64 [r], %rd; ret;\n}}\n"
+        );
+        for texts in
+            [[with.clone(), void.clone()], [void.clone(), with.clone()], [without.clone(), some.clone()], [some, without]]
+        {
+            let linked = link(&texts);
+            let mut sources = broadloom_diag::Sources::new();
+            let id = sources.add("linked.ptx", linked.clone());
+            let verified = broadloom_ptx::parse(&sources, id).and_then(broadloom_ptx::verify);
+            assert!(verified.is_ok(), "{linked}\n{:?}", verified.err());
+        }
+        // Other parameters are no affair of the linker's.
+        let other = caller(".extern .func (.param .b32 r) consume(.param .b32 x)\n;", "");
+        assert!(!link(&[other, void]).contains("consume$m"));
+    }
+
+    #[test]
+    fn kernels_get_a_limit_of_registers() {
+        let text = ".version 8.0\n.target sm_75\n.address_size 64\n// { .entry x\n.func f()\n{ ret; }\n.entry k(.param .u64 p)\n.maxntid 32\n{ { ret; } }\n\
+                    .entry own() .maxnreg 16 { ret; }\n";
+        let limited = limit_registers(text, 40);
+        assert_eq!((limited.matches(".maxnreg 40").count(), limited.matches(".maxnreg").count()), (1, 2), "{limited}");
+        assert!(limited.contains(".maxntid 32\n.maxnreg 40\n{ { ret; } }"), "{limited}");
+    }
+
+    #[test]
+    fn members_of_libraries_are_linked_when_they_are_needed() {
+        let text =
+            |declares: &str, defines: &str| format!(".extern .func {declares}();\n.visible .func {defines}()\n{{ ret; }}\n");
+        let (caller, first, second, other) = (text("a", "k"), text("b", "a"), text("c", "b"), text("d", "other"));
+        let members = vec![second.clone(), other, first.clone(), text("d", "a")];
+        assert_eq!(with_members(vec![caller.clone()], members), [caller, first, second]);
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub struct MemoryUse {
 /// What became of a kernel when it was compiled. What an executor does not know is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelAttributes {
-    /// Registers of 32 bits that a thread uses.
+    /// Registers of 32 bits that a thread uses, or would use on a GPU.
     pub registers: Option<u32>,
     /// Shared memory of a block that is not dynamic, in bytes.
     pub shared_bytes: Option<u32>,

@@ -11,6 +11,7 @@ use crate::module::Reg;
 enum Which {
     Read,
     Written,
+    All,
 }
 
 impl InstData {
@@ -47,6 +48,11 @@ impl InstData {
     pub fn change_writes(&mut self, mut change: impl FnMut(&mut Reg)) {
         change::registers(self, Which::Written, &mut change);
     }
+
+    /// Changes all its registers, in the order of the text.
+    pub(crate) fn change_registers(&mut self, mut change: impl FnMut(&mut Reg)) {
+        change::registers(self, Which::All, &mut change);
+    }
 }
 
 /// The same walk over operands that are looked at and over operands that are changed.
@@ -58,7 +64,7 @@ macro_rules! walk {
             type Visit<'v> = &'v mut dyn FnMut(&$($mutable)? Reg);
 
             pub(super) fn registers(data: &$($mutable)? InstData, which: Which, visit: Visit<'_>) {
-                if which == Which::Read
+                if which != Which::Written
                     && let Some(guard) = &$($mutable)? data.guard
                 {
                     visit(&$($mutable)? guard.reg);
@@ -72,7 +78,7 @@ macro_rules! walk {
 
             /// `written` is `None` when it is not known.
             fn operand(operand: &$($mutable)? Operand, written: Option<bool>, which: Which, visit: Visit<'_>) {
-                let meant = written.is_none_or(|written| written == (which == Which::Written));
+                let meant = which == Which::All || written.is_none_or(|written| written == (which == Which::Written));
                 match operand {
                     Operand::Reg(reg) | Operand::Not(reg) | Operand::Part { reg, .. } => {
                         if meant {
@@ -103,7 +109,7 @@ macro_rules! walk {
             }
 
             fn address(address: &$($mutable)? Address, which: Which, visit: Visit<'_>) {
-                if which == Which::Read
+                if which != Which::Written
                     && let Base::Reg(reg) = &$($mutable)? address.base
                 {
                     visit(reg);
@@ -111,13 +117,13 @@ macro_rules! walk {
             }
 
             fn call(call: &$($mutable)? Call, which: Which, visit: Visit<'_>) {
-                if which == Which::Read
+                for element in call.results.$iter() {
+                    operand(element, Some(true), which, visit);
+                }
+                if which != Which::Written
                     && let Callee::Indirect { reg, .. } = &$($mutable)? call.callee
                 {
                     visit(reg);
-                }
-                for element in call.results.$iter() {
-                    operand(element, Some(true), which, visit);
                 }
                 for element in call.arguments.$iter() {
                     operand(element, Some(false), which, visit);

@@ -1,10 +1,11 @@
-//! The driver's linker: PTX goes in, and one module of PTX, which `cuModuleLoadData` takes, comes out.
+//! The driver's linker: PTX goes in, alone or in fat binaries, objects and libraries, and one module of PTX comes out, which `cuModuleLoadData` takes.
 
+use crate::archive;
 use crate::boundary::{Call, exported};
 use crate::fatbin;
-use crate::image::{Image, Origin, assemble};
-use crate::jit::Logs;
-use crate::link::link;
+use crate::image::{Image, Origin, assemble, brings_device_runtime};
+use crate::jit::{Logs, most_registers};
+use crate::link::{limit_registers, link, with_members};
 use crate::pointer::{Out, Text, bytes_there};
 use crate::status::{Outcome, Status};
 use std::ffi::CString;
@@ -14,34 +15,52 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Debug, Default)]
 pub(crate) struct Linking {
     texts: Mutex<Vec<String>>,
+    /// PTX of the members of libraries, which are linked when something declares what they define.
+    members: Mutex<Vec<String>>,
     linked: Mutex<Option<CString>>,
     logs: Logs,
+    most_registers: Option<u32>,
 }
 
 const PTX: u32 = 1;
 const FAT_BINARY: u32 = 2;
+const OBJECT: u32 = 3;
+const LIBRARY: u32 = 4;
 
 fn add(call: &Call, linking: &Linking, kind: u32, bytes: Vec<u8>) -> Outcome {
-    let text = match kind {
-        PTX => String::from_utf8(bytes).map_err(|_| Status::INVALID_PTX)?.trim_end_matches('\0').to_owned(),
-        FAT_BINARY => {
-            let entries = fatbin::entries(&bytes).map_err(|_| Status::INVALID_IMAGE)?;
-            let best = fatbin::best(&entries, call.runtime.capability()).map_err(|_| Status::NO_BINARY_FOR_GPU)?;
-            best.text().map_err(|_| Status::INVALID_IMAGE)?
+    let texts = match kind {
+        PTX => vec![String::from_utf8(bytes).map_err(|_| Status::INVALID_PTX)?.trim_end_matches('\0').to_owned()],
+        FAT_BINARY => of_containers(call, &[&bytes])?,
+        OBJECT => of_containers(call, &archive::fat_binaries(&bytes).map_err(|_| Status::INVALID_IMAGE)?)?,
+        LIBRARY => {
+            let members = archive::members(&bytes).map_err(|_| Status::INVALID_IMAGE)?;
+            let objects = members.into_iter().filter_map(|member| archive::fat_binaries(member).ok());
+            objects.map(|containers| of_containers(call, &containers)).collect::<Outcome<Vec<_>>>()?.concat()
         }
         // Machine code and what compilers keep between their steps.
         _ => return Err(Status::NO_BINARY_FOR_GPU),
     };
     // What is no PTX is told now, by the call that brought it; what it lacks may come with the next one.
-    assemble(text.clone())?;
-    linking.texts.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    texts.iter().try_for_each(|text| assemble(text.clone()).map(drop))?;
+    let place = if kind == LIBRARY { &linking.members } else { &linking.texts };
+    place.lock().unwrap_or_else(PoisonError::into_inner).extend(texts);
     Ok(())
 }
 
-fn create(call: &Call, state: Out<usize>, logs: Logs) -> Outcome {
+/// The PTX of fat binaries, without NVIDIA's device runtime, whose functions have bodies of their own here.
+fn of_containers(call: &Call, containers: &[&[u8]]) -> Outcome<Vec<String>> {
+    let of_container = |bytes: &&[u8]| {
+        let entries = fatbin::entries(bytes).map_err(|_| Status::INVALID_IMAGE)?;
+        let best = fatbin::best(&entries, call.runtime.capability()).map_err(|_| Status::NO_BINARY_FOR_GPU)?;
+        best.text().map_err(|_| Status::INVALID_IMAGE)
+    };
+    containers.iter().filter(|bytes| !brings_device_runtime(bytes)).map(of_container).collect()
+}
+
+fn create(call: &Call, state: Out<usize>, logs: Logs, most_registers: Option<u32>) -> Outcome {
     state.wanted()?;
     logs.write(|| Ok(()))?;
-    state.set(call.runtime.linkings.insert(Linking { logs, ..Linking::default() }))
+    state.set(call.runtime.linkings.insert(Linking { logs, most_registers, ..Linking::default() }))
 }
 
 fn read(path: Text) -> Outcome<Vec<u8>> {
@@ -51,7 +70,7 @@ fn read(path: Text) -> Outcome<Vec<u8>> {
 exported! { driver
     /// Begins to link.
     fn cuLinkCreate = cuLinkCreate_v2(call, count: u32, options: usize, values: usize, state: Out<usize>) {
-        create(call, state, Logs::among(count, options, values)?)
+        create(call, state, Logs::among(count, options, values)?, most_registers(count, options, values)?)
     }
 
     /// Adds what is in memory.
@@ -69,12 +88,14 @@ exported! { driver
     /// Links; the module stays until the linking is given back.
     fn cuLinkComplete(call, state: usize, module: Out<usize>, size: Out<usize>) {
         let linking = call.runtime.linkings.get(state)?;
-        let texts = linking.texts.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = match texts.as_slice() {
+        let texts = linking.texts.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let members = linking.members.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let text = match with_members(texts, members).as_slice() {
             [] => return Err(Status::INVALID_VALUE),
             [one] => one.clone(),
             several => link(several),
         };
+        let text = linking.most_registers.map(|most| limit_registers(&text, most)).unwrap_or(text);
         linking.logs.write(|| Image::new(Origin::Text(text.clone())).loaded(call.runtime).map(drop))?;
         let text = CString::new(text).map_err(|_| Status::INVALID_PTX)?;
         module.set(text.as_ptr() as usize)?;

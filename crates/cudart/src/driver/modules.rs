@@ -3,7 +3,7 @@
 use crate::boundary::{Call, exported};
 use crate::fatbin::container_bytes;
 use crate::image::{Image, Origin};
-use crate::jit::Logs;
+use crate::jit::{Logs, most_registers};
 use crate::pointer::{In, Out, Text, bytes_at};
 use crate::registration::{Wrapper, origin};
 use crate::runtime::functions::{attributes, kept_name, set_attribute};
@@ -60,9 +60,8 @@ pub(crate) fn origin_of_file(path: &str) -> Outcome<Origin> {
     String::from_utf8(bytes).map(|text| Origin::Text(text.trim_end_matches('\0').to_owned())).map_err(|_| Status::INVALID_IMAGE)
 }
 
-pub(crate) fn load(call: &Call, module: Out<usize>, origin: Origin) -> Outcome {
+pub(crate) fn load(call: &Call, module: Out<usize>, image: Image) -> Outcome {
     module.wanted()?;
-    let image = Image::new(origin);
     image.loaded(call.runtime)?;
     module.set(call.runtime.modules.insert(image))
 }
@@ -115,17 +114,18 @@ fn fact(call: &Call, attribute: u32, function: usize) -> Outcome<i32> {
 exported! { driver
     /// A module from a file.
     fn cuModuleLoad(call, module: Out<usize>, path: Text) {
-        load(call, module, origin_of_file(&path.get()?)?)
+        load(call, module, Image::new(origin_of_file(&path.get()?)?))
     }
 
     /// A module from memory.
     fn cuModuleLoadData = cuModuleLoadFatBinary(call, module: Out<usize>, image: usize) {
-        load(call, module, origin_at(image)?)
+        load(call, module, Image::new(origin_at(image)?))
     }
 
     /// The same, with options for a compiler.
     fn cuModuleLoadDataEx(call, module: Out<usize>, image: usize, count: u32, options: usize, values: usize) {
-        Logs::among(count, options, values)?.write(|| load(call, module, origin_at(image)?))
+        let most = most_registers(count, options, values)?;
+        Logs::among(count, options, values)?.write(|| load(call, module, Image::new(origin_at(image)?).with_most_registers(most)))
     }
 
     /// How many kernels a module has.

@@ -2,19 +2,23 @@
 
 use crate::boundary::exported;
 use crate::driver::modules::{function, global, kernels, load, origin_at, origin_of_file};
-use crate::jit::Logs;
+use crate::image::Image;
+use crate::jit::{Logs, most_registers};
 use crate::pointer::{Out, Text};
 use crate::status::Status;
 
 exported! { runtime
     /// A library from memory.
     fn cudaLibraryLoadData | cuLibraryLoadData(call, library: Out<usize>, code: usize, options: usize, values: usize, count: u32, _lo: usize, _lv: usize, _ln: u32) {
-        Logs::among(count, options, values)?.write(|| load(call, library, origin_at(code)?))
+        let most = most_registers(count, options, values)?;
+        Logs::among(count, options, values)?.write(|| load(call, library, Image::new(origin_at(code)?).with_most_registers(most)))
     }
 
     /// A library from a file.
     fn cudaLibraryLoadFromFile | cuLibraryLoadFromFile(call, library: Out<usize>, path: Text, options: usize, values: usize, count: u32, _lo: usize, _lv: usize, _ln: u32) {
-        Logs::among(count, options, values)?.write(|| load(call, library, origin_of_file(&path.get()?)?))
+        let most = most_registers(count, options, values)?;
+        Logs::among(count, options, values)?
+            .write(|| load(call, library, Image::new(origin_of_file(&path.get()?)?).with_most_registers(most)))
     }
 
     /// Gives a library back.

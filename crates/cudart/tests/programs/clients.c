@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+int cuLaunchCooperativeKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned tx, unsigned ty, unsigned tz, unsigned shared, stream_t stream, void **args);
 int cuLinkComplete(void *state, void **module, size_t *bytes), cuFuncGetAttribute(int *value, int attribute, void *function);
 int cuCtxGetCurrent(void **context), cuCtxSetCurrent(void *context), cuDevicePrimaryCtxRetain(void **context, int device), cuCtxGetDevice(int *device);
 int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active), cudaRuntimeGetVersion(int *version), cudaGetDeviceCount(int *count);
@@ -53,6 +54,115 @@ static void linked_pieces(void) {
             OK(cuMemFree_v2(memory));
             OK(cuModuleUnload(module));
         }
+    }
+}
+
+// An object has fat binaries in a section of its own, as this program does: one defines what `caller` calls, the other is a device runtime for GPUs
+// that the device is not. An archive holds objects.
+#define SECTION __attribute__((section("__nv_relfatbin"), used, aligned(8)))
+static struct fat SECTION object_code = FAT(1, ".version 6.5\n.target sm_30\n.address_size 64\n" BODY);
+static struct fat SECTION device_runtime = {
+    0xba55ed50, 1, 16, 64 + 8192, 1, 0x101, 64, 8192, 0, 0, 0, 7, 121, 0, 0x11, 0, 0,
+    ".version 9.0\n.target sm_121\n.address_size 64\n.visible .func (.param .b32 r) __cudaCDP2LaunchDeviceV2(.param .b64 a, .param .b64 b)\n{ ret; }\n"};
+
+static void objects_and_libraries(void) {
+    FILE *self = fopen("/proc/self/exe", "rb");
+    CHECK(self != 0 && fseek(self, 0, SEEK_END) == 0);
+    size_t size = ftell(self);
+    char *archive = malloc(size + 70);
+    rewind(self);
+    CHECK(fread(archive + 68, 1, size, self) == size);
+    fclose(self);
+    char header[80];
+    snprintf(header, sizeof header, "!<arch>\n%-16s%-32s%-10zu`\n", "object.o/", "0", size);
+    memcpy(archive, header, 68);
+    archive[68 + size] = '\n';
+    struct { int kind; void *data; size_t bytes; } inputs[] = {{3, archive + 68, size}, {4, archive, 68 + size}};
+    for (int i = 0; i < 2; i++) {
+        void *state, *image, *module, *function;
+        size_t bytes;
+        OK(cuLinkCreate_v2(0, 0, 0, &state));
+        OK(cuLinkAddData_v2(state, 1, caller, sizeof caller, "caller", 0, 0, 0));
+        OK(cuLinkAddData_v2(state, inputs[i].kind, inputs[i].data, inputs[i].bytes, "input", 0, 0, 0));
+        OK(cuLinkComplete(state, &image, &bytes));
+        OK(cuModuleLoadData(&module, image));
+        OK(cuModuleGetFunction(&function, module, "k"));
+        OK(cuModuleUnload(module));
+        OK(cuLinkDestroy(state));
+        // What is cut off, or is something else, is refused.
+        OK(cuLinkCreate_v2(0, 0, 0, &state));
+        CHECK(cuLinkAddData_v2(state, inputs[i].kind, inputs[i].data, 100, "input", 0, 0, 0) == 200);
+        CHECK(cuLinkAddData_v2(state, 7 - inputs[i].kind, inputs[i].data, inputs[i].bytes, "input", 0, 0, 0) == 200);
+        OK(cuLinkDestroy(state));
+    }
+    free(archive);
+}
+
+// Cooperative groups of the whole grid, by the functions of the device runtime.
+static const char grid_ptx[] =
+    ".version 7.5\n.target sm_75\n.address_size 64\n"
+    ".extern .func (.param .b64 r) cudaCGGetIntrinsicHandle(.param .b32 a)\n;\n.extern .func (.param .b32 r) cudaCGSynchronize(.param .b64 a, .param .b32 b)\n;\n"
+    ".extern .func (.param .b32 r) cudaCGGetSize(.param .b64 a, .param .b64 b, .param .b64 c)\n;\n"
+    ".extern .func (.param .b32 r) cudaCGGetRank(.param .b64 a, .param .b64 b, .param .b64 c)\n;\n"
+    ".global .u32 arrived;\n"
+    ".visible .entry k(.param .u64 p)\n{ .reg .b32 %r<9>; .reg .b64 %d<9>; .local .align 4 .b8 l[8];\n ld.param.u64 %d1, [p];\n"
+    "{ .param .b32 a; .param .b64 r; st.param.b32 [a], 1; call (r), cudaCGGetIntrinsicHandle, (a); ld.param.b64 %d2, [r]; }\n"
+    "mov.u64 %d3, l; cvta.local.u64 %d3, %d3; add.u64 %d4, %d3, 4;\n"
+    "{ .param .b64 a; .param .b64 b; .param .b64 c; .param .b32 r; st.param.b64 [a], %d3; st.param.b64 [b], %d4; st.param.b64 [c], %d2;\n"
+    "call (r), cudaCGGetSize, (a, b, c); ld.param.b32 %r1, [r]; }\n ld.local.u32 %r2, [l]; ld.local.u32 %r3, [l+4];\n"
+    "{ .param .b64 a; .param .b64 b; .param .b64 c; .param .b32 r; st.param.b64 [a], %d3; st.param.b64 [b], %d4; st.param.b64 [c], %d2;\n"
+    "call (r), cudaCGGetRank, (a, b, c); }\n ld.local.u32 %r4, [l];\n"
+    "atom.global.add.u32 %r5, [arrived], 1;\n"
+    "{ .param .b64 a; .param .b32 b; .param .b32 r; st.param.b64 [a], %d2; st.param.b32 [b], 0; call (r), cudaCGSynchronize, (a, b); ld.param.b32 %r6, [r]; }\n"
+    "ld.volatile.global.u32 %r5, [arrived];\n mul.wide.u32 %d5, %r4, 20; add.u64 %d5, %d5, %d1;\n"
+    "st.global.u32 [%d5], %r1; st.global.u32 [%d5+4], %r2; st.global.u32 [%d5+8], %r3; st.global.u32 [%d5+12], %r5; st.global.u32 [%d5+16], %r6; ret; }\n";
+
+static void grid_groups(void) {
+    enum { THREADS = 3 * 2 * 40 * 2 };
+    void *module, *function;
+    uint64_t memory;
+    static unsigned results[THREADS][5];
+    OK(cuModuleLoadData(&module, grid_ptx));
+    OK(cuModuleGetFunction(&function, module, "k"));
+    OK(cuMemAlloc_v2(&memory, sizeof results));
+    void *args[] = {&memory};
+    OK(cuLaunchCooperativeKernel(function, 3, 2, 1, 40, 1, 2, 0, 0, args));
+    OK(cuMemcpyDtoH_v2(results, memory, sizeof results));
+    for (int i = 0; i < THREADS; i++)
+        CHECK(results[i][0] == 0 && results[i][1] == THREADS && results[i][2] == 1 && results[i][3] == THREADS && results[i][4] == 0);
+    // Without a cooperative launch there is no such group.
+    OK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, 0, args, 0));
+    OK(cuMemcpyDtoH_v2(results, memory, sizeof results));
+    CHECK(results[0][0] == 999 && results[0][1] == 0 && results[0][2] == 0 && results[0][4] == 999);
+    OK(cuMemFree_v2(memory));
+    OK(cuModuleUnload(module));
+}
+
+// Registers are estimated by what is live at once, and a program can limit them when it loads or links.
+static void registers(void) {
+    static char text[8192] = ".version 7.5\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 p)\n{ .reg .u32 %r<70>; .reg .u64 %d; ld.param.u64 %d, [p];\n";
+    char *end = text + strlen(text);
+    for (int i = 0; i < 70; i++) end += sprintf(end, "ld.global.u32 %%r%d, [%%d+%d];\n", i, 4 * i);
+    for (int i = 0; i < 70; i++) end += sprintf(end, "st.global.u32 [%%d+%d], %%r%d;\n", 4 * (70 - i), i);
+    strcpy(end, "ret; }\n");
+    int option = 0;
+    void *limit = (void *)40, *module, *function, *state, *image;
+    for (int way = 0; way < 4; way++) {
+        int count = -1, expected = way % 2 ? 40 : 72;
+        size_t bytes;
+        if (way < 2) {
+            OK(cuModuleLoadDataEx(&module, text, way, &option, &limit));
+        } else {
+            OK(cuLinkCreate_v2(way - 2, &option, &limit, &state));
+            OK(cuLinkAddData_v2(state, 1, text, strlen(text) + 1, "text", 0, 0, 0));
+            OK(cuLinkComplete(state, &image, &bytes));
+            OK(cuModuleLoadData(&module, image));
+            OK(cuLinkDestroy(state));
+        }
+        OK(cuModuleGetFunction(&function, module, "k"));
+        OK(cuFuncGetAttribute(&count, 4, function));
+        CHECK(count == expected);
+        OK(cuModuleUnload(module));
     }
 }
 
@@ -187,6 +297,9 @@ static void synchronous_calls(void) {
 int main(void) {
     contexts();
     linked_pieces();
+    objects_and_libraries();
+    grid_groups();
+    registers();
     shared_memory();
     synchronous_calls();
     puts("ok");

@@ -5,7 +5,7 @@ use super::locs::Locs;
 use super::names::{Entry, Names};
 use super::{MAX_DEPTH, Parsed, Parser, codes};
 use crate::inst::{InstData, Operand, Symbol};
-use crate::module::{Block, Func, Function, Linkage, Param, Signature, TargetList, Variable};
+use crate::module::{Block, Func, Function, Linkage, Param, Reg, Signature, TargetList, Variable};
 use crate::types::{Space, Type};
 use broadloom_diag::{Diagnostic, Span};
 use cranelift_entity::PrimaryMap;
@@ -44,7 +44,8 @@ impl Body<'_, '_> {
         self.block = Some(block);
     }
 
-    fn push(&mut self, mut data: InstData) {
+    /// Puts an instruction behind those before, with the line that is current.
+    pub(super) fn push(&mut self, mut data: InstData) {
         data.loc = self.locs.current(&mut self.function.locs);
         let ends = data.is_control();
         let block = self.current();
@@ -59,6 +60,7 @@ impl Body<'_, '_> {
 impl<'a> Parser<'a> {
     pub(super) fn body(&mut self, function: &mut Function, names: Names<'a>, head: Span) -> Parsed<()> {
         let mut body = Body { function, names, block: None, locs: Locs::default(), labels: None, ranged: 0 };
+        let params = body.function.regs.len();
         let open = self.expect(b'{')?;
         let floor = body.names.depth();
         let mut braces = vec![open];
@@ -128,6 +130,9 @@ impl<'a> Parser<'a> {
             body.current();
         }
         let same = std::mem::take(&mut body.names.same);
+        if body.names.has_temporaries() {
+            renumber_registers(body.function, params);
+        }
         renumber_blocks(function, &same);
         Ok(())
     }
@@ -430,6 +435,17 @@ impl<'a> Parser<'a> {
         self.expect_end(b';')?;
         Ok(())
     }
+}
+
+/// Numbers the registers behind those of the parameters in the order in which instructions name them, as they are when a print is read.
+fn renumber_registers(function: &mut Function, params: usize) {
+    let old: PrimaryMap<Reg, _> = std::mem::take(&mut function.regs);
+    let mut number: HashMap<Reg, Reg> = HashMap::new();
+    let mut visit = |reg: Reg| *number.entry(reg).or_insert_with(|| function.regs.push(old[reg].clone()));
+    for reg in old.keys().take(params) {
+        visit(reg);
+    }
+    function.insts.values_mut().for_each(|data| data.change_registers(|reg| *reg = visit(*reg)));
 }
 
 /// Numbers the blocks in the order of the text and lets every label point to the block that has it.

@@ -1,12 +1,13 @@
 //! One instruction: guard, mnemonic, operands, and the form of the table that they fit.
 
 use super::body::Body;
+use super::element::{Around, Element};
 use super::lexer::TokenKind;
 use super::operand::Raw;
 use super::{Parsed, Parser, codes};
-use crate::inst::{Address, Base, Guard, InstData, Mnemonic, Modifiers, Operand};
+use crate::inst::{Guard, InstData, Mnemonic, Modifiers, Operand};
 use crate::select;
-use crate::table::{FormId, Opcode, OperandKind, TypeRule};
+use crate::table::{FormId, OperandKind, TypeRule};
 use crate::types::Type;
 use broadloom_diag::{Diagnostic, Span};
 use smallvec::SmallVec;
@@ -56,7 +57,7 @@ impl<'a> Parser<'a> {
         let raw = self.operands(body)?;
         self.end_of_instruction()?;
         let span = start.to(self.last());
-        let (form, modifiers, operands) = self.fit(body, found, raw, mnemonic_span)?;
+        let (form, modifiers, operands) = self.fit(body, found, raw, mnemonic_span, guard)?;
         Ok(data(Mnemonic::Known { form, modifiers }, operands, span))
     }
 
@@ -87,10 +88,11 @@ impl<'a> Parser<'a> {
             return Err(self.no_instruction(root, root_span, alone));
         }
         let mut operands: SmallVec<[Operand; 4]> = SmallVec::new();
-        for (raw, paired, _) in self.operands(body)? {
+        for (raw, paired, span) in self.operands(body)? {
             let operand = match raw {
                 Raw::Known(operand) => operand,
-                Raw::Element(symbol, offset) => Operand::Symbol(symbol, offset),
+                Raw::Element(Element { symbol, offset, index: None }) => Operand::Symbol(symbol, offset),
+                Raw::Element(_) => return Err(self.lone_index(span)),
                 Raw::Name(_) => return Err(self.no_instruction(root, root_span, false)),
             };
             match operands.pop() {
@@ -111,19 +113,15 @@ impl<'a> Parser<'a> {
         found: Vec<(FormId, Modifiers)>,
         raw: Vec<(Raw<'a>, bool, Span)>,
         mnemonic: Span,
+        guard: Option<Guard>,
     ) -> Parsed<(FormId, Modifiers, SmallVec<[Operand; 4]>)> {
         let takes_label = found.iter().any(|(form, _)| form.get().operands.iter().any(|spec| spec.kind == OperandKind::Label));
-        // An element without brackets is an address, but for these, which access it.
-        let accesses = |opcode| matches!(opcode, Opcode::Ld | Opcode::Ldu | Opcode::St);
-        let accesses = found.iter().any(|(form, _)| accesses(form.get().opcode));
+        let around = Around::new(&found, guard);
         let mut operands = vec![];
         for (raw, _, span) in &raw {
             operands.push(match raw {
                 Raw::Known(operand) => operand.clone(),
-                Raw::Element(symbol, offset) if accesses => {
-                    Operand::Memory(Address { base: Base::Symbol(*symbol), offset: *offset })
-                }
-                Raw::Element(symbol, offset) => Operand::Symbol(*symbol, *offset),
+                Raw::Element(element) => self.fit_element(body, *element, &around, *span)?,
                 Raw::Name(name) if takes_label => Operand::Label(body.names.want_label(body.function, name, *span)),
                 Raw::Name(name) => return Err(self.undeclared(body, name, *span)),
             });

@@ -11,6 +11,7 @@ mod body;
 pub mod codes;
 mod declare;
 mod directive;
+mod element;
 mod expression;
 mod initialiser;
 mod instruction;

@@ -81,6 +81,7 @@ pub(super) struct Names<'a> {
     closed_labels: HashMap<&'a str, Span>,
     /// A wanted block that turned out to be another one.
     pub(super) same: HashMap<Block, Block>,
+    temporaries: bool,
 }
 
 impl<'a> Names<'a> {
@@ -95,6 +96,7 @@ impl<'a> Names<'a> {
             closed_names: HashMap::new(),
             closed_labels: HashMap::new(),
             same: HashMap::new(),
+            temporaries: false,
         }
     }
 
@@ -248,6 +250,18 @@ impl<'a> Names<'a> {
         }
         let name = self.unique(name);
         function.regs.push(RegData { name, ty })
+    }
+
+    /// Makes a register that the text does not name.
+    pub(super) fn make_temporary(&mut self, function: &mut Function, name: &str, ty: Type) -> Reg {
+        self.temporaries = true;
+        let name = self.unique(name);
+        function.regs.push(RegData { name, ty })
+    }
+
+    /// Whether there are registers that the text does not name.
+    pub(super) fn has_temporaries(&self) -> bool {
+        self.temporaries
     }
 
     /// The element with this index of a vector of registers, made when it is first used.

@@ -4,13 +4,13 @@
 //! not declared stays open until then: it may be a label that comes later.
 
 use super::body::Body;
+use super::element::Element;
 use super::lexer::{TokenKind, shorten};
 use super::names::Entry;
 use super::{MAX_DEPTH, MAX_VECTOR, Parsed, Parser, Reported, codes};
 use crate::inst::{Address, Base, Call, Callee, Operand, Selector, Symbol, TextureOperand};
 use crate::module::Reg;
 use crate::table::Special;
-use crate::types::TypeKind;
 use broadloom_diag::{Diagnostic, Span};
 
 /// What an address is, for messages.
@@ -21,7 +21,7 @@ const ADDRESS: &str = "an address is a register or a variable, and a constant; c
 pub(super) enum Raw<'a> {
     Known(Operand),
     /// `name[n]`: the address of an element, or for `ld` and `st` the element.
-    Element(Symbol, i64),
+    Element(Element),
     Name(&'a str),
 }
 
@@ -94,7 +94,7 @@ impl<'a> Parser<'a> {
                 }
                 match self.named(body, name, place)? {
                     Named::Operand(Operand::Symbol(symbol, 0)) if self.is_sign(b'[') && self.last() == place => {
-                        Ok(Raw::Element(symbol, self.element(body, symbol, name, place)?))
+                        Ok(Raw::Element(self.element(body, symbol, name, place)?))
                     }
                     Named::Operand(operand) => Ok(Raw::Known(operand)),
                     // `%tid.q`: no label has a component.
@@ -106,47 +106,18 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `[n]` behind the name of an array: the offset of that element. As NVIDIA's assembler has it, elements are the parts of vectors and of
-    /// all dimensions, one behind the other.
-    fn element(&mut self, body: &Body<'_, 'a>, symbol: Symbol, name: &str, span: Span) -> Parsed<i64> {
-        let variable = match symbol {
-            Symbol::Var(var) => Some(&self.module.variables[var]),
-            Symbol::Local(var) => Some(&body.function.variables[var]),
-            Symbol::Func(_) => None,
-        };
-        let array = variable.filter(|variable| !variable.dims.is_empty() && variable.ty.kind() != TypeKind::Opaque);
-        let Some(bits) = array.map(|variable| variable.ty.bits()) else {
-            let message = format!("`{}` is not an array", shorten(name));
-            return Err(self.report(Diagnostic::error(codes::WRONG_NAME, message).at(span, "only arrays have elements")));
-        };
-        self.expect(b'[')?;
-        let place = self.here();
-        if self.kind() == TokenKind::Name && !self.is_warp_size(0) {
-            let message = format!("expected a constant, found {}", self.found());
-            let diagnostic = Diagnostic::error(codes::UNEXPECTED, message).at(place, "the index of an element is a constant");
-            return Err(self.report(diagnostic.help(ADDRESS)));
-        }
-        let index = self.integer_expression()?;
-        let place = place.to(self.last());
-        self.expect(b']')?;
-        let Some(offset) = index.checked_mul(i64::from(bits.div_ceil(8))) else {
-            let message = format!("the index {index} is too large");
-            return Err(self.report(Diagnostic::error(codes::LIMIT, message).at(place, "beyond all addresses")));
-        };
-        Ok(offset)
-    }
-
     /// An operand that is part of another one, where a name is no label.
     fn inner(&mut self, body: &mut Body<'_, 'a>, depth: usize) -> Parsed<Operand> {
         let place = self.here();
         match self.operand(body, depth)? {
             Raw::Known(operand) => Ok(operand),
-            Raw::Element(symbol, offset) => Ok(Operand::Symbol(symbol, offset)),
+            Raw::Element(Element { symbol, offset, index: None }) => Ok(Operand::Symbol(symbol, offset)),
+            Raw::Element(_) => Err(self.lone_index(place.to(self.last()))),
             Raw::Name(name) => Err(self.undeclared(body, name, place)),
         }
     }
 
-    fn is_warp_size(&self, ahead: usize) -> bool {
+    pub(super) fn is_warp_size(&self, ahead: usize) -> bool {
         let token = self.tokens[(self.at + ahead).min(self.tokens.len() - 1)];
         token.kind == TokenKind::Name && self.text_of(token) == "WARP_SZ"
     }
