@@ -325,6 +325,8 @@ pub enum Distribution {
 pub struct Place {
     /// The variable.
     pub root: Root,
+    /// Its name, for messages.
+    pub name: Arc<str>,
     /// The way to a part of it.
     pub path: Vec<Access>,
     /// The type of the part.

@@ -126,5 +126,5 @@ fn outside(index: i32, length: usize, span: Span) -> Stop {
 }
 
 fn unset(place: &Place) -> Stop {
-    Stop::error(codes::RUN_TIME, "the variable is read before it is set", place.span)
+    Stop::error(codes::RUN_TIME, format!("the variable `{}` is read before it is set", place.name), place.span)
 }

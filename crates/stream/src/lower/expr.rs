@@ -186,7 +186,7 @@ impl Lowerer {
     pub(super) fn place(&mut self, expr: &ast::Expr) -> Option<Place> {
         match &expr.kind {
             ast::ExprKind::Name(name) => match self.variable(name) {
-                Some((root, ty)) => Some(Place { root, path: vec![], ty, span: expr.span }),
+                Some((root, ty)) => Some(Place { root, name: name.clone(), path: vec![], ty, span: expr.span }),
                 None => {
                     self.undefined(name, expr.span);
                     None

@@ -359,7 +359,7 @@ impl Lowerer {
         }
         let (root, ty) = self.variable_at(level - 1, name)?;
         let unit = &mut self.units[level];
-        let place = Place { root, path: vec![], ty: ty.clone(), span: Span::default() };
+        let place = Place { root, name: name.clone(), path: vec![], ty: ty.clone(), span: Span::default() };
         unit.captures.push(Expr { kind: ExprKind::Read(place), ty: ty.clone(), span: Span::default() });
         unit.params.push(Variable { name: name.clone(), ty: ty.clone(), span: Span::default() });
         Some((Root::Param(unit.params.len() - 1), ty))

@@ -3,7 +3,7 @@
 use super::call::are;
 use super::expr::read;
 use super::{Context, Lowerer, suggest};
-use crate::core::{Binary, Create, Created, Distribution, Expr, Role, Send, Stmt, StmtKind, Type, Value};
+use crate::core::{Binary, Create, Created, Distribution, Expr, ExprKind, Role, Send, Stmt, StmtKind, Type, Value};
 use crate::syntax::ast;
 use crate::{codes, plural};
 use broadloom_diag::{Diagnostic, Span};
@@ -174,7 +174,7 @@ impl Lowerer {
             && !self.unit().functions.contains_key(&name.name)
         {
             let value = match &arguments[..] {
-                [] => Expr { kind: crate::core::ExprKind::Const(Value::Text("".into())), ty: Type::Text, span: expr.span },
+                [] => Expr { kind: ExprKind::Const(Value::Text("".into())), ty: Type::Text, span: expr.span },
                 [argument] => self.expr(argument),
                 _ => {
                     let message = format!("`{}` takes 1 argument, but {} are given", name.name, arguments.len());
@@ -289,7 +289,7 @@ impl Lowerer {
         match distribution {
             ast::Distribution::Duplicate => Distribution::Duplicate,
             ast::Distribution::Even(None) => {
-                Distribution::Even(Expr { kind: crate::core::ExprKind::Const(Value::Int(1)), ty: Type::Int, span })
+                Distribution::Even(Expr { kind: ExprKind::Const(Value::Int(1)), ty: Type::Int, span })
             }
             ast::Distribution::Even(Some(weight)) => Distribution::Even(self.int(weight, "the weight")),
             ast::Distribution::Weights(weights) => {
@@ -302,7 +302,13 @@ impl Lowerer {
         let (stream, args) = match &create.stream {
             ast::Created::Named(name, ty, arguments) => self.named(name, ty.as_ref(), arguments, create.span),
             ast::Created::Anonymous(stream) => {
-                let (lowered, captures) = self.stream(stream, true);
+                let (lowered, mut captures) = self.stream(stream, true);
+                for capture in &mut captures {
+                    capture.span = create.span;
+                    if let ExprKind::Read(place) = &mut capture.kind {
+                        place.span = create.span;
+                    }
+                }
                 let id = self.streams.push(Some(lowered));
                 (Created::Stream(id), captures)
             }
