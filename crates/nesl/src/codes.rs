@@ -1,4 +1,5 @@
-//! Codes of the diagnostics: `N00xx` syntax, `N01xx` names, `N02xx` types, `N03xx` running, `N04xx` commands and limits.
+//! Codes of the diagnostics: `N00xx` syntax, `N01xx` names, `N02xx` types, `N03xx` running, `N04xx` commands and limits,
+//! `N05xx` VCODE.
 
 use broadloom_diag::Code;
 
@@ -61,6 +62,11 @@ pub const STEPS: Code = Code("N0303");
 pub const MEMORY: Code = Code("N0304");
 /// `error(…)` of the program.
 pub const USER_ERROR: Code = Code("N0305");
+
+/// A VCODE program that is not well-formed.
+pub const VCODE: Code = Code("N0501");
+/// A VCODE program whose types on the stack do not agree.
+pub const VCODE_TYPES: Code = Code("N0502");
 
 /// A command that cannot be carried out.
 pub const COMMAND: Code = Code("N0401");

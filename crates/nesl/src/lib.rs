@@ -32,3 +32,4 @@ pub mod infer;
 pub mod session;
 pub mod syntax;
 pub mod types;
+pub mod vcode;

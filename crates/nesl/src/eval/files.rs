@@ -53,9 +53,8 @@ impl Machine<'_> {
                 Ok(Value::pair(stream, status))
             }
             Primitive::Close => {
-                let closed = self.files.streams.remove(&argument.int()).map(|_| ());
-                let closed = if (0..3).contains(&argument.int()) { Some(()) } else { closed };
-                self.status(closed.ok_or_else(|| "the stream is not open".to_owned()))
+                let closed = self.close(argument.int());
+                self.status(closed)
             }
             Primitive::Write => {
                 let (text, stream) = argument.parts();
@@ -90,7 +89,12 @@ impl Machine<'_> {
         Ok(Value::pair(Value::Bool(result.is_ok()), message))
     }
 
-    fn open(&mut self, path: &str, mode: i64) -> Result<i64, String> {
+    pub(crate) fn close(&mut self, stream: i64) -> Result<(), String> {
+        let known = self.files.streams.remove(&stream).is_some() || (0..3).contains(&stream);
+        if known { Ok(()) } else { Err("the stream is not open".to_owned()) }
+    }
+
+    pub(crate) fn open(&mut self, path: &str, mode: i64) -> Result<i64, String> {
         let stream = match mode {
             1 => Stream::In(self.host.read_file(path).map_err(|error| error.to_string())?.into(), 0),
             _ => {
@@ -101,7 +105,7 @@ impl Machine<'_> {
         self.files.add(stream)
     }
 
-    pub(super) fn write_stream(&mut self, stream: i64, bytes: &[u8]) -> Result<(), String> {
+    pub(crate) fn write_stream(&mut self, stream: i64, bytes: &[u8]) -> Result<(), String> {
         if stream == 1 || stream == 2 {
             (self.out)(bytes);
             return Ok(());
@@ -121,7 +125,7 @@ impl Machine<'_> {
     }
 
     /// Returns the rest of what a stream holds. A process runs when its output is first read.
-    pub(super) fn rest(&mut self, stream: i64) -> Result<(Rc<[u8]>, usize), String> {
+    pub(crate) fn rest(&mut self, stream: i64) -> Result<(Rc<[u8]>, usize), String> {
         if let Some(Stream::ProcessOut(command, input)) = self.files.streams.get(&stream) {
             let output = self.host.run_command(command, input).map_err(|error| error.to_string())?;
             self.files.streams.insert(stream, Stream::In(output.into(), 0));
@@ -139,7 +143,7 @@ impl Machine<'_> {
     }
 
     /// Moves the position of a stream. Nothing is left of a line of the console that was read.
-    pub(super) fn advance(&mut self, stream: i64, to: usize) {
+    pub(crate) fn advance(&mut self, stream: i64, to: usize) {
         match self.files.streams.get_mut(&stream) {
             Some(Stream::In(bytes, _)) if stream == 0 && to >= bytes.len() => {
                 self.files.streams.remove(&0);
@@ -150,7 +154,7 @@ impl Machine<'_> {
     }
 
     /// Reads up to a delimiter, which is taken and returned as its code; -1 is the end, -2 the limit.
-    fn read_until(&mut self, stream: i64, delimiters: &[u8], limit: usize) -> Result<(Vec<u8>, i64), String> {
+    pub(crate) fn read_until(&mut self, stream: i64, delimiters: &[u8], limit: usize) -> Result<(Vec<u8>, i64), String> {
         let (bytes, at) = self.rest(stream)?;
         let rest = &bytes[at..];
         let length = rest.iter().position(|byte| delimiters.contains(byte)).unwrap_or(rest.len());
@@ -177,7 +181,7 @@ impl Machine<'_> {
         Ok(Value::pair(streams, status))
     }
 
-    fn start_process(&mut self, command: &str, input: i64, output: i64) -> Result<(i64, i64), String> {
+    pub(crate) fn start_process(&mut self, command: &str, input: i64, output: i64) -> Result<(i64, i64), String> {
         let given = if input >= 0 {
             let (bytes, at) = self.rest(input)?;
             self.advance(input, bytes.len());

@@ -19,17 +19,21 @@ mod value;
 
 pub(crate) use code::CodeId;
 pub use fault::Fault;
+pub(crate) use fault::Run;
 pub use host::{Host, Sealed, System};
 pub use number::format_float;
+pub(crate) use number::largest_float;
 pub use primitive::Primitive;
 pub use show::show_value;
+pub(crate) use value::Charge;
 pub use value::{Function, Meter, Seq, Value};
 
 use crate::core::{Body, DefId, Environment};
 use crate::infer::Widths;
+use crate::types::{Base, Type, TypeId};
+use crate::vcode::Layout;
 use broadloom_diag::SourceId;
 use cranelift_entity::SecondaryMap;
-use fault::Run;
 use files::Files;
 use std::rc::Rc;
 use std::time::Instant;
@@ -126,6 +130,27 @@ impl<'a> Machine<'a> {
             pending: None,
             timer: Instant::now(),
         }
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.state.options
+    }
+
+    pub(crate) fn meter(&self) -> &Rc<Meter> {
+        &self.state.meter
+    }
+
+    /// Returns the type whose values are laid out like this.
+    pub(crate) fn type_of(&mut self, layout: &Layout) -> TypeId {
+        let ty = match layout {
+            Layout::Int | Layout::Nothing => Type::Base(Base::Int),
+            Layout::Float => Type::Base(Base::Float),
+            Layout::Bool => Type::Base(Base::Bool),
+            Layout::Char => Type::Base(Base::Char),
+            Layout::Seq(element) => Type::Seq(self.type_of(element)),
+            Layout::Pair(first, rest) => Type::Pair(self.type_of(first), self.type_of(rest)),
+        };
+        self.env.types.intern(ty)
     }
 
     /// Evaluates a top-level expression.

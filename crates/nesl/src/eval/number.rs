@@ -4,31 +4,31 @@ use super::Machine;
 
 impl Machine<'_> {
     /// Wraps an integer to the width of integers.
-    pub(super) fn wrap(&self, value: i64) -> i64 {
+    pub(crate) fn wrap(&self, value: i64) -> i64 {
         if self.state.options.widths.wide_int { value } else { i64::from(value as i32) }
     }
 
     /// Rounds a float to the width of floats.
-    pub(super) fn round(&self, value: f64) -> f64 {
+    pub(crate) fn round(&self, value: f64) -> f64 {
         if self.state.options.widths.narrow_float { f64::from(value as f32) } else { value }
     }
 
     /// Converts a float to an int; beyond the range of ints it is the nearest int.
-    pub(super) fn to_int(&self, value: f64) -> i64 {
+    pub(crate) fn to_int(&self, value: f64) -> i64 {
         if self.state.options.widths.wide_int { value as i64 } else { i64::from(value as i32) }
     }
 
-    pub(super) fn least_int(&self) -> i64 {
+    pub(crate) fn least_int(&self) -> i64 {
         if self.state.options.widths.wide_int { i64::MIN } else { i64::from(i32::MIN) }
     }
 
-    pub(super) fn largest_int(&self) -> i64 {
+    pub(crate) fn largest_int(&self) -> i64 {
         !self.least_int()
     }
 }
 
 /// The maximum of no floats, negated the minimum of none: large, and printable where an infinity was not.
-pub(super) fn largest_float() -> f64 {
+pub(crate) fn largest_float() -> f64 {
     f64::from(1.0e36f32)
 }
 
@@ -53,7 +53,7 @@ pub fn format_float(value: f64, narrow: bool) -> String {
 }
 
 /// Returns the first `count` significant decimal digits of a positive float, rounded, and the position of its point.
-pub(super) fn digits(value: f64, count: usize) -> (String, i64) {
+pub(crate) fn digits(value: f64, count: usize) -> (String, i64) {
     if !value.is_finite() || value <= 0.0 {
         return ("0".repeat(count), 1);
     }

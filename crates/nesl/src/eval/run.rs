@@ -181,7 +181,7 @@ impl Machine<'_> {
         result
     }
 
-    pub(super) fn is_library(&self, span: Span) -> bool {
+    pub(crate) fn is_library(&self, span: Span) -> bool {
         self.state.library.is_some_and(|last| span.source <= last)
     }
 
@@ -255,7 +255,7 @@ impl Machine<'_> {
         self.located(span, |machine| machine.seq(values))
     }
 
-    pub(super) fn out_of_memory<T>(&mut self, length: usize) -> Run<T> {
+    pub(crate) fn out_of_memory<T>(&mut self, length: usize) -> Run<T> {
         let limit = self.state.options.max_bytes >> 20;
         Err(Fault::new(
             codes::MEMORY,
@@ -264,7 +264,7 @@ impl Machine<'_> {
     }
 
     /// Makes a sequence within the limit on memory.
-    pub(super) fn seq(&mut self, values: Vec<Value>) -> Run<Value> {
+    pub(crate) fn seq(&mut self, values: Vec<Value>) -> Run<Value> {
         let length = values.len();
         match self.state.meter.seq(values) {
             Some(values) => Ok(Value::Seq(values)),

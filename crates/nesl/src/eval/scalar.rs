@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 impl Machine<'_> {
     /// Computes a primitive. `ty` and `result` are the types of the argument and the result.
-    pub(super) fn primitive(&mut self, primitive: Primitive, argument: Value, ty: TypeId, result: TypeId) -> Run<Value> {
+    pub(crate) fn primitive(&mut self, primitive: Primitive, argument: Value, ty: TypeId, result: TypeId) -> Run<Value> {
         use Primitive as P;
         match primitive {
             P::Add | P::Subtract | P::Multiply | P::Divide => self.arithmetic(primitive, argument.parts()),
@@ -53,7 +53,7 @@ impl Machine<'_> {
             },
             P::Rand => self.random(argument),
             P::RandSeed => {
-                self.state.random = argument.int() as u64;
+                self.seed(argument.int());
                 Ok(Value::Bool(true))
             }
             P::Eql | P::Identity | P::HashCode | P::Show | P::Digits | P::Decimal | P::Require | P::Fail => {
@@ -146,6 +146,16 @@ impl Machine<'_> {
             _ => x.tanh(),
         };
         Ok(Value::Float(self.round(value)))
+    }
+
+    /// Sets the seed of random numbers.
+    pub(crate) fn seed(&mut self, seed: i64) {
+        self.state.random = seed as u64;
+    }
+
+    /// Returns a random int in [0, bound).
+    pub(crate) fn random_int(&mut self, bound: i64) -> Run<i64> {
+        self.random(Value::Int(bound)).map(|value| value.int())
     }
 
     /// Returns a number in [0, bound): numbers follow from the seed alone (SplitMix64).

@@ -59,7 +59,35 @@ pub struct Meter {
     limit: usize,
 }
 
+/// Bytes that are charged to a meter until the charge is dropped.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    bytes: usize,
+    meter: Rc<Meter>,
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.meter.live.set(self.meter.live.get() - self.bytes);
+    }
+}
+
 impl Meter {
+    /// Tells whether this many bytes more would be within the limit.
+    pub(crate) fn room(&self, bytes: usize) -> bool {
+        self.live.get().saturating_add(bytes) <= self.limit
+    }
+
+    /// Charges bytes, or gives nothing when that is beyond the limit.
+    pub(crate) fn charge(self: &Rc<Self>, bytes: usize) -> Option<Charge> {
+        let bytes = bytes.saturating_add(64);
+        if !self.room(bytes) {
+            return None;
+        }
+        self.live.set(self.live.get() + bytes);
+        Some(Charge { bytes, meter: self.clone() })
+    }
+
     pub(crate) fn new(limit: usize) -> Rc<Self> {
         Rc::new(Meter { live: Cell::new(0), limit })
     }
@@ -100,6 +128,11 @@ impl std::ops::Deref for Seq {
 }
 
 impl Value {
+    /// Makes a function that is never called.
+    pub(crate) fn nameless_function() -> Value {
+        Value::Function(Rc::new(Function { code: super::code::nowhere(), captured: vec![] }))
+    }
+
     /// Makes a pair.
     pub fn pair(first: Value, rest: Value) -> Value {
         Value::Pair(Rc::new((first, rest)))

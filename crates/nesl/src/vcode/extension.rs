@@ -1,0 +1,159 @@
+//! Instructions beyond the original's set. `CHECK name` ends a run with an error, `HOST name argument result` calls a
+//! function of the implementation for every element. Both exist since the original compiles checks and conversions
+//! from its library, where Broadloom's library has primitives.
+
+use super::Type;
+use std::fmt;
+
+macro_rules! checks {
+    ($($(#[$meta:meta])* $variant:ident $name:literal ($($operand:ident)*),)*) => {
+        /// A condition on operands. A run ends with an error where it does not hold.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Check { $($(#[$meta])* $variant,)* }
+
+        impl Check {
+            /// All checks.
+            pub const ALL: &'static [Check] = &[$(Check::$variant,)*];
+
+            /// Returns the name in program text.
+            pub fn name(self) -> &'static str {
+                match self { $(Check::$variant => $name,)* }
+            }
+
+            /// Returns the types of the operands, the top of the stack last.
+            pub fn operands(self) -> &'static [Type] {
+                match self { $(Check::$variant => &[$(Type::$operand,)*],)* }
+            }
+        }
+    };
+}
+
+checks! {
+    /// Indices and the lengths that they must be below, element by element.
+    Index "index" (Int Int),
+    /// Indices per segment: indices, their segments, the lengths of the indexed sequences.
+    Indices "indices" (Int Segdes Int),
+    /// The lengths of the sequences of an apply-to-each agree.
+    Each "each" (Int Int),
+    /// The lengths of the values and the indices of `put` agree.
+    Put "put" (Int Int),
+    /// The number of values of `unpack` is the number of true flags.
+    Unpack "unpack" (Int Int),
+    /// A number of elements is not negative.
+    Count "count" (Int),
+    /// Start, step and end of a range: the step is positive, the end is not below the start.
+    Range "range" (Int Int Int),
+    /// Start, end and length: the part lies within the sequence.
+    Part "part" (Int Int Int),
+    /// Lengths of pieces, their segments, the lengths of the sequences that are cut.
+    Partition "partition" (Int Segdes Int),
+    /// Indices per segment are a permutation; the int is the length of each permuted sequence.
+    Permutation "permutation" (Int Segdes Int),
+    /// Codes are those of characters.
+    Code "code" (Int),
+    /// A condition; the message, with its segments, is the text of the error.
+    Require "require" (Bool Segdes Int),
+    /// No element comes here: the message is the text of the error when there is one.
+    Fail "fail" (Segdes Int),
+    /// A function that was declared and not defined; the message says so when there is an element.
+    Undefined "undefined" (Segdes Int),
+}
+
+/// A call of a function of the implementation.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Foreign {
+    /// The name, as the library declares it.
+    pub name: String,
+    /// The type of its argument.
+    pub argument: Layout,
+    /// The type of its result.
+    pub result: Layout,
+}
+
+/// A type as vectors: which entries of the stack hold a value of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Layout {
+    /// One vector with an element for every value.
+    Int,
+    /// One vector.
+    Float,
+    /// One vector.
+    Bool,
+    /// One vector of ints.
+    Char,
+    /// No vector: a function without captured variables.
+    Nothing,
+    /// A segment descriptor with a length for every value, and the elements.
+    Seq(Box<Layout>),
+    /// The first part and the second.
+    Pair(Box<Layout>, Box<Layout>),
+}
+
+impl Layout {
+    /// Lists the types of the entries of the stack, the top last.
+    pub fn types(&self, out: &mut Vec<Type>) {
+        match self {
+            Layout::Int | Layout::Char => out.push(Type::Int),
+            Layout::Float => out.push(Type::Float),
+            Layout::Bool => out.push(Type::Bool),
+            Layout::Nothing => {}
+            Layout::Seq(element) => {
+                out.push(Type::Segdes);
+                element.types(out);
+            }
+            Layout::Pair(first, rest) => {
+                first.types(out);
+                rest.types(out);
+            }
+        }
+    }
+
+    /// Returns the layout that a text stands for.
+    pub fn parse(text: &str) -> Option<Layout> {
+        let mut rest = text;
+        let layout = parse(&mut rest, 0)?;
+        rest.is_empty().then_some(layout)
+    }
+}
+
+/// The deepest layout that is read.
+const MAX_DEPTH: u32 = 200;
+
+fn parse(text: &mut &str, depth: u32) -> Option<Layout> {
+    if depth > MAX_DEPTH {
+        return None;
+    }
+    let mut take = |part: &str| text.strip_prefix(part).map(|rest| *text = rest).is_some();
+    for (name, layout) in
+        [("int", Layout::Int), ("float", Layout::Float), ("bool", Layout::Bool), ("char", Layout::Char), ("fn", Layout::Nothing)]
+    {
+        if take(name) {
+            return Some(layout);
+        }
+    }
+    if take("[") {
+        let element = parse(text, depth + 1)?;
+        *text = text.strip_prefix("]")?;
+        return Some(Layout::Seq(Box::new(element)));
+    }
+    *text = text.strip_prefix("(")?;
+    let first = parse(text, depth + 1)?;
+    *text = text.strip_prefix(", ")?;
+    let rest = parse(text, depth + 1)?;
+    *text = text.strip_prefix(")")?;
+    Some(Layout::Pair(Box::new(first), Box::new(rest)))
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Layout::Int => f.write_str("int"),
+            Layout::Float => f.write_str("float"),
+            Layout::Bool => f.write_str("bool"),
+            Layout::Char => f.write_str("char"),
+            Layout::Nothing => f.write_str("fn"),
+            Layout::Seq(element) => write!(f, "[{element}]"),
+            Layout::Pair(first, rest) => write!(f, "({first}, {rest})"),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Conditions on operands, with the messages of the evaluator.
+
+use super::{Entry, Machine, Segments};
+use crate::codes;
+use crate::eval::{Fault, Run};
+use crate::vcode::Check;
+
+impl Machine<'_, '_, '_> {
+    pub(super) fn check(&mut self, check: Check) -> Run<()> {
+        let range = self.range(check.operands().len() as u32, 0)?;
+        let operands: Vec<Entry> = self.stack.drain(range).collect();
+        self.count(operands[0].len())?;
+        let wrong = || Fault::at_run_time(format!("the operands of CHECK \"{}\" do not fit", check.name()));
+        match (check, &operands[..]) {
+            (Check::Index, [Entry::Int(indices), Entry::Int(lengths)]) if indices.len() == lengths.len() => {
+                indices.iter().zip(lengths.iter()).try_for_each(|(&index, &length)| place(index, length))
+            }
+            (Check::Indices, [Entry::Int(indices), Entry::Segdes(segments), Entry::Int(lengths)])
+                if fits(indices, segments, lengths) =>
+            {
+                let mut parts = segments.ranges().zip(lengths.iter());
+                parts.try_for_each(|(range, &length)| indices[range].iter().try_for_each(|&index| place(index, length)))
+            }
+            (Check::Each | Check::Put | Check::Unpack, [Entry::Int(a), Entry::Int(b)]) if a.len() == b.len() => {
+                let Some((a, b)) = a.iter().zip(b.iter()).find(|(a, b)| a != b) else { return Ok(()) };
+                let what = match check {
+                    Check::Each => "the sequences of an apply-to-each",
+                    Check::Put => "`put`: values and indices",
+                    _ => "`unpack`: values and true flags",
+                };
+                Fault::at_run_time(format!("{what} have different lengths: {a} and {b}"))
+            }
+            (Check::Count, [Entry::Int(counts)]) => match counts.iter().find(|count| **count < 0) {
+                Some(count) => Fault::at_run_time(format!("`dist`: a sequence cannot have {count} elements")),
+                None => Ok(()),
+            },
+            (Check::Range, [Entry::Int(starts), Entry::Int(steps), Entry::Int(ends)])
+                if starts.len() == steps.len() && starts.len() == ends.len() =>
+            {
+                for ((&start, &step), &end) in starts.iter().zip(steps.iter()).zip(ends.iter()) {
+                    if step < 1 {
+                        return Fault::at_run_time(format!("the step of a range must be positive, it is {step}"));
+                    }
+                    if start > end {
+                        return Fault::at_run_time(format!("a range cannot go from {start} down to {end}"));
+                    }
+                    // A length beyond the range of ints is beyond every limit on memory.
+                    let length = end.abs_diff(start).div_ceil(step as u64);
+                    if length > i64::from(i32::MAX) as u64 && !self.world.options().widths.wide_int {
+                        return self.world.out_of_memory(length as usize);
+                    }
+                }
+                Ok(())
+            }
+            (Check::Part, [Entry::Int(starts), Entry::Int(ends), Entry::Int(lengths)])
+                if starts.len() == ends.len() && starts.len() == lengths.len() =>
+            {
+                for ((&start, &end), &length) in starts.iter().zip(ends.iter()).zip(lengths.iter()) {
+                    if start < 0 || start > end || end > length {
+                        return Fault::at_run_time(format!("elements {start} to {end} are outside of a sequence of {length}"));
+                    }
+                }
+                Ok(())
+            }
+            (Check::Partition, [Entry::Int(pieces), Entry::Segdes(segments), Entry::Int(lengths)])
+                if fits(pieces, segments, lengths) =>
+            {
+                for (range, &length) in segments.ranges().zip(lengths.iter()) {
+                    let pieces = &pieces[range];
+                    let sum = pieces.iter().fold(0i64, |sum, &piece| sum.saturating_add(piece));
+                    if sum != length || pieces.iter().any(|piece| *piece < 0) {
+                        return Fault::at_run_time(format!(
+                            "`partition`: the lengths do not add up to the {length} elements of the sequence"
+                        ));
+                    }
+                }
+                Ok(())
+            }
+            (Check::Permutation, [Entry::Int(indices), Entry::Segdes(segments), Entry::Int(lengths)])
+                if fits(indices, segments, lengths) =>
+            {
+                segments.ranges().zip(lengths.iter()).try_for_each(|(range, &length)| permutation(&indices[range], length))
+            }
+            (Check::Code, [Entry::Int(values)]) => match values.iter().find(|value| !(0..256).contains(*value)) {
+                Some(code) => Fault::at_run_time(format!("{code} is not the code of a character: codes are 0 to 255")),
+                None => Ok(()),
+            },
+            (Check::Require, [Entry::Bool(conditions), Entry::Segdes(segments), Entry::Int(text)])
+                if conditions.len() == segments.lengths.len() && text.len() == segments.total =>
+            {
+                match conditions.iter().position(|holds| !holds) {
+                    Some(index) => Fault::at_run_time(message(segments, text, index)),
+                    None => Ok(()),
+                }
+            }
+            (Check::Fail | Check::Undefined, [Entry::Segdes(segments), Entry::Int(text)]) if text.len() == segments.total => {
+                if segments.lengths.is_empty() {
+                    return Ok(());
+                }
+                let code = if check == Check::Fail { codes::USER_ERROR } else { codes::RUN_TIME };
+                Err(Fault::new(code, message(segments, text, 0)))
+            }
+            _ => wrong(),
+        }
+    }
+}
+
+fn fits(values: &[i64], segments: &Segments, lengths: &[i64]) -> bool {
+    values.len() == segments.total && lengths.len() == segments.lengths.len()
+}
+
+/// Returns the text of a segment.
+fn message(segments: &Segments, text: &[i64], index: usize) -> String {
+    let range = segments.ranges().nth(index).unwrap_or(0..0);
+    let bytes: Vec<u8> = text[range].iter().map(|&code| code as u8).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn place(index: i64, length: i64) -> Run<()> {
+    match length {
+        _ if (0..length).contains(&index) => Ok(()),
+        0 => Fault::at_run_time(format!("the index {index} is outside of an empty sequence")),
+        _ => Fault::at_run_time(format!("the index {index} is outside of a sequence of {length} (0 to {})", length - 1)),
+    }
+}
+
+fn permutation(indices: &[i64], length: i64) -> Run<()> {
+    if indices.len() as i64 != length {
+        let (a, b) = (length, indices.len());
+        return Fault::at_run_time(format!("`permute`: values and indices have different lengths: {a} and {b}"));
+    }
+    let mut seen = vec![false; indices.len()];
+    for &index in indices {
+        place(index, length)?;
+        if std::mem::replace(&mut seen[index as usize], true) {
+            return Fault::at_run_time(format!("`permute`: the index {index} occurs twice"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! Functions of the implementation, called element by element, and values as vectors.
+
+use super::{Entry, Machine};
+use crate::eval::{Fault, Meter, Primitive, Run, Value};
+use crate::vcode::{Foreign, Layout, Type};
+use std::rc::Rc;
+
+impl Machine<'_, '_, '_> {
+    pub(super) fn foreign(&mut self, call: &Foreign) -> Run<()> {
+        let Some(primitive) = Primitive::by_name(&call.name) else {
+            return Fault::at_run_time(format!("the host has no function `{}`", call.name));
+        };
+        let mut types = vec![];
+        call.argument.types(&mut types);
+        let range = self.range(types.len() as u32, 0)?;
+        let operands: Vec<Entry> = self.stack.drain(range).collect();
+        if !operands.iter().zip(&types).all(|(operand, &ty)| operand.ty() == Some(ty)) {
+            return Fault::at_run_time(format!("the operands of HOST \"{}\" have wrong types", call.name));
+        }
+        let count = operands.first().map_or(1, Entry::len);
+        let arguments = to_values(&call.argument, &mut operands.iter(), count, self.world)?;
+        let argument_type = self.world.type_of(&call.argument);
+        let result_type = self.world.type_of(&call.result);
+        let mut results = Vec::with_capacity(count);
+        for argument in arguments {
+            results.push(self.world.primitive(primitive, argument, argument_type, result_type)?);
+        }
+        let mut entries = vec![];
+        if from_values(&call.result, &results, self.world.meter(), &mut entries).is_none() {
+            return self.world.out_of_memory(results.len());
+        }
+        self.count(entries.iter().map(Entry::len).sum())?;
+        self.stack.extend(entries);
+        Ok(())
+    }
+}
+
+/// Makes values of vectors.
+pub(crate) fn to_values<'a>(
+    layout: &Layout,
+    entries: &mut impl Iterator<Item = &'a Entry>,
+    count: usize,
+    world: &mut crate::eval::Machine<'_>,
+) -> Run<Vec<Value>> {
+    let misfit = || Fault::at_run_time("the vectors of a value do not fit its type");
+    let values: Vec<Value> = match layout {
+        Layout::Nothing => return Ok(vec![Value::nameless_function(); count]),
+        Layout::Pair(first, rest) => {
+            let first = to_values(first, entries, count, world)?;
+            let rest = to_values(rest, entries, count, world)?;
+            first.into_iter().zip(rest).map(|(first, rest)| Value::pair(first, rest)).collect()
+        }
+        Layout::Seq(element) => {
+            let Some(Entry::Segdes(segments)) = entries.next() else { return misfit() };
+            let mut elements = to_values(element, entries, segments.total, world)?.into_iter();
+            let mut values = Vec::with_capacity(segments.lengths.len());
+            for &length in &segments.lengths {
+                values.push(world.seq(elements.by_ref().take(length).collect())?);
+            }
+            values
+        }
+        Layout::Int | Layout::Float | Layout::Bool | Layout::Char => match (layout, entries.next()) {
+            (Layout::Int, Some(Entry::Int(values))) => values.iter().map(|&value| Value::Int(value)).collect(),
+            (Layout::Char, Some(Entry::Int(values))) => values.iter().map(|&value| Value::Char(value as u8)).collect(),
+            (Layout::Float, Some(Entry::Float(values))) => values.iter().map(|&value| Value::Float(value)).collect(),
+            (Layout::Bool, Some(Entry::Bool(values))) => values.iter().map(|&value| Value::Bool(value)).collect(),
+            _ => return misfit(),
+        },
+    };
+    if values.len() == count { Ok(values) } else { misfit() }
+}
+
+/// Makes vectors of values, or nothing when they are beyond the limit on memory.
+pub(crate) fn from_values(layout: &Layout, values: &[Value], meter: &Rc<Meter>, out: &mut Vec<Entry>) -> Option<()> {
+    match layout {
+        Layout::Nothing => {}
+        Layout::Int => out.push(Entry::ints(meter, values.iter().map(Value::int).collect())?),
+        Layout::Char => out.push(Entry::ints(meter, values.iter().map(|value| i64::from(value.char())).collect())?),
+        Layout::Float => out.push(Entry::floats(meter, values.iter().map(Value::float).collect())?),
+        Layout::Bool => out.push(Entry::bools(meter, values.iter().map(Value::bool).collect())?),
+        Layout::Pair(first, rest) => {
+            let (firsts, rests): (Vec<Value>, Vec<Value>) =
+                values.iter().map(|value| (value.parts().0.clone(), value.parts().1.clone())).unzip();
+            from_values(first, &firsts, meter, out)?;
+            from_values(rest, &rests, meter, out)?;
+        }
+        Layout::Seq(element) => {
+            out.push(Entry::segdes(meter, values.iter().map(|value| value.elements().len()).collect())?);
+            let elements: Vec<Value> = values.iter().flat_map(|value| value.elements().iter().cloned()).collect();
+            from_values(element, &elements, meter, out)?;
+        }
+    }
+    Some(())
+}
+
+impl Layout {
+    /// Tells whether the layout of a value consists of these types of vectors.
+    pub(crate) fn fits(&self, types: &[Type]) -> bool {
+        let mut own = vec![];
+        self.types(&mut own);
+        own == types
+    }
+}

@@ -1,0 +1,305 @@
+//! The reference executor of VCODE: vectors of the host, one instruction after the other.
+//!
+//! Every operand is checked for its type and its length, every index for its bounds. A run has the limits of the
+//! evaluator: instructions and elements count as steps, vectors count as bytes, calls count as depth. A call that is the
+//! last thing a function does needs no depth.
+
+mod check;
+mod element;
+mod foreign;
+mod io;
+mod segment;
+mod vector;
+
+pub(crate) use foreign::{from_values, to_values};
+pub(crate) use vector::{Entry, Segments};
+
+use super::{Constant, FuncId, Inst, Op, Program, Type};
+use crate::codes;
+use crate::core::Environment;
+use crate::eval::{self, Fault, Host, Options, Run, State};
+use broadloom_diag::Span;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// How a program ended.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// The vectors that are left on the stack, as text, the top last; nothing behind `EXIT`.
+    pub stack: Vec<String>,
+    /// The instructions that were executed.
+    pub steps: u64,
+}
+
+/// Runs a program. `out` takes what it prints.
+pub fn run(program: &Program, options: Options, host: &mut dyn Host, out: &mut dyn FnMut(&[u8])) -> Result<Ended, Box<Fault>> {
+    let mut env = Environment::default();
+    let mut state = State::new(options, usize::MAX);
+    let mut world = eval::Machine::new(&mut env, &mut state, host, out);
+    let mut machine = Machine::new(program, &mut world);
+    let stack = machine.execute(vec![])?;
+    let stack = stack.iter().map(io::show).collect();
+    Ok(Ended { stack, steps: machine.steps })
+}
+
+/// A run of a program.
+pub(crate) struct Machine<'p, 'w, 'e> {
+    program: &'p Program,
+    /// Files, random numbers, primitives and limits are those of the evaluator.
+    world: &'w mut eval::Machine<'e>,
+    stack: Vec<Entry>,
+    frames: Vec<(FuncId, usize)>,
+    constants: HashMap<(FuncId, usize), Entry>,
+    pub(crate) steps: u64,
+    timer: std::time::Instant,
+}
+
+impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
+    pub(crate) fn new(program: &'p Program, world: &'w mut eval::Machine<'e>) -> Self {
+        Machine {
+            program,
+            world,
+            stack: vec![],
+            frames: vec![],
+            constants: HashMap::new(),
+            steps: 0,
+            timer: std::time::Instant::now(),
+        }
+    }
+
+    /// Executes the program on a stack and returns the stack at its end.
+    pub(crate) fn execute(&mut self, stack: Vec<Entry>) -> Run<Vec<Entry>> {
+        self.stack = stack;
+        let Some(main) = self.program.main else { return Fault::at_run_time("the program has no function") };
+        let program = self.program;
+        let (mut function, mut at) = (main, 0usize);
+        loop {
+            let code = &program.functions[function];
+            let Some(inst) = code.code.get(at) else {
+                return Fault::at_run_time(format!("the function `{}` ends without `RET`", code.name));
+            };
+            let place = at;
+            at += 1;
+            let done = match inst {
+                Inst::Return => {
+                    match self.frames.pop() {
+                        Some((caller, back)) => (function, at) = (caller, back),
+                        None => return Ok(std::mem::take(&mut self.stack)),
+                    }
+                    Ok(())
+                }
+                Inst::Call(callee) => {
+                    let mut result = Ok(());
+                    // A call that is followed by a return leaves nothing to come back to.
+                    if !matches!(self.next_of(function, at), Inst::Return) {
+                        result = self.enter(*callee);
+                        self.frames.push((function, at));
+                    }
+                    (function, at) = (*callee, 0);
+                    result.and_then(|()| self.count(1))
+                }
+                Inst::If(target) => self.condition().map(|holds| {
+                    if !holds {
+                        at = *target as usize;
+                    }
+                }),
+                Inst::Else(target) => {
+                    at = *target as usize;
+                    Ok(())
+                }
+                Inst::EndIf => Ok(()),
+                Inst::Exit => {
+                    self.stack.clear();
+                    return Ok(vec![]);
+                }
+                Inst::Const(constant) => self.constant((function, place), constant),
+                Inst::Copy(count, from) => self.range(*count, *from).map(|range| {
+                    let copies: Vec<Entry> = self.stack[range].to_vec();
+                    self.stack.extend(copies);
+                }),
+                Inst::Pop(count, from) => self.range(*count, *from).map(|range| drop(self.stack.drain(range))),
+                Inst::CopyPop(count, from) => self.range(*count, *from).map(|range| {
+                    let count = range.len();
+                    self.stack[range.start..].rotate_left(count);
+                }),
+                Inst::Pair => self.take::<2>().map(|[first, second]| self.stack.push(Entry::Pair(Rc::new((first, second))))),
+                Inst::Unpair => match self.take::<1>() {
+                    Ok([Entry::Pair(parts)]) => {
+                        self.stack.push(parts.0.clone());
+                        self.stack.push(parts.1.clone());
+                        Ok(())
+                    }
+                    Ok([other]) => Fault::at_run_time(format!("UNPAIR needs a pair, this is {}", other.type_name())),
+                    Err(fault) => Err(fault),
+                },
+                Inst::Op(op, ty) => self.op(*op, *ty),
+                Inst::Check(check) => self.check(*check),
+                Inst::Foreign(call) => self.foreign(call),
+            };
+            if let Err(fault) = done {
+                return Err(self.locate(fault, function, place));
+            }
+        }
+    }
+
+    /// Returns the instruction that will be executed at an index, jumps followed.
+    fn next_of(&self, function: FuncId, mut at: usize) -> &'p Inst {
+        let code = &self.program.functions[function].code;
+        for _ in 0..code.len() {
+            match code.get(at) {
+                Some(Inst::Else(target)) => at = *target as usize,
+                Some(Inst::EndIf) => at += 1,
+                Some(inst) => return inst,
+                None => return &Inst::Exit,
+            }
+        }
+        &Inst::Exit
+    }
+
+    fn enter(&mut self, callee: FuncId) -> Run<()> {
+        if self.frames.len() < self.world.options().max_depth as usize {
+            return Ok(());
+        }
+        let name = &self.program.functions[callee].name;
+        let mut fault = Fault::new(codes::RECURSION, format!("`{name}` calls itself too deeply: {} calls", self.frames.len()));
+        fault.help = Some("does the recursion end? A call that is the last thing a function does is not counted".to_owned());
+        Err(fault)
+    }
+
+    /// Counts work: instructions and elements.
+    fn count(&mut self, work: usize) -> Run<()> {
+        self.steps += 1 + work as u64;
+        let limit = self.world.options().max_steps;
+        if self.steps <= limit {
+            return Ok(());
+        }
+        let mut fault = Fault::new(codes::STEPS, format!("the program was stopped after {limit} steps"));
+        fault.help = Some("does a recursion never end?".to_owned());
+        Err(fault)
+    }
+
+    /// Gives a fault its place: the innermost one that is in the text of the program.
+    fn locate(&self, mut fault: Box<Fault>, function: FuncId, at: usize) -> Box<Fault> {
+        let functions = &self.program.functions;
+        let site = |function: FuncId, at: usize| functions[function].spans.get(at).copied().unwrap_or_default();
+        let usable = |span: &Span| !span.is_synthetic() && !self.world.is_library(*span);
+        let outer = self.frames.iter().rev().map(|&(caller, back)| site(caller, back.saturating_sub(1)));
+        let span = std::iter::once(site(function, at)).chain(outer).find(usable);
+        fault.span = fault.span.filter(usable).or(span);
+        if fault.code == codes::STEPS || fault.code == codes::RECURSION {
+            fault.trace.push((functions[function].name.clone(), site(function, at)));
+        }
+        fault
+    }
+
+    fn range(&self, count: u32, from: u32) -> Run<std::ops::Range<usize>> {
+        let (count, from, size) = (count as usize, from as usize, self.stack.len());
+        if count + from > size {
+            return Fault::at_run_time(format!("{count} entries below {from} are wanted of a stack that has {size}"));
+        }
+        Ok(size - from - count..size - from)
+    }
+
+    fn take<const N: usize>(&mut self) -> Run<[Entry; N]> {
+        let range = self.range(N as u32, 0)?;
+        let taken: Vec<Entry> = self.stack.drain(range).collect();
+        taken.try_into().map_err(|_| Fault::new(codes::RUN_TIME, "internal error: the stack; please report it"))
+    }
+
+    fn condition(&mut self) -> Run<bool> {
+        match self.take::<1>()? {
+            [Entry::Bool(values)] if values.len() == 1 => Ok(values[0]),
+            [other] => {
+                Fault::at_run_time(format!("IF needs one BOOL, this is {} with {} elements", other.type_name(), other.len()))
+            }
+        }
+    }
+
+    fn constant(&mut self, place: (FuncId, usize), constant: &Constant) -> Run<()> {
+        let entry = match self.constants.get(&place) {
+            Some(entry) => entry.clone(),
+            None => {
+                let entry = self.made(constant)?;
+                self.constants.insert(place, entry.clone());
+                entry
+            }
+        };
+        self.stack.push(entry);
+        self.count(0)
+    }
+
+    fn made(&mut self, constant: &Constant) -> Run<Entry> {
+        match constant {
+            Constant::Int(values) => self.ints(values.iter().map(|&value| self.world.wrap(value)).collect()),
+            Constant::Float(values) => self.floats(values.iter().map(|&value| self.world.round(value)).collect()),
+            Constant::Bool(values) => self.bools(values.to_vec()),
+            Constant::Segdes(values) => self.segdes(values.to_vec()),
+            Constant::Text(bytes) => self.ints(bytes.iter().map(|&byte| i64::from(byte)).collect()),
+        }
+    }
+
+    fn charged(&mut self, length: usize, entry: Option<Entry>) -> Run<Entry> {
+        match entry {
+            Some(entry) => Ok(entry),
+            None => self.world.out_of_memory(length),
+        }
+    }
+
+    pub(crate) fn ints(&mut self, values: Vec<i64>) -> Run<Entry> {
+        let (length, entry) = (values.len(), Entry::ints(self.world.meter(), values));
+        self.charged(length, entry)
+    }
+
+    pub(crate) fn floats(&mut self, values: Vec<f64>) -> Run<Entry> {
+        let (length, entry) = (values.len(), Entry::floats(self.world.meter(), values));
+        self.charged(length, entry)
+    }
+
+    pub(crate) fn bools(&mut self, values: Vec<bool>) -> Run<Entry> {
+        let (length, entry) = (values.len(), Entry::bools(self.world.meter(), values));
+        self.charged(length, entry)
+    }
+
+    /// Makes a segment descriptor of lengths, which must not be negative.
+    pub(crate) fn segdes(&mut self, lengths: Vec<i64>) -> Run<Entry> {
+        if let Some(length) = lengths.iter().find(|length| **length < 0) {
+            return Fault::at_run_time(format!("a segment cannot have {length} elements"));
+        }
+        let lengths: Vec<usize> = lengths.iter().map(|&length| length as usize).collect();
+        self.segments(lengths)
+    }
+
+    pub(crate) fn segments(&mut self, lengths: Vec<usize>) -> Run<Entry> {
+        let (length, entry) = (lengths.len(), Entry::segdes(self.world.meter(), lengths));
+        self.charged(length, entry)
+    }
+
+    /// Checks that memory for a vector can be had before it is filled.
+    fn reserve(&mut self, length: usize) -> Run<()> {
+        if self.world.meter().room(length.saturating_mul(8)) { Ok(()) } else { self.world.out_of_memory(length) }
+    }
+
+    fn op(&mut self, op: Op, ty: Type) -> Run<()> {
+        let results = if op.is_elementwise() {
+            vec![self.element(op, ty)?]
+        } else if op.has_effect() {
+            self.outside(op, ty)?
+        } else {
+            self.segment(op, ty)?
+        };
+        self.count(results.iter().map(Entry::len).sum())?;
+        self.stack.extend(results);
+        Ok(())
+    }
+}
+
+/// Error of an instruction whose operands have wrong types.
+fn wrong_types<T>(op: Op, operands: &[Entry]) -> Run<T> {
+    let names: Vec<&str> = operands.iter().map(Entry::type_name).collect();
+    Fault::at_run_time(format!("{} cannot take operands of the types {}", op.name(), names.join(", ")))
+}
+
+/// Error of an instruction whose operands have wrong lengths.
+fn wrong_lengths<T>(op: Op, a: usize, b: usize) -> Run<T> {
+    Fault::at_run_time(format!("the operands of {} do not fit each other: {a} and {b} elements", op.name()))
+}

@@ -1,0 +1,321 @@
+//! Instructions that work on segments: scans, reductions, permutations, distribution, packing.
+
+use super::{Entry, Machine, Segments, wrong_lengths, wrong_types};
+use crate::eval::{Fault, Run, largest_float};
+use crate::vcode::{Op, Type};
+use std::cmp::Ordering;
+
+impl Machine<'_, '_, '_> {
+    pub(super) fn segment(&mut self, op: Op, ty: Type) -> Run<Vec<Entry>> {
+        let range = self.range(op.operands().len() as u32, 0)?;
+        let operands: Vec<Entry> = self.stack.drain(range).collect();
+        if op.choice().allows(ty) && operands[0].ty() != Some(ty) {
+            return wrong_types(op, &operands);
+        }
+        let result = match (op, &operands[..]) {
+            (Op::Pack, [values, Entry::Bool(flags), Entry::Segdes(segments)]) => {
+                return self.pack(values, flags, segments);
+            }
+            (Op::Length, [values]) => self.ints(vec![values.len() as i64]),
+            (Op::MakeSegdes, [Entry::Int(lengths)]) => self.segdes(lengths.to_vec()),
+            (Op::Lengths, [Entry::Segdes(segments)]) => self.ints(segments.lengths.iter().map(|&length| length as i64).collect()),
+            (Op::Index, [Entry::Int(starts), Entry::Int(steps), Entry::Segdes(segments)]) => {
+                fits(op, starts.len(), segments.lengths.len())?;
+                fits(op, steps.len(), segments.lengths.len())?;
+                self.reserve(segments.total)?;
+                let mut out = Vec::with_capacity(segments.total);
+                for (index, &length) in segments.lengths.iter().enumerate() {
+                    let (mut next, step) = (starts[index], steps[index]);
+                    for _ in 0..length {
+                        out.push(self.world.wrap(next));
+                        next = next.wrapping_add(step);
+                    }
+                }
+                self.ints(out)
+            }
+            (Op::Distribute, [values, Entry::Segdes(segments)]) => {
+                fits(op, values.len(), segments.lengths.len())?;
+                self.reserve(segments.total)?;
+                match values {
+                    Entry::Int(values) => self.ints(distribute(values, segments)),
+                    Entry::Float(values) => self.floats(distribute(values, segments)),
+                    Entry::Bool(values) => self.bools(distribute(values, segments)),
+                    _ => wrong_types(op, &operands),
+                }
+            }
+            (Op::RankUp | Op::RankDown, [values, Entry::Segdes(segments)]) => {
+                fits(op, values.len(), segments.total)?;
+                let down = op == Op::RankDown;
+                match values {
+                    Entry::Int(values) => self.ints(rank(values, segments, down, i64::cmp)),
+                    Entry::Float(values) => {
+                        // Zeros of both signs are equal.
+                        let order = |a: &f64, b: &f64| (a + 0.0).total_cmp(&(b + 0.0));
+                        self.ints(rank(values, segments, down, order))
+                    }
+                    _ => wrong_types(op, &operands),
+                }
+            }
+            (_, [values, Entry::Segdes(segments)]) => self.fold(op, values, segments),
+            (_, [values, ..]) => match values {
+                Entry::Int(_) => self.moved(op, &operands, ints, 0, Machine::ints),
+                Entry::Float(_) => self.moved(op, &operands, floats, 0.0, Machine::floats),
+                Entry::Bool(_) => self.moved(op, &operands, bools, false, Machine::bools),
+                Entry::Segdes(_) | Entry::Pair(_) => wrong_types(op, &operands),
+            },
+            (_, []) => wrong_types(op, &operands),
+        };
+        Ok(vec![result?])
+    }
+
+    fn pack(&mut self, values: &Entry, flags: &[bool], segments: &Segments) -> Run<Vec<Entry>> {
+        fits(Op::Pack, values.len(), flags.len())?;
+        fits(Op::Pack, values.len(), segments.total)?;
+        let lengths = segments.ranges().map(|range| flags[range].iter().filter(|flag| **flag).count()).collect();
+        let packed = match values {
+            Entry::Int(values) => self.ints(kept(values, flags))?,
+            Entry::Float(values) => self.floats(kept(values, flags))?,
+            Entry::Bool(values) => self.bools(kept(values, flags))?,
+            Entry::Segdes(_) | Entry::Pair(_) => return wrong_types(Op::Pack, std::slice::from_ref(values)),
+        };
+        Ok(vec![packed, self.segments(lengths)?])
+    }
+
+    /// Computes scans and reductions.
+    fn fold(&mut self, op: Op, values: &Entry, segments: &Segments) -> Run<Entry> {
+        fits(op, values.len(), segments.total)?;
+        let world = &*self.world;
+        match values {
+            Entry::Int(values) => {
+                let add = |a: i64, b: i64| world.wrap(a.wrapping_add(b));
+                let multiply = |a: i64, b: i64| world.wrap(a.wrapping_mul(b));
+                let out = match op {
+                    Op::AddScan => scan(values, segments, 0, add),
+                    Op::MultiplyScan => scan(values, segments, 1, multiply),
+                    Op::MaxScan => scan(values, segments, world.least_int(), i64::max),
+                    Op::MinScan => scan(values, segments, world.largest_int(), i64::min),
+                    Op::AndScan => scan(values, segments, -1, |a, b| a & b),
+                    Op::OrScan => scan(values, segments, 0, |a, b| a | b),
+                    Op::XorScan => scan(values, segments, 0, |a, b| a ^ b),
+                    Op::AddReduce => reduce(values, segments, 0, add),
+                    Op::MultiplyReduce => reduce(values, segments, 1, multiply),
+                    Op::MaxReduce => reduce(values, segments, world.least_int(), i64::max),
+                    Op::MinReduce => reduce(values, segments, world.largest_int(), i64::min),
+                    Op::AndReduce => reduce(values, segments, -1, |a, b| a & b),
+                    Op::OrReduce => reduce(values, segments, 0, |a, b| a | b),
+                    Op::XorReduce => reduce(values, segments, 0, |a, b| a ^ b),
+                    _ => return Fault::at_run_time(format!("{} does not take ints", op.name())),
+                };
+                self.ints(out)
+            }
+            Entry::Float(values) => {
+                let add = |a: f64, b: f64| world.round(a + b);
+                let multiply = |a: f64, b: f64| world.round(a * b);
+                let max = |a: f64, b: f64| if b > a { b } else { a };
+                let min = |a: f64, b: f64| if b < a { b } else { a };
+                let out = match op {
+                    Op::AddScan => scan(values, segments, 0.0, add),
+                    Op::MultiplyScan => scan(values, segments, 1.0, multiply),
+                    Op::MaxScan => scan(values, segments, -largest_float(), max),
+                    Op::MinScan => scan(values, segments, largest_float(), min),
+                    Op::AddReduce => reduce(values, segments, 0.0, add),
+                    Op::MultiplyReduce => reduce(values, segments, 1.0, multiply),
+                    // The extremum of some values is one of them, however large.
+                    Op::MaxReduce => extremum(values, segments, -largest_float(), max),
+                    Op::MinReduce => extremum(values, segments, largest_float(), min),
+                    _ => return Fault::at_run_time(format!("{} does not take floats", op.name())),
+                };
+                self.floats(out)
+            }
+            Entry::Bool(values) => {
+                let out = match op {
+                    Op::AndScan => scan(values, segments, true, |a, b| a & b),
+                    Op::OrScan => scan(values, segments, false, |a, b| a | b),
+                    Op::XorScan => scan(values, segments, false, |a, b| a ^ b),
+                    Op::AndReduce => reduce(values, segments, true, |a, b| a & b),
+                    Op::OrReduce => reduce(values, segments, false, |a, b| a | b),
+                    Op::XorReduce => reduce(values, segments, false, |a, b| a ^ b),
+                    _ => return Fault::at_run_time(format!("{} does not take bools", op.name())),
+                };
+                self.bools(out)
+            }
+            Entry::Segdes(_) | Entry::Pair(_) => wrong_types(op, std::slice::from_ref(values)),
+        }
+    }
+
+    /// Computes permutations, `EXTRACT` and `REPLACE`. `part` gives the elements of an entry of the type.
+    fn moved<T: Copy>(
+        &mut self,
+        op: Op,
+        operands: &[Entry],
+        part: fn(&Entry) -> Option<&[T]>,
+        nothing: T,
+        entry: fn(&mut Self, Vec<T>) -> Run<Entry>,
+    ) -> Run<Entry> {
+        let Some(values) = part(&operands[0]) else { return wrong_types(op, operands) };
+        let out = match (op, &operands[1..]) {
+            (Op::Permute, [Entry::Int(indices), Entry::Segdes(segments)]) => {
+                let target = vec![nothing; segments.total];
+                scatter(op, (values, indices, None), (segments, segments), target)
+            }
+            (Op::DefaultPermute, [Entry::Int(indices), target, Entry::Segdes(from), Entry::Segdes(to)]) => {
+                let Some(target) = part(target) else { return wrong_types(op, operands) };
+                scatter(op, (values, indices, None), (from, to), target.to_vec())
+            }
+            (Op::FlagPermute, [Entry::Int(indices), Entry::Bool(flags), Entry::Segdes(from), Entry::Segdes(to)]) => {
+                self.reserve(to.total)?;
+                scatter(op, (values, indices, Some(flags)), (from, to), vec![nothing; to.total])
+            }
+            (
+                Op::DefaultFlagPermute,
+                [Entry::Int(indices), Entry::Bool(flags), target, Entry::Segdes(from), Entry::Segdes(to)],
+            ) => {
+                let Some(target) = part(target) else { return wrong_types(op, operands) };
+                scatter(op, (values, indices, Some(flags)), (from, to), target.to_vec())
+            }
+            (Op::BackPermute, [Entry::Int(indices), Entry::Segdes(from), Entry::Segdes(to)]) => {
+                self.reserve(to.total)?;
+                gather(op, (values, indices, None), (from, to), nothing)
+            }
+            (Op::BackFlagPermute, [Entry::Int(indices), Entry::Bool(flags), Entry::Segdes(from), Entry::Segdes(to)]) => {
+                self.reserve(to.total)?;
+                gather(op, (values, indices, Some(flags)), (from, to), nothing)
+            }
+            (Op::Extract, [Entry::Int(indices), Entry::Segdes(segments)]) => {
+                fits(op, values.len(), segments.total)?;
+                fits(op, indices.len(), segments.lengths.len())?;
+                let places = segments.ranges().zip(indices.iter());
+                places.map(|(range, &index)| Ok(values[range.start + place(index, range.len())?])).collect()
+            }
+            (Op::Replace, [Entry::Int(indices), new, Entry::Segdes(segments)]) => {
+                let Some(new) = part(new) else { return wrong_types(op, operands) };
+                fits(op, values.len(), segments.total)?;
+                fits(op, indices.len(), segments.lengths.len())?;
+                fits(op, indices.len(), new.len())?;
+                let mut out = values.to_vec();
+                for ((range, &index), &value) in segments.ranges().zip(indices.iter()).zip(new) {
+                    out[range.start + place(index, range.len())?] = value;
+                }
+                Ok(out)
+            }
+            _ => return wrong_types(op, operands),
+        };
+        entry(self, out?)
+    }
+}
+
+fn ints(entry: &Entry) -> Option<&[i64]> {
+    if let Entry::Int(values) = entry { Some(values) } else { None }
+}
+
+fn floats(entry: &Entry) -> Option<&[f64]> {
+    if let Entry::Float(values) = entry { Some(values) } else { None }
+}
+
+fn bools(entry: &Entry) -> Option<&[bool]> {
+    if let Entry::Bool(values) = entry { Some(values) } else { None }
+}
+
+fn fits(op: Op, a: usize, b: usize) -> Run<()> {
+    if a == b { Ok(()) } else { wrong_lengths(op, a, b) }
+}
+
+/// Checks an index.
+fn place(index: i64, length: usize) -> Run<usize> {
+    match usize::try_from(index) {
+        Ok(place) if place < length => Ok(place),
+        _ if length == 0 => Fault::at_run_time(format!("the index {index} is outside of an empty sequence")),
+        _ => Fault::at_run_time(format!("the index {index} is outside of a sequence of {length} (0 to {})", length - 1)),
+    }
+}
+
+type Moves<'a, T> = (&'a [T], &'a [i64], Option<&'a [bool]>);
+
+fn scatter<T: Copy>(
+    op: Op,
+    (values, indices, flags): Moves<'_, T>,
+    (from, to): (&Segments, &Segments),
+    mut target: Vec<T>,
+) -> Run<Vec<T>> {
+    fits(op, values.len(), from.total)?;
+    fits(op, indices.len(), from.total)?;
+    fits(op, flags.map_or(from.total, <[bool]>::len), from.total)?;
+    fits(op, target.len(), to.total)?;
+    fits(op, from.lengths.len(), to.lengths.len())?;
+    for (source, range) in from.ranges().zip(to.ranges()) {
+        for k in source {
+            if flags.is_none_or(|flags| flags[k]) {
+                target[range.start + place(indices[k], range.len())?] = values[k];
+            }
+        }
+    }
+    Ok(target)
+}
+
+fn gather<T: Copy>(
+    op: Op,
+    (values, indices, flags): Moves<'_, T>,
+    (from, to): (&Segments, &Segments),
+    nothing: T,
+) -> Run<Vec<T>> {
+    fits(op, values.len(), from.total)?;
+    fits(op, indices.len(), to.total)?;
+    fits(op, flags.map_or(to.total, <[bool]>::len), to.total)?;
+    fits(op, from.lengths.len(), to.lengths.len())?;
+    let mut out = Vec::with_capacity(to.total);
+    for (source, range) in from.ranges().zip(to.ranges()) {
+        for k in range {
+            let taken = flags.is_none_or(|flags| flags[k]);
+            out.push(if taken { values[source.start + place(indices[k], source.len())?] } else { nothing });
+        }
+    }
+    Ok(out)
+}
+
+fn distribute<T: Copy>(values: &[T], segments: &Segments) -> Vec<T> {
+    let mut out = Vec::with_capacity(segments.total);
+    for (&value, &length) in values.iter().zip(&segments.lengths) {
+        out.extend(std::iter::repeat_n(value, length));
+    }
+    out
+}
+
+fn kept<T: Copy>(values: &[T], flags: &[bool]) -> Vec<T> {
+    values.iter().zip(flags).filter(|(_, flag)| **flag).map(|(&value, _)| value).collect()
+}
+
+fn scan<T: Copy>(values: &[T], segments: &Segments, start: T, combine: impl Fn(T, T) -> T) -> Vec<T> {
+    let mut out = Vec::with_capacity(values.len());
+    for range in segments.ranges() {
+        let mut sum = start;
+        for &value in &values[range] {
+            out.push(sum);
+            sum = combine(sum, value);
+        }
+    }
+    out
+}
+
+fn reduce<T: Copy>(values: &[T], segments: &Segments, start: T, combine: impl Fn(T, T) -> T) -> Vec<T> {
+    segments.ranges().map(|range| values[range].iter().fold(start, |sum, &value| combine(sum, value))).collect()
+}
+
+fn extremum<T: Copy>(values: &[T], segments: &Segments, start: T, combine: impl Fn(T, T) -> T) -> Vec<T> {
+    let of = |values: &[T]| values.iter().copied().reduce(&combine).unwrap_or(start);
+    segments.ranges().map(|range| of(&values[range])).collect()
+}
+
+fn rank<T>(values: &[T], segments: &Segments, down: bool, compare: impl Fn(&T, &T) -> Ordering) -> Vec<i64> {
+    let mut ranks = vec![0; values.len()];
+    for range in segments.ranges() {
+        let mut order: Vec<usize> = range.collect();
+        order.sort_by(|&a, &b| {
+            let order = compare(&values[a], &values[b]);
+            if down { order.reverse() } else { order }
+        });
+        for (rank, &index) in order.iter().enumerate() {
+            ranks[index] = rank as i64;
+        }
+    }
+    ranks
+}

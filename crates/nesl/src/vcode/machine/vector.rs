@@ -1,0 +1,98 @@
+//! Entries of the stack. Vectors are shared; their bytes are charged to the run while they are alive.
+
+use crate::eval::{Charge, Meter};
+use crate::vcode::Type;
+use std::rc::Rc;
+
+/// A vector that is charged to a run.
+#[derive(Debug)]
+pub(crate) struct Charged<T> {
+    values: T,
+    _charge: Charge,
+}
+
+impl<T> std::ops::Deref for Charged<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.values
+    }
+}
+
+/// The lengths of segments.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Segments {
+    pub(crate) lengths: Vec<usize>,
+    pub(crate) total: usize,
+}
+
+impl Segments {
+    /// Iterates over the ranges of the segments.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
+        let mut end = 0;
+        self.lengths.iter().map(move |&length| {
+            let start = end;
+            end += length;
+            start..end
+        })
+    }
+}
+
+/// An entry of the stack.
+#[derive(Clone, Debug)]
+pub(crate) enum Entry {
+    Int(Rc<Charged<Vec<i64>>>),
+    Float(Rc<Charged<Vec<f64>>>),
+    Bool(Rc<Charged<Vec<bool>>>),
+    Segdes(Rc<Charged<Segments>>),
+    Pair(Rc<(Entry, Entry)>),
+}
+
+impl Entry {
+    pub(crate) fn ty(&self) -> Option<Type> {
+        Some(match self {
+            Entry::Int(_) => Type::Int,
+            Entry::Float(_) => Type::Float,
+            Entry::Bool(_) => Type::Bool,
+            Entry::Segdes(_) => Type::Segdes,
+            Entry::Pair(_) => return None,
+        })
+    }
+
+    pub(crate) fn type_name(&self) -> &'static str {
+        self.ty().map_or("PAIR", Type::name)
+    }
+
+    /// Returns the number of elements, of a segment descriptor the number of segments.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Entry::Int(values) => values.len(),
+            Entry::Float(values) => values.len(),
+            Entry::Bool(values) => values.len(),
+            Entry::Segdes(segments) => segments.lengths.len(),
+            Entry::Pair(_) => 1,
+        }
+    }
+
+    /// Makes an entry, or nothing when it is beyond the limit on memory.
+    pub(crate) fn ints(meter: &Rc<Meter>, values: Vec<i64>) -> Option<Entry> {
+        let charge = meter.charge(values.len().saturating_mul(8))?;
+        Some(Entry::Int(Rc::new(Charged { values, _charge: charge })))
+    }
+
+    pub(crate) fn floats(meter: &Rc<Meter>, values: Vec<f64>) -> Option<Entry> {
+        let charge = meter.charge(values.len().saturating_mul(8))?;
+        Some(Entry::Float(Rc::new(Charged { values, _charge: charge })))
+    }
+
+    pub(crate) fn bools(meter: &Rc<Meter>, values: Vec<bool>) -> Option<Entry> {
+        let charge = meter.charge(values.len())?;
+        Some(Entry::Bool(Rc::new(Charged { values, _charge: charge })))
+    }
+
+    /// Makes a segment descriptor. Lengths must not be negative.
+    pub(crate) fn segdes(meter: &Rc<Meter>, lengths: Vec<usize>) -> Option<Entry> {
+        let total = lengths.iter().try_fold(0usize, |sum, &length| sum.checked_add(length))?;
+        let charge = meter.charge(lengths.len().saturating_mul(8))?;
+        Some(Entry::Segdes(Rc::new(Charged { values: Segments { lengths, total }, _charge: charge })))
+    }
+}

@@ -1,0 +1,28 @@
+//! VCODE: the instructions of a machine with a stack of vectors (Blelloch et al., CMU-CS-90-146).
+//!
+//! ```text
+//! text ⇄ Program → verify → Machine
+//! ```
+//!
+//! A program is a list of functions. Instructions take operands from the stack and push results; an entry of the stack is
+//! a vector of ints, floats or bools, a segment descriptor, or a pair of entries. A segment descriptor cuts vectors into
+//! segments; an instruction with one works on each segment by itself. A scalar is a vector of one element.
+//!
+//! [`parse`] reads programs, those of the original compiler too, `Display` writes them, [`verify`] checks that
+//! types on the stack agree, and [`run`] executes them over vectors of the host. The machine checks every operand, also
+//! of programs that were not verified.
+
+mod extension;
+pub(crate) mod machine;
+mod op;
+mod parse;
+mod print;
+mod program;
+mod verify;
+
+pub use extension::{Check, Foreign, Layout};
+pub use machine::{Ended, run};
+pub use op::{Choice, Op, Slot};
+pub use parse::parse;
+pub use program::{Constant, FuncId, Function, Inst, Program, Type};
+pub use verify::{Signature, verify};

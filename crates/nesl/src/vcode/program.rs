@@ -1,0 +1,135 @@
+//! Programs in memory.
+
+use super::Op;
+use super::extension::{Check, Foreign};
+use broadloom_diag::Span;
+use cranelift_entity::{PrimaryMap, entity_impl};
+use std::sync::Arc;
+
+/// Names a function of a [`Program`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FuncId(u32);
+entity_impl!(FuncId, "func");
+
+/// The type of a vector. Characters are ints in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// Integers.
+    Int,
+    /// Floats.
+    Float,
+    /// Truth values.
+    Bool,
+    /// A segment descriptor: the lengths of the segments of vectors.
+    Segdes,
+    /// Characters, read and written as text. On the stack they are ints.
+    Char,
+}
+
+impl Type {
+    /// Returns the name in program text.
+    pub fn name(self) -> &'static str {
+        match self {
+            Type::Int => "INT",
+            Type::Float => "FLOAT",
+            Type::Bool => "BOOL",
+            Type::Segdes => "SEGDES",
+            Type::Char => "CHAR",
+        }
+    }
+
+    /// Returns the type with a name.
+    pub fn by_name(name: &str) -> Option<Type> {
+        [Type::Int, Type::Float, Type::Bool, Type::Segdes, Type::Char].into_iter().find(|ty| ty.name() == name)
+    }
+
+    /// Returns the type on the stack.
+    #[must_use]
+    pub fn stacked(self) -> Type {
+        if self == Type::Char { Type::Int } else { self }
+    }
+}
+
+/// A vector in the text of a program.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Constant {
+    /// Ints; of length 1 they are written as a scalar.
+    Int(Arc<[i64]>),
+    /// Floats.
+    Float(Arc<[f64]>),
+    /// Truth values.
+    Bool(Arc<[bool]>),
+    /// The lengths of segments.
+    Segdes(Arc<[i64]>),
+    /// Characters, as ints.
+    Text(Arc<[u8]>),
+}
+
+impl Constant {
+    /// Returns the type on the stack.
+    pub fn ty(&self) -> Type {
+        match self {
+            Constant::Int(_) | Constant::Text(_) => Type::Int,
+            Constant::Float(_) => Type::Float,
+            Constant::Bool(_) => Type::Bool,
+            Constant::Segdes(_) => Type::Segdes,
+        }
+    }
+}
+
+/// An instruction. Positions on the stack count from its top, which is 0.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Inst {
+    /// An instruction of the table with the type behind its name.
+    Op(Op, Type),
+    /// Pushes a vector.
+    Const(Constant),
+    /// Pushes copies of `count` entries that lie below `from` others.
+    Copy(u32, u32),
+    /// Removes `count` entries that lie below `from` others.
+    Pop(u32, u32),
+    /// Moves `count` entries that lie below `from` others to the top.
+    CopyPop(u32, u32),
+    /// Makes one entry of the two at the top.
+    Pair,
+    /// Makes two entries of the pair at the top.
+    Unpair,
+    /// Calls a function.
+    Call(FuncId),
+    /// Takes a bool; goes on at the index behind the matching `ELSE`, or behind `ENDIF`, when it is false.
+    If(u32),
+    /// Goes on at the index behind the matching `ENDIF`.
+    Else(u32),
+    /// The end of a conditional; does nothing.
+    EndIf,
+    /// Ends the program.
+    Exit,
+    /// Returns.
+    Return,
+    /// Extension: takes operands and ends the run with an error unless they are right.
+    Check(Check),
+    /// Extension: calls a function of the host, by name, for every element.
+    Foreign(Box<Foreign>),
+}
+
+/// A function.
+#[derive(Clone, Debug, Default)]
+pub struct Function {
+    /// The name.
+    pub name: String,
+    /// The types of operands and results, where they are declared.
+    pub signature: Option<(Vec<Type>, Vec<Type>)>,
+    /// The instructions; the last one is [`Inst::Return`].
+    pub code: Vec<Inst>,
+    /// The place of each instruction in the text that it came from.
+    pub spans: Vec<Span>,
+}
+
+/// A program.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// The functions.
+    pub functions: PrimaryMap<FuncId, Function>,
+    /// The function that is called first.
+    pub main: Option<FuncId>,
+}

@@ -1,0 +1,390 @@
+//! Checks the types on the stack.
+//!
+//! Checked: operands of every instruction have its types; both branches of a conditional leave the same number of entries
+//! with the same types; a function leaves what its declaration says; `IF` takes a bool; `UNPAIR` takes a pair.
+//! Not checked: lengths of vectors, which the machine checks; functions that never return.
+//!
+//! A program need not declare the types of a function. They are inferred: a function that takes more entries than were
+//! pushed has them as operands. A call of a function that is not known yet ends the branch it stands in, so that the
+//! branch that ends a recursion gives the first signature; passes over the whole program repeat until nothing changes.
+
+use super::{FuncId, Inst, Program, Slot, Type};
+use crate::codes;
+use broadloom_diag::{Diagnostic, Diagnostics};
+use cranelift_entity::SecondaryMap;
+
+/// Operands and results of a function, the top of the stack last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// The operands; nothing where any type may stand.
+    pub operands: Vec<Option<Type>>,
+    /// The results; nothing where the type is that of an operand or a pair.
+    pub results: Vec<Option<Type>>,
+}
+
+/// Names a type of an entry while it is inferred.
+type Ty = usize;
+
+#[derive(Clone, Copy)]
+enum Node {
+    Unknown,
+    Same(Ty),
+    Is(Type),
+    Pair(Ty, Ty),
+}
+
+/// Operands and results with shared variables.
+#[derive(Clone)]
+struct Effect {
+    nodes: Vec<Node>,
+    operands: Vec<Ty>,
+    results: Vec<Ty>,
+}
+
+/// Most passes over a program.
+const MAX_PASSES: usize = 32;
+
+/// Most entries that a function may leave or take.
+const MAX_ENTRIES: usize = 1 << 16;
+
+/// Checks a program and returns the signatures of its functions.
+pub fn verify(program: &Program) -> Result<SecondaryMap<FuncId, Option<Signature>>, Diagnostics> {
+    let mut effects: SecondaryMap<FuncId, Option<Effect>> = SecondaryMap::new();
+    let order = callees_first(program);
+    let mut errors = Diagnostics::new();
+    for pass in 0..MAX_PASSES {
+        let mut changed = false;
+        errors = Diagnostics::new();
+        for &id in &order {
+            match Checker::new(program, &effects).function(id) {
+                Ok(None) => {}
+                Ok(Some(effect)) => {
+                    let size = |effect: &Effect| (effect.operands.len(), effect.results.len());
+                    let known = effects[id].as_ref().map(|known| (size(known), known.signature()));
+                    changed |= known != Some((size(&effect), effect.signature()));
+                    effects[id] = Some(effect);
+                }
+                Err(error) => errors.push(*error),
+            }
+        }
+        if !changed || pass + 1 == MAX_PASSES {
+            break;
+        }
+    }
+    if let Some(main) = program.main
+        && effects[main].as_ref().is_some_and(|effect| !effect.operands.is_empty())
+    {
+        let span = program.functions[main].spans.first().copied().unwrap_or_default();
+        let message =
+            format!("the function `{}`, where the program starts, takes entries of an empty stack", program.functions[main].name);
+        errors.push(Diagnostic::error(codes::VCODE_TYPES, message).at(span, ""));
+    }
+    if errors.has_errors() {
+        return Err(errors);
+    }
+    let mut signatures = SecondaryMap::new();
+    for id in program.functions.keys() {
+        signatures[id] = effects[id].as_ref().map(Effect::signature);
+    }
+    Ok(signatures)
+}
+
+/// Lists functions such that those that are called come before their callers, where there is no recursion.
+fn callees_first(program: &Program) -> Vec<FuncId> {
+    let mut order = vec![];
+    let mut seen: SecondaryMap<FuncId, bool> = SecondaryMap::new();
+    for root in program.functions.keys() {
+        let mut open = vec![(root, 0usize)];
+        while let Some((id, at)) = open.pop() {
+            if at == 0 && std::mem::replace(&mut seen[id], true) {
+                continue;
+            }
+            let code = &program.functions[id].code;
+            let next = (at..code.len()).find_map(|index| match code[index] {
+                Inst::Call(callee) if program.functions.is_valid(callee) && !seen[callee] => Some((index, callee)),
+                _ => None,
+            });
+            match next {
+                Some((index, callee)) => {
+                    open.push((id, index + 1));
+                    open.push((callee, 0));
+                }
+                None => order.push(id),
+            }
+        }
+    }
+    order
+}
+
+impl Effect {
+    fn signature(&self) -> Signature {
+        let known = |&ty: &Ty| match self.nodes[find(&self.nodes, ty)] {
+            Node::Is(ty) => Some(ty),
+            Node::Unknown | Node::Same(_) | Node::Pair(..) => None,
+        };
+        Signature { operands: self.operands.iter().map(known).collect(), results: self.results.iter().map(known).collect() }
+    }
+}
+
+fn find(nodes: &[Node], mut ty: Ty) -> Ty {
+    while let Node::Same(other) = nodes[ty] {
+        ty = other;
+    }
+    ty
+}
+
+struct Checker<'a> {
+    program: &'a Program,
+    effects: &'a SecondaryMap<FuncId, Option<Effect>>,
+    nodes: Vec<Node>,
+    operands: Vec<Ty>,
+    stack: Vec<Ty>,
+    /// Code that cannot be reached, or behind a call whose effect is not known.
+    dead: bool,
+}
+
+/// A stack at a branch, with the number of operands that were known then.
+struct Saved {
+    stack: Vec<Ty>,
+    operands: usize,
+    dead: bool,
+}
+
+impl<'a> Checker<'a> {
+    fn new(program: &'a Program, effects: &'a SecondaryMap<FuncId, Option<Effect>>) -> Self {
+        Checker { program, effects, nodes: vec![], operands: vec![], stack: vec![], dead: false }
+    }
+
+    fn add(&mut self, node: Node) -> Ty {
+        self.nodes.push(node);
+        self.nodes.len() - 1
+    }
+
+    /// Returns the effect of a function, or nothing while it depends on one that is not known.
+    fn function(mut self, id: FuncId) -> Result<Option<Effect>, Box<Diagnostic>> {
+        let function = &self.program.functions[id];
+        let declared = function.signature.is_some();
+        if let Some((operands, _)) = &function.signature {
+            self.operands = operands.iter().map(|&ty| self.add(Node::Is(ty))).collect();
+            self.stack = self.operands.clone();
+        }
+        let mut open: Vec<Saved> = vec![];
+        for (index, inst) in function.code.iter().enumerate() {
+            let done = match inst {
+                Inst::If(_) => self.take(Type::Bool).map(|()| open.push(self.saved())),
+                Inst::Else(_) => {
+                    let then = self.saved();
+                    match open.pop() {
+                        Some(before) => self.restore(before),
+                        None => return Ok(None),
+                    }
+                    open.push(then);
+                    Ok(())
+                }
+                Inst::EndIf => match open.pop() {
+                    Some(other) => self.merge(other),
+                    None => return Ok(None),
+                },
+                _ if self.dead => Ok(()),
+                _ => self.inst(inst),
+            };
+            let done = done.and_then(|()| {
+                let grown = self.operands.len() > MAX_ENTRIES || self.stack.len() > MAX_ENTRIES;
+                if grown { Err(format!("more than {MAX_ENTRIES} entries of the stack are in use")) } else { Ok(()) }
+            });
+            if let Err(reason) = done {
+                let span = function.spans.get(index).copied().unwrap_or_default();
+                let message = format!("{reason}, in the function `{}`", function.name);
+                return Err(Box::new(Diagnostic::error(codes::VCODE_TYPES, message).at(span, "")));
+            }
+        }
+        if self.dead {
+            return Ok(None);
+        }
+        if let (true, Some((operands, results))) = (declared, &function.signature) {
+            let found = Effect { nodes: self.nodes.clone(), operands: self.operands.clone(), results: self.stack.clone() };
+            let wanted: Vec<Option<Type>> = results.iter().map(|&ty| Some(ty)).collect();
+            if self.operands.len() != operands.len() || found.signature().results != wanted {
+                let span = function.spans.last().copied().unwrap_or_default();
+                let message = format!("the function `{}` does not take and leave what it declares", function.name);
+                return Err(Box::new(Diagnostic::error(codes::VCODE_TYPES, message).at(span, "")));
+            }
+        }
+        Ok(Some(Effect { nodes: self.nodes, operands: self.operands, results: self.stack }))
+    }
+
+    fn saved(&self) -> Saved {
+        Saved { stack: self.stack.clone(), operands: self.operands.len(), dead: self.dead }
+    }
+
+    fn aligned(&self, saved: Saved) -> Saved {
+        let added = self.operands.len() - saved.operands;
+        let stack = self.operands[..added].iter().copied().chain(saved.stack).collect();
+        Saved { stack, operands: self.operands.len(), dead: saved.dead }
+    }
+
+    fn restore(&mut self, saved: Saved) {
+        let saved = self.aligned(saved);
+        self.stack = saved.stack;
+        self.dead = saved.dead;
+    }
+
+    fn merge(&mut self, other: Saved) -> Result<(), String> {
+        let other = self.aligned(other);
+        match (self.dead, other.dead) {
+            (_, true) => Ok(()),
+            (true, false) => {
+                self.stack = other.stack;
+                self.dead = false;
+                Ok(())
+            }
+            (false, false) => {
+                if self.stack.len() != other.stack.len() {
+                    let (a, b) = (other.stack.len(), self.stack.len());
+                    return Err(format!("the branches of a conditional leave different numbers of entries: {a} and {b}"));
+                }
+                let pairs: Vec<(Ty, Ty)> = self.stack.iter().copied().zip(other.stack).collect();
+                pairs.into_iter().try_for_each(|(a, b)| self.unify(a, b, 0))
+            }
+        }
+    }
+
+    /// Makes sure that there are this many entries, as operands of the function where they were not pushed.
+    fn need(&mut self, count: usize) {
+        while self.stack.len() < count && self.operands.len() <= MAX_ENTRIES {
+            let new = self.add(Node::Unknown);
+            self.operands.insert(0, new);
+            self.stack.insert(0, new);
+        }
+    }
+
+    fn pop(&mut self) -> Ty {
+        self.need(1);
+        match self.stack.pop() {
+            Some(ty) => ty,
+            None => self.add(Node::Unknown),
+        }
+    }
+
+    fn take(&mut self, ty: Type) -> Result<(), String> {
+        if self.dead {
+            return Ok(());
+        }
+        let (found, wanted) = (self.pop(), self.add(Node::Is(ty.stacked())));
+        self.unify(found, wanted, 0)
+    }
+
+    fn push(&mut self, ty: Type) {
+        let ty = self.add(Node::Is(ty.stacked()));
+        self.stack.push(ty);
+    }
+
+    fn inst(&mut self, inst: &Inst) -> Result<(), String> {
+        match inst {
+            Inst::Op(op, given) => {
+                let of = |slot: &Slot| match slot {
+                    Slot::Given => *given,
+                    Slot::Is(ty) => *ty,
+                };
+                for slot in op.operands().iter().rev() {
+                    self.take(of(slot)).map_err(|reason| format!("{}: {reason}", op.name()))?;
+                }
+                op.results().iter().for_each(|slot| self.push(of(slot)));
+            }
+            Inst::Const(constant) => self.push(constant.ty()),
+            Inst::Copy(count, from) => {
+                let range = self.range(*count, *from)?;
+                let copies = self.stack[range].to_vec();
+                self.stack.extend(copies);
+            }
+            Inst::Pop(count, from) => {
+                let range = self.range(*count, *from)?;
+                self.stack.drain(range);
+            }
+            Inst::CopyPop(count, from) => {
+                let range = self.range(*count, *from)?;
+                let moved = range.len();
+                self.stack[range.start..].rotate_left(moved);
+            }
+            Inst::Pair => {
+                let (second, first) = (self.pop(), self.pop());
+                let pair = self.add(Node::Pair(first, second));
+                self.stack.push(pair);
+            }
+            Inst::Unpair => {
+                let (first, second) = (self.add(Node::Unknown), self.add(Node::Unknown));
+                let (pair, found) = (self.add(Node::Pair(first, second)), self.pop());
+                self.unify(found, pair, 0)?;
+                self.stack.extend([first, second]);
+            }
+            Inst::Check(check) => check.operands().iter().rev().try_for_each(|&ty| self.take(ty))?,
+            Inst::Foreign(call) => {
+                let (mut operands, mut results) = (vec![], vec![]);
+                call.argument.types(&mut operands);
+                call.result.types(&mut results);
+                operands.into_iter().rev().try_for_each(|ty| self.take(ty))?;
+                results.into_iter().for_each(|ty| self.push(ty));
+            }
+            Inst::Call(callee) => match &self.effects[*callee] {
+                None => self.dead = true,
+                Some(effect) => {
+                    let base = self.nodes.len();
+                    let moved = effect.nodes.iter().map(|node| match *node {
+                        Node::Same(ty) => Node::Same(ty + base),
+                        Node::Pair(a, b) => Node::Pair(a + base, b + base),
+                        other => other,
+                    });
+                    self.nodes.extend(moved);
+                    for &operand in effect.operands.iter().rev() {
+                        let found = self.pop();
+                        let name = &self.program.functions[*callee].name;
+                        self.unify(found, operand + base, 0).map_err(|reason| format!("the call of `{name}`: {reason}"))?;
+                    }
+                    self.stack.extend(effect.results.iter().map(|&result| result + base));
+                }
+            },
+            Inst::If(_) | Inst::Else(_) | Inst::EndIf | Inst::Exit | Inst::Return => {}
+        }
+        Ok(())
+    }
+
+    fn range(&mut self, count: u32, from: u32) -> Result<std::ops::Range<usize>, String> {
+        let (count, from) = (count as usize, from as usize);
+        self.need(count + from);
+        let size = self.stack.len();
+        if count + from > size {
+            return Err(format!("more than {MAX_ENTRIES} entries of the stack are in use"));
+        }
+        Ok(size - from - count..size - from)
+    }
+
+    fn unify(&mut self, a: Ty, b: Ty, depth: u32) -> Result<(), String> {
+        let (a, b) = (find(&self.nodes, a), find(&self.nodes, b));
+        if a == b {
+            return Ok(());
+        }
+        if depth > 200 {
+            return Err("pairs nest too deeply".to_owned());
+        }
+        match (self.nodes[a], self.nodes[b]) {
+            (Node::Unknown, _) => self.nodes[a] = Node::Same(b),
+            (_, Node::Unknown) => self.nodes[b] = Node::Same(a),
+            (Node::Is(x), Node::Is(y)) if x == y => {}
+            (Node::Pair(p, q), Node::Pair(r, s)) => {
+                self.nodes[a] = Node::Same(b);
+                self.unify(p, r, depth + 1)?;
+                self.unify(q, s, depth + 1)?;
+            }
+            (found, wanted) => return Err(format!("found {} instead of {}", name(found), name(wanted))),
+        }
+        Ok(())
+    }
+}
+
+fn name(node: Node) -> &'static str {
+    match node {
+        Node::Is(ty) => ty.name(),
+        Node::Pair(..) => "a pair",
+        Node::Unknown | Node::Same(_) => "an entry",
+    }
+}

@@ -1,0 +1,73 @@
+//! VCODE programs: every `.vcode` file under `tests/vcode` is read, written, read again, verified and run; the file beside
+//! it with the ending `.out` holds what it answers. `BLESS=1` rewrites the answers.
+//!
+//! `BROADLOOM_NESLTEST` names the self-checking program of the original implementation. Without it that test is skipped.
+
+mod support;
+
+use broadloom_diag::Sources;
+use broadloom_nesl::eval::Options;
+use broadloom_nesl::vcode;
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::path::{Path, PathBuf};
+
+fn main() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vcode");
+    let entries = std::fs::read_dir(folder).expect("the folder of the tests");
+    let mut files: Vec<PathBuf> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "vcode"));
+    files.sort();
+    let mut trials: Vec<Trial> = vec![];
+    for path in files {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        trials.push(Trial::test(name, move || compare(&path)));
+    }
+    trials.push(match std::env::var("BROADLOOM_NESLTEST") {
+        Ok(path) => Trial::test("the self-checking program of the original", move || self_check(Path::new(&path))),
+        Err(_) => Trial::test("skipped: no self-checking program is named", || Ok(())).with_ignored_flag(true),
+    });
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+/// Runs a text and returns what it printed and what it left, or its errors.
+fn transcript(name: &str, text: &str) -> String {
+    let mut sources = Sources::new();
+    let source = sources.add(name, text);
+    let program = match vcode::parse(source, text) {
+        Ok(program) => program,
+        Err(errors) => return sources.render_all(&errors),
+    };
+    let printed = program.to_string();
+    let again = vcode::parse(sources.add("printed", printed.as_str()), &printed).map(|program| program.to_string());
+    assert_eq!(again.ok(), Some(printed), "reading what was written");
+    if let Err(errors) = vcode::verify(&program) {
+        return sources.render_all(&errors);
+    }
+    let mut out = vec![];
+    let ended =
+        vcode::run(&program, Options::default(), &mut support::Memory::default(), &mut |bytes| out.extend_from_slice(bytes));
+    let rest = match ended {
+        Ok(ended) => ended.stack.concat(),
+        Err(fault) => sources.render_all(&fault.diagnostic().into()),
+    };
+    String::from_utf8_lossy(&out).into_owned() + &rest
+}
+
+fn compare(path: &Path) -> Result<(), Failed> {
+    let text = std::fs::read_to_string(path)?;
+    let found = transcript(&path.file_name().unwrap_or_default().to_string_lossy(), &text);
+    let expected_path = path.with_extension("out");
+    if std::env::var_os("BLESS").is_some() {
+        return Ok(std::fs::write(expected_path, found)?);
+    }
+    let expected = std::fs::read_to_string(&expected_path).unwrap_or_default();
+    if found == expected { Ok(()) } else { Err(format!("found\n{found}\nexpected\n{expected}").into()) }
+}
+
+/// The program prints a line for each check that fails; the first one fails on purpose.
+fn self_check(path: &Path) -> Result<(), Failed> {
+    let found = transcript("nesltest.vcode", &String::from_utf8_lossy(&std::fs::read(path)?));
+    let failed: Vec<&str> =
+        found.lines().filter(|line| line.to_lowercase().contains("failed") || line.contains("error")).collect();
+    if failed.len() == 1 && found.len() > 500 { Ok(()) } else { Err(format!("{}\n{found}", failed.join("\n")).into()) }
+}
