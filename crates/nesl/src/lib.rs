@@ -28,6 +28,8 @@
 pub mod codes;
 pub mod core;
 pub mod eval;
+pub mod flat;
+pub(crate) mod flatten;
 pub mod infer;
 pub mod session;
 pub mod syntax;

@@ -148,6 +148,10 @@ fn make(env: &mut Environment, definition: DefId, instance: &[TypeId]) -> Code {
 }
 
 impl Codes {
+    pub(super) fn instance(&self, id: CodeId) -> Vec<TypeId> {
+        self.codes.get(id).map_or(vec![], |code| code.instance.clone())
+    }
+
     /// Replaces the instances of a definition that has changed. Their ids stay, so that callers and function values find
     /// the new ones.
     pub(super) fn renew(&mut self, env: &mut Environment, definition: DefId) {

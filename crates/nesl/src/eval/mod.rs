@@ -88,6 +88,14 @@ impl State {
         }
     }
 
+    /// Returns the types that the variables of the code of a function value stand for.
+    pub(crate) fn instance_of(&self, value: &Value) -> Vec<TypeId> {
+        match value {
+            Value::Function(function) => self.codes.instance(function.code),
+            _ => vec![],
+        }
+    }
+
     /// Replaces the instances of a definition that has changed.
     pub(crate) fn renew(&mut self, env: &mut Environment, definition: DefId) {
         self.codes.renew(env, definition);

@@ -5,6 +5,7 @@
 //! that deep recursion of a program ends in an error and never in the end of the process.
 
 mod command;
+mod compiled;
 mod define;
 mod library;
 mod output;
@@ -26,11 +27,24 @@ pub struct Settings {
     pub options: Options,
     /// Elements of a sequence that are printed.
     pub print_length: usize,
+    /// What executes expressions.
+    pub engine: Engine,
+}
+
+/// What executes expressions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// The evaluator of nested values.
+    Evaluator,
+    /// Flattened code on the VCODE machine of the host. A value that holds a function is left to the evaluator.
+    Vcode,
+    /// The evaluator; the answer to an expression is its VCODE.
+    EmitVcode,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { options: Options::default(), print_length: 100 }
+        Settings { options: Options::default(), print_length: 100, engine: Engine::Evaluator }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::library::FILES;
 use super::output::Report;
-use super::{Output, Settings};
+use super::{Engine, Output, Settings};
 use crate::codes;
 use crate::core::{Body, Environment};
 use crate::eval::{Fault, Host, Machine, State, Value};
@@ -22,9 +22,10 @@ pub(super) struct Worker {
     pub(super) env: Environment,
     pub(super) sources: Sources,
     pub(super) state: State,
-    host: Box<dyn Host>,
-    sink: Box<dyn FnMut(Output)>,
+    pub(super) host: Box<dyn Host>,
+    pub(super) sink: Box<dyn FnMut(Output)>,
     pub(super) print_length: usize,
+    engine: Engine,
     pub(super) loading_library: bool,
     pub(super) last_file: Option<String>,
     pub(super) verbose: bool,
@@ -43,6 +44,7 @@ impl Worker {
             host,
             sink,
             print_length: settings.print_length,
+            engine: Engine::Evaluator,
             loading_library: true,
             last_file: None,
             verbose: true,
@@ -57,6 +59,7 @@ impl Worker {
             worker.forms(&program);
         }
         worker.seal_library();
+        worker.engine = settings.engine;
         worker.loading_library = false;
         worker.showing = true;
         worker
@@ -64,7 +67,7 @@ impl Worker {
 
     pub(super) fn emit(&mut self, output: Output) {
         let shown = match &output {
-            Output::Result(_) => self.showing,
+            Output::Result(_) => self.showing && self.engine != Engine::EmitVcode,
             Output::Note(_) => !self.loading_library,
             Output::Text(_) | Output::Error(_) | Output::Exit => true,
         };
@@ -124,6 +127,14 @@ impl Worker {
 
     /// Evaluates a checked expression.
     pub(super) fn run(&mut self, body: &Body) -> Result<Value, Box<Fault>> {
+        match self.engine {
+            Engine::Vcode if !self.holds_function(body) => return self.run_vcode(body),
+            Engine::EmitVcode => {
+                let text = self.vcode(body)?.0.to_string();
+                (self.sink)(Output::Text(text.into_bytes()));
+            }
+            Engine::Evaluator | Engine::Vcode => {}
+        }
         let sink = &mut self.sink;
         let mut out = |bytes: &[u8]| sink(Output::Text(bytes.to_vec()));
         Machine::new(&mut self.env, &mut self.state, &mut *self.host, &mut out).evaluate(body)

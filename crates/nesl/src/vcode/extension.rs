@@ -51,12 +51,12 @@ checks! {
     Permutation "permutation" (Int Segdes Int),
     /// Codes are those of characters.
     Code "code" (Int),
-    /// A condition; the message, with its segments, is the text of the error.
-    Require "require" (Bool Segdes Int),
-    /// No element comes here: the message is the text of the error when there is one.
-    Fail "fail" (Segdes Int),
-    /// A function that was declared and not defined; the message says so when there is an element.
-    Undefined "undefined" (Segdes Int),
+    /// Conditions; where one does not hold the error is a text of a pool, from a start on with a length.
+    Require "require" (Bool Int Int Int),
+    /// Ends the run when there is an element: starts and lengths of messages in a pool.
+    Fail "fail" (Int Int Int),
+    /// The same for a function that was declared and not defined.
+    Undefined "undefined" (Int Int Int),
 }
 
 /// A call of a function of the implementation.

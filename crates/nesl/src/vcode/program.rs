@@ -117,6 +117,8 @@ pub enum Inst {
 pub struct Function {
     /// The name.
     pub name: String,
+    /// The name in the program that it was compiled from; nothing for functions of a library.
+    pub source: Option<String>,
     /// The types of operands and results, where they are declared.
     pub signature: Option<(Vec<Type>, Vec<Type>)>,
     /// The instructions; the last one is [`Inst::Return`].

@@ -85,20 +85,22 @@ impl Machine<'_, '_, '_> {
                 Some(code) => Fault::at_run_time(format!("{code} is not the code of a character: codes are 0 to 255")),
                 None => Ok(()),
             },
-            (Check::Require, [Entry::Bool(conditions), Entry::Segdes(segments), Entry::Int(text)])
-                if conditions.len() == segments.lengths.len() && text.len() == segments.total =>
+            (Check::Require, [Entry::Bool(conditions), Entry::Int(starts), Entry::Int(lengths), Entry::Int(pool)])
+                if conditions.len() == starts.len() && starts.len() == lengths.len() =>
             {
                 match conditions.iter().position(|holds| !holds) {
-                    Some(index) => Fault::at_run_time(message(segments, text, index)),
+                    Some(index) => Fault::at_run_time(message(starts[index], lengths[index], pool)),
                     None => Ok(()),
                 }
             }
-            (Check::Fail | Check::Undefined, [Entry::Segdes(segments), Entry::Int(text)]) if text.len() == segments.total => {
-                if segments.lengths.is_empty() {
-                    return Ok(());
-                }
+            (Check::Fail | Check::Undefined, [Entry::Int(starts), Entry::Int(lengths), Entry::Int(pool)])
+                if starts.len() == lengths.len() =>
+            {
                 let code = if check == Check::Fail { codes::USER_ERROR } else { codes::RUN_TIME };
-                Err(Fault::new(code, message(segments, text, 0)))
+                match (starts.first(), lengths.first()) {
+                    (Some(&start), Some(&length)) => Err(Fault::new(code, message(start, length, pool))),
+                    _ => Ok(()),
+                }
             }
             _ => wrong(),
         }
@@ -109,10 +111,11 @@ fn fits(values: &[i64], segments: &Segments, lengths: &[i64]) -> bool {
     values.len() == segments.total && lengths.len() == segments.lengths.len()
 }
 
-/// Returns the text of a segment.
-fn message(segments: &Segments, text: &[i64], index: usize) -> String {
-    let range = segments.ranges().nth(index).unwrap_or(0..0);
-    let bytes: Vec<u8> = text[range].iter().map(|&code| code as u8).collect();
+/// Returns a text of a pool.
+fn message(start: i64, length: i64, pool: &[i64]) -> String {
+    let start = usize::try_from(start).unwrap_or(0).min(pool.len());
+    let length = usize::try_from(length).unwrap_or(0).min(pool.len() - start);
+    let bytes: Vec<u8> = pool[start..start + length].iter().map(|&code| code as u8).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Entry, Machine};
 use crate::eval::{Fault, Meter, Primitive, Run, Value};
-use crate::vcode::{Foreign, Layout, Type};
+use crate::vcode::{Foreign, Layout};
 use std::rc::Rc;
 
 impl Machine<'_, '_, '_> {
@@ -71,7 +71,7 @@ pub(crate) fn to_values<'a>(
 }
 
 /// Makes vectors of values, or nothing when they are beyond the limit on memory.
-pub(crate) fn from_values(layout: &Layout, values: &[Value], meter: &Rc<Meter>, out: &mut Vec<Entry>) -> Option<()> {
+fn from_values(layout: &Layout, values: &[Value], meter: &Rc<Meter>, out: &mut Vec<Entry>) -> Option<()> {
     match layout {
         Layout::Nothing => {}
         Layout::Int => out.push(Entry::ints(meter, values.iter().map(Value::int).collect())?),
@@ -91,13 +91,4 @@ pub(crate) fn from_values(layout: &Layout, values: &[Value], meter: &Rc<Meter>, 
         }
     }
     Some(())
-}
-
-impl Layout {
-    /// Tells whether the layout of a value consists of these types of vectors.
-    pub(crate) fn fits(&self, types: &[Type]) -> bool {
-        let mut own = vec![];
-        self.types(&mut own);
-        own == types
-    }
 }

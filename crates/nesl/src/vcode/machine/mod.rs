@@ -11,7 +11,7 @@ mod io;
 mod segment;
 mod vector;
 
-pub(crate) use foreign::{from_values, to_values};
+pub(crate) use foreign::to_values;
 pub(crate) use vector::{Entry, Segments};
 
 use super::{Constant, FuncId, Inst, Op, Program, Type};
@@ -48,7 +48,10 @@ pub(crate) struct Machine<'p, 'w, 'e> {
     /// Files, random numbers, primitives and limits are those of the evaluator.
     world: &'w mut eval::Machine<'e>,
     stack: Vec<Entry>,
-    frames: Vec<(FuncId, usize)>,
+    /// Callers: the function, where it goes on, and the place outside of the library that it was called from.
+    frames: Vec<(FuncId, usize, Span)>,
+    /// The place outside of the library that the running function was called from.
+    site: Span,
     constants: HashMap<(FuncId, usize), Entry>,
     pub(crate) steps: u64,
     timer: std::time::Instant,
@@ -61,6 +64,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
             world,
             stack: vec![],
             frames: vec![],
+            site: Span::default(),
             constants: HashMap::new(),
             steps: 0,
             timer: std::time::Instant::now(),
@@ -83,17 +87,21 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
             let done = match inst {
                 Inst::Return => {
                     match self.frames.pop() {
-                        Some((caller, back)) => (function, at) = (caller, back),
+                        Some((caller, back, site)) => (function, at, self.site) = (caller, back, site),
                         None => return Ok(std::mem::take(&mut self.stack)),
                     }
                     Ok(())
                 }
                 Inst::Call(callee) => {
                     let mut result = Ok(());
+                    let site = code.spans.get(place).copied().filter(|span| self.is_usable(*span));
                     // A call that is followed by a return leaves nothing to come back to.
-                    if !matches!(self.next_of(function, at), Inst::Return) {
+                    if matches!(self.next_of(function, at), Inst::Return) {
+                        self.site = site.unwrap_or(self.site);
+                    } else {
                         result = self.enter(*callee);
-                        self.frames.push((function, at));
+                        self.frames.push((function, at, self.site));
+                        self.site = site.unwrap_or_default();
                     }
                     (function, at) = (*callee, 0);
                     result.and_then(|()| self.count(1))
@@ -178,17 +186,35 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         Err(fault)
     }
 
-    /// Gives a fault its place: the innermost one that is in the text of the program.
+    /// Tells whether a place is in the text of the program.
+    fn is_usable(&self, span: Span) -> bool {
+        !span.is_synthetic() && !self.world.is_library(span)
+    }
+
+    /// Gives a fault its place, the innermost one that is in the text of the program, and notes the functions around it.
     fn locate(&self, mut fault: Box<Fault>, function: FuncId, at: usize) -> Box<Fault> {
         let functions = &self.program.functions;
-        let site = |function: FuncId, at: usize| functions[function].spans.get(at).copied().unwrap_or_default();
-        let usable = |span: &Span| !span.is_synthetic() && !self.world.is_library(*span);
-        let outer = self.frames.iter().rev().map(|&(caller, back)| site(caller, back.saturating_sub(1)));
-        let span = std::iter::once(site(function, at)).chain(outer).find(usable);
-        fault.span = fault.span.filter(usable).or(span);
-        if fault.code == codes::STEPS || fault.code == codes::RECURSION {
-            fault.trace.push((functions[function].name.clone(), site(function, at)));
+        let place = |function: FuncId, at: usize| functions[function].spans.get(at).copied().unwrap_or_default();
+        if fault.code == codes::STEPS {
+            let name = functions[function].source.as_ref().unwrap_or(&functions[function].name);
+            fault.message = format!("`{name}` was stopped after {} steps", self.world.options().max_steps);
         }
+        let mut span = fault.span.filter(|span| self.is_usable(*span));
+        let outer = self.frames.iter().rev().map(|&(caller, back, site)| (caller, back.saturating_sub(1), site));
+        for (function, at, site) in std::iter::once((function, at, self.site)).chain(outer) {
+            let known = span.is_some();
+            let own = place(function, at);
+            span = span.or(self.is_usable(own).then_some(own));
+            if let (true, Some(name)) = (span.is_some(), &functions[function].source)
+                && fault.trace.len() < 4
+                && fault.trace.last().is_none_or(|(last, _)| last != name)
+                && (known || self.is_usable(own))
+            {
+                fault.trace.push((name.clone(), site));
+            }
+            span = span.or(self.is_usable(site).then_some(site));
+        }
+        fault.span = span.or(fault.span);
         fault
     }
 

@@ -1,0 +1,253 @@
+//! Makes functions: gives equal operations one result and simplifies as it goes.
+//!
+//! Done here: common subexpressions, in a block and the blocks around it; `LENGTHS` of a descriptor that was made of
+//! lengths; distribution over one segment of one element; sums with 0. Segment descriptors are results of operations
+//! like any others, so each is computed once.
+
+use super::{Block, Function, Op, SpaceId, Stmt, Var, VarId};
+use crate::vcode::{self, Constant, Type};
+use broadloom_diag::Span;
+use std::collections::HashMap;
+
+/// A function in the making.
+pub(crate) struct Builder {
+    pub(crate) function: Function,
+    /// Open blocks, the innermost last, with the results of operations in them.
+    open: Vec<(Vec<Stmt>, HashMap<Key, Vec<VarId>>)>,
+    definitions: HashMap<VarId, (Op, Vec<VarId>)>,
+    /// The place that new statements get.
+    pub(crate) span: Span,
+}
+
+/// An operation and its operands; floats by their bits.
+type Key = (String, Option<SpaceId>, Vec<VarId>);
+
+impl Builder {
+    pub(crate) fn new(name: String, source: Option<String>) -> Self {
+        let function = Function { name, source, ..Function::default() };
+        Builder { function, open: vec![(vec![], HashMap::new())], definitions: HashMap::new(), span: Span::default() }
+    }
+
+    pub(crate) fn space(&mut self) -> SpaceId {
+        self.function.spaces.push(None)
+    }
+
+    fn find(&self, mut space: SpaceId) -> SpaceId {
+        while let Some(other) = self.function.spaces[space] {
+            space = other;
+        }
+        space
+    }
+
+    /// Makes two spaces one.
+    pub(crate) fn join_spaces(&mut self, a: SpaceId, b: SpaceId) {
+        let (a, b) = (self.find(a), self.find(b));
+        if a != b {
+            self.function.spaces[b] = Some(a);
+        }
+    }
+
+    pub(crate) fn var(&mut self, ty: Type, space: SpaceId) -> VarId {
+        self.function.vars.push(Var { ty: ty.stacked(), space })
+    }
+
+    pub(crate) fn param(&mut self, ty: Type, space: SpaceId) -> VarId {
+        let var = self.var(ty, space);
+        self.function.params.push(var);
+        var
+    }
+
+    pub(crate) fn space_of(&self, var: VarId) -> SpaceId {
+        self.find(self.function.vars[var].space)
+    }
+
+    pub(crate) fn ty_of(&self, var: VarId) -> Type {
+        self.function.vars[var].ty
+    }
+
+    pub(crate) fn open(&mut self) {
+        self.open.push((vec![], HashMap::new()));
+    }
+
+    pub(crate) fn close(&mut self, results: Vec<VarId>) -> Block {
+        let (stmts, _) = self.open.pop().unwrap_or_default();
+        Block { stmts, results }
+    }
+
+    pub(crate) fn finish(mut self, results: Vec<VarId>) -> Function {
+        self.function.body = self.close(results);
+        let spaces: Vec<SpaceId> = self.function.vars.values().map(|var| self.find(var.space)).collect();
+        for (var, space) in self.function.vars.values_mut().zip(spaces) {
+            var.space = space;
+        }
+        self.function
+    }
+
+    /// Adds an operation whose results have the given types and spaces.
+    pub(crate) fn push(&mut self, op: Op, args: Vec<VarId>, results: &[(Type, SpaceId)]) -> Vec<VarId> {
+        // Equal constants of two spaces are two vectors: one of a single element may be a scalar or a sequence.
+        let space = if let (Op::Const(_), [(_, space)]) = (&op, results) { Some(self.find(*space)) } else { None };
+        let key = op.is_pure().then(|| (key(&op), space, args.clone()));
+        if let Some(key) = &key
+            && let Some(known) = self.open.iter().rev().find_map(|(_, known)| known.get(key))
+        {
+            return known.clone();
+        }
+        let vars: Vec<VarId> = results.iter().map(|&(ty, space)| self.var(ty, space)).collect();
+        self.add(op, args, vars, key)
+    }
+
+    /// Adds an operation that defines vectors which were made for it.
+    pub(crate) fn define(&mut self, op: Op, args: Vec<VarId>, results: Vec<VarId>) {
+        self.add(op, args, results, None);
+    }
+
+    fn add(&mut self, op: Op, args: Vec<VarId>, vars: Vec<VarId>, key: Option<Key>) -> Vec<VarId> {
+        if let [var] = vars[..] {
+            self.definitions.insert(var, (op.clone(), args.clone()));
+        }
+        let span = self.span;
+        if let Some((stmts, known)) = self.open.last_mut() {
+            stmts.push(Stmt { op, args, results: vars.clone(), span });
+            if let Some(key) = key {
+                known.insert(key, vars.clone());
+            }
+        }
+        vars
+    }
+
+    fn one(&mut self, op: Op, args: Vec<VarId>, ty: Type, space: SpaceId) -> VarId {
+        let vars = self.push(op, args, &[(ty, space)]);
+        vars[0]
+    }
+
+    fn definition(&self, var: VarId) -> Option<(&vcode::Op, &[VarId])> {
+        match self.definitions.get(&var) {
+            Some((Op::Vector(op, _), args)) => Some((op, args)),
+            _ => None,
+        }
+    }
+
+    /// Returns the scalar of a vector whose elements are all one constant of the program.
+    pub(crate) fn scalar_of(&self, var: VarId) -> Option<Constant> {
+        match self.definitions.get(&var) {
+            Some((Op::Const(constant), _)) => match constant {
+                Constant::Int(values) if values.len() == 1 => Some(constant.clone()),
+                Constant::Float(values) if values.len() == 1 => Some(constant.clone()),
+                Constant::Bool(values) if values.len() == 1 => Some(constant.clone()),
+                Constant::Segdes(values) if values.len() == 1 => Some(constant.clone()),
+                _ => None,
+            },
+            Some((Op::Vector(vcode::Op::Distribute, _), args)) => self.scalar_of(args[0]),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_int(&self, var: VarId, value: i64) -> bool {
+        matches!(self.scalar_of(var), Some(Constant::Int(values)) if values[0] == value)
+    }
+
+    pub(crate) fn constant(&mut self, constant: Constant, space: SpaceId) -> VarId {
+        let ty = constant.ty();
+        self.one(Op::Const(constant), vec![], ty, space)
+    }
+
+    /// Adds an element-wise operation.
+    pub(crate) fn element(&mut self, op: vcode::Op, ty: Type, args: &[VarId]) -> VarId {
+        if let (vcode::Op::Add, Type::Int, &[a, b]) = (op, ty, args) {
+            if self.is_int(a, 0) {
+                return b;
+            }
+            if self.is_int(b, 0) {
+                return a;
+            }
+        }
+        if let (vcode::Op::Subtract, Type::Int, &[a, b]) = (op, ty, args)
+            && self.is_int(b, 0)
+        {
+            return a;
+        }
+        let result = match op.results()[0] {
+            vcode::Slot::Given => ty,
+            vcode::Slot::Is(ty) => ty,
+        };
+        let space = self.space_of(args[0]);
+        self.one(Op::Vector(op, ty), args.to_vec(), result, space)
+    }
+
+    /// Adds a scan, whose result has the space of the values.
+    pub(crate) fn scan(&mut self, op: vcode::Op, values: VarId, segments: VarId) -> VarId {
+        let (ty, space) = (self.ty_of(values), self.space_of(values));
+        let result = if matches!(op, vcode::Op::RankUp | vcode::Op::RankDown) { Type::Int } else { ty };
+        self.one(Op::Vector(op, ty), vec![values, segments], result, space)
+    }
+
+    /// Adds a reduction, whose result has the space of the segment descriptor.
+    pub(crate) fn reduce(&mut self, op: vcode::Op, values: VarId, segments: VarId) -> VarId {
+        let (ty, space) = (self.ty_of(values), self.space_of(segments));
+        self.one(Op::Vector(op, ty), vec![values, segments], ty, space)
+    }
+
+    pub(crate) fn lengths(&mut self, segments: VarId) -> VarId {
+        if let Some((vcode::Op::MakeSegdes, &[lengths])) = self.definition(segments) {
+            return lengths;
+        }
+        let space = self.space_of(segments);
+        if let Some(Constant::Segdes(values)) = self.scalar_of(segments) {
+            return self.constant(Constant::Int(values), space);
+        }
+        self.one(Op::Vector(vcode::Op::Lengths, Type::Int), vec![segments], Type::Int, space)
+    }
+
+    pub(crate) fn make_segdes(&mut self, lengths: VarId) -> VarId {
+        if let Some((vcode::Op::Lengths, &[segments])) = self.definition(lengths) {
+            return segments;
+        }
+        let space = self.space_of(lengths);
+        if let Some((Op::Const(Constant::Int(values)), _)) = self.definitions.get(&lengths) {
+            let values = values.clone();
+            return self.constant(Constant::Segdes(values), space);
+        }
+        self.one(Op::Vector(vcode::Op::MakeSegdes, Type::Segdes), vec![lengths], Type::Segdes, space)
+    }
+
+    /// Distributes values over segments into a space.
+    pub(crate) fn dist(&mut self, values: VarId, segments: VarId, space: SpaceId) -> VarId {
+        if self.space_of(values) == self.find(space) {
+            return values;
+        }
+        let ty = self.ty_of(values);
+        self.one(Op::Vector(vcode::Op::Distribute, ty), vec![values, segments], ty, space)
+    }
+
+    pub(crate) fn index(&mut self, start: VarId, step: VarId, segments: VarId, space: SpaceId) -> VarId {
+        self.one(Op::Vector(vcode::Op::Index, Type::Int), vec![start, step, segments], Type::Int, space)
+    }
+
+    /// Adds any other operation with one result.
+    pub(crate) fn vector(&mut self, op: vcode::Op, ty: Type, args: &[VarId], space: SpaceId) -> VarId {
+        self.one(Op::Vector(op, ty), args.to_vec(), ty, space)
+    }
+
+    pub(crate) fn pack(&mut self, values: VarId, flags: VarId, segments: VarId, space: SpaceId) -> (VarId, VarId) {
+        let (ty, outer) = (self.ty_of(values), self.space_of(segments));
+        let vars =
+            self.push(Op::Vector(vcode::Op::Pack, ty), vec![values, flags, segments], &[(ty, space), (Type::Segdes, outer)]);
+        (vars[0], vars[1])
+    }
+
+    pub(crate) fn check(&mut self, check: vcode::Check, args: &[VarId]) {
+        self.push(Op::Check(check), args.to_vec(), &[]);
+    }
+}
+
+fn key(op: &Op) -> String {
+    match op {
+        // Zeros of both signs and all NaNs print apart.
+        Op::Const(Constant::Float(values)) => {
+            let bits: Vec<u64> = values.iter().map(|value| value.to_bits()).collect();
+            format!("float {bits:?}")
+        }
+        other => format!("{other:?}"),
+    }
+}

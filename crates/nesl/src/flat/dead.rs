@@ -1,0 +1,44 @@
+//! Removes operations whose results nothing needs.
+//!
+//! Operations that may end the run with an error stay, and so do effects. Results of calls and conditionals that are
+//! not needed stay too; the program that is emitted drops them.
+
+use super::{Block, Function, Program, VarId};
+use cranelift_entity::EntitySet;
+
+/// Removes dead values of all functions.
+pub fn remove_dead_values(program: &mut Program) {
+    program.functions.values_mut().for_each(function);
+}
+
+fn function(function: &mut Function) {
+    let mut needed = EntitySet::new();
+    block(&mut function.body, &mut needed);
+}
+
+fn block(block: &mut Block, needed: &mut EntitySet<VarId>) {
+    needed.extend(block.results.iter().copied());
+    let mut kept = vec![];
+    for mut stmt in std::mem::take(&mut block.stmts).into_iter().rev() {
+        if stmt.op.is_pure() && !stmt.results.iter().any(|&var| needed.contains(var)) {
+            continue;
+        }
+        if let super::Op::If(branches) = &mut stmt.op {
+            // Results that nothing needs are dropped in both branches.
+            let used: Vec<bool> = stmt.results.iter().map(|&var| needed.contains(var)).collect();
+            let keep = |list: &mut Vec<VarId>| {
+                let mut flags = used.iter();
+                list.retain(|_| flags.next().copied().unwrap_or(true));
+            };
+            keep(&mut stmt.results);
+            keep(&mut branches.0.results);
+            keep(&mut branches.1.results);
+            self::block(&mut branches.0, needed);
+            self::block(&mut branches.1, needed);
+        }
+        needed.extend(stmt.args.iter().copied());
+        kept.push(stmt);
+    }
+    kept.reverse();
+    block.stmts = kept;
+}

@@ -1,0 +1,144 @@
+//! Flattened programs: functions over flat vectors, in `let` form.
+//!
+//! ```text
+//! core → flatten → flat → remove_dead_values → emit → vcode
+//! ```
+//!
+//! Operations are those of VCODE, on named vectors instead of a stack. A [`Block`] is a straight-line region; control
+//! flow is a call, or a conditional with two blocks. Every vector has a type and a [`SpaceId`], the index space that
+//! it is a vector over: vectors of one space have one length whatever the data is, so that element-wise operations on
+//! them can be done in one pass. A segment descriptor is a vector of lengths over its own space; the space of its
+//! elements is that of the vectors it is used with. Where a check finds that two descriptors have equal lengths (`each`),
+//! the spaces of their elements are one from there on.
+//!
+//! Invariants, checked by [`verify`]:
+//! - a vector is defined once, before it is used, in the block that uses it or in one around that;
+//! - operands and results have the types that the operation says;
+//! - operands of an element-wise operation and its result have one space;
+//! - a conditional's blocks give as many vectors as it has results, with their types; a call gives its callee what it takes.
+
+mod build;
+mod dead;
+mod emit;
+mod print;
+mod verify;
+
+pub(crate) use build::Builder;
+pub use dead::remove_dead_values;
+pub use emit::emit;
+pub use verify::verify;
+
+use crate::vcode::{self, Check, Constant, Foreign, Type};
+use broadloom_diag::Span;
+use cranelift_entity::{PrimaryMap, entity_impl};
+
+/// Names a vector of a [`Function`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct VarId(u32);
+entity_impl!(VarId, "v");
+
+/// Names an index space of a [`Function`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SpaceId(u32);
+entity_impl!(SpaceId, "s");
+
+/// Names a function of a [`Program`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FuncId(u32);
+entity_impl!(FuncId, "f");
+
+/// A vector.
+#[derive(Clone, Copy, Debug)]
+pub struct Var {
+    /// The type of its elements; characters are ints.
+    pub ty: Type,
+    /// The index space.
+    pub space: SpaceId,
+}
+
+/// An operation.
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// An instruction of VCODE with the type behind its name. `PACK` gives the vector and the segment descriptor.
+    Vector(vcode::Op, Type),
+    /// A vector that the program holds.
+    Const(Constant),
+    /// Ends the run with an error unless its operands are right.
+    Check(Check),
+    /// A function of the implementation, for every element.
+    Foreign(Box<Foreign>),
+    /// A call.
+    Call(FuncId),
+    /// A bool of one element, and what is computed when it is true and when it is false.
+    If(Box<(Block, Block)>),
+}
+
+/// An operation with its operands and the vectors that it defines.
+#[derive(Clone, Debug)]
+pub struct Stmt {
+    /// The operation.
+    pub op: Op,
+    /// The operands.
+    pub args: Vec<VarId>,
+    /// The results.
+    pub results: Vec<VarId>,
+    /// The expression that it belongs to.
+    pub span: Span,
+}
+
+/// A straight-line region but for the conditionals in it.
+#[derive(Clone, Debug, Default)]
+pub struct Block {
+    /// The operations.
+    pub stmts: Vec<Stmt>,
+    /// The vectors that it gives.
+    pub results: Vec<VarId>,
+}
+
+/// A function.
+#[derive(Clone, Debug, Default)]
+pub struct Function {
+    /// A name that no other function of the program has.
+    pub name: String,
+    /// The name in the NESL program; nothing for functions of the library.
+    pub source: Option<String>,
+    /// The vectors.
+    pub vars: PrimaryMap<VarId, Var>,
+    /// The index spaces; one that a check has found equal to another names that.
+    pub spaces: PrimaryMap<SpaceId, Option<SpaceId>>,
+    /// The parameters.
+    pub params: Vec<VarId>,
+    /// The code.
+    pub body: Block,
+}
+
+/// A program.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// The functions.
+    pub functions: PrimaryMap<FuncId, Function>,
+    /// The function that is called first. It has no parameters.
+    pub main: Option<FuncId>,
+}
+
+impl Op {
+    /// Tells whether an operation can be left out when nothing needs its results, and done once for equal operands: it
+    /// has no effect and cannot end the run with an error.
+    ///
+    /// Permutations are pure: flattening makes indices that it has checked or that are in range by construction.
+    /// `MAKE_SEGDES` is pure for the same reason: lengths are checked before.
+    pub fn is_pure(&self) -> bool {
+        match self {
+            Op::Vector(op, ty) => match op {
+                vcode::Op::Divide | vcode::Op::Modulo => false,
+                vcode::Op::Sqrt | vcode::Op::Log => *ty != Type::Float,
+                _ => !op.has_effect(),
+            },
+            Op::Const(_) => true,
+            Op::Foreign(call) => {
+                matches!(call.name.as_str(), "@" | "prim_hash" | "prim_digits" | "prim_decimal" | "float_to_any")
+            }
+            Op::Check(_) | Op::Call(_) | Op::If(_) => false,
+        }
+    }
+}

@@ -1,0 +1,503 @@
+//! Expressions.
+
+use super::instance::visit;
+use super::value::{Context, Form, Part, Val, zero};
+use super::{Callee, Lowering, Origin, internal};
+use crate::core::{DefinitionKind, Each, Expr, ExprId, Pattern, PatternId};
+use crate::eval::{Primitive, Run};
+use crate::flat::{self, VarId};
+use crate::types::{Base, Type as Nesl, TypeId};
+use crate::vcode::{self, Check, Constant, Op, Type};
+use std::rc::Rc;
+
+impl Lowering<'_, '_> {
+    /// Compiles an expression for the present context.
+    pub(super) fn expr(&mut self, id: ExprId) -> Run<Val> {
+        let before = std::mem::replace(&mut self.b.span, self.body.spans[id]);
+        let value = self.expr_inside(id);
+        self.b.span = before;
+        value
+    }
+
+    fn expr_inside(&mut self, id: ExprId) -> Run<Val> {
+        let body = self.body.clone();
+        let context = self.context();
+        match &body.exprs[id] {
+            Expr::Int(value) => Ok(Val::Base(self.int(*value, context))),
+            Expr::Float(value) => Ok(Val::Base(self.constant(Constant::Float([*value].into()), context))),
+            Expr::Bool(value) => Ok(Val::Base(self.constant(Constant::Bool([*value].into()), context))),
+            Expr::Char(value) => Ok(Val::Base(self.int(i64::from(*value), context))),
+            Expr::Text(text) => Ok(self.shared(Constant::Text(text.clone()), text.len())),
+            Expr::Local(local) => self.local(*local),
+            Expr::Definition(..) => self.definition(id),
+            Expr::Pair(first, rest) => {
+                let first = self.expr(*first)?;
+                Ok(Val::pair(first, self.expr(*rest)?))
+            }
+            Expr::Call(function, argument) => self.call(id, *function, *argument),
+            Expr::If(condition, then, otherwise) => {
+                let Val::Base(condition) = self.expr(*condition)? else { return internal("a condition is no bool") };
+                self.conditional(condition, *then, *otherwise, body.types[id])
+            }
+            Expr::Let(..) => {
+                // A chain of bindings is a loop, so that its length costs no stack.
+                let mut rest = id;
+                while let Expr::Let(pattern, value, next) = &body.exprs[rest] {
+                    let value = self.expr(*value)?;
+                    self.bind(*pattern, value)?;
+                    rest = *next;
+                }
+                self.expr(rest)
+            }
+            Expr::Each(each) => self.each(each),
+            Expr::Sequence(elements) => self.sequence(elements, body.types[id]),
+            Expr::Lambda(lambda) => {
+                let captures = self.c.env.lambdas[*lambda].captures.clone();
+                self.c.closures.insert(body.types[id], Callee::Lambda(*lambda, self.instance.clone()));
+                let captured = captures.iter().map(|&(outer, _)| self.local(outer)).collect::<Run<Vec<Val>>>()?;
+                Ok(Val::Function(Rc::new(captured)))
+            }
+            Expr::Time(timed) => {
+                self.b.push(flat::Op::Vector(Op::StartTimer, Type::Int), vec![], &[]);
+                let value = self.expr(*timed)?;
+                let root = self.root();
+                let seconds = self.b.push(flat::Op::Vector(Op::StopTimer, Type::Int), vec![], &[(Type::Float, root.space)])[0];
+                let seconds = if context.single { seconds } else { self.b.dist(seconds, context.segment, context.space) };
+                Ok(Val::pair(value, Val::Base(seconds)))
+            }
+        }
+    }
+
+    /// Makes a sequence of a vector of the program, shared by all elements of the context.
+    pub(super) fn shared(&mut self, constant: Constant, length: usize) -> Val {
+        let root = self.root();
+        let segments = self.b.constant(Constant::Segdes([length as i64].into()), root.space);
+        let pool = self.pool(segments, root);
+        let elements = self.b.constant(constant, pool.space);
+        let value = Val::seq(Form::Dense(segments), Val::Base(elements), pool);
+        self.from_root(&value)
+    }
+
+    /// Brings a value of the outermost context into the present one.
+    pub(super) fn from_root(&mut self, value: &Val) -> Val {
+        let (root, context) = (self.root(), self.context());
+        if context.single { value.clone() } else { self.distribute(value, root, context.segment, context) }
+    }
+
+    pub(super) fn bind(&mut self, pattern: PatternId, value: Val) -> Run<()> {
+        match self.body.patterns[pattern] {
+            Pattern::Local(local) => self.bind_local(local, value),
+            Pattern::Pair(first, rest) => {
+                let Val::Pair(parts) = value else { return internal("a pattern does not fit its value") };
+                self.bind(first, parts.0.clone())?;
+                self.bind(rest, parts.1.clone())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn conditional(&mut self, condition: VarId, then: ExprId, otherwise: ExprId, ty: TypeId) -> Run<Val> {
+        let context = self.context();
+        if !context.single && self.is_scalar(ty) && self.is_cheap(then, 0) && self.is_cheap(otherwise, 0) {
+            let then = self.expr(then)?;
+            let otherwise = self.expr(otherwise)?;
+            return self.select(condition, &then, &otherwise);
+        }
+        if context.single {
+            let then = self.block(then)?;
+            let otherwise = self.block(otherwise)?;
+            return Ok(self.results(ty, flat::Op::If(Box::new((then, otherwise))), vec![condition]));
+        }
+        let inverse = self.b.element(Op::Not, Type::Bool, &[condition]);
+        let mut parts: Vec<Part> = vec![];
+        for (flags, expr) in [(condition, then), (inverse, otherwise)] {
+            let (indices, part) = self.restricted(flags, context);
+            let value = if self.c.may_recur(&self.body.clone(), expr) {
+                self.guarded(expr, ty, part, Origin::Restrict(flags))?
+            } else {
+                self.push_level(part, Origin::Restrict(flags));
+                let value = self.expr(expr);
+                self.levels.pop();
+                value?
+            };
+            parts.push((value, part, indices));
+        }
+        Ok(self.place(None, &parts, context))
+    }
+
+    /// Makes the context of the elements with a true flag, and their indices.
+    pub(super) fn restricted(&mut self, flags: VarId, context: Context) -> (VarId, Context) {
+        let root = self.root();
+        let (start, step) = (self.int(0, root), self.int(1, root));
+        let all = self.b.index(start, step, context.segment, context.space);
+        let fresh = self.b.space();
+        let (indices, segment) = self.b.pack(all, flags, context.segment, fresh);
+        (indices, Context { segment, space: self.b.space_of(indices), single: false })
+    }
+
+    /// Compiles an expression in a block of its own.
+    fn block(&mut self, expr: ExprId) -> Run<flat::Block> {
+        let context = self.context();
+        self.b.open();
+        self.push_level(context, Origin::Scope);
+        let value = self.expr(expr);
+        self.levels.pop();
+        let value = self.materialise(&value?, context);
+        let mut results = vec![];
+        value.vectors(&mut results);
+        Ok(self.b.close(results))
+    }
+
+    /// Compiles an expression for a context, to be executed only if the context has elements.
+    fn guarded(&mut self, expr: ExprId, ty: TypeId, context: Context, origin: Origin) -> Run<Val> {
+        let root = self.root();
+        let count = self.b.lengths(context.segment);
+        let none = self.int(0, root);
+        let some = self.b.element(Op::Greater, Type::Int, &[count, none]);
+        self.push_level(context, origin);
+        let block = self.block(expr);
+        let block = match block {
+            Ok(block) => block,
+            Err(fault) => {
+                self.levels.pop();
+                return Err(fault);
+            }
+        };
+        self.b.open();
+        let empty = block.results.clone().into_iter().map(|var| {
+            let constant = match self.b.ty_of(var) {
+                Type::Int | Type::Char => Constant::Int([].into()),
+                Type::Float => Constant::Float([].into()),
+                Type::Bool => Constant::Bool([].into()),
+                Type::Segdes => Constant::Segdes([].into()),
+            };
+            let space = self.b.space();
+            self.b.constant(constant, space)
+        });
+        let empty: Vec<VarId> = empty.collect();
+        let other = self.b.close(empty);
+        let value = self.results(ty, flat::Op::If(Box::new((block, other))), vec![some]);
+        self.levels.pop();
+        Ok(value)
+    }
+
+    fn select(&mut self, condition: VarId, a: &Val, b: &Val) -> Run<Val> {
+        match (a, b) {
+            (Val::Base(a), Val::Base(b)) => {
+                let ty = self.b.ty_of(*a);
+                Ok(Val::Base(self.b.element(Op::Select, ty, &[condition, *a, *b])))
+            }
+            (Val::Pair(a), Val::Pair(b)) => {
+                let first = self.select(condition, &a.0, &b.0)?;
+                Ok(Val::pair(first, self.select(condition, &a.1, &b.1)?))
+            }
+            _ => internal("a selection of sequences"),
+        }
+    }
+
+    /// Tells whether a type consists of scalars.
+    fn is_scalar(&mut self, ty: TypeId) -> bool {
+        let ty = self.c.resolve(ty);
+        match self.c.env.types[ty] {
+            Nesl::Base(_) => true,
+            Nesl::Pair(first, rest) => self.is_scalar(first) && self.is_scalar(rest),
+            _ => false,
+        }
+    }
+
+    /// Tells whether an expression can be computed for all elements: it cannot fail, has no effect and takes few steps.
+    fn is_cheap(&mut self, expr: ExprId, depth: u32) -> bool {
+        let body = self.body.clone();
+        let env = &*self.c.env;
+        let mut steps = 0;
+        let mut cheap = true;
+        visit(&body, expr, &mut |_, expr| {
+            steps += 1;
+            cheap &= match expr {
+                Expr::Int(_)
+                | Expr::Float(_)
+                | Expr::Bool(_)
+                | Expr::Char(_)
+                | Expr::Local(_)
+                | Expr::Pair(..)
+                | Expr::If(..)
+                | Expr::Let(..)
+                | Expr::Call(..) => true,
+                Expr::Definition(definition, _) => match &env.definitions[*definition].kind {
+                    DefinitionKind::Primitive(primitive) => is_total(*primitive),
+                    DefinitionKind::Constructor(_) => true,
+                    DefinitionKind::Function(body) => depth < 2 && is_cheap_body(env, body, depth + 1),
+                    DefinitionKind::Declared | DefinitionKind::Value => false,
+                },
+                Expr::Text(_) | Expr::Each(_) | Expr::Sequence(_) | Expr::Lambda(_) | Expr::Time(_) => false,
+            };
+        });
+        // A function value that is called may do anything.
+        cheap && steps <= 40 && !self.calls_values(expr)
+    }
+
+    fn calls_values(&self, expr: ExprId) -> bool {
+        let mut found = false;
+        visit(&self.body, expr, &mut |_, expr| {
+            if let Expr::Call(function, _) = expr {
+                found |= !matches!(self.body.exprs[*function], Expr::Definition(..));
+            }
+        });
+        found
+    }
+
+    fn each(&mut self, each: &Each) -> Run<Val> {
+        let context = self.context();
+        let mut sources = vec![];
+        for (_, source) in &each.generators {
+            let Val::Seq(seq) = self.expr(*source)? else { return internal("a generator has no sequence") };
+            sources.push(seq);
+        }
+        let Some(first) = sources.first().cloned() else { return internal("an apply-to-each has no generator") };
+        let lengths = self.lengths(&first);
+        let (segments, _, pool) = self.dense(&first, context);
+        let mut elements = vec![];
+        for (index, seq) in sources.iter().enumerate() {
+            if index > 0 {
+                let other = self.lengths(seq);
+                if other != lengths {
+                    self.b.check(Check::Each, &[lengths, other]);
+                }
+            }
+            let (_, value, other) = self.dense(seq, context);
+            self.b.join_spaces(pool.space, other.space);
+            elements.push(value);
+        }
+        self.push_level(pool, Origin::Distribute(segments));
+        let value = self.each_body(each, elements);
+        self.levels.pop();
+        let (value, flags) = value?;
+        let Some(flags) = flags else { return Ok(Val::seq(Form::Dense(segments), value, pool)) };
+        Ok(self.filter(&value, flags, segments, pool))
+    }
+
+    /// Keeps the elements of segments whose flag is true.
+    pub(super) fn filter(&mut self, value: &Val, flags: VarId, segments: VarId, pool: Context) -> Val {
+        let (_, kept) = self.restricted(flags, pool);
+        let fresh = self.b.space();
+        let (_, new) = self.b.pack(flags, flags, segments, fresh);
+        self.pools.entry(new).or_insert(kept.space);
+        let value = self.restrict(value, pool, flags, kept);
+        Val::seq(Form::Dense(new), value, kept)
+    }
+
+    fn each_body(&mut self, each: &Each, elements: Vec<Val>) -> Run<(Val, Option<VarId>)> {
+        for ((pattern, _), value) in each.generators.iter().zip(elements) {
+            self.bind(*pattern, value)?;
+        }
+        let value = self.expr(each.body)?;
+        let flags = match each.filter {
+            None => None,
+            Some(filter) => match self.expr(filter)? {
+                Val::Base(flags) => Some(flags),
+                _ => return internal("a filter is no bool"),
+            },
+        };
+        Ok((value, flags))
+    }
+
+    fn sequence(&mut self, elements: &[ExprId], ty: TypeId) -> Run<Val> {
+        let context = self.context();
+        if let Some(constant) = self.literal(elements) {
+            return Ok(self.shared(constant, elements.len()));
+        }
+        let mut values = vec![];
+        for &element in elements {
+            values.push(self.expr(element)?);
+        }
+        if values.is_empty() {
+            let Nesl::Seq(element) = self.c.env.types[ty] else { return internal("a sequence has no type of one") };
+            return Ok(self.empty_sequence(element, context));
+        }
+        let count = self.int(values.len() as i64, context);
+        let segments = self.b.make_segdes(count);
+        let pool = self.pool(segments, context);
+        let root = self.root();
+        let step = self.int(values.len() as i64, root);
+        let mut parts: Vec<Part> = vec![];
+        for (index, value) in values.into_iter().enumerate() {
+            let start = self.int(index as i64, root);
+            let indices = self.b.index(start, step, context.segment, context.space);
+            parts.push((value, context, indices));
+        }
+        let elements = self.place(None, &parts, pool);
+        Ok(Val::seq(Form::Dense(segments), elements, pool))
+    }
+
+    /// Makes an empty sequence for every element of a context.
+    pub(super) fn empty_sequence(&mut self, element: TypeId, context: Context) -> Val {
+        let none = self.int(0, context);
+        let segments = self.b.make_segdes(none);
+        let pool = self.pool(segments, context);
+        let elements = self.nothing(element, pool);
+        Val::seq(Form::Dense(segments), elements, pool)
+    }
+
+    /// Makes a value of no elements.
+    fn nothing(&mut self, ty: TypeId, context: Context) -> Val {
+        let value = self.unflatten(
+            ty,
+            context,
+            &mut |this, ty, space| {
+                let constant = match zero(ty) {
+                    Constant::Float(_) => Constant::Float([].into()),
+                    Constant::Bool(_) => Constant::Bool([].into()),
+                    Constant::Segdes(_) => Constant::Segdes([].into()),
+                    Constant::Int(_) | Constant::Text(_) => Constant::Int([].into()),
+                };
+                // A vector of its own: spaces of empty vectors are not shared.
+                let var = this.b.var(ty, space);
+                this.b.define(flat::Op::Const(constant), vec![], vec![var]);
+                var
+            },
+            None,
+        );
+        self.with_pools(&value, context)
+    }
+
+    /// Returns the elements of a sequence of literals.
+    fn literal(&self, elements: &[ExprId]) -> Option<Constant> {
+        let exprs = elements.iter().map(|&element| &self.body.exprs[element]);
+        let mut exprs = exprs.peekable();
+        Some(match exprs.peek()? {
+            Expr::Int(_) | Expr::Char(_) => Constant::Int(
+                exprs
+                    .map(|expr| match expr {
+                        Expr::Int(value) => Some(*value),
+                        Expr::Char(value) => Some(i64::from(*value)),
+                        _ => None,
+                    })
+                    .collect::<Option<_>>()?,
+            ),
+            Expr::Float(_) => Constant::Float(
+                exprs.map(|expr| if let Expr::Float(value) = expr { Some(*value) } else { None }).collect::<Option<_>>()?,
+            ),
+            Expr::Bool(_) => Constant::Bool(
+                exprs.map(|expr| if let Expr::Bool(value) = expr { Some(*value) } else { None }).collect::<Option<_>>()?,
+            ),
+            _ => return None,
+        })
+    }
+
+    /// Returns the base type behind a type.
+    pub(super) fn base(&mut self, ty: TypeId) -> Option<Base> {
+        let ty = self.c.resolve(ty);
+        match self.c.env.types[ty] {
+            Nesl::Base(base) => Some(base),
+            _ => None,
+        }
+    }
+}
+
+/// Tells whether all of a function can be computed for elements that do not need it.
+fn is_cheap_body(env: &crate::core::Environment, body: &crate::core::Body, depth: u32) -> bool {
+    body.exprs.len() <= 40
+        && body.exprs.values().all(|expr| match expr {
+            Expr::Definition(definition, _) => match &env.definitions[*definition].kind {
+                DefinitionKind::Primitive(primitive) => is_total(*primitive),
+                DefinitionKind::Constructor(_) => true,
+                DefinitionKind::Function(body) => depth < 3 && is_cheap_body(env, body, depth + 1),
+                DefinitionKind::Declared | DefinitionKind::Value => false,
+            },
+            Expr::Call(function, _) => matches!(body.exprs[*function], Expr::Definition(..)),
+            Expr::Int(_)
+            | Expr::Float(_)
+            | Expr::Bool(_)
+            | Expr::Char(_)
+            | Expr::Local(_)
+            | Expr::Pair(..)
+            | Expr::If(..)
+            | Expr::Let(..) => true,
+            Expr::Text(_) | Expr::Each(_) | Expr::Sequence(_) | Expr::Lambda(_) | Expr::Time(_) => false,
+        })
+}
+
+/// Tells whether a primitive on scalars cannot fail.
+fn is_total(primitive: Primitive) -> bool {
+    use Primitive as P;
+    matches!(
+        primitive,
+        P::Add
+            | P::Subtract
+            | P::Multiply
+            | P::Negate
+            | P::LeftShift
+            | P::RightShift
+            | P::Equal
+            | P::NotEqual
+            | P::Less
+            | P::Greater
+            | P::LessEqual
+            | P::GreaterEqual
+            | P::And
+            | P::Or
+            | P::Xor
+            | P::Not
+            | P::Float
+            | P::Ceil
+            | P::Floor
+            | P::Trunc
+            | P::Btoi
+            | P::CharCode
+            | P::Exp
+            | P::Sin
+            | P::Cos
+            | P::Tan
+            | P::Asin
+            | P::Acos
+            | P::Atan
+            | P::Sinh
+            | P::Cosh
+            | P::Tanh
+            | P::IntToAny
+            | P::AsFloat
+            | P::Length
+    )
+}
+
+/// Returns the operation of VCODE for a comparison, an arithmetic or a logical primitive.
+pub(super) fn element_op(primitive: Primitive) -> Option<vcode::Op> {
+    use Primitive as P;
+    Some(match primitive {
+        P::Add => Op::Add,
+        P::Subtract => Op::Subtract,
+        P::Multiply => Op::Multiply,
+        P::Divide => Op::Divide,
+        P::Rem => Op::Modulo,
+        P::LeftShift => Op::LeftShift,
+        P::RightShift => Op::RightShift,
+        P::Equal => Op::Equal,
+        P::NotEqual => Op::NotEqual,
+        P::Less => Op::Less,
+        P::Greater => Op::Greater,
+        P::LessEqual => Op::LessEqual,
+        P::GreaterEqual => Op::GreaterEqual,
+        P::And => Op::And,
+        P::Or => Op::Or,
+        P::Xor => Op::Xor,
+        P::Not => Op::Not,
+        P::Float => Op::IntToFloat,
+        P::Ceil => Op::Ceil,
+        P::Floor => Op::Floor,
+        P::Trunc => Op::Trunc,
+        P::Btoi => Op::BoolToInt,
+        P::Sqrt => Op::Sqrt,
+        P::Ln => Op::Log,
+        P::Exp => Op::Exp,
+        P::Sin => Op::Sin,
+        P::Cos => Op::Cos,
+        P::Tan => Op::Tan,
+        P::Asin => Op::Asin,
+        P::Acos => Op::Acos,
+        P::Atan => Op::Atan,
+        P::Sinh => Op::Sinh,
+        P::Cosh => Op::Cosh,
+        P::Tanh => Op::Tanh,
+        _ => return None,
+    })
+}

@@ -1,0 +1,257 @@
+//! Instances of functions, and which of them recur.
+
+use super::{Callee, Compiler, internal};
+use crate::codes;
+use crate::core::{Body, DefId, DefinitionKind, Expr, ExprId, Instantiate, LambdaId, Origin, Pattern, PatternId};
+use crate::eval::{Fault, Run};
+use crate::types::{Type, TypeId};
+use std::rc::Rc;
+
+/// A function, whatever its types.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Node {
+    Definition(DefId),
+    Lambda(LambdaId),
+}
+
+impl Compiler<'_> {
+    /// Returns the body of an instance.
+    pub(super) fn body(&mut self, callee: &Callee) -> Run<Rc<Body>> {
+        if let Some(body) = self.bodies.get(callee) {
+            return Ok(body.clone());
+        }
+        let (generic, instance) = match callee {
+            Callee::Definition(definition, instance) => match &self.env.definitions[*definition].kind {
+                DefinitionKind::Function(body) => (body.clone(), instance),
+                _ => return internal("a function has no body"),
+            },
+            Callee::Lambda(lambda, instance) => (self.env.lambdas[*lambda].body.clone(), instance),
+        };
+        let body = Rc::new(Instantiate::new(&mut self.env.types, instance).body(&generic));
+        let limited = instance.iter().copied().chain(body.types.values().copied());
+        if !limited.into_iter().all(|ty| self.env.types.is_within_limits(ty)) {
+            let name = self.name(callee).0;
+            return Err(Fault::new(codes::TYPE_TOO_LARGE, format!("calls of `{name}` nest types without end")));
+        }
+        self.bodies.insert(callee.clone(), body.clone());
+        Ok(body)
+    }
+
+    /// Returns the name of a function, and whether it is one of a program and not of the library.
+    pub(super) fn name(&self, callee: &Callee) -> (String, bool) {
+        match callee {
+            Callee::Definition(definition, _) => {
+                let known = &self.env.definitions[*definition];
+                (known.name.to_string(), known.origin == Origin::User)
+            }
+            Callee::Lambda(..) => ("lambda".to_owned(), false),
+        }
+    }
+
+    /// Returns the type of the argument.
+    pub(super) fn argument_type(&mut self, callee: &Callee, body: &Body) -> Run<TypeId> {
+        if let Callee::Definition(definition, instance) = callee {
+            let scheme = self.env.definitions[*definition].scheme.ty;
+            let ty = Instantiate::new(&mut self.env.types, instance).ty(scheme);
+            return match self.env.types[ty] {
+                Type::Function { argument, .. } => Ok(argument),
+                _ => internal("a function has no type of a function"),
+            };
+        }
+        match body.parameter {
+            Some(parameter) => Ok(self.pattern_type(body, parameter)),
+            None => internal("a function has no parameter"),
+        }
+    }
+
+    /// Returns the type of what a pattern is bound to, datatypes as their contents.
+    fn pattern_type(&mut self, body: &Body, pattern: PatternId) -> TypeId {
+        match body.patterns[pattern] {
+            Pattern::Local(local) => body.locals[local].ty,
+            Pattern::Pair(first, rest) => {
+                let first = self.pattern_type(body, first);
+                let rest = self.pattern_type(body, rest);
+                self.env.types.intern(Type::Pair(first, rest))
+            }
+        }
+    }
+
+    /// Returns the code behind the type of a function.
+    pub(super) fn callee(&mut self, ty: TypeId) -> Run<Callee> {
+        let Type::Function { identity, .. } = self.env.types[ty] else { return internal("what is called is no function") };
+        match self.env.types[identity] {
+            Type::Definition(definition) => {
+                let scheme = self.env.definitions[definition].scheme.clone();
+                let mut instance = vec![None; scheme.variables.len()];
+                self.matched(scheme.ty, ty, &mut instance);
+                let int = self.env.types.base(crate::types::Base::Int);
+                Ok(Callee::Definition(definition, instance.into_iter().map(|ty| ty.unwrap_or(int)).collect()))
+            }
+            _ if self.closures.contains_key(&ty) => Ok(self.closures[&ty].clone()),
+            Type::Closure(lambda, _) => {
+                // The code that makes the value may not be compiled yet.
+                let Some((generic, count)) = self.lambda_type(lambda) else {
+                    return internal("a function value comes from nowhere");
+                };
+                let mut instance = vec![None; count];
+                self.matched(generic, ty, &mut instance);
+                let int = self.env.types.base(crate::types::Base::Int);
+                let callee = Callee::Lambda(lambda, instance.into_iter().map(|ty| ty.unwrap_or(int)).collect());
+                self.closures.insert(ty, callee.clone());
+                Ok(callee)
+            }
+            _ => internal("a function is not known"),
+        }
+    }
+
+    /// Returns the type of a function value in the definition that it stands in, and the number of its variables.
+    fn lambda_type(&mut self, lambda: LambdaId) -> Option<(TypeId, usize)> {
+        if self.lambda_types.is_empty() {
+            for known in self.env.definitions.values() {
+                let DefinitionKind::Function(body) = &known.kind else { continue };
+                let mut open = vec![body.clone()];
+                while let Some(body) = open.pop() {
+                    for (id, expr) in body.exprs.iter() {
+                        if let Expr::Lambda(lambda) = expr {
+                            self.lambda_types.insert(*lambda, (body.types[id], known.scheme.variables.len()));
+                            open.push(self.env.lambdas[*lambda].body.clone());
+                        }
+                    }
+                }
+            }
+        }
+        self.lambda_types.get(&lambda).copied()
+    }
+
+    /// Finds the types that the variables of a type stand for.
+    fn matched(&self, pattern: TypeId, ty: TypeId, out: &mut [Option<TypeId>]) {
+        match (&self.env.types[pattern], &self.env.types[ty]) {
+            (Type::Variable(index), _) => {
+                if let Some(slot) = out.get_mut(*index as usize) {
+                    slot.get_or_insert(ty);
+                }
+            }
+            (Type::Seq(a), Type::Seq(b)) => self.matched(*a, *b, out),
+            (Type::Pair(a, b), Type::Pair(c, d)) => {
+                self.matched(*a, *c, out);
+                self.matched(*b, *d, out);
+            }
+            (Type::Function { identity: a, argument: b, result: c }, Type::Function { identity: d, argument: e, result: f }) => {
+                self.matched(*a, *d, out);
+                self.matched(*b, *e, out);
+                self.matched(*c, *f, out);
+            }
+            (Type::Data(_, a), Type::Data(_, b)) | (Type::Closure(_, a), Type::Closure(_, b)) => {
+                a.iter().zip(b).for_each(|(&a, &b)| self.matched(a, b, out));
+            }
+            _ => {}
+        }
+    }
+
+    /// Tells whether an expression may call a function that recurs.
+    pub(super) fn may_recur(&mut self, body: &Body, expr: ExprId) -> bool {
+        let mut nodes = vec![];
+        visit(body, expr, &mut |id, expr| {
+            self.identities(body.types[id], &mut nodes);
+            if let Expr::Lambda(lambda) = expr {
+                nodes.push(Node::Lambda(*lambda));
+            }
+        });
+        nodes.into_iter().any(|node| self.recurs(node))
+    }
+
+    /// Adds the functions that values of a type may be or hold.
+    fn identities(&self, ty: TypeId, out: &mut Vec<Node>) {
+        match &self.env.types[ty] {
+            Type::Base(_) | Type::Variable(_) => {}
+            Type::Seq(element) => self.identities(*element, out),
+            Type::Pair(first, rest) => {
+                self.identities(*first, out);
+                self.identities(*rest, out);
+            }
+            Type::Function { identity, .. } => self.identities(*identity, out),
+            Type::Definition(definition) => out.push(Node::Definition(*definition)),
+            Type::Closure(lambda, parts) => {
+                out.push(Node::Lambda(*lambda));
+                parts.iter().for_each(|&part| self.identities(part, out));
+            }
+            Type::Data(_, parts) => parts.iter().for_each(|&part| self.identities(part, out)),
+        }
+    }
+
+    fn edges(&self, node: Node) -> Vec<Node> {
+        let body = match node {
+            Node::Definition(definition) => match &self.env.definitions[definition].kind {
+                DefinitionKind::Function(body) => body.clone(),
+                _ => return vec![],
+            },
+            Node::Lambda(lambda) => self.env.lambdas[lambda].body.clone(),
+        };
+        let edge = |expr: &Expr| match expr {
+            Expr::Definition(definition, _) => Some(Node::Definition(*definition)),
+            Expr::Lambda(lambda) => Some(Node::Lambda(*lambda)),
+            _ => None,
+        };
+        body.exprs.values().filter_map(edge).collect()
+    }
+
+    /// Tells whether a function reaches one that calls itself, over any number of calls.
+    fn recurs(&mut self, root: Node) -> bool {
+        if let Some(&known) = self.recursive.get(&root) {
+            return known;
+        }
+        // Depth-first: an edge to a function that is still open closes a cycle.
+        let mut open: Vec<(Node, Vec<Node>)> = vec![(root, self.edges(root))];
+        let mut done = std::collections::HashSet::new();
+        let mut found = false;
+        while let Some((node, edges)) = open.last_mut() {
+            let node = *node;
+            match edges.pop() {
+                None => {
+                    done.insert(node);
+                    open.pop();
+                }
+                Some(next) if open.iter().any(|(known, _)| *known == next) || self.recursive.get(&next) == Some(&true) => {
+                    found = true;
+                    break;
+                }
+                Some(next) if done.contains(&next) || self.recursive.get(&next) == Some(&false) => {}
+                Some(next) => open.push((next, self.edges(next))),
+            }
+        }
+        if found {
+            self.recursive.insert(root, true);
+        } else {
+            self.recursive.extend(done.into_iter().map(|node| (node, false)));
+        }
+        found
+    }
+}
+
+/// Visits an expression and all expressions in it, those of function values not included.
+pub(super) fn visit(body: &Body, root: ExprId, see: &mut dyn FnMut(ExprId, &Expr)) {
+    let mut open = vec![root];
+    while let Some(id) = open.pop() {
+        let expr = &body.exprs[id];
+        see(id, expr);
+        match expr {
+            Expr::Int(_)
+            | Expr::Float(_)
+            | Expr::Bool(_)
+            | Expr::Char(_)
+            | Expr::Text(_)
+            | Expr::Local(_)
+            | Expr::Definition(..)
+            | Expr::Lambda(_) => {}
+            Expr::Pair(a, b) | Expr::Call(a, b) | Expr::Let(_, a, b) => open.extend([*a, *b]),
+            Expr::If(a, b, c) => open.extend([*a, *b, *c]),
+            Expr::Each(each) => {
+                open.extend(each.generators.iter().map(|(_, source)| *source));
+                open.extend(each.filter);
+                open.push(each.body);
+            }
+            Expr::Sequence(elements) => open.extend(elements),
+            Expr::Time(timed) => open.push(*timed),
+        }
+    }
+}

@@ -1,0 +1,436 @@
+//! Primitives.
+
+use super::expr::element_op;
+use super::value::{Form, Sequence, Val};
+use super::{Lowering, internal};
+use crate::eval::{Primitive, Run};
+use crate::flat::VarId;
+use crate::types::{Base, Type as Nesl, TypeId};
+use crate::vcode::{Check, Constant, Op, Type};
+use std::rc::Rc;
+
+/// Returns the vector of a value of a base type.
+fn scalar(value: &Val) -> Run<VarId> {
+    match value {
+        Val::Base(var) => Ok(*var),
+        _ => internal("a scalar was expected"),
+    }
+}
+
+fn sequence(value: &Val) -> Run<Rc<Sequence>> {
+    match value {
+        Val::Seq(seq) => Ok(seq.clone()),
+        _ => internal("a sequence was expected"),
+    }
+}
+
+fn two(value: &Val) -> Run<(Val, Val)> {
+    match value {
+        Val::Pair(parts) => Ok((parts.0.clone(), parts.1.clone())),
+        _ => internal("a pair was expected"),
+    }
+}
+
+fn three(value: &Val) -> Run<(Val, Val, Val)> {
+    let (first, rest) = two(value)?;
+    let (second, third) = two(&rest)?;
+    Ok((first, second, third))
+}
+
+impl Lowering<'_, '_> {
+    pub(super) fn primitive(&mut self, primitive: Primitive, argument: Val, ty: TypeId, result: TypeId) -> Run<Val> {
+        use Primitive as P;
+        let context = self.context();
+        match primitive {
+            P::Add
+            | P::Subtract
+            | P::Multiply
+            | P::Divide
+            | P::Rem
+            | P::LeftShift
+            | P::RightShift
+            | P::Equal
+            | P::NotEqual
+            | P::Less
+            | P::Greater
+            | P::LessEqual
+            | P::GreaterEqual
+            | P::And
+            | P::Or
+            | P::Xor => {
+                let (a, b) = two(&argument)?;
+                let (a, b) = (scalar(&a)?, scalar(&b)?);
+                let Some(op) = element_op(primitive) else { return internal("an operation is missing") };
+                let ty = self.b.ty_of(a);
+                Ok(Val::Base(self.b.element(op, ty, &[a, b])))
+            }
+            P::Not
+            | P::Float
+            | P::Ceil
+            | P::Floor
+            | P::Trunc
+            | P::Btoi
+            | P::Sqrt
+            | P::Ln
+            | P::Exp
+            | P::Sin
+            | P::Cos
+            | P::Tan
+            | P::Asin
+            | P::Acos
+            | P::Atan
+            | P::Sinh
+            | P::Cosh
+            | P::Tanh => {
+                let a = scalar(&argument)?;
+                let Some(op) = element_op(primitive) else { return internal("an operation is missing") };
+                let ty = self.b.ty_of(a);
+                Ok(Val::Base(self.b.element(op, ty, &[a])))
+            }
+            P::Negate => {
+                let a = scalar(&argument)?;
+                let ty = self.b.ty_of(a);
+                let zero = self.constant(super::value::zero(ty), context);
+                Ok(Val::Base(self.b.element(Op::Subtract, ty, &[zero, a])))
+            }
+            P::CharCode => Ok(argument),
+            P::CodeChar => {
+                self.b.check(Check::Code, &[scalar(&argument)?]);
+                Ok(argument)
+            }
+            P::IntToAny | P::AsFloat => {
+                let value = if primitive == P::AsFloat { argument } else { two(&argument)?.0 };
+                let (var, base) = (scalar(&value)?, self.base(result));
+                if base == Some(Base::Float) && self.b.ty_of(var) == Type::Int {
+                    return Ok(Val::Base(self.b.element(Op::IntToFloat, Type::Int, &[var])));
+                }
+                Ok(value)
+            }
+            P::FloatToAny => match self.base(result) {
+                Some(Base::Int) => Ok(self.foreign("float_to_any", &argument, ty, result)),
+                _ => Ok(two(&argument)?.0),
+            },
+            P::Rand => match self.base(ty) {
+                Some(Base::Int) => Ok(Val::Base(self.b.element(Op::Random, Type::Int, &[scalar(&argument)?]))),
+                _ => Ok(self.foreign("rand", &argument, ty, result)),
+            },
+            P::Eql => {
+                let (a, b) = two(&argument)?;
+                Ok(Val::Base(self.equal(&a, &b, context)?))
+            }
+            P::Identity => {
+                let content = self.c.resolve(ty);
+                match self.c.env.types[content] {
+                    Nesl::Function { .. } => Ok(argument),
+                    _ => self.neutral(ty, context),
+                }
+            }
+            P::HashCode => Ok(Val::Base(self.hash(&argument, context)?)),
+            P::Require => {
+                let (holds, text) = two(&argument)?;
+                let (starts, lengths, pool) = self.text(&text)?;
+                self.b.check(Check::Require, &[scalar(&holds)?, starts, lengths, pool]);
+                Ok(Val::Base(self.constant(Constant::Bool([true].into()), context)))
+            }
+            P::Fail => {
+                self.fail(Check::Fail, &argument)?;
+                Ok(Val::Base(self.constant(Constant::Bool([true].into()), context)))
+            }
+            P::Length => {
+                let seq = sequence(&argument)?;
+                Ok(Val::Base(self.lengths(&seq)))
+            }
+            P::Dist => self.dist(&argument),
+            P::Elt => self.elt(&argument),
+            P::Rep => self.rep(&argument),
+            P::Iseq => self.iseq(&argument, ty, result),
+            P::Permute => self.permute(&argument),
+            P::Get => self.get(&argument),
+            P::Put => self.put(&argument),
+            P::Rank | P::RankDown => {
+                let seq = sequence(&argument)?;
+                let (segments, elements, pool) = self.dense(&seq, context);
+                let op = if primitive == P::Rank { Op::RankUp } else { Op::RankDown };
+                let ranks = self.b.scan(op, scalar(&elements)?, segments);
+                Ok(Val::seq(Form::Dense(segments), Val::Base(ranks), pool))
+            }
+            P::Pack => {
+                let seq = sequence(&argument)?;
+                let (segments, elements, pool) = self.dense(&seq, context);
+                let (values, flags) = two(&elements)?;
+                Ok(self.filter(&values, scalar(&flags)?, segments, pool))
+            }
+            P::Append => self.append(&argument),
+            P::Flatten => self.flatten(&argument),
+            P::Partition => self.partition(&argument),
+            P::Subseq => {
+                let (values, start, end) = three(&argument)?;
+                let (values, start, end) = (sequence(&values)?, scalar(&start)?, scalar(&end)?);
+                let (starts, lengths) = self.starts_and_lengths(&values, context);
+                self.b.check(Check::Part, &[start, end, lengths]);
+                let starts = self.b.element(Op::Add, Type::Int, &[starts, start]);
+                let lengths = self.b.element(Op::Subtract, Type::Int, &[end, start]);
+                Ok(Val::seq(Form::Virtual(starts, lengths), values.elements.clone(), values.pool))
+            }
+            P::Unpack => self.unpack(&argument, ty),
+            P::PlusScan | P::MultScan | P::MaxScan | P::MinScan | P::OrScan | P::AndScan | P::XorScan => {
+                self.scan(primitive, &argument, result)
+            }
+            P::Sum | P::Product | P::MaxVal | P::MinVal | P::Any | P::All | P::Parity => {
+                self.reduce(primitive, &argument, result)
+            }
+            P::Show => Ok(self.foreign("@", &argument, ty, result)),
+            P::Digits => Ok(self.foreign("prim_digits", &argument, ty, result)),
+            P::Decimal => Ok(self.foreign("prim_decimal", &argument, ty, result)),
+            P::RandSeed => Ok(self.foreign("rand_seed", &argument, ty, result)),
+            P::PrintString => Ok(self.foreign("print_string", &argument, ty, result)),
+            P::Open => Ok(self.foreign("prim_open", &argument, ty, result)),
+            P::Close => Ok(self.foreign("prim_close", &argument, ty, result)),
+            P::Write => Ok(self.foreign("prim_write", &argument, ty, result)),
+            P::Read => Ok(self.foreign("prim_read", &argument, ty, result)),
+            P::WriteObject => Ok(self.foreign("prim_write_object", &argument, ty, result)),
+            P::ReadObject => Ok(self.foreign("prim_read_object", &argument, ty, result)),
+            P::ReadNumbers => Ok(self.foreign("prim_read_numbers", &argument, ty, result)),
+            P::Spawn => Ok(self.foreign("prim_spawn", &argument, ty, result)),
+            P::EnvironmentVariable => Ok(self.foreign("get_environment_variable", &argument, ty, result)),
+            P::StartTimer => Ok(self.foreign("start_timer", &argument, ty, result)),
+            P::StopTimer => Ok(self.foreign("stop_timer", &argument, ty, result)),
+        }
+    }
+
+    fn dist(&mut self, argument: &Val) -> Run<Val> {
+        let context = self.context();
+        let (value, count) = two(argument)?;
+        let count = scalar(&count)?;
+        self.b.check(Check::Count, &[count]);
+        let segments = self.b.make_segdes(count);
+        let pool = self.pool(segments, context);
+        let elements = self.distribute(&value, context, segments, pool);
+        Ok(Val::seq(Form::Dense(segments), elements, pool))
+    }
+
+    fn elt(&mut self, argument: &Val) -> Run<Val> {
+        let context = self.context();
+        let (values, index) = two(argument)?;
+        let (values, index) = (sequence(&values)?, scalar(&index)?);
+        let (starts, lengths) = self.starts_and_lengths(&values, context);
+        self.b.check(Check::Index, &[index, lengths]);
+        let index = self.b.element(Op::Add, Type::Int, &[starts, index]);
+        Ok(self.gather(&values.elements, values.pool, index, context))
+    }
+
+    fn rep(&mut self, argument: &Val) -> Run<Val> {
+        let context = self.context();
+        let (values, value, index) = three(argument)?;
+        let (values, index) = (sequence(&values)?, scalar(&index)?);
+        let (segments, elements, pool) = self.dense(&values, context);
+        let lengths = self.b.lengths(segments);
+        self.b.check(Check::Index, &[index, lengths]);
+        let starts = self.offsets(lengths, context);
+        let index = self.b.element(Op::Add, Type::Int, &[starts, index]);
+        let elements = self.place(Some(&elements), &[(value, context, index)], pool);
+        Ok(Val::seq(Form::Dense(segments), elements, pool))
+    }
+
+    fn iseq(&mut self, argument: &Val, ty: TypeId, result: TypeId) -> Run<Val> {
+        let context = self.context();
+        let (start, step, end) = three(argument)?;
+        let (start, step, end) = (scalar(&start)?, scalar(&step)?, scalar(&end)?);
+        if !self.b.is_int(step, 1) {
+            return Ok(self.foreign("iseq", argument, ty, result));
+        }
+        self.b.check(Check::Range, &[start, step, end]);
+        let lengths = self.b.element(Op::Subtract, Type::Int, &[end, start]);
+        let segments = self.b.make_segdes(lengths);
+        let pool = self.pool(segments, context);
+        let elements = self.b.index(start, step, segments, pool.space);
+        Ok(Val::seq(Form::Dense(segments), Val::Base(elements), pool))
+    }
+
+    fn permute(&mut self, argument: &Val) -> Run<Val> {
+        let context = self.context();
+        let (values, indices) = two(argument)?;
+        let (values, indices) = (sequence(&values)?, sequence(&indices)?);
+        let lengths = self.lengths(&values);
+        let (_, index, other) = self.dense(&indices, context);
+        let index = scalar(&index)?;
+        let at = self.dense(&indices, context).0;
+        self.b.check(Check::Permutation, &[index, at, lengths]);
+        let (segments, elements, pool) = self.dense(&values, context);
+        self.b.join_spaces(pool.space, other.space);
+        let elements = self.map(&elements, pool, &mut |this, var| {
+            let ty = this.b.ty_of(var);
+            this.b.vector(Op::Permute, ty, &[var, index, segments], pool.space)
+        });
+        Ok(Val::seq(Form::Dense(segments), elements, pool))
+    }
+
+    fn get(&mut self, argument: &Val) -> Run<Val> {
+        let context = self.context();
+        let (values, indices) = two(argument)?;
+        let (values, indices) = (sequence(&values)?, sequence(&indices)?);
+        let (starts, lengths) = self.starts_and_lengths(&values, context);
+        let (segments, index, pool) = self.dense(&indices, context);
+        let index = scalar(&index)?;
+        self.b.check(Check::Indices, &[index, segments, lengths]);
+        let starts = self.spread(starts, segments, pool);
+        let index = self.b.element(Op::Add, Type::Int, &[index, starts]);
+        let elements = self.gather(&values.elements, values.pool, index, pool);
+        Ok(Val::seq(Form::Dense(segments), elements, pool))
+    }
+
+    /// Copies scalars of a context to the elements of its segments; a constant stays one.
+    fn spread(&mut self, var: VarId, segments: VarId, pool: super::value::Context) -> VarId {
+        match self.b.scalar_of(var) {
+            Some(constant) => self.constant(constant, pool),
+            None => self.b.dist(var, segments, pool.space),
+        }
+    }
+
+    fn put(&mut self, argument: &Val) -> Run<Val> {
+        let context = self.context();
+        let (values, indices, into) = three(argument)?;
+        let (values, indices, into) = (sequence(&values)?, sequence(&indices)?, sequence(&into)?);
+        let (a, b) = (self.lengths(&values), self.lengths(&indices));
+        if a != b {
+            self.b.check(Check::Put, &[a, b]);
+        }
+        let lengths = self.lengths(&into);
+        let (segments, index, pool) = self.dense(&indices, context);
+        let index = scalar(&index)?;
+        self.b.check(Check::Indices, &[index, segments, lengths]);
+        let (_, elements, other) = self.dense(&values, context);
+        self.b.join_spaces(pool.space, other.space);
+        let (target, base, whole) = self.dense(&into, context);
+        let starts = self.offsets(lengths, context);
+        let starts = self.spread(starts, segments, pool);
+        let index = self.b.element(Op::Add, Type::Int, &[index, starts]);
+        let elements = self.place(Some(&base), &[(elements, pool, index)], whole);
+        Ok(Val::seq(Form::Dense(target), elements, whole))
+    }
+
+    fn append(&mut self, argument: &Val) -> Run<Val> {
+        let context = self.context();
+        let (a, b) = two(argument)?;
+        let (a, b) = (sequence(&a)?, sequence(&b)?);
+        let (p, q) = (self.lengths(&a), self.lengths(&b));
+        let lengths = self.b.element(Op::Add, Type::Int, &[p, q]);
+        let segments = self.b.make_segdes(lengths);
+        let pool = self.pool(segments, context);
+        let starts = self.offsets(lengths, context);
+        let behind = self.b.element(Op::Add, Type::Int, &[starts, p]);
+        let one = self.int(1, context);
+        let (first, x, from) = self.dense(&a, context);
+        let (second, y, then) = self.dense(&b, context);
+        let first = self.b.index(starts, one, first, from.space);
+        let second = self.b.index(behind, one, second, then.space);
+        let elements = self.place(None, &[(x, from, first), (y, then, second)], pool);
+        Ok(Val::seq(Form::Dense(segments), elements, pool))
+    }
+
+    fn flatten(&mut self, argument: &Val) -> Run<Val> {
+        let context = self.context();
+        let seq = sequence(argument)?;
+        let (outer, elements, pool) = self.dense(&seq, context);
+        let inner = sequence(&elements)?;
+        let (segments, elements, whole) = self.dense(&inner, pool);
+        let lengths = self.b.lengths(segments);
+        let lengths = self.b.reduce(Op::AddReduce, lengths, outer);
+        let flat = self.b.make_segdes(lengths);
+        let from = self.pool(flat, context);
+        self.b.join_spaces(from.space, whole.space);
+        Ok(Val::seq(Form::Dense(flat), elements, from))
+    }
+
+    fn partition(&mut self, argument: &Val) -> Run<Val> {
+        let context = self.context();
+        let (values, pieces) = two(argument)?;
+        let (values, pieces) = (sequence(&values)?, sequence(&pieces)?);
+        let lengths = self.lengths(&values);
+        let (outer, counts, pool) = self.dense(&pieces, context);
+        let counts = scalar(&counts)?;
+        self.b.check(Check::Partition, &[counts, outer, lengths]);
+        let (_, elements, whole) = self.dense(&values, context);
+        let inner = self.b.make_segdes(counts);
+        let cut = self.pool(inner, pool);
+        self.b.join_spaces(cut.space, whole.space);
+        let elements = Val::seq(Form::Dense(inner), elements, cut);
+        Ok(Val::seq(Form::Dense(outer), elements, pool))
+    }
+
+    fn unpack(&mut self, argument: &Val, ty: TypeId) -> Run<Val> {
+        let context = self.context();
+        let (values, flags) = two(argument)?;
+        let (values, flags) = (sequence(&values)?, sequence(&flags)?);
+        let Nesl::Pair(first, _) = self.c.env.types[ty] else { return internal("`unpack` takes a pair") };
+        let first = self.c.resolve(first);
+        let Nesl::Seq(element) = self.c.env.types[first] else { return internal("`unpack` takes a sequence") };
+        let (segments, flags, pool) = self.dense(&flags, context);
+        let flags = scalar(&flags)?;
+        let ones = self.b.element(Op::BoolToInt, Type::Bool, &[flags]);
+        let set = self.b.reduce(Op::AddReduce, ones, segments);
+        let lengths = self.lengths(&values);
+        self.b.check(Check::Unpack, &[lengths, set]);
+        let (_, elements, from) = self.dense(&values, context);
+        let (indices, kept) = self.restricted(flags, pool);
+        self.b.join_spaces(kept.space, from.space);
+        let base = self.neutral(element, pool)?;
+        let elements = self.place(Some(&base), &[(elements, from, indices)], pool);
+        Ok(Val::seq(Form::Dense(segments), elements, pool))
+    }
+
+    /// Bounds the extremum of no characters, which is that of no ints, to the codes of characters.
+    fn as_char(&mut self, var: VarId, primitive: Primitive, context: super::value::Context) -> VarId {
+        let (op, bound) = match primitive {
+            Primitive::MaxScan | Primitive::MaxVal => (Op::Less, 0),
+            _ => (Op::Greater, 255),
+        };
+        let bound = self.int(bound, context);
+        let beyond = self.b.element(op, Type::Int, &[var, bound]);
+        self.b.element(Op::Select, Type::Int, &[beyond, bound, var])
+    }
+
+    fn scan(&mut self, primitive: Primitive, argument: &Val, result: TypeId) -> Run<Val> {
+        let context = self.context();
+        let seq = sequence(argument)?;
+        let (segments, elements, pool) = self.dense(&seq, context);
+        let op = match primitive {
+            Primitive::PlusScan => Op::AddScan,
+            Primitive::MultScan => Op::MultiplyScan,
+            Primitive::MaxScan => Op::MaxScan,
+            Primitive::MinScan => Op::MinScan,
+            Primitive::OrScan => Op::OrScan,
+            Primitive::AndScan => Op::AndScan,
+            _ => Op::XorScan,
+        };
+        let mut out = self.b.scan(op, scalar(&elements)?, segments);
+        let element = match self.c.env.types[result] {
+            Nesl::Seq(element) => self.base(element),
+            _ => None,
+        };
+        if element == Some(Base::Char) {
+            out = self.as_char(out, primitive, pool);
+        }
+        Ok(Val::seq(Form::Dense(segments), Val::Base(out), pool))
+    }
+
+    fn reduce(&mut self, primitive: Primitive, argument: &Val, result: TypeId) -> Run<Val> {
+        let context = self.context();
+        let seq = sequence(argument)?;
+        let (segments, elements, _) = self.dense(&seq, context);
+        let op = match primitive {
+            Primitive::Sum => Op::AddReduce,
+            Primitive::Product => Op::MultiplyReduce,
+            Primitive::MaxVal => Op::MaxReduce,
+            Primitive::MinVal => Op::MinReduce,
+            Primitive::Any => Op::OrReduce,
+            Primitive::All => Op::AndReduce,
+            _ => Op::XorReduce,
+        };
+        let mut out = self.b.reduce(op, scalar(&elements)?, segments);
+        if self.base(result) == Some(Base::Char) {
+            out = self.as_char(out, primitive, context);
+        }
+        Ok(Val::Base(out))
+    }
+}

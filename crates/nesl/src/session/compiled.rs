@@ -1,0 +1,46 @@
+//! Expressions as VCODE.
+
+use super::Output;
+use super::worker::Worker;
+use crate::core::Body;
+use crate::eval::{Fault, Machine, Value};
+use crate::types::{Type, TypeId};
+use crate::vcode::machine::{Machine as VcodeMachine, to_values};
+use crate::{flat, flatten, vcode};
+
+impl Worker {
+    /// Compiles a checked expression.
+    pub(super) fn vcode(&mut self, body: &Body) -> Result<(vcode::Program, vcode::Layout), Box<Fault>> {
+        let state = &self.state;
+        let compiled = flatten::compile(&mut self.env, &state.globals, &|value| state.instance_of(value), body)?;
+        Ok((flat::emit(&compiled.program), compiled.layout))
+    }
+
+    /// Compiles a checked expression and runs it.
+    pub(super) fn run_vcode(&mut self, body: &Body) -> Result<Value, Box<Fault>> {
+        let (program, layout) = self.vcode(body)?;
+        let sink = &mut self.sink;
+        let mut out = |bytes: &[u8]| sink(Output::Text(bytes.to_vec()));
+        let mut world = Machine::new(&mut self.env, &mut self.state, &mut *self.host, &mut out);
+        let stack = VcodeMachine::new(&program, &mut world).execute(vec![])?;
+        let mut values = to_values(&layout, &mut stack.iter(), 1, &mut world)?;
+        values.pop().map_or_else(|| flatten::internal("an expression has no value"), Ok)
+    }
+
+    /// Tells whether the value of an expression holds a function.
+    pub(super) fn holds_function(&self, body: &Body) -> bool {
+        body.result.is_some_and(|result| self.is_function(body.types[result]))
+    }
+
+    fn is_function(&self, ty: TypeId) -> bool {
+        match &self.env.types[ty] {
+            Type::Base(_) | Type::Variable(_) | Type::Definition(_) | Type::Closure(..) => false,
+            Type::Seq(element) => self.is_function(*element),
+            Type::Pair(first, rest) => self.is_function(*first) || self.is_function(*rest),
+            Type::Function { .. } => true,
+            Type::Data(datatype, parts) => {
+                self.is_function(self.env.datatypes[*datatype].content) || parts.iter().any(|&part| self.is_function(part))
+            }
+        }
+    }
+}
