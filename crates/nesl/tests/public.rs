@@ -1,10 +1,10 @@
-//! Runs public programs and compares with recorded answers of the original implementation.
+//! Runs public programs, evaluated and flattened, and compares with recorded answers of the original implementation.
 //!
 //! `BROADLOOM_NESL_ANSWERS` names a table with the columns repository, path, expression and answer;
 //! `BROADLOOM_NESL_PROGRAMS` names a folder that holds the repositories as `owner/name`. Without them the test is skipped.
 
 use broadloom_nesl::eval::System;
-use broadloom_nesl::session::{Output, Session, Settings};
+use broadloom_nesl::session::{Engine, Output, Session, Settings};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,14 +27,19 @@ fn main() {
     }
     let trials = files.into_iter().map(|((repository, path), cases)| {
         let place = Path::new(&programs).join(repository).join(path);
-        Trial::test(format!("{repository}/{path} ({} answers)", cases.len()), move || run(&place, &cases))
+        let name = format!("{repository}/{path} ({} answers)", cases.len());
+        let (flattened, other) = (place.clone(), cases.clone());
+        [
+            Trial::test(format!("evaluator: {name}"), move || run(&place, &cases, Engine::Evaluator)),
+            Trial::test(format!("flattened: {name}"), move || run(&flattened, &other, Engine::Vcode)),
+        ]
     });
-    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit();
+    libtest_mimic::run(&Arguments::from_args(), trials.flatten().collect()).exit();
 }
 
-fn run(place: &PathBuf, cases: &Cases) -> Result<(), Failed> {
+fn run(place: &PathBuf, cases: &Cases, engine: Engine) -> Result<(), Failed> {
     let text = std::fs::read(place)?;
-    let mut session = Session::new(Settings::default(), Box::new(System))?;
+    let mut session = Session::new(Settings { engine, ..Settings::default() }, Box::new(System))?;
     let loaded = session.eval(&place.to_string_lossy(), &String::from_utf8_lossy(&text));
     let mut wrong = vec![];
     for (expression, expected) in cases {
