@@ -1,6 +1,7 @@
 //! Flattened code answers what the evaluator answers: every session under `tests/sessions` and `tests/mistakes`, the
 //! programs of `BROADLOOM_NESL_PROGRAMS`, and random programs run on both.
 
+mod generator;
 mod support;
 
 use broadloom_diag::Sources;
@@ -22,7 +23,39 @@ fn main() {
             trials.push(Trial::test(name, move || compare(&path)));
         }
     }
+    // `BROADLOOM_NESL_RANDOM` gives another number of programs, and `BROADLOOM_NESL_SEED` the first seed.
+    let number = |name: &str, default: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
+    let (count, seed) = (number("BROADLOOM_NESL_RANDOM", 300), number("BROADLOOM_NESL_SEED", 1));
+    trials.push(Trial::test(format!("{count} random programs"), move || random(seed, count)));
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+/// Runs random programs. Where a program has several errors, which one is reported depends on the order of work.
+fn random(seed: u64, count: u64) -> Result<(), Failed> {
+    let mut settings = Settings::default();
+    settings.options.max_steps = 3_000_000;
+    let [mut evaluator, mut flattened] = sessions(settings);
+    let mut wrong = vec![];
+    let mut failed = 0;
+    for number in seed..seed + count {
+        let program = generator::Generator::new(number).program(number as u32);
+        let (expected, found) = (evaluator.eval("random", &program), flattened.eval("random", &program));
+        let is_error = |outputs: &[Output]| outputs.iter().any(|output| matches!(output, Output::Error(_)));
+        failed += u64::from(is_error(&expected));
+        let text = |outputs: &[Output]| outputs.iter().map(ToString::to_string).collect::<String>();
+        let internal = text(&found).contains("internal error");
+        let agree = if is_error(&expected) { is_error(&found) && !internal } else { text(&expected) == text(&found) };
+        if !agree {
+            wrong.push(format!("seed {number}: {program}  found    {}  expected {}", text(&found), text(&expected)));
+        }
+        if wrong.len() == 5 {
+            break;
+        }
+    }
+    if failed * 2 > count {
+        wrong.push(format!("{failed} of {count} programs end in an error"));
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
 
 fn sessions(settings: Settings) -> [Session; 2] {
