@@ -19,8 +19,8 @@ pub(crate) struct Builder {
     pub(crate) span: Span,
 }
 
-/// An operation and its operands; floats by their bits.
-type Key = (String, Option<SpaceId>, Vec<VarId>);
+/// An operation, the spaces of its results and its operands; floats by their bits.
+type Key = (String, Vec<SpaceId>, Vec<VarId>);
 
 impl Builder {
     pub(crate) fn new(name: String, source: Option<String>) -> Self {
@@ -85,9 +85,11 @@ impl Builder {
 
     /// Adds an operation whose results have the given types and spaces.
     pub(crate) fn push(&mut self, op: Op, args: Vec<VarId>, results: &[(Type, SpaceId)]) -> Vec<VarId> {
-        // Equal constants of two spaces are two vectors: one of a single element may be a scalar or a sequence.
-        let space = if let (Op::Const(_), [(_, space)]) = (&op, results) { Some(self.find(*space)) } else { None };
-        let key = op.is_pure().then(|| (key(&op), space, args.clone()));
+        // Equal operations into two spaces give two vectors: one element may be a scalar or a sequence. The space of
+        // what `PACK` gives follows from its operands.
+        let packs = matches!(op, Op::Vector(vcode::Op::Pack, _));
+        let spaces = results.iter().map(|&(_, space)| self.find(space)).skip(usize::from(packs)).collect();
+        let key = op.is_pure().then(|| (key(&op), spaces, args.clone()));
         if let Some(key) = &key
             && let Some(known) = self.open.iter().rev().find_map(|(_, known)| known.get(key))
         {

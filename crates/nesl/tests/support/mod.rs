@@ -52,6 +52,7 @@ pub(crate) fn session(settings: Settings) -> Session {
 }
 
 /// Joins answers as a terminal shows them.
+#[allow(dead_code, reason = "not all tests need it")]
 pub(crate) fn transcript(outputs: &[Output]) -> String {
     outputs.iter().map(ToString::to_string).collect()
 }
