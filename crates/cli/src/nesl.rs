@@ -5,11 +5,12 @@
 
 use crate::failure::{Exit, Failure, codes};
 use crate::input::Input;
-use crate::options::Run;
+use crate::options::{Emit, Run};
 use crate::terminal::Terminal;
 use broadloom::diag::Diagnostic;
-use broadloom::nesl::eval::System;
-use broadloom::nesl::session::{Output, Session, Settings};
+use broadloom::nesl::eval::{self, System};
+use broadloom::nesl::session::{Engine, Output, Session, Settings};
+use broadloom::nesl::vcode;
 use std::path::Path;
 
 /// Returns whether a file holds NESL, by its name.
@@ -17,8 +18,13 @@ pub fn is_program(file: Option<&Path>) -> bool {
     file.and_then(Path::extension).is_some_and(|extension| extension == "nesl")
 }
 
-/// Runs a program.
-pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
+/// Returns whether a file holds VCODE, by its name.
+pub fn is_vcode(file: Option<&Path>) -> bool {
+    file.and_then(Path::extension).is_some_and(|extension| extension == "vcode")
+}
+
+/// Refuses options of kernels.
+fn refuse_launch(options: &Run, what: &str) -> Result<(), Failure> {
     let launch = &options.launch;
     let given = [
         ("--kernel", launch.kernel.is_some()),
@@ -33,11 +39,54 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
         ("--stats", options.stats),
     ];
     if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
-        let message = format!("{option} is for kernels: a NESL program is evaluated on the host");
+        let message = format!("{option} is for kernels: {what} on the host");
         return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help(format!("leave {option} out"))));
     }
-    let input = Input::read(launch.file.as_deref().unwrap_or(Path::new("-")))?;
-    let mut session = Session::new(Settings::default(), Box::new(System)).map_err(|error| {
+    Ok(())
+}
+
+/// Runs a program.
+pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    refuse_launch(options, "a NESL program is evaluated")?;
+    answer(options.launch.file.as_deref().unwrap_or(Path::new("-")), Settings::default(), terminal)
+}
+
+/// Writes the code that a program is compiled to.
+pub fn explain(file: &Path, emit: Option<Emit>, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    let engine = match emit {
+        None | Some(Emit::Vcode) => Engine::EmitVcode,
+        Some(Emit::Flat) => Engine::EmitFlat,
+        Some(Emit::Ptx | Emit::Stage(_) | Emit::Cpu(_)) => {
+            let message = "this form is for PTX: a NESL program has the forms `flat` and `vcode`";
+            return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help("use --emit vcode")));
+        }
+    };
+    answer(file, Settings { engine, ..Settings::default() }, terminal)
+}
+
+/// Runs a VCODE program. What it leaves on the stack is written as vectors, the top last.
+pub fn run_vcode(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    refuse_launch(options, "a VCODE program runs")?;
+    let input = Input::read(options.launch.file.as_deref().unwrap_or(Path::new("-")))?;
+    let text = input.sources.get(input.id).map_or("", |source| source.text());
+    let program = match vcode::parse(input.id, text).and_then(|program| vcode::verify(&program).map(|_| program)) {
+        Ok(program) => program,
+        Err(diagnostics) => return Err(Failure { exit: Exit::Usage, diagnostics, sources: input.sources }),
+    };
+    let mut out = |bytes: &[u8]| terminal.write(&String::from_utf8_lossy(bytes));
+    match vcode::run(&program, eval::Options::default(), &mut System, &mut out) {
+        Ok(ended) => {
+            terminal.write(&ended.stack.concat());
+            Ok(Exit::Done)
+        }
+        Err(fault) => Err(Failure { exit: Exit::Failed, diagnostics: fault.diagnostic().into(), sources: input.sources }),
+    }
+}
+
+/// Executes a file and writes the answers.
+fn answer(file: &Path, settings: Settings, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    let input = Input::read(file)?;
+    let mut session = Session::new(settings, Box::new(System)).map_err(|error| {
         Failure::new(
             Exit::Machine,
             Diagnostic::error(codes::OUT_OF_MEMORY, format!("there is no thread for the program: {error}")),

@@ -55,7 +55,9 @@ Examples:
   broadloom run examples/saxpy.ptx --grid 2 --block 4 --arg f32:10 --arg f32[6]:iota --arg f32[6]:iota= --arg u32:6
   broadloom run examples/reduce.ptx --grid 16 --block 256 --arg f32[4000]:iota --arg f32[1]:zero= --arg i32:4000 --stats
   broadloom run examples/mandelbrot.ptx --block 100 --arg i32:36 --arg i32:200
-  broadloom run examples/nesl/quicksort.nesl";
+  broadloom run examples/nesl/quicksort.nesl
+  broadloom explain examples/nesl/quicksort.nesl --emit vcode > quicksort.vcode
+  broadloom run quicksort.vcode";
 
 /// What says how one kernel is launched.
 const LAUNCH: [&str; 9] = ["file", "kernel", "grid", "block", "cluster", "arguments", "shared", "cooperative", "device"];
@@ -97,7 +99,7 @@ pub enum Command {
 /// A launch: which kernel of which file, over which grid, with which arguments.
 #[derive(Debug, Args)]
 pub struct LaunchOptions {
-    /// A file of PTX, `-` for standard input; `run` takes a `.nesl` file too
+    /// A file of PTX, `-` for standard input; `run` takes a `.nesl` or `.vcode` file too
     #[arg(required = true)]
     pub file: Option<PathBuf>,
     /// The kernel; not needed when there is only one
@@ -243,7 +245,7 @@ Examples:
 
 `linearised`, `llvm`, `llvm-opt` and `asm` show what the CPU runs: one kernel, for one shape of block.")]
 pub struct Explain {
-    /// A file of PTX, `-` for standard input; `run` takes a `.nesl` file too
+    /// A file of PTX, `-` for standard input; or a `.nesl` file, whose VCODE is printed
     pub file: PathBuf,
     /// Print the module in this form instead: as PTX, or as the passes leave it at a stage of their work
     #[arg(long, value_parser = forms(), value_name = "FORM")]
@@ -265,6 +267,10 @@ pub enum Emit {
     Stage(usize),
     /// What the CPU runs.
     Cpu(Stage),
+    /// VCODE of a NESL program.
+    Vcode,
+    /// Flattened code of a NESL program.
+    Flat,
 }
 
 /// The stages of compilation for the CPU, by name.
@@ -281,12 +287,18 @@ fn forms() -> impl TypedValueParser<Value = Emit> {
     let ptx = PossibleValue::new("ptx").help("PTX, as NVIDIA's tools take it");
     let values = stages().map(|stage| PossibleValue::new(stage.name).help(stage.summary));
     let compiled = CPU_STAGES.map(|(name, _, summary)| PossibleValue::new(name).help(summary));
-    let parser = PossibleValuesParser::new([ptx].into_iter().chain(values).chain(compiled));
+    let nesl = [
+        PossibleValue::new("flat").help("of a NESL program, its flattened code: vectors with names and index spaces"),
+        PossibleValue::new("vcode").help("of a NESL program, its VCODE, which `run` takes"),
+    ];
+    let parser = PossibleValuesParser::new([ptx].into_iter().chain(values).chain(compiled).chain(nesl));
     parser.map(move |name| {
         let compiled = CPU_STAGES.iter().find(|(stage, _, _)| *stage == name);
         match (stages().position(|stage| stage.name == name), compiled) {
             (Some(index), _) => Emit::Stage(index),
             (None, Some((_, stage, _))) => Emit::Cpu(*stage),
+            (None, None) if name == "vcode" => Emit::Vcode,
+            (None, None) if name == "flat" => Emit::Flat,
             (None, None) => Emit::Ptx,
         }
     })

@@ -7,6 +7,7 @@ mod stages;
 
 use crate::failure::{Exit, Failure, codes};
 use crate::input::Input;
+use crate::nesl;
 use crate::options::{Emit, Explain};
 use crate::terminal::Terminal;
 use broadloom::device::Error;
@@ -17,12 +18,19 @@ use std::sync::Arc;
 
 /// Explains a module, or prints it back.
 pub fn run(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    if nesl::is_program(Some(&options.file)) {
+        return nesl::explain(&options.file, options.emit, terminal);
+    }
+    if let Some(Emit::Vcode | Emit::Flat) = options.emit {
+        let message = "the forms `flat` and `vcode` are for NESL programs: the name of the file must end with `.nesl`";
+        return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message)));
+    }
     let (input, module) = Input::read(&options.file)?.verify()?;
     match options.emit {
         Some(Emit::Ptx) => terminal.write(&ptx::print(&module)),
         Some(Emit::Stage(stage)) => stages::write(input, module, stage, options.block, terminal)?,
         Some(Emit::Cpu(stage)) => compiled::write(input, &module, stage, options, terminal)?,
-        None => {
+        None | Some(Emit::Vcode | Emit::Flat) => {
             report::write(&input, &module, terminal);
             report::write_refused(&input, &refused(module), terminal);
         }

@@ -30,3 +30,26 @@ fn options_of_kernels_are_refused() {
     broadloom(&["run", &file, "--device", "cpu"]).exits(2).complains(&["--device is for kernels", "leave --device out"]);
     broadloom(&["run", "no-such-file.nesl"]).exits(2).complains(&["no-such-file.nesl"]);
 }
+
+#[test]
+fn a_program_is_compiled_to_vcode_that_runs() {
+    let text = "function fact(n) = if n < 2 then 1 else n * fact(n - 1); {fact(i) : i in [3, 0, 7]}; x = [1.5]; #x;";
+    let file = program("compiled.nesl", text);
+    let outcome = broadloom(&["explain", &file, "--emit", "vcode"]).exits(0);
+    assert!(outcome.out.contains("FUNC MAIN"), "{}", outcome.out);
+    let vcode = program("compiled.vcode", &outcome.out);
+    let outcome = broadloom(&["run", &vcode]).exits(0);
+    assert_eq!(outcome.out, "[ 3 ]\n( 6 1 5040 )\n[ 1 ]\n( 1.50000000000000e+00 )\n( 1 )\n");
+    let outcome = broadloom(&["explain", &file, "--emit", "flat"]).exits(0);
+    assert!(outcome.out.contains("function FACT"), "{}", outcome.out);
+    broadloom(&["explain", &file, "--emit", "llvm"]).exits(2).complains(&["`flat` and `vcode`"]);
+}
+
+#[test]
+fn vcode_that_is_wrong_is_refused_at_its_place() {
+    let file = program("wrong.vcode", "FUNC MAIN\nCONST INT 1\nNOT BOOL\nRET\n");
+    broadloom(&["run", &file]).exits(2).complains(&["wrong.vcode:3:1", "found INT instead of BOOL"]);
+    let file = program("fails.vcode", "FUNC MAIN\nCONST INT 1\nCONST INT 0\n/ INT\nRET\n");
+    broadloom(&["run", &file]).exits(1).complains(&["fails.vcode:4:1", "division by zero"]);
+    broadloom(&["run", &file, "--device", "cpu"]).exits(2).complains(&["--device is for kernels"]);
+}

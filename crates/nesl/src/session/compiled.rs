@@ -10,9 +10,14 @@ use crate::{flat, flatten, vcode};
 
 impl Worker {
     /// Compiles a checked expression.
-    pub(super) fn vcode(&mut self, body: &Body) -> Result<(vcode::Program, vcode::Layout), Box<Fault>> {
+    pub(super) fn flattened(&mut self, body: &Body) -> Result<flatten::Compiled, Box<Fault>> {
         let state = &self.state;
-        let compiled = flatten::compile(&mut self.env, &state.globals, &|value| state.instance_of(value), body)?;
+        flatten::compile(&mut self.env, &state.globals, &|value| state.instance_of(value), body)
+    }
+
+    /// Compiles a checked expression to VCODE.
+    pub(super) fn vcode(&mut self, body: &Body) -> Result<(vcode::Program, vcode::Layout), Box<Fault>> {
+        let compiled = self.flattened(body)?;
         Ok((flat::emit(&compiled.program), compiled.layout))
     }
 

@@ -38,8 +38,10 @@ pub enum Engine {
     Evaluator,
     /// Flattened code on the VCODE machine of the host. A value that holds a function is left to the evaluator.
     Vcode,
-    /// The evaluator; the answer to an expression is its VCODE.
+    /// The evaluator, silently; the answer to a text is the VCODE of its expressions, as one program.
     EmitVcode,
+    /// The evaluator, silently; the answer to an expression is its flattened code.
+    EmitFlat,
 }
 
 impl Default for Settings {

@@ -7,6 +7,7 @@ use crate::codes;
 use crate::core::{Body, Environment};
 use crate::eval::{Fault, Host, Machine, State, Value};
 use crate::syntax::{FormKind, Program, parse};
+use crate::vcode;
 use broadloom_diag::{Diagnostic, Diagnostics, Sources, Span};
 
 /// Bytes of stack of the thread of a session.
@@ -26,6 +27,8 @@ pub(super) struct Worker {
     pub(super) sink: Box<dyn FnMut(Output)>,
     pub(super) print_length: usize,
     engine: Engine,
+    /// Programs that are not written yet.
+    emitted: Vec<vcode::Program>,
     pub(super) loading_library: bool,
     pub(super) last_file: Option<String>,
     pub(super) verbose: bool,
@@ -45,6 +48,7 @@ impl Worker {
             sink,
             print_length: settings.print_length,
             engine: Engine::Evaluator,
+            emitted: vec![],
             loading_library: true,
             last_file: None,
             verbose: true,
@@ -67,7 +71,7 @@ impl Worker {
 
     pub(super) fn emit(&mut self, output: Output) {
         let shown = match &output {
-            Output::Result(_) => self.showing && self.engine != Engine::EmitVcode,
+            Output::Result(_) => self.showing && !self.emits(),
             Output::Note(_) => !self.loading_library,
             Output::Text(_) | Output::Error(_) | Output::Exit => true,
         };
@@ -86,7 +90,16 @@ impl Worker {
         }
         let program = parse(source, text);
         self.forms(&program);
+        if self.loads == 0 && !self.emitted.is_empty() {
+            let program = vcode::Program::in_order(std::mem::take(&mut self.emitted));
+            (self.sink)(Output::Text(program.to_string().into_bytes()));
+        }
         !self.leaving
+    }
+
+    /// Tells whether code is the answer, and not values.
+    fn emits(&self) -> bool {
+        matches!(self.engine, Engine::EmitVcode | Engine::EmitFlat)
     }
 
     fn forms(&mut self, program: &Program) {
@@ -129,14 +142,23 @@ impl Worker {
     pub(super) fn run(&mut self, body: &Body) -> Result<Value, Box<Fault>> {
         match self.engine {
             Engine::Vcode if !self.holds_function(body) => return self.run_vcode(body),
-            Engine::EmitVcode => {
-                let text = self.vcode(body)?.0.to_string();
+            Engine::EmitVcode if !self.holds_function(body) => {
+                let program = self.vcode(body)?.0;
+                self.emitted.push(program);
+            }
+            Engine::EmitFlat if !self.holds_function(body) => {
+                let text = self.flattened(body)?.program.to_string();
                 (self.sink)(Output::Text(text.into_bytes()));
             }
-            Engine::Evaluator | Engine::Vcode => {}
+            Engine::Evaluator | Engine::Vcode | Engine::EmitVcode | Engine::EmitFlat => {}
         }
+        let silent = self.emits();
         let sink = &mut self.sink;
-        let mut out = |bytes: &[u8]| sink(Output::Text(bytes.to_vec()));
+        let mut out = |bytes: &[u8]| {
+            if !silent {
+                sink(Output::Text(bytes.to_vec()));
+            }
+        };
         Machine::new(&mut self.env, &mut self.state, &mut *self.host, &mut out).evaluate(body)
     }
 

@@ -3,7 +3,7 @@
 use super::Op;
 use super::extension::{Check, Foreign};
 use broadloom_diag::Span;
-use cranelift_entity::{PrimaryMap, entity_impl};
+use cranelift_entity::{EntityRef, PrimaryMap, entity_impl};
 use std::sync::Arc;
 
 /// Names a function of a [`Program`].
@@ -134,4 +134,34 @@ pub struct Program {
     pub functions: PrimaryMap<FuncId, Function>,
     /// The function that is called first.
     pub main: Option<FuncId>,
+}
+
+impl Program {
+    /// Joins programs to one that executes them in order and leaves the results of all on the stack.
+    pub fn in_order(programs: Vec<Program>) -> Program {
+        if programs.len() == 1 {
+            return programs.into_iter().next().unwrap_or_default();
+        }
+        let mut whole = Program::default();
+        let mut code = vec![];
+        for (index, program) in programs.into_iter().enumerate() {
+            let base = whole.functions.len();
+            let moved = |id: FuncId| FuncId::new(id.index() + base);
+            code.extend(program.main.map(|main| Inst::Call(moved(main))));
+            for (_, mut function) in program.functions {
+                // A name ends with the number of the program, since each has functions of the same names.
+                function.name = format!("{}-{}", function.name, index + 1);
+                for inst in &mut function.code {
+                    if let Inst::Call(callee) = inst {
+                        *callee = moved(*callee);
+                    }
+                }
+                whole.functions.push(function);
+            }
+        }
+        code.push(Inst::Return);
+        let spans = vec![Span::default(); code.len()];
+        whole.main = Some(whole.functions.push(Function { name: "MAIN".to_owned(), code, spans, ..Function::default() }));
+        whole
+    }
 }

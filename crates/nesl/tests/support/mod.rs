@@ -43,6 +43,7 @@ impl Host for Memory {
 }
 
 /// Starts a session on a host in memory.
+#[allow(dead_code, reason = "not all tests need it")]
 pub(crate) fn session(settings: Settings) -> Session {
     let mut host = Memory::default();
     host.files.insert("shapes.nesl".to_owned(), b"function area(w, h) = w * h; area(2, 3);".to_vec());
