@@ -215,9 +215,6 @@ impl Builder {
 
     /// Distributes values over segments into a space.
     pub(crate) fn dist(&mut self, values: VarId, segments: VarId, space: SpaceId) -> VarId {
-        if self.space_of(values) == self.find(space) {
-            return values;
-        }
         let ty = self.ty_of(values);
         self.one(Op::Vector(vcode::Op::Distribute, ty), vec![values, segments], ty, space)
     }
@@ -236,6 +233,17 @@ impl Builder {
         let vars =
             self.push(Op::Vector(vcode::Op::Pack, ty), vec![values, flags, segments], &[(ty, space), (Type::Segdes, outer)]);
         (vars[0], vars[1])
+    }
+
+    /// Adds an operation in its simplest form.
+    pub(crate) fn simplified(&mut self, op: vcode::Op, ty: Type, args: Vec<VarId>, results: &[(Type, SpaceId)]) -> Vec<VarId> {
+        match (op, &args[..], results) {
+            (vcode::Op::Lengths, &[segments], _) => vec![self.lengths(segments)],
+            (vcode::Op::MakeSegdes, &[lengths], _) => vec![self.make_segdes(lengths)],
+            (vcode::Op::Distribute, &[values, segments], &[(_, space)]) => vec![self.dist(values, segments, space)],
+            _ if op.is_elementwise() => vec![self.element(op, ty, &args)],
+            _ => self.push(Op::Vector(op, ty), args, results),
+        }
     }
 
     pub(crate) fn check(&mut self, check: vcode::Check, args: &[VarId]) {

@@ -1,7 +1,7 @@
 //! Flattened programs: functions over flat vectors, in `let` form.
 //!
 //! ```text
-//! core → flatten → flat → remove_dead_values → emit → vcode
+//! core → flatten → flat → inline_calls → remove_dead_values → emit → vcode
 //! ```
 //!
 //! Operations are those of VCODE, on named vectors instead of a stack. A [`Block`] is a straight-line region; control
@@ -20,12 +20,14 @@
 mod build;
 mod dead;
 mod emit;
+mod inline;
 mod print;
 mod verify;
 
 pub(crate) use build::Builder;
 pub use dead::remove_dead_values;
 pub use emit::emit;
+pub use inline::inline_calls;
 pub use verify::verify;
 
 use crate::vcode::{self, Check, Constant, Foreign, Type};

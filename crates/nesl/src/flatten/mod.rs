@@ -111,6 +111,12 @@ pub(crate) fn compile(
     {
         return internal(&format!("flatten: {reason}"));
     }
+    flat::inline_calls(&mut compiler.program);
+    if cfg!(debug_assertions)
+        && let Err(reason) = flat::verify(&compiler.program)
+    {
+        return internal(&format!("inline_calls: {reason}"));
+    }
     flat::remove_dead_values(&mut compiler.program);
     if cfg!(debug_assertions)
         && let Err(reason) = flat::verify(&compiler.program)
