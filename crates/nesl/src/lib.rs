@@ -2,11 +2,13 @@
 //!
 //! ```text
 //! text → syntax → infer → core → eval
+//!                           └──→ flatten → flat → vcode
 //! ```
 //!
 //! [`syntax`] parses and prints. [`infer`] resolves names and finds types; what it makes is [`core`], the typed program
 //! that later stages work on. [`eval`] evaluates that program over nested values, in plain recursion: it is what compiled
-//! code is compared with. [`session`] is the top level: definitions, expressions, commands, the library.
+//! code is compared with. Flattening turns it into [`flat`] code over vectors, which becomes [`vcode`] and runs on a machine
+//! of the host. [`session`] is the top level: definitions, expressions, commands, the library.
 //!
 //! Invariants:
 //! - nothing that a program holds causes a panic, an endless run or an overflow of the stack: limits end in errors;

@@ -23,11 +23,83 @@ fn main() {
             trials.push(Trial::test(name, move || compare(&path)));
         }
     }
+    trials.push(Trial::test("programs that once went wrong or easily could", small_programs));
+    trials.push(Trial::test("a free array is shared", sharing));
+    trials.push(Trial::test("limits end in errors", limits));
     // `BROADLOOM_NESL_RANDOM` gives another number of programs, and `BROADLOOM_NESL_SEED` the first seed.
     let number = |name: &str, default: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
     let (count, seed) = (number("BROADLOOM_NESL_RANDOM", 300), number("BROADLOOM_NESL_SEED", 1));
     trials.push(Trial::test(format!("{count} random programs"), move || random(seed, count)));
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+/// Programs whose answers are compared as text.
+const SMALL: [&str; 12] = [
+    // Two spaces that a check finds equal are still distributed from one to the other.
+    "let v = [1, 2]; n = {dist(x, c) : x in v; c in [2, 0]} in (zip(v, flatten(n)), n, {{x + y : y in w} : x in v; w in n});",
+    "{* print_line(@x ++ @y) : x in [1, 2, 3]; y in \"abc\" | let _ = print_string(\"-\") in oddp(x)};",
+    "let k = 10 in map(x => let _ = print_line(@x); _ = print_line(@k) in x + k, [3, 2, 1]);",
+    "{* rand(10) + rand(100) : i in [0:0]};",
+    "{[i:i * 3:2] : i in [0:4]};",
+    "function f(n) = if n == 0 then [] int else f(n - 1) ++ [n]; {f(i) : i in [0, 3, 1]};",
+    "function even(n) : int -> bool; function odd(n) = if n == 0 then f else even(n - 1); \
+     function even(n) = if n == 0 then t else odd(n - 1); {even(i) : i in [0:5]};",
+    "let v = [[1, 2], [] int, [3]] in {{w[i] + j : i in index(#w)} : w in v; j in index(#v)};",
+    "{if x > 1 then [x] else [] int : x in [0:4]};",
+    "let fs = dist(x => x + 1, 3) in {g(i) : g in fs; i in [1, 2, 3]};",
+    "{(max_val(s), min_scan(s)) : s in [\"bca\", \"\", \"z\"]};",
+    "{12 / x : x in [1, 0] | x /= 0};",
+];
+
+fn small_programs() -> Result<(), Failed> {
+    let [mut evaluator, mut flattened] = sessions(Settings::default());
+    for program in SMALL {
+        let (expected, found) = (answer(&evaluator.eval("small", program)), answer(&flattened.eval("small", program)));
+        if expected != found {
+            return Err(format!("{program}\n  found    {found}  expected {expected}").into());
+        }
+    }
+    Ok(())
+}
+
+/// An array of n elements that each of n elements indexes takes memory for n, not for n times n.
+fn sharing() -> Result<(), Failed> {
+    let mut settings = Settings { engine: Engine::Vcode, ..Settings::default() };
+    settings.options.max_bytes = 16 << 20;
+    let mut session = support::session(settings);
+    let text = "function at(v, i) = v[i];
+        function search(v, k, lo, hi) = if hi - lo < 2 then lo
+          else let m = (lo + hi) / 2 in if v[m] <= k then search(v, k, m, hi) else search(v, k, lo, m);
+        let x = index(5000) in sum({x[i] + #x : i in x}) + sum({at(x, i) : i in x}) + sum({sum(x -> [i:i + 1]) : i in x});
+        let x = index(5000) in all({search(x, k, 0, #x) == k : k in x});";
+    let found: Vec<String> = session.eval("sharing", text).iter().skip(2).map(ToString::to_string).collect();
+    // The sums wrap to 32 bits.
+    let sum = (5000i64 * 4999 / 2 * 3 + 5000 * 5000) as i32;
+    let expected = [format!("it = {sum} : int\n"), "it = T : bool\n".to_owned()];
+    if found == expected { Ok(()) } else { Err(format!("{found:?}").into()) }
+}
+
+fn limits() -> Result<(), Failed> {
+    let mut settings = Settings { engine: Engine::Vcode, ..Settings::default() };
+    settings.options.max_steps = 1_000_000;
+    settings.options.max_bytes = 1 << 20;
+    let mut session = support::session(settings);
+    let cases = [
+        ("function down(n) = 1 + down(n + 1); down(0);", "N0302"),
+        ("function again(n) = again(n + 1); again(0);", "N0303"),
+        ("function grow(v) = grow(v ++ v); grow([1]);", "N0304"),
+        ("dist(0, 2000000000);", "N0304"),
+        ("[0:2000000000];", "N0304"),
+        ("[-2000000000:2000000000];", "N0304"),
+        ("function each(n) = sum({each(n + i) : i in [0:2]}); each(0);", "N030"),
+    ];
+    for (text, code) in cases {
+        let found: String = session.eval("limit", text).iter().map(ToString::to_string).collect();
+        if !found.contains(&format!("Error[{code}")) {
+            return Err(format!("{text}\n{found}").into());
+        }
+    }
+    Ok(())
 }
 
 /// Runs random programs. Where a program has several errors, which one is reported depends on the order of work.

@@ -22,6 +22,7 @@ fn main() {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         trials.push(Trial::test(name, move || compare(&path)));
     }
+    trials.push(Trial::test("random words never panic", noise));
     trials.push(match std::env::var("BROADLOOM_NESLTEST") {
         Ok(path) => Trial::test("the self-checking program of the original", move || self_check(Path::new(&path))),
         Err(_) => Trial::test("skipped: no self-checking program is named", || Ok(())).with_ignored_flag(true),
@@ -70,4 +71,62 @@ fn self_check(path: &Path) -> Result<(), Failed> {
     let failed: Vec<&str> =
         found.lines().filter(|line| line.to_lowercase().contains("failed") || line.contains("error")).collect();
     if failed.len() == 1 && found.len() > 500 { Ok(()) } else { Err(format!("{}\n{found}", failed.join("\n")).into()) }
+}
+
+/// Programs of random words end in errors or in results.
+fn noise() -> Result<(), Failed> {
+    let mut words: Vec<String> =
+        vcode::Op::ALL.iter().flat_map(|op| ["INT", "FLOAT", "BOOL"].map(|ty| format!("{} {ty}", op.name()))).collect();
+    words.extend(vcode::Op::ALL.iter().map(|op| op.name().to_owned()));
+    words.extend(vcode::Check::ALL.iter().map(|check| format!("CHECK \"{}\"", check.name())));
+    let others = [
+        "CONST INT 3",
+        "CONST INT ( 1 2 0 )",
+        "CONST FLOAT ( 1.5 -2.0 )",
+        "CONST BOOL ( T F T )",
+        "CONST SEGDES ( 2 1 )",
+        "CONST SEGDES 3",
+        "CONST BOOL T",
+        "COPY 1 0",
+        "COPY 2 1",
+        "POP 1 1",
+        "CPOP 1 2",
+        "CPOP 3 0",
+        "PAIR",
+        "UNPAIR",
+        "IF",
+        "ELSE",
+        "ENDIF",
+        "CALL MAIN",
+        "CALL OTHER",
+        "RET",
+        "FUNC OTHER",
+        "EXIT",
+        "HOST \"@\" \"int\" \"[char]\"",
+        "HOST \"iseq\" \"(int, (int, int))\" \"[int]\"",
+        "HOST \"nothing\" \"fn\" \"fn\"",
+        "CONST INT 99999999999",
+        "\"",
+        "{",
+        ")",
+    ];
+    words.extend(std::iter::repeat_n(others, 8).flatten().map(str::to_owned));
+    let mut state = 42u64;
+    let mut next = |bound: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % bound
+    };
+    let options = Options { max_steps: 10_000, max_bytes: 1 << 20, max_depth: 100, ..Options::default() };
+    for _ in 0..3000 {
+        let text: String = (0..next(20)).map(|_| words[next(words.len())].clone() + "\n").collect();
+        let text = format!("FUNC MAIN\nCONST INT ( 4 2 )\nCONST SEGDES 2\nCONST INT 1\n{text}RET\n");
+        let mut sources = Sources::new();
+        let source = sources.add("noise", text.as_str());
+        if let Ok(program) = vcode::parse(source, &text) {
+            // The machine does not rely on the verifier.
+            let _ = vcode::verify(&program);
+            let _ = vcode::run(&program, options, &mut support::Memory::default(), &mut |_| {});
+        }
+    }
+    Ok(())
 }

@@ -112,6 +112,12 @@ primitives! {
 }
 
 impl Primitive {
+    /// Tells whether a call does more than give a value: the order of calls can be seen.
+    pub(crate) fn has_effect(self) -> bool {
+        self.is_serial()
+            || matches!(self, Primitive::Rand | Primitive::PrintString | Primitive::StartTimer | Primitive::StopTimer)
+    }
+
     /// Tells whether calls must come one after the other, in the order of the program.
     pub fn is_serial(self) -> bool {
         matches!(

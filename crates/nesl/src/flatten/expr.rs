@@ -49,7 +49,7 @@ impl Lowering<'_, '_> {
                 }
                 self.expr(rest)
             }
-            Expr::Each(each) => self.each(each),
+            Expr::Each(each) => self.each(id, each),
             Expr::Sequence(elements) => self.sequence(elements, body.types[id]),
             Expr::Lambda(lambda) => {
                 let captures = self.c.env.lambdas[*lambda].captures.clone();
@@ -246,8 +246,13 @@ impl Lowering<'_, '_> {
         found
     }
 
-    fn each(&mut self, each: &Each) -> Run<Val> {
+    fn each(&mut self, id: ExprId, each: &Each) -> Run<Val> {
         let context = self.context();
+        let body = self.body.clone();
+        let ordered = |part: ExprId| self.c.has_effect(&body, part);
+        if each.serial && context.single && (ordered(each.body) || each.filter.is_some_and(ordered)) {
+            return self.serial(id, each);
+        }
         let mut sources = vec![];
         for (_, source) in &each.generators {
             let Val::Seq(seq) = self.expr(*source)? else { return internal("a generator has no sequence") };

@@ -26,6 +26,7 @@ impl Compiler<'_> {
                 _ => return internal("a function has no body"),
             },
             Callee::Lambda(lambda, instance) => (self.env.lambdas[*lambda].body.clone(), instance),
+            Callee::Serial(_) => return internal("steps have no body of their own"),
         };
         let body = Rc::new(Instantiate::new(&mut self.env.types, instance).body(&generic));
         let limited = instance.iter().copied().chain(body.types.values().copied());
@@ -45,6 +46,7 @@ impl Compiler<'_> {
                 (known.name.to_string(), known.origin == Origin::User)
             }
             Callee::Lambda(..) => ("lambda".to_owned(), false),
+            Callee::Serial(_) => ("serial".to_owned(), false),
         }
     }
 
@@ -158,6 +160,31 @@ impl Compiler<'_> {
             }
         });
         nodes.into_iter().any(|node| self.recurs(node))
+    }
+
+    /// Tells whether an expression may do something whose order matters: output, input, random numbers, timers.
+    pub(super) fn has_effect(&self, body: &Body, expr: ExprId) -> bool {
+        let mut open = vec![];
+        visit(body, expr, &mut |id, expr| {
+            self.identities(body.types[id], &mut open);
+            if let Expr::Lambda(lambda) = expr {
+                open.push(Node::Lambda(*lambda));
+            }
+        });
+        let mut seen = std::collections::HashSet::new();
+        while let Some(node) = open.pop() {
+            if !seen.insert(node) {
+                continue;
+            }
+            if let Node::Definition(definition) = node
+                && let DefinitionKind::Primitive(primitive) = self.env.definitions[definition].kind
+                && primitive.has_effect()
+            {
+                return true;
+            }
+            open.extend(self.edges(node));
+        }
+        false
     }
 
     /// Adds the functions that values of a type may be or hold.

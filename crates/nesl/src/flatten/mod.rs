@@ -20,6 +20,7 @@ mod expr;
 mod generic;
 mod instance;
 mod primitive;
+mod serial;
 mod value;
 
 use crate::codes;
@@ -41,6 +42,8 @@ const MAX_FUNCTIONS: usize = 20_000;
 pub(crate) enum Callee {
     Definition(DefId, Vec<TypeId>),
     Lambda(LambdaId, Vec<TypeId>),
+    /// The steps of an apply-to-each whose elements are computed one after the other.
+    Serial(usize),
 }
 
 /// What a function is compiled for.
@@ -68,6 +71,8 @@ pub(crate) struct Compiler<'e> {
     /// Types of function values in definitions, with the numbers of their variables.
     lambda_types: HashMap<LambdaId, (TypeId, usize)>,
     recursive: HashMap<instance::Node, bool>,
+    /// Apply-to-eachs whose elements are computed one after the other.
+    serial: Vec<serial::Steps>,
 }
 
 /// A compiled expression and the layout of its result.
@@ -94,6 +99,7 @@ pub(crate) fn compile(
         closures: HashMap::new(),
         lambda_types: HashMap::new(),
         recursive: HashMap::new(),
+        serial: vec![],
     };
     let main = compiler.program.functions.push(flat::Function::default());
     compiler.program.main = Some(main);
@@ -150,16 +156,20 @@ impl Compiler<'_> {
     }
 
     fn lower(&mut self, id: FuncId, key: &Key) -> Run<()> {
+        if let Callee::Serial(index) = key.callee {
+            return self.lower_serial(id, key, index);
+        }
         let body = self.body(&key.callee)?;
         let (name, source) = (self.program.functions[id].name.clone(), self.program.functions[id].source.clone());
         let captures = match &key.callee {
-            Callee::Definition(..) => vec![],
+            Callee::Definition(..) | Callee::Serial(_) => vec![],
             Callee::Lambda(lambda, _) => self.env.lambdas[*lambda].captures.clone(),
         };
         let argument = self.argument_type(&key.callee, &body)?;
         let mut lowering = Lowering::new(self, body.clone(), name, source);
         lowering.instance = match &key.callee {
             Callee::Definition(_, instance) | Callee::Lambda(_, instance) => instance.clone(),
+            Callee::Serial(_) => vec![],
         };
         lowering.push_root();
         if !key.single {

@@ -17,7 +17,7 @@ fn scalar(value: &Val) -> Run<VarId> {
     }
 }
 
-fn sequence(value: &Val) -> Run<Rc<Sequence>> {
+pub(super) fn sequence(value: &Val) -> Run<Rc<Sequence>> {
     match value {
         Val::Seq(seq) => Ok(seq.clone()),
         _ => internal("a sequence was expected"),
@@ -209,7 +209,7 @@ impl Lowering<'_, '_> {
         Ok(Val::seq(Form::Dense(segments), elements, pool))
     }
 
-    fn elt(&mut self, argument: &Val) -> Run<Val> {
+    pub(super) fn elt(&mut self, argument: &Val) -> Run<Val> {
         let context = self.context();
         let (values, index) = two(argument)?;
         let (values, index) = (sequence(&values)?, scalar(&index)?);
@@ -309,7 +309,7 @@ impl Lowering<'_, '_> {
         Ok(Val::seq(Form::Dense(target), elements, whole))
     }
 
-    fn append(&mut self, argument: &Val) -> Run<Val> {
+    pub(super) fn append(&mut self, argument: &Val) -> Run<Val> {
         let context = self.context();
         let (a, b) = two(argument)?;
         let (a, b) = (sequence(&a)?, sequence(&b)?);

@@ -37,20 +37,7 @@ impl Machine<'_, '_, '_> {
             (Check::Range, [Entry::Int(starts), Entry::Int(steps), Entry::Int(ends)])
                 if starts.len() == steps.len() && starts.len() == ends.len() =>
             {
-                for ((&start, &step), &end) in starts.iter().zip(steps.iter()).zip(ends.iter()) {
-                    if step < 1 {
-                        return Fault::at_run_time(format!("the step of a range must be positive, it is {step}"));
-                    }
-                    if start > end {
-                        return Fault::at_run_time(format!("a range cannot go from {start} down to {end}"));
-                    }
-                    // A length beyond the range of ints is beyond every limit on memory.
-                    let length = end.abs_diff(start).div_ceil(step as u64);
-                    if length > i64::from(i32::MAX) as u64 && !self.world.options().widths.wide_int {
-                        return self.world.out_of_memory(length as usize);
-                    }
-                }
-                Ok(())
+                self.check_ranges(starts, steps, ends)
             }
             (Check::Part, [Entry::Int(starts), Entry::Int(ends), Entry::Int(lengths)])
                 if starts.len() == ends.len() && starts.len() == lengths.len() =>
@@ -104,6 +91,27 @@ impl Machine<'_, '_, '_> {
             }
             _ => wrong(),
         }
+    }
+}
+
+impl Machine<'_, '_, '_> {
+    /// Checks starts, steps and ends of ranges.
+    pub(super) fn check_ranges(&mut self, starts: &[i64], steps: &[i64], ends: &[i64]) -> Run<()> {
+        for ((&start, &step), &end) in starts.iter().zip(steps).zip(ends) {
+            if step < 1 {
+                return Fault::at_run_time(format!("the step of a range must be positive, it is {step}"));
+            }
+            if start > end {
+                return Fault::at_run_time(format!("a range cannot go from {start} down to {end}"));
+            }
+            // A length beyond the range of ints is beyond every limit on memory.
+            let length = end.abs_diff(start).div_ceil(step as u64);
+            let largest = if self.world.options().widths.wide_int { i64::MAX } else { i64::from(i32::MAX) };
+            if length > largest as u64 {
+                return self.world.out_of_memory(length as usize);
+            }
+        }
+        Ok(())
     }
 }
 

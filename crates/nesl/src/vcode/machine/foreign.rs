@@ -17,6 +17,9 @@ impl Machine<'_, '_, '_> {
         if !operands.iter().zip(&types).all(|(operand, &ty)| operand.ty() == Some(ty)) {
             return Fault::at_run_time(format!("the operands of HOST \"{}\" have wrong types", call.name));
         }
+        if let (Primitive::Iseq, [Entry::Int(starts), Entry::Int(steps), Entry::Int(ends)]) = (primitive, &operands[..]) {
+            return self.ranges(starts, steps, ends);
+        }
         let count = operands.first().map_or(1, Entry::len);
         let arguments = to_values(&call.argument, &mut operands.iter(), count, self.world)?;
         let argument_type = self.world.type_of(&call.argument);
@@ -30,6 +33,25 @@ impl Machine<'_, '_, '_> {
             return self.world.out_of_memory(results.len());
         }
         self.count(entries.iter().map(Entry::len).sum())?;
+        self.stack.extend(entries);
+        Ok(())
+    }
+}
+
+impl Machine<'_, '_, '_> {
+    /// Makes a range for every start, step and end.
+    fn ranges(&mut self, starts: &[i64], steps: &[i64], ends: &[i64]) -> Run<()> {
+        self.check_ranges(starts, steps, ends)?;
+        let all = || starts.iter().zip(steps).zip(ends).map(|((&start, &step), &end)| (start, step, end));
+        let lengths: Vec<usize> = all().map(|(start, step, end)| end.abs_diff(start).div_ceil(step as u64) as usize).collect();
+        let total = lengths.iter().fold(0usize, |sum, &length| sum.saturating_add(length));
+        self.reserve(total)?;
+        let mut values = Vec::with_capacity(total);
+        for ((start, step, _), &length) in all().zip(&lengths) {
+            values.extend((0..length as i64).map(|index| start + index * step));
+        }
+        let entries = [self.segments(lengths)?, self.ints(values)?];
+        self.count(total)?;
         self.stack.extend(entries);
         Ok(())
     }
