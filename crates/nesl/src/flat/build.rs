@@ -13,7 +13,7 @@ use std::collections::HashMap;
 pub(crate) struct Builder {
     pub(crate) function: Function,
     /// Open blocks, the innermost last, with the results of operations in them.
-    open: Vec<(Vec<Stmt>, HashMap<Key, Vec<VarId>>)>,
+    open: Vec<(Vec<Stmt>, Known)>,
     definitions: HashMap<VarId, (Op, Vec<VarId>)>,
     /// The place that new statements get.
     pub(crate) span: Span,
@@ -21,6 +21,9 @@ pub(crate) struct Builder {
 
 /// An operation, the spaces of its results and its operands; floats by their bits.
 type Key = (String, Vec<SpaceId>, Vec<VarId>);
+
+/// Results of operations.
+type Known = HashMap<Key, Vec<VarId>>;
 
 impl Builder {
     pub(crate) fn new(name: String, source: Option<String>) -> Self {

@@ -25,7 +25,7 @@ impl Lowering<'_, '_> {
     fn global(&mut self, definition: DefId, ty: TypeId) -> Run<Val> {
         let Some(value) = self.c.globals[definition].clone() else { return Fault::at_run_time("the variable has no value") };
         let value = self.literal_value(&value, ty)?;
-        Ok(self.from_root(&value))
+        Ok(self.brought(&value))
     }
 
     /// Makes a value of the outermost context that the program holds.

@@ -75,11 +75,11 @@ impl Lowering<'_, '_> {
         let pool = self.pool(segments, root);
         let elements = self.b.constant(constant, pool.space);
         let value = Val::seq(Form::Dense(segments), Val::Base(elements), pool);
-        self.from_root(&value)
+        self.brought(&value)
     }
 
     /// Brings a value of the outermost context into the present one.
-    pub(super) fn from_root(&mut self, value: &Val) -> Val {
+    pub(super) fn brought(&mut self, value: &Val) -> Val {
         let (root, context) = (self.root(), self.context());
         if context.single { value.clone() } else { self.distribute(value, root, context.segment, context) }
     }
@@ -313,7 +313,7 @@ impl Lowering<'_, '_> {
     fn sequence(&mut self, elements: &[ExprId], ty: TypeId) -> Run<Val> {
         let context = self.context();
         if let Some(value) = self.literal(elements, ty) {
-            return Ok(self.from_root(&value));
+            return Ok(self.brought(&value));
         }
         let mut values = vec![];
         for &element in elements {
