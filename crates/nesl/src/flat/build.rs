@@ -1,7 +1,7 @@
 //! Makes functions: gives equal operations one result and simplifies as it goes.
 //!
 //! Done here: common subexpressions, in a block and the blocks around it; `LENGTHS` of a descriptor that was made of
-//! lengths; distribution over one segment of one element; sums with 0. Segment descriptors are results of operations
+//! lengths; sums with 0 and of constants; checks that always hold. Segment descriptors are results of operations
 //! like any others, so each is computed once.
 
 use super::{Block, Function, Op, SpaceId, Stmt, Var, VarId};
@@ -13,7 +13,7 @@ use std::collections::HashMap;
 pub(crate) struct Builder {
     pub(crate) function: Function,
     /// Open blocks, the innermost last, with the results of operations in them.
-    open: Vec<(Vec<Stmt>, HashMap<Key, Vec<VarId>>)>,
+    open: Vec<(Vec<Stmt>, Known)>,
     definitions: HashMap<VarId, (Op, Vec<VarId>)>,
     /// The place that new statements get.
     pub(crate) span: Span,
@@ -21,6 +21,9 @@ pub(crate) struct Builder {
 
 /// An operation, the spaces of its results and its operands; floats by their bits.
 type Key = (String, Vec<SpaceId>, Vec<VarId>);
+
+/// Results of operations.
+type Known = HashMap<Key, Vec<VarId>>;
 
 impl Builder {
     pub(crate) fn new(name: String, source: Option<String>) -> Self {
@@ -85,6 +88,11 @@ impl Builder {
 
     /// Adds an operation whose results have the given types and spaces.
     pub(crate) fn push(&mut self, op: Op, args: Vec<VarId>, results: &[(Type, SpaceId)]) -> Vec<VarId> {
+        if let Op::Check(check) = op
+            && self.always_holds(check, &args)
+        {
+            return vec![];
+        }
         // Equal operations into two spaces give two vectors: one element may be a scalar or a sequence. The space of
         // what `PACK` gives follows from its operands.
         let packs = matches!(op, Op::Vector(vcode::Op::Pack, _));
@@ -121,6 +129,44 @@ impl Builder {
     fn one(&mut self, op: Op, args: Vec<VarId>, ty: Type, space: SpaceId) -> VarId {
         let vars = self.push(op, args, &[(ty, space)]);
         vars[0]
+    }
+
+    /// Tells whether a check is known to hold.
+    fn always_holds(&self, check: vcode::Check, args: &[VarId]) -> bool {
+        let int = |var: VarId| match self.scalar_of(var) {
+            Some(Constant::Int(values)) => Some(values[0]),
+            _ => None,
+        };
+        match (check, args) {
+            (vcode::Check::Each | vcode::Check::Put | vcode::Check::Unpack, [a, b]) => a == b,
+            (vcode::Check::Index, &[index, length]) => {
+                matches!((int(index), int(length)), (Some(index), Some(length)) if (0..length).contains(&index))
+            }
+            (vcode::Check::Count, &[count]) => int(count).is_some_and(|count| count >= 0),
+            (vcode::Check::Require, &[condition, ..]) => {
+                matches!(self.scalar_of(condition), Some(Constant::Bool(values)) if values[0])
+            }
+            _ => false,
+        }
+    }
+
+    /// Computes an operation on constants, where the result is one of the least width of ints.
+    fn folded(&self, op: vcode::Op, args: &[VarId]) -> Option<i64> {
+        let int = |var: VarId| match self.definitions.get(&var) {
+            Some((Op::Const(Constant::Int(values)), _)) if values.len() == 1 => Some(values[0]),
+            _ => None,
+        };
+        let (a, b) = match *args {
+            [a, b] => (int(a)?, int(b)?),
+            _ => return None,
+        };
+        let value = match op {
+            vcode::Op::Add => a.checked_add(b)?,
+            vcode::Op::Subtract => a.checked_sub(b)?,
+            vcode::Op::Multiply => a.checked_mul(b)?,
+            _ => return None,
+        };
+        i32::try_from(value).ok().map(i64::from)
     }
 
     fn definition(&self, var: VarId) -> Option<(&vcode::Op, &[VarId])> {
@@ -168,6 +214,10 @@ impl Builder {
             && self.is_int(b, 0)
         {
             return a;
+        }
+        if let Some(value) = self.folded(op, args) {
+            let space = self.space_of(args[0]);
+            return self.constant(Constant::Int([value].into()), space);
         }
         let result = match op.results()[0] {
             vcode::Slot::Given => ty,

@@ -25,13 +25,18 @@ impl Lowering<'_, '_> {
     fn global(&mut self, definition: DefId, ty: TypeId) -> Run<Val> {
         let Some(value) = self.c.globals[definition].clone() else { return Fault::at_run_time("the variable has no value") };
         let value = self.literal_value(&value, ty)?;
-        Ok(self.from_root(&value))
+        Ok(self.brought(&value))
     }
 
     /// Makes a value of the outermost context that the program holds.
     fn literal_value(&mut self, value: &Value, ty: TypeId) -> Run<Val> {
         let mut vectors = vec![];
         self.constants(std::slice::from_ref(value), ty, &mut vectors)?;
+        Ok(self.held(ty, vectors))
+    }
+
+    /// Makes a value of the outermost context of vectors that the program holds.
+    pub(super) fn held(&mut self, ty: TypeId, vectors: Vec<Constant>) -> Val {
         let root = self.root();
         let mut vectors = vectors.into_iter();
         let made = self.unflatten(
@@ -39,13 +44,11 @@ impl Lowering<'_, '_> {
             root,
             &mut |this, ty, space| {
                 let constant = vectors.next().unwrap_or_else(|| super::value::zero(ty));
-                let var = this.b.var(ty, space);
-                this.b.define(flat::Op::Const(constant), vec![], vec![var]);
-                var
+                this.b.constant(constant, space)
             },
             None,
         );
-        Ok(self.with_pools(&made, root))
+        self.with_pools(&made, root)
     }
 
     /// Lists the vectors of values of one type.

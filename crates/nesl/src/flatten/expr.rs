@@ -75,11 +75,11 @@ impl Lowering<'_, '_> {
         let pool = self.pool(segments, root);
         let elements = self.b.constant(constant, pool.space);
         let value = Val::seq(Form::Dense(segments), Val::Base(elements), pool);
-        self.from_root(&value)
+        self.brought(&value)
     }
 
     /// Brings a value of the outermost context into the present one.
-    pub(super) fn from_root(&mut self, value: &Val) -> Val {
+    pub(super) fn brought(&mut self, value: &Val) -> Val {
         let (root, context) = (self.root(), self.context());
         if context.single { value.clone() } else { self.distribute(value, root, context.segment, context) }
     }
@@ -284,8 +284,12 @@ impl Lowering<'_, '_> {
     /// Keeps the elements of segments whose flag is true.
     pub(super) fn filter(&mut self, value: &Val, flags: VarId, segments: VarId, pool: Context) -> Val {
         let (_, kept) = self.restricted(flags, pool);
-        let fresh = self.b.space();
-        let (_, new) = self.b.pack(flags, flags, segments, fresh);
+        let new = if segments == pool.segment {
+            kept.segment
+        } else {
+            let fresh = self.b.space();
+            self.b.pack(flags, flags, segments, fresh).1
+        };
         self.pools.entry(new).or_insert(kept.space);
         let value = self.restrict(value, pool, flags, kept);
         Val::seq(Form::Dense(new), value, kept)
@@ -308,8 +312,8 @@ impl Lowering<'_, '_> {
 
     fn sequence(&mut self, elements: &[ExprId], ty: TypeId) -> Run<Val> {
         let context = self.context();
-        if let Some(constant) = self.literal(elements) {
-            return Ok(self.shared(constant, elements.len()));
+        if let Some(value) = self.literal(elements, ty) {
+            return Ok(self.brought(&value));
         }
         let mut values = vec![];
         for &element in elements {
@@ -365,28 +369,59 @@ impl Lowering<'_, '_> {
         self.with_pools(&value, context)
     }
 
-    /// Returns the elements of a sequence of literals.
-    fn literal(&self, elements: &[ExprId]) -> Option<Constant> {
-        let exprs = elements.iter().map(|&element| &self.body.exprs[element]);
-        let mut exprs = exprs.peekable();
-        Some(match exprs.peek()? {
-            Expr::Int(_) | Expr::Char(_) => Constant::Int(
-                exprs
-                    .map(|expr| match expr {
-                        Expr::Int(value) => Some(*value),
-                        Expr::Char(value) => Some(i64::from(*value)),
-                        _ => None,
-                    })
-                    .collect::<Option<_>>()?,
-            ),
-            Expr::Float(_) => Constant::Float(
-                exprs.map(|expr| if let Expr::Float(value) = expr { Some(*value) } else { None }).collect::<Option<_>>()?,
-            ),
-            Expr::Bool(_) => Constant::Bool(
-                exprs.map(|expr| if let Expr::Bool(value) = expr { Some(*value) } else { None }).collect::<Option<_>>()?,
-            ),
-            _ => return None,
-        })
+    /// Returns a sequence of literals as vectors that the program holds.
+    fn literal(&mut self, elements: &[ExprId], ty: TypeId) -> Option<Val> {
+        let Nesl::Seq(element) = self.c.env.types[ty] else { return None };
+        let mut vectors = vec![Constant::Segdes([elements.len() as i64].into())];
+        self.literals(elements, element, &mut vectors)?;
+        Some(self.held(ty, vectors))
+    }
+
+    /// Lists the vectors of literals of one type; gives nothing where there is another expression.
+    fn literals(&mut self, exprs: &[ExprId], ty: TypeId, out: &mut Vec<Constant>) -> Option<()> {
+        let body = self.body.clone();
+        let of = |id: &ExprId| &body.exprs[*id];
+        let ty = self.c.resolve(ty);
+        match self.c.env.types[ty] {
+            Nesl::Base(Base::Int) => {
+                let values = exprs.iter().map(|id| if let Expr::Int(value) = of(id) { Some(*value) } else { None });
+                out.push(Constant::Int(values.collect::<Option<_>>()?));
+            }
+            Nesl::Base(Base::Char) => {
+                let values = exprs.iter().map(|id| if let Expr::Char(value) = of(id) { Some(i64::from(*value)) } else { None });
+                out.push(Constant::Int(values.collect::<Option<_>>()?));
+            }
+            Nesl::Base(Base::Float) => {
+                let values = exprs.iter().map(|id| if let Expr::Float(value) = of(id) { Some(*value) } else { None });
+                out.push(Constant::Float(values.collect::<Option<_>>()?));
+            }
+            Nesl::Base(Base::Bool) => {
+                let values = exprs.iter().map(|id| if let Expr::Bool(value) = of(id) { Some(*value) } else { None });
+                out.push(Constant::Bool(values.collect::<Option<_>>()?));
+            }
+            Nesl::Pair(first, rest) => {
+                let parts = exprs.iter().map(|id| if let Expr::Pair(a, b) = of(id) { Some((*a, *b)) } else { None });
+                let (firsts, rests): (Vec<ExprId>, Vec<ExprId>) = parts.collect::<Option<Vec<_>>>()?.into_iter().unzip();
+                self.literals(&firsts, first, out)?;
+                self.literals(&rests, rest, out)?;
+            }
+            Nesl::Seq(element) => {
+                let texts = exprs.iter().map(|id| if let Expr::Text(text) = of(id) { Some(text.clone()) } else { None });
+                if let Some(texts) = texts.collect::<Option<Vec<_>>>() {
+                    out.push(Constant::Segdes(texts.iter().map(|text| text.len() as i64).collect()));
+                    let all = texts.iter().flat_map(|text| text.iter().map(|&byte| i64::from(byte)));
+                    out.push(Constant::Int(all.collect()));
+                    // No text at all may be a sequence of anything.
+                    return if texts.is_empty() { None } else { Some(()) };
+                }
+                let parts = exprs.iter().map(|id| if let Expr::Sequence(parts) = of(id) { Some(parts.clone()) } else { None });
+                let parts = parts.collect::<Option<Vec<_>>>()?;
+                out.push(Constant::Segdes(parts.iter().map(|part| part.len() as i64).collect()));
+                self.literals(&parts.concat(), element, out)?;
+            }
+            Nesl::Data(..) | Nesl::Variable(_) | Nesl::Definition(_) | Nesl::Closure(..) | Nesl::Function { .. } => return None,
+        }
+        Some(())
     }
 
     /// Returns the base type behind a type.

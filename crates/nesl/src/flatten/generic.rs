@@ -1,6 +1,6 @@
 //! Primitives on values of any type: equality, hashes, neutral values.
 
-use super::value::{Context, Form, Val};
+use super::value::{Context, Val};
 use super::{Lowering, internal};
 use crate::eval::Run;
 use crate::flat::{self, VarId};
@@ -149,13 +149,7 @@ impl Lowering<'_, '_> {
         match value {
             Val::Base(_) => value.clone(),
             Val::Pair(parts) => Val::pair(self.without_functions(&parts.0), self.without_functions(&parts.1)),
-            Val::Seq(seq) => {
-                let form = match seq.form {
-                    Form::Dense(segments) => Form::Dense(segments),
-                    Form::Virtual(starts, lengths) => Form::Virtual(starts, lengths),
-                };
-                Val::seq(form, self.without_functions(&seq.elements), seq.pool)
-            }
+            Val::Seq(seq) => Val::seq(seq.form, self.without_functions(&seq.elements), seq.pool),
             Val::Function(_) => Val::Function(Rc::default()),
         }
     }
