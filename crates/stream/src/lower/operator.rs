@@ -59,7 +59,7 @@ impl Lowerer {
         }
     }
 
-    fn try_coerce(&mut self, expr: Expr, to: &Type) -> Result<Expr, Expr> {
+    fn try_coerce(&mut self, expr: Expr, to: &Type) -> Result<Expr, Box<Expr>> {
         if expr.ty == *to || expr.ty == Type::Unknown || *to == Type::Unknown {
             return Ok(expr);
         }
@@ -67,7 +67,7 @@ impl Lowerer {
             // The lowest bit is kept.
             return Ok(if is_bit_literal(&expr) { as_bit(expr) } else { convert(expr, Type::Bit) });
         }
-        if converts(&expr.ty, to) { Ok(convert(expr, to.clone())) } else { Err(expr) }
+        if converts(&expr.ty, to) { Ok(convert(expr, to.clone())) } else { Err(Box::new(expr)) }
     }
 
     /// The type to which two operands convert.

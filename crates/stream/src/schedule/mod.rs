@@ -5,9 +5,9 @@
 //! filters peek beyond what they pop.
 //!
 //! - [`balance`] finds the repetitions of the steady state, or the tape that has none.
-//! - [`phased`](phases) orders firings by hierarchical phases, as the original does, so that output appears
+//! - `phased` orders firings by hierarchical phases, as the original does, so that output appears
 //!   in its order.
-//! - [`pull`] orders firings so that nothing fires before it is needed. It judges deadlock, and serves
+//! - `pull` orders firings so that nothing fires before it is needed. It judges deadlock, and serves
 //!   programs whose messages travel upstream.
 
 mod balance;

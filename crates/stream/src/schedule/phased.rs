@@ -8,7 +8,7 @@
 //!
 //! The order of firings decides the order of output of different filters, and what is printed before the
 //! first steady state; that is why it is the order of the original. Where this construction finds no
-//! schedule, [`super::pull`] does.
+//! schedule, `super::pull` does.
 
 use crate::eval::Limits;
 use crate::graph::{Flow, Graph, NodeId, Rate, Tree};
