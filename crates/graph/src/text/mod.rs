@@ -23,7 +23,7 @@
 //! Invariants:
 //! - a graph that was printed and read prints as the same text and has the same plan;
 //! - whatever a text holds, reading it ends in a graph or in diagnostics with their places. Reading computes
-//! nothing.
+//!   nothing.
 
 mod call;
 mod contents;
