@@ -11,7 +11,7 @@
 //!
 //! [`Tile::of`] chooses the tile for a machine. [`Stencil`](crate::Stencil), which keeps rows of a strip in registers, is the
 //! better pattern for windows whose offsets are all known: it needs neither barriers nor shared memory. This one takes offsets
-//! that are computed, as a radius of the call is. `crates/cuda/tests/stencils.rs` measures them against each other on a GPU.
+//! that are computed, as a radius of the call is. `crates/cuda/examples/stencils.rs` measures them against each other on a GPU.
 
 use crate::cost::{Costs, Execution};
 use crate::kit::{Draft, Inlet, Outlet, Shared, Writer, ravel, unravel};

@@ -1,6 +1,6 @@
 //! Strips in registers against tiles in shared memory, on a GPU.
 //!
-//! `cargo test -p broadloom-cuda --test stencils -- --ignored` writes a table: for each radius the time of a box blur of an image
+//! `cargo run --release -p broadloom-cuda --example stencils` writes a table: for each radius the time of a box blur of an image
 //! by [`Stencil`] in strips, by [`TiledStencil`] without a tile, and with the tile that [`Tile::of`] chooses.
 
 use broadloom_cuda::{Cuda, Options};
@@ -61,9 +61,7 @@ fn measured(device: &Device, pattern: Pattern, images: &[Buffer<u8>], output: &B
     (0..5).map(|_| run(ROUNDS)).fold(f64::INFINITY, f64::min)
 }
 
-#[test]
-#[ignore = "measures a GPU"]
-fn strips_against_tiles() {
+fn main() {
     let mut out = std::io::stdout().lock();
     let device = match Cuda::new(Options::default()) {
         Ok(gpu) => Device::new(gpu),

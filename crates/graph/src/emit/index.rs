@@ -1,0 +1,280 @@
+//! Indices and the places of elements in memory.
+
+use super::Half;
+use crate::number::Number;
+use crate::tape::Id;
+use crate::trace::{Index, IndexId, Place};
+use broadloom_scalar::{Element, Type, Value};
+
+impl Half<'_, '_, '_> {
+    pub(super) fn index(&mut self, id: IndexId) -> Value {
+        if let Some(known) = self.indices.get(&id) {
+            return *known;
+        }
+        let value = match &self.trace.indices[id as usize] {
+            Index::Affine { axis: None, offset, .. } => self.emitter.number(offset),
+            Index::Affine { axis: Some(axis), stride, offset } => {
+                let base = self.emitter.position[usize::from(*axis)];
+                self.emitter.affine(base, stride, offset)
+            }
+            Index::Plus(a, b, times) => {
+                let (a, b) = (self.index(*a), self.index(*b));
+                let b = self.emitter.affine(b, &Number::Known(*times), &Number::Known(0));
+                self.emitter.builder.add(a, b)
+            }
+            Index::Scaled { base, stride, offset } => {
+                let base = self.index(*base);
+                self.emitter.affine(base, stride, offset)
+            }
+            Index::Joined { high, low, extent } => {
+                let (high, low) = (self.index(*high), self.index(*low));
+                let high = self.emitter.affine(high, extent, &Number::Known(0));
+                self.emitter.builder.add(high, low)
+            }
+            Index::Clamp(base, extent) => {
+                let (value, ty) = self.unbounded(*base);
+                let extent = self.extent(extent, ty);
+                let b = &self.emitter.builder;
+                b.convert(b.max(b.min(value, b.sub(extent, 1)), 0), self.emitter.index)
+            }
+            Index::Wrap(base, extent) if self.is_near(*base, extent) => {
+                let value = self.index(*base);
+                let extent = self.emitter.number(extent);
+                let b = &self.emitter.builder;
+                let below = b.select(b.lt(value, 0), b.add(value, extent), value);
+                b.select(b.ge(value, extent), b.sub(value, extent), below)
+            }
+            Index::Mirror(base, extent) if self.is_near(*base, extent) => {
+                let value = self.index(*base);
+                let extent = self.emitter.number(extent);
+                let b = &self.emitter.builder;
+                let last = b.sub(extent, 1);
+                b.sub(last, b.abs(b.sub(last, b.abs(value))))
+            }
+            Index::Wrap(base, extent) => {
+                let (value, ty) = self.unsigned_data(*base).unwrap_or_else(|| self.unbounded(*base));
+                let extent = self.least_extent(extent, ty);
+                let rest = self.emitter.modulo(value, extent);
+                self.emitter.builder.convert(rest, self.emitter.index)
+            }
+            Index::Mirror(base, extent) => {
+                let (value, ty) = self.unsigned_data(*base).unwrap_or_else(|| self.unbounded(*base));
+                let extent = self.least_extent(extent, ty);
+                let b = &self.emitter.builder;
+                // Twice an extent may need one bit more.
+                let wide = if ty != Type::I32 { ty } else { self.emitter.wide() };
+                let (value, extent) = (b.convert(value, wide), b.convert(extent, wide));
+                let period = b.max(b.mul(b.sub(extent, 1), 2), 1);
+                let rest = self.emitter.modulo(value, period);
+                let b = &self.emitter.builder;
+                b.convert(b.min(rest, b.sub(period, rest)), self.emitter.index)
+            }
+            Index::Ravel(indices, shape) => {
+                let rank = indices.len();
+                let mut sum: Option<Value> = None;
+                for (axis, index) in indices.iter().enumerate() {
+                    let value = self.index(*index);
+                    let term = self.emitter.affine(value, &Number::stride(*shape, axis, rank), &Number::Known(0));
+                    sum = Some(sum.map_or(term, |sum| self.emitter.builder.add(sum, term)));
+                }
+                sum.unwrap_or_else(|| self.emitter.number(&Number::Known(0)))
+            }
+            Index::Unravel(number, shape, axis) => {
+                let rank = usize::from(self.emitter.tape.shapes[*shape as usize].rank);
+                let value = self.index(*number);
+                let mut value = self.emitter.builder.bitcast(value, self.unsigned());
+                let stride = Number::stride(*shape, usize::from(*axis), rank);
+                if stride != Number::Known(1) {
+                    let stride = self.emitter.number(&stride);
+                    let b = &self.emitter.builder;
+                    value = b.div(value, b.bitcast(stride, self.unsigned()));
+                }
+                if *axis > 0 {
+                    let extent = self.emitter.number(&Number::Extent(*shape, *axis));
+                    let b = &self.emitter.builder;
+                    value = b.rem(value, b.bitcast(extent, self.unsigned()));
+                }
+                self.emitter.builder.bitcast(value, self.emitter.index)
+            }
+            Index::Data(item) => {
+                let value = self.values[*item as usize];
+                self.emitter.builder.convert(value, self.emitter.index)
+            }
+            Index::Part { base, offset, .. } => {
+                let base = self.index(*base);
+                self.emitter.affine(base, &Number::Known(1), offset)
+            }
+        };
+        self.indices.insert(id, value);
+        value
+    }
+
+    /// Whether an index is at most one extent before or behind a position along the axis of that extent.
+    fn is_near(&self, base: IndexId, extent: &Number) -> bool {
+        let (Some(domain), Index::Affine { axis: Some(axis), stride: Number::Known(1), offset: Number::Known(offset) }) =
+            (self.trace.domain, &self.trace.indices[base as usize])
+        else {
+            return false;
+        };
+        let least = self.emitter.tape.shapes[domain as usize].least(usize::from(*axis));
+        *extent == Number::Extent(domain, *axis) && offset.unsigned_abs() < least
+    }
+
+    fn unsigned(&self) -> Type {
+        if self.emitter.index == Type::I64 { Type::U64 } else { Type::U32 }
+    }
+
+    /// An index before its rule, in a type that holds all its values: elements of index arrays can be anything.
+    pub(super) fn unbounded(&mut self, id: IndexId) -> (Value, Type) {
+        let Index::Data(item) = self.trace.indices[id as usize] else { return (self.index(id), self.emitter.index) };
+        let value = self.values[item as usize];
+        let b = &self.emitter.builder;
+        match b.type_of(value).element() {
+            Element::I8 | Element::I16 | Element::U8 | Element::U16 | Element::I32 => {
+                (b.convert(value, self.emitter.index), self.emitter.index)
+            }
+            // Beyond all extents either way.
+            Element::U64 => (b.convert(b.min(value, i64::MAX), Type::I64), Type::I64),
+            _ => (b.convert(value, Type::I64), Type::I64),
+        }
+    }
+
+    /// An element of an index array of `u64`, which has values that no signed type holds.
+    fn unsigned_data(&mut self, id: IndexId) -> Option<(Value, Type)> {
+        let Index::Data(item) = self.trace.indices[id as usize] else { return None };
+        let value = self.values[item as usize];
+        (self.emitter.builder.type_of(value) == Type::U64).then_some((value, Type::U64))
+    }
+
+    pub(super) fn extent(&mut self, extent: &Number, ty: Type) -> Value {
+        let value = self.emitter.number(extent);
+        self.emitter.builder.convert(value, ty)
+    }
+
+    /// An extent to divide by. One that only the device knows may be zero, and places are still within its memory then.
+    pub(super) fn least_extent(&mut self, extent: &Number, ty: Type) -> Value {
+        let value = self.extent(extent, ty);
+        if extent.is_on_device() { self.emitter.builder.max(value, 1) } else { value }
+    }
+
+    /// Whether an index lies within an extent.
+    pub(super) fn inside(&mut self, id: IndexId, extent: &Number) -> Value {
+        let (value, ty) = self.unbounded(id);
+        let extent = self.extent(extent, ty);
+        let b = &self.emitter.builder;
+        let unsigned = if ty == Type::I64 { Type::U64 } else { Type::U32 };
+        // A negative index is a very large one without its sign.
+        b.lt(b.bitcast(value, unsigned), b.bitcast(extent, unsigned))
+    }
+
+    /// An index; the place in a part of a concatenation as an affine index where it is one.
+    fn affine_index(&self, index: IndexId) -> Index {
+        match &self.trace.indices[index as usize] {
+            Index::Part { base, offset, .. } => match &self.trace.indices[*base as usize] {
+                Index::Affine { axis, stride, offset: first } => {
+                    Index::Affine { axis: *axis, stride: stride.clone(), offset: Number::sum(first, offset) }
+                }
+                other => other.clone(),
+            },
+            other => other.clone(),
+        }
+    }
+
+    /// Whether an index is the thread's own, and so much before or behind.
+    fn is_moved(&self, index: IndexId) -> bool {
+        match self.affine_index(index) {
+            Index::Affine { axis: Some(_), stride: Number::Known(1), offset } => offset != Number::Known(0),
+            _ => false,
+        }
+    }
+
+    /// An index, so many times, as a sum of pieces, each so many times; and what is added to them.
+    fn pieces(&self, index: IndexId, times: &Number, axis: usize, found: &mut Vec<(usize, IndexId, Number)>) -> Number {
+        match &self.trace.indices[index as usize] {
+            Index::Plus(a, b, factor) => {
+                found.push((axis, *a, times.clone()));
+                found.push((axis, *b, Number::product(times, &Number::Known(*factor))));
+                Number::Known(0)
+            }
+            Index::Joined { high, low, extent } => {
+                let high = self.pieces(*high, &Number::product(times, extent), axis, found);
+                Number::sum(&high, &self.pieces(*low, times, axis, found))
+            }
+            Index::Scaled { base, stride, offset } if !matches!(self.trace.indices[*base as usize], Index::Data(_)) => {
+                let constant = self.pieces(*base, &Number::product(times, stride), axis, found);
+                Number::sum(&constant, &Number::product(times, offset))
+            }
+            _ => {
+                found.push((axis, index, times.clone()));
+                Number::Known(0)
+            }
+        }
+    }
+
+    /// Where an element is in memory. What depends on the thread's position comes first, so that neighbours share it; the offset along the last
+    /// axis comes last, so that it can be part of the access.
+    pub(super) fn linear(&mut self, node: Id, place: &Place) -> Value {
+        let indices = match place {
+            Place::Number(index) => return self.index(*index),
+            Place::At(indices) if indices.len() == 1 && !self.is_moved(indices[0]) => return self.index(indices[0]),
+            Place::At(indices) => indices.clone(),
+        };
+        let (shape, rank) = (self.emitter.tape.entry(node).shape, indices.len());
+        let mut terms: SmallVec<[Value; 4]> = SmallVec::new();
+        let mut rest = Number::Known(0);
+        let mut last = Number::Known(0);
+        let mut pieces = vec![];
+        for (axis, index) in indices.iter().enumerate() {
+            let constant = self.pieces(*index, &Number::Known(1), axis, &mut pieces);
+            rest = Number::sum(&rest, &Number::product(&constant, &Number::stride(shape, axis, rank)));
+        }
+        for (axis, index, times) in pieces {
+            let stride = Number::product(&times, &Number::stride(shape, axis, rank));
+            let term = match &self.affine_index(index) {
+                Index::Affine { axis: from, stride: s, offset } => {
+                    if axis + 1 == rank && matches!((&times, offset), (Number::Known(_), Number::Known(_))) {
+                        last = Number::sum(&last, &Number::product(&times, offset));
+                    } else {
+                        rest = Number::sum(&rest, &Number::product(offset, &stride));
+                    }
+                    let Some(from) = from else { continue };
+                    let base = self.emitter.position[usize::from(*from)];
+                    match s {
+                        Number::Known(-1) => {
+                            let negative = self.emitter.builder.neg(base);
+                            self.emitter.affine(negative, &stride, &Number::Known(0))
+                        }
+                        s => self.emitter.affine(base, &Number::product(s, &stride), &Number::Known(0)),
+                    }
+                }
+                _ => {
+                    let value = self.index(index);
+                    self.emitter.affine(value, &stride, &Number::Known(0))
+                }
+            };
+            terms.push(term);
+        }
+        let is_near = matches!(last, Number::Known(offset) if offset != 0 && offset.abs() < NEAR);
+        let (rest, last) = if is_near { (rest, Some(last)) } else { (Number::sum(&rest, &last), None) };
+        if rest != Number::Known(0) {
+            terms.push(self.emitter.number(&rest));
+        }
+        let last = last.map(|last| self.emitter.number(&last));
+        // More of what lies anywhere is found at once in fewer bits.
+        let is_apart = self.emitter.along.is_some_and(|axis| self.trace.is_apart(&indices, axis));
+        let is_anywhere = is_apart || indices.iter().any(|index| self.trace.is_anywhere(*index));
+        let ty = if is_anywhere { self.emitter.index } else { self.emitter.sum };
+        let b = &self.emitter.builder;
+        let sum = terms.into_iter().map(|term| b.convert(term, ty)).reduce(|sum, term| b.add(sum, term));
+        match (sum, last) {
+            // In 64 bits it is known not to wrap, so that instructions can add it for nothing.
+            (Some(sum), Some(last)) => b.add(b.convert(sum, Type::I64), b.convert(last, Type::I64)),
+            (Some(number), None) | (None, Some(number)) => number,
+            (None, None) => self.emitter.number(&Number::Known(0)),
+        }
+    }
+}
+
+fn own_axis(axis: usize) -> Index {
+    Index::Affine { axis: Some(axis as u8), stride: Number::Known(1), offset: Number::Known(0) }
+}
