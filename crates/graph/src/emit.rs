@@ -6,6 +6,7 @@
 
 mod index;
 
+use self::index::own_axis;
 use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::op::Elementwise;

@@ -1,10 +1,11 @@
 //! Indices and the places of elements in memory.
 
-use super::Half;
+use super::{Half, NEAR};
 use crate::number::Number;
 use crate::tape::Id;
 use crate::trace::{Index, IndexId, Place};
 use broadloom_scalar::{Element, Type, Value};
+use smallvec::SmallVec;
 
 impl Half<'_, '_, '_> {
     pub(super) fn index(&mut self, id: IndexId) -> Value {
@@ -275,6 +276,6 @@ impl Half<'_, '_, '_> {
     }
 }
 
-fn own_axis(axis: usize) -> Index {
+pub(super) fn own_axis(axis: usize) -> Index {
     Index::Affine { axis: Some(axis as u8), stride: Number::Known(1), offset: Number::Known(0) }
 }
