@@ -63,6 +63,8 @@ fn a_billion_threads_take_no_memory() {
         let before = peak();
         find(blocks);
         let (before, after) = (before.unwrap(), peak().unwrap());
-        assert!(after - before < 4 << 20, "{name}: {} bytes more for {blocks} blocks than for 64", after - before);
+        // The system counts pages a little late, so it may be less.
+        let more = after.saturating_sub(before);
+        assert!(more < 4 << 20, "{name}: {more} bytes more for {blocks} blocks than for 64");
     }
 }

@@ -308,7 +308,9 @@ fn printed_text_is_turned_aside() {
         let say = device.load(&module(KERNELS)).unwrap().kernel("say").unwrap();
         say.launch(&Launch::linear(1, 1), &[42u32.into()]).unwrap();
         device.synchronise().unwrap();
-        assert_eq!(String::from_utf8_lossy(&printed.lock().unwrap()), "said 42\n");
+        // The harness tells of other tests on the same standard output.
+        let printed = String::from_utf8_lossy(&printed.lock().unwrap()).into_owned();
+        assert_eq!(printed.lines().filter(|line| !line.starts_with("test ")).collect::<Vec<_>>(), ["said 42"]);
     }
     fake.assert_clean("after printing");
 }

@@ -141,7 +141,8 @@ struct Template {
 
 impl Template {
     fn parse(lines: &[&str], language: &Language) -> Result<Option<Template>, FileError> {
-        let places: Vec<usize> = (0..lines.len()).filter(|&index| language.comment_in(lines[index]) == Some(PLACE)).collect();
+        let places: Vec<usize> =
+            (0..lines.len()).filter(|&index| language.comment_in(lines[index].trim()) == Some(PLACE)).collect();
         let text = body_lines(lines, language);
         match places[..] {
             [] if text.iter().all(|line| line.trim().is_empty()) => Ok(None),

@@ -547,6 +547,7 @@ impl Recorder {
             code.write_u32(*input);
         }
         node.ty().hash(&mut code);
+        node.bound().hash(&mut rest);
         rest.write_u64(code.finish());
         let (code, identity) = (code.finish(), rest.finish());
         self.reserve();

@@ -76,7 +76,8 @@ fn lengths_that_are_equal_by_accident_make_no_plan() -> Result<()> {
                 assert_eq!(node.read()?, *expected, "{n} {m} {matrix:?}");
             }
         }
-        if round == 50 {
+        // Small and large sizes may have kernels of their own.
+        if round == 2000 {
             programs = context.statistics().programs;
         }
     }
@@ -133,7 +134,7 @@ fn a_template_for_new_sizes_compiles_nothing() -> Result<()> {
         Ok(vec![product.scan(Combine::Sum, 0, true)?, Node::concatenate(0, &[&product, &inputs[2]])?])
     };
     let mut known = None;
-    for round in 0..300 {
+    for round in 0..400 {
         let (n, m) = (2 + round * 7 % 40, 2 + round * 11 % 40);
         let inputs = [upload(&context, n.into())?, upload(&context, n.into())?, upload(&context, m.into())?];
         let template = context.template(&inputs, function)?;
@@ -142,8 +143,12 @@ fn a_template_for_new_sizes_compiles_nothing() -> Result<()> {
             let found = template.call(&inputs)?.iter().map(Node::read).collect::<Result<Vec<_>>>()?;
             assert_eq!(found, expected);
         }
-        let made = (context.statistics().plans, context.statistics().programs);
-        assert_eq!(*known.get_or_insert(made), made, "{n} {m}");
+        assert_eq!(context.statistics().plans, 1, "{n} {m}");
+        // All sizes come in the first 40 rounds; small and large ones may have kernels of their own.
+        if round >= 40 {
+            let made = context.statistics().programs;
+            assert_eq!(*known.get_or_insert(made), made, "{n} {m}");
+        }
     }
     Ok(())
 }

@@ -32,7 +32,8 @@ pub struct Sweep {
     pub backwards: bool,
     /// The values at a position that steps look at.
     pub source: Source,
-    /// The state before the first step of a line, then constants of the line. Its positions are those of the other axes.
+    /// The state before the first step of a line, then constants of the line. Its positions are those of the other axes, or the
+    /// numbers of lines.
     pub start: Source,
     /// The number of values of the state.
     pub states: usize,
@@ -134,7 +135,7 @@ impl Sweep {
             return bad(format!("there is no axis {} among {axes}", self.axis));
         }
         let (given, results) = (self.start.results(), self.step.result_types());
-        if self.start.axes() != axes - 1 {
+        if self.start.axes() != axes - 1 && self.start.axes() != 1 {
             return bad(format!("positions of the start have {} indices, and lines have {}", self.start.axes(), axes - 1));
         }
         if given.len() < self.states || results.len() < self.states || given[..self.states] != results[..self.states] {
@@ -422,7 +423,8 @@ impl Parts<'_> {
         let begin = |k: &Writer, place: &Place| -> Vec<Variable> {
             let variables: Vec<Variable> = sweep.start.results().into_iter().map(|ty| k.variable(ty)).collect();
             k.if_then(place.exists, || {
-                let values = self.start.at(k, &self.line(k, place.line));
+                let line = if sweep.start.axes() == 1 { vec![place.line] } else { self.line(k, place.line) };
+                let values = self.start.at(k, &line);
                 variables.iter().zip(values).for_each(|(variable, value)| k.set(*variable, value));
             });
             variables

@@ -11,7 +11,8 @@ fn a_call_without_a_command_shows_the_help() {
 fn an_unknown_command_or_option_is_a_wrong_call() {
     broadloom(&["explian", "x.ptx"]).exits(2).complains(&["explian", "explain"]);
     broadloom(&["explain", "x.ptx", "--emitt", "ptx"]).exits(2).complains(&["--emitt", "--emit"]);
-    broadloom(&["explain", "examples/saxpy.ptx", "--emit", "vcode"]).exits(2).complains(&["vcode", "ptx"]);
+    broadloom(&["explain", "examples/saxpy.ptx", "--emit", "masm"]).exits(2).complains(&["masm", "ptx"]);
+    broadloom(&["explain", "examples/saxpy.ptx", "--emit", "vcode"]).exits(2).complains(&["vcode", ".nesl"]);
 }
 
 #[test]

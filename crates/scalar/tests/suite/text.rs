@@ -82,7 +82,7 @@ fn vectors_tables_and_loops_read_back() {
             b.lt(i, 5),
             || b.set(sum, b.add(b.get(sum), v)),
             || {
-                b.set(sum, b.mul(b.get(sum), b.lookup(table, b.assume(i, 0, 100))));
+                b.set(sum, b.mul(b.get(sum), b.lookup(table, b.convert(b.assume(i, 0, 100), Type::U32))));
                 b.continue_loop();
             },
         );
