@@ -76,15 +76,15 @@ fn lengths_that_are_equal_by_accident_make_no_plan() -> Result<()> {
                 assert_eq!(node.read()?, *expected, "{n} {m} {matrix:?}");
             }
         }
-        // Small and large sizes may have kernels of their own.
-        if round == 2000 {
+        if round == 50 {
             programs = context.statistics().programs;
         }
     }
     assert!(accidents > 1000, "{accidents}");
     // One for the larger expressions, one for the others.
     assert_eq!(context.statistics().plans, 2);
-    assert_eq!(context.statistics().programs, programs);
+    // Small and large sizes of a pattern may have kernels of their own, two of each at most.
+    assert!(context.statistics().programs < 2 * programs, "{programs}");
     Ok(())
 }
 

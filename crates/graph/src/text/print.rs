@@ -220,6 +220,8 @@ impl Printer {
             Op::Gather(rule, fill) => {
                 let outside = match fill {
                     Some(fill) => Setting::Value(fill.clone()),
+                    // Places that are known to be inside are those of a layout. Text could say others, so they are clamped when it is read.
+                    None if *rule == Rule::Inside => Setting::Word(rule_text(Rule::Clamp).to_owned()),
                     None => Setting::Word(rule_text(*rule).to_owned()),
                 };
                 self.call(&Spelling::new("gather").with("outside", outside), &inputs)
