@@ -182,8 +182,9 @@ fn random_kernels() {
     });
     assert_none(&failures, &format!("{count} kernels"));
     let vectorised = vectorised.into_inner();
-    // A share of few kernels says little.
-    assert!(count < 100 || vectorised as u64 * 10 >= count * 8, "only {vectorised} of {count} kernels ran as vectors");
+    // Four of five do; of 160 kernels, two standard deviations are ten.
+    let least = if count < 500 { 7 } else { 8 };
+    assert!(count < 100 || vectorised as u64 * 10 >= count * least, "only {vectorised} of {count} kernels ran as vectors");
 }
 
 #[test]
