@@ -9,6 +9,7 @@
 use crate::module::{Given, Loaded, refused};
 use crate::shaped::Shaped;
 use crate::stream::{Pending, Work};
+use crate::worker::Shared;
 use broadloom_device::{Error, Result};
 use broadloom_ptx::{Reach, Space};
 use std::borrow::Cow;
@@ -36,21 +37,25 @@ pub(crate) fn may_go(module: &Loaded, given: &Given<'_>, shaped: &Shaped) -> boo
     let one_more = |count: usize| (count < inner.shared.workers).then_some(count + 1);
     fits && !refused(text, given.kernel).has_errors()
         && shaped.goes_ahead()
-        && inner.ahead.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok()
+        && inner.shared.ahead.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok()
 }
 
 /// Gives a launch to its stream and compiles its kernel on another thread.
 pub(crate) fn launch(module: &Arc<Loaded>, shaped: &Arc<Shaped>, given: Given<'_>) -> Result<()> {
     let stream = given.launch.stream;
     let pending = Arc::new(Pending::default());
-    let arrival = Arrival { module: module.clone(), kernel: given.kernel, pending: pending.clone() };
+    let kernel = module.module().functions[given.kernel].name.clone();
+    let arrival = Arrival { shared: module.inner().shared.clone(), kernel, pending: pending.clone() };
     module.inner().shared.streams.submit(stream, Work::Pending(pending), None, &|| Ok(()))?;
     let given = Given { params: Cow::Owned(given.params.into_owned()), ..given };
-    let shaped = shaped.clone();
+    let (module, shaped) = (module.clone(), shaped.clone());
     let compile = move || {
         let (grid, params) = (given.launch.grid, given.params.to_vec());
-        let code = arrival.module.compiled(given.kernel, None, move |module| shaped.code_for(module, grid, &params));
-        arrival.pending.set(code.and_then(|(code, _)| arrival.module.grid(&given, code)));
+        let code = module.compiled(given.kernel, None, move |module| shaped.code_for(module, grid, &params));
+        arrival.pending.set(code.and_then(|(code, _)| module.grid(&given, code)));
+        // Before the stream goes on: whoever waits for it may then be the last to hold the device, and ends it.
+        drop(module);
+        drop(arrival);
     };
     // Where no thread can be started, `compile` is dropped, and the stream is told that the launch came to nothing.
     let _ = std::thread::Builder::new().name("broadloom-ahead".into()).spawn(compile);
@@ -59,20 +64,18 @@ pub(crate) fn launch(module: &Arc<Loaded>, shaped: &Arc<Shaped>, given: Given<'_
 
 /// The end of a compilation, however it comes: the stream goes on, and the next launch may go ahead.
 struct Arrival {
-    module: Arc<Loaded>,
-    kernel: broadloom_ptx::Func,
+    shared: Arc<Shared>,
+    kernel: String,
     pending: Arc<Pending>,
 }
 
 impl Drop for Arrival {
     fn drop(&mut self) {
-        let name = self.module.module().functions[self.kernel].name.clone();
+        let kernel = std::mem::take(&mut self.kernel);
         // Has no effect where there is a grid or an error.
-        self.pending
-            .set(Err(Error::BadLaunch { kernel: name, reason: "it could not be compiled on a thread of its own".into() }));
-        let inner = self.module.inner();
-        inner.ahead.0.fetch_sub(1, Ordering::Relaxed);
-        inner.shared.streams.arrive();
+        self.pending.set(Err(Error::BadLaunch { kernel, reason: "it could not be compiled on a thread of its own".into() }));
+        self.shared.ahead.0.fetch_sub(1, Ordering::Relaxed);
+        self.shared.streams.arrive();
     }
 }
 

@@ -34,7 +34,6 @@ pub(crate) struct Inner {
     pub(crate) shared: Arc<Shared>,
     pub(crate) cache: Cache,
     pub(crate) launches: AtomicU32,
-    pub(crate) ahead: ahead::Count,
     pub(crate) opaques: Opaques,
     statistics: Mutex<Vec<(KernelStatistics, Arc<Record>)>>,
     workers: Vec<JoinHandle<()>>,
@@ -74,6 +73,7 @@ impl Cpu {
             watchdog: Watchdog::default(),
             finished: Box::new(Accounts(memory.clone())),
             workers: threads,
+            ahead: ahead::Count::default(),
         });
         let mut workers = vec![];
         for index in 0..threads {
@@ -94,7 +94,6 @@ impl Cpu {
                 memory,
                 shared,
                 launches: AtomicU32::new(0),
-                ahead: ahead::Count::default(),
                 opaques: Opaques::default(),
                 statistics: Mutex::new(vec![]),
                 workers,
@@ -113,6 +112,8 @@ impl Cpu {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        // A launch that went ahead has its code, or else it would keep this alive.
+        self.shared.streams.arrive();
         self.shared.streams.close();
         for worker in self.workers.drain(..) {
             let _ = worker.join();

@@ -3,6 +3,7 @@
 //! Blocks of a lot are taken in order, a few at a time: as many as take some ten microseconds, so that taking costs nothing and a long block
 //! holds up nothing. A block that pauses stays, and the worker starts another one when all it has only pause.
 
+use crate::ahead::Count;
 use crate::execute::{Block, Surroundings, Turn};
 use crate::faults::{Gate, guard};
 use crate::fiber::default_floats;
@@ -42,6 +43,7 @@ pub(crate) struct Shared {
     pub(crate) watchdog: Watchdog,
     pub(crate) finished: Box<dyn Finished>,
     pub(crate) workers: usize,
+    pub(crate) ahead: Count,
 }
 
 /// The main function of a worker.

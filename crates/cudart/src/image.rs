@@ -77,7 +77,7 @@ impl Image {
         }
     }
 
-    /// The same with a limit of the registers of a thread.
+    /// Loads the image with a limit of the registers of a thread.
     pub(crate) fn with_most_registers(self, most_registers: Option<u32>) -> Image {
         Image { most_registers, ..self }
     }

@@ -19,7 +19,7 @@ pub struct Settings {
     pub runs: Vec<String>,
     /// `// let:` lines: texts too long or too odd to stand in a file.
     pub replacements: Vec<Replacement>,
-    /// What stands behind the words of commands, such as the passes of `// test: transform`.
+    /// The text behind the words of commands, such as the passes of `// test: transform`.
     pub arguments: BTreeMap<&'static str, String>,
     /// The `// tolerance:` line: how far floats may be from those expected.
     pub tolerance: Option<Tolerance>,
@@ -36,7 +36,7 @@ pub struct Case {
     pub settings: Settings,
     /// The text.
     pub text: String,
-    /// What must come out, by the name of the command; lines without the comment marks, each ending in a newline.
+    /// The expected output, by the name of the command; lines without the comment marks, each ending in a newline.
     pub expectations: BTreeMap<&'static str, String>,
     /// All lines of the file before the expectations.
     raw: String,
@@ -68,7 +68,7 @@ impl fmt::Display for FileError {
 
 impl std::error::Error for FileError {}
 
-/// What starts a case, an expectation, and the place of cases in a frame, each as a line of comment.
+/// The marks of a case, of an expectation, and of the place of cases in a frame, each as a line of comment.
 const SEPARATOR: &str = "-----";
 const EXPECT: &str = "expect ";
 const PLACE: &str = "...";

@@ -16,7 +16,7 @@ pub struct Language {
     pub extension: &'static str,
     /// How a comment starts, and how it ends before the end of its line if that is needed.
     pub comment: (&'static str, &'static str),
-    /// What can be done with its files.
+    /// The commands for its files.
     pub commands: &'static [Command],
 }
 
@@ -63,14 +63,14 @@ impl Devices {
     }
 }
 
-/// What a command works on.
+/// The input of a command.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The command.
     pub command: &'static Command,
     /// The text, and what was said about it.
     pub case: &'a Case,
-    /// What diagnostics call the text.
+    /// The name of the text in diagnostics.
     pub name: &'a str,
     /// Where files that a launch reads are looked for.
     pub folder: &'a Path,

@@ -267,7 +267,7 @@ impl Node {
         }
     }
 
-    /// The same, as many along the first axis as a length says.
+    /// Makes a view whose first extent is a length.
     pub(crate) fn stretched(&self, shape: &Shape, length: Option<&Length>) -> Result<Node> {
         if self.bound() == shape && self.length().is_some() == length.is_some() {
             return Ok(self.clone());

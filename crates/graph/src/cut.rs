@@ -113,7 +113,7 @@ pub(crate) struct Feed {
     pub(crate) nodes: SmallVec<[Id; 2]>,
     /// Whether the domain may be taken as one line.
     pub(crate) line: bool,
-    /// What a pattern is given for each beyond a length that only the device knows.
+    /// The values that a pattern is given beyond a length that only the device knows.
     pub(crate) absent: Option<Vec<Lanes>>,
 }
 

@@ -173,7 +173,7 @@ pub(crate) struct Fused<'k> {
     /// The node that holds the first extent of the domain, where only the device knows it, and how many positions there are for each of its
     /// elements: all others of a line, or one.
     pub(crate) length: Option<(Id, Number)>,
-    /// What a pattern is given for positions beyond the length.
+    /// The values that a pattern is given for positions beyond the length.
     pub(crate) absent: Option<Vec<Lanes>>,
 }
 

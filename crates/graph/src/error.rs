@@ -51,7 +51,7 @@ pub enum Error {
         operation: String,
         /// The shape of the array.
         shape: Shape,
-        /// What is wrong.
+        /// The mistake.
         reason: String,
     },
     /// Values and a shape that do not have the same number of elements.
@@ -112,7 +112,7 @@ pub enum Error {
     Text {
         /// The operation.
         operation: String,
-        /// What is wrong.
+        /// The mistake.
         reason: String,
     },
     /// A plan that does not hold together.
@@ -120,7 +120,7 @@ pub enum Error {
     Plan {
         /// Where.
         what: String,
-        /// What is wrong.
+        /// The mistake.
         reason: String,
     },
 }

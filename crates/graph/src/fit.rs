@@ -184,7 +184,7 @@ impl FittedPlan {
         self.run_watched(device, buffers, scalars, stream, || Ok(()))
     }
 
-    /// The same; calls a function when a kernel of the plan was given to the device.
+    /// Launches everything as [`FittedPlan::run`] does, and calls a function when a kernel of the plan was given to the device.
     pub(crate) fn run_watched(
         &self,
         device: &Device,

@@ -67,7 +67,7 @@ impl Length {
         &self.0.count
     }
 
-    /// What it is at most.
+    /// Its bound.
     pub fn bound(&self) -> usize {
         self.0.bound
     }

@@ -87,7 +87,7 @@ impl Sizes {
         self.push(list, shape)
     }
 
-    /// The same, where the first size may be one that only the device knows.
+    /// Adds such a shape, whose first size may be one that only the device knows.
     pub(crate) fn fresh_shape_with(&mut self, shape: &Shape, length: Option<Size>) -> ShapeId {
         let mut list = List::new();
         list.extend(length);

@@ -233,7 +233,7 @@ impl<'t> Trace<'t> {
         }
     }
 
-    /// What an operation on these costs here: further results of a call that was made cost nothing.
+    /// The cost of an operation on these: further results of a call that was made cost nothing.
     fn cost_here(&mut self, op: &Elementwise, inputs: &[ItemId]) -> u64 {
         match op {
             Elementwise::Call(function, _) if function.results().len() > 1 => {

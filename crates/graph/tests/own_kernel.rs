@@ -181,7 +181,7 @@ fn run_lengths_of_segments() -> Result<()> {
                 let values = upload(element.into(), (0..length).map(number).collect())?;
                 let starts = upload(Type::BOOL, (0..length).map(|i| Literal::from(i % 97 == 5)).collect())?;
                 let [runs, lengths, count] = run_lengths(&values, &starts)?;
-                // What follows is fused or not as the planner likes.
+                // Later nodes are fused or not as the planner likes.
                 let doubled = Node::elementwise(Elementwise::Binary(BinaryOp::Add), &[&lengths, &lengths])?;
                 let nodes = [runs, doubled, count];
                 let expected = nodes.iter().map(naive::evaluate).collect::<Result<Vec<HostArray>>>()?;

@@ -88,7 +88,7 @@ fn lengths_that_are_equal_by_accident_make_no_plan() -> Result<()> {
     Ok(())
 }
 
-/// What the code depends on besides is classes of sizes: extents of 1, of 0, long last axes. There are few of them.
+/// Code depends on classes of sizes besides: extents of 1, of 0, long last axes. There are few of them.
 #[test]
 fn all_shapes_need_few_plans() -> Result<()> {
     let context = context();
@@ -110,7 +110,7 @@ fn all_shapes_need_few_plans() -> Result<()> {
     Ok(())
 }
 
-/// What is known to be equal is one domain, and its kernels can be one.
+/// Sizes that are known to be equal are one domain, whose kernels can be one.
 #[test]
 fn lengths_that_are_known_to_be_equal_share_kernels() -> Result<()> {
     let context = context();

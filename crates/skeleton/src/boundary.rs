@@ -1,4 +1,4 @@
-//! Boundary rules: what stands for elements outside of an array.
+//! Boundary rules: the elements outside of an array.
 
 use broadloom_scalar::{Builder, Lanes, Value};
 
@@ -67,7 +67,7 @@ impl Rule {
     }
 }
 
-/// What stands for elements outside of an array.
+/// The elements outside of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Boundary<T = Lanes> {
     /// The nearest element.

@@ -1,4 +1,4 @@
-//! What work costs on a machine: the one place that knows.
+//! The cost model: the cost of work on a machine. No other place asks for the kind of a machine.
 //!
 //! `device` describes a machine: its cores, caches, bandwidth, the time of a launch. [`Costs`] turns that
 //! into what patterns and
@@ -196,7 +196,7 @@ pub fn function(function: &Function) -> u64 {
     }
 }
 
-/// What a kernel does, as far as it takes time.
+/// The work of a kernel, as far as it takes time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
     /// Launches.
@@ -207,7 +207,7 @@ pub struct Work {
     pub operations: u64,
 }
 
-/// What work costs on a machine.
+/// The cost of work on a machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Costs<'m> {
     machine: &'m Machine,

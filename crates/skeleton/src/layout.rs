@@ -116,7 +116,7 @@ impl Layout {
     }
 }
 
-/// What stands behind an accessor: a layout, and how the accessor's indices become those of the layout.
+/// The memory behind an accessor: a layout, and how the accessor's indices become those of the layout.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// The indices of an input or output are those of the layout. All of them lie in the buffer.
@@ -127,7 +127,7 @@ pub enum Access {
         layout: Layout,
         /// For each index of the layout, the index of the position that offsets are added to.
         around: Vec<usize>,
-        /// What stands outside. The extents of the axes are scalars of the call, behind those of the layout.
+        /// The elements outside. The extents of the axes are scalars of the call, behind those of the layout.
         boundary: Boundary,
     },
     /// A queue: each firing takes or appends `rate` elements. The number of the firing is an index of the position.

@@ -76,7 +76,7 @@ impl Parts<'_> {
         if axes.end == 1 { length } else { k.mul(length, k.count(Count::product(1..axes.end), self.index)) }
     }
 
-    /// What a block does. Beyond a length that is in memory it is nothing.
+    /// Writes the work of a block, which does nothing beyond a length that is in memory.
     fn guarded(&self, k: &Writer, first: Value, n: Value, block: impl FnOnce()) {
         match self.length {
             Some(_) => k.if_then(k.lt(first, n), block),

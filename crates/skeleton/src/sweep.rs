@@ -43,7 +43,7 @@ pub struct Sweep {
     pub step: Function,
     /// The declared window: how far before and behind its position a step looks. Larger offsets are reduced to these.
     pub reach: (u32, u32),
-    /// What stands before the first and behind the last position of a line; as a constant, one for each value.
+    /// The values before the first and behind the last position of a line; as a constant, one for each value.
     pub boundary: Boundary<Vec<Lanes>>,
     /// The sink for the outputs.
     pub sink: Sink,

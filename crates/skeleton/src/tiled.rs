@@ -39,7 +39,7 @@ pub struct TiledStencil {
     /// The declared window: for each axis how far before and behind its position the function looks. Larger offsets are
     /// reduced to these.
     pub reach: Vec<(u32, u32)>,
-    /// What stands outside of the domain; as a constant, one for each value.
+    /// The values outside of the domain; as a constant, one for each value.
     pub boundary: Boundary<Vec<Lanes>>,
     /// The sink.
     pub sink: Sink,

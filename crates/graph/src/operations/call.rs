@@ -228,7 +228,7 @@ fn own_name(function: &Function) -> String {
     function.name().to_owned()
 }
 
-/// What stands behind an accessor.
+/// The memory behind an accessor.
 enum Bound<'a> {
     Read {
         nested: &'a Nested<'a>,

@@ -27,7 +27,7 @@ impl Node {
         self.reduce_segments(&offsets.hosted()?.segment_offsets(self.bound().count())?, combine)
     }
 
-    /// The same with offsets that are held to the line.
+    /// Reduces segments whose offsets are held to the line.
     fn reduce_segments(&self, offsets: &Node, combine: Combine) -> Result<Node> {
         if !combine.takes(self.ty()) {
             return Err(Error::Type { operation: format!("segmented {}", combine.name()), ty: self.ty() });

@@ -28,7 +28,7 @@ pub struct Step {
     pub reach: (u32, u32),
     /// Whether lines are swept from their ends to their starts.
     pub backwards: bool,
-    /// What stands before and behind a line; as a constant, one for each array.
+    /// The values before and behind a line; as a constant, one for each array.
     pub boundary: Boundary<Vec<Lanes>>,
     /// The way to combine steps, where states are associative: long lines are then split.
     pub split: Option<Split>,

@@ -49,7 +49,7 @@ pub fn parse(
     if wrong.is_empty() { Ok(Graph { outputs: parser.outputs }) } else { Err(wrong) }
 }
 
-/// What a name stands for; nothing is known of one whose line is wrong.
+/// The meaning of a name; nothing is known of one whose line is wrong.
 type Known = Option<Node>;
 
 struct Parser<'t> {
@@ -106,7 +106,7 @@ impl<'t> Parser<'t> {
         let made = self.right_side(&mut scanner, line, &targets);
         let made = made.and_then(|nodes| self.bind(&targets, nodes, line));
         if made.is_err() {
-            // What is computed from them is not wrong because of that.
+            // Nodes that are computed from them are not wrong because of that.
             for target in &targets {
                 self.nodes.entry(target.name).or_insert(None);
             }

@@ -46,7 +46,7 @@ pub(crate) enum Callee {
     Serial(usize),
 }
 
-/// What a function is compiled for.
+/// The types and contexts that a function is compiled for.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     callee: Callee,

@@ -27,11 +27,11 @@ pub struct Settings {
     pub options: Options,
     /// Elements of a sequence that are printed.
     pub print_length: usize,
-    /// What executes expressions.
+    /// The engine that executes expressions.
     pub engine: Engine,
 }
 
-/// What executes expressions.
+/// The engine that executes expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
     /// The evaluator of nested values.

@@ -55,7 +55,7 @@ checks! {
     Require "require" (Bool Int Int Int),
     /// Ends the run when there is an element: starts and lengths of messages in a pool.
     Fail "fail" (Int Int Int),
-    /// The same for a function that was declared and not defined.
+    /// Reports a function that was declared and not defined.
     Undefined "undefined" (Int Int Int),
 }
 

@@ -20,7 +20,7 @@ pub(super) enum Named {
     Accessor(Accessor, AccessorDecl),
 }
 
-/// What is known while a function is read.
+/// State while a function is read.
 pub(super) struct Reading<'t> {
     pub(super) builder: Builder,
     pub(super) names: HashMap<&'t str, Named>,

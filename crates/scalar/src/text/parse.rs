@@ -84,7 +84,7 @@ impl<'t> Parser<'_, 't> {
         Ok(())
     }
 
-    /// What the builder finds wrong with a line.
+    /// Mistakes that the builder finds in a line.
     fn check(&self, line: &Line<'_>) -> Parsed<()> {
         match self.reading.builder.take_problems().first() {
             None => Ok(()),

@@ -16,7 +16,7 @@ fn read(text: &str) -> Result<Function, String> {
     Ok(read)
 }
 
-/// What is read prints as the same text.
+/// A function that is read prints as the same text.
 fn reads_back(function: &Function) {
     let text = function.to_string();
     let again = read(&text).unwrap_or_else(|wrong| panic!("{wrong}\n{text}"));

@@ -25,7 +25,7 @@ pub(super) struct Mail {
     args: Vec<Value>,
 }
 
-/// What is known about pairs of senders and receivers.
+/// Facts about pairs of senders and receivers.
 #[derive(Default)]
 pub(super) struct Messages {
     routes: HashMap<(NodeId, NodeId), Route>,
