@@ -144,7 +144,8 @@ mod tests {
     fn damage_is_told() {
         let object = object(&container(b"abc"));
         let archive = archive(&[("a.o/", &object)]);
-        for end in 0..archive.len() {
+        // An odd object has a byte of padding behind it.
+        for end in 0..archive.len() / 2 * 2 - object.len() % 2 {
             assert!(end == ARCHIVE.len() || members(&archive[..end]).is_err(), "{end}");
         }
         // The table of sections ends with fields that nobody reads.
