@@ -10,7 +10,7 @@ use crate::shape::Shape;
 use crate::text::{Call, Spelling};
 use broadloom_scalar::{BinaryOp, Literal, Type};
 use broadloom_skeleton::Product as Kernel;
-use broadloom_skeleton::cost::Costs;
+use broadloom_skeleton::cost::{Costs, Work};
 use smallvec::SmallVec;
 
 /// The product of two matrices.
@@ -111,6 +111,12 @@ impl Operation for Product {
 
     fn rereads(&self) -> bool {
         true
+    }
+
+    /// A multiplication and an addition for each row, column and place that both factors have in common.
+    fn further_work(&self, _: &[Type], sizes: &[u64]) -> Work {
+        let operations = sizes.iter().fold(2u64, |product, size| product.saturating_mul(*size));
+        Work { operations, ..Work::default() }
     }
 
     /// Rows, columns, and the extent that both factors have in common.
