@@ -128,6 +128,12 @@ pub const PACK_TILE: u32 = 32 << 10;
 /// Bytes for lines of the cache that a sort on vectors collects before it stores them, at most; in the second
 /// cache.
 pub const SORT_LINES: u32 = 128 << 10;
+/// Reads of a window at a position, from which on a tile of it is staged in shared memory. On an H200, a box blur of 9
+/// reads takes 87 us from memory and 67 us from a tile, one of 25 reads 145 and 89.
+pub const STAGED_READS: u64 = 8;
+/// Values of a tile with its halo for each position of the tile, at most: more are mostly loaded in vain where the radius
+/// of a call is less than the declared one.
+pub const STAGED_GROWTH: u64 = 4;
 /// Bins of a histogram that are counted in shared memory, at most: 32 KiB of counters.
 pub const SHARED_BINS: u64 = 8192;
 /// Rows of a reduction along columns that are prefetched before they are reduced.
@@ -195,6 +201,14 @@ pub fn function(function: &Function) -> u64 {
         None => costs.sum(),
         Some(times) => costs.zip(times).fold(0u64, |sum, (cost, times)| sum.saturating_add(cost.saturating_mul(times))),
     }
+}
+
+/// Returns how many values a function reads of its windows in a call, loops with their rounds.
+pub fn window_reads(function: &Function) -> u64 {
+    let times = function.times(UNKNOWN_ROUNDS);
+    let is_read = |op: &Op| matches!(op, Op::Window(..));
+    let reads = function.body().nodes().enumerate().filter(|(_, (_, node))| is_read(&node.op));
+    reads.fold(0u64, |sum, (number, _)| sum.saturating_add(times.as_ref().map_or(1, |times| times[number])))
 }
 
 /// The work of a kernel, as far as it takes time.

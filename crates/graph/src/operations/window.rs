@@ -12,7 +12,7 @@ use crate::shape::Shape;
 use crate::text::{Call, Setting, Spelling};
 use crate::view::Boundary;
 use broadloom_scalar::{AccessorKind, Environment, Function, Lanes, Literal, Type};
-use broadloom_skeleton::TiledStencil;
+use broadloom_skeleton::{Staging, TiledStencil};
 use smallvec::SmallVec;
 
 /// A function of the elements around a position. The inputs are the arrays, then what is read at the position.
@@ -155,13 +155,12 @@ impl Operation for Window {
         std::iter::once(Feed::new(0..arrays, false)).chain(beside).collect()
     }
 
-    /// Values are read straight from memory: tiles in shared memory have to be measured first.
     fn pattern(&self, mut parts: Parts) -> Result<Form> {
         let source = parts.source()?;
         let beside = parts.sources.pop();
         let (function, reach, boundary) = (self.function.clone(), self.reach.clone(), self.boundary.clone());
-        let (domain, sink) = (parts.domain, parts.sink);
-        Ok(Form::One(TiledStencil { domain, source, beside, function, reach, boundary, sink, tile: None }.into()))
+        let (domain, sink, staging) = (parts.domain, parts.sink, Staging::Chosen);
+        Ok(Form::One(TiledStencil { domain, source, beside, function, reach, boundary, sink, staging }.into()))
     }
 
     fn values(&self, _: &Site) -> Vec<Type> {
