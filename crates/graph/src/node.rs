@@ -131,6 +131,12 @@ impl Node {
         self
     }
 
+    /// Returns whether it is the result of a pattern that nobody else has.
+    pub(crate) fn is_own_pattern(&self) -> bool {
+        let is_pattern = matches!(&*self.lock(), State::Pending(Expression { op: Op::Pattern(_), .. }));
+        is_pattern && self.0.length.is_none() && Arc::strong_count(&self.0) == 1
+    }
+
     /// A new node that is written to memory by every plan that computes it, as long as somebody is alive.
     pub(crate) fn remembered_by(mut self, somebody: Weak<()>) -> Node {
         // A node that others use already is computed as they were planned.

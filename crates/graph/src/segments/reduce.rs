@@ -21,7 +21,7 @@ impl Segments {
                 Some((origin, line)) => line.reduce_segments(&origin.data.bounds, combine.clone())?,
                 None => line.reduce_segments(&self.data.bounds, combine.clone())?,
             };
-            self.data.count.cut(&found)
+            self.data.count.cut(found)
         };
         values.iter().map(reduce).collect()
     }
@@ -43,7 +43,7 @@ impl Segments {
         let function = f.finish_function(&[f.select(f.lt(start, end), f.sub(found_in, start), -1i64)])?;
         let inputs = [&found, &self.padded_starts()?, &self.padded_ends()?];
         let found = Node::elementwise(Elementwise::Call(function, 0), &inputs)?;
-        self.data.count.cut(&convert(&found, element)?)
+        self.data.count.cut(convert(&found, element)?)
     }
 
     /// The value of each element's segment: a line of values, one for each segment, becomes one with a value for each element.
