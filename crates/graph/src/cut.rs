@@ -19,7 +19,7 @@ use crate::operation::{Applied, Joining, Operation};
 use crate::tape::{Along, Id, Int, Kind, ShapeId, Tape};
 use crate::trace::MAX_ITEMS;
 use crate::view::Rule;
-use broadloom_scalar::{Lanes, Type};
+use broadloom_scalar::{Lanes, Literal, Type};
 use broadloom_skeleton::cost;
 use smallvec::SmallVec;
 use std::cmp::Reverse;
@@ -113,6 +113,8 @@ pub(crate) struct Feed {
     pub(crate) nodes: SmallVec<[Id; 2]>,
     /// Whether the domain may be taken as one line.
     pub(crate) line: bool,
+    /// Whether all that share a pass have it in common.
+    pub(crate) common: bool,
     /// The values that a pattern is given beyond a length that only the device knows.
     pub(crate) absent: Option<Vec<Lanes>>,
 }
@@ -540,7 +542,7 @@ impl Cutter<'_> {
                         both.roots.sort_by_key(|root| self.tape.applied(*root).map(Applied::result));
                     }
                 } else {
-                    let own = both.feeds.iter_mut().zip(&alone.feeds);
+                    let own = both.feeds.iter_mut().zip(&alone.feeds).filter(|(feed, _)| !feed.common);
                     own.for_each(|(both, alone)| {
                         both.nodes.extend_from_slice(&alone.nodes);
                         both.absent.iter_mut().for_each(|absent| absent.extend(alone.absent.iter().flatten().cloned()));
@@ -713,7 +715,11 @@ impl Group {
     fn of(tape: &Tape, id: Id) -> Group {
         let entry = tape.entry(id);
         let (kind, combined, feeds) = match tape.applied(id) {
-            None => (GroupKind::Map, vec![], vec![Feed { nodes: SmallVec::from_slice(&[id]), line: true, absent: None }]),
+            None => (
+                GroupKind::Map,
+                vec![],
+                vec![Feed { nodes: SmallVec::from_slice(&[id]), line: true, common: false, absent: None }],
+            ),
             Some(applied) => {
                 let site = tape.site(id);
                 let feeds = applied.operation().feeds(&site).into_iter().map(|feed| {
@@ -722,7 +728,7 @@ impl Group {
                         let absent = applied.operation().absent(&site.types);
                         feed.inputs.iter().map(|input| absent.get(*input).cloned().flatten()).collect()
                     });
-                    Feed { nodes, line: feed.line, absent }
+                    Feed { nodes, line: feed.line, common: feed.common, absent }
                 });
                 (GroupKind::Pattern, vec![id], feeds.collect())
             }
@@ -749,7 +755,10 @@ impl Group {
             (None, None) => self.kind == GroupKind::Map,
             (Some(own), Some(others)) => match own.operation().joining() {
                 Joining::Alone => false,
-                Joining::Pass => own.operation().shares_pass(others.operation()),
+                Joining::Pass => {
+                    let in_common = |(own, other): (&Feed, &Feed)| !own.common || own == other;
+                    own.operation().shares_pass(others.operation()) && self.feeds.iter().zip(&other.feeds).all(in_common)
+                }
                 Joining::Results => {
                     // A pattern that stores its results stores each once.
                     let is_there = |root: &Id| tape.applied(*root).map(Applied::result) == Some(own.result());
@@ -768,9 +777,7 @@ impl Group {
 
     /// Whether it gives its results position by position, so that work on them can follow in its kernel.
     fn takes_tail(&self, tape: &Tape) -> bool {
-        // Nothing is computed from what stands beyond a length.
-        let is_known = self.combined.first().is_some_and(|id| tape.length(*id).is_none());
-        self.kind == GroupKind::Pattern && !self.values(tape).is_empty() && is_known
+        self.kind == GroupKind::Pattern && !self.values(tape).is_empty()
     }
 
     /// The nodes whose values the pattern gives: one for each application.
@@ -818,8 +825,18 @@ impl Group {
 
     /// What becomes of the values of a pattern before they are written; `None` if it is too much for one kernel.
     pub(crate) fn tail<'k>(&self, tape: &'k Tape, kept: &'k [bool]) -> Option<Fused<'k>> {
-        let rank = tape.rank(*self.combined.first()?);
-        Fused::trace_behind(tape, kept, Roots::Compute(&self.roots), rank, false, &self.given(tape))
+        let first = *self.combined.first()?;
+        let (roots, rank) = (Roots::Compute(&self.roots), tape.rank(first));
+        let mut fused = Fused::trace_behind(tape, kept, roots, rank, false, &self.given(tape))?;
+        if tape.length(first).is_some() {
+            // Nothing is computed from what stands beyond a length.
+            let nothing = |root: &Id| {
+                let ty = tape.entry(*root).ty;
+                SmallVec::from_elem(Literal::zero(ty.element()), ty.lanes())
+            };
+            fused.absent = Some(self.roots.iter().map(nothing).collect());
+        }
+        Some(fused)
     }
 
     /// The traces of the functions that feed its kernel.
