@@ -3,6 +3,7 @@
 //! What is simplified here: views of views become one where the rules compose, views that change nothing are their input, views of a single
 //! value are that value.
 
+use crate::amount::Amount;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::length::{Length, common};
@@ -269,17 +270,18 @@ impl Node {
 
     /// Makes a view whose first extent is a length.
     pub(crate) fn stretched(&self, shape: &Shape, length: Option<&Length>) -> Result<Node> {
-        if self.bound() == shape && self.length().is_some() == length.is_some() {
+        if self.bound().numbers() == shape.numbers() && self.length().is_some() == length.is_some() && self.bound() == shape {
             return Ok(self.clone());
         }
         let refused = || Error::Shapes { operation: "broadcast".into(), left: self.bound().clone(), right: shape.clone() };
         let missing = shape.rank().checked_sub(self.bound().rank()).ok_or_else(refused)?;
         let mut axes: SmallVec<[AxisMap; 4]> = SmallVec::new();
-        for (axis, extent) in self.bound().extents().iter().enumerate() {
-            axes.push(match (*extent, shape.extents()[missing + axis]) {
-                (own, wanted) if own == wanted => AxisMap::same(missing + axis),
-                (1, _) => AxisMap::fixed(0),
-                _ => return Err(refused()),
+        for axis in 0..self.bound().rank() {
+            let (own, wanted) = (self.bound().amount(axis), shape.amount(missing + axis));
+            axes.push(match own.equals(&wanted) {
+                true => AxisMap::same(missing + axis),
+                false if own.equals(&1.into()) => AxisMap::fixed(0),
+                false => return Err(refused()),
             });
         }
         self.view_in(View::new("broadcast", self.bound(), &axes, shape.clone(), None)?, length)
@@ -289,21 +291,55 @@ impl Node {
     pub fn moved(&self, operation: &str, by: &[i64], boundary: &Boundary) -> Result<Node> {
         let axes = by.iter().enumerate().map(|(axis, by)| AxisMap { offset: by.saturating_neg(), ..AxisMap::same(axis) });
         let (axes, shape) = (axes.collect::<SmallVec<[AxisMap; 4]>>(), self.bound().clone());
-        self.affine_in(operation, &axes, shape, Some(boundary), self.length())
+        self.affine_in(operation, &axes, None, shape, Some(boundary), self.length())
     }
 
     /// A view with one map for each axis, all outside treated alike.
     pub fn affine(&self, operation: &str, axes: &[AxisMap], shape: Shape, boundary: Option<&Boundary>) -> Result<Node> {
         match self.length() {
-            Some(_) => self.hosted()?.affine_in(operation, axes, shape, boundary, None),
-            None => self.affine_in(operation, axes, shape, boundary, None),
+            Some(_) => self.hosted()?.affine_in(operation, axes, None, shape, boundary, None),
+            None => self.affine_in(operation, axes, None, shape, boundary, None),
         }
+    }
+
+    /// A view with one map for each axis, whose offsets are given apart: they may follow from the extents of a function's inputs.
+    pub fn affine_at(
+        &self,
+        operation: &str,
+        axes: &[AxisMap],
+        offsets: &[Amount],
+        shape: Shape,
+        boundary: Option<&Boundary>,
+    ) -> Result<Node> {
+        match self.length() {
+            Some(_) => self.hosted()?.affine_in(operation, axes, Some(offsets), shape, boundary, None),
+            None => self.affine_in(operation, axes, Some(offsets), shape, boundary, None),
+        }
+    }
+
+    /// The elements along some axes from the last to the first.
+    pub fn reversed(&self, operation: &str, axes: &[usize]) -> Result<Node> {
+        if let Some(axis) = axes.iter().find(|axis| **axis >= self.bound().rank()) {
+            return Err(Error::Axis { operation: operation.to_owned(), axis: *axis, shape: self.bound().clone() });
+        }
+        let array = self.hosted()?;
+        let (mut maps, mut offsets) = (SmallVec::<[AxisMap; 4]>::new(), SmallVec::<[Amount; 4]>::new());
+        for axis in 0..array.bound().rank() {
+            let is_reversed = axes.contains(&axis) && array.bound().numbers()[axis] > 0;
+            maps.push(if is_reversed { AxisMap { stride: -1, ..AxisMap::same(axis) } } else { AxisMap::same(axis) });
+            offsets.push(if is_reversed { array.bound().amount(axis).minus(&1.into()) } else { Amount::from(0) });
+            if axes.contains(&axis) {
+                let _ = array.bound().amount(axis).equals(&0.into());
+            }
+        }
+        array.affine_in(operation, &maps, Some(&offsets), array.bound().clone(), None, None)
     }
 
     fn affine_in(
         &self,
         operation: &str,
         axes: &[AxisMap],
+        offsets: Option<&[Amount]>,
         shape: Shape,
         boundary: Option<&Boundary>,
         length: Option<&Length>,
@@ -321,7 +357,11 @@ impl Node {
         }
         let rule = boundary.map_or(Rule::Inside, Boundary::rule);
         let axes: SmallVec<[AxisMap; 4]> = axes.iter().map(|map| AxisMap { rule, ..*map }).collect();
-        self.view_in(View::new(operation, self.bound(), &axes, shape, fill)?, length)
+        let view = match offsets {
+            Some(offsets) => View::with_offsets(operation, self.bound(), &axes, offsets, shape, fill)?,
+            None => View::new(operation, self.bound(), &axes, shape, fill)?,
+        };
+        self.view_in(view, length)
     }
 
     /// The same elements in another shape.
@@ -330,10 +370,10 @@ impl Node {
             return self.hosted()?.reshape(shape);
         }
         possible("reshape", &shape)?;
-        if shape.count() != self.bound().count() {
+        if !shape.size().equals(&self.bound().size()) {
             return Err(Error::Shapes { operation: "reshape".into(), left: self.bound().clone(), right: shape });
         }
-        if shape == *self.bound() {
+        if shape.is_identical(self.bound()) {
             return Ok(self.clone());
         }
         let reshaped = match &*self.lock() {
@@ -405,24 +445,23 @@ impl Node {
         if axis >= first.bound().rank() {
             return Err(Error::Axis { operation: operation(), axis, shape: first.bound().clone() });
         }
-        let mut extents: Vec<usize> = first.bound().extents().to_vec();
-        extents[axis] = 0;
+        let mut extents = first.bound().amounts();
+        extents[axis] = Amount::from(0);
         for part in parts {
             if part.ty() != first.ty() {
                 return Err(Error::Types { operation: operation(), left: first.ty(), right: part.ty() });
             }
             let same_rank = part.bound().rank() == extents.len();
-            let fits =
-                same_rank && part.bound().extents().iter().zip(&extents).enumerate().all(|(a, (x, y))| a == axis || x == y);
+            let fits = same_rank && (0..extents.len()).all(|a| a == axis || part.bound().amount(a).equals(&extents[a]));
             if !fits {
                 return Err(Error::Shapes { operation: operation(), left: first.bound().clone(), right: part.bound().clone() });
             }
-            extents[axis] = extents[axis].saturating_add(part.bound().extents()[axis]);
+            extents[axis] = extents[axis].plus(&part.bound().amount(axis));
         }
-        let shape = Shape::from(extents);
+        let shape = Shape::from_amounts(&extents);
         possible("concatenate", &shape)?;
-        let mut inputs: Inputs =
-            parts.iter().filter(|part| part.bound().extents()[axis] > 0).map(|part| (*part).clone()).collect();
+        let has_some = |part: &&&Node| !part.bound().amount(axis).equals(&0.into());
+        let mut inputs: Inputs = parts.iter().filter(has_some).map(|part| (*part).clone()).collect();
         match inputs.len() {
             0 => Ok(first.clone()),
             1 => Ok(inputs.swap_remove(0)),

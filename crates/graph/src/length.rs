@@ -11,15 +11,17 @@
 //!   whose bound takes more than an eighth of the device's memory ([`WASTE`]) learns its length right when it is computed: that is one wait,
 //!   for the memory.
 
+use crate::amount::Amount;
 use crate::build::same_context;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::node::{Node, State};
-use crate::op::Elementwise;
+use crate::op::{Elementwise, Op, Scalar};
 use crate::shape::Shape;
-use crate::view::{AxisMap, View};
+use crate::view::View;
 use broadloom_device::{Buffer, Stream};
 use broadloom_scalar::{BinaryOp, Builder, Element, Literal, Type};
+use smallvec::smallvec;
 use std::sync::{Arc, OnceLock};
 
 /// The part of the device's memory from which on a bound is worth a wait.
@@ -35,7 +37,7 @@ pub struct Length(Arc<Data>);
 #[derive(Debug)]
 struct Data {
     count: Node,
-    bound: usize,
+    bound: Amount,
     known: OnceLock<usize>,
 }
 
@@ -58,8 +60,8 @@ impl Length {
     }
 
     /// The length that a `u32` holds which is known to be at most the bound.
-    pub(crate) fn of(count: Node, bound: usize) -> Length {
-        Length(Arc::new(Data { count, bound, known: OnceLock::new() }))
+    pub(crate) fn of(count: Node, bound: impl Into<Amount>) -> Length {
+        Length(Arc::new(Data { count, bound: bound.into(), known: OnceLock::new() }))
     }
 
     /// The number, as a `u32` without axes.
@@ -67,9 +69,14 @@ impl Length {
         &self.0.count
     }
 
-    /// Its bound.
+    /// Its bound. A function that is traced relies on it.
     pub fn bound(&self) -> usize {
-        self.0.bound
+        self.0.bound.get() as usize
+    }
+
+    /// Its bound, for code that notes itself what it relies on.
+    pub(crate) fn amount(&self) -> &Amount {
+        &self.0.bound
     }
 
     /// Returns whether both are known to be equal.
@@ -83,7 +90,7 @@ impl Length {
             return Ok(*known);
         }
         let count = self.0.count.read()?.lanes.first().and_then(|count| count.as_i128()).unwrap_or(0);
-        Ok(*self.0.known.get_or_init(|| usize::try_from(count).unwrap_or(0).min(self.0.bound)))
+        Ok(*self.0.known.get_or_init(|| usize::try_from(count).unwrap_or(0).min(self.0.bound.value() as usize)))
     }
 
     /// The number, if nobody else has it.
@@ -93,13 +100,17 @@ impl Length {
 
     /// The sum of lengths and of numbers that the host knows.
     pub(crate) fn sum(context: &Context, parts: &[&Node]) -> Result<Length> {
-        let host: usize = parts.iter().filter(|part| part.length().is_none()).map(|part| part.bound().extents()[0]).sum();
-        let bound: usize = parts.iter().map(|part| part.bound().extents()[0]).sum();
-        if bound > u32::MAX as usize {
+        let sum =
+            |parts: &mut dyn Iterator<Item = &&Node>| parts.fold(Amount::from(0), |sum, part| sum.plus(&part.bound().amount(0)));
+        let (host, bound) = (sum(&mut parts.iter().filter(|part| part.length().is_none())), sum(&mut parts.iter()));
+        if Amount::from(i64::from(u32::MAX)).is_less(&bound) {
             let (operation, shape) = ("concatenate".to_owned(), parts[0].bound().clone());
             return Err(Error::Range { operation, shape, reason: "a length is below 2^32".into() });
         }
-        let mut sum = Node::fill(context, Shape::from([]), &[Literal::from(host as u32)])?;
+        let mut sum = match host.is_known() {
+            true => Node::fill(context, Shape::from([]), &[Literal::from(host.value() as u32)])?,
+            false => Node::elementwise(Elementwise::Convert(Element::U32), &[&Node::counting(context, &host)])?,
+        };
         for length in parts.iter().filter_map(|part| part.length()) {
             sum = Node::elementwise(Elementwise::Binary(BinaryOp::Add), &[&sum, length.count()])?;
         }
@@ -136,7 +147,7 @@ pub(crate) fn common<'n>(inputs: &[&'n Node]) -> std::result::Result<Option<&'n 
     let rank = inputs.iter().map(|input| input.bound().rank()).max().unwrap_or(0);
     let fits = |input: &&Node| match input.length() {
         Some(own) => own.is_same(length) && input.bound().rank() == rank,
-        None => input.bound().rank() < rank || input.bound().extents()[0] == 1,
+        None => input.bound().rank() < rank || input.bound().amount(0).equals(&1.into()),
     };
     if inputs.iter().all(fits) { Ok(Some(length)) } else { Err(()) }
 }
@@ -147,13 +158,21 @@ impl Node {
     pub fn shortened(&self, length: &Length) -> Result<Node> {
         same_context("shorten", &[self, length.count()])?;
         let array = self.hosted()?;
-        if array.bound().extents().first() != Some(&length.bound()) {
+        if array.bound().rank() == 0 || !array.bound().amount(0).equals(length.amount()) {
             let reason = format!("its first extent is not {}, which the length is at most", length.bound());
             return Err(Error::Range { operation: "shorten".into(), shape: array.bound().clone(), reason });
         }
-        let axes = (0..array.bound().rank()).map(AxisMap::same).collect();
-        let view = View { axes, shape: array.bound().clone(), fill: None };
-        Ok(array.seen(view).with_length(Some(length.clone())))
+        Ok(array.seen(View::whole(array.bound())).with_length(Some(length.clone())))
+    }
+
+    /// A number as an `i64` without axes; it may follow from the extents of a function's inputs.
+    pub fn counting(context: &Context, amount: &Amount) -> Node {
+        Node::counting_in(context, Shape::from([]), amount)
+    }
+
+    /// Such a number everywhere in a shape.
+    pub(crate) fn counting_in(context: &Context, shape: Shape, amount: &Amount) -> Node {
+        Node::pending(context, Type::I64, shape, Op::Fill(Scalar::counting(amount)), smallvec![])
     }
 
     /// One value in the shape of this array. Never waits.
@@ -170,7 +189,8 @@ impl Node {
     pub fn first_extent(&self) -> Result<Node> {
         match self.length() {
             Some(length) => Node::elementwise(Elementwise::Convert(Element::I64), &[length.count()]),
-            None => self.number(self.bound().extents().first().copied().unwrap_or(1)),
+            None if self.bound().rank() > 0 => Ok(Node::counting(self.context(), &self.bound().amount(0))),
+            None => self.number(1),
         }
     }
 

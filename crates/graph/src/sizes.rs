@@ -75,6 +75,15 @@ impl Sizes {
         (self.parents.len() - 1) as Size
     }
 
+    /// Returns such a size for an extent of a shape. A function that is traced relies on extents of 1.
+    pub(crate) fn fresh_of(&mut self, shape: &Shape, axis: usize) -> Size {
+        let extent = shape.numbers()[axis];
+        if extent == 1 {
+            shape.fix_axis(axis);
+        }
+        self.fresh(extent)
+    }
+
     /// Adds a shape.
     pub(crate) fn push(&mut self, list: List, shape: &Shape) -> ShapeId {
         self.shapes.push((list, shape.clone()));
@@ -83,7 +92,7 @@ impl Sizes {
 
     /// Adds a shape all of whose sizes are new.
     pub(crate) fn fresh_shape(&mut self, shape: &Shape) -> ShapeId {
-        let list = shape.extents().iter().map(|extent| self.fresh(*extent)).collect();
+        let list = (0..shape.rank()).map(|axis| self.fresh_of(shape, axis)).collect();
         self.push(list, shape)
     }
 
@@ -91,8 +100,8 @@ impl Sizes {
     pub(crate) fn fresh_shape_with(&mut self, shape: &Shape, length: Option<Size>) -> ShapeId {
         let mut list = List::new();
         list.extend(length);
-        for extent in &shape.extents()[list.len()..] {
-            list.push(self.fresh(*extent));
+        for axis in list.len()..shape.rank() {
+            list.push(self.fresh_of(shape, axis));
         }
         self.push(list, shape)
     }

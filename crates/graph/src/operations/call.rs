@@ -96,14 +96,15 @@ impl Node {
             if accessor.ty != node.ty() {
                 return Err(Error::Types { operation: name, left: accessor.ty, right: node.ty() });
             }
-            let (rank, count) = (node.shape().rank(), node.shape().count());
+            let (rank, count) = (node.shape().rank(), node.shape().size());
             let boundary = match (reads, accessor.kind) {
                 (Reads::At(boundary), AccessorKind::Input) if usize::from(accessor.rank) == rank => boundary,
                 (Reads::Window(boundary), AccessorKind::Window) if usize::from(accessor.rank) == rank && rank == shape.rank() => {
                     boundary
                 }
                 (Reads::Queue(rate), AccessorKind::Source) if rank == 1 && shape.rank() == 1 => {
-                    if shape.count().checked_mul(*rate).is_none_or(|taken| taken > count) {
+                    if count.is_less(&shape.size().times(&(*rate).into())) {
+                        let count = count.get();
                         return bad(format!("`{}` has {count} elements, and {rate} are taken each time", accessor.name));
                     }
                     &Boundary::Clamp
@@ -116,7 +117,7 @@ impl Node {
                 if given != Some(node.ty()) || !uniform {
                     return Err(Error::Types { operation: name, left: node.ty(), right: given.unwrap_or(Type::BOOL) });
                 }
-            } else if count == 0 && !shape.is_empty() {
+            } else if node.shape().is_empty() && !shape.is_empty() {
                 return bad(format!("`{}` has no elements to read", accessor.name));
             }
         }
@@ -136,8 +137,8 @@ impl Node {
             nodes.push(node.broadcast_to(shape)?);
         }
         for (node, _) in inputs {
-            for extent in node.shape().extents() {
-                nodes.push(Node::fill(context, shape.clone(), &[Literal::from(*extent as i64)])?);
+            for extent in node.shape().amounts() {
+                nodes.push(Node::counting_in(context, shape.clone(), &extent));
             }
         }
         nodes.extend(inputs.iter().map(|(node, _)| (*node).clone()));
@@ -449,7 +450,9 @@ impl Operation for Call {
         let shape = inputs[0].shape();
         let results = self.function.result_types().into_iter().map(|ty| (ty, shape.clone()));
         let queues = self.function.accessors()[self.reads.len()..].iter().zip(&self.appended);
-        Ok(results.chain(queues.map(|(queue, rate)| (queue.ty, Shape::from(shape.count().saturating_mul(*rate))))).collect())
+        Ok(results
+            .chain(queues.map(|(queue, rate)| (queue.ty, Shape::from_amounts(&[shape.size().times(&(*rate).into())]))))
+            .collect())
     }
 
     fn extents(&self, result: u8, _: &[usize], rank: usize) -> SmallVec<[Extent; 4]> {

@@ -1,5 +1,6 @@
 //! Pack: the elements at chosen positions, and how many they are.
 
+use crate::amount::Amount;
 use crate::build::same_context;
 use crate::error::{Error, Result};
 use crate::length::Length;
@@ -33,7 +34,7 @@ impl Node {
         if self.bound().is_empty() {
             return Ok(values);
         }
-        let length = Length::of(count, self.bound().count());
+        let length = Length::of(count, self.bound().size());
         Ok(values.with_length(Some(length)))
     }
 
@@ -103,7 +104,7 @@ impl Operation for Pack {
             let (left, right) = (values.bound().clone(), chosen.bound().clone());
             return Err(Error::Shapes { operation: self.name(), left, right });
         }
-        if values.bound().count() > u32::MAX as usize {
+        if Amount::from(i64::from(u32::MAX)).is_less(&values.bound().size()) {
             let reason = "fewer than 2^32 elements can be counted".to_owned();
             return Err(Error::Range { operation: self.name(), shape: values.bound().clone(), reason });
         }

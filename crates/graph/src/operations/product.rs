@@ -1,5 +1,6 @@
 //! Product: the product of two matrices.
 
+use crate::amount::Amount;
 use crate::build::same_context;
 use crate::error::{Error, Result};
 use crate::naive::{HostArray, binary};
@@ -22,12 +23,12 @@ impl Node {
     pub fn product(&self, other: &Node) -> Result<Node> {
         let context = same_context("matrix product", &[self, other])?;
         let (_, shape) = result(self, other)?;
-        let [rows, columns] = [shape.extents()[0], shape.extents()[1]];
         if shape.is_empty() || self.shape().is_empty() {
             return Node::fill(context, shape, &[Literal::zero(self.ty().element())]);
         }
+        let is_one = |axis: usize| shape.amount(axis).equals(&1.into());
         // Bringing a factor into another order pays where it is used for many rows and columns.
-        if Costs::of(context.device().machine()).orders_factors() && self.ty() != Type::F16 && (rows == 1 || columns == 1) {
+        if Costs::of(context.device().machine()).orders_factors() && self.ty() != Type::F16 && (is_one(0) || is_one(1)) {
             return self.product_of_a_line(other, shape);
         }
         Node::apply_one(Product, &[self, other])
@@ -35,11 +36,11 @@ impl Node {
 
     /// A product of one row or one column: nothing of the other factor is used twice.
     fn product_of_a_line(&self, other: &Node, shape: Shape) -> Result<Node> {
-        let common = other.shape().extents()[0];
-        let column = other.shape().extents()[1] == 1;
+        let (common, one) = (other.shape().amount(0), Amount::from(1));
+        let column = other.shape().amount(1).equals(&one);
         let (matrix, line, along) = match column {
-            true => (self, other.reshape(Shape::from([1, common]))?, 1),
-            false => (other, self.reshape(Shape::from([common, 1]))?, 0),
+            true => (self, other.reshape(Shape::from_amounts(&[one, common]))?, 1),
+            false => (other, self.reshape(Shape::from_amounts(&[common, one]))?, 0),
         };
         let line = line.broadcast_to(matrix.shape())?;
         let products = Node::elementwise(Elementwise::Binary(BinaryOp::Mul), &[matrix, &line])?;
@@ -56,8 +57,10 @@ fn result(left: &Node, right: &Node) -> Result<(Type, Shape)> {
     if !left.ty().is_scalar() || left.ty() == Type::BOOL {
         return Err(Error::Type { operation: operation(), ty: left.ty() });
     }
-    let shape = match (left.shape().extents(), right.shape().extents()) {
-        ([rows, common], [same, columns]) if common == same => Shape::from([*rows, *columns]),
+    let shape = match (left.shape(), right.shape()) {
+        (a, b) if a.rank() == 2 && b.rank() == 2 && a.amount(1).equals(&b.amount(0)) => {
+            Shape::from_amounts(&[a.amount(0), b.amount(1)])
+        }
         _ => return Err(Error::Shapes { operation: operation(), left: left.shape().clone(), right: right.shape().clone() }),
     };
     crate::build::possible("matrix product", &shape)?;

@@ -78,7 +78,7 @@ impl Node {
             // A number that is no place stands behind the last one.
             places = Node::elementwise(Elementwise::Convert(Element::I64), &[&places])?;
         }
-        let line = self.reshape(Shape::from(self.bound().count()))?;
+        let line = self.reshape(Shape::from_amounts(&[self.bound().size()]))?;
         let sent = match combine.filter(|_| !scatter.has_pattern(self.ty())) {
             Some(combine) => line.send_in_order(&places.hosted()?, &values.hosted()?, combine)?,
             None => Node::apply_one(scatter, &[&line, &places, &values])?,
@@ -102,8 +102,7 @@ impl Node {
             place = f.add(f.mul(place, extent), index);
         }
         let function = f.finish_function(&[f.select(inside, place, -1i64)])?;
-        let extents = self.bound().extents().iter().map(|extent| self.number(*extent));
-        let extents = extents.collect::<Result<Vec<Node>>>()?;
+        let extents: Vec<Node> = self.bound().amounts().iter().map(|extent| Node::counting(self.context(), extent)).collect();
         let inputs: Vec<&Node> = indices.iter().chain(&extents).collect();
         Node::elementwise(Elementwise::Call(function, 0), &inputs)
     }
