@@ -358,7 +358,7 @@ impl Recorder {
                             sizes.unite(list[other], sizes.list(*part)[other]);
                         }
                     }
-                    list[axis] = length.unwrap_or_else(|| sizes.fresh_of(node.bound(), axis));
+                    list[axis] = length.unwrap_or_else(|| sizes.fresh());
                     sizes.push(list, node.bound())
                 };
                 self.entry(node, expression, inputs, result)
@@ -393,19 +393,18 @@ impl Recorder {
         let result = |sizes: &mut Sizes| {
             let mut list = List::new();
             list.extend(own);
-            for (own, (extent, length)) in extents.iter().zip(node.bound().numbers()).enumerate().skip(list.len()) {
+            for extent in extents.iter().take(node.bound().rank()).skip(list.len()) {
                 let known = match extent {
-                    _ if *length == 1 => Some(sizes.fresh_of(node.bound(), own)),
                     Extent::Of(input, axis) => shapes.get(*input).and_then(|shape| sizes.list(*shape).get(*axis)).copied(),
                     Extent::New(_) => others.iter().find_map(|(result, shape)| {
                         let theirs = operation.extents(*result, &ranks, sizes.list(*shape).len());
                         theirs.iter().position(|other| other == extent).map(|axis| sizes.list(*shape)[axis])
                     }),
                 };
-                list.push(known.unwrap_or_else(|| sizes.fresh(*length)));
+                list.push(known.unwrap_or_else(|| sizes.fresh()));
             }
-            for own in list.len()..node.bound().rank() {
-                list.push(sizes.fresh_of(node.bound(), own));
+            while list.len() < node.bound().rank() {
+                list.push(sizes.fresh());
             }
             sizes.push(list, node.bound())
         };
@@ -416,13 +415,19 @@ impl Recorder {
     fn open(&mut self, node: &Node, expression: &Expression, numbers: &[Id]) -> Result<Id> {
         let input = numbers.first().map(|number| self.closed(*number, None)).transpose()?;
         let extents = node.bound().numbers();
-        let mut sizes: SmallVec<[Option<Size>; 4]> = extents.iter().map(|extent| (*extent == 1).then_some(ONE)).collect();
-        (0..extents.len()).filter(|axis| extents[*axis] == 1).for_each(|axis| node.bound().fix_axis(axis));
+        let mut sizes: SmallVec<[Option<Size>; 4]> = SmallVec::from_elem(None, extents.len());
         let length = self.length(node)?;
         if let (Some(first), Some(length)) = (sizes.first_mut(), length) {
             *first = Some(length);
         }
         let mut is_whole = false;
+        // An axis that is added has one size for all where its extent is 1.
+        let add = |sizes: &mut [Option<Size>], axis: usize| {
+            if extents[axis] == 1 && sizes[axis].is_none() {
+                node.bound().fix_axis(axis);
+                sizes[axis] = Some(ONE);
+            }
+        };
         if let (Some(input), Some(from)) = (input, expression.inputs.first().map(Node::bound)) {
             let list = self.sizes.list(self.tape.entry(input).shape);
             match &expression.op {
@@ -437,6 +442,7 @@ impl Recorder {
                             sizes[usize::from(source)].get_or_insert(list[axis]);
                         }
                     }
+                    (0..extents.len()).filter(|axis| sources & 1 << axis == 0).for_each(|axis| add(&mut sizes, axis));
                 }
                 Op::Reshape => {
                     is_whole = true;
@@ -446,6 +452,12 @@ impl Recorder {
                             sizes[axis].get_or_insert(*size);
                         }
                         axis += usize::from(*count);
+                    }
+                    let mut rest = from.numbers().iter().peekable();
+                    for (axis, extent) in extents.iter().enumerate() {
+                        if rest.next_if_eq(&extent).is_none() {
+                            add(&mut sizes, axis);
+                        }
                     }
                 }
                 Op::Fill(_) | Op::Position(_) | Op::Elementwise(_) | Op::Gather(..) | Op::Concatenate(_) | Op::Pattern(_) => {}
@@ -480,8 +492,7 @@ impl Recorder {
                 shape
             }
             None => {
-                let pairs = known.iter().zip(node.bound().numbers());
-                let list = pairs.map(|(size, extent)| size.unwrap_or_else(|| sizes.fresh(*extent))).collect();
+                let list = known.iter().map(|size| size.unwrap_or_else(|| sizes.fresh())).collect();
                 sizes.push(list, node.bound())
             }
         };
@@ -523,8 +534,7 @@ impl Recorder {
                 open.filter_map(|open| open.sizes.get(axis).copied().flatten()).next()
             };
             let list: SmallVec<[Option<Size>; 4]> = (0..shape.rank()).map(known).collect();
-            let pairs = list.iter().zip(shape.numbers());
-            let list = pairs.map(|(size, extent)| size.unwrap_or_else(|| self.sizes.fresh(*extent))).collect();
+            let list = list.into_iter().map(|size| size.unwrap_or_else(|| self.sizes.fresh())).collect();
             self.sizes.push(list, shape)
         });
         let entries = numbers.iter().map(|number| self.closed(*number, Some(common))).collect::<Result<_>>()?;

@@ -89,7 +89,7 @@ impl View {
     }
 
     /// A view whose offsets may follow from the extents of a function's inputs: those of the maps do not count. A function that is traced relies on
-    /// what was found: rules that were dropped, axes of one position, numbers of an error.
+    /// what was found: rules that were dropped, numbers of an error.
     pub(crate) fn with_offsets(
         operation: &str,
         input: &Shape,
@@ -121,11 +121,8 @@ impl View {
             return Ok(view);
         }
         let mut own = SmallVec::new();
-        for (axis, (asked, map)) in maps.iter().zip(&view.axes).enumerate() {
+        for (axis, map) in view.axes.iter().enumerate() {
             let (offset, extent) = (&offsets[axis], input.amount(axis));
-            if let (Some(source), None) = (asked.source.filter(|_| asked.stride != 0), map.source) {
-                shape.fix_axis(usize::from(source));
-            }
             match map.rule {
                 Rule::Inside if map.offset != offset.value() => fix(),
                 Rule::Inside => {
@@ -196,8 +193,8 @@ impl View {
             }
             if map.source.is_none() {
                 map.stride = 0;
-            } else if map.stride == 0 || map.source.is_some_and(|source| view.shape.numbers()[usize::from(source)] == 1) {
-                // The axis stands still; of one that has a single position only the first counts.
+            } else if map.stride == 0 {
+                // The axis stands still. One of extent 1 does not: it is like any other extent.
                 *map = AxisMap { source: None, stride: 0, ..*map };
             }
             if is_empty {

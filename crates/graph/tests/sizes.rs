@@ -54,14 +54,14 @@ fn expressions(context: &Context, n: usize, m: usize, matrix: [usize; 2]) -> Res
 fn lengths_that_are_equal_by_accident_make_no_plan() -> Result<()> {
     let context = context();
     let mut random = Random::new(19);
-    let (mut programs, mut accidents) = (0, 0);
+    let (mut programs, mut accidents, mut ones) = (0, 0, 0);
     for round in 0..10_000 {
         // The larger expressions less often: debug builds are slow.
         let is_large = round % 50 == 0;
-        let mut extent = || 2 + random.below(12);
-        // How much a view enlarges is a class of its own.
-        let (n, m, matrix) = (extent(), extent(), [extent(), 6 + extent()]);
-        accidents += usize::from(n == m || n == matrix[0] || m == matrix[1] || matrix[0] == matrix[1]);
+        let mut extent = || 1 + random.below(13);
+        let (n, m, matrix) = (extent(), extent(), [extent(), extent()]);
+        ones += usize::from(n == 1 || m == 1 || matrix[0] == 1);
+        accidents += usize::from(n == m || n == matrix[0] || m == matrix[1] || matrix[0] % matrix[1] == 0);
         if !is_large {
             let (a, b, c) = (upload(&context, n.into())?, upload(&context, n.into())?, upload(&context, m.into())?);
             context.plan_only(&[binary(BinaryOp::Add, &a, &reversed(&b)?)?, binary(BinaryOp::Mul, &c, &c)?])?;
@@ -80,9 +80,9 @@ fn lengths_that_are_equal_by_accident_make_no_plan() -> Result<()> {
             programs = context.statistics().programs;
         }
     }
-    assert!(accidents > 1000, "{accidents}");
-    // One for the larger expressions, one for the others.
-    assert_eq!(context.statistics().plans, 2);
+    assert!(accidents > 1000 && ones > 1000, "{accidents} {ones}");
+    // One for the smaller expressions, one for the others. Where rows have one element a column does not stretch along them, which is another expression.
+    assert_eq!(context.statistics().plans, 3);
     // Small and large sizes of a pattern may have kernels of their own, two of each at most.
     assert!(context.statistics().programs < 2 * programs, "{programs}");
     Ok(())
@@ -106,7 +106,7 @@ fn all_shapes_need_few_plans() -> Result<()> {
         }
     }
     assert_eq!(context.statistics().plans, plans);
-    assert!(plans <= 24, "{plans}");
+    assert!(plans <= 6, "{plans}");
     Ok(())
 }
 

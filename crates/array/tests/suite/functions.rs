@@ -118,7 +118,7 @@ fn other_extents_need_no_other_trace() -> Result<()> {
     let function = Function::new(&context, body);
     let mut traces = 0;
     for round in 0..40 {
-        let (rows, columns, length) = (4 + round * 7 % 11, 4 + round * 5 % 13, 3 + round * 3 % 13);
+        let (rows, columns, length) = (3 + round * 7 % 11, 3 + round * 5 % 13, 2 + round * 3 % 13);
         let x = Array::<i32>::iota(&context, rows * columns)?.reshape([rows, columns])? % 10;
         let line = Array::<i32>::iota(&context, length)? % 5;
         let found = function.call((&x, &line))?;
