@@ -32,6 +32,16 @@ impl<T: Element> Array<T> {
         Ok(Array::from_node_unchecked(self.node().affine(operation, axes, shape, outside.as_ref())?))
     }
 
+    /// A view whose first axis is the whole first axis of this array, which may have a length that only the device knows. All of its axes are described.
+    fn affine_rows(&self, operation: &str, axes: &[AxisMap], offsets: &[Amount], extents: &[Amount]) -> Result<Array<T>> {
+        let shape = Shape::from_amounts(&extents[1..]);
+        Ok(Array::from_node_unchecked(self.node().affine_rows(operation, &axes[1..], &offsets[1..], &shape, None)?))
+    }
+
+    fn has_length(&self) -> bool {
+        self.node().length().is_some()
+    }
+
     /// Each axis with its own map, the shape staying as it is.
     fn moved(&self, operation: &str, by: &[i64], outside: Boundary<T>) -> Result<Array<T>> {
         self.per_axis(operation, by.len())?;
@@ -80,13 +90,20 @@ impl<T: Element> Array<T> {
         }
         let (mut maps, mut offsets, mut extents) = (vec![], vec![], vec![]);
         let rest = std::iter::repeat_n(Span::ALL, self.rank() - named);
+        if let Some(part) = self.first_part(spans)? {
+            return part.slice(&std::iter::once(Span::ALL).chain(spans[1..].iter().copied()).collect::<Vec<Span>>());
+        }
+        let shape = match spans.first() {
+            None | Some(&Span::ALL) => self.node().bound(),
+            Some(_) => self.shape(),
+        };
         for span in spans.iter().copied().chain(rest) {
             let axis = maps.len();
             if span == Span::Added {
                 extents.push(Amount::from(1));
                 continue;
             }
-            let Some((first, count, step)) = span.resolve(&self.shape().amount(axis)) else {
+            let Some((first, count, step)) = span.resolve(&shape.amount(axis)) else {
                 let reason = match span {
                     Span::At(index) => format!("axis {axis} has no index {index}"),
                     Span::Part { .. } | Span::Added => format!("a step of 0 along axis {axis}"),
@@ -102,8 +119,25 @@ impl<T: Element> Array<T> {
             }
             offsets.push(first);
         }
+        if self.has_length() && matches!(spans.first(), None | Some(&Span::ALL)) {
+            return self.affine_rows("slice", &maps, &offsets, &extents);
+        }
         let shape = Shape::from_amounts(&extents);
         Ok(Array::from_node_unchecked(self.node().affine_at("slice", &maps, &offsets, shape, None)?))
+    }
+
+    /// The part of an array whose length only the device knows that a span of its first axis means, where that needs no wait.
+    fn first_part(&self, spans: &[Span]) -> Result<Option<Array<T>>> {
+        let Some(Span::Part { start, end, step: 1 }) = spans.first().filter(|span| **span != Span::ALL) else { return Ok(None) };
+        let place = |index: &isize| usize::try_from(*index).ok();
+        let (low, high) = (start.as_ref().map_or(Some(0), place), end.as_ref().map(place));
+        match (self.node().length(), low, high) {
+            (Some(_), Some(low), None) => Ok(Some(Array::from_node_unchecked(self.node().first_part(low, None)?))),
+            (Some(_), Some(low), Some(Some(high))) => {
+                Ok(Some(Array::from_node_unchecked(self.node().first_part(low, Some(high))?)))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// This array with other elements in a part of it: what NumPy writes as `a[1:-1] = b`. They stretch to the shape of the part.
@@ -175,15 +209,18 @@ impl<T: Element> Array<T> {
 
     /// Moved by so many places along each axis; what leaves at one end comes in at the other.
     pub fn rotate(&self, by: &[i64]) -> Result<Array<T>> {
-        if self.is_empty() {
+        if self.node().bound().is_empty() {
             return self.per_axis("rotate", by.len()).map(|()| self.clone());
         }
         let short = |(axis, by): (usize, &i64)| {
-            if axis >= self.rank() || Amount::from(by.saturating_abs().saturating_mul(2)).is_less(&self.shape().amount(axis)) {
+            if axis >= self.rank() || axis == 0 && self.has_length() {
+                return *by;
+            }
+            if Amount::from(by.saturating_abs().saturating_mul(2)).is_less(&self.node().bound().amount(axis)) {
                 return *by;
             }
             // The short way round.
-            let extent = self.shape().amount(axis).get();
+            let extent = self.node().bound().amount(axis).get();
             let by = by.rem_euclid(extent);
             if by > extent / 2 { by - extent } else { by }
         };
@@ -238,14 +275,18 @@ impl<T: Element> Array<T> {
         self.per_axis("transpose", order.len())?;
         let mut maps = vec![None; self.rank()];
         let mut extents = vec![];
+        let shape = if order.first() == Some(&0) { self.node().bound() } else { self.shape() };
         for (to, from) in order.iter().enumerate() {
             self.axis("transpose", *from)?;
             if maps[*from].replace(AxisMap::same(to)).is_some() {
                 return Err(Error::Axis { operation: "transpose".into(), axis: *from, shape: self.shape().clone() });
             }
-            extents.push(self.shape().amount(*from));
+            extents.push(shape.amount(*from));
         }
         let maps = maps.into_iter().flatten().collect::<Vec<_>>();
+        if self.has_length() && order.first() == Some(&0) {
+            return self.affine_rows("transpose", &maps, &vec![Amount::from(0); maps.len()], &extents);
+        }
         self.affine("transpose", &maps, Shape::from_amounts(&extents), None)
     }
 
@@ -270,7 +311,12 @@ impl<T: Element> Array<T> {
             _ => AxisMap::same(own - 1),
         };
         let maps: Vec<AxisMap> = (0..self.rank()).map(map).collect();
-        self.affine("index_axis", &maps, self.shape().without(&[axis as u8], false), None)
+        let shape = if axis > 0 { self.node().bound() } else { self.shape() }.without(&[axis as u8], false);
+        if self.has_length() && axis > 0 {
+            let offsets: Vec<Amount> = maps.iter().map(|map| map.offset.into()).collect();
+            return self.affine_rows("index_axis", &maps, &offsets, &shape.amounts());
+        }
+        self.affine("index_axis", &maps, shape, None)
     }
 
     /// With another axis before one, along which everything is the same: `R[i, j, k] = A[i, k]`.
@@ -279,8 +325,11 @@ impl<T: Element> Array<T> {
             return Err(Error::Axis { operation: "add_axis".into(), axis, shape: self.shape().clone() });
         }
         let maps: Vec<AxisMap> = (0..self.rank()).map(|own| AxisMap::same(if own < axis { own } else { own + 1 })).collect();
-        let mut extents = self.shape().amounts();
+        let mut extents = if axis > 0 { self.node().bound() } else { self.shape() }.amounts();
         extents.insert(axis, extent.into());
+        if self.has_length() && axis > 0 {
+            return self.affine_rows("add_axis", &maps, &vec![Amount::from(0); maps.len()], &extents);
+        }
         self.affine("add_axis", &maps, Shape::from_amounts(&extents), None)
     }
 
@@ -300,7 +349,7 @@ impl<T: Element> Array<T> {
         if self.rank() == 1 {
             return self.clone();
         }
-        crate::array::sure(self.reshape(Shape::from_amounts(&[self.shape().size()])))
+        crate::array::sure(self.node().flattened().map(Array::from_node_unchecked))
     }
 
     /// Arrays one behind the other along an axis.
@@ -351,6 +400,9 @@ impl<T: Element> Array<T> {
     /// ```
     pub fn take<I: Integer>(&self, axis: usize, indices: &Array<I>, outside: Boundary<T>) -> Result<Array<T>> {
         self.axis("take", axis)?;
+        if self.rank() == 1 {
+            return self.gather(&[indices], outside);
+        }
         let (own, at) = (self.shape().amounts(), indices.shape().amounts());
         let (before, behind) = (&own[..axis], &own[axis + 1..]);
         let shape = Shape::from_amounts(&[before, &at, behind].concat());

@@ -6,7 +6,8 @@
 //!
 //! - The bytes behind the length are anything, and no kernel computes with them.
 //! - Arrays with the same [`Length`] are known to be equally long. An operation on arrays whose lengths are not known to be equal asks for
-//!   the numbers, so it waits; so does an operation that needs an extent on the host, such as a reshape.
+//!   the numbers, so it waits; so does an operation that needs an extent on the host: an index from the end, a reshape that divides the
+//!   length.
 //! - When the host learns the length, an array that uses less than a quarter of its memory is copied and gives the memory back. An array
 //!   whose bound takes more than an eighth of the device's memory ([`WASTE`]) learns its length right when it is computed: that is one wait,
 //!   for the memory.
@@ -39,6 +40,17 @@ struct Data {
     count: Node,
     bound: Amount,
     known: OnceLock<usize>,
+    /// How it follows from another length.
+    origin: Option<(Length, Way)>,
+}
+
+/// A way to make a length from another. Lengths that are made in the same way from equal lengths are known to be equal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Way {
+    /// So many times as long.
+    Times(usize),
+    /// What is between two places.
+    Part(usize, Option<usize>),
 }
 
 impl Length {
@@ -61,7 +73,51 @@ impl Length {
 
     /// The length that a `u32` holds which is known to be at most the bound.
     pub(crate) fn of(count: Node, bound: impl Into<Amount>) -> Length {
-        Length(Arc::new(Data { count, bound: bound.into(), known: OnceLock::new() }))
+        Length(Arc::new(Data { count, bound: bound.into(), known: OnceLock::new(), origin: None }))
+    }
+
+    fn made(&self, count: Node, bound: Amount, way: Way) -> Length {
+        Length(Arc::new(Data { count, bound, known: OnceLock::new(), origin: Some((self.clone(), way)) }))
+    }
+
+    /// The length that is so many times as long; `None` if that may be too long for a length.
+    pub(crate) fn times(&self, factor: &Amount) -> Result<Option<Length>> {
+        if factor.equals(&1.into()) {
+            return Ok(Some(self.clone()));
+        }
+        let bound = self.amount().times(factor);
+        if Amount::from(i64::from(u32::MAX)).is_less(&bound) {
+            return Ok(None);
+        }
+        let context = self.count().context();
+        let each = match factor.is_known() {
+            true => Node::fill(context, Shape::from([]), &[Literal::from(factor.value() as u32)])?,
+            false => Node::elementwise(Elementwise::Convert(Element::U32), &[&Node::counting(context, factor)])?,
+        };
+        let count = Node::elementwise(Elementwise::Binary(BinaryOp::Mul), &[self.count(), &each])?;
+        Ok(Some(match factor.is_known() {
+            true => self.made(count, bound, Way::Times(factor.value() as usize)),
+            false => Length::of(count, bound),
+        }))
+    }
+
+    /// The length of what is between two places, both cut to the axis, where it is at most `bound`.
+    pub(crate) fn part(&self, start: usize, end: Option<usize>, bound: Amount) -> Result<Length> {
+        if start == 0 && end.is_none() {
+            return Ok(self.clone());
+        }
+        let f = Builder::function("part");
+        let (length, low, high) =
+            (f.parameter("length", Type::U32), f.parameter("low", Type::U32), f.parameter("high", Type::U32));
+        let (low, high) = (f.min(low, length), f.min(high, length));
+        let function = f.finish_function(&[f.sub(f.max(high, low), low)])?;
+        let number = |place: usize| {
+            let place = u32::try_from(place).unwrap_or(u32::MAX);
+            Node::fill(self.count().context(), Shape::from([]), &[Literal::from(place)])
+        };
+        let inputs = [self.count(), &number(start)?, &number(end.unwrap_or(usize::MAX))?];
+        let count = Node::elementwise(Elementwise::Call(function, 0), &inputs)?;
+        Ok(self.made(count, bound, Way::Part(start, end)))
     }
 
     /// The number, as a `u32` without axes.
@@ -81,7 +137,16 @@ impl Length {
 
     /// Returns whether both are known to be equal.
     pub fn is_same(&self, other: &Length) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self.0.count.is_same(&other.0.count)
+        let (mut own, mut theirs) = (self, other);
+        loop {
+            if Arc::ptr_eq(&own.0, &theirs.0) || own.0.count.is_same(&theirs.0.count) {
+                return true;
+            }
+            match (&own.0.origin, &theirs.0.origin) {
+                (Some((a, by)), Some((b, other))) if by == other => (own, theirs) = (a, b),
+                _ => return false,
+            }
+        }
     }
 
     /// The number on the host; waits for it.
@@ -95,7 +160,13 @@ impl Length {
 
     /// The number, if nobody else has it.
     pub(crate) fn into_count(self) -> Option<Node> {
-        Arc::into_inner(self.0).map(|data| data.count)
+        let data = Arc::into_inner(self.0)?;
+        // Lengths that it was made from go one after the other: a chain of a million must not need a million frames.
+        let mut origin = data.origin;
+        while let Some((length, _)) = origin {
+            origin = Arc::into_inner(length.0).and_then(|mut data| data.origin.take());
+        }
+        Some(data.count)
     }
 
     /// The sum of lengths and of numbers that the host knows.
