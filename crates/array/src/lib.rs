@@ -51,7 +51,7 @@ mod transform;
 pub use arith::Operand;
 pub use array::{Array, evaluate_all};
 pub use broadloom_graph::{
-    Boundary, Context, Error, KernelSummary, Node, Reason, Result, ResultSummary, Shape, Statistics, Summary,
+    Amount, Boundary, Context, Error, KernelSummary, Node, Reason, Result, ResultSummary, Shape, Statistics, Summary,
 };
 pub use broadloom_scalar::Precision;
 pub use closure::{Term, Traced, Window};

@@ -1,5 +1,6 @@
 //! Pack: the elements at chosen positions, and how many they are.
 
+use crate::amount::Amount;
 use crate::build::same_context;
 use crate::error::{Error, Result};
 use crate::length::Length;
@@ -34,7 +35,7 @@ impl Node {
         if self.bound().is_empty() {
             return Ok(values);
         }
-        let length = Length::of(count, self.bound().count());
+        let length = Length::of(count, self.bound().size());
         Ok(values.with_length(Some(length)))
     }
 
@@ -142,7 +143,7 @@ impl Operation for Pack {
                 return Err(Error::Shapes { operation: self.name(), left, right });
             }
         }
-        if chosen.bound().count() > u32::MAX as usize {
+        if Amount::from(i64::from(u32::MAX)).is_less(&chosen.bound().size()) {
             let reason = "fewer than 2^32 elements can be counted".to_owned();
             return Err(Error::Range { operation: self.name(), shape: chosen.bound().clone(), reason });
         }
