@@ -18,6 +18,7 @@ use broadloom_device::{Buffer, Device, Stream};
 use broadloom_scalar::Precision;
 use broadloom_skeleton::Library;
 use smallvec::SmallVec;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -183,6 +184,7 @@ impl Context {
         nodes.iter().try_for_each(|node| self.owns(operation, node))?;
         let mut pending: SmallVec<[Node; 4]> =
             nodes.iter().filter(|node| node.is_symbolic() == symbolic && node.is_pending()).cloned().collect();
+        with_remembered(&mut pending);
         with_lengths(&mut pending);
         Ok(pending)
     }
@@ -221,6 +223,7 @@ impl Context {
     pub fn plan_only(&self, nodes: &[Node]) -> Result<()> {
         nodes.iter().try_for_each(|node| self.owns("plan_only", node))?;
         let mut pending: SmallVec<[Node; 4]> = nodes.iter().filter(|node| node.is_pending()).cloned().collect();
+        with_remembered(&mut pending);
         with_lengths(&mut pending);
         if !pending.is_empty() {
             self.plan(&pending, false)?;
@@ -232,6 +235,7 @@ impl Context {
     pub fn explain(&self, nodes: &[Node]) -> Result<Summary> {
         nodes.iter().try_for_each(|node| self.owns("explain", node))?;
         let mut pending: SmallVec<[Node; 4]> = nodes.iter().filter(|node| node.is_pending()).cloned().collect();
+        with_remembered(&mut pending);
         with_lengths(&mut pending);
         if pending.is_empty() {
             return Ok(Summary { kernels: vec![], peak_bytes: 0 });
@@ -285,6 +289,30 @@ impl Context {
         self.0.evaluations.fetch_add(1, Ordering::Relaxed);
         self.0.launched.fetch_add(fitted.launches(), Ordering::Relaxed);
         Ok(results)
+    }
+}
+
+/// Adds nodes that are computed on the way and shall be remembered.
+fn with_remembered(pending: &mut SmallVec<[Node; 4]>) {
+    let mut stack: Vec<Node> = pending.iter().filter(|node| node.has_remembered()).cloned().collect();
+    if stack.is_empty() {
+        return;
+    }
+    let wanted: HashSet<usize> = pending.iter().map(Node::identity).collect();
+    let mut seen: HashSet<usize> = HashSet::new();
+    while let Some(node) = stack.pop() {
+        if !seen.insert(node.identity()) {
+            continue;
+        }
+        if let State::Pending(expression) = &*node.lock() {
+            stack.extend(expression.inputs.iter().filter(|input| input.has_remembered()).cloned());
+        } else {
+            continue;
+        }
+        stack.extend(node.length().map(|length| length.count().clone()).filter(Node::has_remembered));
+        if node.is_remembered() && !node.is_symbolic() && !wanted.contains(&node.identity()) {
+            pending.push(node);
+        }
     }
 }
 

@@ -113,6 +113,8 @@ pub(crate) struct Feed {
     pub(crate) nodes: SmallVec<[Id; 2]>,
     /// Whether the domain may be taken as one line.
     pub(crate) line: bool,
+    /// Whether all that share a pass have it in common.
+    pub(crate) common: bool,
     /// The values that a pattern is given beyond a length that only the device knows.
     pub(crate) absent: Option<Vec<Lanes>>,
 }
@@ -540,7 +542,7 @@ impl Cutter<'_> {
                         both.roots.sort_by_key(|root| self.tape.applied(*root).map(Applied::result));
                     }
                 } else {
-                    let own = both.feeds.iter_mut().zip(&alone.feeds);
+                    let own = both.feeds.iter_mut().zip(&alone.feeds).filter(|(feed, _)| !feed.common);
                     own.for_each(|(both, alone)| {
                         both.nodes.extend_from_slice(&alone.nodes);
                         both.absent.iter_mut().for_each(|absent| absent.extend(alone.absent.iter().flatten().cloned()));
@@ -713,7 +715,11 @@ impl Group {
     fn of(tape: &Tape, id: Id) -> Group {
         let entry = tape.entry(id);
         let (kind, combined, feeds) = match tape.applied(id) {
-            None => (GroupKind::Map, vec![], vec![Feed { nodes: SmallVec::from_slice(&[id]), line: true, absent: None }]),
+            None => (
+                GroupKind::Map,
+                vec![],
+                vec![Feed { nodes: SmallVec::from_slice(&[id]), line: true, common: false, absent: None }],
+            ),
             Some(applied) => {
                 let site = tape.site(id);
                 let feeds = applied.operation().feeds(&site).into_iter().map(|feed| {
@@ -722,7 +728,7 @@ impl Group {
                         let absent = applied.operation().absent(&site.types);
                         feed.inputs.iter().map(|input| absent.get(*input).cloned().flatten()).collect()
                     });
-                    Feed { nodes, line: feed.line, absent }
+                    Feed { nodes, line: feed.line, common: feed.common, absent }
                 });
                 (GroupKind::Pattern, vec![id], feeds.collect())
             }
@@ -749,7 +755,10 @@ impl Group {
             (None, None) => self.kind == GroupKind::Map,
             (Some(own), Some(others)) => match own.operation().joining() {
                 Joining::Alone => false,
-                Joining::Pass => own.operation().shares_pass(others.operation()),
+                Joining::Pass => {
+                    let in_common = |(own, other): (&Feed, &Feed)| !own.common || own == other;
+                    own.operation().shares_pass(others.operation()) && self.feeds.iter().zip(&other.feeds).all(in_common)
+                }
                 Joining::Results => {
                     // A pattern that stores its results stores each once.
                     let is_there = |root: &Id| tape.applied(*root).map(Applied::result) == Some(own.result());

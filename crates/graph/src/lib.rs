@@ -74,6 +74,7 @@ pub use op::{Axes, Combine, Elementwise, Extreme, Op, Scalar};
 pub use operation::{Applied, Extent, Feed, Form, Joining, Operation, Parts, Site, Variants};
 pub use operations::{Reads, Step};
 pub use plan::{KernelSummary, ResultSummary, Summary};
+pub use segments::{Checked, Direction, Segments, Total};
 pub use shape::{MAX_COUNT, MAX_RANK, Shape};
 pub use template::{Symbol, Template};
 pub use view::{AxisMap, Boundary, Rule, View};

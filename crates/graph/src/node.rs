@@ -19,7 +19,7 @@ use broadloom_scalar::Type;
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 /// The inputs of a node.
 pub type Inputs = SmallVec<[Node; 3]>;
@@ -45,6 +45,10 @@ struct Data {
     ty: Type,
     /// Whether it depends on what a function is given.
     symbolic: bool,
+    /// While this is alive, the node is written to memory by every plan that computes it.
+    remembered: Option<Weak<()>>,
+    /// Whether it is such a node, or is computed from one.
+    has_remembered: bool,
     /// The recording that saw it last, and its number there. Only one recording of a context is under way at a time.
     recording: AtomicU64,
     number: AtomicU32,
@@ -93,8 +97,25 @@ impl Drop for Expression {
 impl Node {
     fn new(context: &Context, ty: Type, shape: Shape, symbolic: bool, state: State) -> Node {
         let (recording, number) = (AtomicU64::new(0), AtomicU32::new(0));
-        let (length, hosted, context, state) = (None, OnceLock::new(), context.clone(), Mutex::new(state));
-        Node(Arc::new(Data { context, shape, length, hosted, ty, symbolic, recording, number, state }))
+        let (length, hosted, context) = (None, OnceLock::new(), context.clone());
+        let has_remembered = match &state {
+            State::Pending(expression) => expression.inputs.iter().any(|input| input.0.has_remembered),
+            State::Ready(_) | State::Symbolic(_) => false,
+        };
+        let (remembered, state) = (None, Mutex::new(state));
+        Node(Arc::new(Data {
+            context,
+            shape,
+            length,
+            hosted,
+            ty,
+            symbolic,
+            remembered,
+            has_remembered,
+            recording,
+            number,
+            state,
+        }))
     }
 
     /// A new node with a length that the device knows. Its first extent is the bound.
@@ -104,9 +125,30 @@ impl Node {
             && let Some(data) = Arc::get_mut(&mut self.0)
         {
             data.symbolic |= length.as_ref().is_some_and(|length| length.count().is_symbolic());
+            data.has_remembered |= length.as_ref().is_some_and(|length| length.count().has_remembered());
             data.length = length;
         }
         self
+    }
+
+    /// A new node that is written to memory by every plan that computes it, as long as somebody is alive.
+    pub(crate) fn remembered_by(mut self, somebody: Weak<()>) -> Node {
+        // A node that others use already is computed as they were planned.
+        if let Some(data) = Arc::get_mut(&mut self.0) {
+            data.remembered = Some(somebody);
+            data.has_remembered = true;
+        }
+        self
+    }
+
+    /// Whether it is written to memory by every plan that computes it.
+    pub(crate) fn is_remembered(&self) -> bool {
+        self.0.remembered.as_ref().is_some_and(|somebody| somebody.strong_count() > 0)
+    }
+
+    /// Whether it is a node that was to be remembered, or is computed from one.
+    pub(crate) fn has_remembered(&self) -> bool {
+        self.0.has_remembered
     }
 
     /// A node whose operation is known to fit.

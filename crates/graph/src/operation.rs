@@ -161,12 +161,19 @@ pub struct Feed {
     pub inputs: SmallVec<[usize; 2]>,
     /// Whether the pattern takes the domain as one line.
     pub line: bool,
+    /// Whether all applications that share a pass read the same inputs here, which the pattern takes once.
+    pub common: bool,
 }
 
 impl Feed {
     /// Inputs of an application, with whether the domain is taken as one line.
     pub fn new(inputs: impl IntoIterator<Item = usize>, line: bool) -> Feed {
-        Feed { inputs: inputs.into_iter().collect(), line }
+        Feed { inputs: inputs.into_iter().collect(), line, common: false }
+    }
+
+    /// The same inputs, which all applications that share a pass have in common.
+    pub fn in_common(self) -> Feed {
+        Feed { common: true, ..self }
     }
 }
 

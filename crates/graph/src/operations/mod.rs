@@ -8,6 +8,7 @@ mod product;
 mod reduce;
 mod scan;
 mod scatter;
+mod segmented_extreme;
 mod segmented_reduce;
 mod segmented_scan;
 mod sort;
@@ -31,6 +32,8 @@ pub(crate) const WORDS: &[(&str, Read)] = &[
     ("reduce", reduce::read),
     ("scan", scan::read),
     ("scatter", scatter::read),
+    ("segmented_argmax", segmented_extreme::read),
+    ("segmented_argmin", segmented_extreme::read),
     ("segmented_reduce", segmented_reduce::read),
     ("segmented_scan", segmented_scan::read),
     ("segmented_sort", sort::read_segmented),

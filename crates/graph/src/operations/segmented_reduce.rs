@@ -1,11 +1,12 @@
 //! Segmented reduce: the elements of each segment of a line combined.
 
+use super::segmented_extreme::SegmentedExtreme;
 use crate::build::same_context;
 use crate::error::{Error, Result};
 use crate::naive::{HostArray, combined};
 use crate::node::Node;
 use crate::op::Combine;
-use crate::operation::{Feed, Form, Operation, Parts, Site};
+use crate::operation::{Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
 use crate::text::{Call, Spelling};
 use broadloom_scalar::{Lanes, Type};
@@ -28,7 +29,7 @@ impl Node {
     }
 
     /// Reduces segments whose offsets are held to the line.
-    fn reduce_segments(&self, offsets: &Node, combine: Combine) -> Result<Node> {
+    pub(crate) fn reduce_segments(&self, offsets: &Node, combine: Combine) -> Result<Node> {
         if !combine.takes(self.ty()) {
             return Err(Error::Type { operation: format!("segmented {}", combine.name()), ty: self.ty() });
         }
@@ -81,12 +82,19 @@ impl Operation for SegmentedReduce {
     }
 
     fn feeds(&self, _: &Site) -> Vec<Feed> {
-        vec![Feed::new([0], true), Feed::new([1], true)]
+        feeds([0])
     }
 
-    fn pattern(&self, mut parts: Parts) -> Result<Form> {
-        let (source, offsets, operator) = (parts.source()?, parts.source()?, parts.operator()?);
-        Ok(Form::One(Kernel { source, offsets, operator, sink: parts.sink }.into()))
+    fn pattern(&self, parts: Parts) -> Result<Form> {
+        pattern(parts)
+    }
+
+    fn joining(&self) -> Joining {
+        Joining::Pass
+    }
+
+    fn shares_pass(&self, other: &dyn Operation) -> bool {
+        is_in_segments(other)
     }
 
     fn operator(&self, site: &Site, _: bool) -> Result<Option<Operator>> {
@@ -102,4 +110,21 @@ impl Operation for SegmentedReduce {
     fn sizes(&self, domain: &[u64], _: &[&Shape], result: &Shape) -> Vec<u64> {
         domain.iter().copied().chain([result.count() as u64]).collect()
     }
+}
+
+/// Returns whether an operation is a reduction of segments that this pattern computes.
+pub(super) fn is_in_segments(operation: &dyn Operation) -> bool {
+    let of = operation.as_any();
+    of.is::<SegmentedReduce>() || of.is::<SegmentedExtreme>()
+}
+
+/// The values, then the offsets, which stand behind them and which all that share a pass have in common.
+pub(super) fn feeds<const N: usize>(values: [usize; N]) -> Vec<Feed> {
+    vec![Feed::new(values, true), Feed::new([N], true).in_common()]
+}
+
+/// The pattern of a reduction of segments.
+pub(super) fn pattern(mut parts: Parts) -> Result<Form> {
+    let (source, offsets, operator) = (parts.source()?, parts.source()?, parts.operator()?);
+    Ok(Form::One(Kernel { source, offsets, operator, sink: parts.sink }.into()))
 }

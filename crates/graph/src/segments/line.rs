@@ -14,7 +14,7 @@ use broadloom_scalar::{Builder, Element, Function, Literal, Type};
 use broadloom_skeleton::{SegmentedSort, SortKey};
 
 /// An offset held to a line: by its place, the last place and the length of the line.
-fn held_offset(ty: Type) -> Result<Function> {
+pub(super) fn held_offset(ty: Type) -> Result<Function> {
     let f = Builder::function("offset");
     let (place, offset) = (f.parameter("place", Type::I64), f.parameter("offset", ty));
     let (last, length) = (f.parameter("last", Type::I64), f.parameter("length", Type::I64));
@@ -25,7 +25,7 @@ fn held_offset(ty: Type) -> Result<Function> {
 
 impl Node {
     /// Offsets: a line of integers, one at least.
-    fn checked_offsets(&self, operation: &str) -> Result<()> {
+    pub(super) fn checked_offsets(&self, operation: &str) -> Result<()> {
         self.line(operation)?;
         if !self.ty().is_scalar() || !self.ty().element().is_integer() {
             return Err(Error::Type { operation: operation.to_owned(), ty: self.ty() });

@@ -1,0 +1,79 @@
+//! Sorting within segments.
+
+use super::{Segments, binary, convert};
+use crate::error::{Error, Result};
+use crate::node::Node;
+use broadloom_scalar::{BinaryOp, Element, Literal};
+use broadloom_skeleton::{SegmentedSort, SortKey};
+
+impl Segments {
+    /// Sorts lines within segments by keys, the first of which counts most; equal ones keep their order. Keys come first in the result. NaN is behind all numbers.
+    ///
+    /// Where [`Segments::no_longer_than`] promises short segments, each is sorted where it lies. Otherwise all are sorted at once, by the number of the segment
+    /// first.
+    pub fn sort(&self, keys: &[(&Node, SortKey)], values: &[&Node]) -> Result<Vec<Node>> {
+        let name = "segmented sort";
+        let lines = keys.iter().map(|(line, _)| *line).chain(values.iter().copied());
+        lines.clone().try_for_each(|line| self.check_elements(name, line))?;
+        let Some((first, _)) = keys.first() else {
+            let (shape, reason) = (self.data.total.shape(), "there are no keys".to_owned());
+            return Err(Error::Range { operation: name.into(), shape, reason });
+        };
+        let types: Vec<_> = keys.iter().map(|(line, _)| line.ty()).collect();
+        let machine = first.context().device().machine();
+        let has_lengths = lines.clone().any(|line| line.length().is_some());
+        let longest = self.longest.filter(|_| self.data.count.bound > 0 && !has_lengths);
+        let longest = longest.and_then(|longest| SegmentedSort::longest(machine, &types, !values.is_empty(), longest as u64));
+        if let Some(longest) = longest {
+            return Node::sorted(keys, values, Some((longest, &self.data.bounds)));
+        }
+        if self.data.count.bound <= 1 {
+            return Node::sort(keys, values);
+        }
+        let numbers = convert(&self.ids()?, Element::U32)?;
+        // Eight bits are a round.
+        let bits = (usize::BITS - self.data.count.bound.leading_zeros()).next_multiple_of(8).min(32);
+        let mut all = vec![(&numbers, SortKey { descending: false, bits: Some(bits) })];
+        all.extend(keys);
+        let mut sorted = Node::sort(&all, values)?;
+        sorted.remove(0);
+        Ok(sorted)
+    }
+
+    /// The place that each element has in its segment when that is sorted, an integer from 0 on; equal ones keep their order.
+    pub fn rank(&self, line: &Node, descending: bool, element: Element) -> Result<Node> {
+        self.check_elements("rank", line)?;
+        if !element.is_integer() {
+            return Err(Error::Type { operation: "rank".into(), ty: element.into() });
+        }
+        let total = &self.data.total;
+        if total.bound == 0 || self.data.count.bound == 0 {
+            return total.filled(&[Literal::zero(element)]);
+        }
+        let places = total.places(Element::I64)?;
+        let sorted = self.sort(&[(line, SortKey { descending, bits: None })], &[&places])?;
+        let Some(origins) = sorted.last() else {
+            return Err(Error::Plan { what: "rank".into(), reason: "a sort without its values".into() });
+        };
+        // Elements stay in their segment, so the place of a sorted element is that of any there.
+        let ranks = convert(&self.places()?, element)?;
+        let nothing = Node::fill(self.context(), total.shape(), &[Literal::zero(element)])?;
+        total.cut(&nothing.scatter(&[origins], &ranks, None)?)
+    }
+}
+
+impl Segments {
+    /// Where the elements of each segment in order come from, as places of the whole line, an `i64`; equal ones keep their order.
+    pub fn sorted_places(&self, line: &Node, descending: bool) -> Result<Node> {
+        let places = self.data.total.places(Element::I64)?;
+        let mut sorted = self.sort(&[(line, SortKey { descending, bits: None })], &[&places])?;
+        Ok(sorted.swap_remove(1))
+    }
+
+    /// Where the elements of each segment in order come from, as places within the segment, an `i64`.
+    pub fn sorted_within(&self, line: &Node, descending: bool) -> Result<Node> {
+        let places = self.sorted_places(line, descending)?;
+        let starts = binary(BinaryOp::Sub, &self.data.total.places(Element::I64)?, &self.places()?)?;
+        binary(BinaryOp::Sub, &places, &starts)
+    }
+}

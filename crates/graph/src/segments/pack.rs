@@ -1,0 +1,123 @@
+//! Elements of segments that flags choose, and the segments that they form.
+
+use super::{Measure, Segments, choose, convert};
+use crate::error::{Error, Result};
+use crate::length::Length;
+use crate::node::{Expression, Inputs, Node, State};
+use crate::op::{Combine, Elementwise, Op};
+use crate::shape::Shape;
+use crate::view::Rule;
+use broadloom_scalar::{Element, Type};
+use std::collections::HashMap;
+
+/// The segments of which a pack chose elements.
+#[derive(Debug)]
+pub(super) struct Origin {
+    segments: Segments,
+    flags: Node,
+    /// Lines that were packed, each behind the one that it was packed from.
+    lines: Vec<(Node, Node)>,
+}
+
+/// Operations on an element that are done before a pack at most: they are done for elements that are not chosen, too.
+const MOST_OPERATIONS: u64 = 64;
+
+impl Segments {
+    /// Keeps the elements of lines where a flag is true, with the segments that they form: as many as before, each with the elements of the old one that are
+    /// left. Only the device knows how many elements there are; nothing waits.
+    ///
+    /// A reduction of the result combines elements where they are: see [`Segments::reduce`].
+    pub fn pack(&self, flags: &Node, values: &[&Node]) -> Result<(Segments, Vec<Node>)> {
+        self.check_elements("segmented pack", flags)?;
+        if flags.ty() != Type::BOOL {
+            return Err(Error::Types { operation: "segmented pack".into(), left: Type::BOOL, right: flags.ty() });
+        }
+        values.iter().try_for_each(|line| self.check_elements("segmented pack", line))?;
+        let counts = convert(flags, Element::I32)?.reduce_segments(&self.data.bounds, Combine::Sum)?;
+        let lengths = self.data.count.cut(&counts)?;
+        if self.data.total.bound == 0 {
+            let segments = Segments::with_lengths(&lengths, self.data.count.clone(), self.data.total.clone(), None)?;
+            return Ok((segments, values.iter().map(|line| (*line).clone()).collect()));
+        }
+        let mut count = None;
+        let mut packed = vec![];
+        for line in values {
+            let (line, own) = line.pack_counted(flags)?;
+            count.get_or_insert(own);
+            packed.push(line);
+        }
+        let count = match count {
+            Some(count) => count,
+            None => flags.pack_counted(flags)?.1,
+        };
+        let length = Length::of(count, self.data.total.bound);
+        let packed: Vec<Node> = packed.iter().map(|line| line.shortened(&length)).collect::<Result<_>>()?;
+        let lines = packed.iter().cloned().zip(values.iter().map(|line| (*line).clone())).collect();
+        let origin = Origin { segments: self.clone(), flags: flags.clone(), lines };
+        let (count, total) = (self.data.count.clone(), Measure::device(&length)?);
+        let segments = Segments::with_lengths(&lengths, count, total, Some(origin))?;
+        segments.data.forms.set_lengths(&convert(&lengths, Element::I64)?);
+        Ok((segments, packed))
+    }
+
+    /// Returns the segments that these were packed from and a line of them whose reduction is that of this line: the values before the pack where they were chosen, the
+    /// identity elsewhere. `None` if the line does not follow from packed lines element by element, or if its elements are in memory.
+    pub(super) fn unpacked(&self, line: &Node, combine: &Combine) -> Result<Option<(&Segments, Node)>> {
+        let Some(origin) = &self.data.origin else { return Ok(None) };
+        let Some(before) = origin.before(self, line, &mut Before::default())? else { return Ok(None) };
+        let nothing = Node::fill(line.context(), Shape::from([]), &combine.identity(line.ty()))?;
+        let chosen = choose(&origin.flags, &before, &nothing)?;
+        Ok(Some((&origin.segments, chosen)))
+    }
+}
+
+/// Work on elements that is done before a pack, so far.
+#[derive(Default)]
+struct Before {
+    nodes: HashMap<usize, Node>,
+    operations: u64,
+}
+
+impl Before {
+    /// Adds the cost of an operation; returns whether all is still cheap.
+    fn affords(&mut self, op: &Elementwise) -> bool {
+        self.operations += match op {
+            Elementwise::Call(function, _) => function.operations(),
+            Elementwise::Math(..) => MOST_OPERATIONS / 4,
+            _ => 1,
+        };
+        self.operations <= MOST_OPERATIONS
+    }
+}
+
+impl Origin {
+    /// The line before the pack of which a line is what was chosen: element-wise work is done before the pack.
+    fn before(&self, packed: &Segments, line: &Node, known: &mut Before) -> Result<Option<Node>> {
+        let state = line.state();
+        let State::Pending(Expression { op, inputs }) = &state else { return Ok(None) };
+        if let Some((_, before)) = self.lines.iter().find(|(packed, _)| packed.is_same(line)) {
+            return Ok(Some(before.clone()));
+        }
+        if let Some(before) = known.nodes.get(&line.identity()) {
+            return Ok(Some(before.clone()));
+        }
+        let total = &self.segments.data.total;
+        let before = match (op, &inputs[..]) {
+            (Op::Fill(_), _) => line.filled(total.shape(), op).with_length(total.length.clone()),
+            // One value for all elements.
+            (Op::View(_), [input]) if input.bound().rank() == 0 => input.stretched(&total.shape(), total.length.as_ref())?,
+            (Op::Gather(Rule::Clamp, _), [values, ids]) if packed.data.forms.has_ids(ids) => self.segments.spread(values)?,
+            (Op::Elementwise(op), inputs) if known.affords(op) => {
+                let mut moved = Inputs::new();
+                for input in inputs {
+                    let Some(input) = self.before(packed, input, known)? else { return Ok(None) };
+                    moved.push(input);
+                }
+                Node::elementwise(op.clone(), &moved.iter().collect::<Vec<&Node>>())?
+            }
+            _ => return Ok(None),
+        };
+        known.nodes.insert(line.identity(), before.clone());
+        Ok(Some(before))
+    }
+}

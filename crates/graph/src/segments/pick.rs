@@ -1,0 +1,142 @@
+//! Elements of segments by their place within the segment.
+
+use super::{Segments, binary, call, choose, convert, scalar, zeros};
+use crate::error::{Error, Result};
+use crate::node::Node;
+use crate::op::Combine;
+use crate::view::Boundary;
+use broadloom_scalar::{BinaryOp, Builder, Element, Type};
+
+/// Lines that were read or written at places within segments, and whether all places were there.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// The lines. Where a place is not in its segment, elements are zero, or stay as they are.
+    pub values: Vec<Node>,
+    /// Whether any place is not in its segment: a `bool` without axes. It is computed only if it is used.
+    pub outside: Node,
+}
+
+/// Places of the line by places within segments: -1 for those that are not in their segment. And whether they are not.
+pub(super) fn within(starts: &Node, ends: &Node, index: &Node) -> Result<[Node; 2]> {
+    let f = Builder::function("within");
+    let (start, end) = (f.parameter("start", Type::I64), f.parameter("end", Type::I64));
+    let index_in = f.parameter("index", Type::I64);
+    let is_in = f.and(f.ge(index_in, 0i64), f.lt(index_in, f.sub(end, start)));
+    let place = f.select(is_in, f.add(start, index_in), -1i64);
+    call(&f.finish_function(&[place, f.not(is_in)])?, &[starts, ends, &convert(index, Element::I64)?])
+}
+
+/// Whether any flag is true.
+fn any(flags: &Node) -> Result<Node> {
+    flags.reduce(Combine::Any, &[0])
+}
+
+/// An index is a line of integers.
+fn check_index(operation: &str, index: &Node) -> Result<()> {
+    if index.ty().is_scalar() && index.ty().element().is_integer() {
+        return Ok(());
+    }
+    Err(Error::Type { operation: operation.to_owned(), ty: index.ty() })
+}
+
+impl Segments {
+    /// Elements of each segment at places within it. The places are a line in segments of its own, as many as there are here: places in segment `k` of `to`
+    /// are those of segment `k`.
+    pub fn gather(&self, values: &[&Node], to: &Segments, index: &Node) -> Result<Checked> {
+        self.check_alike("segmented gather", to)?;
+        to.check_elements("segmented gather", index)?;
+        check_index("segmented gather", index)?;
+        values.iter().try_for_each(|line| self.check_elements("segmented gather", line))?;
+        if self.data.count.bound == 0 {
+            let nothing = |line: &&Node| to.data.total.filled(&zeros(line.ty()));
+            let values = values.iter().map(nothing).collect::<Result<_>>()?;
+            return Ok(Checked { values, outside: scalar(self.context(), false)? });
+        }
+        let starts = to.spread(&self.padded_starts()?)?;
+        let ends = to.spread(&self.padded_ends()?)?;
+        let [places, outside] = within(&starts, &ends, index)?;
+        Ok(Checked { values: at_places(values, &places)?, outside: any(&outside)? })
+    }
+
+    /// Sends each element to a place within its segment. Where several go to one place the last one stays; places that none goes to are zero.
+    pub fn permute(&self, values: &[&Node], index: &Node) -> Result<Checked> {
+        self.check_elements("segmented permute", index)?;
+        check_index("segmented permute", index)?;
+        values.iter().try_for_each(|line| self.check_elements("segmented permute", line))?;
+        let total = &self.data.total;
+        if total.bound == 0 || self.data.count.bound == 0 {
+            let values = values.iter().map(|line| (*line).clone()).collect();
+            return Ok(Checked { values, outside: scalar(self.context(), false)? });
+        }
+        let [places, outside] = within(&self.spread(&self.padded_starts()?)?, &self.spread(&self.padded_ends()?)?, index)?;
+        let send = |line: &&Node| {
+            let nothing = Node::fill(self.context(), total.shape(), &zeros(line.ty()))?;
+            total.cut(&nothing.scatter(&[&places], line, None)?)
+        };
+        let values = values.iter().map(send).collect::<Result<_>>()?;
+        Ok(Checked { values, outside: any(&outside)? })
+    }
+
+    /// The element of each segment at a place within it, one place for each segment.
+    pub fn extract(&self, values: &[&Node], index: &Node) -> Result<Checked> {
+        self.check_segments("extract", index)?;
+        check_index("extract", index)?;
+        values.iter().try_for_each(|line| self.check_elements("extract", line))?;
+        let [places, outside] = within(&self.starts()?, &self.ends()?, index)?;
+        Ok(Checked { values: at_places(values, &places)?, outside: any(&outside)? })
+    }
+
+    /// The first element of each segment.
+    pub fn first(&self, values: &[&Node]) -> Result<Checked> {
+        self.extract(values, &self.data.count.filled(&[0i64.into()])?)
+    }
+
+    /// The last element of each segment.
+    pub fn last(&self, values: &[&Node]) -> Result<Checked> {
+        self.extract(values, &binary(BinaryOp::Sub, &self.lengths()?, &scalar(self.context(), 1i64)?)?)
+    }
+
+    /// A line whose element at a place of each segment is another; there is one place and one element for each segment.
+    pub fn replace(&self, line: &Node, index: &Node, with: &Node) -> Result<Checked> {
+        self.check_elements("replace", line)?;
+        self.check_segments("replace", index)?;
+        self.check_segments("replace", with)?;
+        check_index("replace", index)?;
+        if with.ty() != line.ty() {
+            return Err(Error::Types { operation: "replace".into(), left: line.ty(), right: with.ty() });
+        }
+        let [places, outside] = within(&self.starts()?, &self.ends()?, index)?;
+        let outside = any(&outside)?;
+        if self.data.total.bound == 0 || self.data.count.bound == 0 {
+            return Ok(Checked { values: vec![line.clone()], outside });
+        }
+        let f = Builder::function("here");
+        let (place, wanted) = (f.parameter("place", Type::I64), f.parameter("wanted", Type::I64));
+        let function = f.finish_function(&[f.eq(place, wanted)])?;
+        let [here] = call(&function, &[&self.data.total.places(Element::I64)?, &self.distribute(&places)?])?;
+        Ok(Checked { values: vec![choose(&here, &self.distribute(with)?, line)?], outside })
+    }
+
+    /// Whole segments by their numbers, which may repeat; a number that no segment has gives a segment without elements. The total is that of the result.
+    pub fn take(&self, numbers: &Node, total: super::Total, values: &[&Node]) -> Result<(Segments, Vec<Node>)> {
+        super::integers("take", numbers)?;
+        values.iter().try_for_each(|line| self.check_elements("take", line))?;
+        let numbers = convert(numbers, Element::I64)?;
+        let lengths = self.lengths()?.gather(&[&numbers], &Boundary::Constant(zeros(Type::I64).into()))?;
+        let taken = Segments::from_lengths(&lengths, total)?;
+        if self.data.count.bound == 0 || taken.data.count.bound == 0 {
+            let nothing = |line: &&Node| taken.data.total.filled(&zeros(line.ty()));
+            let values = values.iter().map(nothing).collect::<Result<_>>()?;
+            return Ok((taken, values));
+        }
+        let starts = taken.distribute(&self.padded_starts()?.gather(&[&numbers], &Boundary::Clamp)?)?;
+        let places = binary(BinaryOp::Add, &starts, &taken.places()?)?;
+        Ok((taken, at_places(values, &places)?))
+    }
+}
+
+/// Lines at places; zero where there is none.
+pub(super) fn at_places(values: &[&Node], places: &Node) -> Result<Vec<Node>> {
+    let at = |line: &&Node| line.gather(&[places], &Boundary::Constant(zeros(line.ty()).into()));
+    values.iter().map(at).collect()
+}

@@ -1,0 +1,72 @@
+//! Elements of each segment combined into one value.
+
+use super::{Segments, binary, convert};
+use crate::error::{Error, Result};
+use crate::node::Node;
+use crate::op::{Combine, Elementwise, Extreme};
+use broadloom_scalar::{BinaryOp, Builder, Element, Literal, Type};
+
+impl Segments {
+    /// Combines the elements of each segment, in their order, each line in its own way; no elements give the combination's identity. All lines are read in one pass.
+    ///
+    /// Lines that [`Segments::pack`] gave, and element-wise work on them, are not packed for this: the elements are combined where they were.
+    pub fn reduce(&self, values: &[(&Node, Combine)]) -> Result<Vec<Node>> {
+        let reduce = |(line, combine): &(&Node, Combine)| {
+            let operation = format!("segmented {}", combine.name());
+            self.check_elements(&operation, line)?;
+            if !combine.takes(line.ty()) {
+                return Err(Error::Type { operation, ty: line.ty() });
+            }
+            let found = match self.unpacked(line, combine)? {
+                Some((origin, line)) => line.reduce_segments(&origin.data.bounds, combine.clone())?,
+                None => line.reduce_segments(&self.data.bounds, combine.clone())?,
+            };
+            self.data.count.cut(&found)
+        };
+        values.iter().map(reduce).collect()
+    }
+
+    /// The place within each segment of its least or greatest element, the first of equal ones, as an integer; -1 for a segment without elements. NaN is
+    /// no extreme where there are numbers.
+    pub fn extreme(&self, line: &Node, which: Extreme, element: Element) -> Result<Node> {
+        self.check_elements(which.name(), line)?;
+        if !line.ty().is_scalar() || line.ty() == Type::BOOL || !element.is_integer() || !element.is_signed() {
+            return Err(Error::Type { operation: which.name().to_owned(), ty: line.ty() });
+        }
+        if self.data.total.bound == 0 || self.data.count.bound == 0 {
+            return self.data.count.filled(&[Literal::from_i128(element, -1)]);
+        }
+        let found = line.extreme_in_segments(which, &self.data.bounds)?;
+        let f = Builder::function("extreme");
+        let (found_in, start) = (f.parameter("found", Type::I64), f.parameter("start", Type::I64));
+        let end = f.parameter("end", Type::I64);
+        let function = f.finish_function(&[f.select(f.lt(start, end), f.sub(found_in, start), -1i64)])?;
+        let inputs = [&found, &self.padded_starts()?, &self.padded_ends()?];
+        let found = Node::elementwise(Elementwise::Call(function, 0), &inputs)?;
+        self.data.count.cut(&convert(&found, element)?)
+    }
+
+    /// The value of each element's segment: a line of values, one for each segment, becomes one with a value for each element.
+    pub fn distribute(&self, values: &Node) -> Result<Node> {
+        self.check_segments("distribute", values)?;
+        if self.data.count.bound == 0 {
+            let nothing = vec![Literal::zero(values.ty().element()); values.ty().lanes()];
+            return self.data.total.filled(&nothing);
+        }
+        self.spread(values)
+    }
+
+    /// Numbers within each segment: `start + stride · i` at its element `i`. Both are of one type of numbers, and have no axes or one value for each segment.
+    pub fn index(&self, start: &Node, stride: &Node) -> Result<Node> {
+        if start.ty() != stride.ty() {
+            return Err(Error::Types { operation: "index".into(), left: start.ty(), right: stride.ty() });
+        }
+        let element = start.ty().element();
+        if !start.ty().is_scalar() || element == Element::Bool {
+            return Err(Error::Type { operation: "index".into(), ty: start.ty() });
+        }
+        let each = |node: &Node| if node.bound().rank() == 0 { Ok(node.clone()) } else { self.distribute(node) };
+        let steps = binary(BinaryOp::Mul, &convert(&self.places()?, element)?, &each(stride)?)?;
+        binary(BinaryOp::Add, &each(start)?, &steps)
+    }
+}

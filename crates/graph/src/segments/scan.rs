@@ -1,0 +1,69 @@
+//! Elements combined with those before them, or behind them, in their segment.
+
+use super::{Segments, binary, choose, scalar};
+use crate::error::{Error, Result};
+use crate::node::Node;
+use crate::op::Combine;
+use crate::shape::Shape;
+use crate::view::{AxisMap, Boundary};
+use broadloom_scalar::{BinaryOp, Element, Literal};
+use smallvec::smallvec;
+
+/// The order in which elements are combined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From the first to the last.
+    Forwards,
+    /// From the last to the first.
+    Backwards,
+}
+
+impl Segments {
+    /// Combines each element with all before it in its segment, each line in its own way, and with itself where the scan is inclusive. The first of an
+    /// exclusive scan is the combination's identity. Backwards elements are combined with those behind them, the last one first. All lines are read in one pass.
+    pub fn scan(&self, values: &[(&Node, Combine)], inclusive: bool, direction: Direction) -> Result<Vec<Node>> {
+        let mut found = vec![];
+        for (line, combine) in values {
+            let operation = format!("segmented {} scan", combine.name());
+            self.check_elements(&operation, line)?;
+            if !combine.takes(line.ty()) {
+                return Err(Error::Type { operation, ty: line.ty() });
+            }
+            let heads = self.heads()?;
+            let first = match direction {
+                Direction::Forwards => heads,
+                // A segment ends where the next one begins, or the line ends.
+                Direction::Backwards => heads.moved("scan", &[-1], &Boundary::Constant(smallvec![Literal::from(true)]))?,
+            };
+            let mut line = (*line).clone();
+            if !inclusive {
+                // A segment starts with nothing, and each place has what is before it.
+                let identity = combine.identity(line.ty());
+                let by = if direction == Direction::Forwards { 1 } else { -1 };
+                let before = line.moved("scan", &[by], &Boundary::Constant(identity.clone()))?;
+                let nothing = Node::fill(line.context(), Shape::from([]), &identity)?;
+                line = choose(&first, &nothing, &before)?;
+            }
+            found.push(match direction {
+                Direction::Forwards => line.segmented_scan(&first, combine.clone(), 0)?,
+                Direction::Backwards => reversed(&reversed(&line)?.segmented_scan(&reversed(&first)?, combine.clone(), 0)?)?,
+            });
+        }
+        Ok(found)
+    }
+}
+
+/// A line from its last element to its first. Never waits.
+fn reversed(line: &Node) -> Result<Node> {
+    let count = line.bound().count();
+    if count == 0 {
+        return Ok(line.clone());
+    }
+    if line.length().is_none() {
+        let axis = AxisMap { offset: count as i64 - 1, stride: -1, ..AxisMap::same(0) };
+        return line.affine("reverse", &[axis], line.bound().clone(), None);
+    }
+    let last = binary(BinaryOp::Sub, &line.first_extent()?, &scalar(line.context(), 1i64)?)?;
+    let places = binary(BinaryOp::Sub, &last, &line.position_like(0, Element::I64)?)?;
+    line.gather(&[&places], &Boundary::Clamp)
+}

@@ -1,0 +1,344 @@
+//! Ragged data against plain loops, on all devices, however ragged; and how many kernels its operations become.
+
+#[allow(dead_code, reason = "shared with the random graphs")]
+mod support;
+
+use broadloom_cpu::{CacheFolder, Cpu};
+use broadloom_device::Device;
+use broadloom_graph::{
+    Combine, Context, Direction, Elementwise, Extreme, Length, Node, Result, Segments, Shape, SortKey, Total, naive,
+};
+use broadloom_scalar::{BinaryOp, CompareOp, Element, Literal};
+
+fn cpu() -> Device {
+    let cache = CacheFolder::Nowhere;
+    let mut options = broadloom_cpu::Options { threads: 2, memory_bytes: 1 << 28, cache, ..broadloom_cpu::Options::default() };
+    options.compile.optimise = false;
+    Device::new(Cpu::new(options).unwrap_or_else(|error| panic!("{error}")))
+}
+
+fn interp() -> Device {
+    Device::new(broadloom_interp::Interp::new(Default::default()))
+}
+
+fn line(context: &Context, values: &[i64], element: Element) -> Result<Node> {
+    let lanes: Vec<Literal> = values.iter().map(|value| Literal::from_i128(element, (*value).into())).collect();
+    let bytes: Vec<u8> = lanes.iter().flat_map(|lane| lane.bits().to_le_bytes()[..element.bytes() as usize].to_vec()).collect();
+    Node::upload(context, element.into(), Shape::from(values.len()), &bytes)
+}
+
+fn found(node: &Node) -> Result<Vec<i64>> {
+    let lanes = node.read()?.lanes;
+    Ok(lanes
+        .iter()
+        .map(|lane| lane.as_i128().map_or_else(|| lane.as_f64().unwrap_or(0.5) as i64, |number| number as i64))
+        .collect())
+}
+
+fn binary(op: BinaryOp, a: &Node, b: &Node) -> Result<Node> {
+    Node::elementwise(Elementwise::Binary(op), &[a, b])
+}
+
+fn number(context: &Context, value: impl Into<Literal>) -> Result<Node> {
+    Node::fill(context, Shape::from([]), &[value.into()])
+}
+
+fn greater(a: &Node, than: i32) -> Result<Node> {
+    Node::elementwise(Elementwise::Compare(CompareOp::Gt), &[a, &number(a.context(), than)?])
+}
+
+/// Numbers that repeat.
+fn numbers(count: usize, seed: u64) -> Vec<i64> {
+    let number = |i: u64| {
+        let z = (i + 1 + seed * 977).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((z ^ (z >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33) as i64
+    };
+    (0..count as u64).map(number).collect()
+}
+
+/// Lengths of several kinds, all as many.
+fn raggedness(count: usize) -> Vec<(&'static str, Vec<usize>)> {
+    let mixed = numbers(count, 3).iter().map(|n| if n % 11 == 0 { 37 } else { (n % 4) as usize }).collect();
+    let mut giant = vec![0; count];
+    giant[count / 2] = 150;
+    vec![("empty", vec![0; count]), ("giant", giant), ("tiny", vec![1; count]), ("mixed", mixed)]
+}
+
+/// Ragged data on the host.
+struct Ragged {
+    lengths: Vec<usize>,
+    values: Vec<i64>,
+}
+
+impl Ragged {
+    fn new(lengths: &[usize], seed: u64) -> Ragged {
+        let values = numbers(lengths.iter().sum(), seed).iter().map(|n| n % 23 - 9).collect();
+        Ragged { lengths: lengths.to_vec(), values }
+    }
+
+    fn parts(&self) -> Vec<&[i64]> {
+        let mut rest = &self.values[..];
+        let part = |length: &usize| {
+            let (part, behind) = rest.split_at(*length);
+            rest = behind;
+            part
+        };
+        self.lengths.iter().map(part).collect()
+    }
+
+    fn each(&self, f: impl Fn(&[i64]) -> i64) -> Vec<i64> {
+        self.parts().into_iter().map(f).collect()
+    }
+
+    fn every(&self, f: impl Fn(&[i64]) -> Vec<i64>) -> Vec<i64> {
+        self.parts().into_iter().flat_map(f).collect()
+    }
+}
+
+fn prefixes(part: &[i64], inclusive: bool, backwards: bool, nothing: i64, f: impl Fn(i64, i64) -> i64) -> Vec<i64> {
+    let (mut sum, mut all) = (nothing, vec![]);
+    let mut part = part.to_vec();
+    if backwards {
+        part.reverse();
+    }
+    for x in part {
+        let next = f(sum, x);
+        all.push(if inclusive { next } else { sum });
+        sum = next;
+    }
+    if backwards {
+        all.reverse();
+    }
+    all
+}
+
+fn ranks(part: &[i64], descending: bool) -> Vec<i64> {
+    let before = |i: usize, j: usize| {
+        let (x, y) = if descending { (part[j], part[i]) } else { (part[i], part[j]) };
+        x < y || x == y && i < j
+    };
+    (0..part.len()).map(|j| (0..part.len()).filter(|i| before(*i, j)).count() as i64).collect()
+}
+
+/// Where the numbers of segments and elements are known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Known {
+    Host,
+    Device,
+}
+
+/// A line of which only the device knows the length, behind which there is more.
+fn unknown(context: &Context, values: &[i64], element: Element, length: &Length) -> Result<Node> {
+    let mut all = values.to_vec();
+    all.resize(length.bound(), 77);
+    line(context, &all, element)?.shortened(length)
+}
+
+type Case = (String, Node, Vec<i64>);
+
+/// All operations, each with the result of a loop.
+fn cases(context: &Context, lengths: &[usize], known: Known) -> Result<Vec<Case>> {
+    let a = Ragged::new(lengths, 1);
+    let total = a.values.len();
+    let others: Vec<usize> = numbers(lengths.len(), 8).iter().map(|n| (n % 3) as usize).collect();
+    let b = Ragged::new(&others, 2);
+    let of = |count: usize, more: usize| Length::new(&number(context, count as i64)?, count + more);
+    let (count_length, total_length, other_length) = (of(lengths.len(), 3)?, of(total, 40)?, of(b.values.len(), 5)?);
+    let element_line = |values: &[i64], element: Element| match known {
+        Known::Host => line(context, values, element),
+        Known::Device => unknown(context, values, element, &total_length),
+    };
+    let segment_line = |values: &[i64], element: Element| match known {
+        Known::Host => line(context, values, element),
+        Known::Device => unknown(context, values, element, &count_length),
+    };
+    let other_line = |values: &[i64], element: Element| match known {
+        Known::Host => line(context, values, element),
+        Known::Device => unknown(context, values, element, &other_length),
+    };
+    let as_numbers = |lengths: &[usize]| lengths.iter().map(|n| *n as i64).collect::<Vec<i64>>();
+    let x = element_line(&a.values, Element::I32)?;
+    let y = other_line(&b.values, Element::I32)?;
+    let segments = Segments::from_lengths(&segment_line(&as_numbers(lengths), Element::I32)?, Total::of(&x))?;
+    let other = Segments::from_lengths(&segment_line(&as_numbers(&others), Element::U8)?, Total::of(&y))?;
+    let mut all: Vec<Case> = vec![];
+    let mut add = |name: &str, node: Node, expected: Vec<i64>| all.push((name.to_owned(), node, expected));
+
+    // Forms.
+    let mut offsets = vec![0i64];
+    lengths.iter().for_each(|length| offsets.push(offsets[offsets.len() - 1] + *length as i64));
+    let ids: Vec<i64> = lengths.iter().enumerate().flat_map(|(k, length)| vec![k as i64; *length]).collect();
+    let heads: Vec<i64> = a.every(|part| (0..part.len()).map(|i| i64::from(i == 0)).collect());
+    add("lengths", segments.lengths()?, as_numbers(lengths));
+    add("offsets", segments.offsets()?, offsets.clone());
+    add("heads", segments.heads()?, heads.clone());
+    add("ids", segments.ids()?, ids.clone());
+    let again = match known {
+        Known::Host => Segments::from_offsets(&line(context, &offsets, Element::I64)?, Total::Unknown)?,
+        Known::Device => {
+            let length = Length::new(&number(context, offsets.len() as i64)?, offsets.len() + 4)?;
+            Segments::from_offsets(&unknown(context, &offsets, Element::U32, &length)?, Total::of(&x))?
+        }
+    };
+    add("ids of offsets", again.ids()?, ids.clone());
+    let flags = element_line(&heads, Element::Bool)?;
+    let filled: Vec<i64> = lengths.iter().filter(|length| **length > 0).map(|length| *length as i64).collect();
+    let from_heads = Segments::from_heads(&flags, (known == Known::Host).then_some(filled.len()))?;
+    add("lengths of heads", from_heads.lengths()?, filled);
+    let sums_of_filled: Vec<i64> = a.parts().iter().filter(|part| !part.is_empty()).map(|part| part.iter().sum()).collect();
+    add("sums of heads", from_heads.reduce(&[(&x, Combine::Sum)])?.remove(0), sums_of_filled);
+
+    // Reductions.
+    let double = binary(BinaryOp::Add, &x, &x)?;
+    let many = segments.reduce(&[(&x, Combine::Sum), (&double, Combine::Max), (&x, Combine::Min)])?;
+    add("sum", many[0].clone(), a.each(|part| part.iter().sum()));
+    add("max", many[1].clone(), a.each(|part| part.iter().map(|x| 2 * x).max().unwrap_or(i32::MIN.into())));
+    add("min", many[2].clone(), a.each(|part| part.iter().copied().min().unwrap_or(i32::MAX.into())));
+    let place =
+        |part: &[i64], best: Option<&i64>| best.map_or(-1, |best| part.iter().position(|x| x == best).unwrap_or(99) as i64);
+    add("argmin", segments.extreme(&x, Extreme::Least, Element::I32)?, a.each(|part| place(part, part.iter().min())));
+    add("argmax", segments.extreme(&x, Extreme::Greatest, Element::I64)?, a.each(|part| place(part, part.iter().max())));
+
+    // Scans.
+    for (inclusive, backwards) in [(true, false), (false, false), (true, true), (false, true)] {
+        let direction = if backwards { Direction::Backwards } else { Direction::Forwards };
+        let both = segments.scan(&[(&x, Combine::Sum), (&x, Combine::Max)], inclusive, direction)?;
+        let name = format!("scan {inclusive} {backwards}");
+        add(&name, both[0].clone(), a.every(|part| prefixes(part, inclusive, backwards, 0, |a, b| a + b)));
+        add(&name, both[1].clone(), a.every(|part| prefixes(part, inclusive, backwards, i32::MIN.into(), i64::max)));
+    }
+
+    // One value for each segment.
+    let per_segment: Vec<i64> = numbers(lengths.len(), 6).iter().map(|n| n % 100).collect();
+    let values = segment_line(&per_segment, Element::I32)?;
+    add("distribute", segments.distribute(&values)?, ids.iter().map(|k| per_segment[*k as usize]).collect());
+    let within: Vec<i64> = a.every(|part| (0..part.len() as i64).collect());
+    let expected = ids.iter().zip(&within).map(|(k, i)| per_segment[*k as usize] + 3 * i).collect();
+    add("index", segments.index(&values, &number(context, 3i32)?)?, expected);
+
+    // Packs.
+    let chosen = greater(&x, 0)?;
+    let (packed, lines) = segments.pack(&chosen, &[&x, &double])?;
+    let kept = |part: &[i64]| part.iter().copied().filter(|x| *x > 0).collect::<Vec<i64>>();
+    let kept_lengths = a.each(|part| kept(part).len() as i64);
+    add("pack", lines[0].clone(), a.every(kept));
+    add("pack doubles", lines[1].clone(), a.every(|part| kept(part).iter().map(|x| 2 * x).collect()));
+    add("pack lengths", packed.lengths()?, kept_lengths.clone());
+    let scaled = binary(BinaryOp::Add, &binary(BinaryOp::Mul, &lines[0], &lines[1])?, &packed.distribute(&values)?)?;
+    let sums = packed.reduce(&[(&lines[0], Combine::Sum), (&scaled, Combine::Sum)])?;
+    add("sums of packed", sums[0].clone(), a.each(|part| kept(part).iter().sum()));
+    let expected = a.parts().into_iter().zip(&per_segment).map(|(part, v)| kept(part).iter().map(|x| 2 * x * x + v).sum());
+    add("sums of scaled", sums[1].clone(), expected.collect());
+    let running = packed.scan(&[(&lines[0], Combine::Sum)], true, Direction::Forwards)?.remove(0);
+    add("scan of packed", running, a.every(|part| prefixes(&kept(part), true, false, 0, |a, b| a + b)));
+    add("packed ids", packed.ids()?, kept_lengths.iter().enumerate().flat_map(|(k, n)| vec![k as i64; *n as usize]).collect());
+
+    // Moves within segments.
+    let reverse = element_line(&a.every(|part| (0..part.len() as i64).rev().collect()), Element::I32)?;
+    let moved = segments.permute(&[&x], &reverse)?;
+    add("permute", moved.values[0].clone(), a.every(|part| part.iter().rev().copied().collect()));
+    add("permute outside", moved.outside.clone(), vec![0]);
+    let index = other_line(&b.values, Element::I32)?;
+    let gathered = segments.gather(&[&x], &other, &index)?;
+    let at = |part: &[i64], i: i64| usize::try_from(i).ok().and_then(|i| part.get(i)).copied();
+    let pairs: Vec<(&[i64], &[i64])> = a.parts().into_iter().zip(b.parts()).collect();
+    let expected = pairs.iter().flat_map(|(part, at_places)| at_places.iter().map(|i| at(part, *i).unwrap_or(0)));
+    add("gather", gathered.values[0].clone(), expected.collect());
+    let outside = pairs.iter().any(|(part, places)| places.iter().any(|i| at(part, *i).is_none()));
+    add("gather outside", gathered.outside.clone(), vec![i64::from(outside)]);
+    for descending in [false, true] {
+        let sorted = segments.sort(&[(&x, SortKey { descending, bits: None })], &[&double])?;
+        let order = |part: &[i64]| {
+            let mut part = part.to_vec();
+            part.sort_unstable();
+            if descending {
+                part.reverse();
+            }
+            part
+        };
+        add("sort", sorted[0].clone(), a.every(order));
+        add("sort doubles", sorted[1].clone(), a.every(|part| order(part).iter().map(|x| 2 * x).collect()));
+        add("rank", segments.rank(&x, descending, Element::I32)?, a.every(|part| ranks(part, descending)));
+    }
+
+    // Two descriptors.
+    let (joined, lines) = segments.concatenate(&other, &[(&x, &y)])?;
+    add("concatenate", lines[0].clone(), pairs.iter().flat_map(|(a, b)| [*a, *b].concat()).collect());
+    add(
+        "concatenate ids",
+        joined.ids()?,
+        pairs.iter().enumerate().flat_map(|(k, (a, b))| vec![k as i64; a.len() + b.len()]).collect(),
+    );
+    let (_, lines) = segments.interleave(&other, &[(&x, &y)])?;
+    let by_turns = |a: &[i64], b: &[i64]| {
+        let longer = a.len().max(b.len());
+        (0..longer).flat_map(|i| [a.get(i), b.get(i)]).flatten().copied().collect::<Vec<i64>>()
+    };
+    add("interleave", lines[0].clone(), pairs.iter().flat_map(|(a, b)| by_turns(a, b)).collect());
+
+    // Single elements.
+    let first = segments.first(&[&x])?;
+    let any_empty = i64::from(lengths.contains(&0));
+    add("first", first.values[0].clone(), a.each(|part| part.first().copied().unwrap_or(0)));
+    add("first outside", first.outside.clone(), vec![any_empty]);
+    add("last", segments.last(&[&x])?.values[0].clone(), a.each(|part| part.last().copied().unwrap_or(0)));
+    let ones = segment_line(&vec![1; lengths.len()], Element::U8)?;
+    add("extract", segments.extract(&[&x], &ones)?.values[0].clone(), a.each(|part| part.get(1).copied().unwrap_or(0)));
+    let expected: Vec<Vec<i64>> = a
+        .parts()
+        .iter()
+        .zip(&per_segment)
+        .map(|(part, v)| {
+            let mut part = part.to_vec();
+            part.get_mut(1).into_iter().for_each(|x| *x = *v);
+            part
+        })
+        .collect();
+    add("replace", segments.replace(&x, &ones, &values)?.values[0].clone(), expected.concat());
+
+    // Whole segments.
+    let last = lengths.len() as i64 - 1;
+    let numbers = line(context, &[last, 0, last / 2, last / 2, 7000], Element::I32)?;
+    let parts = a.parts();
+    let expected = [last, 0, last / 2, last / 2].map(|k| parts[k as usize]).concat();
+    let (taken, lines) = segments.take(&numbers, Total::Within(2 * total + 3), &[&x])?;
+    add("take", lines[0].clone(), expected.clone());
+    add("take sums", taken.reduce(&[(&lines[0], Combine::Sum)])?.remove(0), {
+        let mut sums: Vec<i64> = [last, 0, last / 2, last / 2].map(|k| parts[k as usize].iter().sum()).to_vec();
+        sums.push(0);
+        sums
+    });
+    if known == Known::Host {
+        let half = lengths.len() / 2;
+        let outer = Segments::from_lengths(
+            &line(context, &[half as i64, (lengths.len() - half) as i64], Element::I64)?,
+            Total::Host(lengths.len()),
+        )?;
+        let merged = segments.merged(&outer)?.reduce(&[(&x, Combine::Sum)])?.remove(0);
+        add("merged", merged, vec![parts[..half].concat().iter().sum(), parts[half..].concat().iter().sum()]);
+    }
+    Ok(all)
+}
+
+#[test]
+fn operations_are_those_of_loops() -> Result<()> {
+    for (name, device) in [("interp", interp()), ("cpu", cpu())] {
+        let context = Context::new(&device);
+        for known in [Known::Host, Known::Device] {
+            for (ragged, lengths) in raggedness(70) {
+                let cases = cases(&context, &lengths, known)?;
+                let nodes: Vec<Node> = cases.iter().map(|(_, node, _)| node.clone()).collect();
+                let naive: Option<Vec<_>> =
+                    (name == "interp").then(|| nodes.iter().map(naive::evaluate).collect::<Result<_>>()).transpose()?;
+                context.evaluate(&nodes)?;
+                for (number, (case, node, expected)) in cases.iter().enumerate() {
+                    assert_eq!(found(node)?, *expected, "{case}, {name}, {ragged}, {known:?}");
+                    if let Some(naive) = &naive {
+                        assert_eq!(node.read()?, naive[number], "{case}, naive, {ragged}, {known:?}");
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
