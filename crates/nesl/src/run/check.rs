@@ -57,11 +57,10 @@ impl Accelerator {
                     let sum = on_device(wide.reduce(Combine::Sum, &[0]))?;
                     self.as_vector(&sum)?
                 } else {
-                    let offsets = self.offsets(&segdes)?;
-                    on_device(wide.segmented_reduce(&offsets, Combine::Sum))?
+                    let segments = self.segments(&segdes)?;
+                    on_device(segments.reduce(&[(&wide, Combine::Sum)]))?.swap_remove(0)
                 };
-                let wrong =
-                    self.call("sum", &[&sums, &lengths.node], |f, x| f.ne(x[0], f.convert(x[1], scalar::Type::I64)))?;
+                let wrong = self.call("sum", &[&sums, &lengths.node], |f, x| f.ne(x[0], f.convert(x[1], scalar::Type::I64)))?;
                 self.require_none(inst.clone(), operands, &wrong, segdes.count())?;
                 let wrong = self.call("below", &[&pieces.node], |f, x| f.lt(x[0], 0))?;
                 self.require_none(inst, operands, &wrong, &pieces.extent)?;

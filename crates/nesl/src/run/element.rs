@@ -96,9 +96,7 @@ impl Accelerator {
             Op::Ceil => return self.call("ceil", x, |f, x| f.convert(f.ceil(x[0]), int)),
             Op::Trunc => Elementwise::Convert(int),
             Op::Round => {
-                return self.call("round", x, |f, x| {
-                    f.convert(f.select(f.lt(x[0], 0), f.sub(x[0], 0.5), f.add(x[0], 0.5)), int)
-                });
+                return self.call("round", x, |f, x| f.convert(f.select(f.lt(x[0], 0), f.sub(x[0], 0.5), f.add(x[0], 0.5)), int));
             }
             Op::Sqrt => Elementwise::Unary(UnaryOp::Sqrt),
             Op::Log => math(MathFunction::Log),

@@ -63,18 +63,26 @@ pub type Opener = Box<dyn FnMut() -> Result<Device, String> + Send>;
 pub struct Target {
     open: Opener,
     threshold: usize,
+    explained: bool,
 }
 
 impl Target {
     /// Makes a target. `open` is called when the first large vector comes.
     pub fn new(open: impl FnMut() -> Result<Device, String> + Send + 'static) -> Target {
-        Target { open: Box::new(open), threshold: THRESHOLD }
+        Target { open: Box::new(open), threshold: THRESHOLD, explained: false }
     }
 
     /// Sets the number of elements from which on an operation goes to the device. With 0 every operation does.
     #[must_use]
     pub fn with_threshold(mut self, elements: usize) -> Target {
         self.threshold = elements;
+        self
+    }
+
+    /// Keeps the plans that are made as text, in [`Statistics::summaries`].
+    #[must_use]
+    pub fn explained(mut self) -> Target {
+        self.explained = true;
         self
     }
 }
@@ -102,6 +110,7 @@ pub struct Accelerator {
     functions: HashMap<(&'static str, Vec<scalar::Type>), Function>,
     waits: u64,
     waited: Duration,
+    summaries: Vec<String>,
 }
 
 /// A condition whose flag is on the device.
@@ -131,6 +140,8 @@ pub struct Statistics {
     pub waits: u64,
     /// Time that the host spent planning, compiling and waiting.
     pub waited: Duration,
+    /// Plans as text, in the order in which they were made, where the [`Target`] asks for them.
+    pub summaries: Vec<String>,
 }
 
 /// A result of an operation.
@@ -170,6 +181,7 @@ impl Accelerator {
             functions: HashMap::new(),
             waits: 0,
             waited: Duration::ZERO,
+            summaries: vec![],
         }
     }
 
@@ -190,6 +202,7 @@ impl Accelerator {
             programs: done.programs,
             waits: done.waits + self.waits,
             waited: self.waited,
+            summaries: self.summaries.clone(),
         }
     }
 
@@ -356,11 +369,23 @@ impl Accelerator {
             segdes.forms(&mut nodes);
         }
         self.made = 0;
+        if self.target.explained {
+            let before = context.statistics().plans;
+            let summary = on_device(context.explain(&nodes))?;
+            if context.statistics().plans > before {
+                self.summaries.push(summary.text());
+            }
+        }
         on_device(context.evaluate(&nodes))
     }
 
     /// Waits for a value without axes and looks at the conditions. The value is an int below 2^62 or a bool.
     pub(crate) fn wait_for(&mut self, value: Option<&Node>) -> Run<i64> {
+        self.wait_with(value, &[])
+    }
+
+    /// Does the same, and computes other nodes in the same plan.
+    fn wait_with(&mut self, value: Option<&Node>, others: &[Node]) -> Run<i64> {
         let start = Instant::now();
         let failed = self.failed.take();
         let value = match value {
@@ -376,7 +401,9 @@ impl Accelerator {
                 self.call("status", &[value, failed], |f, x| f.add(f.add(x[0], x[0]), f.convert(x[1], scalar::Type::I64)))?
             }
         };
-        self.evaluate(&[status.clone()])?;
+        let mut wanted = vec![status.clone()];
+        wanted.extend_from_slice(others);
+        self.evaluate(&wanted)?;
         let bytes = on_device(status.evaluate())?.read().map_err(|error| device_error(error.into()))?;
         self.waits += 1;
         self.waited += start.elapsed();
@@ -402,15 +429,17 @@ impl Accelerator {
     /// Returns the bytes of a vector; waits for them. Conditions are looked at first.
     pub(crate) fn read(&mut self, node: &Node) -> Run<Vec<u8>> {
         let start = Instant::now();
+        if self.has_pending() {
+            // Both are computed in one plan.
+            self.wait_with(None, std::slice::from_ref(node))?;
+        }
         let hosted = match (node.length(), node.buffer()) {
             (None, Some(_)) => node.clone(),
             _ => {
-                let whole = node.clone();
-                self.evaluate(&[whole])?;
+                self.evaluate(std::slice::from_ref(node))?;
                 on_device(node.hosted())?
             }
         };
-        self.look()?;
         let bytes = on_device(hosted.evaluate())?.read().map_err(|error| device_error(error.into()))?;
         self.waits += 1;
         self.waited += start.elapsed();

@@ -105,8 +105,8 @@ impl Accelerator {
             positions
         } else {
             generated = false;
-            let begins = self.spread_starts(segdes, segdes)?;
-            self.call("within", &[&positions, &begins], |f, x| f.sub(x[0], f.convert(x[1], int)))?
+            let places = on_device(self.segments(segdes)?.places())?;
+            self.convert(&places, int)?
         };
         let (starts, steps) = (self.spread(starts, segdes)?, self.spread(steps, segdes)?);
         let inputs = [&positions, &starts.node, &steps.node];
@@ -133,13 +133,20 @@ impl Accelerator {
             return Ok(vec![Made::Vector(ty, packed), Made::Segdes(DeviceSegdes::with_total(lengths, Extent::Host(0)))]);
         }
         self.made += 2;
-        let (padded, count) = on_device(nodes.pack_counted(&chosen))?;
+        let (padded, count) = if extent.bound() == 1 {
+            // A second element that is not chosen: see [`Extent`].
+            let positions = self.positions(&Extent::Host(2), int)?;
+            let first = self.call("first", &[&positions, &chosen], |f, x| f.and(f.eq(x[0], 0), x[1]))?;
+            on_device(on_device(nodes.broadcast_to(&Shape::from(2)))?.pack_counted(&first))?
+        } else {
+            on_device(nodes.pack_counted(&chosen))?
+        };
         // Packs by the same flags keep equally many elements.
         let known = if let Entry::Device(flags) = flags { flags.kept.get().cloned() } else { None };
         let length = match known {
             Some(length) => length,
             None => {
-                let length = on_device(Length::new(&count, extent.bound()))?;
+                let length = on_device(Length::new(&count, extent.bound().max(2)))?;
                 if let Entry::Device(flags) = flags {
                     let _ = flags.kept.set(length.clone());
                 }
@@ -153,8 +160,8 @@ impl Accelerator {
             self.as_vector(&count)?
         } else {
             let ones = self.elementwise(Elementwise::Convert(int), &[&chosen])?;
-            let offsets = self.offsets(&segdes)?;
-            on_device(ones.segmented_reduce(&offsets, Combine::Sum))?
+            let segments = self.segments(&segdes)?;
+            on_device(segments.reduce(&[(&ones, Combine::Sum)]))?.swap_remove(0)
         };
         let lengths = Vector { extent: segdes.count().clone(), ..Vector::of(lengths) };
         Ok(vec![Made::Vector(ty, packed), Made::Segdes(DeviceSegdes::with_total(lengths, kept))])
@@ -274,9 +281,7 @@ impl Accelerator {
         if segdes.is_single() {
             return Ok(indices);
         }
-        let offsets = self.offsets(segdes)?;
-        let segments = self.positions(segdes.count(), Element::I64)?;
-        let starts = on_device(offsets.gather(&[&segments], &Boundary::Clamp))?;
+        let starts = on_device(self.segments(segdes)?.starts())?;
         self.call("place", &[&indices, &starts], |f, x| f.add(f.convert(x[0], scalar::Type::I64), x[1]))
     }
 
@@ -327,11 +332,8 @@ impl Accelerator {
         let from = self.whole(values)?;
         let zero = [Literal::zero(element)];
         // Nothing can be taken of an empty vector. Where a condition fails for that reason the elements do not matter.
-        let outside = if flagged || from.bound().is_empty() {
-            Boundary::Constant(zero.as_slice().into())
-        } else {
-            Boundary::Clamp
-        };
+        let outside =
+            if flagged || from.bound().is_empty() { Boundary::Constant(zero.as_slice().into()) } else { Boundary::Clamp };
         let node = on_device(from.gather(&[places], &outside))?;
         Ok(Vector { node, extent, padded: None, generated: false })
     }

@@ -4,7 +4,7 @@ use super::vector::{Copied, Extent, Vector};
 use super::{Accelerator, on_device};
 use crate::eval::{Charge, Fault, Run};
 use crate::vcode::machine::Entry;
-use broadloom_graph::{Boundary, Combine, Length, Node, Shape};
+use broadloom_graph::{Combine, Length, Node, Segments, Shape, Total};
 use broadloom_scalar::{Element, Literal};
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -17,10 +17,8 @@ pub(crate) struct DeviceSegdes {
     total: OnceCell<Extent>,
     /// An upper bound of that number.
     bound: Option<usize>,
-    /// Where segments begin, and behind the last one where it ends.
-    offsets: OnceCell<Node>,
-    /// The number of the segment of each element.
-    numbers: OnceCell<Node>,
+    /// The forms, each made once.
+    segments: OnceCell<Segments>,
     pub(crate) charge: OnceCell<Charge>,
 }
 
@@ -33,8 +31,8 @@ impl std::fmt::Debug for DeviceSegdes {
 impl DeviceSegdes {
     /// Makes a descriptor of lengths whose sum is not known to the host, but for a bound.
     pub(crate) fn of_lengths(lengths: Vector, bound: Option<usize>) -> DeviceSegdes {
-        let (total, offsets, numbers, charge) = Default::default();
-        DeviceSegdes { lengths, total, bound, offsets, numbers, charge }
+        let (total, segments, charge) = Default::default();
+        DeviceSegdes { lengths, total, bound, segments, charge }
     }
 
     /// Makes a descriptor of lengths with their sum.
@@ -59,20 +57,8 @@ impl DeviceSegdes {
         let _ = self.total.set(vector.extent.clone());
     }
 
-    /// Returns an upper bound of the number of elements, where one is known.
-    pub(crate) fn bound(&self) -> Option<usize> {
-        self.total.get().map(Extent::bound).or(self.bound)
-    }
-
-    /// Returns the number of elements, if it was asked for.
-    pub(crate) fn known_total(&self) -> Option<&Extent> {
-        self.total.get()
-    }
-
-    /// Adds the forms that were made.
+    /// Adds the lengths. Other forms are computed with what uses them, and remembered.
     pub(crate) fn forms(&self, nodes: &mut Vec<Node>) {
-        nodes.extend(self.offsets.get().cloned());
-        nodes.extend(self.numbers.get().cloned());
         if !self.lengths.generated {
             nodes.push(self.lengths.padded.as_ref().unwrap_or(&self.lengths.node).clone());
         }
@@ -118,7 +104,7 @@ impl Accelerator {
         let sum = self.sum_of_lengths(segdes)?;
         let total = match segdes.bound {
             Some(bound) if bound <= u32::MAX as usize && bound <= WASTE.saturating_mul(self.largest) => {
-                Extent::Device(on_device(Length::new(&sum, bound))?)
+                Extent::Device(on_device(Length::new(&sum, bound.max(2)))?)
             }
             _ => {
                 let total = self.wait_for(Some(&sum))?;
@@ -140,50 +126,18 @@ impl Accelerator {
         on_device(wide.reduce(Combine::Sum, &[0]))
     }
 
-    /// Returns where segments begin, one more than there are segments; the last says where the last one ends. `i64`.
-    pub(crate) fn offsets(&mut self, segdes: &DeviceSegdes) -> Run<Node> {
-        if let Some(offsets) = segdes.offsets.get() {
-            return Ok(offsets.clone());
+    /// Returns the descriptor as segments of the graph.
+    pub(crate) fn segments(&mut self, segdes: &DeviceSegdes) -> Run<Segments> {
+        if let Some(segments) = segdes.segments.get() {
+            return Ok(segments.clone());
         }
+        let total = match self.total(segdes)? {
+            Extent::Host(total) => Total::Host(total),
+            Extent::Device(length) => Total::Device(length),
+        };
         let lengths = self.whole(&segdes.lengths)?;
-        let wide = self.convert(&lengths, Element::I64)?;
-        let zero = self.one(Literal::from(0i64))?;
-        let offsets = if segdes.count().is_host(0) {
-            zero
-        } else {
-            let ends = on_device(wide.scan(Combine::Sum, 0, true))?;
-            on_device(Node::concatenate(0, &[&zero, &ends]))?
-        };
-        Ok(segdes.offsets.get_or_init(|| offsets).clone())
-    }
-
-    /// Returns the number of the segment of each element, counted from 0. `u32`.
-    pub(crate) fn numbers(&mut self, segdes: &DeviceSegdes) -> Run<Node> {
-        if let Some(numbers) = segdes.numbers.get() {
-            return Ok(numbers.clone());
-        }
-        let total = self.total(segdes)?;
-        let context = self.context()?;
-        let numbers = if total.bound() == 0 {
-            on_device(Node::fill(&context, Shape::from(0), &[Literal::from(0u32)]))?
-        } else {
-            let offsets = self.offsets(segdes)?;
-            let numbers = on_device(offsets.segment_numbers(total.bound()))?;
-            let numbers = self.call("number", &[&numbers], |f, x| f.sub(x[0], 1))?;
-            match &total {
-                Extent::Host(_) => numbers,
-                Extent::Device(length) => on_device(numbers.shortened(length))?,
-            }
-        };
-        Ok(segdes.numbers.get_or_init(|| numbers).clone())
-    }
-
-    /// Returns whether a segment begins at each element.
-    pub(crate) fn heads(&mut self, segdes: &DeviceSegdes) -> Run<Node> {
-        let numbers = self.numbers(segdes)?;
-        let before = [Literal::from(u32::MAX)];
-        let before = on_device(numbers.moved("heads", &[1], &Boundary::Constant(before.as_slice().into())))?;
-        self.call("head", &[&numbers, &before], |f, x| f.ne(x[0], x[1]))
+        let segments = on_device(Segments::from_lengths(&lengths, total))?;
+        Ok(segdes.segments.get_or_init(|| segments).clone())
     }
 
     /// Brings a value of each segment to each of its elements.
@@ -192,13 +146,13 @@ impl Accelerator {
             let extent = self.total(segdes)?;
             return Ok(Vector::uniform(values.node.clone(), extent).generated(values.generated));
         }
-        let numbers = self.numbers(segdes)?;
-        Ok(Vector::of(on_device(values.node.gather(&[&numbers], &Boundary::Clamp))?))
+        let segments = self.segments(segdes)?;
+        Ok(Vector::of(on_device(segments.distribute(&values.node))?))
     }
 
     /// Brings the place where each segment begins to each element of the segments of another descriptor. `i64`.
     pub(crate) fn spread_starts(&mut self, starts: &DeviceSegdes, segdes: &DeviceSegdes) -> Run<Node> {
-        let (offsets, numbers) = (self.offsets(starts)?, self.numbers(segdes)?);
-        on_device(offsets.gather(&[&numbers], &Boundary::Clamp))
+        let (starts, segments) = (on_device(self.segments(starts)?.starts())?, self.segments(segdes)?);
+        on_device(segments.distribute(&starts))
     }
 }

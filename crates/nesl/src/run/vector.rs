@@ -4,12 +4,14 @@ use super::{Accelerator, on_device};
 use crate::eval::{Charge, Fault, Run};
 use crate::vcode::Type;
 use crate::vcode::machine::Entry;
-use broadloom_graph::{Elementwise, Length, Node, Shape};
+use broadloom_graph::{Boundary, Elementwise, Length, Node, Shape};
 use broadloom_scalar::{Element, Literal};
 use std::cell::OnceCell;
 use std::rc::Rc;
 
 /// The number of elements of a vector.
+///
+/// The bound of a number that only the device knows is 2 at least: a node of one element stands for equal elements.
 #[derive(Clone, Debug)]
 pub(crate) enum Extent {
     Host(usize),
@@ -181,7 +183,12 @@ impl Accelerator {
         }
         match &vector.padded {
             Some(padded) => Ok(padded.clone()),
-            None => on_device(vector.node.hosted()),
+            None if vector.node.length().is_none() => Ok(vector.node.clone()),
+            None => {
+                let places = self.positions(&Extent::Host(vector.extent.bound()), Element::I64)?;
+                let zero = [Literal::zero(vector.node.ty().element())];
+                on_device(vector.node.gather(&[&places], &Boundary::Constant(zero.as_slice().into())))
+            }
         }
     }
 

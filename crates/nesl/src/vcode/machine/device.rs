@@ -74,8 +74,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         let length = vector.extent.bound();
         let bytes = length.saturating_mul(vector.node.ty().bytes() as usize);
         let Some(charge) = self.world.meter().charge(bytes) else { return self.world.out_of_memory(length) };
-        let vector =
-            Rc::new(DeviceVector { ty, vector, kept: OnceCell::new(), host: OnceCell::new(), _charge: charge });
+        let vector = Rc::new(DeviceVector { ty, vector, kept: OnceCell::new(), host: OnceCell::new(), _charge: charge });
         if let Some(accelerator) = &mut self.accelerator {
             accelerator.register(&vector);
         }

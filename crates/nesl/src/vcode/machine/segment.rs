@@ -76,7 +76,9 @@ impl Machine<'_, '_, '_> {
             Entry::Int(values) => self.ints(kept(values, flags))?,
             Entry::Float(values) => self.floats(kept(values, flags))?,
             Entry::Bool(values) => self.bools(kept(values, flags))?,
-            Entry::Segdes(_) | Entry::Pair(_) | Entry::Device(_) | Entry::DeviceSegdes(_) => return wrong_types(Op::Pack, std::slice::from_ref(values)),
+            Entry::Segdes(_) | Entry::Pair(_) | Entry::Device(_) | Entry::DeviceSegdes(_) => {
+                return wrong_types(Op::Pack, std::slice::from_ref(values));
+            }
         };
         Ok(vec![packed, self.segments(lengths)?])
     }
@@ -139,7 +141,9 @@ impl Machine<'_, '_, '_> {
                 };
                 self.bools(out)
             }
-            Entry::Segdes(_) | Entry::Pair(_) | Entry::Device(_) | Entry::DeviceSegdes(_) => wrong_types(op, std::slice::from_ref(values)),
+            Entry::Segdes(_) | Entry::Pair(_) | Entry::Device(_) | Entry::DeviceSegdes(_) => {
+                wrong_types(op, std::slice::from_ref(values))
+            }
         }
     }
 
