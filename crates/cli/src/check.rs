@@ -5,6 +5,7 @@
 
 use crate::failure::{Exit, Failure, codes};
 use crate::launching::{Executor, Launched, deliver, failure, launch, no_device};
+use crate::nesl;
 use crate::options::Check;
 use crate::terminal::Terminal;
 use broadloom::cpu::signals;
@@ -22,6 +23,10 @@ pub fn run(options: &Check, terminal: &mut Terminal) -> Result<Exit, Failure> {
         return crate::exec::check(&options.program, options.json.as_deref(), options.launch.time_limit, terminal);
     }
     let (mut watching, device) = (None, options.launch.device.as_deref());
+    let file = options.launch.file.as_deref();
+    if nesl::is_program(file) || nesl::is_vcode(file) {
+        return nesl::check(options, &watcher(device, terminal)?, terminal);
+    }
     let open = |terminal: &Terminal| {
         let interp = watcher(device, terminal)?;
         watching = Some(interp.clone());

@@ -1,16 +1,23 @@
-//! `broadloom run x.nesl`: a NESL program, executed form by form as at the top level of the language.
+//! `broadloom run x.nesl`: a NESL program, executed form by form as at the top level of the language; `check` and
+//! `explain` of one; and VCODE programs.
 //!
 //! Answers go to standard output, errors and remarks to standard error. A form that fails does not stop the program;
 //! the exit code says that one did.
 
+use crate::check::write_report;
 use crate::failure::{Exit, Failure, codes};
 use crate::input::Input;
-use crate::options::{Emit, Run};
+use crate::launching::open;
+use crate::options::{Check, Emit, Explain, LaunchOptions, Run};
 use crate::terminal::Terminal;
-use broadloom::diag::Diagnostic;
+use broadloom::device::Device;
+use broadloom::diag::{Diagnostic, Sources};
+use broadloom::interp::Interp;
 use broadloom::nesl::eval::{self, System};
+use broadloom::nesl::run::{Accelerator, Statistics, Target};
 use broadloom::nesl::session::{Engine, Output, Session, Settings};
 use broadloom::nesl::vcode;
+use serde_json::json;
 use std::path::Path;
 
 /// Returns whether a file holds NESL, by its name.
@@ -24,8 +31,7 @@ pub fn is_vcode(file: Option<&Path>) -> bool {
 }
 
 /// Refuses options of kernels.
-fn refuse_launch(options: &Run, what: &str) -> Result<(), Failure> {
-    let launch = &options.launch;
+fn refuse_launch(launch: &LaunchOptions) -> Result<(), Failure> {
     let given = [
         ("--kernel", launch.kernel.is_some()),
         ("--grid", launch.grid.is_some()),
@@ -35,66 +41,165 @@ fn refuse_launch(options: &Run, what: &str) -> Result<(), Failure> {
         ("--shared", launch.shared != 0),
         ("--cooperative", launch.cooperative),
         ("--time-limit", launch.time_limit.is_some()),
-        ("--device", launch.device.is_some()),
-        ("--stats", options.stats),
     ];
     if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
-        let message = format!("{option} is for kernels: {what} on the host");
+        let message = format!("{option} is for kernels: a NESL or VCODE program launches its own");
         return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help(format!("leave {option} out"))));
     }
     Ok(())
 }
 
-/// Runs a program.
-pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
-    refuse_launch(options, "a NESL program is evaluated")?;
-    answer(options.launch.file.as_deref().unwrap_or(Path::new("-")), Settings::default(), terminal)
+/// Returns the device for large vectors. One that is named is opened at once, the default when it is needed.
+fn target(device: Option<&str>, terminal: &Terminal) -> Result<Target, Failure> {
+    match device {
+        Some(_) => {
+            let device = open(device, false, terminal)?.device();
+            Ok(on(device))
+        }
+        None => Ok(Target::new(|| broadloom::open("cpu").map_err(|error| error.to_string()))),
+    }
 }
 
-/// Writes the code that a program is compiled to.
-pub fn explain(file: &Path, emit: Option<Emit>, terminal: &mut Terminal) -> Result<Exit, Failure> {
-    let engine = match emit {
-        None | Some(Emit::Vcode) => Engine::EmitVcode,
-        Some(Emit::Flat) => Engine::EmitFlat,
+/// Returns a device that is open as a target.
+fn on(device: Device) -> Target {
+    Target::new(move || Ok(device.clone()))
+}
+
+/// Returns limits and widths of a run.
+fn widths(options: &Run) -> eval::Options {
+    let mut limits = eval::Options::default();
+    limits.widths.wide_int = options.int.as_deref() == Some("64");
+    limits.widths.narrow_float = options.float.as_deref() == Some("32");
+    limits
+}
+
+/// Runs a program.
+pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    refuse_launch(&options.launch)?;
+    let target = target(options.launch.device.as_deref(), terminal)?;
+    let settings = Settings { options: widths(options), ..Settings::default() };
+    let (exit, statistics) = answer(file_of(&options.launch), settings, Some(target), terminal)?;
+    if options.stats {
+        tell(&statistics, terminal);
+    }
+    Ok(exit)
+}
+
+fn file_of(launch: &LaunchOptions) -> &Path {
+    launch.file.as_deref().unwrap_or(Path::new("-"))
+}
+
+/// Tells what a device has done.
+fn tell(statistics: &Statistics, terminal: &mut Terminal) {
+    let Some(device) = &statistics.device else {
+        return terminal.remark("no device was needed: all vectors were small");
+    };
+    let counts = format!(
+        "device `{device}`: {} kernels, {} launches, {} plans for {} evaluations, {} waits",
+        statistics.programs, statistics.launches, statistics.plans, statistics.evaluations, statistics.waits
+    );
+    terminal.remark(&counts);
+    let milliseconds = statistics.waited.as_secs_f64() * 1e3;
+    terminal.remark(&format!("{milliseconds:.1} ms to plan, to compile and to wait for the device"));
+}
+
+/// Executes a program with every operation on the interpreter, which watches the kernels, and reports what they do wrong.
+pub fn check(options: &Check, interp: &Interp, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    refuse_launch(&options.launch)?;
+    let target = on(Device::new(interp.clone())).with_threshold(0);
+    let file = file_of(&options.launch);
+    let exit = if is_vcode(Some(file)) {
+        run_file(file, eval::Options::default(), target, terminal)?.0
+    } else {
+        answer(file, Settings::default(), Some(target), terminal)?.0
+    };
+    let (findings, sources) = (interp.findings(), Sources::new());
+    if let Some(path) = &options.json {
+        let list: Vec<_> = findings.iter().map(|finding| finding.to_json(&sources)).collect();
+        write_report(path, &json!({ "program": file.display().to_string(), "findings": list }), terminal)?;
+    }
+    for finding in &findings {
+        terminal.diagnostic(&sources, &finding.diagnostic());
+        terminal.remark("");
+    }
+    let what = match findings.len() {
+        0 => "no findings".to_owned(),
+        1 => "1 finding".to_owned(),
+        several => format!("{several} findings"),
+    };
+    terminal.remark(&format!("kernels of `{}`: {what}", file.display()));
+    Ok(if findings.is_empty() { exit } else { Exit::Failed })
+}
+
+/// Writes the code that a program is compiled to, or the types of its forms, its VCODE and its kernels.
+pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    let code = |engine| Settings { engine, ..Settings::default() };
+    let (file, device) = (options.file.as_path(), options.device.as_deref());
+    match options.emit {
+        Some(Emit::Vcode) => return Ok(answer(file, code(Engine::EmitVcode), None, terminal)?.0),
+        Some(Emit::Flat) => return Ok(answer(file, code(Engine::EmitFlat), None, terminal)?.0),
         Some(Emit::Ptx | Emit::Stage(_) | Emit::Cpu(_)) => {
             let message = "this form is for PTX: a NESL program has the forms `flat` and `vcode`";
             return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help("use --emit vcode")));
         }
-    };
-    answer(file, Settings { engine, ..Settings::default() }, terminal)
+        None => {}
+    }
+    let target = target(device, terminal)?.with_threshold(0).explained();
+    let (mut types, mut exit) = (String::new(), Exit::Done);
+    let statistics = execute(file, Settings::default(), Some(target), |output| match output {
+        Output::Result(binding) => types += &format!("  {} : {}\n", binding.name, binding.ty),
+        Output::Error(report) => {
+            exit = Exit::Failed;
+            types += &report.text;
+        }
+        Output::Text(_) | Output::Note(_) | Output::Exit => {}
+    })?;
+    terminal.write(&format!("types\n{types}\nVCODE\n"));
+    answer(file, code(Engine::EmitVcode), None, terminal)?;
+    for (number, plan) in statistics.summaries.iter().enumerate() {
+        terminal.write(&format!("\nplan {}: {plan}", number + 1));
+    }
+    Ok(exit)
 }
 
 /// Runs a VCODE program. What it leaves on the stack is written as vectors, the top last.
 pub fn run_vcode(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
-    refuse_launch(options, "a VCODE program runs")?;
-    let input = Input::read(options.launch.file.as_deref().unwrap_or(Path::new("-")))?;
+    refuse_launch(&options.launch)?;
+    let target = target(options.launch.device.as_deref(), terminal)?;
+    let (exit, statistics) = run_file(file_of(&options.launch), widths(options), target, terminal)?;
+    if options.stats {
+        tell(&statistics, terminal);
+    }
+    Ok(exit)
+}
+
+fn run_file(file: &Path, options: eval::Options, target: Target, terminal: &mut Terminal) -> Result<(Exit, Statistics), Failure> {
+    let input = Input::read(file)?;
     let text = input.sources.get(input.id).map_or("", |source| source.text());
     let program = match vcode::parse(input.id, text).and_then(|program| vcode::verify(&program).map(|_| program)) {
         Ok(program) => program,
         Err(diagnostics) => return Err(Failure { exit: Exit::Usage, diagnostics, sources: input.sources }),
     };
+    let mut accelerator = Accelerator::new(target);
     let mut out = |bytes: &[u8]| terminal.write(&String::from_utf8_lossy(bytes));
-    match vcode::run(&program, eval::Options::default(), &mut System, &mut out) {
+    match vcode::run_on(&program, options, &mut System, &mut out, Some(&mut accelerator)) {
         Ok(ended) => {
             terminal.write(&ended.stack.concat());
-            Ok(Exit::Done)
+            Ok((Exit::Done, accelerator.statistics()))
         }
         Err(fault) => Err(Failure { exit: Exit::Failed, diagnostics: fault.diagnostic().into(), sources: input.sources }),
     }
 }
 
 /// Executes a file and writes the answers.
-fn answer(file: &Path, settings: Settings, terminal: &mut Terminal) -> Result<Exit, Failure> {
-    let input = Input::read(file)?;
-    let mut session = Session::new(settings, Box::new(System)).map_err(|error| {
-        Failure::new(
-            Exit::Machine,
-            Diagnostic::error(codes::OUT_OF_MEMORY, format!("there is no thread for the program: {error}")),
-        )
-    })?;
-    let text = input.sources.get(input.id).map_or("", |source| source.text());
+fn answer(
+    file: &Path,
+    settings: Settings,
+    target: Option<Target>,
+    terminal: &mut Terminal,
+) -> Result<(Exit, Statistics), Failure> {
     let mut exit = Exit::Done;
-    session.eval_each(input.name(), text, |output| match &output {
+    let statistics = execute(file, settings, target, |output| match &output {
         Output::Text(_) | Output::Result(_) => terminal.write(&output.to_string()),
         Output::Note(note) => terminal.remark(note),
         Output::Error(report) => {
@@ -102,6 +207,24 @@ fn answer(file: &Path, settings: Settings, terminal: &mut Terminal) -> Result<Ex
             terminal.remark(report.text.trim_end());
         }
         Output::Exit => {}
-    });
-    Ok(exit)
+    })?;
+    Ok((exit, statistics))
+}
+
+/// Executes a file and hands over the answers.
+fn execute(file: &Path, settings: Settings, target: Option<Target>, take: impl FnMut(Output)) -> Result<Statistics, Failure> {
+    let input = Input::read(file)?;
+    let session = match target {
+        Some(target) => Session::with_device(settings, Box::new(System), target),
+        None => Session::new(settings, Box::new(System)),
+    };
+    let mut session = session.map_err(|error| {
+        Failure::new(
+            Exit::Machine,
+            Diagnostic::error(codes::OUT_OF_MEMORY, format!("there is no thread for the program: {error}")),
+        )
+    })?;
+    let text = input.sources.get(input.id).map_or("", |source| source.text());
+    session.eval_each(input.name(), text, take);
+    Ok(session.statistics())
 }

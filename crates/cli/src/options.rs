@@ -145,6 +145,12 @@ pub struct Run {
     /// Iterations of a StreamIt program, after its initial schedule [default: without end]
     #[arg(long, short, value_name = "N")]
     pub iterations: Option<u64>,
+    /// Bits of the ints of a NESL or VCODE program [default: 32]
+    #[arg(long, value_name = "BITS", value_parser = PossibleValuesParser::new(["32", "64"]))]
+    pub int: Option<String>,
+    /// Bits of the floats of a NESL or VCODE program [default: 64]
+    #[arg(long, value_name = "BITS", value_parser = PossibleValuesParser::new(["32", "64"]))]
+    pub float: Option<String>,
     /// Say what was compiled and executed, how, and how long it took
     #[arg(long)]
     pub stats: bool,
@@ -252,9 +258,9 @@ Examples:
 
 `linearised`, `llvm`, `llvm-opt` and `asm` show what the CPU runs: one kernel, for one shape of block.")]
 pub struct Explain {
-    /// A file of PTX, `-` for standard input; a `.graph` file; or a `.nesl` file, whose VCODE is printed
+    /// A file of PTX, `-` for standard input; a `.graph` file; or a `.nesl` file, which is executed: its types, its VCODE, its kernels
     pub file: PathBuf,
-    /// The device for which a graph is planned
+    /// The device for which a graph or a NESL program is planned
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
     /// Print the module in this form instead: as PTX, or as the passes leave it at a stage of their work

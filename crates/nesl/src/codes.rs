@@ -62,6 +62,8 @@ pub const STEPS: Code = Code("N0303");
 pub const MEMORY: Code = Code("N0304");
 /// `error(…)` of the program.
 pub const USER_ERROR: Code = Code("N0305");
+/// A device that cannot be opened or that failed.
+pub const DEVICE: Code = Code("N0306");
 
 /// A VCODE program that is not well-formed.
 pub const VCODE: Code = Code("N0501");

@@ -33,6 +33,7 @@ pub mod eval;
 pub mod flat;
 pub(crate) mod flatten;
 pub mod infer;
+pub mod run;
 pub mod session;
 pub mod syntax;
 pub mod types;

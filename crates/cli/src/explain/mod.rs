@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// Explains a module, or prints it back; or explains a graph.
 pub fn run(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> {
     if nesl::is_program(Some(&options.file)) {
-        return nesl::explain(&options.file, options.emit, terminal);
+        return nesl::explain(options, terminal);
     }
     if let Some(Emit::Vcode | Emit::Flat) = options.emit {
         let message = "the forms `flat` and `vcode` are for NESL programs: the name of the file must end with `.nesl`";

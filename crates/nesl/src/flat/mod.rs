@@ -137,9 +137,7 @@ impl Op {
                 _ => !op.has_effect(),
             },
             Op::Const(_) => true,
-            Op::Foreign(call) => {
-                matches!(call.name.as_str(), "@" | "prim_hash" | "prim_digits" | "prim_decimal" | "float_to_any")
-            }
+            Op::Foreign(call) => call.is_pure(),
             Op::Check(_) | Op::Call(_) | Op::If(_) => false,
         }
     }

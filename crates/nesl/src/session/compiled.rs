@@ -27,7 +27,11 @@ impl Worker {
         let sink = &mut self.sink;
         let mut out = |bytes: &[u8]| sink(Output::Text(bytes.to_vec()));
         let mut world = Machine::new(&mut self.env, &mut self.state, &mut *self.host, &mut out);
-        let stack = VcodeMachine::new(&program, &mut world).execute(vec![])?;
+        let mut machine = VcodeMachine::new(&program, &mut world);
+        if let Some(accelerator) = &mut self.accelerator {
+            machine = machine.on(accelerator, true);
+        }
+        let stack = machine.execute(vec![])?;
         let mut values = to_values(&layout, &mut stack.iter(), 1, &mut world)?;
         values.pop().map_or_else(|| flatten::internal("an expression has no value"), Ok)
     }

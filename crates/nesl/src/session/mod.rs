@@ -15,6 +15,7 @@ pub use output::{Binding, Output, Report};
 
 use crate::codes;
 use crate::eval::{Host, Options};
+use crate::run::{Accelerator, Statistics, Target};
 use broadloom_diag::{Diagnostic, Diagnostics};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -36,7 +37,8 @@ pub struct Settings {
 pub enum Engine {
     /// The evaluator of nested values.
     Evaluator,
-    /// Flattened code on the VCODE machine of the host. A value that holds a function is left to the evaluator.
+    /// Flattened code on the VCODE machine, with the accelerator of the session where it has one. A value that holds a
+    /// function is left to the evaluator.
     Vcode,
     /// The evaluator, silently; the answer to a text is the VCODE of its expressions, as one program.
     EmitVcode,
@@ -53,11 +55,13 @@ impl Default for Settings {
 enum Request {
     Eval(String, String),
     Names(String),
+    Statistics,
 }
 
 enum Reply {
     Output(Output),
     Names(Vec<String>),
+    Statistics(Statistics),
     /// A request is done; the flag says whether the session goes on.
     Done(bool),
 }
@@ -73,17 +77,29 @@ pub struct Session {
 impl Session {
     /// Starts a session and loads the library. Fails when the machine has no thread for it.
     pub fn new(settings: Settings, host: Box<dyn Host>) -> std::io::Result<Session> {
+        Session::start(settings, host, None)
+    }
+
+    /// Starts a session whose large vectors are on a device. It executes flattened code.
+    pub fn with_device(settings: Settings, host: Box<dyn Host>, target: Target) -> std::io::Result<Session> {
+        Session::start(Settings { engine: Engine::Vcode, ..settings }, host, Some(target))
+    }
+
+    fn start(settings: Settings, host: Box<dyn Host>, target: Option<Target>) -> std::io::Result<Session> {
         let (requests, incoming) = channel::<Request>();
         let (outgoing, replies) = channel::<Reply>();
         let body = move || {
             let sink = outgoing.clone();
             // A caller that is gone needs no answers.
             let sink = Box::new(move |output| drop(sink.send(Reply::Output(output))));
-            let mut worker = Worker::new(settings, host, sink);
+            let mut worker = Worker::new(settings, host, target.map(Accelerator::new), sink);
             while let Ok(request) = incoming.recv() {
                 let reply = match request {
                     Request::Eval(name, text) => Reply::Done(worker.eval(&name, &text)),
                     Request::Names(prefix) => Reply::Names(worker.names(&prefix)),
+                    Request::Statistics => {
+                        Reply::Statistics(worker.accelerator.as_ref().map(Accelerator::statistics).unwrap_or_default())
+                    }
                 };
                 if outgoing.send(reply).is_err() {
                     return;
@@ -111,7 +127,7 @@ impl Session {
             while let Ok(reply) = self.replies.recv() {
                 match reply {
                     Reply::Output(output) => take(output),
-                    Reply::Names(_) => {}
+                    Reply::Names(_) | Reply::Statistics(_) => {}
                     Reply::Done(more) => {
                         self.open = more;
                         return more;
@@ -124,6 +140,18 @@ impl Session {
         let text = format!("Error[{}]: {}\n", error.code, error.message);
         take(Output::Error(Report { diagnostics: Diagnostics::from(error), text }));
         false
+    }
+
+    /// Returns what the device of the session has done.
+    pub fn statistics(&mut self) -> Statistics {
+        if self.requests.as_ref().is_some_and(|requests| requests.send(Request::Statistics).is_ok()) {
+            while let Ok(reply) = self.replies.recv() {
+                if let Reply::Statistics(statistics) = reply {
+                    return statistics;
+                }
+            }
+        }
+        Statistics::default()
     }
 
     /// Returns the defined names that begin with a text, for completion.

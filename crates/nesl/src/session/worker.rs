@@ -6,6 +6,7 @@ use super::{Engine, Output, Settings};
 use crate::codes;
 use crate::core::{Body, Environment};
 use crate::eval::{Fault, Host, Machine, State, Value};
+use crate::run::Accelerator;
 use crate::syntax::{FormKind, Program, parse};
 use crate::vcode;
 use broadloom_diag::{Diagnostic, Diagnostics, Sources, Span};
@@ -26,6 +27,7 @@ pub(super) struct Worker {
     pub(super) host: Box<dyn Host>,
     pub(super) sink: Box<dyn FnMut(Output)>,
     pub(super) print_length: usize,
+    pub(super) accelerator: Option<Accelerator>,
     engine: Engine,
     /// Programs that are not written yet.
     emitted: Vec<vcode::Program>,
@@ -39,7 +41,12 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub(super) fn new(settings: Settings, host: Box<dyn Host>, sink: Box<dyn FnMut(Output)>) -> Self {
+    pub(super) fn new(
+        settings: Settings,
+        host: Box<dyn Host>,
+        accelerator: Option<Accelerator>,
+        sink: Box<dyn FnMut(Output)>,
+    ) -> Self {
         let mut worker = Worker {
             env: Environment::default(),
             sources: Sources::new(),
@@ -47,6 +54,7 @@ impl Worker {
             host,
             sink,
             print_length: settings.print_length,
+            accelerator,
             engine: Engine::Evaluator,
             emitted: vec![],
             loading_library: true,
@@ -205,7 +213,7 @@ mod tests {
 
     #[test]
     fn the_library_keeps_the_invariants_of_the_typed_program() {
-        let mut worker = Worker::new(Settings::default(), Box::new(Sealed), Box::new(|_| {}));
+        let mut worker = Worker::new(Settings::default(), Box::new(Sealed), None, Box::new(|_| {}));
         assert!(worker.env.definitions.len() > 250);
         assert_eq!(verify_all(&mut worker.env), Ok(()));
     }

@@ -70,6 +70,13 @@ pub struct Foreign {
     pub result: Layout,
 }
 
+impl Foreign {
+    /// Tells whether the result depends on the argument alone and the call cannot fail.
+    pub fn is_pure(&self) -> bool {
+        matches!(self.name.as_str(), "@" | "prim_hash" | "prim_digits" | "prim_decimal" | "float_to_any")
+    }
+}
+
 /// A type as vectors: which entries of the stack hold a value of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {

@@ -21,7 +21,7 @@ mod program;
 mod verify;
 
 pub use extension::{Check, Foreign, Layout};
-pub use machine::{Ended, run};
+pub use machine::{Ended, run, run_on};
 pub use op::{Choice, Op, Slot};
 pub use parse::parse;
 pub use program::{Constant, FuncId, Function, Inst, Program, Type};

@@ -1,6 +1,7 @@
 //! A host in memory, and sessions on it.
 
 use broadloom_nesl::eval::Host;
+use broadloom_nesl::run::Target;
 use broadloom_nesl::session::{Output, Session, Settings};
 use std::collections::HashMap;
 use std::io;
@@ -45,11 +46,21 @@ impl Host for Memory {
 /// Starts a session on a host in memory.
 #[allow(dead_code, reason = "not all tests need it")]
 pub(crate) fn session(settings: Settings) -> Session {
+    Session::new(settings, Box::new(host())).expect("a thread for the session")
+}
+
+/// Starts a session on a host in memory, with a device.
+#[allow(dead_code, reason = "not all tests need it")]
+pub(crate) fn session_on(settings: Settings, target: Target) -> Session {
+    Session::with_device(settings, Box::new(host()), target).expect("a thread for the session")
+}
+
+fn host() -> Memory {
     let mut host = Memory::default();
     host.files.insert("shapes.nesl".to_owned(), b"function area(w, h) = w * h; area(2, 3);".to_vec());
     host.files.insert("loop.nesl".to_owned(), b"load \"loop\";".to_vec());
     host.files.insert("numbers".to_owned(), b"( 22 33\n11 )".to_vec());
-    Session::new(settings, Box::new(host)).expect("a thread for the session")
+    host
 }
 
 /// Joins answers as a terminal shows them.

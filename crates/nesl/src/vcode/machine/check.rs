@@ -7,6 +7,16 @@ use crate::vcode::Check;
 
 impl Machine<'_, '_, '_> {
     pub(super) fn check(&mut self, check: Check) -> Run<()> {
+        if self.accelerator.is_some() {
+            if self.check_on_device(check)? {
+                return Ok(());
+            }
+            self.operands_to_host(check.operands().len())?;
+        }
+        self.check_on_host(check)
+    }
+
+    pub(super) fn check_on_host(&mut self, check: Check) -> Run<()> {
         let range = self.range(check.operands().len() as u32, 0)?;
         let operands: Vec<Entry> = self.stack.drain(range).collect();
         self.count(operands[0].len())?;

@@ -12,6 +12,12 @@ impl Machine<'_, '_, '_> {
         };
         let mut types = vec![];
         call.argument.types(&mut types);
+        if self.accelerator.is_some() {
+            self.operands_to_host(types.len())?;
+            if !call.is_pure() {
+                self.look()?;
+            }
+        }
         let range = self.range(types.len() as u32, 0)?;
         let operands: Vec<Entry> = self.stack.drain(range).collect();
         if !operands.iter().zip(&types).all(|(operand, &ty)| operand.ty() == Some(ty)) {

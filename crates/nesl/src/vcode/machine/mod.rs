@@ -3,8 +3,11 @@
 //! Every operand is checked for its type and its length, every index for its bounds. A run has the limits of the
 //! evaluator: instructions and elements count as steps, vectors count as bytes, calls count as depth. A call that is the
 //! last thing a function does needs no depth.
+//!
+//! With an [`Accelerator`] large vectors live on a device; see [`crate::run`].
 
 mod check;
+mod device;
 mod element;
 mod foreign;
 mod io;
@@ -18,6 +21,7 @@ use super::{Constant, FuncId, Inst, Op, Program, Type};
 use crate::codes;
 use crate::core::Environment;
 use crate::eval::{self, Fault, Host, Options, Run, State};
+use crate::run::Accelerator;
 use broadloom_diag::Span;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -33,10 +37,24 @@ pub struct Ended {
 
 /// Runs a program. `out` takes what it prints.
 pub fn run(program: &Program, options: Options, host: &mut dyn Host, out: &mut dyn FnMut(&[u8])) -> Result<Ended, Box<Fault>> {
+    run_on(program, options, host, out, None)
+}
+
+/// Runs a program with its large vectors on a device.
+pub fn run_on(
+    program: &Program,
+    options: Options,
+    host: &mut dyn Host,
+    out: &mut dyn FnMut(&[u8]),
+    accelerator: Option<&mut Accelerator>,
+) -> Result<Ended, Box<Fault>> {
     let mut env = Environment::default();
     let mut state = State::new(options, usize::MAX);
     let mut world = eval::Machine::new(&mut env, &mut state, host, out);
     let mut machine = Machine::new(program, &mut world);
+    if let Some(accelerator) = accelerator {
+        machine = machine.on(accelerator, false);
+    }
     let stack = machine.execute(vec![])?;
     let stack = stack.iter().map(io::show).collect();
     Ok(Ended { stack, steps: machine.steps })
@@ -55,6 +73,7 @@ pub(crate) struct Machine<'p, 'w, 'e> {
     constants: HashMap<(FuncId, usize), Entry>,
     pub(crate) steps: u64,
     timer: std::time::Instant,
+    accelerator: Option<&'w mut Accelerator>,
 }
 
 impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
@@ -68,6 +87,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
             constants: HashMap::new(),
             steps: 0,
             timer: std::time::Instant::now(),
+            accelerator: None,
         }
     }
 
@@ -88,7 +108,10 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
                 Inst::Return => {
                     match self.frames.pop() {
                         Some((caller, back, site)) => (function, at, self.site) = (caller, back, site),
-                        None => return Ok(std::mem::take(&mut self.stack)),
+                        None => match self.finish() {
+                            Ok(()) => return Ok(std::mem::take(&mut self.stack)),
+                            Err(fault) => return Err(self.failure(fault, function, place)),
+                        },
                     }
                     Ok(())
                 }
@@ -118,7 +141,10 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
                 Inst::EndIf => Ok(()),
                 Inst::Exit => {
                     self.stack.clear();
-                    return Ok(vec![]);
+                    match self.finish() {
+                        Ok(()) => return Ok(vec![]),
+                        Err(fault) => Err(fault),
+                    }
                 }
                 Inst::Const(constant) => self.constant((function, place), constant),
                 Inst::Copy(count, from) => self.range(*count, *from).map(|range| {
@@ -144,8 +170,9 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
                 Inst::Check(check) => self.check(*check),
                 Inst::Foreign(call) => self.foreign(call),
             };
-            if let Err(fault) = done {
-                return Err(self.locate(fault, function, place));
+            match done {
+                Ok(()) => self.place_conditions(function, place),
+                Err(fault) => return Err(self.failure(fault, function, place)),
             }
         }
     }
@@ -203,6 +230,9 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         let outer = self.frames.iter().rev().map(|&(caller, back, site)| (caller, back.saturating_sub(1), site));
         for (function, at, site) in std::iter::once((function, at, self.site)).chain(outer) {
             let known = span.is_some();
+            if known && fault.trace.len() >= 4 {
+                break;
+            }
             let own = place(function, at);
             span = span.or(self.is_usable(own).then_some(own));
             if let (true, Some(name)) = (span.is_some(), &functions[function].source)
@@ -233,7 +263,8 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
     }
 
     fn condition(&mut self) -> Run<bool> {
-        match self.take::<1>()? {
+        let [condition] = self.take::<1>()?;
+        match [self.local(condition)?] {
             [Entry::Bool(values)] if values.len() == 1 => Ok(values[0]),
             [other] => {
                 Fault::at_run_time(format!("IF needs one BOOL, this is {} with {} elements", other.type_name(), other.len()))
@@ -305,7 +336,21 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         if self.world.meter().room(length.saturating_mul(8)) { Ok(()) } else { self.world.out_of_memory(length) }
     }
 
+    /// Executes an instruction of the table, on the device where that pays.
     fn op(&mut self, op: Op, ty: Type) -> Run<()> {
+        if self.accelerator.is_some() {
+            if self.op_on_device(op, ty)? {
+                return Ok(());
+            }
+            self.operands_to_host(op.operands().len())?;
+            if op.has_effect() {
+                self.look()?;
+            }
+        }
+        self.op_on_host(op, ty)
+    }
+
+    fn op_on_host(&mut self, op: Op, ty: Type) -> Run<()> {
         let results = if op.is_elementwise() {
             vec![self.element(op, ty)?]
         } else if op.has_effect() {

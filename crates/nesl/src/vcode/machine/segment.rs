@@ -61,7 +61,7 @@ impl Machine<'_, '_, '_> {
                 Entry::Int(_) => self.moved(op, &operands, ints, 0, Machine::ints),
                 Entry::Float(_) => self.moved(op, &operands, floats, 0.0, Machine::floats),
                 Entry::Bool(_) => self.moved(op, &operands, bools, false, Machine::bools),
-                Entry::Segdes(_) | Entry::Pair(_) => wrong_types(op, &operands),
+                Entry::Segdes(_) | Entry::Pair(_) | Entry::Device(_) | Entry::DeviceSegdes(_) => wrong_types(op, &operands),
             },
             (_, []) => wrong_types(op, &operands),
         };
@@ -76,7 +76,9 @@ impl Machine<'_, '_, '_> {
             Entry::Int(values) => self.ints(kept(values, flags))?,
             Entry::Float(values) => self.floats(kept(values, flags))?,
             Entry::Bool(values) => self.bools(kept(values, flags))?,
-            Entry::Segdes(_) | Entry::Pair(_) => return wrong_types(Op::Pack, std::slice::from_ref(values)),
+            Entry::Segdes(_) | Entry::Pair(_) | Entry::Device(_) | Entry::DeviceSegdes(_) => {
+                return wrong_types(Op::Pack, std::slice::from_ref(values));
+            }
         };
         Ok(vec![packed, self.segments(lengths)?])
     }
@@ -139,7 +141,9 @@ impl Machine<'_, '_, '_> {
                 };
                 self.bools(out)
             }
-            Entry::Segdes(_) | Entry::Pair(_) => wrong_types(op, std::slice::from_ref(values)),
+            Entry::Segdes(_) | Entry::Pair(_) | Entry::Device(_) | Entry::DeviceSegdes(_) => {
+                wrong_types(op, std::slice::from_ref(values))
+            }
         }
     }
 

@@ -1,14 +1,24 @@
 //! Entries of the stack. Vectors are shared; their bytes are charged to the run while they are alive.
 
 use crate::eval::{Charge, Meter};
+use crate::run::{Copied, DeviceSegdes, DeviceVector};
 use crate::vcode::Type;
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 /// A vector that is charged to a run.
 #[derive(Debug)]
 pub(crate) struct Charged<T> {
     values: T,
+    /// The copy on a device, once there is one.
+    pub(crate) copy: OnceCell<Copied>,
     _charge: Charge,
+}
+
+impl<T> Charged<T> {
+    fn new(values: T, charge: Charge) -> Rc<Charged<T>> {
+        Rc::new(Charged { values, copy: OnceCell::new(), _charge: charge })
+    }
 }
 
 impl<T> std::ops::Deref for Charged<T> {
@@ -45,6 +55,10 @@ pub(crate) enum Entry {
     Bool(Rc<Charged<Vec<bool>>>),
     Segdes(Rc<Charged<Segments>>),
     Pair(Rc<(Entry, Entry)>),
+    /// A vector on a device.
+    Device(Rc<DeviceVector>),
+    /// A segment descriptor on a device.
+    DeviceSegdes(Rc<DeviceSegdes>),
 }
 
 impl Entry {
@@ -55,6 +69,8 @@ impl Entry {
             Entry::Bool(_) => Type::Bool,
             Entry::Segdes(_) => Type::Segdes,
             Entry::Pair(_) => return None,
+            Entry::Device(vector) => vector.ty,
+            Entry::DeviceSegdes(_) => Type::Segdes,
         })
     }
 
@@ -62,7 +78,8 @@ impl Entry {
         self.ty().map_or("PAIR", Type::name)
     }
 
-    /// Returns the number of elements, of a segment descriptor the number of segments.
+    /// Returns the number of elements, of a segment descriptor the number of segments. Where only a device knows the
+    /// number it is an upper bound.
     pub(crate) fn len(&self) -> usize {
         match self {
             Entry::Int(values) => values.len(),
@@ -70,29 +87,31 @@ impl Entry {
             Entry::Bool(values) => values.len(),
             Entry::Segdes(segments) => segments.lengths.len(),
             Entry::Pair(_) => 1,
+            Entry::Device(vector) => vector.vector.extent.bound(),
+            Entry::DeviceSegdes(segdes) => segdes.count().bound(),
         }
     }
 
     /// Makes an entry, or nothing when it is beyond the limit on memory.
     pub(crate) fn ints(meter: &Rc<Meter>, values: Vec<i64>) -> Option<Entry> {
         let charge = meter.charge(values.len().saturating_mul(8))?;
-        Some(Entry::Int(Rc::new(Charged { values, _charge: charge })))
+        Some(Entry::Int(Charged::new(values, charge)))
     }
 
     pub(crate) fn floats(meter: &Rc<Meter>, values: Vec<f64>) -> Option<Entry> {
         let charge = meter.charge(values.len().saturating_mul(8))?;
-        Some(Entry::Float(Rc::new(Charged { values, _charge: charge })))
+        Some(Entry::Float(Charged::new(values, charge)))
     }
 
     pub(crate) fn bools(meter: &Rc<Meter>, values: Vec<bool>) -> Option<Entry> {
         let charge = meter.charge(values.len())?;
-        Some(Entry::Bool(Rc::new(Charged { values, _charge: charge })))
+        Some(Entry::Bool(Charged::new(values, charge)))
     }
 
     /// Makes a segment descriptor. Lengths must not be negative.
     pub(crate) fn segdes(meter: &Rc<Meter>, lengths: Vec<usize>) -> Option<Entry> {
         let total = lengths.iter().try_fold(0usize, |sum, &length| sum.checked_add(length))?;
         let charge = meter.charge(lengths.len().saturating_mul(8))?;
-        Some(Entry::Segdes(Rc::new(Charged { values: Segments { lengths, total }, _charge: charge })))
+        Some(Entry::Segdes(Charged::new(Segments { lengths, total }, charge)))
     }
 }

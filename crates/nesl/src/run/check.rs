@@ -1,0 +1,140 @@
+//! Conditions on operands as flags of the device.
+
+use super::vector::{Extent, Vector};
+use super::{Accelerator, on_device};
+use crate::eval::Run;
+use crate::vcode::machine::Entry;
+use crate::vcode::{Check, Inst};
+use broadloom_graph::{Combine, Node, Shape};
+use broadloom_scalar::{self as scalar, Element};
+
+impl Accelerator {
+    /// Adds a condition. Returns false when the host has to look at the operands.
+    pub(crate) fn check(&mut self, check: Check, operands: &[Entry]) -> Run<bool> {
+        let inst = Inst::Check(check);
+        match (check, operands) {
+            (Check::Index, [indices, lengths]) => {
+                let (indices, lengths) = (self.vector(indices)?, self.vector(lengths)?);
+                self.inside(inst, operands, &indices, &lengths)?;
+            }
+            (Check::Indices, [indices, segdes, lengths]) => {
+                let (indices, segdes, lengths) = (self.vector(indices)?, self.segdes(segdes)?, self.vector(lengths)?);
+                segdes.note(&indices);
+                let lengths = self.spread(&lengths, &segdes)?;
+                self.inside(inst, operands, &indices, &lengths)?;
+            }
+            (Check::Each | Check::Put | Check::Unpack, [a, b]) => {
+                let (a, b) = (self.vector(a)?, self.vector(b)?);
+                let wrong = self.call("differ", &[&a.node, &b.node], |f, x| f.ne(x[0], x[1]))?;
+                self.require_none(inst, operands, &wrong, &longer(&[&a, &b]))?;
+            }
+            (Check::Count, [counts]) => {
+                let counts = self.vector(counts)?;
+                let wrong = self.call("below", &[&counts.node], |f, x| f.lt(x[0], 0))?;
+                self.require_none(inst, operands, &wrong, &counts.extent)?;
+            }
+            (Check::Range, [starts, steps, ends]) => {
+                let (starts, steps, ends) = (self.vector(starts)?, self.vector(steps)?, self.vector(ends)?);
+                // A range longer than the largest int has a difference that is negative as an int.
+                let wrong = self.call("range", &[&starts.node, &steps.node, &ends.node], |f, x| {
+                    f.or(f.or(f.lt(x[1], 1), f.gt(x[0], x[2])), f.lt(f.sub(x[2], x[0]), 0))
+                })?;
+                self.require_none(inst, operands, &wrong, &longer(&[&starts, &steps, &ends]))?;
+            }
+            (Check::Part, [starts, ends, lengths]) => {
+                let (starts, ends, lengths) = (self.vector(starts)?, self.vector(ends)?, self.vector(lengths)?);
+                let wrong = self.call("part", &[&starts.node, &ends.node, &lengths.node], |f, x| {
+                    f.or(f.or(f.lt(x[0], 0), f.gt(x[0], x[1])), f.gt(x[1], x[2]))
+                })?;
+                self.require_none(inst, operands, &wrong, &longer(&[&starts, &ends, &lengths]))?;
+            }
+            (Check::Partition, [pieces, segdes, lengths]) => {
+                let (pieces, segdes, lengths) = (self.vector(pieces)?, self.segdes(segdes)?, self.vector(lengths)?);
+                segdes.note(&pieces);
+                let whole = self.whole(&pieces)?;
+                let wide = self.convert(&whole, Element::I64)?;
+                let sums = if segdes.is_single() {
+                    let sum = on_device(wide.reduce(Combine::Sum, &[0]))?;
+                    self.as_vector(&sum)?
+                } else {
+                    let segments = self.segments(&segdes)?;
+                    on_device(segments.reduce(&[(&wide, Combine::Sum)]))?.swap_remove(0)
+                };
+                let wrong = self.call("sum", &[&sums, &lengths.node], |f, x| f.ne(x[0], f.convert(x[1], scalar::Type::I64)))?;
+                self.require_none(inst.clone(), operands, &wrong, segdes.count())?;
+                let wrong = self.call("below", &[&pieces.node], |f, x| f.lt(x[0], 0))?;
+                self.require_none(inst, operands, &wrong, &pieces.extent)?;
+            }
+            (Check::Permutation, [indices, segdes, lengths]) => {
+                let (indices, segdes, lengths) = (self.vector(indices)?, self.segdes(segdes)?, self.vector(lengths)?);
+                segdes.note(&indices);
+                self.permutation(inst, operands, &indices, &segdes, &lengths)?;
+            }
+            (Check::Code, [codes]) => {
+                let codes = self.vector(codes)?;
+                let wrong = self.call("code", &[&codes.node], |f, x| f.or(f.lt(x[0], 0), f.gt(x[0], 255)))?;
+                self.require_none(inst, operands, &wrong, &codes.extent)?;
+            }
+            (Check::Require, [conditions, ..]) => {
+                let conditions = self.vector(conditions)?;
+                let wrong = self.call("not", &[&conditions.node], |f, x| f.not(x[0]))?;
+                self.require_none(inst, operands, &wrong, &conditions.extent)?;
+            }
+            (Check::Fail | Check::Undefined, [starts, ..]) => {
+                let starts = self.vector(starts)?;
+                match &starts.extent {
+                    Extent::Host(0) => {}
+                    Extent::Host(_) => return Ok(false),
+                    Extent::Device(length) => {
+                        let some = self.call("some", &[length.count()], |f, x| f.gt(x[0], 0))?;
+                        self.require(inst, operands, some)?;
+                    }
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn inside(&mut self, inst: Inst, operands: &[Entry], indices: &Vector, lengths: &Vector) -> Run<()> {
+        let wrong = self.call("outside", &[&indices.node, &lengths.node], |f, x| f.or(f.lt(x[0], 0), f.ge(x[0], x[1])))?;
+        self.require_none(inst, operands, &wrong, &longer(&[indices, lengths]))
+    }
+
+    /// Adds the condition that indices are permutations: as many as the lengths say, inside, and each place once.
+    fn permutation(
+        &mut self,
+        inst: Inst,
+        operands: &[Entry],
+        indices: &Vector,
+        segdes: &super::DeviceSegdes,
+        lengths: &Vector,
+    ) -> Run<()> {
+        let wrong = self.call("differ", &[&segdes.lengths.node, &lengths.node], |f, x| f.ne(x[0], x[1]))?;
+        self.require_none(inst.clone(), operands, &wrong, segdes.count())?;
+        let spread = self.spread(&segdes.lengths, segdes)?;
+        self.inside(inst.clone(), operands, indices, &spread)?;
+        if indices.extent.is_host(0) {
+            return Ok(());
+        }
+        let mut places = self.convert(&indices.node, Element::I64)?;
+        if !segdes.is_single() {
+            let starts = self.spread_starts(segdes, segdes)?;
+            // An index outside of its segment is found above, and must not be counted in another one.
+            places = self.call("place", &[&places, &starts], |f, x| f.add(x[0], x[1]))?;
+        }
+        let places = self.whole(&Vector { extent: indices.extent.clone(), ..Vector::of(places) })?;
+        let context = self.context()?;
+        let none = on_device(Node::fill(&context, Shape::from(indices.extent.bound()), &[0i32.into()]))?;
+        let one = on_device(Node::fill(&context, Shape::from([]), &[1i32.into()]))?;
+        let times = on_device(none.scatter(&[&places], &one, Some(Combine::Sum)))?;
+        let twice = self.call("twice", &[&times], |f, x| f.gt(x[0], 1))?;
+        self.require_none(inst, operands, &twice, &Extent::Host(indices.extent.bound()))
+    }
+}
+
+/// Returns the extent of the first vector that is more than one repeated element.
+fn longer(vectors: &[&Vector]) -> Extent {
+    let found = vectors.iter().find(|vector| !vector.is_uniform()).unwrap_or(&vectors[0]);
+    found.extent.clone()
+}

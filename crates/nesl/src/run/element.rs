@@ -1,0 +1,129 @@
+//! Instructions that work element by element.
+
+use super::vector::{Extent, Vector};
+use super::{Accelerator, Made, on_device};
+use crate::eval::{Fault, Run};
+use crate::vcode::machine::Entry;
+use crate::vcode::{Inst, Op, Slot, Type};
+use broadloom_graph::{Combine, Elementwise, Node, Shape};
+use broadloom_scalar::{BinaryOp, CompareOp, MathFunction, Precision, UnaryOp};
+
+impl Accelerator {
+    pub(super) fn element(&mut self, op: Op, ty: Type, operands: &[Entry]) -> Run<Made> {
+        let mut inputs = vec![];
+        for operand in operands {
+            inputs.push(self.vector(operand)?);
+        }
+        let extent = self.common_extent(op, &inputs)?;
+        let nodes: Vec<&Node> = inputs.iter().map(|input| &input.node).collect();
+        let node = self.computed(op, ty, &nodes)?;
+        match (op, ty) {
+            (Op::Divide | Op::Modulo, _) => {
+                let wrong = self.call("zero", &[nodes[1]], |f, x| f.eq(x[0], 0))?;
+                self.require_none(Inst::Op(op, ty), operands, &wrong, &inputs[1].extent)?;
+            }
+            (Op::Sqrt | Op::Log, Type::Float) => {
+                let wrong = self.call("negative", &[nodes[0]], |f, x| f.lt(x[0], 0))?;
+                self.require_none(Inst::Op(op, ty), operands, &wrong, &inputs[0].extent)?;
+            }
+            _ => {}
+        }
+        let result = match op.results()[0] {
+            Slot::Given => ty,
+            Slot::Is(ty) => ty,
+        };
+        let generated = inputs.iter().all(|input| input.generated);
+        Ok(Made::Vector(result.stacked(), Vector { node, extent, padded: None, generated }))
+    }
+
+    /// Returns the extent that vectors have in common. In programs of texts it is checked.
+    pub(super) fn common_extent(&mut self, op: Op, inputs: &[Vector]) -> Run<Extent> {
+        if !self.trusted {
+            let first = self.known(&inputs[0].extent)?;
+            for input in &inputs[1..] {
+                let other = self.known(&input.extent)?;
+                if other != first {
+                    return Fault::at_run_time(format!(
+                        "the operands of {} do not fit each other: {first} and {other} elements",
+                        op.name()
+                    ));
+                }
+            }
+        }
+        let longest = inputs.iter().find(|input| !input.is_uniform());
+        Ok(longest.unwrap_or(&inputs[0]).extent.clone())
+    }
+
+    /// Adds the condition that no element is true.
+    pub(super) fn require_none(&mut self, inst: Inst, operands: &[Entry], wrong: &Node, extent: &Extent) -> Run<()> {
+        if extent.is_host(0) {
+            return Ok(());
+        }
+        let mut flag = on_device(wrong.reduce(Combine::Any, &[0]))?;
+        if wrong.length().is_none()
+            && let Extent::Device(length) = extent
+        {
+            flag = self.call("some", &[&flag, length.count()], |f, x| f.and(x[0], f.gt(x[1], 0)))?;
+        }
+        self.require(inst, operands, flag)
+    }
+
+    fn computed(&mut self, op: Op, ty: Type, x: &[&Node]) -> Run<Node> {
+        let int = self.int();
+        let float = self.element_of(Type::Float);
+        let low_bits = i64::from(int.bits() - 1);
+        let simple = match op {
+            Op::Add => Elementwise::Binary(BinaryOp::Add),
+            Op::Subtract => Elementwise::Binary(BinaryOp::Sub),
+            Op::Multiply => Elementwise::Binary(BinaryOp::Mul),
+            // Integers divided by 0 give something; the condition on the divisor ends the run.
+            Op::Divide => Elementwise::Binary(BinaryOp::Div),
+            Op::Modulo => Elementwise::Binary(BinaryOp::Rem),
+            Op::Less => Elementwise::Compare(CompareOp::Lt),
+            Op::LessEqual => Elementwise::Compare(CompareOp::Le),
+            Op::Greater => Elementwise::Compare(CompareOp::Gt),
+            Op::GreaterEqual => Elementwise::Compare(CompareOp::Ge),
+            Op::Equal => Elementwise::Compare(CompareOp::Eq),
+            Op::NotEqual => Elementwise::Compare(CompareOp::Ne),
+            Op::LeftShift => return self.call("lshift", x, |f, x| f.shl(x[0], f.and(x[1], low_bits))),
+            Op::RightShift => return self.call("rshift", x, |f, x| f.shr(x[0], f.and(x[1], low_bits))),
+            Op::Not => Elementwise::Unary(UnaryOp::Not),
+            Op::And => Elementwise::Binary(BinaryOp::And),
+            Op::Or => Elementwise::Binary(BinaryOp::Or),
+            Op::Xor => Elementwise::Binary(BinaryOp::Xor),
+            Op::Select => Elementwise::Select,
+            Op::Floor => return self.call("floor", x, |f, x| f.convert(f.floor(x[0]), int)),
+            Op::Ceil => return self.call("ceil", x, |f, x| f.convert(f.ceil(x[0]), int)),
+            Op::Trunc => Elementwise::Convert(int),
+            Op::Round => {
+                return self.call("round", x, |f, x| f.convert(f.select(f.lt(x[0], 0), f.sub(x[0], 0.5), f.add(x[0], 0.5)), int));
+            }
+            Op::Sqrt => Elementwise::Unary(UnaryOp::Sqrt),
+            Op::Log => math(MathFunction::Log),
+            Op::Exp => math(MathFunction::Exp),
+            Op::Sin => math(MathFunction::Sin),
+            Op::Cos => math(MathFunction::Cos),
+            Op::Tan => math(MathFunction::Tan),
+            Op::Asin => math(MathFunction::Asin),
+            Op::Acos => math(MathFunction::Acos),
+            Op::Atan => math(MathFunction::Atan),
+            Op::Sinh => math(MathFunction::Sinh),
+            Op::Cosh => math(MathFunction::Cosh),
+            Op::Tanh => math(MathFunction::Tanh),
+            Op::IntToFloat => Elementwise::Convert(float),
+            Op::IntToBool => return self.call("truth", x, |f, x| f.ne(x[0], 0)),
+            Op::BoolToInt => Elementwise::Convert(int),
+            _ => return Fault::at_run_time(format!("internal error: {} {} on a device; please report it", op.name(), ty.name())),
+        };
+        self.elementwise(simple, x)
+    }
+
+    /// Makes a vector of one element of a node without axes.
+    pub(super) fn as_vector(&mut self, node: &Node) -> Run<Node> {
+        on_device(node.reshape(Shape::from(1)))
+    }
+}
+
+fn math(function: MathFunction) -> Elementwise {
+    Elementwise::Math(function, Precision::Accurate)
+}

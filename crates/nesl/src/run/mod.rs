@@ -1,0 +1,448 @@
+//! Execution on a device: vectors as lazy arrays of `graph`.
+//!
+//! ```text
+//! flat → vcode → Machine ─┬─ small operands ─→ operations of the host
+//!                         └─ large operands ─→ Accelerator → graph → kernels
+//! ```
+//!
+//! The VCODE machine owns control flow, limits and the places of errors, for compiled programs and for `.vcode` files
+//! alike. An [`Accelerator`] gives it a second kind of vector: a [`DeviceVector`] is a node of a graph. An operation
+//! goes to the device when one of its operands is there, or when one has at least [`Accelerator::threshold`] elements.
+//! Until then no device is opened.
+//!
+//! - Operations on device vectors make nodes and return. Element-wise work is fused by the planner into the
+//!   reductions, scans, packs and permutations around it.
+//! - The host waits where control flow, output or a size needs a value of the device. All device vectors that are
+//!   alive then are computed in the same plan, so nothing is computed twice. Vectors that follow from an index alone are
+//!   left out: computing them is cheaper than reading them.
+//! - A condition that must hold becomes a flag. Flags are combined on the device and looked at when the host waits
+//!   anyway. When one is set, the operations behind the flags are repeated on the host, in order; the first that fails gives the
+//!   error and its place.
+//! - The number of elements that a `PACK` keeps stays on the device as a [`Length`](broadloom_graph::Length).
+//! - A vector of equal elements (`DIST` of a scalar) is one element and a length.
+//!
+//! The stack machine is executed, not flattened code: the emitter of VCODE drops each vector at its last use, so the
+//! stack holds exactly the vectors that are alive.
+
+mod check;
+mod element;
+mod fold;
+mod moves;
+mod segdes;
+mod vector;
+
+pub(crate) use segdes::DeviceSegdes;
+pub(crate) use vector::{Copied, DeviceVector, Vector};
+
+use crate::codes;
+use crate::eval::{Fault, Run};
+use crate::infer::Widths;
+use crate::vcode::machine::Entry;
+use crate::vcode::{Inst, Op, Type};
+use broadloom_device::Device;
+use broadloom_diag::Span;
+use broadloom_graph::{Context, Elementwise, Error, Node, Shape};
+use broadloom_scalar::{self as scalar, BinaryOp, Builder, Element, Function, Literal, Value};
+use std::collections::HashMap;
+use std::rc::{Rc, Weak};
+use std::time::{Duration, Instant};
+
+/// Elements from which on an operation goes to the device.
+///
+/// The host needs about a nanosecond for an element, so an operation on this many costs it some tens of microseconds: more than
+/// a launch and a wait. Compiled kernels are kept between runs.
+pub const THRESHOLD: usize = 1 << 16;
+
+/// Nodes that are made before those alive are computed. Longer plans take longer to make than they save.
+const MAX_NODES: usize = 160;
+
+/// Opens a device, or says why there is none.
+pub type Opener = Box<dyn FnMut() -> Result<Device, String> + Send>;
+
+/// The device for large vectors, and how large they are.
+pub struct Target {
+    open: Opener,
+    threshold: usize,
+    explained: bool,
+}
+
+impl Target {
+    /// Makes a target. `open` is called when the first large vector comes.
+    pub fn new(open: impl FnMut() -> Result<Device, String> + Send + 'static) -> Target {
+        Target { open: Box::new(open), threshold: THRESHOLD, explained: false }
+    }
+
+    /// Sets the number of elements from which on an operation goes to the device. With 0 every operation does.
+    #[must_use]
+    pub fn with_threshold(mut self, elements: usize) -> Target {
+        self.threshold = elements;
+        self
+    }
+
+    /// Keeps the plans that are made as text, in [`Statistics::summaries`].
+    #[must_use]
+    pub fn explained(mut self) -> Target {
+        self.explained = true;
+        self
+    }
+}
+
+/// Runs operations on large vectors on a device. It is opened at the first of them.
+pub struct Accelerator {
+    target: Target,
+    context: Option<Context>,
+    widths: Widths,
+    /// Programs of the compiler make indices and lengths that fit; those of texts are checked.
+    pub(crate) trusted: bool,
+    /// Conditions that have not been looked at.
+    pending: Vec<Pending>,
+    /// Tells whether one of the conditions does not hold; a bool without axes.
+    failed: Option<Node>,
+    /// A condition was found not to hold.
+    pub(crate) has_failed: bool,
+    /// Vectors and segment descriptors that may have to be computed.
+    vectors: Vec<Weak<DeviceVector>>,
+    segdes: Vec<Weak<DeviceSegdes>>,
+    /// Nodes that were made since the last evaluation.
+    made: usize,
+    /// The largest number of elements of a vector whose length the host knows.
+    largest: usize,
+    functions: HashMap<(&'static str, Vec<scalar::Type>), Function>,
+    waits: u64,
+    waited: Duration,
+    summaries: Vec<String>,
+}
+
+/// A condition whose flag is on the device.
+pub(crate) struct Pending {
+    /// The instruction that it belongs to, with its operands: repeated on the host it gives the error.
+    pub(crate) inst: Inst,
+    pub(crate) operands: Vec<Entry>,
+    flag: Node,
+    /// The place and the functions around it, once the machine has said them.
+    pub(crate) place: Option<(Option<Span>, Vec<(String, Span)>)>,
+}
+
+/// Work of an accelerator so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// The name of the device; nothing when none was opened.
+    pub device: Option<String>,
+    /// Plans that were made; all other evaluations found one.
+    pub plans: u64,
+    /// Evaluations.
+    pub evaluations: u64,
+    /// Launches of kernels.
+    pub launches: u64,
+    /// Programs that were compiled or found in the cache.
+    pub programs: usize,
+    /// Waits of the host for the device.
+    pub waits: u64,
+    /// Time that the host spent planning, compiling and waiting.
+    pub waited: Duration,
+    /// Plans as text, in the order in which they were made, where the [`Target`] asks for them.
+    pub summaries: Vec<String>,
+}
+
+/// A result of an operation.
+pub(crate) enum Made {
+    Vector(Type, Vector),
+    Segdes(DeviceSegdes),
+}
+
+/// Turns an error of the graph into one of the program.
+pub(crate) fn device_error(error: Error) -> Box<Fault> {
+    let code = match &error {
+        Error::Device(broadloom_device::Error::OutOfMemory { .. }) => codes::MEMORY,
+        _ => codes::DEVICE,
+    };
+    Fault::new(code, format!("the device failed: {error}"))
+}
+
+pub(crate) fn on_device<T>(result: broadloom_graph::Result<T>) -> Run<T> {
+    result.map_err(device_error)
+}
+
+impl Accelerator {
+    /// Makes an accelerator, which opens no device yet.
+    pub fn new(target: Target) -> Accelerator {
+        Accelerator {
+            target,
+            context: None,
+            widths: Widths { wide_int: false, narrow_float: false },
+            trusted: false,
+            pending: vec![],
+            failed: None,
+            has_failed: false,
+            vectors: vec![],
+            segdes: vec![],
+            made: 0,
+            largest: 0,
+            functions: HashMap::new(),
+            waits: 0,
+            waited: Duration::ZERO,
+            summaries: vec![],
+        }
+    }
+
+    /// Returns the number of elements from which on an operation goes to the device.
+    pub fn threshold(&self) -> usize {
+        self.target.threshold
+    }
+
+    /// Returns what was done so far.
+    pub fn statistics(&self) -> Statistics {
+        let Some(context) = &self.context else { return Statistics::default() };
+        let done = context.statistics();
+        Statistics {
+            device: Some(context.device().machine().id.clone()),
+            plans: done.plans,
+            evaluations: done.evaluations,
+            launches: done.kernels,
+            programs: done.programs,
+            waits: done.waits + self.waits,
+            waited: self.waited,
+            summaries: self.summaries.clone(),
+        }
+    }
+
+    /// Begins a run of a program.
+    pub(crate) fn begin(&mut self, widths: Widths, trusted: bool) {
+        (self.widths, self.trusted) = (widths, trusted);
+        self.pending.clear();
+        self.failed = None;
+        self.has_failed = false;
+        self.vectors.clear();
+        self.segdes.clear();
+        (self.made, self.largest) = (0, 0);
+    }
+
+    pub(crate) fn context(&mut self) -> Run<Context> {
+        if let Some(context) = &self.context {
+            return Ok(context.clone());
+        }
+        let device = (self.target.open)().map_err(|reason| Fault::new(codes::DEVICE, reason))?;
+        Ok(self.context.insert(Context::new(&device)).clone())
+    }
+
+    /// Returns the element type of vectors on the device.
+    pub(crate) fn element_of(&self, ty: Type) -> Element {
+        match ty {
+            Type::Int | Type::Segdes | Type::Char if self.widths.wide_int => Element::I64,
+            Type::Int | Type::Segdes | Type::Char => Element::I32,
+            Type::Float if self.widths.narrow_float => Element::F32,
+            Type::Float => Element::F64,
+            Type::Bool => Element::Bool,
+        }
+    }
+
+    pub(crate) fn int(&self) -> Element {
+        self.element_of(Type::Int)
+    }
+
+    /// Executes an instruction of the table that has no effect outside.
+    pub(crate) fn op(&mut self, op: Op, ty: Type, operands: &[Entry]) -> Run<Vec<Made>> {
+        if op.is_elementwise() {
+            let result = self.element(op, ty, operands)?;
+            return Ok(vec![result]);
+        }
+        self.segmented(op, ty, operands)
+    }
+
+    /// Applies a function of elements. `name` and the types of the inputs tell functions apart.
+    pub(crate) fn call(
+        &mut self,
+        name: &'static str,
+        inputs: &[&Node],
+        body: impl FnOnce(&Builder, &[Value]) -> Value,
+    ) -> Run<Node> {
+        let types: Vec<scalar::Type> = inputs.iter().map(|input| input.ty()).collect();
+        let key = (name, types);
+        let function = match self.functions.get(&key) {
+            Some(function) => function.clone(),
+            None => {
+                let f = Builder::function(name);
+                let parameters: Vec<Value> = key.1.iter().map(|ty| f.parameter("x", *ty)).collect();
+                let result = body(&f, &parameters);
+                let function = f.finish_function(&[result]).map_err(|error| device_error(error.into()))?;
+                self.functions.insert(key, function.clone());
+                function
+            }
+        };
+        self.elementwise(Elementwise::Call(function, 0), inputs)
+    }
+
+    pub(crate) fn elementwise(&mut self, op: Elementwise, inputs: &[&Node]) -> Run<Node> {
+        self.made += 1;
+        on_device(Node::elementwise(op, inputs))
+    }
+
+    pub(crate) fn convert(&mut self, node: &Node, element: Element) -> Run<Node> {
+        if node.ty().element() == element {
+            return Ok(node.clone());
+        }
+        self.elementwise(Elementwise::Convert(element), &[node])
+    }
+
+    /// Makes a vector of one element.
+    pub(crate) fn one(&mut self, value: Literal) -> Run<Node> {
+        let context = self.context()?;
+        on_device(Node::fill(&context, Shape::from(1), &[value]))
+    }
+
+    /// Notes a vector of the stack.
+    pub(crate) fn register(&mut self, vector: &Rc<DeviceVector>) {
+        if let vector::Extent::Host(count) = vector.vector.extent {
+            self.largest = self.largest.max(count);
+        }
+        self.vectors.push(Rc::downgrade(vector));
+    }
+
+    /// Notes a segment descriptor of the stack.
+    pub(crate) fn register_segdes(&mut self, segdes: &Rc<DeviceSegdes>) {
+        self.segdes.push(Rc::downgrade(segdes));
+    }
+
+    /// Adds a condition: `flag`, without axes, is true where it does not hold.
+    pub(crate) fn require(&mut self, inst: Inst, operands: &[Entry], flag: Node) -> Run<()> {
+        self.failed = Some(match self.failed.take() {
+            None => flag.clone(),
+            Some(failed) => self.elementwise(Elementwise::Binary(BinaryOp::Or), &[&failed, &flag])?,
+        });
+        self.pending.push(Pending { inst, operands: operands.to_vec(), flag, place: None });
+        Ok(())
+    }
+
+    /// Returns conditions that have no place yet.
+    pub(crate) fn unplaced(&mut self) -> impl Iterator<Item = &mut Pending> {
+        self.pending.iter_mut().rev().take_while(|pending| pending.place.is_none())
+    }
+
+    /// Tells whether conditions have no place yet.
+    pub(crate) fn has_unplaced(&self) -> bool {
+        self.pending.last().is_some_and(|pending| pending.place.is_none())
+    }
+
+    /// Tells whether a condition does not hold; waits.
+    pub(crate) fn is_set(&mut self, condition: &Pending) -> bool {
+        condition.flag.evaluate().is_ok_and(|buffer| buffer.read().is_ok_and(|bytes| bytes.first() != Some(&0)))
+    }
+
+    pub(crate) fn has_wide_ints(&self) -> bool {
+        self.widths.wide_int
+    }
+
+    /// Waits for the value of a vector of one element, an int of 32 bits or a bool, and looks at the conditions.
+    pub(crate) fn wait_for_one(&mut self, vector: &Vector) -> Run<i64> {
+        let value = on_device(vector.node.reshape(Shape::from([])))?;
+        self.wait_for(Some(&value))
+    }
+
+    /// Takes the conditions that may not hold, in order.
+    pub(crate) fn take_pending(&mut self) -> Vec<Pending> {
+        self.failed = None;
+        std::mem::take(&mut self.pending)
+    }
+
+    /// Tells whether conditions have not been looked at.
+    pub(crate) fn has_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Tells whether so many nodes were made that those alive should be computed.
+    pub(crate) fn is_full(&self) -> bool {
+        self.made >= MAX_NODES
+    }
+
+    /// Computes nodes and all vectors that are alive; does not wait.
+    fn evaluate(&mut self, wanted: &[Node]) -> Run<()> {
+        let context = self.context()?;
+        let mut nodes: Vec<Node> = wanted.to_vec();
+        for vector in std::mem::take(&mut self.vectors).iter().filter_map(Weak::upgrade) {
+            if !vector.vector.generated {
+                nodes.push(vector.vector.padded.as_ref().unwrap_or(&vector.vector.node).clone());
+            }
+        }
+        // A descriptor may get another form later, so it stays in the list.
+        self.segdes.retain(|segdes| segdes.strong_count() > 0);
+        for segdes in self.segdes.iter().filter_map(Weak::upgrade) {
+            segdes.forms(&mut nodes);
+        }
+        self.made = 0;
+        if self.target.explained {
+            let before = context.statistics().plans;
+            let summary = on_device(context.explain(&nodes))?;
+            if context.statistics().plans > before {
+                self.summaries.push(summary.text());
+            }
+        }
+        on_device(context.evaluate(&nodes))
+    }
+
+    /// Waits for a value without axes and looks at the conditions. The value is an int below 2^62 or a bool.
+    pub(crate) fn wait_for(&mut self, value: Option<&Node>) -> Run<i64> {
+        self.wait_with(value, &[])
+    }
+
+    /// Does the same, and computes other nodes in the same plan.
+    fn wait_with(&mut self, value: Option<&Node>, others: &[Node]) -> Run<i64> {
+        let start = Instant::now();
+        let failed = self.failed.take();
+        let value = match value {
+            Some(value) => Some(self.convert(value, Element::I64)?),
+            None => None,
+        };
+        // One number holds both: the value, and in its lowest bit whether a condition does not hold.
+        let status = match (&value, &failed) {
+            (None, None) => return Ok(0),
+            (Some(value), None) => self.call("status", &[value], |f, x| f.add(x[0], x[0]))?,
+            (None, Some(failed)) => self.convert(failed, Element::I64)?,
+            (Some(value), Some(failed)) => {
+                self.call("status", &[value, failed], |f, x| f.add(f.add(x[0], x[0]), f.convert(x[1], scalar::Type::I64)))?
+            }
+        };
+        let mut wanted = vec![status.clone()];
+        wanted.extend_from_slice(others);
+        self.evaluate(&wanted)?;
+        let bytes = on_device(status.evaluate())?.read().map_err(|error| device_error(error.into()))?;
+        self.waits += 1;
+        self.waited += start.elapsed();
+        let status = bytes.first_chunk::<8>().map_or(0, |bytes| i64::from_le_bytes(*bytes));
+        if status & 1 != 0 {
+            self.has_failed = true;
+            return Fault::at_run_time("a condition does not hold");
+        }
+        self.pending.clear();
+        Ok(status >> 1)
+    }
+
+    /// Looks at the conditions; waits if there are any.
+    pub(crate) fn look(&mut self) -> Run<()> {
+        if self.has_pending() { self.wait_for(None).map(|_| ()) } else { Ok(()) }
+    }
+
+    /// Computes all vectors that are alive, so that plans stay small.
+    pub(crate) fn flush(&mut self) -> Run<()> {
+        if self.has_pending() { self.look() } else { self.evaluate(&[]) }
+    }
+
+    /// Returns the bytes of a vector; waits for them. Conditions are looked at first.
+    pub(crate) fn read(&mut self, node: &Node) -> Run<Vec<u8>> {
+        let start = Instant::now();
+        if self.has_pending() {
+            // Both are computed in one plan.
+            self.wait_with(None, std::slice::from_ref(node))?;
+        }
+        let hosted = match (node.length(), node.buffer()) {
+            (None, Some(_)) => node.clone(),
+            _ => {
+                self.evaluate(std::slice::from_ref(node))?;
+                on_device(node.hosted())?
+            }
+        };
+        let bytes = on_device(hosted.evaluate())?.read().map_err(|error| device_error(error.into()))?;
+        self.waits += 1;
+        self.waited += start.elapsed();
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,158 @@
+//! Segment descriptors of a device. Each form (offsets, numbers of segments) is made once, when it is needed.
+
+use super::vector::{Copied, Extent, Vector};
+use super::{Accelerator, on_device};
+use crate::eval::{Charge, Fault, Run};
+use crate::vcode::machine::Entry;
+use broadloom_graph::{Combine, Length, Node, Segments, Shape, Total};
+use broadloom_scalar::{Element, Literal};
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+/// A segment descriptor.
+pub(crate) struct DeviceSegdes {
+    /// The lengths of the segments, ints.
+    pub(crate) lengths: Vector,
+    /// The number of elements of all segments.
+    total: OnceCell<Extent>,
+    /// An upper bound of that number.
+    bound: Option<usize>,
+    /// The forms, each made once.
+    segments: OnceCell<Segments>,
+    pub(crate) charge: OnceCell<Charge>,
+}
+
+impl std::fmt::Debug for DeviceSegdes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SEGDES {:?}", self.lengths.node)
+    }
+}
+
+impl DeviceSegdes {
+    /// Makes a descriptor of lengths whose sum is not known to the host, but for a bound.
+    pub(crate) fn of_lengths(lengths: Vector, bound: Option<usize>) -> DeviceSegdes {
+        let (total, segments, charge) = Default::default();
+        DeviceSegdes { lengths, total, bound, segments, charge }
+    }
+
+    /// Makes a descriptor of lengths with their sum.
+    pub(crate) fn with_total(lengths: Vector, total: Extent) -> DeviceSegdes {
+        let segdes = DeviceSegdes::of_lengths(lengths, Some(total.bound()));
+        let _ = segdes.total.set(total);
+        segdes
+    }
+
+    /// Returns the number of segments.
+    pub(crate) fn count(&self) -> &Extent {
+        &self.lengths.extent
+    }
+
+    /// Tells whether there is one segment.
+    pub(crate) fn is_single(&self) -> bool {
+        self.count().is_host(1)
+    }
+
+    /// Notes the number of elements of a vector that the descriptor cuts.
+    pub(crate) fn note(&self, vector: &Vector) {
+        let _ = self.total.set(vector.extent.clone());
+    }
+
+    /// Adds the lengths. Other forms are computed with what uses them, and remembered.
+    pub(crate) fn forms(&self, nodes: &mut Vec<Node>) {
+        if !self.lengths.generated {
+            nodes.push(self.lengths.padded.as_ref().unwrap_or(&self.lengths.node).clone());
+        }
+    }
+}
+
+/// Elements of a vector whose number only the device knows, at most as many times as there may be: with more the host
+/// asks for the number.
+const WASTE: usize = 4;
+
+impl Accelerator {
+    /// Returns a segment descriptor on the device.
+    pub(crate) fn segdes(&mut self, entry: &Entry) -> Run<Rc<DeviceSegdes>> {
+        match entry {
+            Entry::DeviceSegdes(segdes) => Ok(segdes.clone()),
+            Entry::Segdes(segments) => {
+                if let Some(Copied::Segdes(segdes)) = segments.copy.get()
+                    && segdes.lengths.node.ty().element() == self.int()
+                {
+                    return Ok(segdes.clone());
+                }
+                let lengths = match segments.lengths[..] {
+                    [length] => {
+                        let one = self.one(Literal::from_i128(self.int(), length as i128))?;
+                        Vector::of(one).generated(true)
+                    }
+                    _ => Vector::of(self.upload_lengths(&segments.lengths)?),
+                };
+                let segdes = Rc::new(DeviceSegdes::with_total(lengths, Extent::Host(segments.total)));
+                let _ = segments.copy.set(Copied::Segdes(segdes.clone()));
+                self.register_segdes(&segdes);
+                Ok(segdes)
+            }
+            _ => Fault::at_run_time("internal error: a vector as a segment descriptor; please report it"),
+        }
+    }
+
+    /// Returns the number of elements of all segments. Without a bound that is worth its memory the host waits for it.
+    pub(crate) fn total(&mut self, segdes: &DeviceSegdes) -> Run<Extent> {
+        if let Some(total) = segdes.total.get() {
+            return Ok(total.clone());
+        }
+        let sum = self.sum_of_lengths(segdes)?;
+        let total = match segdes.bound {
+            Some(bound) if bound <= u32::MAX as usize && bound <= WASTE.saturating_mul(self.largest) => {
+                Extent::Device(on_device(Length::new(&sum, bound.max(2)))?)
+            }
+            _ => {
+                let total = self.wait_for(Some(&sum))?;
+                let Ok(total) = usize::try_from(total) else {
+                    return Fault::at_run_time("a segment cannot have a negative number of elements");
+                };
+                Extent::Host(total)
+            }
+        };
+        Ok(segdes.total.get_or_init(|| total).clone())
+    }
+
+    fn sum_of_lengths(&mut self, segdes: &DeviceSegdes) -> Run<Node> {
+        let lengths = self.whole(&segdes.lengths)?;
+        let wide = self.convert(&lengths, Element::I64)?;
+        if segdes.is_single() {
+            return on_device(wide.reshape(Shape::from([])));
+        }
+        on_device(wide.reduce(Combine::Sum, &[0]))
+    }
+
+    /// Returns the descriptor as segments of the graph.
+    pub(crate) fn segments(&mut self, segdes: &DeviceSegdes) -> Run<Segments> {
+        if let Some(segments) = segdes.segments.get() {
+            return Ok(segments.clone());
+        }
+        let total = match self.total(segdes)? {
+            Extent::Host(total) => Total::Host(total),
+            Extent::Device(length) => Total::Device(length),
+        };
+        let lengths = self.whole(&segdes.lengths)?;
+        let segments = on_device(Segments::from_lengths(&lengths, total))?;
+        Ok(segdes.segments.get_or_init(|| segments).clone())
+    }
+
+    /// Brings a value of each segment to each of its elements.
+    pub(crate) fn spread(&mut self, values: &Vector, segdes: &DeviceSegdes) -> Run<Vector> {
+        if values.is_uniform() {
+            let extent = self.total(segdes)?;
+            return Ok(Vector::uniform(values.node.clone(), extent).generated(values.generated));
+        }
+        let segments = self.segments(segdes)?;
+        Ok(Vector::of(on_device(segments.distribute(&values.node))?))
+    }
+
+    /// Brings the place where each segment begins to each element of the segments of another descriptor. `i64`.
+    pub(crate) fn spread_starts(&mut self, starts: &DeviceSegdes, segdes: &DeviceSegdes) -> Run<Node> {
+        let (starts, segments) = (on_device(self.segments(starts)?.starts())?, self.segments(segdes)?);
+        on_device(segments.distribute(&starts))
+    }
+}

@@ -1,0 +1,235 @@
+//! The part of the machine that knows of a device: which operations go there, which vectors come back, and when
+//! conditions are looked at.
+
+use super::{Entry, Machine, wrong_types};
+use crate::codes;
+use crate::eval::{Fault, Run};
+use crate::run::{Accelerator, DeviceSegdes, DeviceVector, Made, Vector};
+use crate::vcode::{Check, FuncId, Inst, Op, Slot, Type};
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
+    /// Gives the machine a device. `trusted`: the program was made by the compiler, so indices and lengths fit.
+    pub(crate) fn on(mut self, accelerator: &'w mut Accelerator, trusted: bool) -> Self {
+        accelerator.begin(self.world.options().widths, trusted);
+        self.accelerator = Some(accelerator);
+        self
+    }
+
+    /// Tells whether an operation on the top entries of the stack goes to the device.
+    fn goes_to_device(&self, count: usize) -> bool {
+        let Some(accelerator) = &self.accelerator else { return false };
+        let threshold = accelerator.threshold();
+        let start = self.stack.len().saturating_sub(count);
+        self.stack[start..].iter().any(|entry| match entry {
+            Entry::Device(vector) => vector.host.get().is_none() || entry.len() >= threshold,
+            Entry::DeviceSegdes(_) => true,
+            Entry::Segdes(segments) => segments.total.max(segments.lengths.len()) >= threshold,
+            Entry::Int(_) | Entry::Float(_) | Entry::Bool(_) => entry.len() >= threshold,
+            Entry::Pair(_) => false,
+        })
+    }
+
+    /// Executes an instruction on the device. Returns false when it is the host's.
+    pub(super) fn op_on_device(&mut self, op: Op, ty: Type) -> Run<bool> {
+        let count = op.operands().len();
+        if op.has_effect() || count == 0 || !self.goes_to_device(count) {
+            return Ok(false);
+        }
+        let range = self.range(count as u32, 0)?;
+        let operands: Vec<Entry> = self.stack.drain(range).collect();
+        let wanted = |slot: &Slot| match slot {
+            Slot::Given => ty.stacked(),
+            Slot::Is(ty) => *ty,
+        };
+        if !op.operands().iter().zip(&operands).all(|(slot, operand)| operand.ty() == Some(wanted(slot))) {
+            return wrong_types(op, &operands);
+        }
+        let Some(accelerator) = self.accelerator.as_deref_mut() else { return Ok(false) };
+        let made = accelerator.op(op, ty, &operands)?;
+        let mut results = Vec::with_capacity(made.len());
+        for made in made {
+            results.push(self.entry(made)?);
+        }
+        self.count(results.iter().map(Entry::len).sum())?;
+        self.stack.extend(results);
+        // Operands that are not on the stack any more are not computed for their own sake.
+        drop(operands);
+        if let Some(accelerator) = self.accelerator.as_deref_mut().filter(|accelerator| accelerator.is_full()) {
+            accelerator.flush()?;
+        }
+        Ok(true)
+    }
+
+    /// Makes an entry of a result and charges it to the run.
+    fn entry(&mut self, made: Made) -> Run<Entry> {
+        match made {
+            Made::Vector(ty, vector) => self.device_vector(ty, vector),
+            Made::Segdes(segdes) => self.device_segdes(segdes),
+        }
+    }
+
+    fn device_vector(&mut self, ty: Type, vector: Vector) -> Run<Entry> {
+        let length = vector.extent.bound();
+        let bytes = length.saturating_mul(vector.node.ty().bytes() as usize);
+        let Some(charge) = self.world.meter().charge(bytes) else { return self.world.out_of_memory(length) };
+        let vector = Rc::new(DeviceVector { ty, vector, kept: OnceCell::new(), host: OnceCell::new(), _charge: charge });
+        if let Some(accelerator) = &mut self.accelerator {
+            accelerator.register(&vector);
+        }
+        Ok(Entry::Device(vector))
+    }
+
+    fn device_segdes(&mut self, segdes: DeviceSegdes) -> Run<Entry> {
+        let length = segdes.count().bound();
+        let Some(charge) = self.world.meter().charge(length.saturating_mul(8)) else {
+            return self.world.out_of_memory(length);
+        };
+        let _ = segdes.charge.set(charge);
+        let segdes = Rc::new(segdes);
+        if let Some(accelerator) = &mut self.accelerator {
+            accelerator.register_segdes(&segdes);
+        }
+        Ok(Entry::DeviceSegdes(segdes))
+    }
+
+    /// Adds a condition on the device. Returns false when the host has to look at the operands.
+    pub(super) fn check_on_device(&mut self, check: Check) -> Run<bool> {
+        let count = check.operands().len();
+        if !self.goes_to_device(count) {
+            return Ok(false);
+        }
+        let range = self.range(count as u32, 0)?;
+        if !self.stack[range.clone()].iter().zip(check.operands()).all(|(entry, ty)| entry.ty() == Some(ty.stacked())) {
+            return Ok(false);
+        }
+        let operands = self.stack[range.clone()].to_vec();
+        let Some(accelerator) = self.accelerator.as_deref_mut() else { return Ok(false) };
+        if !accelerator.check(check, &operands)? {
+            return Ok(false);
+        }
+        self.stack.truncate(range.start);
+        self.count(operands[0].len())?;
+        Ok(true)
+    }
+
+    /// Brings the top entries of the stack to the host.
+    pub(super) fn operands_to_host(&mut self, count: usize) -> Run<()> {
+        let start = self.stack.len().saturating_sub(count);
+        for index in start..self.stack.len() {
+            if matches!(self.stack[index], Entry::Device(_) | Entry::DeviceSegdes(_) | Entry::Pair(_)) {
+                self.stack[index] = self.local(self.stack[index].clone())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings an entry to the host; waits for it.
+    pub(super) fn local(&mut self, entry: Entry) -> Run<Entry> {
+        let Some(accelerator) = self.accelerator.as_deref_mut() else { return Ok(entry) };
+        match entry {
+            Entry::Device(vector) => {
+                if let Some(known) = vector.host.get() {
+                    return Ok(known.clone());
+                }
+                let is_one = vector.vector.extent.is_host(1);
+                let known = match vector.ty {
+                    // Conditions are looked at in the same wait.
+                    Type::Bool if is_one => {
+                        let value = accelerator.wait_for_one(&vector.vector)?;
+                        self.bools(vec![value != 0])?
+                    }
+                    Type::Int if is_one && !accelerator.has_wide_ints() => {
+                        let value = accelerator.wait_for_one(&vector.vector)?;
+                        self.ints(vec![value])?
+                    }
+                    Type::Int | Type::Char | Type::Segdes => {
+                        let values = accelerator.elements(&vector.vector)?.ints();
+                        self.ints(values)?
+                    }
+                    Type::Float => {
+                        let values = accelerator.elements(&vector.vector)?.floats();
+                        self.floats(values)?
+                    }
+                    Type::Bool => {
+                        let values = accelerator.elements(&vector.vector)?.bools();
+                        self.bools(values)?
+                    }
+                };
+                Ok(vector.host.get_or_init(|| known).clone())
+            }
+            Entry::DeviceSegdes(segdes) => {
+                let lengths = accelerator.elements(&segdes.lengths)?.ints();
+                self.segdes(lengths)
+            }
+            Entry::Pair(parts) => {
+                let (first, second) = (self.local(parts.0.clone())?, self.local(parts.1.clone())?);
+                Ok(Entry::Pair(Rc::new((first, second))))
+            }
+            Entry::Int(_) | Entry::Float(_) | Entry::Bool(_) | Entry::Segdes(_) => Ok(entry),
+        }
+    }
+
+    /// Looks at the conditions before something happens that shows.
+    pub(super) fn look(&mut self) -> Run<()> {
+        self.accelerator.as_deref_mut().map_or(Ok(()), Accelerator::look)
+    }
+
+    /// Brings the results of the program to the host.
+    pub(super) fn finish(&mut self) -> Run<()> {
+        self.operands_to_host(self.stack.len())?;
+        self.look()
+    }
+
+    /// Tells new conditions their place.
+    pub(super) fn place_conditions(&mut self, function: FuncId, at: usize) {
+        if !self.accelerator.as_deref().is_some_and(Accelerator::has_unplaced) {
+            return;
+        }
+        let located = self.locate(Fault::new(codes::RUN_TIME, ""), function, at);
+        if let Some(accelerator) = &mut self.accelerator {
+            for condition in accelerator.unplaced() {
+                condition.place = Some((located.span, located.trace.clone()));
+            }
+        }
+    }
+
+    /// Gives a fault its place. A condition of an earlier operation that does not hold comes first.
+    pub(super) fn failure(&mut self, fault: Box<Fault>, function: FuncId, at: usize) -> Box<Fault> {
+        self.place_conditions(function, at);
+        if let Some(accelerator) = &mut self.accelerator
+            && !accelerator.has_failed
+            && accelerator.look().is_err()
+            && !accelerator.has_failed
+        {
+            accelerator.take_pending();
+        }
+        match self.failed_condition() {
+            Some(earlier) => earlier,
+            None => self.locate(fault, function, at),
+        }
+    }
+
+    /// Repeats the operations of conditions on the host until one fails.
+    fn failed_condition(&mut self) -> Option<Box<Fault>> {
+        let accelerator = self.accelerator.as_deref_mut().filter(|accelerator| accelerator.has_failed)?;
+        let pending = accelerator.take_pending();
+        for condition in pending {
+            if self.accelerator.as_deref_mut().is_some_and(|accelerator| !accelerator.is_set(&condition)) {
+                continue;
+            }
+            self.stack = condition.operands;
+            let outcome = self.operands_to_host(self.stack.len()).and_then(|()| match condition.inst {
+                Inst::Op(op, ty) => self.op_on_host(op, ty),
+                Inst::Check(check) => self.check_on_host(check),
+                _ => Ok(()),
+            });
+            if let Err(mut fault) = outcome {
+                (fault.span, fault.trace) = condition.place.unwrap_or_default();
+                return Some(fault);
+            }
+        }
+        None
+    }
+}

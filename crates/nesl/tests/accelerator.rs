@@ -1,0 +1,125 @@
+//! Programs on devices answer what the evaluator answers: every operation is sent to the device, however small.
+//!
+//! `BROADLOOM_NESL_DEVICE_RANDOM` gives another number of random programs.
+
+mod generator;
+mod support;
+
+use broadloom_cpu::Cpu;
+use broadloom_device::Device;
+use broadloom_diag::Sources;
+use broadloom_interp::Interp;
+use broadloom_nesl::run::Target;
+use broadloom_nesl::session::{Output, Session, Settings};
+use broadloom_nesl::syntax::parse;
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::path::Path;
+
+fn main() {
+    let mut trials = vec![];
+    for (name, device) in DEVICES {
+        trials.push(Trial::test(format!("{name}: small programs"), move || programs(device, &SMALL)));
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sessions");
+    for session in ["nesting", "sequences", "functions"] {
+        let path = root.join(session).with_extension("nesl");
+        trials.push(Trial::test(format!("interp: sessions/{session}"), move || session_file(interp, &path)));
+    }
+    let count = std::env::var("BROADLOOM_NESL_DEVICE_RANDOM").ok().and_then(|text| text.parse().ok()).unwrap_or(12);
+    trials.push(Trial::test(format!("interp: {count} random programs"), move || random(interp, count)));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+/// Opens a device.
+type Open = fn() -> Result<Device, String>;
+
+const DEVICES: [(&str, Open); 2] = [("interp", interp), ("cpu", cpu)];
+
+fn interp() -> Result<Device, String> {
+    Ok(Device::new(Interp::new(broadloom_interp::Options::default())))
+}
+
+fn cpu() -> Result<Device, String> {
+    Cpu::new(broadloom_cpu::Options::default()).map(Device::new).map_err(|error| error.to_string())
+}
+
+/// Programs whose answers are compared as text.
+const SMALL: [&str; 13] = [
+    "unpack([1], [f]);",
+    "let a = {float(i) : i in [0:20]} in sum({x * y : x in a; y in a});",
+    "let v = [3, 1, 4, 1, 5, 9, 2, 6] in ({x in v | x > 2}, {x + y : x in v; y in reverse(v)}, sum(v), max_val(v));",
+    "{sum({v * x : v in row; x in [1.0, 2.0, 3.0] -> {i : i in [0:#row]}}) : row in [[1.0, 2.0], [] float, [3.0]]};",
+    "function qsort(a) = if #a < 2 then a else let p = a[#a / 2]; r = {qsort(v) : v in [{e in a | e < p}, {e in a | e > p}]} \
+     in r[0] ++ {e in a | e == p} ++ r[1]; qsort([3, 1, 2, 5, 4, 9, 8, 0, 3]);",
+    "let x = [1, 2, 3] in {x[i] : i in [0, 1, 7]};",
+    "{12 / x : x in [1, 0, 3]};",
+    "let v = [1, 2, 0]; _ = {6 / x : x in v} in print_line(\"never\");",
+    "{sqrt(x) : x in [4.0, -1.0]};",
+    "{max_val(v) : v in [[] float, [1.5, 2.5]]} ++ {min_val(v) : v in [[] float, [1.5, 2.5]]};",
+    "{(plus_scan(v), max_scan(v), rank(v)) : v in [[3, 1, 2], [] int, [5]]};",
+    "(permute([7, 8, 9], [2, 0, 1]), [7, 8, 9] <- [(1, 5)], [7, 8] -> [1, 1, 0], rank([2.0, -0.0, 0.0]));",
+    "{if x > 1 then [x] else [] int : x in [0:4]};",
+];
+
+fn sessions(open: Open, settings: Settings) -> [Session; 2] {
+    let target = Target::new(open).with_threshold(0);
+    [support::session(settings), support::session_on(settings, target)]
+}
+
+/// Answers as text; of an error the code, the message and the place.
+fn answer(outputs: &[Output]) -> String {
+    let one = |output: &Output| match output {
+        Output::Error(report) => {
+            let place = |error: &broadloom_diag::Diagnostic| error.primary.as_ref().map(|label| label.span);
+            let one = |error: &broadloom_diag::Diagnostic| match error.code.0 {
+                "N0302" | "N0303" | "N0304" => format!("{}\n", error.code),
+                _ => format!("{} {} {:?}\n", error.code, error.message, place(error)),
+            };
+            report.diagnostics.iter().map(one).collect()
+        }
+        other => other.to_string(),
+    };
+    outputs.iter().map(one).collect()
+}
+
+fn programs(open: Open, programs: &[&str]) -> Result<(), Failed> {
+    let [mut evaluator, mut device] = sessions(open, Settings::default());
+    let mut wrong = vec![];
+    for program in programs {
+        let (expected, found) = (answer(&evaluator.eval("small", program)), answer(&device.eval("small", program)));
+        if expected != found {
+            wrong.push(format!("{program}\n  found    {found}  expected {expected}"));
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+fn session_file(open: Open, path: &Path) -> Result<(), Failed> {
+    let text = std::fs::read_to_string(path)?;
+    let mut sources = Sources::new();
+    let program = parse(sources.add("", text.as_str()), &text);
+    let forms: Vec<&str> = program.forms.iter().map(|form| sources.text(form.span)).collect();
+    programs(open, &forms)
+}
+
+/// Runs random programs. Where a program has several errors, which one is reported depends on the order of work.
+fn random(open: Open, count: u64) -> Result<(), Failed> {
+    let mut settings = Settings::default();
+    settings.options.max_steps = 3_000_000;
+    let [mut evaluator, mut device] = sessions(open, settings);
+    let mut wrong = vec![];
+    for number in 1..=count {
+        let program = generator::Generator::new(number).program(number as u32);
+        let (expected, found) = (evaluator.eval("random", &program), device.eval("random", &program));
+        let is_error = |outputs: &[Output]| outputs.iter().any(|output| matches!(output, Output::Error(_)));
+        let internal = answer(&found).contains("internal error") || answer(&found).contains("N0306");
+        let agree = if is_error(&expected) { is_error(&found) && !internal } else { answer(&expected) == answer(&found) };
+        if !agree {
+            wrong.push(format!("seed {number}: {program}  found    {}  expected {}", answer(&found), answer(&expected)));
+        }
+        if wrong.len() == 5 {
+            break;
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
