@@ -1,4 +1,4 @@
-//! `broadloom run x.str`: a StreamIt program, executed on the host.
+//! `broadloom run x.str`: a StreamIt program, on the host or, with `--device`, partly on a device.
 //!
 //! Output of the program goes to standard output, mistakes to standard error. A mistake in the text ends the
 //! command with the exit code of a wrong call; a mistake that shows only in the run ends it with that of a
@@ -6,10 +6,12 @@
 
 use crate::failure::{Exit, Failure, codes};
 use crate::input::Input;
+use crate::launching::open;
 use crate::options::Run;
 use crate::terminal::Terminal;
 use broadloom::diag::Diagnostic;
 use broadloom::stream::Program;
+use broadloom::stream::compiled::Compiled;
 use broadloom::stream::eval::{Limits, Settings, System};
 use std::path::Path;
 
@@ -30,11 +32,10 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
         ("--shared", launch.shared != 0),
         ("--cooperative", launch.cooperative),
         ("--time-limit", launch.time_limit.is_some()),
-        ("--device", launch.device.is_some()),
         ("--stats", options.stats),
     ];
     if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
-        let message = format!("{option} is for kernels: a StreamIt program is evaluated on the host");
+        let message = format!("{option} is for kernels: a StreamIt program says itself what runs");
         return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help(format!("leave {option} out"))));
     }
     let first = launch.file.as_deref().unwrap_or(Path::new("-"));
@@ -52,6 +53,12 @@ pub fn run(options: &Run, terminal: &mut Terminal) -> Result<Exit, Failure> {
     };
     let program = Program::compile_files(&files, &mut host, &limits).map_err(|error| failure(Exit::Usage, error))?;
     let settings = Settings { iterations: options.iterations, limits, style: None };
-    program.run(&mut host, &settings).map_err(|error| failure(Exit::Failed, error))?;
+    let Some(device) = launch.device.as_deref() else {
+        program.run(&mut host, &settings).map_err(|error| failure(Exit::Failed, error))?;
+        return Ok(Exit::Done);
+    };
+    let device = open(Some(device), false, terminal)?.device();
+    let compiled = Compiled::new(&program, &device).map_err(|error| failure(Exit::Machine, error))?;
+    compiled.run(&mut host, &settings).map_err(|error| failure(Exit::Failed, error))?;
     Ok(Exit::Done)
 }
