@@ -56,7 +56,7 @@ pub fn explain(file: &Path, emit: Option<Emit>, terminal: &mut Terminal) -> Resu
     let engine = match emit {
         None | Some(Emit::Vcode) => Engine::EmitVcode,
         Some(Emit::Flat) => Engine::EmitFlat,
-        Some(Emit::Ptx | Emit::Stage(_) | Emit::Cpu(_)) => {
+        Some(Emit::Ptx | Emit::Stage(_) | Emit::Cpu(_) | Emit::Dot | Emit::Kernels) => {
             let message = "this form is for PTX: a NESL program has the forms `flat` and `vcode`";
             return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help("use --emit vcode")));
         }

@@ -13,6 +13,7 @@
 //! - where a firing fails, the evaluator repeats the run, and its message is the one that is given;
 //! - the memory of tapes is bounded by the steady states of a batch.
 
+mod explain;
 mod plan;
 mod run;
 mod words;
@@ -45,6 +46,8 @@ struct Counters {
     states: AtomicU64,
     batches: AtomicU64,
     repeated: AtomicU64,
+    /// Nanoseconds of each stage.
+    stages: Vec<AtomicU64>,
 }
 
 /// What runs of a compiled program did.
@@ -116,7 +119,8 @@ impl<'p> Compiled<'p> {
                 }
             });
         }
-        Ok(Compiled { program, device: device.clone(), classified: planned.classified, stages, counters: Counters::default() })
+        let counters = Counters { stages: stages.iter().map(|_| AtomicU64::new(0)).collect(), ..Counters::default() };
+        Ok(Compiled { program, device: device.clone(), classified: planned.classified, stages, counters })
     }
 
     /// Returns the class and place of each node, by index.

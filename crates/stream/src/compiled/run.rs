@@ -18,6 +18,7 @@ use cranelift_entity::EntityRef;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 /// Bytes of tapes between host and device that a batch may have, about.
 const BATCH_BYTES: u64 = 32 << 20;
@@ -176,7 +177,8 @@ fn batch(
         machine.flush()?;
         machine.said = Some(vec![VecDeque::new(); compiled.program.graph.nodes.len()]);
     }
-    for stage in &compiled.stages {
+    for (number, stage) in compiled.stages.iter().enumerate() {
+        let begun = Instant::now();
         match stage {
             Part::Host(chosen) => {
                 for _ in 0..states {
@@ -191,6 +193,7 @@ fn batch(
                 }
             }
         }
+        compiled.counters.stages[number].fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
     }
     if let Some(mut said) = machine.said.take() {
         for _ in 0..states {
