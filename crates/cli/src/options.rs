@@ -287,6 +287,10 @@ pub enum Emit {
     Vcode,
     /// Flattened code of a NESL program.
     Flat,
+    /// The graph of a StreamIt program.
+    Dot,
+    /// The restructured graph of a StreamIt program.
+    Kernels,
 }
 
 /// The stages of compilation for the CPU, by name.
@@ -303,11 +307,13 @@ fn forms() -> impl TypedValueParser<Value = Emit> {
     let ptx = PossibleValue::new("ptx").help("PTX, as NVIDIA's tools take it");
     let values = stages().map(|stage| PossibleValue::new(stage.name).help(stage.summary));
     let compiled = CPU_STAGES.map(|(name, _, summary)| PossibleValue::new(name).help(summary));
-    let nesl = [
+    let others = [
         PossibleValue::new("flat").help("of a NESL program, its flattened code: vectors with names and index spaces"),
         PossibleValue::new("vcode").help("of a NESL program, its VCODE, which `run` takes"),
+        PossibleValue::new("dot").help("of a StreamIt program, its graph in the DOT language"),
+        PossibleValue::new("kernels").help("of a StreamIt program, the graph of its kernels in the DOT language"),
     ];
-    let parser = PossibleValuesParser::new([ptx].into_iter().chain(values).chain(compiled).chain(nesl));
+    let parser = PossibleValuesParser::new([ptx].into_iter().chain(values).chain(compiled).chain(others));
     parser.map(move |name| {
         let compiled = CPU_STAGES.iter().find(|(stage, _, _)| *stage == name);
         match (stages().position(|stage| stage.name == name), compiled) {
@@ -315,6 +321,8 @@ fn forms() -> impl TypedValueParser<Value = Emit> {
             (None, Some((_, stage, _))) => Emit::Cpu(*stage),
             (None, None) if name == "vcode" => Emit::Vcode,
             (None, None) if name == "flat" => Emit::Flat,
+            (None, None) if name == "dot" => Emit::Dot,
+            (None, None) if name == "kernels" => Emit::Kernels,
             (None, None) => Emit::Ptx,
         }
     })

@@ -111,7 +111,7 @@ fn tiles_follow_from_the_machine() {
 fn tiles_are_staged_where_that_pays() {
     let box_of = |reads: i32, radius: u32| {
         let f = Builder::function("box");
-        (0..2).for_each(|axis| drop(f.parameter(&format!("i{axis}"), Type::I32)));
+        let _position = ["y", "x"].map(|axis| f.parameter(axis, Type::I32));
         let window = f.accessor("window", AccessorKind::Window, Type::I32, 2);
         let sum = (0..reads).map(|dx| f.window(window, &[0.into(), (dx % 2).into()])).reduce(|a, b| f.add(a, b));
         let function = f.finish_function(&[sum.unwrap()]).unwrap();

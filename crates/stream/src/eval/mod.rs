@@ -18,10 +18,10 @@ mod place;
 mod run;
 mod show;
 
-pub(crate) use arithmetic::convert;
+pub(crate) use arithmetic::{binary, complex as complex_math, convert, math};
 pub(crate) use code::{Code, Stop, Weights, World};
 pub use host::{Host, Memory, System};
-pub(crate) use run::random;
+pub(crate) use run::{Machine, random};
 pub use run::{Outcome, Settings, run};
 pub use show::show_value;
 

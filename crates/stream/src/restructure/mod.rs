@@ -1,0 +1,12 @@
+//! Restructuring: from a graph to kernels.
+//!
+//! [`Section`]s are the connected parts of the graph that run on the device; [`cut`](cut::cut) says which actors
+//! of a section become one kernel, in which shape, and where their buffers lie; `emit` writes the kernels.
+
+pub mod cut;
+pub(crate) mod emit;
+mod section;
+pub mod wiring;
+
+pub(crate) use section::section;
+pub use section::{Actor, Buffer, Needs, Port, Role, Section};
