@@ -11,6 +11,11 @@
 //! # Ok::<(), broadloom_effect::ImageError>(())
 //! ```
 
+pub mod catalogue;
+pub mod file;
 pub mod image;
+pub mod reference;
 
+pub use catalogue::EffectError;
+pub use file::FileError;
 pub use image::{ColorSpace, Image, ImageError, Plane, Rect, Sample, SampleType, Samples};
