@@ -61,7 +61,8 @@ impl Generator<'_> {
             Node::compute(&function, &shape, &[&radius], &[(&a.node, Reads::Window(boundary))], &[])?
         } else {
             let reach = vec![(1, 2); rank];
-            Node::window(&function, &[&a.node], &[&radius], &reach, &boundary.map(|lanes| vec![lanes]))?
+            let tile = self.random.one_in(2).then_some(broadloom_skeleton::Tile { columns: 1, rows: 2 });
+            Node::window_in(&function, &[&a.node], &[&radius], &reach, &boundary.map(|lanes| vec![lanes]), tile)?
         };
         self.push(results[0].clone(), a.bound.max(4.0), a.exact);
         self.push(results[1].clone(), 1e30, true);
