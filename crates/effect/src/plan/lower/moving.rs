@@ -1,0 +1,113 @@
+//! Moving averages: a state carried along lines.
+//!
+//! The state before the first pixel of a line is computed from the window there; the other pixels follow step by step.
+
+use super::compute::{Frame, inlined, lines};
+use super::{Site, cropped, shape};
+use crate::Result;
+use crate::functor::trace::PLACES;
+use crate::functor::{Axis, Motion, Reach};
+use broadloom_graph::{Node, Reads, Shape, Step};
+use broadloom_scalar::{AccessorKind, Binding, Builder, Element, Function, Literal, Type, Value, windowing};
+
+/// Lowers a moving average; nothing where images have different sizes.
+pub(crate) fn moving(site: &Site<'_>, motion: &Motion, reach: Reach) -> Result<Option<Vec<Node>>> {
+    let Some(region) = site.common_window(reach) else { return Ok(None) };
+    let slots = &site.primitive.code.slots;
+    let arrays = slots.iter().map(|slot| site.array(slot, region)).collect::<Result<Vec<Node>>>()?;
+    let full = shape(site.components, region, site.transposed);
+    let axis = if (motion.axis == Axis::Vertical) != site.transposed { 1 } else { 2 };
+    let scalars = site.scalars(region)?;
+    let length = full.extents()[axis] as i32;
+    let first = site.scalar(if motion.backwards { length - 1 } else { 0 })?;
+    let across = lines(&full, axis);
+    let mut start = states(site, motion, &arrays, &scalars, &first, &across)?;
+    let places = motion.step.places;
+    if places {
+        start.push(first);
+        start.push(Node::position(site.context, across.clone(), 0, Element::I32)?);
+        start.push(Node::position(site.context, across.clone(), 1, Element::I32)?);
+    }
+    start.extend(scalars);
+    let (before, behind) = match motion.axis {
+        Axis::Vertical => (reach.above, reach.below),
+        Axis::Horizontal => (reach.left, reach.right),
+    };
+    let step = Step {
+        function: step(site, motion)?,
+        states: motion.states + usize::from(places),
+        reach: (before, behind),
+        backwards: motion.backwards,
+        boundary: site.primitive.boundary.rules(arrays.len()),
+        split: None,
+    };
+    let start: Vec<&Node> = start.iter().collect();
+    let results = Node::sweep(&step, axis, &arrays.iter().collect::<Vec<&Node>>(), &start)?;
+    let crop = |result: &Node| cropped(result, region, site.region, site.transposed);
+    results.iter().map(crop).collect::<Result<Vec<Node>>>().map(Some)
+}
+
+/// The place of a pixel of a line: its row and its column.
+fn place<T>(axis: Axis, along: T, across: T) -> [T; 2] {
+    match axis {
+        Axis::Vertical => [along, across],
+        Axis::Horizontal => [across, along],
+    }
+}
+
+/// The states before the first pixels of lines.
+fn states(site: &Site<'_>, motion: &Motion, arrays: &[Node], scalars: &[Node], first: &Node, lines: &Shape) -> Result<Vec<Node>> {
+    let function = &motion.start.function;
+    let f = Builder::function(function.name());
+    let [component, across] = ["c", "i"].map(|name| f.parameter(name, Type::I32));
+    let own: Vec<Value> = scalars.iter().map(|node| f.parameter("s", node.ty())).collect();
+    let along = f.parameter("first", Type::I32);
+    let [row, column] = place(motion.axis, along, across);
+    let origin = [f.literal(0i32); 2];
+    let frame = Frame { builder: &f, position: [component, row, column], scalars: own };
+    let results = inlined(site, &frame, function, &vec![origin; arrays.len()]);
+    let function = f.finish_function(&results)?;
+    let rule = site.primitive.boundary.rule();
+    let inputs: Vec<(&Node, Reads)> = arrays.iter().map(|array| (array, Reads::At(rule.clone()))).collect();
+    let beside: Vec<&Node> = scalars.iter().chain([first]).collect();
+    Ok(Node::compute(&function, lines, &beside, &inputs, &[])?)
+}
+
+/// The step of a sweep: windows of one index, and the index along the line as a part of the state where it is used.
+fn step(site: &Site<'_>, motion: &Motion) -> Result<Function> {
+    let own = &motion.step.function;
+    let f = Builder::function(own.name());
+    let states: Vec<Value> = (0..motion.states).map(|_| f.parameter("s", Type::F64)).collect();
+    let places = motion.step.places;
+    let whole = |name: &str| f.parameter(name, Type::I32);
+    let place = places.then(|| {
+        let [along, component, across] = ["i", "c", "line"].map(whole);
+        (along, component, place(motion.axis, along, across))
+    });
+    let (component, [row, column]) = match place {
+        Some((_, component, place)) => (component, place),
+        None => (f.literal(0i32), [f.literal(0i32); 2]),
+    };
+    let mut arguments = vec![component, row, column];
+    let scalars = own.parameters().len() - 3 - motion.states;
+    debug_assert_eq!(scalars, PLACES - 3 + site.primitive.parameters.len(), "the arguments of a moving average");
+    arguments.extend(own.parameters()[3..3 + scalars].iter().map(|parameter| f.parameter(&parameter.name, parameter.ty)));
+    arguments.extend(&states);
+    let along = match motion.axis {
+        Axis::Vertical => 1,
+        Axis::Horizontal => 2,
+    };
+    let windows: Vec<_> =
+        own.accessors().iter().map(|window| f.accessor(&window.name, AccessorKind::Window, window.ty, 1)).collect();
+    let mut bindings: Vec<_> = windows
+        .into_iter()
+        .map(|window| windowing(move |f: &Builder, offsets: &[Value]| f.window(window, &[offsets[along].into()])))
+        .collect();
+    let mut bindings: Vec<&mut dyn Binding> = bindings.iter_mut().map(|binding| binding as &mut dyn Binding).collect();
+    let mut results = f.inline(own, &arguments, &mut bindings);
+    if let Some((along, ..)) = place {
+        let next = f.add(along, f.literal(Literal::from(if motion.backwards { -1i32 } else { 1 })));
+        results.insert(motion.states, next);
+    }
+    Ok(f.finish_function(&results)?)
+}

@@ -1,0 +1,4 @@
+//! Functors and effect graphs, on the interpreter and on the CPU.
+
+mod basics;
+mod devices;
