@@ -12,6 +12,7 @@
 //! ```
 
 pub mod catalogue;
+pub mod effects;
 pub mod file;
 pub mod functor;
 pub mod graph;

@@ -1,6 +1,6 @@
 //! Primitives: functors that were checked and traced.
 
-use super::indexer::{Axis, Freedom, Indexer, MAX_COMPONENTS, Output, Reach};
+use super::indexer::{Axis, Freedom, Indexer, MAX_COMPONENTS, MAX_RADIUS, Output, Reach};
 use super::kernel::Kernel;
 use super::trace::{Body, Slot, Subject, Trace, slots, trace};
 use super::traced::{Real, Traced};
@@ -18,6 +18,8 @@ pub struct Primitive {
     pub(crate) boundary: Boundary,
     /// The size of the result, for a functor whose inputs are read anywhere.
     pub(crate) size: Option<[usize; 2]>,
+    /// Pixels around the region of definition of the inputs for which the result is defined as well.
+    pub(crate) margin: Reach,
 }
 
 /// The part of a primitive that its boundary and its parameters do not change.
@@ -92,7 +94,13 @@ fn check(name: &str, inputs: &[Indexer], outputs: &[Output], parameters: usize) 
 
 impl Primitive {
     fn new(code: Code, parameters: Vec<f32>) -> Primitive {
-        Primitive { code: Arc::new(code), parameters: parameters.into(), boundary: Boundary::default(), size: None }
+        Primitive {
+            code: Arc::new(code),
+            parameters: parameters.into(),
+            boundary: Boundary::default(),
+            size: None,
+            margin: Reach::default(),
+        }
     }
 
     pub(super) fn parallel(functor: &impl Functor) -> Result<Primitive> {
@@ -187,6 +195,41 @@ impl Primitive {
         Point(name, inputs, kernel).build()
     }
 
+    /// Builds a functor from its declarations and a closure.
+    pub fn from_kernel(
+        name: &str,
+        inputs: &[Indexer],
+        outputs: &[Output],
+        parameters: &[f32],
+        kernel: impl for<'k> Fn(Kernel<'k>) -> Vec<Real<'k>>,
+    ) -> Result<Primitive> {
+        struct Closure<'a, F> {
+            name: &'a str,
+            inputs: &'a [Indexer],
+            outputs: &'a [Output],
+            parameters: &'a [f32],
+            kernel: F,
+        }
+        impl<F: for<'k> Fn(Kernel<'k>) -> Vec<Real<'k>>> Functor for Closure<'_, F> {
+            fn name(&self) -> String {
+                self.name.to_owned()
+            }
+            fn inputs(&self) -> Vec<Indexer> {
+                self.inputs.to_vec()
+            }
+            fn outputs(&self) -> Vec<Output> {
+                self.outputs.to_vec()
+            }
+            fn parameters(&self) -> Vec<f32> {
+                self.parameters.to_vec()
+            }
+            fn kernel<'k>(&self, k: Kernel<'k>) -> Vec<Real<'k>> {
+                (self.kernel)(k)
+            }
+        }
+        Closure { name, inputs, outputs, parameters, kernel }.build()
+    }
+
     /// Returns the name.
     pub fn name(&self) -> &str {
         &self.code.name
@@ -216,6 +259,18 @@ impl Primitive {
             return Err(Error::Functor { name: self.code.name.clone(), reason });
         }
         self.size = Some([width, height]);
+        Ok(self)
+    }
+
+    /// Returns the same functor with a result that is larger than its inputs by a margin. There the inputs follow the
+    /// boundary rule.
+    pub fn with_margin(mut self, margin: Reach) -> Result<Primitive> {
+        let sides = [margin.left, margin.right, margin.above, margin.below];
+        if self.reach().is_none() || sides.iter().any(|side| *side > MAX_RADIUS) {
+            let reason = format!("a margin of at most {MAX_RADIUS} pixels is possible where inputs are read in windows");
+            return Err(Error::Functor { name: self.code.name.clone(), reason });
+        }
+        self.margin = margin;
         Ok(self)
     }
 

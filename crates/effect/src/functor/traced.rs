@@ -283,3 +283,21 @@ functions! {
     exp Exp(); exp2 Exp2(); log Log(); log2 Log2(); sin Sin(); cos Cos(); tan Tan(); atan2 Atan2(x); tanh Tanh(); pow Pow(y);
     rsqrt Rsqrt(); cbrt Cbrt(); hypot Hypot(y);
 }
+
+impl<'k> Traced<'k, f32> {
+    /// Returns the bits as an integer.
+    #[must_use]
+    #[track_caller]
+    pub fn to_bits(self) -> Traced<'k, i32> {
+        Traced::new(self.builder, self.builder.bitcast(self.value, Type::I32))
+    }
+}
+
+impl<'k> Traced<'k, i32> {
+    /// Returns the sample with these bits.
+    #[must_use]
+    #[track_caller]
+    pub fn from_bits(self) -> Traced<'k, f32> {
+        Traced::new(self.builder, self.builder.bitcast(self.value, Type::F32))
+    }
+}

@@ -80,9 +80,15 @@ impl Primitive {
         let bounds = match self.size {
             Some([width, height]) => {
                 let extent = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
-                Rect::sized(extent(width), extent(height)).checked()?
+                Rect::new(first.bounds().x, first.bounds().y, extent(width), extent(height)).checked()?
             }
-            None => bounds.unwrap_or_else(|| first.bounds()),
+            None => {
+                let bounds = bounds.unwrap_or_else(|| first.bounds());
+                let Some(larger) = region::with_margin(bounds, self.margin) else {
+                    return bad(format!("a margin around {bounds} leaves all coordinates"));
+                };
+                larger.checked()?
+            }
         };
         let application = Application { primitive: self.clone(), inputs: inputs.iter().map(|input| (*input).clone()).collect() };
         let application = Arc::new(application);

@@ -19,6 +19,16 @@ pub(crate) fn shrunk(region: Rect, reach: Reach) -> Option<Rect> {
     )
 }
 
+/// Returns a region with a margin around it; `None` beyond all coordinates.
+pub(crate) fn with_margin(region: Rect, margin: Reach) -> Option<Rect> {
+    rect(
+        i64::from(region.x) - i64::from(margin.left),
+        i64::from(region.y) - i64::from(margin.above),
+        region.right() + i64::from(margin.right),
+        region.bottom() + i64::from(margin.below),
+    )
+}
+
 /// Returns the pixels of an image that windows around a region see.
 ///
 /// A side that the windows leave is the edge of the image, so the boundary rule can be applied to the part. A window that
@@ -26,8 +36,10 @@ pub(crate) fn shrunk(region: Rect, reach: Reach) -> Option<Rect> {
 pub(crate) fn grown(region: Rect, reach: Reach, bounds: Rect, boundary: Boundary) -> Rect {
     let wraps = boundary == Boundary::Wrap;
     let along = |from: i64, to: i64, before: u32, behind: u32, low: i64, high: i64| {
+        // Pixels of a margin may see any pixel, as the rule says.
+        let beyond = from < low || to > high;
         let (from, to) = (from - i64::from(before), to + i64::from(behind));
-        match wraps && (from < low || to > high) {
+        match beyond || wraps && (from < low || to > high) {
             true => (low, high),
             false => (from.max(low).min(high - 1), to.min(high).max(low + 1)),
         }

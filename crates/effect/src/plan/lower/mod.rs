@@ -17,7 +17,7 @@ pub(crate) mod window;
 
 use crate::functor::trace::Slot;
 use crate::functor::{Primitive, Reach};
-use crate::graph::region::grown;
+use crate::graph::region::{grown, with_margin};
 use crate::{Rect, Result};
 use broadloom_graph::{AxisMap, Context, Node, Shape};
 use broadloom_scalar::{Element, Literal};
@@ -80,6 +80,10 @@ impl Site<'_> {
 
     /// The region that windows around the result need in all pictures, if it is the same for all.
     pub(crate) fn common_window(&self, reach: Reach) -> Option<Rect> {
+        // A margin is made of views with the boundary rule, which nothing leaves.
+        if !self.primitive.margin.is_point() {
+            return with_margin(self.region, reach);
+        }
         let mut regions = self.parts.iter().map(|part| grown(self.region, reach, part.bounds, self.primitive.boundary));
         let first = regions.next()?;
         let fits = regions.all(|region| region == first) && self.parts.iter().all(|part| part.region.contains(first));
@@ -93,7 +97,9 @@ impl Site<'_> {
         let [row, column] = axes(self.transposed, row, column);
         let maps =
             [self.plane(slot), AxisMap { offset: row, ..AxisMap::same(1) }, AxisMap { offset: column, ..AxisMap::same(2) }];
-        Ok(part.node.affine("crop", &maps, shape(self.components, region, self.transposed), None)?)
+        let rule = self.primitive.boundary.rule();
+        let rule = (!part.region.contains(region)).then_some(&rule);
+        Ok(part.node.affine("crop", &maps, shape(self.components, region, self.transposed), rule)?)
     }
 
     /// The component of a slot's picture at a component of the result.

@@ -29,14 +29,10 @@ pub(crate) fn moving(site: &Site<'_>, motion: &Motion, reach: Reach) -> Result<O
         start.push(Node::position(site.context, across.clone(), 1, Element::I32)?);
     }
     start.extend(scalars);
-    let (before, behind) = match motion.axis {
-        Axis::Vertical => (reach.above, reach.below),
-        Axis::Horizontal => (reach.left, reach.right),
-    };
     let step = Step {
         function: step(site, motion)?,
         states: motion.states + usize::from(places),
-        reach: (before, behind),
+        reach: stepped(motion, reach),
         backwards: motion.backwards,
         boundary: site.primitive.boundary.rules(arrays.len()),
         split: None,
@@ -45,6 +41,25 @@ pub(crate) fn moving(site: &Site<'_>, motion: &Motion, reach: Reach) -> Result<O
     let results = Node::sweep(&step, axis, &arrays.iter().collect::<Vec<&Node>>(), &start)?;
     let crop = |result: &Node| cropped(result, region, site.region, site.transposed);
     results.iter().map(crop).collect::<Result<Vec<Node>>>().map(Some)
+}
+
+/// The window of a step: the reads that were noted where all offsets are known, else all that is declared.
+pub(crate) fn stepped(motion: &Motion, reach: Reach) -> (u32, u32) {
+    match &motion.step.points {
+        Some((_, taps)) => {
+            let along = taps.iter().map(|tap| match motion.axis {
+                Axis::Vertical => tap.y,
+                Axis::Horizontal => tap.x,
+            });
+            along.fold((0, 0), |(before, behind), offset| {
+                (before.max(offset.min(0).unsigned_abs()), behind.max(offset.max(0).unsigned_abs()))
+            })
+        }
+        None => match motion.axis {
+            Axis::Vertical => (reach.above, reach.below),
+            Axis::Horizontal => (reach.left, reach.right),
+        },
+    }
 }
 
 /// The place of a pixel of a line: its row and its column.
