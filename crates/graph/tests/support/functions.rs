@@ -127,7 +127,11 @@ impl Generator<'_> {
         let boundary = self.boundary(a.ty()).map(|lanes| vec![lanes]);
         let (reach, backwards) = ((2, self.random.below(3) as u32), self.random.one_in(2));
         let start = self.value(a.ty());
-        let start = Node::fill(self.context, Shape::from([]), &start)?;
+        // Lines as a whole, or in parts that start anew.
+        let mut extents = a.node.shape().extents().to_vec();
+        extents[axis] = 1 + self.random.below(4);
+        let shape = if self.random.one_in(2) { Shape::from([]) } else { Shape::from(extents) };
+        let start = Node::fill(self.context, shape, &start)?;
         let radius = self.radius()?;
         let step = Step { function, states: 1, reach, backwards, boundary, split: None };
         let results = Node::sweep(&step, axis, &[&a.node], &[&start, &radius])?;
