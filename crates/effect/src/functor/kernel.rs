@@ -2,7 +2,7 @@
 
 use super::indexer::{Axis, Freedom, Indexer, Reach};
 use super::traced::{Kind, Real, Term, Traced, Truth, Whole};
-use broadloom_scalar::{Accessor, Array, Builder, Literal, Unroll, Value, Variable};
+use broadloom_scalar::{Accessor, Array, Builder, Literal, Type, Unroll, Value, Variable};
 use std::cell::{Cell, RefCell};
 
 /// An input while its functor is traced.
@@ -161,7 +161,8 @@ impl<'k> Kernel<'k> {
         }
         let literals: Vec<Literal> = entries.iter().map(|entry| Literal::from(*entry)).collect();
         let table = self.builder.table(&literals);
-        Traced::new(self.builder, self.builder.lookup(table, held(self.builder, index.value, entries.len())))
+        let index = self.builder.convert(held(self.builder, index.value, entries.len()), Type::U32);
+        Traced::new(self.builder, self.builder.lookup(table, index))
     }
 }
 
@@ -339,7 +340,7 @@ impl<'k> Input<'k> {
         if let Some(outside) = self.kernel.shared.outside.filter(|_| is_held || is_held_too) {
             let differs = b.or(b.ne(across, x), b.ne(down, y));
             let part = |value: Value| {
-                let value = b.convert(value, broadloom_scalar::Type::I64);
+                let value = b.convert(value, Type::I64);
                 b.add(b.max(b.min(value, OFFSET_BIAS - 1), -OFFSET_BIAS), OFFSET_BIAS)
             };
             let input = (self.number as i64 + 1) << (2 * OFFSET_BITS);
@@ -400,7 +401,7 @@ impl<'k> Input<'k> {
                 None => self.fail(&format!("offset {entry} of {} is read", offsets.len())),
             },
             None => {
-                let number = held(b, number, offsets.len());
+                let number = b.convert(held(b, number, offsets.len()), Type::U32);
                 let table = |axis: usize| {
                     let entries: Vec<Literal> = offsets.iter().map(|offset| Literal::from(offset[axis])).collect();
                     b.lookup(b.table(&entries), number)

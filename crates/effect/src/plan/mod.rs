@@ -23,7 +23,7 @@ use crate::{Error, Result};
 use broadloom_graph::{AxisMap, Combine, Context, Node, Shape, Summary};
 use broadloom_scalar::{Literal, Type};
 use broadloom_skeleton::Tile;
-use broadloom_skeleton::cost::Costs;
+use broadloom_skeleton::cost::{Costs, Each};
 use items::{Items, Port, Work};
 use lower::{Part, Site, axes, cropped};
 use std::fmt::Write;
@@ -227,14 +227,16 @@ impl Plan {
             Nature::Moving(motion) => {
                 let reach = primitive.reach().unwrap_or_default();
                 let window = reach.left + reach.right + reach.above + reach.below;
+                let parts = self.parts(site, motion.axis, window);
                 if self.options.carry.decides(|| window > SHORT_WINDOW)
-                    && let Some(results) = lower::moving::moving(site, motion, reach)?
+                    && let Some(results) = lower::moving::moving(site, motion, reach, parts)?
                 {
                     let axis = match motion.axis {
                         Axis::Horizontal => "rows",
                         Axis::Vertical => "columns",
                     };
-                    notes.push(format!("{name}: carries its state along {axis} over {}{turned}", site.region));
+                    let split = if parts > 1 { format!(", in {parts} parts") } else { String::new() };
+                    notes.push(format!("{name}: carries its state along {axis} over {}{split}{turned}", site.region));
                     return site.outputs(results);
                 }
                 &motion.whole
@@ -278,6 +280,24 @@ impl Plan {
         site.outputs(results)
     }
 
+    /// The number of parts into which lines are cut: so many that all cores have work, while computing states anew costs
+    /// little.
+    fn parts(&self, site: &Site<'_>, axis: Axis, window: u32) -> usize {
+        let costs = Costs::of(self.context.device().machine());
+        let (length, across) = match axis {
+            Axis::Horizontal => (site.region.width as usize, site.region.height as usize),
+            Axis::Vertical => (site.region.height as usize, site.region.width as usize),
+        };
+        let lines = (site.components * across) as u64;
+        let wanted = costs.busy(costs.pick(LINES_PER_CORE)).div_ceil(lines.max(1)) as usize;
+        let possible = (length / (SPLIT_WINDOWS * (window as usize + 1))).min(MOST_PARTS);
+        match self.options.split {
+            Switch::Off => 1,
+            Switch::Auto => wanted.min(possible).max(1),
+            Switch::On => wanted.min(possible).max(3).min(length.max(1)),
+        }
+    }
+
     /// The tile in which the windows of a call are staged.
     fn tile(&self, site: &Site<'_>, reach: Reach) -> Option<Tile> {
         let machine = self.context.device().machine();
@@ -305,6 +325,12 @@ impl Plan {
 
 /// Pixels of a window besides the current one, up to which each pixel reads all of them.
 const SHORT_WINDOW: u32 = 4;
+/// Lines of moving averages for each core: several blocks of 32 on vectors, half of all threads that a core holds otherwise.
+const LINES_PER_CORE: Each<u64> = Each { vectors: 128, threads: 1024 };
+/// Windows that a part of a line has at least.
+const SPLIT_WINDOWS: usize = 8;
+/// Parts of a line, at most.
+const MOST_PARTS: usize = 1024;
 /// Pixels of a window, from which on it is worth to stage it.
 const MANY_READS: u64 = 9;
 

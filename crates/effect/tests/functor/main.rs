@@ -2,3 +2,5 @@
 
 mod basics;
 mod devices;
+mod effects;
+mod optimiser;

@@ -3,7 +3,7 @@
 use super::{Site, axes, distance, shape};
 use crate::functor::trace::Slot;
 use crate::{Rect, Result};
-use broadloom_graph::{Node, Reads, Shape};
+use broadloom_graph::{Node, Reads};
 use broadloom_scalar::{AccessorKind, Binding, Builder, Function, Type, Value, reading, windowing};
 
 /// The code of a function of positions that a canonical function is inlined into.
@@ -82,9 +82,4 @@ pub(crate) fn compute(site: &Site<'_>, function: &Function) -> Result<Vec<Node>>
     let function = f.finish_function(&results)?;
     let beside: Vec<&Node> = scalars.iter().chain(&origins).collect();
     Ok(Node::compute(&function, &shape, &beside, &inputs, &[])?)
-}
-
-/// The shape of the lines of an image along an axis: without it.
-pub(crate) fn lines(shape: &Shape, axis: usize) -> Shape {
-    shape.without(&[axis as u8], false)
 }

@@ -1,37 +1,38 @@
 //! Moving averages: a state carried along lines.
 //!
-//! The state before the first pixel of a line is computed from the window there; the other pixels follow step by step.
+//! The state before the first pixel of a line is computed from the window there; the other pixels follow step by step. A line
+//! can be cut into parts, each with a state of its own, so that more threads have work.
 
-use super::compute::{Frame, inlined, lines};
+use super::compute::{Frame, inlined};
 use super::{Site, cropped, shape};
 use crate::Result;
 use crate::functor::trace::PLACES;
 use crate::functor::{Axis, Motion, Reach};
 use broadloom_graph::{Node, Reads, Shape, Step};
-use broadloom_scalar::{AccessorKind, Binding, Builder, Element, Function, Literal, Type, Value, windowing};
+use broadloom_scalar::{AccessorKind, Binding, Builder, Function, Literal, Type, Value, windowing};
 
-/// Lowers a moving average; nothing where images have different sizes.
-pub(crate) fn moving(site: &Site<'_>, motion: &Motion, reach: Reach) -> Result<Option<Vec<Node>>> {
+/// Lowers a moving average whose lines are cut into so many parts; nothing where images have different sizes.
+pub(crate) fn moving(site: &Site<'_>, motion: &Motion, reach: Reach, parts: usize) -> Result<Option<Vec<Node>>> {
     let Some(region) = site.common_window(reach) else { return Ok(None) };
     let slots = &site.primitive.code.slots;
     let arrays = slots.iter().map(|slot| site.array(slot, region)).collect::<Result<Vec<Node>>>()?;
     let full = shape(site.components, region, site.transposed);
     let axis = if (motion.axis == Axis::Vertical) != site.transposed { 1 } else { 2 };
     let scalars = site.scalars(region)?;
-    let length = full.extents()[axis] as i32;
-    let first = site.scalar(if motion.backwards { length - 1 } else { 0 })?;
-    let across = lines(&full, axis);
-    let mut start = states(site, motion, &arrays, &scalars, &first, &across)?;
-    let places = motion.step.places;
-    if places {
-        start.push(first);
-        start.push(Node::position(site.context, across.clone(), 0, Element::I32)?);
-        start.push(Node::position(site.context, across.clone(), 1, Element::I32)?);
+    let mut extents = full.extents().to_vec();
+    let (length, run) = (extents[axis] as i32, extents[axis].div_ceil(parts.max(1)) as i32);
+    extents[axis] = parts.max(1);
+    let starts = if parts > 1 { Shape::from(extents) } else { full.without(&[axis as u8], false) };
+    let [first, run] = if motion.backwards { [length - 1, -run] } else { [0, run] };
+    let along = [site.scalar(first)?, site.scalar(run)?];
+    let mut start = states(site, motion, &arrays, (&scalars, &along), &starts, axis)?;
+    if !motion.step.places {
+        start.truncate(motion.states);
     }
     start.extend(scalars);
     let step = Step {
         function: step(site, motion)?,
-        states: motion.states + usize::from(places),
+        states: motion.states + usize::from(motion.step.places),
         reach: stepped(motion, reach),
         backwards: motion.backwards,
         boundary: site.primitive.boundary.rules(arrays.len()),
@@ -70,22 +71,36 @@ fn place<T>(axis: Axis, along: T, across: T) -> [T; 2] {
     }
 }
 
-/// The states before the first pixels of lines.
-fn states(site: &Site<'_>, motion: &Motion, arrays: &[Node], scalars: &[Node], first: &Node, lines: &Shape) -> Result<Vec<Node>> {
+/// The states before the first pixels of the parts of lines; then the place of each: along the line, its component, and
+/// across.
+fn states(
+    site: &Site<'_>,
+    motion: &Motion,
+    arrays: &[Node],
+    (scalars, along): (&[Node], &[Node; 2]),
+    starts: &Shape,
+    axis: usize,
+) -> Result<Vec<Node>> {
     let function = &motion.start.function;
     let f = Builder::function(function.name());
-    let [component, across] = ["c", "i"].map(|name| f.parameter(name, Type::I32));
+    let indices: Vec<Value> = (0..starts.rank()).map(|_| f.parameter("i", Type::I32)).collect();
     let own: Vec<Value> = scalars.iter().map(|node| f.parameter("s", node.ty())).collect();
-    let along = f.parameter("first", Type::I32);
-    let [row, column] = place(motion.axis, along, across);
+    let [first, run] = ["first", "run"].map(|name| f.parameter(name, Type::I32));
+    let (across, from) = match indices[..] {
+        [_, i, j] if axis == 1 => (j, f.add(first, f.mul(i, run))),
+        [_, i, j] => (i, f.add(first, f.mul(j, run))),
+        _ => (indices[1], first),
+    };
+    let [row, column] = place(motion.axis, from, across);
     let origin = [f.literal(0i32); 2];
-    let frame = Frame { builder: &f, position: [component, row, column], scalars: own };
-    let results = inlined(site, &frame, function, &vec![origin; arrays.len()]);
+    let frame = Frame { builder: &f, position: [indices[0], row, column], scalars: own };
+    let mut results = inlined(site, &frame, function, &vec![origin; arrays.len()]);
+    results.extend([from, indices[0], across]);
     let function = f.finish_function(&results)?;
     let rule = site.primitive.boundary.rule();
     let inputs: Vec<(&Node, Reads)> = arrays.iter().map(|array| (array, Reads::At(rule.clone()))).collect();
-    let beside: Vec<&Node> = scalars.iter().chain([first]).collect();
-    Ok(Node::compute(&function, lines, &beside, &inputs, &[])?)
+    let beside: Vec<&Node> = scalars.iter().chain(along).collect();
+    Ok(Node::compute(&function, starts, &beside, &inputs, &[])?)
 }
 
 /// The step of a sweep: windows of one index, and the index along the line as a part of the state where it is used.
