@@ -12,10 +12,16 @@
 //! ```
 
 pub mod catalogue;
+pub mod effects;
 pub mod file;
+pub mod functor;
+pub mod graph;
 pub mod image;
+pub mod plan;
 pub mod reference;
 
 pub use catalogue::EffectError;
 pub use file::FileError;
+pub use functor::{Error, Result};
+pub use graph::{Boundary, Picture};
 pub use image::{ColorSpace, Image, ImageError, Plane, Rect, Sample, SampleType, Samples};
