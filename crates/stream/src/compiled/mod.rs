@@ -16,7 +16,10 @@
 mod explain;
 mod plan;
 mod run;
+mod session;
 mod words;
+
+pub use session::{Ports, Session};
 
 use crate::classify::{Classified, Placement};
 use crate::eval::{Host, Outcome, Settings};
@@ -24,7 +27,7 @@ use crate::restructure::cut::{self, Cut};
 use crate::restructure::{Role, Section, emit};
 use crate::{Failure, Program, codes};
 use broadloom_device::Device;
-use broadloom_diag::{Diagnostic, Diagnostics};
+use broadloom_diag::{Code, Diagnostic, Diagnostics};
 use broadloom_skeleton::Loaded;
 use cranelift_entity::EntityRef;
 use plan::{Stage, plan};
@@ -91,6 +94,8 @@ pub struct Summary {
     pub copies: usize,
     /// Filters on the device.
     pub filters: usize,
+    /// Actors, copies included: equal branches are one.
+    pub actors: usize,
     /// Nodes on the host.
     pub on_host: usize,
 }
@@ -100,8 +105,7 @@ impl<'p> Compiled<'p> {
     pub fn new(program: &'p Program, device: &Device) -> Result<Compiled<'p>, Failure> {
         let failed = |error: String| {
             let message = format!("the program cannot be compiled for `{}`: {error}", device.machine().id);
-            let diagnostics = Diagnostics::from(Diagnostic::error(codes::DEVICE, message));
-            Failure { sources: program.sources.clone(), diagnostics }
+            refused(program, codes::DEVICE, message)
         };
         let planned = crate::eval::with_stack(|| plan(&program.core, &program.graph, program.schedule.as_ref()));
         let planned = planned.map_err(|error| failed(error.to_string()))?;
@@ -136,6 +140,7 @@ impl<'p> Compiled<'p> {
             summary.kernels += ready.cuts.len();
             let (copies, filters): (Vec<_>, Vec<_>) = ready.section.actors.iter().partition(|actor| actor.nodes.is_empty());
             summary.copies += copies.len();
+            summary.actors += ready.section.actors.len();
             summary.filters += filters.iter().map(|actor| actor.nodes.len()).sum::<usize>();
         }
         summary
@@ -146,6 +151,10 @@ impl<'p> Compiled<'p> {
         let counters = &self.counters;
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Statistics { states: get(&counters.states), batches: get(&counters.batches), repeated: get(&counters.repeated) }
+    }
+
+    fn refused(&self, code: Code, message: String) -> Failure {
+        refused(self.program, code, message)
     }
 
     fn sections(&self) -> impl Iterator<Item = &Ready> {
@@ -159,6 +168,10 @@ impl<'p> Compiled<'p> {
     pub fn run(&self, host: &mut dyn Host, settings: &Settings) -> Result<Outcome, Failure> {
         run::run(self, host, settings)
     }
+}
+
+fn refused(program: &Program, code: Code, message: String) -> Failure {
+    Failure { sources: program.sources.clone(), diagnostics: Diagnostics::from(Diagnostic::error(code, message)) }
 }
 
 impl Ready {

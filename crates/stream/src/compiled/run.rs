@@ -5,13 +5,13 @@ use super::{Compiled, Part, Ready};
 use crate::codes;
 use crate::core::{StreamKind, facts};
 use crate::eval::{Host, Machine, Outcome, Settings, Stop, with_stack};
-use crate::graph::{NodeId, NodeKind};
+use crate::graph::{NodeId, NodeKind, TapeId};
 use crate::restructure::Role;
 use crate::restructure::cut::Place;
 use crate::schedule::{Entry, Phase, Schedule};
 use crate::{Failure, Program};
 use broadloom_device::Buffer;
-use broadloom_diag::{Diagnostic, Diagnostics};
+use broadloom_diag::Diagnostic;
 use broadloom_scalar::Literal;
 use broadloom_skeleton::Call;
 use cranelift_entity::EntityRef;
@@ -56,9 +56,9 @@ impl Host for Counting<'_> {
 }
 
 /// The reason why a batch ends early.
-enum Trouble {
-    /// The evaluator has to repeat the run, and says what is wrong.
-    Repeat,
+pub(super) enum Trouble {
+    /// The evaluator has to repeat the run, and says what is wrong; a node on the host may have said it already.
+    Repeat(Option<Box<Diagnostic>>),
     /// The output is not read any more.
     Closed,
     /// The device failed.
@@ -69,7 +69,8 @@ impl From<Stop> for Trouble {
     fn from(stop: Stop) -> Trouble {
         match stop {
             Stop::OutputClosed => Trouble::Closed,
-            Stop::Error(_) | Stop::EndOfInput | Stop::Idle => Trouble::Repeat,
+            Stop::Error(error) => Trouble::Repeat(Some(error)),
+            Stop::EndOfInput | Stop::Idle => Trouble::Repeat(None),
         }
     }
 }
@@ -86,7 +87,7 @@ pub(super) fn run(compiled: &Compiled<'_>, host: &mut dyn Host, settings: &Setti
     match ended {
         Ok(Ok(outcome)) => Ok(outcome),
         Ok(Err(Trouble::Closed)) => Ok(Outcome::OutputClosed),
-        Ok(Err(Trouble::Repeat)) => {
+        Ok(Err(Trouble::Repeat(_))) => {
             compiled.counters.repeated.fetch_add(1, Ordering::Relaxed);
             program.run(&mut Counting { host, printed: 0, skipped: printed }, settings)
         }
@@ -96,35 +97,17 @@ pub(super) fn run(compiled: &Compiled<'_>, host: &mut dyn Host, settings: &Setti
 }
 
 fn device_failure(compiled: &Compiled<'_>, error: &str) -> Failure {
-    let message = format!("the device `{}` failed: {error}", compiled.device.machine().id);
-    let diagnostics = Diagnostics::from(Diagnostic::error(codes::DEVICE, message));
-    Failure { sources: compiled.program.sources.clone(), diagnostics }
+    compiled.refused(codes::DEVICE, format!("the device `{}` failed: {error}", compiled.device.machine().id))
 }
 
 fn execute(compiled: &Compiled<'_>, schedule: &Schedule, host: &mut dyn Host, settings: &Settings) -> Result<Outcome, Trouble> {
     let program = compiled.program;
     let mut machine = Machine::new(&program.core, &program.graph, host, settings);
-    for ready in compiled.sections() {
-        for (buffer, kept) in ready.section.buffers.iter().zip(&ready.kept) {
-            if buffer.role == Role::Input {
-                machine.past[buffer.tape.index()].0 = *kept as usize;
-            }
-        }
-    }
-    machine.print(&program.graph.printed)?;
-    for phase in &schedule.init {
-        machine.phase_of(phase, &|_| true)?;
-    }
-    let mut left = settings.iterations;
-    let mut done = 0;
     let warm_up = compiled.sections().map(|ready| ready.warm_up).max().unwrap_or(0);
-    while done < warm_up && left != Some(0) {
-        for phase in &schedule.steady {
-            machine.phase_of(phase, &|_| true)?;
-        }
-        done += 1;
-        left = left.map(|left| left - 1);
-    }
+    let mut done = settings.iterations.map_or(warm_up, |iterations| iterations.min(warm_up));
+    begin(compiled, schedule, &mut machine, done)?;
+    let mut left = settings.iterations.map(|iterations| iterations - done);
+    let mut raw = Raw::default();
     let most = compiled.largest_batch();
     let in_order = order_of_output(compiled);
     let mut wanted = 1;
@@ -135,7 +118,7 @@ fn execute(compiled: &Compiled<'_>, schedule: &Schedule, host: &mut dyn Host, se
             None => wanted,
         };
         wanted = (wanted * 2).min(most);
-        batch(compiled, schedule, &mut machine, states, done, in_order)?;
+        batch(compiled, schedule, &mut machine, (states, done), in_order, &mut raw)?;
         if left.is_none() {
             machine.flush()?;
         }
@@ -147,6 +130,38 @@ fn execute(compiled: &Compiled<'_>, schedule: &Schedule, host: &mut dyn Host, se
     machine.flush()?;
     machine.close()?;
     Ok(Outcome::Done)
+}
+
+/// Runs the initial schedule and steady states on the evaluator, which keeps what kernels will look back at.
+pub(super) fn begin(compiled: &Compiled<'_>, schedule: &Schedule, machine: &mut Machine<'_>, states: u64) -> Result<(), Trouble> {
+    for ready in compiled.sections() {
+        for (buffer, kept) in ready.section.buffers.iter().zip(&ready.kept) {
+            if buffer.role == Role::Input {
+                machine.past[buffer.tape.index()].0 = *kept as usize;
+            }
+        }
+    }
+    machine.print(&compiled.program.graph.printed)?;
+    for phase in &schedule.init {
+        machine.phase_of(phase, &|_| true)?;
+    }
+    for _ in 0..states {
+        for phase in &schedule.steady {
+            machine.phase_of(phase, &|_| true)?;
+        }
+    }
+    Ok(())
+}
+
+/// Tapes between files and kernels whose items are kept as bytes.
+#[derive(Debug, Default)]
+pub(super) struct Raw {
+    /// Inputs: items that kernels look back at, then those that were not taken.
+    pub(super) inputs: Vec<(TapeId, Vec<u8>)>,
+    /// Outputs.
+    pub(super) outputs: Vec<(TapeId, Vec<u8>)>,
+    /// Readers and writers that do not fire.
+    pub(super) files: Vec<NodeId>,
 }
 
 /// Returns whether nodes of several stages print, so that their output has to be put into order.
@@ -165,13 +180,14 @@ fn order_of_output(compiled: &Compiled<'_>) -> bool {
     stages.count() > 1
 }
 
-fn batch(
+/// Runs a batch: a number of steady states behind those that are done.
+pub(super) fn batch(
     compiled: &Compiled<'_>,
     schedule: &Schedule,
     machine: &mut Machine<'_>,
-    states: u64,
-    done: u64,
+    (states, done): (u64, u64),
     in_order: bool,
+    raw: &mut Raw,
 ) -> Result<(), Trouble> {
     if in_order {
         machine.flush()?;
@@ -183,13 +199,13 @@ fn batch(
             Part::Host(chosen) => {
                 for _ in 0..states {
                     for phase in &schedule.steady {
-                        machine.phase_of(phase, &|node| chosen[node.index()])?;
+                        machine.phase_of(phase, &|node| chosen[node.index()] && !raw.files.contains(&node))?;
                     }
                 }
             }
             Part::Device(sections) => {
                 for ready in sections {
-                    ready.run(compiled, machine, states, done)?;
+                    ready.run(compiled, machine, (states, done), raw)?;
                 }
             }
         }
@@ -244,7 +260,13 @@ impl Compiled<'_> {
 
 impl Ready {
     /// Runs the section for a number of steady states.
-    fn run(&self, compiled: &Compiled<'_>, machine: &mut Machine<'_>, states: u64, done: u64) -> Result<(), Trouble> {
+    fn run(
+        &self,
+        compiled: &Compiled<'_>,
+        machine: &mut Machine<'_>,
+        (states, done): (u64, u64),
+        raw: &mut Raw,
+    ) -> Result<(), Trouble> {
         let program: &Program = compiled.program;
         let device = &compiled.device;
         let failed = |error: &dyn std::fmt::Display| Trouble::Device(error.to_string());
@@ -252,7 +274,13 @@ impl Ready {
         let mut memory: Vec<Option<Buffer<u8>>> = vec![None; self.section.buffers.len()];
         for (index, buffer) in self.section.buffers.iter().enumerate() {
             let length = self.lengths[index] + (units - 1) * buffer.items;
-            if buffer.role == Role::Input {
+            let given = raw.inputs.iter_mut().find(|(tape, _)| *tape == buffer.tape && buffer.role == Role::Input);
+            if let Some((_, bytes)) = given {
+                let wanted = (length.max(1) as u64 * buffer.words.bytes()) as usize;
+                bytes.resize(bytes.len().max(wanted), 0);
+                memory[index] = Some(device.upload(&bytes[..wanted]).map_err(|error| failed(&error))?);
+                bytes.drain(..(units * buffer.items) as usize * buffer.words.bytes() as usize);
+            } else if buffer.role == Role::Input {
                 let tape = buffer.tape;
                 let layout = &program.graph.tapes[tape].layout;
                 let mut bytes = Vec::with_capacity((length.max(0) as u64 * buffer.words.bytes()) as usize);
@@ -293,12 +321,17 @@ impl Ready {
             kernel.run(&call).map_err(|error| failed(&error))?;
         }
         if flag.read().map_err(|error| failed(&error))?[0] != 0 {
-            return Err(Trouble::Repeat);
+            return Err(Trouble::Repeat(None));
         }
         for (index, buffer) in self.section.buffers.iter().enumerate() {
             if let (Role::Output, Some(memory)) = (buffer.role, &memory[index]) {
                 let (tape, size) = (buffer.tape, buffer.words.bytes() as usize);
-                let bytes = memory.read().map_err(|error| failed(&error))?;
+                let mut bytes = memory.read().map_err(|error| failed(&error))?;
+                if let Some((_, into)) = raw.outputs.iter_mut().find(|(own, _)| *own == tape) {
+                    bytes.truncate((units * buffer.items) as usize * size);
+                    into.append(&mut bytes);
+                    continue;
+                }
                 let (layout, producer) = (&program.graph.tapes[tape].layout, program.graph.tapes[tape].from.0);
                 let span = program.graph.nodes[producer].span;
                 for item in bytes.chunks_exact(size).take((units * buffer.items) as usize) {

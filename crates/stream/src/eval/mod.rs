@@ -68,6 +68,12 @@ impl Budget {
         Budget { limits, steps: 0, cells: 0, depth: 0, stack: (&raw const here as usize, STACK / 8 * 7) }
     }
 
+    /// Measures the stack from here, on another thread than before.
+    pub(crate) fn start_stack(&mut self) {
+        let here = 0u8;
+        self.stack = (&raw const here as usize, STACK / 8 * 7);
+    }
+
     /// Whether calls may nest deeper.
     pub(crate) fn has_stack(&self) -> bool {
         let here = 0u8;

@@ -95,7 +95,7 @@ pub(crate) struct Machine<'a> {
     pub(crate) past: Vec<(usize, VecDeque<Value>)>,
     pub(crate) nodes: Vec<State>,
     flows: Vec<Flow>,
-    pub(super) budget: Budget,
+    pub(crate) budget: Budget,
     pub(super) random: u64,
     /// Whether firings pull what they need.
     pub(super) on_demand: bool,

@@ -201,8 +201,10 @@ pub(crate) fn section(
             }
         }
     }
-    let actors = sorted(actors);
-    Ok(Section { nodes: nodes.to_vec(), actors, buffers: maker.buffers, units })
+    let mut made = Section { nodes: nodes.to_vec(), actors, buffers: maker.buffers, units };
+    super::collapse::collapse(&mut made);
+    made.actors = sorted(made.actors);
+    Ok(made)
 }
 
 /// Orders actors so that producers come first.
@@ -504,7 +506,7 @@ fn copying(words: Words) -> Result<Translated, Reason> {
     let function = b.finish_function(&[b.literal(false)]).map_err(|error| error.to_string())?;
     let function = function.simplify().map_err(|error| error.to_string())?;
     let window = Window { pop: 1, peek: 1, push: 1 };
-    Ok(Translated { function, input: Some(words), output: Some(words), window, fails: false, local_words: 0 })
+    Ok(Translated { function, input: Some(words), output: Some(words), window, fails: false, numbered: false, local_words: 0 })
 }
 
 /// What has to be computed: firings of each actor and items of each buffer.

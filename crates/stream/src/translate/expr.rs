@@ -250,7 +250,10 @@ impl<'a> Translator<'a> {
                 let index = self.atom(index)?;
                 self.peek(index)?
             }
-            ExprKind::Iter => Term::Atom(Atom::Made(self.firing)),
+            ExprKind::Iter => {
+                self.numbered = true;
+                Term::Atom(Atom::Made(self.firing))
+            }
             ExprKind::Concat(..) => return Err("it uses a string".into()),
             ExprKind::List(items) => {
                 let layout = self.list_layout(expr)?;

@@ -117,6 +117,8 @@ pub struct Translated {
     pub window: Window,
     /// Whether a firing can fail.
     pub fails: bool,
+    /// Whether a firing depends on its number.
+    pub numbered: bool,
     /// Words of local arrays, before they become registers.
     pub local_words: u64,
 }
@@ -177,6 +179,7 @@ struct Translator<'a> {
     constants: HashMap<(u8, usize), Ref>,
     inductions: HashMap<usize, Variable>,
     words: u64,
+    numbered: bool,
 }
 
 /// Calls inside of calls.
@@ -212,6 +215,7 @@ pub(crate) fn translate(subject: Subject<'_>) -> Result<Translated, Reason> {
         constants: HashMap::new(),
         inductions: HashMap::new(),
         words: 0,
+        numbered: false,
     };
     for induction in subject.inductions {
         let now = b.add(b.mul(firing, induction.step), induction.start);
@@ -219,13 +223,13 @@ pub(crate) fn translate(subject: Subject<'_>) -> Result<Translated, Reason> {
     }
     translator.invoke(subject.filter.work.function, vec![])?;
     translator.check_rates()?;
-    let local_words = translator.words;
+    let (local_words, numbered) = (translator.words, translator.numbered || !subject.inductions.is_empty());
     let result = b.get(bad);
     let function = b.finish_function(&[result]).map_err(|error| format!("its code is not accepted: {error}"))?;
     let function = function.simplify().map_err(|error| format!("its code is not accepted: {error}"))?;
     let failure = function.body().node(function.results()[0]);
     let fails = !matches!(failure.op, broadloom_scalar::Op::Literal(literal) if literal.bits() == 0);
-    Ok(Translated { function, input, output, window, fails, local_words })
+    Ok(Translated { function, input, output, window, fails, numbered, local_words })
 }
 
 impl<'a> Translator<'a> {
