@@ -19,7 +19,9 @@ mod warp;
 
 use crate::catalogue::{EffectError, Inputs, Settings};
 use crate::image::{Image, Plane};
+pub(crate) use color::Curve;
 use field::{Edge, Field};
+pub(crate) use resize::new_size;
 
 /// Most cells of a bilateral grid along the axis of values.
 const MAX_GRID: f64 = 1024.0;
