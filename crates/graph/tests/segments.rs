@@ -350,6 +350,31 @@ fn operations_are_those_of_loops() -> Result<()> {
     Ok(())
 }
 
+/// More segments and elements than one block, part or tile has.
+#[test]
+fn thousands_of_segments() -> Result<()> {
+    let context = Context::new(&cpu());
+    let tiny = numbers(4000, 12).into_iter().map(|n| (n % 7) as usize);
+    let lengths: Vec<usize> = tiny.chain([20_000]).chain(vec![0; 4000]).chain(vec![1; 500]).collect();
+    let data = Ragged::new(&lengths, 13);
+    let x = line(&context, &data.values, Element::I64)?;
+    let lengths = line(&context, &lengths.iter().map(|n| *n as i64).collect::<Vec<_>>(), Element::I32)?;
+    let segments = Segments::from_lengths(&lengths, Total::Unknown)?;
+    let flags = Node::elementwise(Elementwise::Compare(CompareOp::Gt), &[&x, &number(&context, 0i64)?])?;
+    let (packed, lines) = segments.pack(&flags, &[&x])?;
+    let sums = segments.reduce(&[(&x, Combine::Sum)])?.remove(0);
+    let kept = packed.reduce(&[(&lines[0], Combine::Sum)])?.remove(0);
+    let running = packed.scan(&[(&lines[0], Combine::Sum)], true, Direction::Forwards)?.remove(0);
+    let spread = segments.distribute(&sums)?;
+    context.evaluate(&[sums.clone(), kept.clone(), running.clone(), spread.clone()])?;
+    let positive = |part: &[i64]| part.iter().copied().filter(|x| *x > 0).collect::<Vec<i64>>();
+    assert_eq!(found(&sums)?, data.each(|part| part.iter().sum()));
+    assert_eq!(found(&kept)?, data.each(|part| positive(part).iter().sum()));
+    assert_eq!(found(&running)?, data.every(|part| prefixes(&positive(part), true, false, 0, |a, b| a + b)));
+    assert_eq!(found(&spread)?, data.every(|part| vec![part.iter().sum(); part.len()]));
+    Ok(())
+}
+
 /// The names of the kernels of a plan.
 fn kernels(context: &Context, nodes: &[Node]) -> Result<Vec<String>> {
     Ok(context.explain(nodes)?.kernels.iter().map(|kernel| kernel.name.clone()).collect())
