@@ -174,8 +174,8 @@ impl Call {
         1 + self.beside + self.ranks[..array].iter().sum::<usize>()
     }
 
-    /// The function with what feeds it.
-    fn composed(&self, sources: &[Source]) -> Result<Source> {
+    /// The function with what feeds it, on a domain of so many axes. A domain or an array without axes is a line of one element.
+    fn composed(&self, sources: &[Source], rank: usize) -> Result<Source> {
         let (Some(first), own) = (sources.first(), &self.function) else {
             return Err(Error::Plan { what: own_name(&self.function), reason: "it reads nothing".into() });
         };
@@ -185,7 +185,7 @@ impl Call {
         let nested: Vec<Nested<'_>> = sources.iter().map(|source| Nested::new(&f, source)).collect();
         let given = nested[0].at(&f, &position);
         let mut arguments: Vec<Value> =
-            position.iter().zip(own.parameters()).map(|(index, parameter)| f.convert(*index, parameter.ty)).collect();
+            position.iter().take(rank).zip(own.parameters()).map(|(index, parameter)| f.convert(*index, parameter.ty)).collect();
         arguments.extend(&given[1..=self.beside]);
         let mut bound: Vec<Bound<'_>> = vec![];
         for (array, reads) in self.reads.iter().enumerate() {
@@ -215,6 +215,11 @@ impl Call {
             }
         }
         Ok(Source::new(f.finish_function(&results)?, axes)?)
+    }
+
+    /// Returns whether element-wise work can be fused to it: no queues are written, and there is a position.
+    fn is_fused(&self, site: &Site) -> bool {
+        self.appended.is_empty() && site.ranks[0] > 0
     }
 
     /// Stores the results that are wanted, and queues at the places of a position.
@@ -275,6 +280,9 @@ impl Bound<'_> {
             let (place, holds) = boundary.rule().place(f, f.convert(*index, Type::I64), *extent);
             places.push(place);
             inside = holds.map_or(inside, |holds| f.and(inside, holds));
+        }
+        if places.is_empty() {
+            places.push(f.literal(0i64));
         }
         let read = || nested.at(f, &places)[0];
         match boundary.constant() {
@@ -529,14 +537,14 @@ impl Operation for Call {
     }
 
     fn pattern(&self, parts: Parts) -> Result<Form> {
-        let source = self.composed(&parts.sources)?;
-        let sink = if self.appended.is_empty() { parts.sink } else { self.sink(source.index(), &parts.site.wanted)? };
+        let source = self.composed(&parts.sources, parts.site.ranks[0])?;
+        let sink = if self.is_fused(&parts.site) { parts.sink } else { self.sink(source.index(), &parts.site.wanted)? };
         Ok(Form::One(Map { domain: parts.domain, source, sink }.into()))
     }
 
     /// Queues are longer than the domain, so the pattern stores them.
-    fn values(&self, _: &Site) -> Vec<Type> {
-        if self.appended.is_empty() { self.function.result_types() } else { vec![] }
+    fn values(&self, site: &Site) -> Vec<Type> {
+        if self.is_fused(site) { self.function.result_types() } else { vec![] }
     }
 
     fn value(&self, _: &Site, result: u8) -> usize {

@@ -19,13 +19,17 @@ fn mix(f: &Builder, x: Value, y: Value) -> Value {
 
 impl Generator<'_> {
     pub(super) fn functions_of_arrays(&mut self) -> Result<()> {
-        match self.random.below(5) {
+        let kind = self.random.below(5);
+        self.kind = ["window", "queue", "place", "sweep", "layout"][kind];
+        let made = match kind {
             0 => self.windows(),
             1 => self.queues(),
             2 => self.places(),
             3 => self.sweeps(),
             _ => self.layouts(),
-        }
+        };
+        self.kind = "";
+        made
     }
 
     /// An array of a rank that is not too large and has elements.

@@ -6,6 +6,7 @@
 
 mod functions;
 pub(crate) mod gpu;
+mod lengths;
 
 use broadloom_graph::{
     AxisMap, Boundary, Combine, Context, Direction, Elementwise, Extreme, HostArray, Node, Result, Rule, Segments, Shape,
@@ -68,6 +69,8 @@ pub(crate) struct Known {
     pub(crate) bound: f64,
     /// Whether every implementation has the same bits.
     pub(crate) exact: bool,
+    /// The kind of a node that tests count; empty for others.
+    pub(crate) kind: &'static str,
 }
 
 impl Known {
@@ -107,11 +110,13 @@ pub(crate) struct Generator<'c> {
     context: &'c Context,
     pub(crate) pool: Vec<Known>,
     pub(crate) max_extent: usize,
+    /// The kind of nodes that are made now.
+    kind: &'static str,
 }
 
 impl<'c> Generator<'c> {
     pub(crate) fn new(seed: u64, context: &'c Context) -> Generator<'c> {
-        Generator { random: Random::new(seed), context, pool: vec![], max_extent: 6 }
+        Generator { random: Random::new(seed), context, pool: vec![], max_extent: 6, kind: "" }
     }
 
     fn shape(&mut self) -> Shape {
@@ -171,7 +176,7 @@ impl<'c> Generator<'c> {
     }
 
     fn push(&mut self, node: Node, bound: f64, exact: bool) {
-        self.pool.push(Known { node, bound, exact });
+        self.pool.push(Known { node, bound, exact, kind: self.kind });
     }
 
     pub(crate) fn leaf(&mut self) -> Result<()> {
@@ -208,7 +213,7 @@ impl<'c> Generator<'c> {
             let value = self.value(ty);
             let shape = if self.random.one_in(2) { Shape::from([]) } else { shape.clone() };
             let node = Node::fill(self.context, shape, &value)?;
-            return Ok(Known { node, bound: 4.0, exact: true });
+            return Ok(Known { node, bound: 4.0, exact: true, kind: "" });
         }
         // Some axes stretch.
         let extents: Vec<usize> = shape.extents().iter().map(|extent| if self.random.one_in(4) { 1 } else { *extent }).collect();
@@ -219,7 +224,7 @@ impl<'c> Generator<'c> {
 
     /// One more node.
     pub(crate) fn step(&mut self) -> Result<()> {
-        match self.random.below(20) {
+        match self.random.below(22) {
             0..=6 => self.binary(),
             7..=8 => self.unary(),
             9..=13 => self.view(),
@@ -233,8 +238,9 @@ impl<'c> Generator<'c> {
             18 if self.random.one_in(2) => self.scatter(),
             18 => self.segments(),
             19 if self.random.one_in(3) => self.neighbours(),
-            19 if self.random.one_in(2) => self.functions_of_arrays(),
-            _ => self.function(),
+            19 => self.function(),
+            20 => self.lengths(),
+            _ => self.functions_of_arrays(),
         }
     }
 
@@ -687,85 +693,7 @@ impl<'c> Generator<'c> {
                         assert_eq!(packed.shape().count(), expected);
                     }
                     self.push(packed, a.bound, a.exact);
-                    for _ in 0..self.random.below(6) {
-                        self.behind_length()?;
-                    }
                 }
-            }
-        }
-        Ok(())
-    }
-
-    /// Something of an array whose length only the device knows.
-    fn behind_length(&mut self) -> Result<()> {
-        let long: Vec<Known> = self.pool.iter().filter(|known| known.node.length().is_some()).cloned().collect();
-        if long.is_empty() {
-            return Ok(());
-        }
-        let a = self.random.pick(&long).clone();
-        let (ty, element) = (a.ty(), a.ty().element());
-        let rank = a.node.bound().rank();
-        let ways = ways_to_combine(ty)?;
-        let is_exact = a.exact && (!element.is_float() || a.bound <= 4.0);
-        match self.random.below(8) {
-            // Another with the same length.
-            0..=1 => {
-                let equal = |known: &&Known| {
-                    known.ty() == ty
-                        && known.node.length().is_some_and(|own| a.node.length().is_some_and(|length| own.is_same(length)))
-                };
-                let others: Vec<Known> = long.iter().filter(equal).cloned().collect();
-                let b = self.random.pick(&others).clone();
-                let op = match element {
-                    Element::Bool => BinaryOp::Xor,
-                    _ => *self.random.pick(&[BinaryOp::Min, BinaryOp::Max]),
-                };
-                self.push(
-                    Node::elementwise(Elementwise::Binary(op), &[&a.node, &b.node])?,
-                    a.bound.max(b.bound),
-                    a.exact && b.exact,
-                );
-            }
-            2 => {
-                let by = vec![self.random.between(-3, 3); rank];
-                let boundary = self.boundary(ty);
-                self.push(a.node.moved("random", &by, &boundary)?, a.bound.max(4.0), a.exact);
-            }
-            3 if !element.is_float() => {
-                let (combine, axis) = (self.random.pick(&ways).clone(), self.random.below(rank));
-                let inclusive = self.random.one_in(2);
-                self.push(a.node.scan(combine, axis, inclusive)?, 1e30, true);
-            }
-            4 if !element.is_float() => {
-                let (combine, axis) = (self.random.pick(&ways).clone(), self.random.below(rank));
-                self.push(a.node.reduce(combine, &[axis])?, 1e30, true);
-            }
-            5 if rank == 1 && ty.is_scalar() && ty != Type::BOOL && is_exact => {
-                let key = SortKey { descending: self.random.one_in(2), bits: None };
-                let sorted = Node::sort(&[(&a.node, key)], &[&a.node.position_like(0, Element::I32)?])?;
-                self.push(sorted[0].clone(), a.bound, true);
-                self.push(sorted[1].clone(), 1e30, true);
-            }
-            6 if rank == 1 => {
-                let places = a.node.position_like(0, Element::I32)?;
-                let odd = Node::elementwise(
-                    Elementwise::Convert(Element::Bool),
-                    &[&Node::elementwise(
-                        Elementwise::Binary(BinaryOp::And),
-                        &[&places, &places.fill_like(&[Literal::from(1i32)])?],
-                    )?],
-                )?;
-                self.push(a.node.pack(&odd)?, a.bound, a.exact);
-            }
-            7 => {
-                let joined = Node::concatenate(0, &[&a.node, &a.node])?;
-                if joined.bound().count() < 3000 {
-                    self.push(joined, a.bound, a.exact);
-                }
-            }
-            _ => {
-                let places = a.node.position_like(0, Element::I32)?;
-                self.push(places, 1e30, true);
             }
         }
         Ok(())
