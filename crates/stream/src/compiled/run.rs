@@ -193,6 +193,13 @@ pub(super) fn batch(
         machine.flush()?;
         machine.said = Some(vec![VecDeque::new(); compiled.program.graph.nodes.len()]);
     }
+    if compiled.stages.is_empty() {
+        for _ in 0..states {
+            for phase in &schedule.steady {
+                machine.phase_of(phase, &|_| true)?;
+            }
+        }
+    }
     for (number, stage) in compiled.stages.iter().enumerate() {
         let begun = Instant::now();
         match stage {
