@@ -32,6 +32,26 @@ fn mistakes_are_told_with_their_place() {
 #[test]
 fn options_of_kernels_are_refused() {
     let file = program("options.str", COUNTER);
-    broadloom(&["run", &file, "--device", "cpu"]).exits(2).complains(&["--device is for kernels", "leave --device out"]);
+    broadloom(&["run", &file, "--grid", "2"]).exits(2).complains(&["--grid is for kernels", "leave --grid out"]);
+    broadloom(&["run", &file, "--stats"]).exits(2).complains(&["--stats", "add --device"]);
     broadloom(&["run", "examples/saxpy.ptx", "-i", "3"]).exits(2).complains(&["--iterations is for StreamIt programs"]);
+}
+
+#[test]
+fn a_device_runs_a_program_and_explains_it() {
+    let sink = "int->void filter Sink { work pop 1 { println(pop() * 2); } }";
+    let file = program("device.str", &format!("{COUNTER}{sink}\n"));
+    let outcome = broadloom(&["run", &file, "-i3", "--device", "interp", "--stats"]).exits(0);
+    assert_eq!(outcome.out, "0\n2\n4\n");
+    assert!(outcome.err.contains("3 steady states on the device in 1 batch"), "{}", outcome.err);
+    let outcome = broadloom(&["explain", &file, "--device", "interp"]).exits(0);
+    assert!(
+        outcome.out.contains("1 filter on the device in 1 kernel") && outcome.out.contains("Sink: prints"),
+        "{}",
+        outcome.out
+    );
+    let outcome = broadloom(&["explain", &file, "--device", "interp", "--emit", "kernels"]).exits(0);
+    assert!(outcome.out.contains("label=\"kernel 0\"") && outcome.out.contains("-> node1"), "{}", outcome.out);
+    assert!(broadloom(&["explain", &file, "--emit", "dot"]).exits(0).out.contains("node0 -> node1"));
+    broadloom(&["explain", &file, "--emit", "llvm"]).exits(2).complains(&["`dot` and `kernels`"]);
 }

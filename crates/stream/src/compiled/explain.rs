@@ -185,6 +185,7 @@ fn tapes(cut: &Cut, actor: &Actor) -> String {
             Place::Local => "registers",
             Place::Shared(_) => "shared memory",
             Place::Staged(_) => "global memory, staged in shared memory",
+            Place::Collected(_) => "global memory, collected in shared memory",
             Place::Elsewhere => "nowhere",
         };
         let _ = write!(text, ", {word} {place}");

@@ -23,8 +23,10 @@ pub use session::{Ports, Session};
 
 use crate::classify::{Classified, Placement};
 use crate::eval::{Host, Outcome, Settings};
+use crate::graph::NodeId;
 use crate::restructure::cut::{self, Cut};
 use crate::restructure::{Role, Section, emit};
+use crate::translate::Reason;
 use crate::{Failure, Program, codes};
 use broadloom_device::Device;
 use broadloom_diag::{Code, Diagnostic, Diagnostics};
@@ -107,24 +109,43 @@ impl<'p> Compiled<'p> {
             let message = format!("the program cannot be compiled for `{}`: {error}", device.machine().id);
             refused(program, codes::DEVICE, message)
         };
-        let planned = crate::eval::with_stack(|| plan(&program.core, &program.graph, program.schedule.as_ref()));
-        let planned = planned.map_err(|error| failed(error.to_string()))?;
-        let mut stages = vec![];
-        for stage in planned.stages {
-            stages.push(match stage {
-                Stage::Host(nodes) => {
-                    let mut chosen = vec![false; program.graph.nodes.len()];
-                    nodes.iter().for_each(|node| chosen[node.index()] = true);
-                    Part::Host(chosen)
-                }
-                Stage::Device(sections) => {
-                    let ready = sections.into_iter().map(|section| Ready::new(program, section, device));
-                    Part::Device(ready.collect::<Result<_, String>>().map_err(failed)?)
-                }
-            });
-        }
+        // A section whose kernels are not accepted stays on the host.
+        let mut refused: Vec<(NodeId, Reason)> = vec![];
+        let (classified, stages) = loop {
+            let schedule = program.schedule.as_ref();
+            let planned = crate::eval::with_stack(|| plan(&program.core, &program.graph, schedule, &refused));
+            let planned = planned.map_err(|error| failed(error.to_string()))?;
+            let before = refused.len();
+            let mut stages = vec![];
+            for stage in planned.stages {
+                stages.push(match stage {
+                    Stage::Host(nodes) => {
+                        let mut chosen = vec![false; program.graph.nodes.len()];
+                        nodes.iter().for_each(|node| chosen[node.index()] = true);
+                        Part::Host(chosen)
+                    }
+                    Stage::Device(sections) => {
+                        let mut ready = vec![];
+                        for section in sections {
+                            let nodes = section.nodes.clone();
+                            match Ready::new(program, section, device) {
+                                Ok(section) => ready.push(section),
+                                Err(reason) => {
+                                    let reason = format!("its kernel is not accepted: {reason}");
+                                    refused.extend(nodes.into_iter().map(|node| (node, reason.clone())));
+                                }
+                            }
+                        }
+                        Part::Device(ready)
+                    }
+                });
+            }
+            if refused.len() == before {
+                break (planned.classified, stages);
+            }
+        };
         let counters = Counters { stages: stages.iter().map(|_| AtomicU64::new(0)).collect(), ..Counters::default() };
-        Ok(Compiled { program, device: device.clone(), classified: planned.classified, stages, counters })
+        Ok(Compiled { program, device: device.clone(), classified, stages, counters })
     }
 
     /// Returns the class and place of each node, by index.

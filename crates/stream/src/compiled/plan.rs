@@ -8,6 +8,7 @@ use crate::core;
 use crate::graph::{Graph, NodeId};
 use crate::restructure::{Section, section};
 use crate::schedule::Schedule;
+use crate::translate::Reason;
 use cranelift_entity::EntityRef;
 
 /// A stage.
@@ -27,9 +28,12 @@ pub(crate) struct Plan {
     pub(crate) stages: Vec<Stage>,
 }
 
-/// Plans a program. Without a schedule everything stays on the host.
-pub(crate) fn plan(program: &core::Program, graph: &Graph, schedule: Option<&Schedule>) -> Plan {
+/// Plans a program. Without a schedule everything stays on the host; so do nodes that were refused before.
+pub(crate) fn plan(program: &core::Program, graph: &Graph, schedule: Option<&Schedule>, refused: &[(NodeId, Reason)]) -> Plan {
     let mut classified = classify(program, graph);
+    for (node, reason) in refused {
+        classified[node.index()].placement = Placement::Host(reason.clone());
+    }
     let Some(schedule) = schedule else {
         all_on_host(&mut classified, "the program has dynamic rates");
         return Plan { classified, stages: vec![] };

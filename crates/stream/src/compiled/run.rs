@@ -193,6 +193,13 @@ pub(super) fn batch(
         machine.flush()?;
         machine.said = Some(vec![VecDeque::new(); compiled.program.graph.nodes.len()]);
     }
+    if compiled.stages.is_empty() {
+        for _ in 0..states {
+            for phase in &schedule.steady {
+                machine.phase_of(phase, &|_| true)?;
+            }
+        }
+    }
     for (number, stage) in compiled.stages.iter().enumerate() {
         let begun = Instant::now();
         match stage {
@@ -245,7 +252,7 @@ impl Compiled<'_> {
         for ready in self.sections() {
             let units = ready.section.units as i64;
             for (index, buffer) in ready.section.buffers.iter().enumerate() {
-                let global = ready.cuts.iter().any(|cut| !matches!(cut.places[index], Place::Local | Place::Shared(_)));
+                let global = ready.cuts.iter().any(|cut| cut.places[index].is_global());
                 let bytes = (buffer.items * units) as u64 * buffer.words.bytes();
                 if global && bytes > 0 {
                     most = most.min((BATCH_BYTES / bytes).max(1));
@@ -293,7 +300,7 @@ impl Ready {
                 for _ in 0..units * buffer.items {
                     machine.take(tape, consumer)?;
                 }
-            } else if self.cuts.iter().any(|cut| matches!(cut.places[index], Place::Written | Place::Read)) {
+            } else if self.cuts.iter().any(|cut| cut.places[index].is_global()) {
                 let extra = self.cuts.iter().map(|cut| cut.extra).max().unwrap_or(0);
                 let items = length.max((units + extra) * buffer.items).max(1);
                 let bytes = items as u64 * buffer.words.bytes();
@@ -309,7 +316,7 @@ impl Ready {
                 places.filter_map(|(_, memory)| memory.clone()).collect()
             };
             let inputs = of(&|place| matches!(place, Place::Read | Place::Staged(_)));
-            let mut outputs = of(&|place| place == Place::Written);
+            let mut outputs = of(&|place| matches!(place, Place::Written | Place::Collected(_)));
             outputs.push(flag_bytes.clone());
             let call = Call {
                 inputs: &inputs,

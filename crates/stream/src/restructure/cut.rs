@@ -4,11 +4,14 @@
 //! actors stays in registers and local arrays. *By block*: the threads of a block share the firings of several
 //! units, actor by actor, and what passes between actors stays in shared memory. Items that several units need,
 //! because a filter peeks, are computed once for each block.
+//!
+//! On machines whose threads run side by side, neighbouring threads should access neighbouring words. A tape on which
+//! they would be apart, and one on which windows overlap, is copied through shared memory by all threads of the block.
 
 use super::section::{Actor, Needs, Role, Section};
 use super::wiring::{Range, image};
 use broadloom_device::Machine;
-use broadloom_skeleton::cost::{Costs, Each};
+use broadloom_skeleton::cost::{Costs, Each, Execution};
 
 /// Words that a thread keeps between the actors of a unit.
 const THREAD_WORDS: Each<u64> = Each { vectors: 256, threads: 64 };
@@ -34,8 +37,17 @@ pub enum Place {
     Shared(u64),
     /// Global memory that is read, copied to shared memory first.
     Staged(u64),
+    /// Global memory that is written from shared memory at the end.
+    Collected(u64),
     /// Not in this kernel.
     Elsewhere,
+}
+
+impl Place {
+    /// Returns whether the buffer lies in global memory.
+    pub fn is_global(self) -> bool {
+        matches!(self, Place::Read | Place::Written | Place::Staged(_) | Place::Collected(_))
+    }
 }
 
 /// The shape of a kernel.
@@ -70,6 +82,12 @@ pub struct Cut {
     pub last: Vec<Option<i64>>,
     /// Units beyond those of the batch, so that later kernels have what they peek at.
     pub extra: i64,
+}
+
+/// Returns the words that an array has in shared memory with one more behind every 32, so that threads that are a
+/// power of two apart use different banks.
+pub(crate) fn padded(words: u64) -> u64 {
+    words + words / 32 + 1
 }
 
 /// Returns the cost of a firing in simple operations.
@@ -176,25 +194,32 @@ impl Cutter<'_> {
                     *place = Place::Local;
                 }
             }
+            self.stage_by_thread(&mut cut);
             return Some(cut);
         }
         // By block: more units until every thread has enough to do, and recomputed firings are few.
-        let mut units = 1;
         let mut best = None;
-        loop {
-            let block = section.needs(actors.iter().copied(), wanted(units));
-            let mut next = Cut { shape: Shape::Block(units), block, ..cut.clone() };
-            next.extents = self.extents(&next, &next.block);
-            self.lay_out(&mut next);
-            if next.shared_bytes > self.costs.pick(SHARED) {
+        let staged = self.staged_by_block(&cut);
+        for places in [staged, cut.places.clone()] {
+            let mut units = 1;
+            loop {
+                let block = section.needs(actors.iter().copied(), wanted(units));
+                let mut next = Cut { shape: Shape::Block(units), block, places: places.clone(), ..cut.clone() };
+                next.extents = self.extents(&next, &next.block);
+                self.lay_out(&mut next);
+                if next.shared_bytes > self.costs.pick(SHARED) {
+                    break;
+                }
+                let enough = self.is_enough(&next, units);
+                best = Some(next);
+                if enough || units >= MAX_UNITS {
+                    break;
+                }
+                units *= 2;
+            }
+            if best.is_some() {
                 break;
             }
-            let enough = self.is_enough(&next, units);
-            best = Some(next);
-            if enough || units >= MAX_UNITS {
-                break;
-            }
-            units *= 2;
         }
         if best.is_none() && must {
             // One actor with its tapes in global memory: a unit for each thread.
@@ -230,6 +255,55 @@ impl Cutter<'_> {
         words <= self.costs.pick(THREAD_WORDS) && cut.actors.iter().all(exact)
     }
 
+    /// Copies tapes of a kernel by thread through shared memory where neighbouring threads would be words apart.
+    fn stage_by_thread(&self, cut: &mut Cut) {
+        if cut.extra > 0 || self.costs.execution() != Execution::Threads {
+            return;
+        }
+        let (mut at, mut places) = (0, cut.places.clone());
+        for (buffer, place) in places.iter_mut().enumerate() {
+            let (Place::Read | Place::Written, Some(extent)) = (*place, cut.extents[buffer]) else { continue };
+            let own = &self.section.buffers[buffer];
+            let apart = own.items * i64::from(own.words.count);
+            // A thread writes its part whole, and nobody else writes the tape.
+            let alone = self.section.actors.iter().enumerate().all(|(index, actor)| {
+                cut.actors.contains(&index) || actor.output.as_ref().is_none_or(|port| port.buffer != buffer)
+            });
+            let whole = extent.len() == own.items && cut.unit.items[buffer] == Some(extent);
+            if apart < 2 || (*place == Place::Written && !(alone && whole)) {
+                continue;
+            }
+            let items = (i64::from(cut.threads) - 1) * own.items + extent.len();
+            let bytes = padded(items as u64 * u64::from(own.words.count)) * u64::from(own.words.element.bytes());
+            *place = if *place == Place::Read { Place::Staged(at) } else { Place::Collected(at) };
+            at += bytes.next_multiple_of(16);
+        }
+        if at > 0 && at <= self.costs.pick(SHARED) {
+            cut.places = places;
+            cut.shared_bytes = at;
+        }
+    }
+
+    /// Returns the places of a kernel by block that copies inputs to shared memory where windows overlap or threads
+    /// would be words apart.
+    fn staged_by_block(&self, cut: &Cut) -> Vec<Place> {
+        let mut places = cut.places.clone();
+        if cut.extra > 0 || self.costs.execution() != Execution::Threads {
+            return places;
+        }
+        for (buffer, place) in places.iter_mut().enumerate() {
+            let words = i64::from(self.section.buffers[buffer].words.count);
+            let apart = |index: &usize| {
+                let port = self.section.actors[*index].input.as_ref().filter(|port| port.buffer == buffer);
+                port.is_some_and(|port| port.seen * words > 1)
+            };
+            if *place == Place::Read && cut.actors.iter().any(apart) {
+                *place = Place::Staged(0);
+            }
+        }
+        places
+    }
+
     fn is_enough(&self, cut: &Cut, units: i64) -> bool {
         let firings = |needs: &Needs| cut.actors.iter().filter_map(|index| needs.firings[*index]).map(Range::len).sum::<i64>();
         let own: i64 = cut.actors.iter().map(|index| self.section.actors[*index].firings * units).sum();
@@ -243,12 +317,17 @@ impl Cutter<'_> {
         cut.shared_bytes = 0;
         for buffer in 0..cut.places.len() {
             let (Place::Shared(_) | Place::Staged(_), Some(extent)) = (cut.places[buffer], cut.extents[buffer]) else { continue };
-            let bytes = (extent.len() as u64 * self.section.buffers[buffer].words.bytes()).next_multiple_of(16);
+            let own = self.section.buffers[buffer].words;
+            let words = extent.len() as u64 * u64::from(own.count);
+            let is_staged = matches!(cut.places[buffer], Place::Staged(_));
+            let words = if is_staged { padded(words) } else { words };
+            let bytes = (words * u64::from(own.element.bytes())).next_multiple_of(16);
             let uses = |index: &usize| {
                 let actor = &self.section.actors[*index];
                 [&actor.input, &actor.output].into_iter().flatten().any(|port| port.buffer == buffer)
             };
-            let first = cut.actors.iter().position(uses).unwrap_or(0);
+            // What is staged is there from the start.
+            let first = if is_staged { 0 } else { cut.actors.iter().position(uses).unwrap_or(0) };
             let last = cut.actors.iter().rposition(uses).unwrap_or(0);
             let mut at = 0;
             let mut conflicts: Vec<(u64, u64)> =

@@ -24,6 +24,8 @@ struct Held {
     /// Items before the block's own, in global memory.
     base: Option<Value>,
     words: Words,
+    /// Whether a word is left out behind every 32.
+    padded: bool,
 }
 
 impl Held {
@@ -35,7 +37,12 @@ impl Held {
         };
         let item = if self.start == 0 { item } else { k.sub(item, self.start) };
         let first = if self.words.count == 1 { item } else { k.mul(item, self.words.count) };
-        word.map_or(first, |word| k.add(first, word))
+        self.pad(k, word.map_or(first, |word| k.add(first, word)))
+    }
+
+    /// The index with padding before it.
+    fn pad(&self, k: &Builder, index: Value) -> Value {
+        if self.padded { k.add(index, k.shr(index, 5)) } else { index }
     }
 
     fn load(&self, k: &Builder, index: Value) -> Value {
@@ -92,6 +99,8 @@ struct Emitter<'e> {
     cut: &'e Cut,
     k: &'e Writer,
     held: Vec<Option<Held>>,
+    /// Buffers in global memory, also where a copy in shared memory is used.
+    global: Vec<Option<Held>>,
     /// The number of the first unit of the block or thread.
     unit: Value,
     /// Units of the block, where they may be fewer than those of a full one.
@@ -112,7 +121,7 @@ pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64]) 
         let ty = Type::of(buffer.words.element);
         match place {
             Place::Read | Place::Staged(_) => arguments[index] = Some(Argument::Input(draft.input(ty))),
-            Place::Written => {
+            Place::Written | Place::Collected(_) => {
                 arguments[index] = Some(Argument::Output(draft.output(Output { ty, count: Count::Constant(0) })));
             }
             Place::Local | Place::Shared(_) | Place::Elsewhere => {}
@@ -140,31 +149,49 @@ pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64]) 
     let bad = k.variable_with(k.literal(false));
     let arena = (cut.shared_bytes > 0).then(|| k.shared(Element::U8, cut.shared_bytes as u32));
     let mut held = vec![None; section.buffers.len()];
+    let mut global = vec![None; section.buffers.len()];
     for (index, (place, buffer)) in cut.places.iter().zip(&section.buffers).enumerate() {
         let (words, element) = (buffer.words, buffer.words.element);
         let Some(extent) = cut.extents[index] else { continue };
         let length = extent.len() * i64::from(words.count);
-        held[index] = match (place, arena) {
-            (Place::Read | Place::Written | Place::Staged(_), _) => arguments[index].clone().map(|argument| Held {
-                store: Store::Memory(k.memory(argument, element)),
-                start: starts[index],
-                base: Some(k.mul(unit, buffer.items)),
-                words,
-            }),
-            (Place::Local, _) => {
-                Some(Held { store: Store::Local(k.array(element, length as u32)), start: extent.start, base: None, words })
+        global[index] = arguments[index].clone().map(|argument| Held {
+            store: Store::Memory(k.memory(argument, element)),
+            start: starts[index],
+            base: Some(k.mul(unit, buffer.items)),
+            words,
+            padded: false,
+        });
+        let shared = |at: u64| arena.map(|arena| Store::Memory(k.shared_view(arena, element, at as u32)));
+        let block = |store: Store| Held { store, start: extent.start, base: None, words, padded: false };
+        held[index] = match (place, cut.shape) {
+            (Place::Read | Place::Written, _) => global[index],
+            (Place::Local, _) => Some(block(Store::Local(k.array(element, length as u32)))),
+            (Place::Shared(at), _) => shared(*at).map(block),
+            (Place::Staged(at) | Place::Collected(at), Shape::Block(_)) => {
+                shared(*at).map(|store| Held { padded: true, ..block(store) })
             }
-            (Place::Shared(at), Some(arena)) => {
-                let memory = k.shared_view(arena, element, *at as u32);
-                Some(Held { store: Store::Memory(memory), start: extent.start, base: None, words })
+            (Place::Staged(at) | Place::Collected(at), Shape::Thread) => {
+                let base = Some(k.mul(thread, buffer.items));
+                shared(*at).map(|store| Held { padded: true, base, ..block(store) })
             }
-            (Place::Shared(_) | Place::Elsewhere, _) => None,
+            (Place::Elsewhere, _) => None,
         };
     }
-    let emitter = Emitter { section, cut, k: &k, held, unit, units, all, bad };
+    let emitter = Emitter { section, cut, k: &k, held, global, unit, units, all, bad };
     let first = k.scalar(number, Type::I32);
     match cut.shape {
-        Shape::Thread => k.if_then(k.lt(unit, whole), || emitter.by_thread(first)),
+        Shape::Thread => {
+            let of_block = k.mul(block_number, cut.threads);
+            let units = k.min(k.sub(whole, of_block), cut.threads);
+            if emitter.copy(true, of_block, units, thread) {
+                k.barrier();
+            }
+            k.if_then(k.lt(unit, whole), || emitter.by_thread(first));
+            if cut.places.iter().any(|place| matches!(place, Place::Collected(_))) {
+                k.barrier();
+                emitter.copy(false, of_block, units, thread);
+            }
+        }
         Shape::Block(_) => emitter.by_block(first, thread),
     }
     if cut.actors.iter().any(|index| section.actors[*index].code.fails) {
@@ -177,6 +204,38 @@ pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64]) 
 }
 
 impl Emitter<'_> {
+    /// Copies staged inputs in, or collected outputs out, for units from a first one on. Returns whether there are any.
+    fn copy(&self, inward: bool, first: Value, units: Value, thread: Value) -> bool {
+        let k = self.k;
+        let mut any = false;
+        for (index, place) in self.cut.places.iter().enumerate() {
+            let chosen = match place {
+                Place::Staged(_) => inward,
+                Place::Collected(_) => !inward,
+                Place::Read | Place::Written | Place::Local | Place::Shared(_) | Place::Elsewhere => false,
+            };
+            let (Some(global), Some(shared), Some(items)) = (self.global[index], self.held[index], self.cut.unit.items[index])
+            else {
+                continue;
+            };
+            if !chosen {
+                continue;
+            }
+            any = true;
+            let (per_unit, words) = (self.section.buffers[index].items, i64::from(global.words.count));
+            let count = k.add(k.mul(k.sub(units, 1), per_unit * words), items.len() * words);
+            let start = k.add(k.mul(first, per_unit * words), (items.start - global.start) * words);
+            k.for_step(thread, count, self.cut.threads, Unroll::Never, |word| {
+                let (far, near) = (k.add(start, word), shared.pad(k, word));
+                match inward {
+                    true => shared.store(k, near, global.load(k, far)),
+                    false => global.store(k, far, shared.load(k, near)),
+                }
+            });
+        }
+        any
+    }
+
     /// A thread runs all firings of its unit.
     fn by_thread(&self, number: Value) {
         let k = self.k;
@@ -203,14 +262,21 @@ impl Emitter<'_> {
         let Some(units) = self.units else { return };
         // Shared memory that was read and written since the last barrier, in bytes.
         let (mut read, mut written) = (Vec::<(u64, u64)>::new(), Vec::<(u64, u64)>::new());
-        let bytes = |port: &Option<Port>| {
-            let port = port.as_ref()?;
-            let extent = self.cut.extents[port.buffer]?;
-            match self.cut.places[port.buffer] {
-                Place::Shared(at) => Some((at, at + extent.len() as u64 * self.section.buffers[port.buffer].words.bytes())),
-                _ => None,
+        let bytes_of = |buffer: usize| {
+            let extent = self.cut.extents[buffer]?;
+            let own = self.section.buffers[buffer].words;
+            let words = extent.len() as u64 * u64::from(own.count);
+            let size = u64::from(own.element.bytes());
+            match self.cut.places[buffer] {
+                Place::Shared(at) => Some((at, at + words * size)),
+                Place::Staged(at) | Place::Collected(at) => Some((at, at + super::cut::padded(words) * size)),
+                Place::Read | Place::Written | Place::Local | Place::Elsewhere => None,
             }
         };
+        let bytes = |port: &Option<Port>| bytes_of(port.as_ref()?.buffer);
+        self.copy(true, self.unit, units, thread);
+        let is_staged = |buffer: &usize| matches!(self.cut.places[*buffer], Place::Staged(_));
+        written.extend((0..self.cut.places.len()).filter(is_staged).filter_map(bytes_of));
         let overlaps = |list: &[(u64, u64)], own: Option<(u64, u64)>| {
             own.is_some_and(|own| list.iter().any(|other| own.0 < other.1 && other.0 < own.1))
         };

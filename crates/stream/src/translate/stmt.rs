@@ -254,6 +254,19 @@ impl<'a> Translator<'a> {
             Some(Access::Imaginary) => Some(1),
             _ => None,
         };
+        if let Root::Field(field) = place.root
+            && let Some(variable) = self.inductions.get(&field).copied()
+        {
+            let old = Term::Atom(Atom::Made(self.b.get(variable)));
+            let right = self.expr(value)?;
+            let new = match operator {
+                None => right,
+                Some(operator) => self.binary(operator, old, right)?,
+            };
+            let Term::Atom(new) = new else { return Err("it stores a value that is no number in a counter".into()) };
+            self.b.set(variable, self.made(&new));
+            return Ok(());
+        }
         let target = self.resolve(place)?;
         let value = match operator {
             None => self.expr(value)?,
