@@ -23,5 +23,5 @@ pub mod reference;
 pub use catalogue::EffectError;
 pub use file::FileError;
 pub use functor::{Error, Result};
-pub use graph::{Boundary, Picture};
+pub use graph::{Boundary, Picture, Reduction};
 pub use image::{ColorSpace, Image, ImageError, Plane, Rect, Sample, SampleType, Samples};

@@ -5,11 +5,13 @@
 
 mod boundary;
 mod picture;
+mod reduce;
 pub(crate) mod region;
 
 pub use boundary::Boundary;
 pub(crate) use picture::Origin;
 pub use picture::Picture;
+pub use reduce::Reduction;
 
 use crate::functor::{Indexer, Output, Primitive};
 use crate::{Error, Rect, Result};

@@ -114,8 +114,7 @@ impl Plan {
         let mut items = Items::new(&pictures);
         let context = first.context().clone();
         let mut notes = vec![];
-        let costs = Costs::of(context.device().machine());
-        transpose::insert(&mut items, options, &costs, &mut notes);
+        transpose::insert(&mut items, options, &mut notes);
         if options.cancel != Switch::Off {
             transpose::cancel(&mut items, &mut notes);
         }

@@ -6,48 +6,46 @@
 //! not care.
 
 use super::items::{Item, Items, Port, Work};
+use super::lower::moving::stepped;
 use super::options::{Options, Switch};
-use crate::functor::{Axis, Freedom, Motion, Nature, Primitive};
-use broadloom_skeleton::cost::Costs;
+use crate::functor::{Axis, Freedom, Nature, Primitive};
 
 /// Positions of a window beyond which lines of a moving average cannot be staged in shared memory.
 const STAGED_HALO: u32 = 64;
 
 /// Returns whether a functor is better on a transposed image.
-fn wants(primitive: &Primitive, options: &Options, costs: &Costs<'_>) -> bool {
+fn wants(primitive: &Primitive, options: &Options) -> bool {
     if primitive.reach().is_none() {
         return false;
     }
     match &primitive.code.nature {
-        Nature::Moving(Motion { axis: Axis::Horizontal, .. }) => {
-            let reach = primitive.reach().unwrap_or_default();
+        Nature::Moving(motion) if motion.axis == Axis::Horizontal => {
+            let reach = stepped(motion, primitive.reach().unwrap_or_default());
             // Without shared memory a line is read in steps as long as a row; with it, tiles are transposed there.
-            let is_staged = options.stage != Switch::Off && reach.left + reach.right <= STAGED_HALO;
+            let is_staged = options.stage != Switch::Off && reach.0 + reach.1 <= STAGED_HALO;
             options.carry != Switch::Off && options.transpose.decides(|| !is_staged)
         }
         Nature::Moving(_) => false,
-        Nature::Parallel(trace) => {
+        Nature::Parallel(_) => {
             let vertical = |freedom: &Freedom| matches!(freedom, Freedom::Line { axis: Axis::Vertical, .. });
             let is_line = |freedom: &Freedom| matches!(freedom, Freedom::Point) || vertical(freedom);
             let freedoms = || primitive.code.inputs.iter().map(|indexer| &indexer.freedom);
-            let is_vertical = freedoms().any(vertical) && freedoms().all(is_line);
-            // Tiles with a halo of rows serve vertical windows; only the plain form would gain, and it is for known offsets,
-            // whose reads are coalesced as they are.
-            let _ = (trace, costs);
-            is_vertical && options.transpose.decides(|| false)
+            // Rows of a vertical window are coalesced as they are, and tiles with a halo of rows share them: two passes over
+            // the image cost more than either.
+            freedoms().any(vertical) && freedoms().all(is_line) && options.transpose == Switch::On
         }
     }
 }
 
 /// Puts transpositions around functors that are better so.
-pub(crate) fn insert(items: &mut Items, options: &Options, costs: &Costs<'_>, notes: &mut Vec<String>) {
+pub(crate) fn insert(items: &mut Items, options: &Options, notes: &mut Vec<String>) {
     let mut places: Vec<Vec<Port>> = vec![];
     let mut changed: Vec<Item> = vec![];
     for item in std::mem::take(&mut items.items) {
         let mut item = item;
         item.inputs.iter_mut().for_each(|port| *port = places[port.item][port.output]);
         let name = match &item.work {
-            Work::Functor(primitive) if wants(primitive, options, costs) => Some(primitive.name().to_owned()),
+            Work::Functor(primitive) if wants(primitive, options) => Some(primitive.name().to_owned()),
             _ => None,
         };
         let Some(name) = name else {

@@ -3,12 +3,21 @@
 use broadloom_device::Device;
 use broadloom_effect::{Image, Rect};
 use broadloom_graph::Context;
+use std::sync::OnceLock;
 
-/// Returns a context for each executor.
-pub(crate) fn contexts() -> Vec<Context> {
-    let interp = Device::new(broadloom_interp::Interp::new(broadloom_interp::Options::default()));
-    let cpu = broadloom_cpu::Cpu::new(broadloom_cpu::Options::default()).expect("a CPU");
-    vec![Context::new(&interp), Context::new(&Device::new(cpu))]
+/// Returns a context for the interpreter and one for the CPU, which all tests share.
+pub(crate) fn contexts() -> &'static [Context; 2] {
+    static CONTEXTS: OnceLock<[Context; 2]> = OnceLock::new();
+    CONTEXTS.get_or_init(|| {
+        let interp = Device::new(broadloom_interp::Interp::new(broadloom_interp::Options::default()));
+        let cpu = broadloom_cpu::Cpu::new(broadloom_cpu::Options::default()).expect("a CPU");
+        [Context::new(&interp), Context::new(&Device::new(cpu))]
+    })
+}
+
+/// Returns whether every case runs on the CPU too, where each costs a compilation; else some do.
+pub(crate) fn thorough() -> bool {
+    std::env::var_os("BROADLOOM_EVERY_CASE").is_some()
 }
 
 /// A generator of numbers.

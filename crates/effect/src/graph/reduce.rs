@@ -1,0 +1,87 @@
+//! Reductions: a few numbers from all pixels of a picture.
+//!
+//! They are the third kind of functor, beside those without a state and those with one. The picture is computed on the device and
+//! reduced there; only the numbers come to the host.
+
+use super::Picture;
+use crate::plan::{Options, Plan};
+use crate::{Error, Result};
+use broadloom_graph::{Combine, Elementwise, Node, Shape};
+use broadloom_scalar::{Builder, Element, Literal, Type};
+
+/// A way to combine all pixels of a component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reduction {
+    /// The least value; NaN counts only where there is nothing else.
+    Least,
+    /// The greatest value; NaN counts only where there is nothing else.
+    Greatest,
+    /// The sum, in double precision.
+    Sum,
+    /// The mean, in double precision.
+    Mean,
+}
+
+/// Bins of all components together, at most.
+const MAX_BINS: usize = 1 << 26;
+
+impl Picture {
+    fn computed(&self, options: &Options) -> Result<Node> {
+        let nodes = Plan::new(&[(self.clone(), self.bounds())], options)?.nodes()?;
+        nodes.into_iter().next().ok_or_else(|| Error::Call { name: "reduction".into(), reason: "there is no image".into() })
+    }
+
+    /// Combines all pixels. Returns a number for each component. Waits for the device.
+    ///
+    /// ```
+    /// # use broadloom_effect::{Image, Picture, Reduction, plan::Options};
+    /// # use broadloom_graph::Context;
+    /// # let context = Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())));
+    /// let image = Image::from_f32(2, 2, [("Y", vec![1.0, 2.0, 4.0, -3.0])])?;
+    /// let picture = Picture::new(&context, &image)?;
+    /// assert_eq!(picture.reduce(Reduction::Mean, &Options::default())?, [1.0]);
+    /// assert_eq!(picture.histogram(2, -4.0, 4.0, &Options::default())?, [[1, 3]]);
+    /// # Ok::<(), broadloom_effect::Error>(())
+    /// ```
+    pub fn reduce(&self, reduction: Reduction, options: &Options) -> Result<Vec<f64>> {
+        let node = self.computed(options)?;
+        let (combine, scale) = match reduction {
+            Reduction::Least => (Combine::Min, 1.0),
+            Reduction::Greatest => (Combine::Max, 1.0),
+            Reduction::Sum => (Combine::Sum, 1.0),
+            Reduction::Mean => (Combine::Sum, 1.0 / self.bounds().area() as f64),
+        };
+        let wide = Node::elementwise(Elementwise::Convert(Element::F64), &[&node])?;
+        let numbers = wide.reduce(combine, &[1, 2])?.read()?;
+        Ok(numbers.lanes.iter().map(|lane| lane.as_f64().unwrap_or(f64::NAN) * scale).collect())
+    }
+
+    /// Counts the pixels of each component in equal bins from `low` to `high`. Values outside count in the first or the last
+    /// bin, NaN in the first. Waits for the device.
+    pub fn histogram(&self, bins: usize, low: f32, high: f32, options: &Options) -> Result<Vec<Vec<u32>>> {
+        let total = bins.saturating_mul(self.components());
+        if bins == 0 || total > MAX_BINS || low.is_nan() || high.is_nan() || low >= high {
+            let reason = format!("{bins} bins from {low} to {high}; there are 1 to {MAX_BINS} for all components");
+            return Err(Error::Call { name: "histogram".into(), reason });
+        }
+        let node = self.computed(options)?;
+        let f = Builder::function("bin");
+        let (value, component) = (f.parameter("x", Type::F32), f.parameter("c", Type::I32));
+        let [low_value, scale] = ["low", "scale"].map(|name| f.parameter(name, Type::F32));
+        let count = f.parameter("bins", Type::I32);
+        let place = f.floor(f.mul(f.sub(value, low_value), scale));
+        // The greater of a number and NaN is the number.
+        let place = f.min(f.max(place, 0.0), f.convert(f.sub(count, 1), Type::F32));
+        let key = f.add(f.mul(component, count), f.min(f.convert(place, Type::I32), f.sub(count, 1)));
+        let function = f.finish_function(&[key])?;
+        let context = node.context();
+        let components = Node::position(context, node.shape().clone(), 0, Element::I32)?;
+        let scalar = |literal: Literal| Node::fill(context, Shape::from([]), &[literal]);
+        let scale = bins as f32 / (high - low);
+        let [low, scale, count] = [low.into(), scale.into(), (bins as i32).into()].map(scalar);
+        let keys = Node::call(&function, &[&node, &components, &low?, &scale?, &count?])?;
+        let counts = keys[0].histogram(total)?.read()?;
+        let counts: Vec<u32> = counts.lanes.iter().map(|lane| lane.as_i128().unwrap_or(0) as u32).collect();
+        Ok(counts.chunks(bins).map(<[u32]>::to_vec).collect())
+    }
+}
