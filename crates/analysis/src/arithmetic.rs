@@ -231,8 +231,8 @@ mod tests {
         let shift = [0, 0, 0, 1, 2, 3][random.below(6)];
         let one = |random: &mut Random| match random.below(3) {
             0 => edge[random.below(edge.len())],
-            1 => random.next() & mask(bits),
-            _ => random.next() & 15,
+            1 => random.bits() & mask(bits),
+            _ => random.bits() & 15,
         };
         let values: Vec<u64> = (0..count).map(|_| (one(random) << shift) & mask(bits)).collect();
         let range = values.iter().map(|value| Range::constant(bits, *value)).reduce(|a, b| a.union(&b)).unwrap();

@@ -175,11 +175,8 @@ mod tests {
 
     #[test]
     fn components_are_what_reaches_itself() {
-        let mut seed = 1u64;
-        let mut random = |below: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) % below
-        };
+        let mut numbers = crate::testing::Random::new(1);
+        let mut random = |below: u64| numbers.below(below);
         for _ in 0..200 {
             let count = 1 + random(9) as usize;
             let edges: Vec<Vec<Func>> =

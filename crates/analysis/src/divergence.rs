@@ -208,7 +208,7 @@ mod tests {
             let paths = Paths::with_ends(&cfg, &loops, ending);
             let from = cfg.order()[random.below(cfg.order().len())];
             let found = paths.apart(from);
-            let seed = random.next();
+            let seed = random.bits();
             let lane = |own: u64| {
                 let choose = &mut |block: Block, edges: usize, iteration: &[u32]| {
                     let mut drawn = seed ^ u64::from(block.as_u32()) << 32;

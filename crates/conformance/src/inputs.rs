@@ -2,22 +2,20 @@
 //!
 //! Every case draws its inputs from a generator with a seed of its own (SplitMix64), so that each device and each run sees the same bytes.
 
+use broadloom_random::Random;
+
 /// A stream of pseudo-random values.
-pub(crate) struct Inputs(u64);
+pub(crate) struct Inputs(Random);
 
 impl Inputs {
     /// The stream that belongs to `seed`.
     pub(crate) fn new(seed: u64) -> Self {
-        Inputs(seed.wrapping_mul(0x2545_f491_4f6c_dd1d))
+        Inputs(Random::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d)))
     }
 
     /// 64 random bits.
     pub(crate) fn u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.bits()
     }
 
     /// 32 random bits.

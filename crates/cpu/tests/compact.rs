@@ -1,9 +1,11 @@
 //! Stores at `n + __popc(mask & lanemask_lt)`: lanes of the mask lie side by side, and are stored so.
 
-use broadloom_cpu::compile::{Machine, Options as Compile, Stage, show};
+mod support;
+
+use broadloom_cpu::compile::{Stage, show};
 use broadloom_cpu::{CacheFolder, Cpu, Options};
 use broadloom_device::{Argument, Device, Launch};
-use broadloom_diag::Sources;
+use support::{for_avx512, parsed};
 
 /// How a kernel stores what it keeps.
 #[derive(Clone, Copy, Debug)]
@@ -89,17 +91,6 @@ fn forms() -> Vec<Form> {
     forms.push(Form { below: "mov.u32 %r5, %lanemask_le;", ..PLAIN });
     forms.push(Form { guard: "@%p3", ..PLAIN });
     forms
-}
-
-/// Code that is looked at is for one CPU, whatever this host has: one with AVX-512 and nothing newer.
-fn for_avx512() -> Compile {
-    Compile { machine: Machine::named("skylake-avx512").unwrap(), ..Compile::default() }
-}
-
-fn parsed(text: String) -> broadloom_ptx::Module {
-    let mut sources = Sources::new();
-    let id = sources.add("test.ptx", text);
-    broadloom_ptx::parse(&sources, id).unwrap()
 }
 
 #[test]

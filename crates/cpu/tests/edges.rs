@@ -1,9 +1,11 @@
 //! Rows that are read beyond their edges, where the index is held to the row: lanes near an edge lie in few elements, which are read at once.
 
-use broadloom_cpu::compile::{Machine, Options as Compile, Stage, show};
+mod support;
+
+use broadloom_cpu::compile::{Stage, show};
 use broadloom_cpu::{CacheFolder, Cpu, Options};
 use broadloom_device::{Argument, Device, Launch};
-use broadloom_diag::Sources;
+use support::{for_avx512, parsed};
 
 /// Each thread reads an element of its row, so many columns further and held to the row; only the first lanes of a warp do.
 fn text(guard: &str) -> String {
@@ -38,17 +40,6 @@ DONE:
 }
 
 const GUARD: &str = "setp.ge.u32 %p1, %r5, %r3; @%p1 bra DONE;";
-
-/// Code that is looked at is for one CPU, whatever this host has: one with AVX-512 and nothing newer.
-fn for_avx512() -> Compile {
-    Compile { machine: Machine::named("skylake-avx512").unwrap(), ..Compile::default() }
-}
-
-fn parsed(text: String) -> broadloom_ptx::Module {
-    let mut sources = Sources::new();
-    let id = sources.add("test.ptx", text);
-    broadloom_ptx::parse(&sources, id).unwrap()
-}
 
 #[test]
 fn rows_are_read_beyond_their_edges() {

@@ -1,9 +1,11 @@
 //! Loads at a computed place and at the next one: gathered together where they are neighbours in all lanes.
 
-use broadloom_cpu::compile::{Machine, Options as Compile, Stage, show};
+mod support;
+
+use broadloom_cpu::compile::{Stage, show};
 use broadloom_cpu::{CacheFolder, Cpu, Options};
 use broadloom_device::{Argument, Device, Launch};
-use broadloom_diag::Sources;
+use support::{for_avx512, parsed};
 
 /// Thread `i` reads at `i * scale + shift`, rounded down and held to the array, and `step` further, held to it too; it stores both.
 fn text(second: &str, guard: &str) -> String {
@@ -33,17 +35,6 @@ const GUARD: &str = "setp.ge.u32 %p1, %r5, %r3; @%p1 bra DONE;";
 const HELD: &str = "add.s32 %r8, %r7, %r1; min.s32 %r8, %r8, %r2; max.s32 %r8, %r8, 0; mad.wide.s32 %rd6, %r8, 4, %rd1; ld.global.f32 %f6, [%rd6];";
 /// As a compiler has it that knows the step.
 const BEHIND: &str = "add.s32 %r8, %r7, 0; mad.wide.s32 %rd6, %r8, 4, %rd1; ld.global.f32 %f6, [%rd6+4];";
-
-/// Code that is looked at is for one CPU, whatever this host has: one with AVX-512 and nothing newer.
-fn for_avx512() -> Compile {
-    Compile { machine: Machine::named("skylake-avx512").unwrap(), ..Compile::default() }
-}
-
-fn parsed(text: String) -> broadloom_ptx::Module {
-    let mut sources = Sources::new();
-    let id = sources.add("test.ptx", text);
-    broadloom_ptx::parse(&sources, id).unwrap()
-}
 
 #[test]
 fn neighbours_are_found_and_others_too() {

@@ -346,13 +346,8 @@ mod tests {
                 entries.iter().filter(|entry| entry.kind == Kind::Ptx).all(|entry| entry.text().unwrap().contains(".version"))
             );
         }
-        let mut state = 0x9e37_79b9_7f4a_7c15u64;
-        let mut random = |below: usize| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state % below.max(1) as u64) as usize
-        };
+        let mut numbers = broadloom_random::Random::new(1);
+        let mut random = |below: usize| numbers.below(below);
         const WORDS: [u64; 10] = [0, 1, 7, 63, 0x7fff_ffff, 0xffff_ffff, 1 << 40, 243 << 40, u64::MAX >> 1, u64::MAX];
         let (mut read, mut refused) = (0, 0);
         for round in 0..4000 {

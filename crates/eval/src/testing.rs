@@ -1,6 +1,7 @@
 //! What tests of pure instructions share: an [`Operation`] from its text, corner values, pseudo-random ones.
 
 use crate::{Function, Inputs, Operation};
+use broadloom_random::Random;
 
 /// The instruction that a text such as `add.sat.s32` names.
 pub(crate) fn op(text: &str) -> Operation {
@@ -45,14 +46,8 @@ pub(crate) const CORNERS: [u64; 22] = [
 
 /// The corners, then pseudo-random values with few and with many bits.
 pub(crate) fn values() -> Vec<u64> {
-    let mut state = 0x2545_f491_4f6c_dd1d_u64;
-    let random = (0..24).map(|index| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state >> (index * 5 % 61)
-    });
-    CORNERS.into_iter().chain(random).collect()
+    let mut random = Random::new(3);
+    CORNERS.into_iter().chain((0..24).map(|index| random.bits() >> (index * 5 % 61))).collect()
 }
 
 /// All pairs of [`values`].

@@ -2,9 +2,9 @@
 
 use crate::Config;
 use crate::pools::{Pool, pool_of};
-use crate::random::Random;
 use broadloom_ptx::table::{Length, OperandKind, OperandSpec, Presence, TypeRule};
 use broadloom_ptx::{Class, Exactness, Form, FormId, IsaVersion, Modifier, Opcode, Row, Type, TypeKind};
+use broadloom_random::Random;
 
 /// Whether instructions of a class are functions of their operands and stand alone. The carry flag is set by one instruction and read by
 /// another: chains have a template of their own.

@@ -23,13 +23,12 @@ mod campaign;
 mod forms;
 mod functions;
 mod pools;
-mod random;
 mod statements;
 mod sweep;
 mod together;
 
+pub use broadloom_random::Random;
 pub use campaign::{Outcome, Report, module, run, run_within, survey};
-pub use random::Random;
 pub use sweep::{Sweep, sweep};
 
 use statements::Writer;

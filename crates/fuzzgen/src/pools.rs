@@ -1,7 +1,7 @@
 //! Registers of a kernel: a few of each kind, all of them live from beginning to end.
 
-use crate::random::Random;
 use broadloom_ptx::{Type, TypeKind};
+use broadloom_random::Random;
 
 /// A kind of registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use crate::forms::{drawable, instantiate, is_there, may_be_guarded};
 use crate::functions::Functions;
 use crate::pools::{POOLS, Pool, pool_of};
-use crate::random::Random;
 use crate::{Config, Kernel};
 use broadloom_ptx::table::{Length, OperandKind};
 use broadloom_ptx::{FormId, Modifier, Opcode, Type};
+use broadloom_random::Random;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 

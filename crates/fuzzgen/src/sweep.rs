@@ -5,9 +5,9 @@
 
 use crate::forms::{drawable, instantiate};
 use crate::pools::{POOLS, Pool};
-use crate::random::Random;
 use crate::{Config, Kernel};
 use broadloom_ptx::Type;
+use broadloom_random::Random;
 use std::fmt::Write as _;
 
 /// Threads of a sweep, each with inputs of its own.

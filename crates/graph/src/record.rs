@@ -20,11 +20,11 @@ use crate::view::{AxisMap, Rule, View};
 use broadloom_device::Buffer;
 use broadloom_scalar::{Lanes, Precision};
 use smallvec::SmallVec;
+use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Writes tapes.
-#[derive(Debug)]
 pub(crate) struct Recorder {
     /// No other recording has it, of any context.
     number: u64,
@@ -45,6 +45,12 @@ pub(crate) struct Recorder {
     known: Vec<u32>,
     /// What is still to be looked at.
     stack: Vec<Node>,
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder").field("tape", &self.tape).finish_non_exhaustive()
+    }
 }
 
 /// Places of the table for each entry that are too many to be cleared.

@@ -51,7 +51,7 @@ fn drawn(seed: u64, context: &Context) -> Result<Vec<Known>, String> {
     for _ in 0..steps {
         generator.step().map_err(told)?;
     }
-    for _ in 0..generator.random.below(8).saturating_sub(5) {
+    for _ in 0..generator.random.below(8usize).saturating_sub(5) {
         generator.neighbours().map_err(told)?;
     }
     if generator.random.one_in(8) {

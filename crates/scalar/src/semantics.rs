@@ -223,9 +223,9 @@ mod tests {
     #[test]
     fn halves_are_multiplied_and_added_with_one_rounding() {
         let exact = |bits: u16| (f16::from_bits(bits).to_f64() * 2f64.powi(24)) as i128;
-        let mut seed = 1u64;
+        let mut random = broadloom_random::Random::new(1);
         for _ in 0..200_000 {
-            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let seed = random.bits();
             let [a, b, c] = [seed >> 48, (seed >> 32) & 0xffff, (seed >> 16) & 0xffff].map(|bits| bits as u16);
             if [a, b, c].iter().any(|bits| bits & 0x7c00 == 0x7c00) {
                 continue;

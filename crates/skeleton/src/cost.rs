@@ -117,8 +117,14 @@ pub const OWN_CACHE: u32 = 128 << 10;
 pub const CACHE_LINE: u32 = 64;
 /// Bytes that a round of a sort moves, from which on its stores are non-temporal.
 pub const NON_TEMPORAL: u32 = 1 << 20;
+/// Lanes of a warp.
+pub const LANES: u32 = 32;
+/// Blocks in the second direction of a grid, at most.
+pub const GRID_ROWS: u32 = 65535;
 /// Bytes of static shared memory of a block of threads.
 pub const STATIC_SHARED: u64 = 48 << 10;
+/// Bytes of shared memory of a block of a sweep, at most.
+pub const SWEEP_SHARED: u32 = 40 << 10;
 /// Bytes of shared memory for the elements of a tile of a sort: several blocks are resident on a core.
 pub const SORT_TILE: u32 = 24 << 10;
 /// Bytes of shared memory for the elements of a tile of segments, and as many for results.
@@ -128,6 +134,10 @@ pub const PACK_TILE: u32 = 32 << 10;
 /// Bytes for lines of the cache that a sort on vectors collects before it stores them, at most; in the second
 /// cache.
 pub const SORT_LINES: u32 = 128 << 10;
+/// Bytes of them that have a fixed place in shared memory, at most.
+pub const SORT_STATIC: u32 = 32 << 10;
+/// Measured cost of a round of a sort on vectors, by the bits of a digit; the unit does not matter.
+pub const SORT_ROUNDS: [(u32, u32); 4] = [(8, 30), (9, 32), (10, 37), (11, 44)];
 /// Reads of a window at a position, from which on a tile of it is staged in shared memory. On an H200, a box blur of 9
 /// reads takes 87 us from memory and 67 us from a tile, one of 25 reads 145 and 89.
 pub const STAGED_READS: u64 = 8;

@@ -280,4 +280,4 @@ const LARGE: u64 = 1024;
 /// Nodes of a function that gets by with 32 registers, about.
 const SMALL: usize = 128;
 /// Most blocks in the second direction of a grid.
-const MAX_ROWS: u32 = 65535;
+const MAX_ROWS: u32 = crate::cost::GRID_ROWS;

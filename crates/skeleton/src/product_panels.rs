@@ -17,7 +17,7 @@ use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Level, Literal, Type, Unroll, Value, Variable};
 
 /// Lanes of a warp, and columns of a panel.
-const LANES: u32 = 32;
+const LANES: u32 = crate::cost::LANES;
 /// Elements between rows of a copy, so that rows do not fall onto each other in a cache.
 const PAD: u32 = crate::cost::ROW_PADDING;
 

@@ -42,7 +42,7 @@ const IN_WARPS: u32 = 256;
 /// Threads of a block that sorts a segment.
 const THREADS: u32 = 128;
 /// Lanes of a warp.
-const LANES: u32 = 32;
+const LANES: u32 = crate::cost::LANES;
 /// How many segments in turn a lane of a CPU sorts: a block is worth some work.
 const TURNS: u32 = 4;
 /// Places that are held in registers.

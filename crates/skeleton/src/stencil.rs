@@ -57,9 +57,9 @@ pub struct Fold {
 }
 
 /// Most blocks in the second direction of a grid.
-const MAX_BLOCKS: u32 = 65535;
+const MAX_BLOCKS: u32 = crate::cost::GRID_ROWS;
 /// Lanes of a warp.
-const LANES: u32 = 32;
+const LANES: u32 = crate::cost::LANES;
 
 impl Stencil {
     /// How many rows strips may have, the best first.

@@ -79,17 +79,17 @@ pub struct SweepSpread {
 }
 
 /// Lines of a warp, and columns of a tile.
-const LANES: u32 = 32;
+const LANES: u32 = crate::cost::LANES;
 /// Positions before and behind a tile that are staged, at most.
 const MOST_HALO: u32 = 64;
 /// Offsets of a window, at most.
 const MOST_REACH: u32 = 1 << 20;
 /// Bytes of shared memory of a block, at most.
-const MOST_SHARED: u32 = 40 << 10;
+const MOST_SHARED: u32 = crate::cost::SWEEP_SHARED;
 /// Positions of a part, at least.
 const LEAST_PART: u32 = 64;
 /// Most blocks in the second direction of a grid.
-const MOST_PARTS: u32 = 65535;
+const MOST_PARTS: u32 = crate::cost::GRID_ROWS;
 
 fn bad<T>(reason: impl Into<String>) -> Result<T> {
     Err(Error::Pattern { pattern: "sweep", reason: reason.into() })

@@ -72,9 +72,9 @@ const BLOCK: [u32; 2] = [32, 8];
 /// Offsets of a window, at most.
 const MOST_REACH: u32 = 1 << 20;
 /// Columns that a warp of a CPU runs through before its block ends.
-const STRETCH: u32 = 4096;
+const STRETCH: u32 = crate::cost::STRETCH;
 /// Most blocks in the second direction of a grid.
-const MOST_BLOCKS: u32 = 65535;
+const MOST_BLOCKS: u32 = crate::cost::GRID_ROWS;
 
 impl Tile {
     /// Returns the tile for values of these types on a machine: the largest of which two fit into its shared memory, and at
@@ -117,7 +117,7 @@ impl Tile {
 }
 
 /// Bytes of static shared memory that every machine has.
-const STATIC_SHARED: u32 = 48 << 10;
+const STATIC_SHARED: u32 = crate::cost::STATIC_SHARED as u32;
 
 fn bad<T>(reason: impl Into<String>) -> Result<T> {
     Err(Error::Pattern { pattern: "tiled stencil", reason: reason.into() })

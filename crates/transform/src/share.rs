@@ -12,6 +12,7 @@ use crate::purity::is_pure;
 use crate::substitution::Substitution;
 use broadloom_analysis::{Cfg, Dominators};
 use broadloom_ptx::{Base, Block, Function, Inst, InstData, Mnemonic, Module, Opcode, Operand, Param, Reg, Symbol, TypeKind};
+use rustc_hash::FxHasher;
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -184,38 +185,9 @@ fn same(function: &Function, a: Inst, b: Inst) -> bool {
     operands(a).zip(operands(b)).enumerate().all(|(index, (x, y))| if is_written(a, index) { written(x, y) } else { x == y })
 }
 
-/// A quick mix of what it is given: keys that are equal by chance are told apart by looking.
-struct Mix(u64);
-
-impl Hasher for Mix {
-    fn finish(&self) -> u64 {
-        self.0 ^ self.0 >> 32
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
-    }
-
-    fn write_u16(&mut self, value: u16) {
-        self.write_u64(u64::from(value));
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        self.write_u64(u64::from(value));
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn write_usize(&mut self, value: usize) {
-        self.write_u64(value as u64);
-    }
-}
-
 /// A number that is the same for instructions that are.
 fn key(data: &InstData) -> u64 {
-    let mut hasher = Mix(0);
+    let mut hasher = FxHasher::default();
     if let Mnemonic::Known { form, modifiers } = &data.mnemonic {
         form.hash(&mut hasher);
         modifiers.hash(&mut hasher);
@@ -228,7 +200,7 @@ fn key(data: &InstData) -> u64 {
     hasher.finish()
 }
 
-fn hash(operand: &Operand, hasher: &mut Mix) {
+fn hash(operand: &Operand, hasher: &mut FxHasher) {
     std::mem::discriminant(operand).hash(hasher);
     match operand {
         Operand::Reg(reg) | Operand::Not(reg) | Operand::Part { reg, .. } => reg.hash(hasher),

@@ -9,6 +9,7 @@ use broadloom_device::{Argument, Device, Launch};
 use broadloom_diag::Sources;
 use broadloom_interp::{Interp, Options};
 use broadloom_ptx::{Block, Function, Module, Verified, parse, print, verify};
+use broadloom_random::Random;
 use broadloom_transform::pipeline::{STAGES, Verification, pass, run_pass};
 use broadloom_transform::{check, from_ssa, linearise};
 use std::fmt::Write as _;
@@ -18,20 +19,6 @@ use std::time::Duration;
 /// Words that a thread may record.
 const WORDS: usize = 64;
 const BLOCKS: [[u32; 3]; 5] = [[32, 1, 1], [64, 1, 1], [20, 1, 1], [33, 1, 1], [7, 3, 1]];
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33) % bound
-    }
-    fn chance(&mut self, of: u64) -> bool {
-        self.below(of) == 0
-    }
-}
 
 /// Where control can be sent: out of a section, or on with or out of a loop.
 #[derive(Clone)]
@@ -54,7 +41,7 @@ struct Generator {
 
 impl Generator {
     fn kernel(seed: u64) -> String {
-        let random = Random(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) | 1);
+        let random = Random::new(seed);
         let mut generator =
             Generator { random, text: String::new(), places: vec![], counters: vec![], labels: 0, loops: 0, left: 40, top: true };
         for index in 0..4 {
@@ -92,10 +79,10 @@ mul.wide.u32 %to, %id, {};\nadd.s64 %out, %out, %to;\nmov.u32 %pos, 0;\n{body}
 
     /// Sets a condition and says its name.
     fn condition(&mut self) -> String {
-        let uniform = self.random.chance(2);
+        let uniform = self.random.one_in(2);
         let (a, b) = (self.random.below(4), self.random.below(4));
         let bound = self.random.below(5);
-        let sign = if self.random.chance(3) { "!" } else { "" };
+        let sign = if self.random.one_in(3) { "!" } else { "" };
         if !uniform {
             match self.random.below(3) {
                 0 => self.line(&format!("xor.b32 %a, %v{a}, %id;\nand.b32 %a, %a, 7;\nsetp.gt.u32 %d, %a, {bound};")),
@@ -106,7 +93,7 @@ mul.wide.u32 %to, %id, {};\nadd.s64 %out, %out, %to;\nmov.u32 %pos, 0;\n{body}
         }
         match (self.random.below(3), self.counters.is_empty()) {
             (0, false) => {
-                let counter = self.counters[self.random.below(self.counters.len() as u64) as usize];
+                let counter = self.counters[self.random.below(self.counters.len())];
                 self.line(&format!("and.b32 %a, %k{counter}, 3;\nsetp.gt.u32 %u, %a, {bound};"));
             }
             (1, false) => {
@@ -158,7 +145,7 @@ mul.wide.u32 %to, %id, {};\nadd.s64 %out, %out, %to;\nmov.u32 %pos, 0;\n{body}
                 let condition = self.condition();
                 self.line(&format!("@{condition} bra {other};"));
                 self.sequence(depth);
-                if self.random.chance(2) {
+                if self.random.one_in(2) {
                     self.line(&format!("bra {end};\n{other}:"));
                     self.sequence(depth);
                     self.line(&format!("{end}:"));
@@ -186,13 +173,13 @@ mul.wide.u32 %to, %id, {};\nadd.s64 %out, %out, %to;\nmov.u32 %pos, 0;\n{body}
         let counter = self.loops;
         self.loops += 1;
         let rounds = 1 + self.random.below(5);
-        let limit = if self.random.chance(2) {
+        let limit = if self.random.one_in(2) {
             format!("setp.gt.u32 %u, %k{counter}, {rounds};\n@%u bra {end};")
         } else {
             format!("and.b32 %a, %id, 3;\nadd.u32 %a, %a, {rounds};\nsetp.gt.u32 %d, %k{counter}, %a;\n@%d bra {end};")
         };
         self.line(&format!("mov.u32 %k{counter}, 0;\n{head}:\nadd.u32 %k{counter}, %k{counter}, 1;"));
-        let first = self.random.chance(2);
+        let first = self.random.one_in(2);
         if first {
             self.line(&limit);
         }
@@ -212,11 +199,11 @@ mul.wide.u32 %to, %id, {};\nadd.s64 %out, %out, %to;\nmov.u32 %pos, 0;\n{body}
     /// A way out of something around, or of the kernel.
     fn leave(&mut self) {
         let condition = self.condition();
-        if self.places.is_empty() || self.random.chance(8) {
+        if self.places.is_empty() || self.random.one_in(8) {
             self.line(&format!("@{condition} exit;"));
             return;
         }
-        let index = self.random.below(self.places.len() as u64) as usize;
+        let index = self.random.below(self.places.len());
         let label = self.places[index].label.clone();
         self.line(&format!("@{condition} bra {label};"));
     }

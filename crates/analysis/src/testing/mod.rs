@@ -10,32 +10,13 @@ use broadloom_diag::Sources;
 use broadloom_ptx::{Block, BlockData, BodyForm, Edge, Function, Guard, InstData, Module, Operand, Param, Reg, RegData, Type};
 use cranelift_entity::SecondaryMap;
 
+pub(crate) use broadloom_random::Random;
+
 /// The module of a text without its head.
 pub(crate) fn parsed(text: &str) -> Module {
     let mut sources = Sources::new();
     let id = sources.add("test.ptx", format!(".version 8.0 .target sm_80 .address_size 64 {text}"));
     broadloom_ptx::parse(&sources, id).unwrap_or_else(|errors| panic!("{errors:?}"))
-}
-
-/// A sequence of numbers that its seed decides (xorshift, then a multiplication).
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    /// A number below a bound.
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
-        ((self.next() >> 33) as usize) % bound
-    }
 }
 
 pub(crate) fn blocks(count: usize) -> impl Iterator<Item = Block> {

@@ -4,28 +4,16 @@ use super::*;
 use crate::image::HostTexels;
 use broadloom_device::texture::{Level, Sampler};
 use broadloom_eval::texture::Sampled;
+use broadloom_random::Random;
 
-/// Numbers that look random, always the same.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        self.0 >> 16 ^ self.0 >> 40
-    }
-
-    fn below(&mut self, count: usize) -> usize {
-        (self.next() as usize & 0xff_ffff) % count
-    }
-
-    fn coordinate(&mut self, by_index: bool, size: f32) -> u32 {
-        let ends = [f32::NAN, f32::INFINITY, -1e30, 1e30, -0.0, -1e-30, 1.0, 0.999_999_94, -1.0, 2.0, 0.5];
-        match (by_index, self.below(8)) {
-            (true, 0) => [i32::MIN, i32::MAX, -1][self.below(3)] as u32,
-            (true, _) => (self.below(40) as i32 - 8) as u32,
-            (false, 0) => ends[self.below(ends.len())].to_bits(),
-            (false, _) => ((self.below(1 << 20) as f32 / 1_048_576.0 - 0.25) * 2.0 * size).to_bits(),
-        }
+/// A coordinate: a corner, or a place inside or close to a texture.
+fn coordinate(random: &mut Random, by_index: bool, size: f32) -> u32 {
+    let ends = [f32::NAN, f32::INFINITY, -1e30, 1e30, -0.0, -1e-30, 1.0, 0.999_999_94, -1.0, 2.0, 0.5];
+    match (by_index, random.below(8)) {
+        (true, 0) => [i32::MIN, i32::MAX, -1][random.below(3)] as u32,
+        (true, _) => (random.below(40) - 8) as u32,
+        (false, 0) => ends[random.below(ends.len())].to_bits(),
+        (false, _) => ((random.below(1 << 20) as f32 / 1_048_576.0 - 0.25) * 2.0 * size).to_bits(),
     }
 }
 
@@ -37,10 +25,10 @@ fn formats() -> Vec<Format> {
 
 #[test]
 fn a_warp_reads_what_its_lanes_read() {
-    let mut numbers = Numbers(7);
+    let mut numbers = Random::new(7);
     // Bytes of which no float of 32 bits is made that is no number, but for some.
     let memory: Vec<u64> =
-        (0..4096).map(|_| numbers.next() & 0xbfbf_bfbf_bfbf_bfbf | u64::from(numbers.below(16) == 0) << 30).collect();
+        (0..4096).map(|_| numbers.bits() & 0xbfbf_bfbf_bfbf_bfbf | u64::from(numbers.below(16) == 0) << 30).collect();
     let mut done = 0;
     for format in formats() {
         for turn in 0..96 {
@@ -73,7 +61,7 @@ fn a_warp_reads_what_its_lanes_read() {
             for axis in 0..axes {
                 let extent = if sampler.normalised_coordinates { 1.0 } else { size[axis] as f32 };
                 for lane in 0..LANES {
-                    inputs[(axis + 1) * LANES + lane] = u64::from(numbers.coordinate(by_index, extent));
+                    inputs[(axis + 1) * LANES + lane] = u64::from(coordinate(&mut numbers, by_index, extent));
                 }
             }
             let mut outputs = vec![0u64; 4 * LANES];

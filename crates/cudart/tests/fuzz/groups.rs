@@ -245,7 +245,7 @@ impl Model {
                 let (offset, bytes) = (self.random.below(width + 2), self.random.below(width + 2));
                 let inside = offset + bytes <= width;
                 if inside {
-                    let values: Vec<u8> = (0..bytes).map(|_| self.random.next() as u8).collect();
+                    let values: Vec<u8> = (0..bytes).map(|_| self.random.bits() as u8).collect();
                     self.expect("cuMemcpyHtoA_v2", cuMemcpyHtoA_v2(array, offset, values.as_ptr(), bytes), OK);
                     values.iter().enumerate().for_each(|(at, value)| model[offset + at] = Some(*value));
                 } else {

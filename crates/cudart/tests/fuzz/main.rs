@@ -10,6 +10,7 @@
 mod groups;
 
 use broadloom_cudart::Status;
+use broadloom_random::Random;
 use std::ffi::{c_char, c_void};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -93,26 +94,6 @@ const KERNEL: &std::ffi::CStr = c".version 7.0\n.target sm_75\n.address_size 64\
     cvt.u64.u32 %d2, %r3; add.u64 %d1, %d1, %d2;\n\
     ld.global.u8 %h1, [%d1]; cvt.u16.u32 %h2, %r2; add.u16 %h1, %h1, %h2; st.global.u8 [%d1], %h1;\n\
     END: ret;\n}\n";
-
-/// Numbers that look random and are the same for a seed (xorshift64*).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, count: usize) -> usize {
-        ((self.next() >> 33) % count.max(1) as u64) as usize
-    }
-
-    fn one_in(&mut self, count: usize) -> bool {
-        self.below(count) == 0
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -332,7 +313,7 @@ impl Model {
     }
 
     fn fill(&mut self) {
-        let (to, value) = (self.address(), self.random.next() as u8);
+        let (to, value) = (self.address(), self.random.bits() as u8);
         let bytes = self.length(to);
         let want = if bytes == 0 || self.holds(to, bytes) { OK } else { INVALID_VALUE };
         if self.random.one_in(2) {
@@ -358,7 +339,7 @@ impl Model {
     /// A word that a stream writes and then waits for, which a device without the host's addresses refuses.
     fn word(&mut self) {
         let (stream, good) = self.stream();
-        let (address, value) = (self.address(), self.random.next() as u32);
+        let (address, value) = (self.address(), self.random.bits() as u32);
         let refused = std::env::var("BROADLOOM_DEVICE").as_deref() == Ok("interp");
         let want = match (good, refused, address.is_multiple_of(4) && self.holds(address, 4)) {
             (false, _, _) => INVALID_HANDLE,
@@ -553,7 +534,7 @@ impl Model {
         }
         let index = self.random.below(self.memory.len());
         let memory = &self.memory[index];
-        let (address, count, value) = (memory.start, memory.bytes.len() as u32, self.random.next() as u32);
+        let (address, count, value) = (memory.start, memory.bytes.len() as u32, self.random.bits() as u32);
         // Half of them fit; what nobody wrote is not read.
         let known = memory.bytes.iter().all(Option::is_some);
         let (threads, shared) = ([64, 0, 1024, 2048][self.random.below(4)], [0, 1 << 20][usize::from(self.random.one_in(6))]);
@@ -674,7 +655,7 @@ impl Model {
     /// A fill that is captured and done by the graph that it becomes.
     fn capture(&mut self) {
         let (Some(stream), Some(memory)) = (self.streams.first().copied(), self.memory.first()) else { return };
-        let (to, bytes, value, mut graph) = (memory.start, memory.bytes.len(), self.random.next() as u8, 0);
+        let (to, bytes, value, mut graph) = (memory.start, memory.bytes.len(), self.random.bits() as u8, 0);
         // SAFETY: the range is known; the place is there.
         unsafe {
             let got = cudaStreamBeginCapture(stream, 1);
@@ -758,7 +739,7 @@ impl Model {
 
 /// One sequence.
 fn sequence(seed: u64, kernel: u64) {
-    let random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let random = Random::new(seed);
     let mut model = Model {
         random,
         seed,

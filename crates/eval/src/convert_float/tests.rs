@@ -1,6 +1,7 @@
 //! Conversions against the host's, against the crate `half`, and against their definition.
 
 use crate::testing::{op, run};
+use broadloom_random::Random;
 use half::{bf16, f16};
 
 /// `f32` corner values, and pseudo-random ones.
@@ -28,9 +29,9 @@ fn singles() -> Vec<f32> {
         6.1e-5,
         2.98e-8,
     ]);
-    let mut state = 77u32;
+    let mut random = Random::new(77);
     for index in 0..3000 {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let state = random.bits() as u32;
         let near = state >> 9 | (120 + index % 20) << 23;
         list.push(f32::from_bits(if index % 2 == 0 { near } else { state & 0x7f7f_ffff }));
     }
@@ -109,10 +110,9 @@ fn integers_to_floats_as_the_host_does() {
         0x7fff_ff40,
         0x7fff_ffc0,
     ]);
-    let mut state = 5u64;
+    let mut random = Random::new(5);
     for index in 0..2000 {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        list.push(state >> (index % 60));
+        list.push(random.bits() >> (index % 60));
     }
     for value in list {
         let results = [

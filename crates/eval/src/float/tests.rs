@@ -3,16 +3,16 @@
 
 use super::*;
 use crate::testing::{op, run};
+use broadloom_random::Random;
 
 /// Corner values of a format, and pseudo-random ones with exponents near one and anywhere.
 fn values(format: Format, count: u64) -> Vec<u64> {
     let (one, least, infinity) = (format.one(), format.least_normal(), format.infinity());
     let mut list = vec![0, 1, least - 1, least, least + 1, one - 1, one, one + 1, infinity - 1, infinity, infinity + 1];
     list.extend([infinity + least / 2, format.magnitude_mask(), one + 3, one - least, one + least / 2]);
-    let mut state = 0x1234_5678_9abc_def1_u64;
+    let mut random = Random::new(1);
     for index in 0..count {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let bits = state >> 9 & format.magnitude_mask();
+        let bits = random.bits() & format.magnitude_mask();
         list.push(if index % 2 == 0 { bits } else { one - 3 * least + bits % (6 * least) });
     }
     let negative: Vec<u64> = list.iter().map(|bits| bits | format.sign_bit()).collect();

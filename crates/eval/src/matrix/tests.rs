@@ -2,6 +2,7 @@
 
 use super::*;
 use broadloom_ptx::{Operand, Reg};
+use broadloom_random::Random;
 
 /// An instruction with so many registers in each of its operands.
 fn inst(mnemonic: &str, registers: &[usize]) -> InstData {
@@ -18,13 +19,8 @@ fn product(mnemonic: &str, registers: &[usize]) -> Product {
 
 /// Numbers that look like chance.
 fn noise(seed: u64) -> impl FnMut() -> u64 {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
+    let mut random = Random::new(seed);
+    move || random.bits()
 }
 
 /// The layouts in the manual's own words.

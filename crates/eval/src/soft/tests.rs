@@ -2,6 +2,7 @@
 //! comparison is made with integers of any length, which share nothing with the code under test.
 
 use super::*;
+use broadloom_random::Random;
 use std::cmp::Ordering;
 
 /// ± magnitude · 2^exponent, the magnitude in words of 32 bits, the lowest first.
@@ -155,10 +156,9 @@ fn numbers(format: Format, count: usize) -> Vec<u64> {
     let (one, least, largest) = (format.one(), format.least_normal(), format.largest());
     let mut list = vec![0, 1, 2, least / 2, least - 1, least, least + 1, one - 1, one, one + 1, one + least / 2, one + least];
     list.extend([2 * least - 1, largest - 1, largest, one + 3 * least - 1]);
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = Random::new(2);
     for index in 0..count {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let bits = state >> 7 & format.magnitude_mask();
+        let bits = random.bits() & format.magnitude_mask();
         let near = one - 4 * least + bits % (8 * least);
         list.push(if index % 2 == 0 { near } else { bits.min(largest) });
     }

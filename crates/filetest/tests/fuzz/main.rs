@@ -12,7 +12,8 @@ use broadloom_diag::Sources;
 use broadloom_filetest::{PTX, TestFile, find_files, root};
 use broadloom_interp::{Interp, Options};
 use broadloom_ptx::{Module, parse, print, verify};
-use mutate::{Random, mutate, nudge};
+use broadloom_random::Random;
+use mutate::{mutate, nudge};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -45,7 +46,7 @@ fn text_of(seeds: &[String], number: u64) -> String {
     // Every sixteenth is bytes of any kind, the rest is made from real texts.
     if number.is_multiple_of(16) {
         let length = random.below(400);
-        let bytes: Vec<u8> = (0..length).map(|_| random.next() as u8).collect();
+        let bytes: Vec<u8> = (0..length).map(|_| random.bits() as u8).collect();
         return String::from_utf8_lossy(&bytes).into_owned();
     }
     let mut text = seeds[random.below(seeds.len())].clone();

@@ -1,26 +1,6 @@
 //! Small changes to a text: bytes, tokens, lines.
 
-/// Numbers that look random and are always the same.
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x1234_5678_9ABC_DEF0)
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number below `end`; 0 when that is 0.
-    pub(crate) fn below(&mut self, end: usize) -> usize {
-        if end == 0 { 0 } else { (self.next() % end as u64) as usize }
-    }
-}
+use broadloom_random::Random;
 
 /// Words that matter to the parser, and numbers at the edges.
 const WORDS: &[&str] = &[
@@ -197,7 +177,7 @@ fn flip_bytes(text: &str, random: &mut Random) -> String {
     for _ in 0..1 + random.below(8) {
         let at = random.below(bytes.len());
         if let Some(byte) = bytes.get_mut(at) {
-            *byte = if random.below(2) == 0 { *byte ^ (1 << random.below(8)) } else { random.next() as u8 };
+            *byte = if random.below(2) == 0 { *byte ^ (1 << random.below(8)) } else { random.bits() as u8 };
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()

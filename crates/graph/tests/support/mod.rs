@@ -12,6 +12,7 @@ use broadloom_graph::{
     AxisMap, Boundary, Combine, Context, Direction, Elementwise, Extreme, HostArray, Node, Result, Rule, Segments, Shape,
     SortKey, Total, View, naive,
 };
+pub(crate) use broadloom_random::Random;
 use broadloom_scalar::{BinaryOp, Builder, CompareOp, Element, Lanes, Literal, MathFunction, Precision, Type, UnaryOp};
 
 /// How elements of a type can be combined; of all but floats also by an operator whose order matters: the last that is not zero.
@@ -26,39 +27,6 @@ fn ways_to_combine(ty: Type) -> Result<Vec<Combine>> {
         ways.push(Combine::by(f.finish_function(&[last])?, &vec![zero; ty.lanes()])?);
     }
     Ok(ways)
-}
-
-/// SplitMix64.
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Random {
-        Random(seed)
-    }
-
-    pub(crate) fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
-        (self.bits() % limit.max(1) as u64) as usize
-    }
-
-    pub(crate) fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-
-    pub(crate) fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
-        &list[self.below(list.len())]
-    }
-
-    pub(crate) fn between(&mut self, low: i64, high: i64) -> i64 {
-        low + self.below((high - low + 1) as usize) as i64
-    }
 }
 
 /// A node with what is known of its values.

@@ -361,20 +361,11 @@ impl History {
 mod tests {
     use super::super::clock::{Known, Vector};
     use super::*;
+    use broadloom_random::Random;
     use std::sync::Arc;
 
     const THREADS: usize = 4;
     const BLOCKS: usize = 3;
-
-    /// Numbers that look random.
-    struct Dice(u64);
-
-    impl Dice {
-        fn below(&mut self, bound: usize) -> usize {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (self.0 >> 33) as usize % bound
-        }
-    }
 
     /// All threads of a grid, with their clocks, and once more with a full vector of times each.
     struct Grid {
@@ -421,7 +412,7 @@ mod tests {
     fn histories_agree_with_lists_of_all_accesses() {
         let mut races = 0;
         for seed in 0..3000 {
-            let mut dice = Dice(seed);
+            let mut dice = Random::new(seed);
             let mut grid = Grid::new();
             let mut history = History::default();
             let mut all: Vec<(usize, Record)> = vec![];
@@ -480,7 +471,7 @@ mod tests {
         }
         assert!(history.groups.len() <= 2, "{}", history.groups.len());
         let mut history = History::default();
-        let mut dice = Dice(7);
+        let mut dice = Random::new(7);
         for time in 1..20_000 {
             let thread = dice.below(40) as u16;
             let new = Record { block: 0, thread, time, func, inst, manner: Manner::PLAIN_READ };

@@ -1,6 +1,6 @@
 //! Every operation on every type that takes it: evaluator, interpreter and CPU give the same bits.
 
-use crate::support::random::Random;
+use crate::support::random::{Literals, Random};
 use crate::support::{devices, exact_lowerings, map_kernel, run_map, same};
 use broadloom_scalar::{BinaryOp, Builder, CompareOp, Element, Function, Literal, Type, UnaryOp, Value};
 

@@ -2,7 +2,7 @@
 //!
 //! `BROADLOOM_SCALAR_FUNCTIONS=n` makes n of them, from the seed `BROADLOOM_SCALAR_SEED` on.
 
-use crate::support::random::Random;
+use crate::support::random::{Literals, Random};
 use crate::support::{devices, exact_lowerings, generate, map_kernel, run_map, same};
 use broadloom_scalar::{Function, Literal};
 

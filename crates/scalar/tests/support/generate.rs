@@ -3,7 +3,7 @@
 //! What the language leaves open does not show in the results: the bits and the sign of NaN are made definite before they are looked at,
 //! and indices stay inside of arrays.
 
-use super::random::Random;
+use super::random::{Literals, Random};
 use broadloom_scalar::{
     Array, BinaryOp, Builder, CompareOp, Element, Function, Literal, MathFunction, Precision, Type, UnaryOp, Unroll, Value,
     Variable,
@@ -41,7 +41,7 @@ pub(crate) fn function(seed: u64) -> Function {
     let mut random = Random(seed);
     let b = Builder::function("random");
     let parameters = 2 + random.below(3);
-    let values = (0..parameters).map(|index| b.parameter(&format!("p{index}"), random.pick(&Element::ALL))).collect();
+    let values = (0..parameters).map(|index| b.parameter(&format!("p{index}"), *random.pick(&Element::ALL))).collect();
     let budget = 6 + random.below(20);
     let mut generator = Generator { b, random, values, variables: vec![], arrays: vec![], budget, loops: 0 };
     generator.run()
@@ -50,7 +50,7 @@ pub(crate) fn function(seed: u64) -> Function {
 impl Generator {
     fn run(&mut self) -> Function {
         for _ in 0..3 {
-            let element = self.random.pick(&Element::ALL);
+            let element = *self.random.pick(&Element::ALL);
             let value = self.value(element, 2);
             self.variables.push(self.b.variable_with(value));
         }
@@ -69,10 +69,10 @@ impl Generator {
         if depth == 0 || self.random.one_in(6) {
             let fitting: Vec<Value> = self.values.iter().copied().filter(|v| self.b.type_of(*v) == Type::of(element)).collect();
             if !fitting.is_empty() && !self.random.one_in(4) {
-                return self.random.pick(&fitting);
+                return *self.random.pick(&fitting);
             }
             if !self.values.is_empty() && self.random.one_in(2) {
-                let any = self.random.pick(&self.values.clone());
+                let any = *self.random.pick(&self.values.clone());
                 return self.b.convert(any, element);
             }
             return self.b.literal(self.random.literal(element));
@@ -91,7 +91,7 @@ impl Generator {
         let depth = depth - 1;
         match self.random.below(10) {
             0 => {
-                let op = self.random.pick(&EXACT_UNARY);
+                let op = *self.random.pick(&EXACT_UNARY);
                 let takes = match op {
                     UnaryOp::Neg | UnaryOp::Abs => element != Element::Bool,
                     UnaryOp::Not => !element.is_float(),
@@ -103,19 +103,19 @@ impl Generator {
             }
             1..=5 => self.binary(element, depth),
             6 if element == Element::Bool => {
-                let other = self.random.pick(&Element::ALL);
-                let op = self.random.pick(CompareOp::ALL);
+                let other = *self.random.pick(&Element::ALL);
+                let op = *self.random.pick(CompareOp::ALL);
                 let op = if other == Element::Bool { CompareOp::Ne } else { op };
                 let (x, y) = (self.value(other, depth), self.value(other, depth));
                 self.b.compare(op, x, y)
             }
             6 => {
-                let from = self.random.pick(&Element::ALL);
+                let from = *self.random.pick(&Element::ALL);
                 let x = self.value(from, depth);
                 self.b.convert(x, element)
             }
             9 if element.is_float() && self.random.one_in(3) => {
-                let function = self.random.pick(MathFunction::ALL);
+                let function = *self.random.pick(MathFunction::ALL);
                 let arguments: Vec<Value> = (0..function.arguments()).map(|_| self.value(element, depth)).collect();
                 self.b.math(function, Precision::Accurate, &arguments)
             }
@@ -125,7 +125,7 @@ impl Generator {
             }
             7 => {
                 let same: Vec<Element> = Element::ALL.into_iter().filter(|other| other.bits() == element.bits()).collect();
-                let from = self.random.pick(&same);
+                let from = *self.random.pick(&same);
                 let x = self.value(from, depth);
                 let x = if from.is_float() { self.definite(x) } else { x };
                 self.b.bitcast(x, element)
@@ -145,7 +145,7 @@ impl Generator {
     }
 
     fn binary(&mut self, element: Element, depth: usize) -> Value {
-        let op = self.random.pick(BinaryOp::ALL);
+        let op = *self.random.pick(BinaryOp::ALL);
         let op = match op {
             BinaryOp::DivApprox => BinaryOp::Add,
             BinaryOp::Rem if element.is_float() => BinaryOp::Mul,
@@ -168,7 +168,7 @@ impl Generator {
         }
         match op {
             BinaryOp::Shl | BinaryOp::Shr => {
-                let count = self.random.pick(&[Element::U32, Element::I8, Element::I64, element]);
+                let count = *self.random.pick(&[Element::U32, Element::I8, Element::I64, element]);
                 let count = self.value(count, depth);
                 self.b.binary(op, x, count)
             }
@@ -202,12 +202,12 @@ impl Generator {
         let kind = if nesting >= 3 { self.random.below(5) } else { self.random.below(12) };
         match kind {
             0..=2 => {
-                let variable = self.random.pick(&self.variables.clone());
+                let variable = *self.random.pick(&self.variables.clone());
                 let value = self.value(variable.ty().element(), 3);
                 self.b.set(variable, value);
             }
             3 => {
-                let variable = self.random.pick(&self.variables.clone());
+                let variable = *self.random.pick(&self.variables.clone());
                 let value = self.b.get(variable);
                 self.values.push(value);
             }
@@ -231,9 +231,9 @@ impl Generator {
     }
 
     fn counting_loop(&mut self, nesting: usize) {
-        let element = self.random.pick(&[Element::I32, Element::U32, Element::I64, Element::U64, Element::I16, Element::U8]);
-        let unroll = self.random.pick(&[Unroll::Auto, Unroll::Auto, Unroll::Never, Unroll::Full, Unroll::By(3)]);
-        let start = self.b.constant(element, self.random.below(4) as i32);
+        let element = *self.random.pick(&[Element::I32, Element::U32, Element::I64, Element::U64, Element::I16, Element::U8]);
+        let unroll = *self.random.pick(&[Unroll::Auto, Unroll::Auto, Unroll::Never, Unroll::Full, Unroll::By(3)]);
+        let start = self.b.constant(element, self.random.below(4));
         let end = if self.random.one_in(2) {
             self.b.constant(element, self.random.below(9) as i32)
         } else {
@@ -276,8 +276,8 @@ impl Generator {
             if nesting > 0 {
                 return;
             }
-            let element = self.random.pick(&Element::ALL);
-            let array = self.b.array(element, 1 + self.random.below(6) as u32);
+            let element = *self.random.pick(&Element::ALL);
+            let array = self.b.array(element, 1 + self.random.below(6));
             for index in 0..array.length() {
                 let value = self.value(element, 1);
                 self.b.set_element(array, index, value);
@@ -285,11 +285,11 @@ impl Generator {
             self.arrays.push((array, element));
             return;
         }
-        let (array, element) = self.random.pick(&self.arrays.clone());
+        let (array, element) = *self.random.pick(&self.arrays.clone());
         let index = if self.random.one_in(2) {
             self.b.constant(Type::U32, self.random.below(array.length() as usize))
         } else {
-            let any = self.random.pick(&[Element::U32, Element::U8, Element::U64]);
+            let any = *self.random.pick(&[Element::U32, Element::U8, Element::U64]);
             let any = self.value(any, 2);
             self.b.rem(any, array.length())
         };

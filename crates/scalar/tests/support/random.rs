@@ -1,39 +1,22 @@
-//! Random numbers, and values that are often in a corner.
+//! Values that are often in a corner.
 
+pub(crate) use broadloom_random::Random;
 use broadloom_scalar::{Element, Literal};
 
-/// SplitMix64: the same seed gives the same numbers everywhere.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
-        (self.bits() % limit.max(1) as u64) as usize
-    }
-
-    pub(crate) fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-
-    pub(crate) fn pick<T: Copy>(&mut self, list: &[T]) -> T {
-        list[self.below(list.len())]
-    }
-
+/// Drawing of literals.
+pub(crate) trait Literals {
     /// A value of a type: half of them corners, the others any bits or a small number.
-    pub(crate) fn literal(&mut self, element: Element) -> Literal {
+    fn literal(&mut self, element: Element) -> Literal;
+}
+
+impl Literals for Random {
+    fn literal(&mut self, element: Element) -> Literal {
         match (self.below(4), element.range()) {
             (0 | 1, Some((low, high))) => {
                 let corners = [low, low + 1, high, high - 1, 0, 1, 2, 3, 7, -1, -2, 31, 32, 33, 64, 100];
-                Literal::from_i128(element, self.pick(&corners))
+                Literal::from_i128(element, *self.pick(&corners))
             }
-            (2, Some(_)) => Literal::from_i128(element, self.below(20) as i128 - 5),
+            (2, Some(_)) => Literal::from_i128(element, self.below(20u32) as i128 - 5),
             (0 | 1, None) => {
                 let corners = [
                     0.0,
@@ -59,11 +42,11 @@ impl Random {
                     254.9,
                     -128.5,
                 ];
-                let corner = self.pick(&corners);
+                let corner = *self.pick(&corners);
                 Literal::from_f64(element, corner).unwrap_or(Literal::zero(element))
             }
             (2, None) => {
-                let value = (self.below(2000) as f64 - 1000.0) / 8.0;
+                let value = (self.below(2000u32) as f64 - 1000.0) / 8.0;
                 Literal::from_f64(element, value).unwrap_or(Literal::zero(element))
             }
             (_, _) => Literal::from_bits(element, self.bits()),

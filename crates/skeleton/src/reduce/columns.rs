@@ -13,7 +13,7 @@ use broadloom_device::Machine;
 use broadloom_scalar::{Axis, Level, Type, Unroll, Value};
 
 /// Lanes of a warp.
-const LANES: u32 = 32;
+const LANES: u32 = crate::cost::LANES;
 /// Results of a lane, a warp apart, where it has one row of them.
 const COLUMNS: u32 = 4;
 /// Rows that are asked for before they are reduced, if their function has so few operations that it does not take longer than memory does.

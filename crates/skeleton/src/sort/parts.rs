@@ -39,8 +39,8 @@ pub(super) struct Parts<'a> {
     counts: usize,
 }
 
-/// What a round costs with digits of 8 to 11 bits, as measured; the unit does not matter.
-const COSTS: [(u32, u32); 4] = [(8, 30), (9, 32), (10, 37), (11, 44)];
+/// Cost of a round by the bits of a digit.
+const COSTS: [(u32, u32); 4] = cost::SORT_ROUNDS;
 /// Elements of a part are a multiple of this.
 const UNIT: u32 = cost::PART;
 /// Bytes of a line of the cache.
@@ -48,7 +48,7 @@ const LINE: u32 = cost::CACHE_LINE;
 /// Most bytes for lines that are collected.
 const ROOM: u32 = cost::SORT_LINES;
 /// Most bytes of them whose place is known when code is made.
-const STATIC: u32 = 32 << 10;
+const STATIC: u32 = cost::SORT_STATIC;
 /// Lines go around the cache where a round moves so many bytes.
 const AROUND: u32 = cost::NON_TEMPORAL;
 /// Counters for each value of a digit, so that neighbours that are alike do not wait for each other.

@@ -1,6 +1,6 @@
 //! Pack, partition, histogram, transpose, random numbers.
 
-use crate::support::{Given, Random, benches, line, run};
+use crate::support::{Given, Literals, Random, benches, line, run};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
 use broadloom_skeleton::{Domain, Histogram, Map, Pack, Pattern, Sink, Source, Transpose, random};
 

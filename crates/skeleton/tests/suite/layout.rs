@@ -1,6 +1,6 @@
 //! Functions bound to memory of every layout.
 
-use crate::support::{Given, Random, benches, run};
+use crate::support::{Given, Literals, Random, benches, run};
 use broadloom_scalar::{AccessorKind, Builder, Element, Function, Lanes, Literal, Type, Value};
 use broadloom_skeleton::{Access, Boundary, Domain, Error, Layout, Map, Number, Pattern, Sink, Source};
 

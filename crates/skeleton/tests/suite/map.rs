@@ -1,6 +1,6 @@
 //! Maps over domains of all shapes.
 
-use crate::support::{Given, Random, benches, identity, run};
+use crate::support::{Given, Literals, Random, benches, identity, run};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Operand, Type};
 use broadloom_skeleton::{Domain, Map, Pattern, Sink, Source};
 
@@ -53,9 +53,9 @@ fn several_inputs_outputs_and_scalars_of_mixed_types() {
     for (name, bench) in benches() {
         for size in SIZES {
             let mut random = Random(size);
-            let bytes: Vec<u8> = (0..size).map(|_| random.next() as u8).collect();
+            let bytes: Vec<u8> = (0..size).map(|_| random.bits() as u8).collect();
             let doubles: Vec<f64> = (0..size).map(|_| random.below(1 << 20) as f64 - 1000.5).collect();
-            let extra: Vec<i16> = (0..size).map(|_| random.next() as i16).collect();
+            let extra: Vec<i16> = (0..size).map(|_| random.bits() as i16).collect();
             let literals = [
                 bytes.iter().map(|x| Literal::from(*x)).collect(),
                 doubles.iter().map(|x| Literal::from(*x)).collect(),

@@ -1,6 +1,6 @@
 //! Matrix products.
 
-use crate::support::{Given, Random, benches, run};
+use crate::support::{Given, Literals, Random, benches, run};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
 use broadloom_skeleton::{Pattern, Product, Sink, Source};
 

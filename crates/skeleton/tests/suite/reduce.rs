@@ -1,6 +1,6 @@
 //! Reductions along all axes, spread in all ways.
 
-use crate::support::{Given, Random, benches, identity, line, run, strided, strides};
+use crate::support::{Given, Literals, Random, benches, identity, line, run, strided, strides};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
 use broadloom_skeleton::{Domain, Operator, Pattern, Reduce, Sink, Source, Spread};
 

@@ -1,6 +1,6 @@
 //! Scans along all axes, spread in all ways.
 
-use crate::support::{Given, Random, benches, h200, identity, line, run, strided, strides};
+use crate::support::{Given, Literals, Random, benches, h200, identity, line, run, strided, strides};
 use broadloom_scalar::{Builder, Element, Literal, Type};
 use broadloom_skeleton::Call;
 use broadloom_skeleton::{Domain, Operator, Pattern, Scan, ScanSpread, Sink};
@@ -156,7 +156,7 @@ fn long_lines() {
         spread: ScanSpread::of(&bench.machine, &[size], 0),
     };
     let mut random = Random(3);
-    let integers: Vec<i32> = (0..size).map(|_| random.next() as i32).collect();
+    let integers: Vec<i32> = (0..size).map(|_| random.bits() as i32).collect();
     let input = bench.device.upload(&integers).unwrap();
     let output = bench.device.allocate::<i32>(size as usize).unwrap();
     let (inputs, outputs) = ([input.view().unwrap()], [output.view().unwrap()]);

@@ -1,6 +1,6 @@
 //! Values sent to places, by all types and all ways to combine them.
 
-use crate::support::{Given, Random, benches, identity, run};
+use crate::support::{Given, Literals, Random, benches, identity, run};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
 use broadloom_skeleton::{Combine, Domain, Pattern, Scatter, Sink, Source};
 

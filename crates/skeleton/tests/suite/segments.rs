@@ -1,6 +1,6 @@
 //! Scans and reductions within segments of any length.
 
-use crate::support::{Given, Random, benches, h200, identity, line, run};
+use crate::support::{Given, Literals, Random, benches, h200, identity, line, run};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
 use broadloom_skeleton::{Domain, Operator, Pattern, Scan, ScanSpread, SegmentedReduce, Sink, Source};
 

@@ -1,6 +1,6 @@
 //! Sorting by keys of all types.
 
-use crate::support::{Given, Random, benches, h200, identity, line, run};
+use crate::support::{Given, Literals, Random, benches, h200, identity, line, run};
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type};
 use broadloom_skeleton::{Pattern, SegmentedSort, Sink, Sort, SortKey, Source};
 use std::cmp::Ordering;
@@ -38,7 +38,7 @@ fn all_types_of_keys_with_positions() {
                     let mut random = Random(size);
                     // Many bits, many equal keys, and what is special among floats.
                     let mut input: Vec<Literal> =
-                        (0..size).map(|_| Literal::from_bits(element, random.next() >> random.below(60))).collect();
+                        (0..size).map(|_| Literal::from_bits(element, random.bits() >> random.below(60))).collect();
                     for x in [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
                         if let (Some(x), true) = (Literal::from_f64(element, x), size > 100) {
                             input[random.below(size) as usize] = x;
@@ -172,7 +172,7 @@ fn many_on_a_cpu() {
         for shifted in [0, 8] {
             let size = 300_007;
             let mut random = Random(size + shifted as u64);
-            let input: Vec<Literal> = (0..size).map(|_| Literal::from_bits(element, random.next() >> (64 - bits))).collect();
+            let input: Vec<Literal> = (0..size).map(|_| Literal::from_bits(element, random.bits() >> (64 - bits))).collect();
             let mut expected: Vec<(Literal, Literal)> =
                 input.iter().enumerate().map(|(i, x)| (*x, Literal::from(i as i32))).collect();
             expected.sort_by(|a, b| compare(a.0, b.0, false));

@@ -92,7 +92,7 @@ fn neighbours_of_all_positions() {
                 });
                 let count: u64 = shape.iter().product();
                 let mut random = Random(count);
-                let image: Vec<i32> = (0..count).map(|_| random.next() as i32).collect();
+                let image: Vec<i32> = (0..count).map(|_| random.bits() as i32).collect();
                 let literals: Vec<Literal> = image.iter().map(|x| Literal::from(*x)).collect();
                 let number = |value: i64| Literal::from_i128(index.element(), value.into());
                 // Strips whose rows all have two others above and below.
@@ -160,7 +160,7 @@ fn lanes_look_at_each_other_while_the_first_axis_is_combined() {
         for shape in shapes {
             let [depth, height, width] = shape.map(|extent| extent as i64);
             let mut random = Random(shape[2]);
-            let image: Vec<i32> = (0..height * width).map(|_| random.next() as i32).collect();
+            let image: Vec<i32> = (0..height * width).map(|_| random.bits() as i32).collect();
             let own =
                 |d: i64, y: i64, x: i64| i64::from((image[(y * width + x.clamp(0, width - 1)) as usize] ^ (d as i32 * 37)) & 255);
             let cost = |d: i64, y: i64, x: i64| own(d, y, x - 1) + 2 * own(d, y, x) + 3 * own(d, y, x + 2);

@@ -1,6 +1,6 @@
 //! Sweeps along every axis, forwards and backwards, against the step taken position by position on the host.
 
-use crate::support::{Bench, Given, Random, benches, run, strided, strides};
+use crate::support::{Bench, Given, Literals, Random, benches, run, strided, strides};
 use broadloom_scalar::{AccessorKind, Builder, Element, Environment, Function, Lanes, Literal, Type, Value};
 use broadloom_skeleton::{Boundary, Domain, Error, Operator, Pattern, Sink, Source, Split, Sweep, SweepSpread};
 

@@ -1,6 +1,6 @@
 //! Functions of windows, staged in shared memory and not, against their evaluation on the host.
 
-use crate::support::{Given, Random, benches, h200, run, strided, strides};
+use crate::support::{Given, Literals, Random, benches, h200, run, strided, strides};
 use broadloom_device::{Machine, MachineKind};
 use broadloom_scalar::{AccessorKind, Builder, Element, Environment, Function, Lanes, Literal, Type, Value};
 use broadloom_skeleton::{Boundary, Domain, Error, Pattern, Sink, Staging, Tile, TiledStencil};

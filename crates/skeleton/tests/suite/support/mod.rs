@@ -5,6 +5,7 @@
 use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_device::{Buffer, Device, Machine, MachineKind};
 use broadloom_interp::Interp;
+pub(crate) use broadloom_random::Random;
 use broadloom_scalar::{AccessorKind, Builder, Element, Literal, Type, Value};
 use broadloom_skeleton::{Call, Loaded, Pattern, Source};
 use std::cell::RefCell;
@@ -132,32 +133,24 @@ pub(crate) fn run(bench: &Bench, pattern: &Pattern, given: &Given<'_>) -> Vec<Ve
         .collect()
 }
 
-/// Numbers that repeat, the same for the same seed.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound.max(1)
-    }
-
+/// Drawing of literals.
+pub(crate) trait Literals {
     /// A small value of a type, exact in all arithmetic on a few of them.
-    pub(crate) fn value(&mut self, element: Element) -> Literal {
+    fn value(&mut self, element: Element) -> Literal;
+    /// Several such values.
+    fn values(&mut self, element: Element, count: u64) -> Vec<Literal>;
+}
+
+impl Literals for Random {
+    fn value(&mut self, element: Element) -> Literal {
         match element {
-            Element::Bool => (self.next() & 1 == 1).into(),
-            _ if element.is_float() => Literal::from_i128(element, i128::from(self.below(17)) - 8),
-            _ => Literal::from_bits(element, self.next()),
+            Element::Bool => (self.bits() & 1 == 1).into(),
+            _ if element.is_float() => Literal::from_i128(element, i128::from(self.below(17u64)) - 8),
+            _ => Literal::from_bits(element, self.bits()),
         }
     }
 
-    pub(crate) fn values(&mut self, element: Element, count: u64) -> Vec<Literal> {
+    fn values(&mut self, element: Element, count: u64) -> Vec<Literal> {
         (0..count).map(|_| self.value(element)).collect()
     }
 }

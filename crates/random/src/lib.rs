@@ -1,8 +1,34 @@
-//! A small generator of random numbers whose sequence never changes.
+//! Random numbers whose sequence never changes.
+//!
+//! One generator serves the inputs of buffers, random kernels and graphs, and tests. It must not know what the numbers are for.
 
 /// Random numbers by SplitMix64: the same seed gives the same numbers, on every machine and in every version.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub struct Random(pub u64);
+
+/// A type of number that can be a limit.
+pub trait Limit: Copy {
+    /// The limit as 64 bits; less than 1 counts as 1.
+    fn to_bits(self) -> u64;
+    /// A number below the limit.
+    fn from_bits(bits: u64) -> Self;
+}
+
+macro_rules! limits {
+    ($($number:ty)*) => {
+        $(impl Limit for $number {
+            fn to_bits(self) -> u64 {
+                self.max(1) as u64
+            }
+
+            fn from_bits(bits: u64) -> Self {
+                bits as $number
+            }
+        })*
+    };
+}
+
+limits! { i32 i64 u8 u16 u32 u64 usize }
 
 impl Random {
     /// Starts from a seed.
@@ -19,14 +45,19 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below a limit, which is at least 1.
-    pub fn below(&mut self, limit: usize) -> usize {
-        (self.bits() % limit.max(1) as u64) as usize
+    /// A number from 0 up to a limit; 0 where the limit is less than 1.
+    pub fn below<N: Limit>(&mut self, limit: N) -> N {
+        N::from_bits(self.bits() % limit.to_bits())
+    }
+
+    /// A number of a range, both ends included.
+    pub fn between(&mut self, low: i64, high: i64) -> i64 {
+        low + self.below(high - low + 1)
     }
 
     /// True in one of `n` cases.
-    pub fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
+    pub fn one_in<N: Limit>(&mut self, n: N) -> bool {
+        self.bits().is_multiple_of(n.to_bits())
     }
 
     /// One of a list that is not empty.
@@ -81,5 +112,19 @@ impl Random {
                 return bits;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first numbers of the published generator for seed 0.
+    #[test]
+    fn the_sequence_is_splitmix64() {
+        let mut random = Random::new(0);
+        assert_eq!([random.bits(), random.bits()], [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4]);
+        assert_eq!((random.below(0usize), random.below(-3), random.below(1u64)), (0, 0, 0));
+        assert!((0..100).all(|_| (-2..=2).contains(&random.between(-2, 2))));
     }
 }
