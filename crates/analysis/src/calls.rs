@@ -4,13 +4,8 @@
 //! that it reads and needs no recursion, however long a chain of calls is. Calls through pointers are not part of it.
 
 use crate::bit_set::BitSet;
-use broadloom_ptx::{Call, Callee, Func, Function, InstData, Item, Module, Operand};
+use broadloom_ptx::{Callee, Func, Function, Item, Module};
 use std::collections::HashMap;
-
-/// The call of an instruction.
-pub fn call_of(data: &InstData) -> Option<&Call> {
-    data.operands.iter().find_map(|operand| if let Operand::Call(call) = operand { Some(&**call) } else { None })
-}
 
 /// Calls among functions.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +33,7 @@ impl Calls {
         let mut places: HashMap<Func, usize> = HashMap::new();
         for (_, data) in function.instructions() {
             calls.instructions += 1;
-            let Some(Callee::Direct(callee)) = call_of(data).map(|call| call.callee) else { continue };
+            let Some(Callee::Direct(callee)) = data.callee() else { continue };
             let callee = graph.resolve(callee);
             if module.functions[callee].has_body {
                 let place = *places.entry(callee).or_insert_with(|| {

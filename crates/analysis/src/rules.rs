@@ -156,17 +156,12 @@ impl<'a> Rules<'a> {
     /// between their reads.
     fn load(&self, site: &Site<'_>, data: &InstData) -> Option<u32> {
         let effects = data.effects();
-        let only_reads = effects.has(Effects::READ) && !effects.has(Effects::WRITE) && !effects.has(Effects::ATOMIC);
-        let strong = ["volatile", "relaxed", "acquire", "mmio"].iter().any(|word| data.has_word(word));
-        if !only_reads || strong {
+        let only_reads = effects.has(Effects::READ) && !effects.writes_memory();
+        if !only_reads || data.is_ordered() {
             return Some(0);
         }
-        let bases = data.operands.iter().filter_map(|operand| match operand {
-            Operand::Memory(address) => Some(address.base),
-            _ => None,
-        });
         let mut group = LANE_BITS;
-        for base in bases {
+        for base in data.addresses().map(|address| address.base) {
             let own = match (data.space(), base) {
                 (Space::Local | Space::Tex | Space::Reg, _) => true,
                 (Space::Param, Base::Symbol(Symbol::Local(var))) => !self.reader.is_kernel_param(var),

@@ -149,11 +149,7 @@ impl Shapes {
 
     /// The shape of the address at which an instruction of a block reads or writes memory; `None` when it has none.
     pub fn address(&self, function: &Function, block: Block, inst: Inst) -> Option<Shape> {
-        let address = function.insts[inst].operands.iter().find_map(|operand| match operand {
-            Operand::Memory(address) => Some(*address),
-            Operand::Texture(texture) => Some(texture.base),
-            _ => None,
-        })?;
+        let address = function.insts[inst].bracketed()?;
         Some(match address.base {
             Base::Reg(reg) => {
                 let base = self.shape_in(reg, block);

@@ -108,16 +108,14 @@ fn circle(cfg: &Cfg, last: Block, first: Block) -> BTreeSet<Block> {
 
 /// Whether an instruction reads memory, or calls somebody who may.
 fn may_read(data: &InstData) -> bool {
-    let effects = data.effects();
-    [Effects::READ, Effects::ATOMIC, Effects::CALL].into_iter().any(|effect| effects.has(effect))
+    data.effects().may_read()
 }
 
 /// Whether an instruction is a read that sees what other threads write meanwhile: an atomic, or a volatile,
 /// relaxed or acquire load.
 pub fn is_strong_read(data: &InstData) -> bool {
-    let strong = [Modifier::Volatile, Modifier::Relaxed, Modifier::Acquire, Modifier::Mmio];
-    let reads =
-        data.opcode() == Some(Opcode::Atom) || data.effects().has(Effects::READ) && strong.iter().any(|one| data.has(*one));
+    let strong = data.effects().has(Effects::READ) && data.is_ordered() && !data.has(Modifier::Release);
+    let reads = data.opcode() == Some(Opcode::Atom) || strong;
     reads && is_shared_with_others(data)
 }
 
@@ -154,10 +152,6 @@ fn is_shared_with_others(data: &InstData) -> bool {
 /// Whether it reads memory in which the thread itself may have put what it read elsewhere.
 fn is_own_memory(data: &InstData) -> bool {
     data.effects().has(Effects::READ) && matches!(data.space(), Space::Local | Space::Param | Space::Generic)
-}
-
-fn callee(data: &InstData) -> Option<Callee> {
-    data.operands.iter().find_map(|operand| if let Operand::Call(call) = operand { Some(call.callee) } else { None })
 }
 
 /// Where registers get their values.
@@ -222,7 +216,7 @@ impl Region<'_> {
         let data = |inst: &Inst| &self.function.insts[*inst];
         let mut reads = slice.reads;
         if slice.through_memory {
-            reads.extend(self.insts().filter(|inst| is_strong_read(data(inst)) || callee(data(inst)).is_some()));
+            reads.extend(self.insts().filter(|inst| is_strong_read(data(inst)) || data(inst).callee().is_some()));
         }
         reads.retain(|inst| self.is_steady(data(inst)));
         let (mut found, weak): (Vec<Inst>, Vec<Inst>) = reads.into_iter().partition(|inst| self.is_strong(data(inst)));
@@ -325,14 +319,14 @@ impl Region<'_> {
     // Values that are read.
 
     fn is_strong(&self, data: &InstData) -> bool {
-        match callee(data) {
+        match data.callee() {
             Some(callee) => self.function_reads(callee, &is_strong_read),
             None => is_strong_read(data),
         }
     }
 
     fn is_weak(&self, data: &InstData) -> bool {
-        match callee(data) {
+        match data.callee() {
             Some(callee) => self.function_reads(callee, &|data| may_read(data) && is_shared_with_others(data)),
             None => true,
         }
@@ -356,7 +350,7 @@ impl Region<'_> {
                 continue;
             }
             for (_, data) in functions[func].instructions() {
-                match self::callee(data) {
+                match data.callee() {
                     Some(callee) => work.extend(named(callee)),
                     None if what(data) => return true,
                     None => {}
@@ -375,14 +369,14 @@ impl Region<'_> {
             Some(Base::Reg(reg)) => self.advances(reg, rigour, DEEPEST),
             Some(Base::Symbol(_) | Base::Absolute) => false,
             // Coordinates of a surface; a call is told nothing that it could not ignore.
-            None => callee(data).is_none() && data.reads().into_iter().any(|reg| self.advances(reg, rigour, DEEPEST)),
+            None => data.callee().is_none() && data.reads().into_iter().any(|reg| self.advances(reg, rigour, DEEPEST)),
         };
         !(moves || strong && advances_memory(data))
     }
 
     /// Where the loop itself writes: the spaces, and what the addresses are made of.
     fn written(&self) -> Vec<(Space, BTreeSet<String>)> {
-        let writes = |data: &&InstData| data.effects().has(Effects::WRITE) || data.effects().has(Effects::ATOMIC);
+        let writes = |data: &&InstData| data.effects().writes_memory();
         let all = self.insts().map(|inst| &self.function.insts[inst]).filter(writes);
         let mut places: Vec<(Space, BTreeSet<String>)> = vec![];
         for place in all.map(|data| (data.space(), self.pointers(data))) {

@@ -1,7 +1,8 @@
 //! Functions of arrays: traced once, called again and again.
 //!
-//! Building an expression costs a little for every operation, each time. A [`Function`] has that done once for arguments of the same shapes: a call binds arrays and
-//! scalars and launches, and its cost does not depend on how many operations there are. What JAX calls `jit`.
+//! Building an expression costs a little for every operation, each time. A [`Function`] has that done once: a call binds arrays and
+//! scalars and launches, and its cost does not depend on how many operations there are. What JAX calls `jit`. Arguments of other shapes need no
+//! other trace, unless the closure would do something else for them.
 
 use crate::array::Array;
 use crate::element::Element;
@@ -10,22 +11,25 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Shapes of arguments for which a function is kept ready.
+/// Traces that a function keeps.
 const MOST: usize = 16;
 
 /// Calls a closure with nodes.
 type Trace<R> = dyn Fn(&[Node]) -> Result<R> + Send + Sync;
 
-/// A function of arrays that is traced once for arguments of the same shapes.
+/// A function of arrays that is traced once for arguments of the same ranks.
 ///
 /// It is made from a closure (or a plain function) of references to arrays that gives an array, a tuple, a `Vec` or an array of arrays, or a `Result` of these. The closure is called when
-/// arguments of shapes come that were not met lately, with arrays that have no elements yet; what it does with them is planned and compiled, and done in every call. So:
+/// arguments come for which it may do something else than before, with arrays that have no elements yet; what it does with them is planned and compiled, and done in every
+/// call. So:
 ///
 /// - the closure describes a computation: what it does besides happens when it is traced only;
 /// - arrays that it captures are constants, kept by the function. One that was not evaluated is computed in every call;
 /// - numbers in it are constants too; a value that differs from call to call is an argument: a plain number given to [`Function::call`] is an array without axes inside;
 /// - elements cannot be read inside: [`Array::to_vec`] and [`Array::item`] say so. [`Array::evaluate`] can be used to end a kernel;
-/// - a function that is called inside of another becomes part of it.
+/// - a function that is called inside of another becomes part of it;
+/// - extents that it reads as numbers, as by [`Shape::extents`](crate::Shape::extents), tie the trace to these numbers: arguments with others are traced anew.
+///   [`Amount`](crate::Amount)s do not.
 ///
 /// ```
 /// # use broadloom_array::{Array, Context, Function};

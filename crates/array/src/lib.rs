@@ -25,7 +25,7 @@
 //! | closures | [`Array::map`], [`Array::zip_with`], [`Array::window`] |
 //! | other places | [`Array::slice`], [`Array::replace_slice`], [`Array::section`], [`Array::shift`], [`Array::rotate`], [`Array::pad`], [`Array::transpose`], [`Array::gather`], [`Array::take`], [`Array::scatter`] … |
 //! | elements combined | [`Array::sum`], [`Array::max_along`], [`Array::reduce_with`], [`Array::argmin`], [`Array::cumulative_sum`], [`Array::scan_with`], [`Array::inner`] … |
-//! | within segments | [`Segments`], [`Array::segmented_sum`], [`Array::segmented_cumulative_sum`], [`Array::segmented_sort`] … |
+//! | within segments | [`Segments`], [`Array::segmented_sum`], [`Array::segmented_cumulative_sum`], [`Array::segmented_filter`], [`Array::distributed`], [`Array::segmented_sort`] … |
 //! | another order, chosen, counted | [`Array::sort`], [`Array::argsort`], [`Array::sort_by`], [`Array::pack`], [`Array::nonzero`], [`Array::unique`], [`Array::runs`], [`Array::repeat_each`], [`Array::partition`], [`Array::histogram`], [`Array::matmul`] |
 //! | traced once, called often | [`Function`] |
 //! | what will happen | [`Array::explain`], [`Array::plan`], [`Context::statistics`] |
@@ -51,7 +51,7 @@ mod transform;
 pub use arith::Operand;
 pub use array::{Array, evaluate_all};
 pub use broadloom_graph::{
-    Boundary, Context, Error, KernelSummary, Node, Reason, Result, ResultSummary, Shape, Statistics, Summary,
+    Amount, Boundary, Context, Error, KernelSummary, Node, Reason, Result, ResultSummary, Shape, Statistics, Summary,
 };
 pub use broadloom_scalar::Precision;
 pub use closure::{Term, Traced, Window};

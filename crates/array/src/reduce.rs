@@ -3,7 +3,7 @@
 use crate::array::Array;
 use crate::closure::{Traced, combine};
 use crate::element::{Arithmetic, Element, Float, Integer, Number};
-use broadloom_graph::{Combine, Error, Extreme, Result};
+use broadloom_graph::{Amount, Combine, Error, Extreme, Node, Result, Shape};
 use broadloom_scalar::{Element as Scalar, Type};
 
 impl<T: Element> Array<T> {
@@ -123,16 +123,19 @@ impl<T: Float> Array<T> {
             Error::Axis { axis, shape, .. } => Error::Axis { operation: "mean".into(), axis, shape },
             other => other,
         })?;
-        let extents = self.node().bound().extents();
-        if axes.contains(&0) && self.node().length().is_some() {
+        let (bound, has_length) = (self.node().bound(), axes.contains(&0) && self.node().length().is_some());
+        let others = axes.iter().filter(|axis| **axis > 0 || !has_length);
+        let count = others.fold(Amount::from(1), |product, axis| product.times(&bound.amount(*axis)));
+        let count = match count.is_known() {
+            true => self.beside(count.get() as f64),
+            false => Array::<i64>::from_node(Node::counting(self.context(), &count))?.cast::<f64>()?,
+        };
+        if has_length {
             // Only the device knows how many there are.
-            let others: usize = axes.iter().filter(|axis| **axis > 0).map(|axis| extents[*axis]).product();
             let first = Array::<i64>::from_node(self.node().first_extent()?)?.cast::<f64>()?;
-            return sum.div(&first.mul(others as f64)?.cast::<T>()?);
+            return sum.div(&first.mul(&count)?.cast::<T>()?);
         }
-        let count: usize = axes.iter().map(|axis| extents[*axis]).product();
-        let count = self.beside(count as f64).cast::<T>()?;
-        sum.div(&count)
+        sum.div(&count.cast::<T>()?)
     }
 }
 
@@ -152,10 +155,7 @@ impl<T: Number> Array<T> {
     /// ```
     pub fn inner(&self, other: &Array<T>) -> Result<Array<T>> {
         let refused = || Error::Shapes { operation: "inner".into(), left: self.shape().clone(), right: other.shape().clone() };
-        let (Some(own), Some(theirs)) = (self.shape().extents().last(), other.shape().extents().first()) else {
-            return Err(refused());
-        };
-        if own != theirs {
+        if self.rank() == 0 || other.rank() == 0 || !self.shape().amount(self.rank() - 1).equals(&other.shape().amount(0)) {
             return Err(refused());
         }
         if self.rank() == 2 && other.rank() == 2 {
@@ -206,7 +206,8 @@ impl<T: Number> Array<T> {
     fn extreme_as<I: Integer>(&self, extreme: Extreme, axis: usize) -> Result<Array<I>> {
         let element = I::TYPE.element();
         let most = element.range().map_or(0, |(_, high)| high);
-        if self.node().bound().extents().get(axis).is_some_and(|extent| *extent as i128 > most + 1) {
+        let most = Amount::from(i64::try_from(most + 1).unwrap_or(i64::MAX));
+        if axis < self.rank() && most.is_less(&self.node().bound().amount(axis)) {
             let reason = format!("positions along axis {axis} are no `{element}`");
             return Err(Error::Range { operation: extreme.name().to_owned(), shape: self.shape().clone(), reason });
         }
@@ -215,9 +216,9 @@ impl<T: Number> Array<T> {
 
     /// The outer product: every element of this array times every element of the other.
     pub fn outer(&self, other: &Array<T>) -> Result<Array<T>> {
-        let axes = vec![1; other.rank()];
+        let axes = vec![Amount::from(1); other.rank()];
         let refused = |_| Error::Shapes { operation: "outer".into(), left: self.shape().clone(), right: other.shape().clone() };
-        let left = self.reshape([self.shape().extents(), &axes].concat()).map_err(refused)?;
+        let left = self.reshape(Shape::from_amounts(&[&self.shape().amounts()[..], &axes].concat())).map_err(refused)?;
         left.mul(other)
     }
 }

@@ -3,7 +3,7 @@
 use crate::array::{Array, evaluate_all};
 use crate::closure::{Traced, combine};
 use crate::element::{Arithmetic, Element, Integer, Number};
-use broadloom_graph::{Combine, Elementwise, Error, Node, Result, SortKey};
+use broadloom_graph::{Combine, Direction, Extreme, Result, SortKey, Total};
 use broadloom_scalar::Element as Scalar;
 
 /// Where the segments of a line begin and end: made once, used for any lines of that length.
@@ -29,29 +29,31 @@ use broadloom_scalar::Element as Scalar;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Segments {
+    inner: broadloom_graph::Segments,
     offsets: Array<i64>,
-    starts: Array<bool>,
-    longest: Option<usize>,
 }
 
 impl Segments {
+    fn new(inner: broadloom_graph::Segments) -> Result<Segments> {
+        let offsets = Array::from_node(inner.offsets()?)?;
+        Ok(Segments { inner, offsets })
+    }
+
     /// Segments of a line of so many elements, by where they begin and end: segment `k` has the places from `offsets[k]` up to but not including
     /// `offsets[k + 1]`, so there is one more offset than there are segments. The first segment starts where the line does, and the last one ends where it ends,
     /// whatever the first and the last offset say. Offsets never decrease; for others results are anything.
     pub fn from_offsets<I: Integer>(offsets: &Array<I>, length: usize) -> Result<Segments> {
-        let offsets = offsets.node().segment_offsets(length)?;
-        let starts = Array::from_node(offsets.segment_starts(length)?)?;
-        Ok(Segments { offsets: Array::from_node(offsets)?, starts, longest: None })
+        Segments::new(broadloom_graph::Segments::from_offsets(offsets.node(), Total::Host(length))?)
     }
 
     /// Segments of a line of so many elements, by how many each has; the last one has what is left.
     pub fn from_lengths<I: Integer>(lengths: &Array<I>, length: usize) -> Result<Segments> {
-        if lengths.rank() != 1 {
-            let (operation, reason) = ("segments".to_owned(), "an array with one axis is wanted".to_owned());
-            return Err(Error::Range { operation, shape: lengths.shape().clone(), reason });
-        }
-        let ends = lengths.cast::<i64>()?.cumulative_sum(0)?;
-        Segments::from_offsets(&Array::concatenate(0, &[&Array::full(lengths.context(), 1, 0i64)?, &ends])?, length)
+        Segments::new(broadloom_graph::Segments::from_lengths(lengths.node(), Total::Host(length))?)
+    }
+
+    /// Segments of a line, by flags: one starts where a flag is true, and at the first element. Only the device knows how many there are; nothing waits.
+    pub fn from_heads(heads: &Array<bool>) -> Result<Segments> {
+        Segments::new(broadloom_graph::Segments::from_heads(heads.node(), None)?)
     }
 
     /// The same segments, of which none has more elements than this: short ones, of up to 1024 (on a CPU 512 where it is places that are wanted, or elements of 8 bytes), are sorted faster where that is known. It is not looked at whether it is
@@ -70,17 +72,20 @@ impl Segments {
     /// # Ok::<(), broadloom_array::Error>(())
     /// ```
     pub fn no_longer_than(self, longest: usize) -> Segments {
-        Segments { longest: Some(longest), ..self }
+        Segments { inner: self.inner.no_longer_than(longest), ..self }
     }
 
-    /// How many segments there are.
+    /// How many segments there are. Waits where only the device knows it.
     pub fn count(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// How many elements the lines have.
+    /// How many elements the lines have. Waits where only the device knows it.
     pub fn length(&self) -> usize {
-        self.starts.len()
+        match self.inner.total_length() {
+            Some(length) => length.read().unwrap_or(self.inner.total_bound()),
+            None => self.inner.total_bound(),
+        }
     }
 
     /// Where they begin, and, last, where they end.
@@ -90,34 +95,80 @@ impl Segments {
 
     /// How many elements each has.
     pub fn lengths(&self) -> Result<Array<i64>> {
-        let part = |first: i64| self.offsets.section(&[(first, self.count(), 1)], None);
-        part(1)?.sub(&part(0)?)
+        Array::from_node(self.inner.lengths()?)
     }
 
-    /// Computes what all uses share, without waiting. Worth it where the same segments are used in more than one evaluation.
+    /// Whether a segment begins at each element.
+    pub fn heads(&self) -> Result<Array<bool>> {
+        Array::from_node(self.inner.heads()?)
+    }
+
+    /// The number of the segment of each element.
+    pub fn ids(&self) -> Result<Array<i32>> {
+        Array::from_node(self.inner.ids()?)
+    }
+
+    /// The place of each element within its segment.
+    pub fn places(&self) -> Result<Array<i64>> {
+        Array::from_node(self.inner.places()?)
+    }
+
+    /// Computes what all uses share, without waiting. Evaluations keep it anyway; this is for the first of them to be short.
     pub fn evaluate(&self) -> Result<()> {
-        evaluate_all(&[self.offsets.node(), self.starts.node()])
-    }
-
-    /// A line of another length is refused.
-    fn check<T: Element>(&self, operation: &str, line: &Array<T>) -> Result<()> {
-        if line.node().is_shaped_like(self.starts.node()) {
-            return Ok(());
-        }
-        let (left, right) = (line.shape().clone(), self.starts.shape().clone());
-        Err(Error::Shapes { operation: operation.to_owned(), left, right })
+        evaluate_all(&[self.offsets.node(), &self.inner.heads()?])
     }
 }
 
 impl<T: Element> Array<T> {
     fn segmented(&self, segments: &Segments, combine: Combine) -> Result<Array<T>> {
-        segments.check(&format!("segmented {}", combine.name()), self)?;
-        Array::from_node(self.node().segmented_reduce(segments.offsets.node(), combine)?)
+        Array::from_node(segments.inner.reduce(&[(self.node(), combine)])?.swap_remove(0))
     }
 
-    fn segmented_scan(&self, segments: &Segments, combine: Combine) -> Result<Array<T>> {
-        segments.check(&format!("segmented {} scan", combine.name()), self)?;
-        Array::from_node(self.node().segmented_scan(segments.starts.node(), combine, 0)?)
+    fn scanned(&self, segments: &Segments, combine: Combine, inclusive: bool) -> Result<Array<T>> {
+        let lines = [(self.node(), combine)];
+        Array::from_node(segments.inner.scan(&lines, inclusive, Direction::Forwards)?.swap_remove(0))
+    }
+
+    /// The value of each element's segment: this line has one for each segment.
+    ///
+    /// ```
+    /// # use broadloom_array::{Array, Segments};
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let context = context();
+    /// let a = Array::line(&context, &[1.0, 3.0, 5.0, 5.0])?;
+    /// let segments = Segments::from_lengths(&Array::line(&context, &[1, 0, 3])?, 4)?;
+    /// let shares = a.div(&a.segmented_sum(&segments)?.distributed(&segments)?)?;
+    /// assert_eq!(shares.to_vec()?, [1.0, 3.0 / 13.0, 5.0 / 13.0, 5.0 / 13.0]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn distributed(&self, segments: &Segments) -> Result<Array<T>> {
+        Array::from_node(segments.inner.distribute(self.node())?)
+    }
+
+    /// The elements where a flag is true, and the segments that they form: as many as before, each with what is left of the old one. Only the device knows how many
+    /// elements there are; nothing waits.
+    ///
+    /// ```
+    /// # use broadloom_array::{Array, Segments};
+    /// # fn context() -> broadloom_array::Context {
+    /// #     broadloom_array::Context::new(&broadloom_device::Device::new(broadloom_interp::Interp::new(Default::default())))
+    /// # }
+    /// let context = context();
+    /// let a = Array::line(&context, &[1, -2, 3, -4, 5])?;
+    /// let segments = Segments::from_lengths(&Array::line(&context, &[2, 1, 2])?, 5)?;
+    /// let (positive, rest) = a.segmented_filter(&segments, &a.gt(0)?)?;
+    /// let sums = positive.segmented_sum(&rest)?;
+    /// // Nothing is packed for the sums.
+    /// assert_eq!(sums.plan()?.kernels.iter().filter(|kernel| kernel.name == "pack").count(), 0);
+    /// assert_eq!((sums.to_vec()?, rest.lengths()?.to_vec()?), (vec![1, 3, 5], vec![1, 1, 1]));
+    /// assert_eq!(positive.to_vec()?, [1, 3, 5]);
+    /// # Ok::<(), broadloom_array::Error>(())
+    /// ```
+    pub fn segmented_filter(&self, segments: &Segments, chosen: &Array<bool>) -> Result<(Array<T>, Segments)> {
+        let (packed, mut lines) = segments.inner.pack(chosen.node(), &[self.node()])?;
+        Ok((Array::from_node(lines.swap_remove(0))?, Segments::new(packed)?))
     }
 
     /// The elements of each segment of a line combined by a closure, in their order; of none: `identity`. See [`Array::reduce_with`].
@@ -150,7 +201,7 @@ impl<T: Element> Array<T> {
         identity: T,
         closure: impl for<'t> FnOnce(Traced<'t, T>, Traced<'t, T>) -> Traced<'t, T>,
     ) -> Result<Array<T>> {
-        self.segmented_scan(segments, combine("closure", identity, closure)?)
+        self.scanned(segments, combine("closure", identity, closure)?, true)
     }
 }
 
@@ -177,22 +228,22 @@ impl<T: Arithmetic> Array<T> {
 
     /// The sum of each element and all before it in its segment.
     pub fn segmented_cumulative_sum(&self, segments: &Segments) -> Result<Array<T>> {
-        self.segmented_scan(segments, Combine::Sum)
+        self.scanned(segments, Combine::Sum, true)
     }
 
     /// The product of each element and all before it in its segment.
     pub fn segmented_cumulative_product(&self, segments: &Segments) -> Result<Array<T>> {
-        self.segmented_scan(segments, Combine::Product)
+        self.scanned(segments, Combine::Product, true)
     }
 
     /// The least of each element and all before it in its segment.
     pub fn segmented_cumulative_min(&self, segments: &Segments) -> Result<Array<T>> {
-        self.segmented_scan(segments, Combine::Min)
+        self.scanned(segments, Combine::Min, true)
     }
 
     /// The greatest of each element and all before it in its segment.
     pub fn segmented_cumulative_max(&self, segments: &Segments) -> Result<Array<T>> {
-        self.segmented_scan(segments, Combine::Max)
+        self.scanned(segments, Combine::Max, true)
     }
 }
 
@@ -223,22 +274,27 @@ impl<T: Number> Array<T> {
     /// # Ok::<(), broadloom_array::Error>(())
     /// ```
     pub fn segmented_sum_before(&self, segments: &Segments) -> Result<Array<T>> {
-        segments.check("segmented sum scan", self)?;
-        // A segment starts with nothing, and each place has what is before it.
-        let zero = self.beside(T::ZERO);
-        let before = self.shift(&[1], crate::Boundary::Constant(T::ZERO))?;
-        let before = Node::elementwise(Elementwise::Select, &[segments.starts.node(), zero.node(), before.node()])?;
-        Array::<T>::from_node(before)?.segmented_scan(segments, Combine::Sum)
+        self.scanned(segments, Combine::Sum, false)
+    }
+
+    /// The place within each segment of its least element, the first of equal ones; -1 for a segment without elements. NaN is less than no number.
+    pub fn segmented_argmin(&self, segments: &Segments) -> Result<Array<i64>> {
+        Array::from_node(segments.inner.extreme(self.node(), Extreme::Least, Scalar::I64)?)
+    }
+
+    /// The place within each segment of its greatest element, the first of equal ones; -1 for a segment without elements. NaN is greater than no number.
+    pub fn segmented_argmax(&self, segments: &Segments) -> Result<Array<i64>> {
+        Array::from_node(segments.inner.extreme(self.node(), Extreme::Greatest, Scalar::I64)?)
     }
 
     /// The elements of each segment of a line from the least to the greatest; NaN is behind all numbers.
     pub fn segmented_sort(&self, segments: &Segments) -> Result<Array<T>> {
-        self.sorted_in_segments(segments, false, false)
+        self.sorted_in_segments(segments, false)
     }
 
     /// The elements of each segment of a line from the greatest to the least; NaN is behind all numbers.
     pub fn segmented_sort_descending(&self, segments: &Segments) -> Result<Array<T>> {
-        self.sorted_in_segments(segments, true, false)
+        self.sorted_in_segments(segments, true)
     }
 
     /// Where the elements of each segment in order come from, as places of the whole line; equal ones keep their order.
@@ -255,16 +311,11 @@ impl<T: Number> Array<T> {
     /// # Ok::<(), broadloom_array::Error>(())
     /// ```
     pub fn segmented_argsort(&self, segments: &Segments) -> Result<Array<i64>> {
-        self.sorted_in_segments(segments, false, true)
+        Array::from_node(segments.inner.sorted_places(self.node(), false)?)
     }
 
-    /// The elements of each segment in order, or where they come from.
-    fn sorted_in_segments<U: Element>(&self, segments: &Segments, descending: bool, places: bool) -> Result<Array<U>> {
-        segments.check("segmented sort", self)?;
-        let origins = self.node().position_like(0, Scalar::I64)?;
+    fn sorted_in_segments(&self, segments: &Segments, descending: bool) -> Result<Array<T>> {
         let key = (self.node(), SortKey { descending, bits: None });
-        let values: &[&Node] = if places { &[&origins] } else { &[] };
-        let mut sorted = Node::segmented_sort(segments.offsets.node(), segments.longest, &[key], values)?;
-        Array::from_node(sorted.swap_remove(usize::from(places)))
+        Array::from_node(segments.inner.sort(&[key], &[])?.swap_remove(0))
     }
 }

@@ -1,5 +1,6 @@
 //! Which part of an axis is meant: ranges and indices as NumPy has them.
 
+use broadloom_graph::Amount;
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 /// A part of an axis. Negative numbers count from the end.
@@ -52,25 +53,33 @@ impl Span {
 
     /// For an axis of this extent: the first index, how many, how far apart. Ranges are cut to the axis; `None` for an index outside of
     /// it or a step of 0.
-    pub(crate) fn resolve(self, extent: usize) -> Option<(i64, usize, i64)> {
-        let extent = extent as i64;
-        let from_end = |index: isize| if index < 0 { index as i64 + extent } else { index as i64 };
+    pub(crate) fn resolve(self, extent: &Amount) -> Option<(Amount, Amount, i64)> {
+        let (zero, one) = (Amount::from(0), Amount::from(1));
+        let from_end = |index: isize| {
+            let own = Amount::from(index as i64);
+            if index < 0 { own.plus(extent) } else { own }
+        };
         match self {
-            Span::Added => Some((0, 1, 1)),
+            Span::Added => Some((zero, one, 1)),
             Span::At(index) => {
                 let index = from_end(index);
-                (0..extent).contains(&index).then_some((index, 1, 1))
+                (!index.is_less(&zero) && index.is_less(extent)).then_some((index, one, 1))
             }
             Span::Part { start, end, step } => {
-                let low = start.map_or(0, from_end).clamp(0, extent);
-                let high = end.map_or(extent, from_end).clamp(low, extent);
-                // So far apart there is only the first.
-                let step = (step as i64).clamp(-extent.max(1), extent.max(1));
-                let count = match step {
+                let low = start.map_or(zero.clone(), |start| from_end(start).max(&zero).min(extent));
+                let high = end.map_or(extent.clone(), |end| from_end(end).min(extent).max(&low));
+                let length = high.minus(&low);
+                let (count, step) = match step {
                     0 => return None,
-                    _ => ((high - low) as u64).div_ceil(step.unsigned_abs()) as usize,
+                    1 | -1 => (length, step as i64),
+                    _ => {
+                        // So far apart there is only the first.
+                        let most = extent.get().max(1);
+                        let step = (step as i64).clamp(-most, most);
+                        (Amount::from((length.get() as u64).div_ceil(step.unsigned_abs()) as usize), step)
+                    }
                 };
-                Some(if step > 0 { (low, count, step) } else { ((high - 1).max(0), count, step) })
+                Some(if step > 0 { (low, count, step) } else { (high.minus(&one).max(&zero), count, step) })
             }
         }
     }

@@ -4,7 +4,7 @@ use crate::arith::Operand;
 use crate::array::Array;
 use crate::element::{Element, Integer};
 use crate::span::Span;
-use broadloom_graph::{AxisMap, Boundary, Error, Node, Result, Shape};
+use broadloom_graph::{Amount, AxisMap, Boundary, Error, Node, Result, Shape};
 use broadloom_scalar::Element as Scalar;
 use std::cmp::Ordering;
 
@@ -30,6 +30,16 @@ impl<T: Element> Array<T> {
     fn affine(&self, operation: &str, axes: &[AxisMap], shape: Shape, outside: Option<Boundary<T>>) -> Result<Array<T>> {
         let outside = outside.map(|outside| outside.map(Element::lanes));
         Ok(Array::from_node_unchecked(self.node().affine(operation, axes, shape, outside.as_ref())?))
+    }
+
+    /// A view whose first axis is the whole first axis of this array, which may have a length that only the device knows. All of its axes are described.
+    fn affine_rows(&self, operation: &str, axes: &[AxisMap], offsets: &[Amount], extents: &[Amount]) -> Result<Array<T>> {
+        let shape = Shape::from_amounts(&extents[1..]);
+        Ok(Array::from_node_unchecked(self.node().affine_rows(operation, &axes[1..], &offsets[1..], &shape, None)?))
+    }
+
+    fn has_length(&self) -> bool {
+        self.node().length().is_some()
     }
 
     /// Each axis with its own map, the shape staying as it is.
@@ -78,12 +88,22 @@ impl<T: Element> Array<T> {
         if named > self.rank() {
             return self.refuse("slice", format!("{named} axes are named"));
         }
-        let (mut maps, mut extents) = (vec![], vec![]);
+        let (mut maps, mut offsets, mut extents) = (vec![], vec![], vec![]);
         let rest = std::iter::repeat_n(Span::ALL, self.rank() - named);
+        if let Some(part) = self.first_part(spans)? {
+            return part.slice(&std::iter::once(Span::ALL).chain(spans[1..].iter().copied()).collect::<Vec<Span>>());
+        }
+        let shape = match spans.first() {
+            None | Some(&Span::ALL) => self.node().bound(),
+            Some(_) => self.shape(),
+        };
         for span in spans.iter().copied().chain(rest) {
             let axis = maps.len();
-            let extent = self.shape().extents().get(axis).copied().unwrap_or(1);
-            let Some((first, count, step)) = span.resolve(extent) else {
+            if span == Span::Added {
+                extents.push(Amount::from(1));
+                continue;
+            }
+            let Some((first, count, step)) = span.resolve(&shape.amount(axis)) else {
                 let reason = match span {
                     Span::At(index) => format!("axis {axis} has no index {index}"),
                     Span::Part { .. } | Span::Added => format!("a step of 0 along axis {axis}"),
@@ -91,15 +111,33 @@ impl<T: Element> Array<T> {
                 return self.refuse("slice", reason);
             };
             match span {
-                Span::At(_) => maps.push(AxisMap::fixed(first)),
-                Span::Part { .. } => {
-                    maps.push(at(extents.len(), first, step));
+                Span::At(_) => maps.push(AxisMap::fixed(0)),
+                Span::Part { .. } | Span::Added => {
+                    maps.push(at(extents.len(), 0, step));
                     extents.push(count);
                 }
-                Span::Added => extents.push(1),
             }
+            offsets.push(first);
         }
-        self.affine("slice", &maps, extents.into(), None)
+        if self.has_length() && matches!(spans.first(), None | Some(&Span::ALL)) {
+            return self.affine_rows("slice", &maps, &offsets, &extents);
+        }
+        let shape = Shape::from_amounts(&extents);
+        Ok(Array::from_node_unchecked(self.node().affine_at("slice", &maps, &offsets, shape, None)?))
+    }
+
+    /// The part of an array whose length only the device knows that a span of its first axis means, where that needs no wait.
+    fn first_part(&self, spans: &[Span]) -> Result<Option<Array<T>>> {
+        let Some(Span::Part { start, end, step: 1 }) = spans.first().filter(|span| **span != Span::ALL) else { return Ok(None) };
+        let place = |index: &isize| usize::try_from(*index).ok();
+        let (low, high) = (start.as_ref().map_or(Some(0), place), end.as_ref().map(place));
+        match (self.node().length(), low, high) {
+            (Some(_), Some(low), None) => Ok(Some(Array::from_node_unchecked(self.node().first_part(low, None)?))),
+            (Some(_), Some(low), Some(Some(high))) => {
+                Ok(Some(Array::from_node_unchecked(self.node().first_part(low, Some(high))?)))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// This array with other elements in a part of it: what NumPy writes as `a[1:-1] = b`. They stretch to the shape of the part.
@@ -127,8 +165,9 @@ impl<T: Element> Array<T> {
             return Ok(self.clone());
         }
         let named = spans.iter().copied().filter(|span| *span != Span::Added).chain(std::iter::repeat(Span::ALL));
+        let along = self.shape().extents().iter().zip(named).filter_map(|(extent, span)| span.resolve(&(*extent).into()));
         let along: Vec<(i64, usize, i64)> =
-            self.shape().extents().iter().zip(named).filter_map(|(extent, span)| span.resolve(*extent)).collect();
+            along.map(|(first, count, step)| (first.get(), usize::try_from(count.get()).unwrap_or(0), step)).collect();
         values = values.reshape(along.iter().map(|(_, count, _)| *count).collect::<Vec<usize>>())?;
         let mut inside: Option<Array<bool>> = None;
         let mut places = vec![];
@@ -170,16 +209,20 @@ impl<T: Element> Array<T> {
 
     /// Moved by so many places along each axis; what leaves at one end comes in at the other.
     pub fn rotate(&self, by: &[i64]) -> Result<Array<T>> {
-        if self.is_empty() {
+        if self.node().bound().is_empty() {
             return self.per_axis("rotate", by.len()).map(|()| self.clone());
         }
-        let short = |(axis, by): (usize, &i64)| match self.shape().extents().get(axis) {
-            // The short way round.
-            Some(extent) => {
-                let (by, extent) = (by.rem_euclid(*extent as i64), *extent as i64);
-                if by > extent / 2 { by - extent } else { by }
+        let short = |(axis, by): (usize, &i64)| {
+            if axis >= self.rank() || axis == 0 && self.has_length() {
+                return *by;
             }
-            None => *by,
+            if Amount::from(by.saturating_abs().saturating_mul(2)).is_less(&self.node().bound().amount(axis)) {
+                return *by;
+            }
+            // The short way round.
+            let extent = self.node().bound().amount(axis).get();
+            let by = by.rem_euclid(extent);
+            if by > extent / 2 { by - extent } else { by }
         };
         let by: Vec<i64> = by.iter().enumerate().map(short).collect();
         self.moved("rotate", &by, Boundary::Wrap)
@@ -188,14 +231,7 @@ impl<T: Element> Array<T> {
     /// The other way round along some axes.
     pub fn reverse(&self, axes: &[usize]) -> Result<Array<T>> {
         axes.iter().try_for_each(|axis| self.axis("reverse", *axis))?;
-        let maps: Vec<AxisMap> = self
-            .shape()
-            .extents()
-            .iter()
-            .enumerate()
-            .map(|(axis, extent)| if axes.contains(&axis) { at(axis, (*extent as i64 - 1).max(0), -1) } else { at(axis, 0, 1) })
-            .collect();
-        self.affine("reverse", &maps, self.shape().clone(), None)
+        Ok(Array::from_node_unchecked(self.node().reversed("reverse", axes)?))
     }
 
     /// Repeated to fill another shape of the same rank: `R[i] = A[i mod size]`.
@@ -224,14 +260,14 @@ impl<T: Element> Array<T> {
     fn enlarged(&self, operation: &str, sides: &[(usize, usize)], outside: Boundary<T>) -> Result<Array<T>> {
         self.per_axis(operation, sides.len())?;
         let mut extents = vec![];
-        for ((before, behind), extent) in sides.iter().zip(self.shape().extents()) {
-            match extent.checked_add(*before).and_then(|sum| sum.checked_add(*behind)) {
-                Some(extent) if *before < 1 << 40 => extents.push(extent),
-                _ => return self.refuse(operation, "it would be too large".to_owned()),
+        for ((before, behind), extent) in sides.iter().zip(self.shape().amounts()) {
+            if *before >= 1 << 40 || *behind >= 1 << 40 {
+                return self.refuse(operation, "it would be too large".to_owned());
             }
+            extents.push(extent.plus(&(*before + *behind).into()));
         }
         let maps: Vec<AxisMap> = sides.iter().enumerate().map(|(axis, (before, _))| at(axis, -(*before as i64), 1)).collect();
-        self.affine(operation, &maps, extents.into(), Some(outside))
+        self.affine(operation, &maps, Shape::from_amounts(&extents), Some(outside))
     }
 
     /// The axes in another order: axis `i` of the result is axis `order[i]` of this array.
@@ -239,14 +275,19 @@ impl<T: Element> Array<T> {
         self.per_axis("transpose", order.len())?;
         let mut maps = vec![None; self.rank()];
         let mut extents = vec![];
+        let shape = if order.first() == Some(&0) { self.node().bound() } else { self.shape() };
         for (to, from) in order.iter().enumerate() {
             self.axis("transpose", *from)?;
             if maps[*from].replace(AxisMap::same(to)).is_some() {
                 return Err(Error::Axis { operation: "transpose".into(), axis: *from, shape: self.shape().clone() });
             }
-            extents.push(self.shape().extents()[*from]);
+            extents.push(shape.amount(*from));
         }
-        self.affine("transpose", &maps.into_iter().flatten().collect::<Vec<_>>(), extents.into(), None)
+        let maps = maps.into_iter().flatten().collect::<Vec<_>>();
+        if self.has_length() && order.first() == Some(&0) {
+            return self.affine_rows("transpose", &maps, &vec![Amount::from(0); maps.len()], &extents);
+        }
+        self.affine("transpose", &maps, Shape::from_amounts(&extents), None)
     }
 
     /// All axes in reverse order.
@@ -270,7 +311,12 @@ impl<T: Element> Array<T> {
             _ => AxisMap::same(own - 1),
         };
         let maps: Vec<AxisMap> = (0..self.rank()).map(map).collect();
-        self.affine("index_axis", &maps, self.shape().without(&[axis as u8], false), None)
+        let shape = if axis > 0 { self.node().bound() } else { self.shape() }.without(&[axis as u8], false);
+        if self.has_length() && axis > 0 {
+            let offsets: Vec<Amount> = maps.iter().map(|map| map.offset.into()).collect();
+            return self.affine_rows("index_axis", &maps, &offsets, &shape.amounts());
+        }
+        self.affine("index_axis", &maps, shape, None)
     }
 
     /// With another axis before one, along which everything is the same: `R[i, j, k] = A[i, k]`.
@@ -279,9 +325,12 @@ impl<T: Element> Array<T> {
             return Err(Error::Axis { operation: "add_axis".into(), axis, shape: self.shape().clone() });
         }
         let maps: Vec<AxisMap> = (0..self.rank()).map(|own| AxisMap::same(if own < axis { own } else { own + 1 })).collect();
-        let mut extents = self.shape().extents().to_vec();
-        extents.insert(axis, extent);
-        self.affine("add_axis", &maps, extents.into(), None)
+        let mut extents = if axis > 0 { self.node().bound() } else { self.shape() }.amounts();
+        extents.insert(axis, extent.into());
+        if self.has_length() && axis > 0 {
+            return self.affine_rows("add_axis", &maps, &vec![Amount::from(0); maps.len()], &extents);
+        }
+        self.affine("add_axis", &maps, Shape::from_amounts(&extents), None)
     }
 
     /// Stretched to a shape, as beside an array of that shape.
@@ -300,7 +349,7 @@ impl<T: Element> Array<T> {
         if self.rank() == 1 {
             return self.clone();
         }
-        crate::array::sure(self.reshape(self.len()))
+        crate::array::sure(self.node().flattened().map(Array::from_node_unchecked))
     }
 
     /// Arrays one behind the other along an axis.
@@ -351,12 +400,17 @@ impl<T: Element> Array<T> {
     /// ```
     pub fn take<I: Integer>(&self, axis: usize, indices: &Array<I>, outside: Boundary<T>) -> Result<Array<T>> {
         self.axis("take", axis)?;
-        let (before, behind) = (&self.shape().extents()[..axis], &self.shape().extents()[axis + 1..]);
-        let shape = Shape::from([before, indices.shape().extents(), behind].concat());
+        if self.rank() == 1 {
+            return self.gather(&[indices], outside);
+        }
+        let (own, at) = (self.shape().amounts(), indices.shape().amounts());
+        let (before, behind) = (&own[..axis], &own[axis + 1..]);
+        let shape = Shape::from_amounts(&[before, &at, behind].concat());
         let along = |own: usize| match own.cmp(&axis) {
             Ordering::Less => Node::position(self.context(), shape.clone(), own, Scalar::I64),
             Ordering::Equal => {
-                indices.reshape([indices.shape().extents(), &vec![1; behind.len()]].concat()).map(|at| at.node().clone())
+                let ones = vec![Amount::from(1); behind.len()];
+                indices.reshape(Shape::from_amounts(&[&at[..], &ones].concat())).map(|at| at.node().clone())
             }
             Ordering::Greater => Node::position(self.context(), shape.clone(), own + indices.rank() - 1, Scalar::I64),
         };

@@ -57,6 +57,7 @@ pub use broadloom_cpu as cpu;
 pub use broadloom_cuda as cuda;
 pub use broadloom_device as device;
 pub use broadloom_diag as diag;
+pub use broadloom_effect as effect;
 pub use broadloom_graph as graph;
 pub use broadloom_interp as interp;
 pub use broadloom_launch as launch;

@@ -69,6 +69,8 @@ pub mod codes {
     pub const SETTING: Code = Code("C0015");
     /// An instruction that PTX does not have.
     pub const UNKNOWN_INSTRUCTION: Code = Code("C0016");
+    /// An effect that cannot run: its name, settings, images or files are wrong.
+    pub const EFFECT: Code = Code("C0017");
 }
 
 /// Why a command stopped: diagnostics, the texts that they point into, and the exit code.

@@ -13,6 +13,7 @@ mod bench;
 mod cache;
 mod check;
 mod devices;
+mod effect;
 mod exec;
 mod explain;
 mod failure;
@@ -64,6 +65,7 @@ fn perform(command: &Command, terminal: &mut Terminal) -> Result<Exit, Failure> 
         Command::Bench(options) => bench::run(options, terminal),
         Command::Cache(options) => cache::run(options, terminal),
         Command::Devices(options) => Ok(devices::run(options, terminal)),
+        Command::Effect(options) => effect::run(options, terminal),
         Command::Exec(options) => exec::run(options, terminal),
         Command::Explain(options) => explain::run(options, terminal),
         Command::Ptxas(options) => ptxas::run(options, terminal),

@@ -138,7 +138,7 @@ pub fn explain(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failu
     match options.emit {
         Some(Emit::Vcode) => return Ok(answer(file, code(Engine::EmitVcode), None, terminal)?.0),
         Some(Emit::Flat) => return Ok(answer(file, code(Engine::EmitFlat), None, terminal)?.0),
-        Some(Emit::Ptx | Emit::Stage(_) | Emit::Cpu(_)) => {
+        Some(Emit::Ptx | Emit::Stage(_) | Emit::Cpu(_) | Emit::Dot | Emit::Kernels) => {
             let message = "this form is for PTX: a NESL program has the forms `flat` and `vcode`";
             return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help("use --emit vcode")));
         }

@@ -89,6 +89,8 @@ pub enum Command {
     /// Stand in for NVIDIA's assembler: check PTX and copy it, for programs that call `ptxas` on their way to a module
     #[command(disable_help_flag = true)]
     Ptxas(Ptxas),
+    /// Apply effects to images: blur, sharpen, degrain, resize and others
+    Effect(Effect),
     /// Measure how fast kernels run here, against the same jobs in C++
     Bench(Bench),
     /// List the devices that are here, and what they can do
@@ -287,6 +289,10 @@ pub enum Emit {
     Vcode,
     /// Flattened code of a NESL program.
     Flat,
+    /// The graph of a StreamIt program.
+    Dot,
+    /// The restructured graph of a StreamIt program.
+    Kernels,
 }
 
 /// The stages of compilation for the CPU, by name.
@@ -303,11 +309,13 @@ fn forms() -> impl TypedValueParser<Value = Emit> {
     let ptx = PossibleValue::new("ptx").help("PTX, as NVIDIA's tools take it");
     let values = stages().map(|stage| PossibleValue::new(stage.name).help(stage.summary));
     let compiled = CPU_STAGES.map(|(name, _, summary)| PossibleValue::new(name).help(summary));
-    let nesl = [
+    let others = [
         PossibleValue::new("flat").help("of a NESL program, its flattened code: vectors with names and index spaces"),
         PossibleValue::new("vcode").help("of a NESL program, its VCODE, which `run` takes"),
+        PossibleValue::new("dot").help("of a StreamIt program, its graph in the DOT language"),
+        PossibleValue::new("kernels").help("of a StreamIt program, the graph of its kernels in the DOT language"),
     ];
-    let parser = PossibleValuesParser::new([ptx].into_iter().chain(values).chain(compiled).chain(nesl));
+    let parser = PossibleValuesParser::new([ptx].into_iter().chain(values).chain(compiled).chain(others));
     parser.map(move |name| {
         let compiled = CPU_STAGES.iter().find(|(stage, _, _)| *stage == name);
         match (stages().position(|stage| stage.name == name), compiled) {
@@ -315,6 +323,8 @@ fn forms() -> impl TypedValueParser<Value = Emit> {
             (None, Some((_, stage, _))) => Emit::Cpu(*stage),
             (None, None) if name == "vcode" => Emit::Vcode,
             (None, None) if name == "flat" => Emit::Flat,
+            (None, None) if name == "dot" => Emit::Dot,
+            (None, None) if name == "kernels" => Emit::Kernels,
             (None, None) => Emit::Ptx,
         }
     })
@@ -330,6 +340,84 @@ fn parse_block(text: &str) -> Result<[u32; 3], String> {
         [x, y, z] => Ok([x, y, z]),
         _ => Err(wrong()),
     }
+}
+
+/// Options of `effect`.
+#[derive(Debug, Args)]
+#[command(after_help = EFFECT_EXAMPLES, override_usage = EFFECT_USAGE)]
+pub struct Effect {
+    /// Effects with commas between them; or `list`, or `help`
+    #[arg(value_name = "EFFECTS")]
+    pub name: String,
+    /// Images that are read, then the one that is written: .png, .tif, .exr, .pfm; `%04d` stands for the number of a frame
+    #[arg(value_name = "FILES")]
+    pub files: Vec<PathBuf>,
+    /// Set a parameter; in a chain `EFFECT.name=value`, or `2.name=value` for the second effect
+    #[arg(long = "set", short, value_name = "NAME=VALUE")]
+    pub settings: Vec<String>,
+    /// The device [default: a GPU where there is one, else cpu]
+    #[arg(long, short, value_name = "NAME", conflicts_with = "reference")]
+    pub device: Option<String>,
+    /// Compute by the naive references, on the host
+    #[arg(long)]
+    pub reference: bool,
+    /// Change these planes only; the others stay
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub planes: Vec<String>,
+    /// Convert sRGB to linear light before the effects, and back for a file of integers
+    #[arg(long)]
+    pub linear: bool,
+    /// Samples of the result [default: those of the first image]
+    #[arg(long, value_enum, value_name = "TYPE")]
+    pub depth: Option<Depth>,
+    /// Frames of a sequence [default: those that exist]
+    #[arg(long, value_name = "FIRST-LAST", value_parser = parse_frames)]
+    pub frames: Option<(u64, u64)>,
+    /// Say how long reading, each effect and writing took
+    #[arg(long)]
+    pub stats: bool,
+    /// Write the list, or the help of one effect, as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The samples of a file that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Depth {
+    /// Integers of 8 bits
+    #[value(name = "8")]
+    Eight,
+    /// Integers of 16 bits
+    #[value(name = "16")]
+    Sixteen,
+    /// Floating point of 16 bits
+    Half,
+    /// Floating point of 32 bits
+    Float,
+}
+
+const EFFECT_USAGE: &str = "\
+broadloom effect <EFFECTS> <IMAGE>… <RESULT> [--set NAME=VALUE]… [OPTIONS]
+       broadloom effect list [--json]
+       broadloom effect help <EFFECT>";
+
+const EFFECT_EXAMPLES: &str = "\
+Examples:
+  broadloom effect gaussian in.exr out.exr --set sigma=12
+  broadloom effect median,unsharp in.png out.png --set radius=1 --set amount=0.5
+  broadloom effect gaussian,unsharp in.png out.png --set gaussian.sigma=1 --set unsharp.sigma=4
+  broadloom effect temporal_degrain in.%04d.exr out.%04d.exr --frames 1-100 --stats
+
+docs/EFFECTS.md has every effect with its formula.";
+
+/// Most frames of a call.
+const MAX_FRAMES: u64 = 1_000_000;
+
+fn parse_frames(text: &str) -> Result<(u64, u64), String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let ends = first.trim().parse().ok().zip(last.trim().parse().ok());
+    let is_sound = |(first, last): &(u64, u64)| first <= last && last - first < MAX_FRAMES;
+    ends.filter(is_sound).ok_or_else(|| format!("`{text}` is not FIRST-LAST, such as 1-100, with at most {MAX_FRAMES} frames"))
 }
 
 /// Options of `bench`.

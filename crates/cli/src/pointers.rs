@@ -4,7 +4,7 @@
 //! stores that use it, without regard to control flow, and not through memory or calls. It makes an explanation readable and an
 //! example call runnable.
 
-use broadloom::ptx::{Base, Class, Effects, Function, InstData, Operand, Reg, Space, Symbol, Type, Var};
+use broadloom::ptx::{Base, Class, Function, InstData, Operand, Reg, Space, Symbol, Type, Var};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -91,8 +91,7 @@ fn carries_addresses(inst: &InstData) -> bool {
 
 fn note(inst: &InstData, pointee: &mut Pointee) {
     let effects = inst.effects();
-    let atomic = effects.has(Effects::ATOMIC);
-    let (read, written) = (atomic || effects.has(Effects::READ), atomic || effects.has(Effects::WRITE));
+    let (read, written) = (effects.reads_memory(), effects.writes_memory());
     if read || written {
         pointee.read |= read;
         pointee.written |= written;

@@ -6,7 +6,7 @@
 use broadloom_cuda::{Cuda, Options};
 use broadloom_device::{Buffer, Device};
 use broadloom_scalar::{AccessorKind, Builder, Literal, Type, Value};
-use broadloom_skeleton::{Boundary, Call, Domain, Loaded, Pattern, Sink, Source, Stencil, Tile, TiledStencil};
+use broadloom_skeleton::{Boundary, Call, Domain, Loaded, Pattern, Sink, Source, Staging, Stencil, Tile, TiledStencil};
 use std::io::Write;
 use std::time::Instant;
 
@@ -27,7 +27,7 @@ fn strip(radius: i32, rows: i32, edge: bool) -> Source {
     Source::new(f.finish_function(&results).unwrap(), 2).unwrap()
 }
 
-fn tiled(radius: u32, tile: Option<Tile>) -> TiledStencil {
+fn tiled(radius: u32, staging: Staging) -> TiledStencil {
     let f = Builder::function("element");
     let (y, x) = (f.parameter("y", Type::I32), f.parameter("x", Type::I32));
     let image = f.accessor("image", AccessorKind::Input, Type::F32, 1);
@@ -42,7 +42,7 @@ fn tiled(radius: u32, tile: Option<Tile>) -> TiledStencil {
     let sum = all.map(|(dy, dx)| f.window(window, &[dy.into(), dx.into()])).reduce(|a, b| f.add(a, b));
     let function = f.finish_function(&[sum.unwrap_or(f.literal(0.0f32))]).unwrap();
     let (domain, boundary, reach) = (Domain::of(&[SIDE as u64; 2]), Boundary::Clamp, vec![(radius, radius); 2]);
-    TiledStencil { domain, source, beside: None, function, reach, boundary, sink: Sink::STORE, tile }
+    TiledStencil { domain, source, beside: None, function, reach, boundary, sink: Sink::STORE, staging }
 }
 
 /// Microseconds of one run.
@@ -84,8 +84,8 @@ fn main() {
         let tile = Tile::of(device.machine(), &[Type::F32], &[(radius, radius); 2]);
         let times = [
             measured(&device, strips.into(), &images, &output, &bounds),
-            measured(&device, tiled(radius, None).into(), &images, &output, &[]),
-            measured(&device, tiled(radius, tile).into(), &images, &output, &[]),
+            measured(&device, tiled(radius, Staging::Never).into(), &images, &output, &[]),
+            measured(&device, tiled(radius, tile.map_or(Staging::Never, Staging::Tile)).into(), &images, &output, &[]),
         ];
         let _ = writeln!(out, "{radius}: {:.1} {:.1} {:.1} {tile:?}", times[0], times[1], times[2]);
     }

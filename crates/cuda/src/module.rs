@@ -11,7 +11,7 @@ use crate::machine;
 use crate::statistics::{KernelStatistics, Record};
 use crate::timing::Piece;
 use broadloom_device::{Error, GlobalVariable, KernelAttributes, Launch, LoadedModule, Result};
-use broadloom_ptx::{Callee, Func, Function, Modifier, Opcode, Operand, Verified};
+use broadloom_ptx::{Callee, Func, Function, Modifier, Opcode, Verified};
 use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -227,14 +227,12 @@ fn calls_deeply(module: &Verified) -> bool {
     let mut callees: HashMap<Func, HashSet<Func>> = HashMap::new();
     for (func, function) in module.functions.iter() {
         for (_, data) in function.instructions() {
-            for operand in &data.operands {
-                let Operand::Call(call) = operand else { continue };
-                match call.callee {
-                    Callee::Direct(callee) => {
-                        callees.entry(func).or_default().insert(callee);
-                    }
-                    Callee::Indirect { .. } => return true,
+            match data.callee() {
+                Some(Callee::Direct(callee)) => {
+                    callees.entry(func).or_default().insert(callee);
                 }
+                Some(Callee::Indirect { .. }) => return true,
+                None => {}
             }
         }
     }

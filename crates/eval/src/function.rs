@@ -3,7 +3,7 @@
 use crate::float::{self, approx, order, sign};
 use crate::mbarrier::Mbarrier;
 use crate::{Inputs, Operation, arith, bits, carry, compare, convert_float, convert_int, dot, truncate, video, video_simd};
-use broadloom_ptx::{Modifier, Opcode};
+use broadloom_ptx::{Modifier, Opcode, opcodes};
 
 /// A pure instruction with one result.
 pub type One = fn(&Operation, &Inputs) -> u64;
@@ -158,131 +158,7 @@ fn function(op: &Operation) -> Option<Function> {
         Opcode::Vmax4 => Function::One(video_simd::vmax::<4>),
         Opcode::Vset4 => Function::One(video_simd::vset::<4>),
 
-        Opcode::Mov
-        | Opcode::Ld
-        | Opcode::Ldu
-        | Opcode::St
-        | Opcode::Atom
-        | Opcode::Red
-        | Opcode::Cvta
-        | Opcode::CvtaTo
-        | Opcode::Isspacep
-        | Opcode::Bra
-        | Opcode::BrxIdx
-        | Opcode::Call
-        | Opcode::Ret
-        | Opcode::Exit
-        | Opcode::Trap
-        | Opcode::Bar
-        | Opcode::Barrier
-        | Opcode::ShflSync
-        | Opcode::Shfl
-        | Opcode::VoteSync
-        | Opcode::Vote
-        | Opcode::MatchAnySync
-        | Opcode::MatchAllSync
-        | Opcode::ReduxSync
-        | Opcode::ElectSync
-        | Opcode::Activemask
-        | Opcode::BarWarpSync
-        | Opcode::Membar
-        | Opcode::MembarProxy
-        | Opcode::Fence
-        | Opcode::FenceProxy
-        | Opcode::Prefetch
-        | Opcode::Prefetchu
-        | Opcode::Applypriority
-        | Opcode::Discard
-        | Opcode::CreatepolicyRange
-        | Opcode::CreatepolicyFractional
-        | Opcode::CreatepolicyCvt
-        | Opcode::Nanosleep
-        | Opcode::Pmevent
-        | Opcode::Setmaxnreg
-        | Opcode::Griddepcontrol
-        | Opcode::Brkpt
-        | Opcode::Stacksave
-        | Opcode::Stackrestore
-        | Opcode::Alloca
-        | Opcode::Tex
-        | Opcode::Tld4
-        | Opcode::Txq
-        | Opcode::Istypep
-        | Opcode::Suld
-        | Opcode::Sust
-        | Opcode::Sured
-        | Opcode::Suq
-        | Opcode::Mma
-        | Opcode::Ldmatrix
-        | Opcode::Stmatrix
-        | Opcode::Movmatrix
-        | Opcode::WmmaLoad
-        | Opcode::WmmaStore
-        | Opcode::WmmaMma
-        | Opcode::WgmmaMmaAsync
-        | Opcode::WgmmaMmaAsyncSp
-        | Opcode::WgmmaFence
-        | Opcode::WgmmaCommitGroup
-        | Opcode::WgmmaWaitGroup
-        | Opcode::Tcgen05Alloc
-        | Opcode::Tcgen05Dealloc
-        | Opcode::Tcgen05RelinquishAllocPermit
-        | Opcode::Tcgen05Ld
-        | Opcode::Tcgen05LdRed
-        | Opcode::Tcgen05St
-        | Opcode::Tcgen05WaitLd
-        | Opcode::Tcgen05WaitSt
-        | Opcode::Tcgen05Cp
-        | Opcode::Tcgen05Shift
-        | Opcode::Tcgen05FenceBeforeThreadSync
-        | Opcode::Tcgen05FenceAfterThreadSync
-        | Opcode::Tcgen05Commit
-        | Opcode::Tcgen05Mma
-        | Opcode::Tcgen05MmaSp
-        | Opcode::Tcgen05MmaWs
-        | Opcode::Tcgen05MmaWsSp
-        | Opcode::MbarrierInit
-        | Opcode::MbarrierInval
-        | Opcode::MbarrierExpectTx
-        | Opcode::MbarrierCompleteTx
-        | Opcode::MbarrierArrive
-        | Opcode::MbarrierArriveDrop
-        | Opcode::MbarrierTestWait
-        | Opcode::MbarrierTryWait
-        | Opcode::MbarrierCheckLayout
-        | Opcode::CpAsync
-        | Opcode::CpAsyncCommitGroup
-        | Opcode::CpAsyncWaitGroup
-        | Opcode::CpAsyncWaitAll
-        | Opcode::CpAsyncMbarrierArrive
-        | Opcode::CpAsyncBulk
-        | Opcode::CpReduceAsyncBulk
-        | Opcode::CpAsyncBulkPrefetch
-        | Opcode::CpAsyncBulkCommitGroup
-        | Opcode::CpAsyncBulkWaitGroup
-        | Opcode::CpAsyncBulkTensor
-        | Opcode::CpReduceAsyncBulkTensor
-        | Opcode::CpAsyncBulkPrefetchTensor
-        | Opcode::ApplypriorityAsyncBulk
-        | Opcode::ApplypriorityAsyncBulkTensor
-        | Opcode::TensormapReplace
-        | Opcode::TensormapCpFenceproxy
-        | Opcode::BarrierClusterArrive
-        | Opcode::BarrierClusterWait
-        | Opcode::Mapa
-        | Opcode::Getctarank
-        | Opcode::ClusterlaunchcontrolTryCancel
-        | Opcode::ClusterlaunchcontrolQueryCancel
-        | Opcode::StAsync
-        | Opcode::StBulk
-        | Opcode::RedAsync
-        | Opcode::MultimemLdReduce
-        | Opcode::MultimemSt
-        | Opcode::MultimemRed
-        | Opcode::MultimemStAsync
-        | Opcode::MultimemRedAsync
-        | Opcode::MultimemCpAsyncBulk
-        | Opcode::MultimemCpReduceAsyncBulk => return None,
+        opcodes!(other) => return None,
     })
 }
 
@@ -296,23 +172,11 @@ mod tests {
     use super::*;
     use broadloom_ptx::{Class, Row};
 
-    /// Whether instructions of a class are functions of their inputs.
-    fn computes(class: Class) -> bool {
-        match class {
-            Class::Arith | Class::Float | Class::Half | Class::Compare | Class::Logic => true,
-            Class::Shift | Class::Bits | Class::Carry | Class::Video | Class::Convert => true,
-            Class::Move | Class::Memory | Class::Address | Class::Control | Class::Barrier | Class::Warp => false,
-            Class::Atomic | Class::Fence | Class::Misc | Class::Texture | Class::Surface => false,
-            Class::Matrix | Class::Async | Class::Mbarrier | Class::Cluster | Class::Multimem => false,
-        }
-    }
-
     #[test]
     fn what_computes_has_a_function_and_nothing_else() {
         for row in Row::all() {
             let has_function = Operation::from_opcode(row.opcode).function().is_some();
-            let expected = computes(row.class) || row.opcode == Opcode::MbarrierPendingCount;
-            assert_eq!(has_function, expected, "{}", row.name);
+            assert_eq!(has_function, row.is_function, "{}", row.name);
             assert!(!has_function || row.effects.is_pure() || row.class == Class::Carry, "{}", row.name);
         }
     }

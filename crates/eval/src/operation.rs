@@ -66,7 +66,7 @@ impl Operation {
         let form = inst.form()?;
         let mut operation = Operation::from_words(form.opcode, inst.modifiers());
         let (mut results, mut into) = (0, Part::default());
-        for (_, operand) in form.operands.iter().zip(&inst.operands).filter(|(spec, _)| spec.written) {
+        for operand in inst.written() {
             if results == 0 {
                 into = part(operand);
             }
@@ -153,20 +153,7 @@ impl Operation {
 fn part(operand: &Operand) -> Part {
     match operand {
         Operand::Part { negated, selector, .. } => Part { selector: *selector, negated: *negated },
-        Operand::Reg(_)
-        | Operand::Not(_)
-        | Operand::Imm(_)
-        | Operand::Special(_)
-        | Operand::Symbol(..)
-        | Operand::Memory(_)
-        | Operand::Texture(_)
-        | Operand::Vector(_)
-        | Operand::Label(_)
-        | Operand::Targets(_)
-        | Operand::Sink
-        | Operand::Pair(_)
-        | Operand::Absent
-        | Operand::Call(_) => Part::default(),
+        _ => Part::default(),
     }
 }
 
@@ -179,10 +166,7 @@ pub fn inputs(inst: &InstData) -> impl Iterator<Item = (&Operand, Type)> {
     };
     specs.iter().zip(&inst.operands).filter(|(spec, _)| !spec.written).flat_map(move |(spec, operand)| {
         let ty = spec.type_in(modifiers).unwrap_or(Type::B32);
-        let elements = match operand {
-            Operand::Vector(list) => list.as_ref(),
-            operand => std::slice::from_ref(operand),
-        };
+        let elements = operand.elements();
         elements.iter().map(move |element| (element, ty))
     })
 }

@@ -16,35 +16,12 @@ pub fn is_run(inst: &InstData) -> bool {
         },
         Class::Async => match opcode {
             Opcode::CpAsync => Copy::of(inst).is_some(),
-            _ => matches!(
-                opcode,
-                Opcode::CpAsyncCommitGroup | Opcode::CpAsyncWaitGroup | Opcode::CpAsyncWaitAll | Opcode::CpAsyncMbarrierArrive
-            ),
+            opcode => opcode.row().is_general(),
         },
         Class::Texture | Class::Surface => {
             Fetch::of(inst).is_some() || SurfaceAccess::of(inst).is_some() || Query::of(inst).is_some()
         }
-        Class::Multimem => false,
-        Class::Arith
-        | Class::Float
-        | Class::Half
-        | Class::Compare
-        | Class::Logic
-        | Class::Shift
-        | Class::Bits
-        | Class::Carry
-        | Class::Video
-        | Class::Convert
-        | Class::Move
-        | Class::Memory
-        | Class::Address
-        | Class::Control
-        | Class::Barrier
-        | Class::Warp
-        | Class::Atomic
-        | Class::Fence
-        | Class::Misc
-        | Class::Cluster => true,
+        class => class.is_general(),
     }
 }
 

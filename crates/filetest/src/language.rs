@@ -5,7 +5,7 @@
 //! out, and which commands there are. Adding one is a file with a [`Language`] and a line in [`LANGUAGES`].
 
 use crate::devices::{DEVICES, DeviceEntry};
-use crate::{Case, graph, nesl, ptx};
+use crate::{Case, graph, nesl, ptx, stream};
 use std::fmt;
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub struct Language {
 }
 
 /// All languages.
-pub const LANGUAGES: &[&Language] = &[&ptx::LANGUAGE, &graph::LANGUAGE, &nesl::LANGUAGE];
+pub const LANGUAGES: &[&Language] = &[&ptx::LANGUAGE, &graph::LANGUAGE, &nesl::LANGUAGE, &stream::LANGUAGE];
 
 /// Checks a text; the error says what is wrong.
 pub type Check = fn(&str) -> Result<(), String>;

@@ -1,5 +1,6 @@
 //! File tests: a source file whose leading comment says what to do with it and whose trailing comment holds what must
-//! come out. Its extension says the language: `.ptx`, `.graph`, `.nesl` ([`LANGUAGES`]).
+//! come out. Its extension says the language: `.ptx`, `.graph`, `.nesl`, `.str`
+//! ([`LANGUAGES`]).
 //!
 //! ```text
 //! // Sums of two registers print as they were written.     prose, free
@@ -32,6 +33,7 @@ mod latitude;
 mod launches;
 mod nesl;
 mod ptx;
+mod stream;
 mod tolerance;
 mod trials;
 

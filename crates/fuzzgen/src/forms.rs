@@ -6,17 +6,10 @@ use crate::random::Random;
 use broadloom_ptx::table::{Length, OperandKind, OperandSpec, Presence, TypeRule};
 use broadloom_ptx::{Class, Exactness, Form, FormId, IsaVersion, Modifier, Opcode, Row, Type, TypeKind};
 
-/// Whether instructions of a class are functions of their operands.
+/// Whether instructions of a class are functions of their operands and stand alone. The carry flag is set by one instruction and read by
+/// another: chains have a template of their own.
 fn is_pure(class: Class) -> bool {
-    match class {
-        Class::Arith | Class::Float | Class::Half | Class::Compare | Class::Logic | Class::Shift | Class::Bits => true,
-        Class::Video | Class::Convert | Class::Move => true,
-        // The carry flag is set by one instruction and read by another: chains have a template of their own.
-        Class::Carry => false,
-        Class::Memory | Class::Address | Class::Control | Class::Barrier | Class::Warp | Class::Atomic => false,
-        Class::Fence | Class::Misc | Class::Mbarrier | Class::Cluster => false,
-        Class::Texture | Class::Surface | Class::Matrix | Class::Async | Class::Multimem => false,
-    }
+    class.is_function() && class != Class::Carry || class == Class::Move
 }
 
 /// Whether a target has a form.

@@ -3,6 +3,7 @@
 //! What is simplified here: views of views become one where the rules compose, views that change nothing are their input, views of a single
 //! value are that value.
 
+use crate::amount::Amount;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::length::{Length, common};
@@ -10,7 +11,7 @@ use crate::node::{Expression, Inputs, Node, State};
 use crate::op::{Axes, Elementwise, MOST_OPERATIONS, Op, Scalar, check_size};
 use crate::shape::Shape;
 use crate::view::{AxisMap, Boundary, Rule, View};
-use broadloom_scalar::{Builder, Element, Function, Literal, Type};
+use broadloom_scalar::{BinaryOp, Builder, Element, Function, Literal, Type};
 use smallvec::{SmallVec, smallvec};
 
 pub(crate) fn same_context<'a>(operation: &str, inputs: &[&'a Node]) -> Result<&'a Context> {
@@ -269,17 +270,18 @@ impl Node {
 
     /// Makes a view whose first extent is a length.
     pub(crate) fn stretched(&self, shape: &Shape, length: Option<&Length>) -> Result<Node> {
-        if self.bound() == shape && self.length().is_some() == length.is_some() {
+        if self.bound().numbers() == shape.numbers() && self.length().is_some() == length.is_some() && self.bound() == shape {
             return Ok(self.clone());
         }
         let refused = || Error::Shapes { operation: "broadcast".into(), left: self.bound().clone(), right: shape.clone() };
         let missing = shape.rank().checked_sub(self.bound().rank()).ok_or_else(refused)?;
         let mut axes: SmallVec<[AxisMap; 4]> = SmallVec::new();
-        for (axis, extent) in self.bound().extents().iter().enumerate() {
-            axes.push(match (*extent, shape.extents()[missing + axis]) {
-                (own, wanted) if own == wanted => AxisMap::same(missing + axis),
-                (1, _) => AxisMap::fixed(0),
-                _ => return Err(refused()),
+        for axis in 0..self.bound().rank() {
+            let (own, wanted) = (self.bound().amount(axis), shape.amount(missing + axis));
+            axes.push(match own.equals(&wanted) {
+                true => AxisMap::same(missing + axis),
+                false if own.equals(&1.into()) => AxisMap::fixed(0),
+                false => return Err(refused()),
             });
         }
         self.view_in(View::new("broadcast", self.bound(), &axes, shape.clone(), None)?, length)
@@ -289,21 +291,87 @@ impl Node {
     pub fn moved(&self, operation: &str, by: &[i64], boundary: &Boundary) -> Result<Node> {
         let axes = by.iter().enumerate().map(|(axis, by)| AxisMap { offset: by.saturating_neg(), ..AxisMap::same(axis) });
         let (axes, shape) = (axes.collect::<SmallVec<[AxisMap; 4]>>(), self.bound().clone());
-        self.affine_in(operation, &axes, shape, Some(boundary), self.length())
+        self.affine_in(operation, &axes, None, shape, Some(boundary), self.length())
     }
 
-    /// A view with one map for each axis, all outside treated alike.
+    /// A view with one map for each axis, all outside treated alike. Where only the device knows the length of this array it waits; see
+    /// [`Node::affine_rows`].
     pub fn affine(&self, operation: &str, axes: &[AxisMap], shape: Shape, boundary: Option<&Boundary>) -> Result<Node> {
         match self.length() {
-            Some(_) => self.hosted()?.affine_in(operation, axes, shape, boundary, None),
-            None => self.affine_in(operation, axes, shape, boundary, None),
+            Some(_) => self.hosted()?.affine_in(operation, axes, None, shape, boundary, None),
+            None => self.affine_in(operation, axes, None, shape, boundary, None),
         }
+    }
+
+    /// A view as [`Node::affine`] gives it, whose offsets are given apart: they may follow from the extents of a function's inputs.
+    pub fn affine_at(
+        &self,
+        operation: &str,
+        axes: &[AxisMap],
+        offsets: &[Amount],
+        shape: Shape,
+        boundary: Option<&Boundary>,
+    ) -> Result<Node> {
+        match self.length() {
+            Some(_) => self.hosted()?.affine_in(operation, axes, Some(offsets), shape, boundary, None),
+            None => self.affine_in(operation, axes, Some(offsets), shape, boundary, None),
+        }
+    }
+
+    /// A view that has the whole first axis of this array as its first: maps, offsets and the shape are those of the other axes, whose first is axis 1.
+    /// Never waits; the result is as long as this array.
+    pub fn affine_rows(
+        &self,
+        operation: &str,
+        axes: &[AxisMap],
+        offsets: &[Amount],
+        shape: &Shape,
+        boundary: Option<&Boundary>,
+    ) -> Result<Node> {
+        let is_first = |map: &AxisMap| map.source == Some(0);
+        if self.bound().rank() == 0 || axes.iter().any(is_first) {
+            let reason = "the first axis is to stay as it is".to_owned();
+            return Err(Error::Range { operation: operation.to_owned(), shape: self.bound().clone(), reason });
+        }
+        let maps: SmallVec<[AxisMap; 4]> = std::iter::once(AxisMap::same(0)).chain(axes.iter().copied()).collect();
+        let offsets: SmallVec<[Amount; 4]> = std::iter::once(Amount::from(0)).chain(offsets.iter().cloned()).collect();
+        let shape: SmallVec<[Amount; 4]> = std::iter::once(self.bound().amount(0)).chain(shape.amounts()).collect();
+        self.affine_in(operation, &maps, Some(&offsets), Shape::from_amounts(&shape), boundary, self.length())
+    }
+
+    /// The elements along some axes from the last to the first. Never waits.
+    pub fn reversed(&self, operation: &str, axes: &[usize]) -> Result<Node> {
+        if let Some(axis) = axes.iter().find(|axis| **axis >= self.bound().rank()) {
+            return Err(Error::Axis { operation: operation.to_owned(), axis: *axis, shape: self.bound().clone() });
+        }
+        if self.length().is_some() && axes.contains(&0) {
+            // Only the device knows where the last one is.
+            let others: SmallVec<[usize; 4]> = axes.iter().copied().filter(|axis| *axis != 0).collect();
+            let array = self.reversed(operation, &others)?;
+            let positions = (0..self.bound().rank()).map(|axis| self.position_like(axis, Element::I64));
+            let mut positions = positions.collect::<Result<Vec<Node>>>()?;
+            let sub = |a: &Node, b: &Node| Node::elementwise(Elementwise::Binary(BinaryOp::Sub), &[a, b]);
+            positions[0] = sub(&sub(&self.first_extent()?, &self.number(1)?)?, &positions[0])?;
+            return array.gather(&positions.iter().collect::<SmallVec<[&Node; 4]>>(), &Boundary::Clamp);
+        }
+        let array = self;
+        let (mut maps, mut offsets) = (SmallVec::<[AxisMap; 4]>::new(), SmallVec::<[Amount; 4]>::new());
+        for axis in 0..array.bound().rank() {
+            let is_reversed = axes.contains(&axis) && array.bound().numbers()[axis] > 0;
+            maps.push(if is_reversed { AxisMap { stride: -1, ..AxisMap::same(axis) } } else { AxisMap::same(axis) });
+            offsets.push(if is_reversed { array.bound().amount(axis).minus(&1.into()) } else { Amount::from(0) });
+            if axes.contains(&axis) {
+                let _ = array.bound().amount(axis).equals(&0.into());
+            }
+        }
+        array.affine_in(operation, &maps, Some(&offsets), array.bound().clone(), None, array.length())
     }
 
     fn affine_in(
         &self,
         operation: &str,
         axes: &[AxisMap],
+        offsets: Option<&[Amount]>,
         shape: Shape,
         boundary: Option<&Boundary>,
         length: Option<&Length>,
@@ -321,32 +389,93 @@ impl Node {
         }
         let rule = boundary.map_or(Rule::Inside, Boundary::rule);
         let axes: SmallVec<[AxisMap; 4]> = axes.iter().map(|map| AxisMap { rule, ..*map }).collect();
-        self.view_in(View::new(operation, self.bound(), &axes, shape, fill)?, length)
+        let view = match offsets {
+            Some(offsets) => View::with_offsets(operation, self.bound(), &axes, offsets, shape, fill)?,
+            None => View::new(operation, self.bound(), &axes, shape, fill)?,
+        };
+        self.view_in(view, length)
     }
 
-    /// The same elements in another shape.
+    /// The same elements in another shape. Where only the device knows the length of this array it waits; see [`Node::reshape_rows`] and
+    /// [`Node::flattened`].
     pub fn reshape(&self, shape: Shape) -> Result<Node> {
         if self.length().is_some() {
             return self.hosted()?.reshape(shape);
         }
         possible("reshape", &shape)?;
-        if shape.count() != self.bound().count() {
+        if !shape.size().equals(&self.bound().size()) {
             return Err(Error::Shapes { operation: "reshape".into(), left: self.bound().clone(), right: shape });
         }
-        if shape == *self.bound() {
+        self.reshaped(shape, None)
+    }
+
+    /// The same elements, those at each index of the first axis in another shape. Never waits; the result is as long as this array.
+    pub fn reshape_rows(&self, row: &Shape) -> Result<Node> {
+        let first = self.bound().amounts().into_iter().take(1);
+        let shape = Shape::from_amounts(&first.chain(row.amounts()).collect::<SmallVec<[Amount; 4]>>());
+        possible("reshape", &shape)?;
+        if self.bound().rank() == 0 || !row.size().equals(&self.bound().without(&[0], false).size()) {
+            return Err(Error::Shapes { operation: "reshape".into(), left: self.bound().clone(), right: shape });
+        }
+        self.reshaped(shape, self.length())
+    }
+
+    /// The same elements along one axis. Never waits.
+    pub fn flattened(&self) -> Result<Node> {
+        let shape = Shape::from_amounts(&[self.bound().size()]);
+        match self.length() {
+            Some(_) if self.bound().rank() == 1 => Ok(self.clone()),
+            Some(length) => {
+                let each = (1..self.bound().rank()).fold(Amount::from(1), |each, axis| each.times(&self.bound().amount(axis)));
+                match length.times(&each)? {
+                    Some(length) => self.reshaped(shape, Some(&length)),
+                    None => self.hosted()?.flattened(),
+                }
+            }
+            None => self.reshape(shape),
+        }
+    }
+
+    /// As many elements in another shape, along the first axis as many as a length says.
+    pub(crate) fn reshaped(&self, shape: Shape, length: Option<&Length>) -> Result<Node> {
+        if shape.is_identical(self.bound()) {
             return Ok(self.clone());
         }
+        let length = length.cloned();
         let reshaped = match &*self.lock() {
-            State::Ready(buffer) => return Ok(Node::ready(self.context(), self.ty(), shape, buffer.clone())),
-            State::Symbolic(symbol) => return Ok(Node::symbolic(self.context(), self.ty(), shape, symbol.clone())),
-            State::Pending(Expression { op: fill @ Op::Fill(_), .. }) => return Ok(self.filled(shape, fill)),
-            State::Pending(Expression { op: Op::Reshape, inputs }) => Some(inputs[0].clone()),
+            State::Ready(buffer) => {
+                return Ok(Node::ready(self.context(), self.ty(), shape, buffer.clone()).with_length(length));
+            }
+            State::Symbolic(symbol) => {
+                return Ok(Node::symbolic(self.context(), self.ty(), shape, symbol.clone()).with_length(length));
+            }
+            State::Pending(Expression { op: fill @ Op::Fill(_), .. }) => return Ok(self.filled(shape, fill).with_length(length)),
+            State::Pending(Expression { op: Op::Reshape, inputs }) if length.is_none() => Some(inputs[0].clone()),
             State::Pending(_) => None,
         };
         if let Some(input) = reshaped {
             return input.reshape(shape);
         }
-        Ok(Node::pending(self.context(), self.ty(), shape, Op::Reshape, smallvec![self.clone()]))
+        Ok(Node::pending(self.context(), self.ty(), shape, Op::Reshape, smallvec![self.clone()]).with_length(length))
+    }
+
+    /// The elements along the first axis from one on up to but not including another, both cut to the axis. Never waits.
+    pub fn first_part(&self, start: usize, end: Option<usize>) -> Result<Node> {
+        if self.bound().rank() == 0 {
+            return Err(Error::Axis { operation: "first_part".into(), axis: 0, shape: self.bound().clone() });
+        }
+        let extent = self.bound().amount(0);
+        let low = Amount::from(start).min(&extent);
+        let high = end.map_or(extent.clone(), |end| Amount::from(end).min(&extent)).max(&low);
+        let shape = self.bound().with(0, high.minus(&low));
+        let maps: SmallVec<[AxisMap; 4]> = (0..shape.rank()).map(AxisMap::same).collect();
+        let mut offsets: SmallVec<[Amount; 4]> = SmallVec::from_elem(Amount::from(0), shape.rank());
+        offsets[0] = low;
+        let length = match self.length() {
+            Some(length) if !shape.is_empty() => Some(length.part(start, end, shape.amount(0))?),
+            _ => None,
+        };
+        self.affine_in("first_part", &maps, Some(&offsets), shape, None, length.as_ref())
     }
 
     /// The elements at the places that index arrays say, one for each axis, all of one shape.
@@ -405,24 +534,23 @@ impl Node {
         if axis >= first.bound().rank() {
             return Err(Error::Axis { operation: operation(), axis, shape: first.bound().clone() });
         }
-        let mut extents: Vec<usize> = first.bound().extents().to_vec();
-        extents[axis] = 0;
+        let mut extents = first.bound().amounts();
+        extents[axis] = Amount::from(0);
         for part in parts {
             if part.ty() != first.ty() {
                 return Err(Error::Types { operation: operation(), left: first.ty(), right: part.ty() });
             }
             let same_rank = part.bound().rank() == extents.len();
-            let fits =
-                same_rank && part.bound().extents().iter().zip(&extents).enumerate().all(|(a, (x, y))| a == axis || x == y);
+            let fits = same_rank && (0..extents.len()).all(|a| a == axis || part.bound().amount(a).equals(&extents[a]));
             if !fits {
                 return Err(Error::Shapes { operation: operation(), left: first.bound().clone(), right: part.bound().clone() });
             }
-            extents[axis] = extents[axis].saturating_add(part.bound().extents()[axis]);
+            extents[axis] = extents[axis].plus(&part.bound().amount(axis));
         }
-        let shape = Shape::from(extents);
+        let shape = Shape::from_amounts(&extents);
         possible("concatenate", &shape)?;
-        let mut inputs: Inputs =
-            parts.iter().filter(|part| part.bound().extents()[axis] > 0).map(|part| (*part).clone()).collect();
+        let has_some = |part: &&&Node| !part.bound().amount(axis).equals(&0.into());
+        let mut inputs: Inputs = parts.iter().filter(has_some).map(|part| (*part).clone()).collect();
         match inputs.len() {
             0 => Ok(first.clone()),
             1 => Ok(inputs.swap_remove(0)),

@@ -36,6 +36,8 @@ struct Inner {
     evaluations: AtomicU64,
     launched: AtomicU64,
     waits: AtomicU64,
+    traces: AtomicU64,
+    fits: AtomicU64,
     apart: Apart,
 }
 
@@ -105,6 +107,10 @@ pub struct Statistics {
     pub programs: usize,
     /// Arrays that the graph read itself, each with a wait for the device: lengths that the host asked for, and [`Node::read`].
     pub waits: u64,
+    /// Functions that were called to be traced ([`Context::template`]).
+    pub traces: u64,
+    /// Sizes that templates were fitted to; all other calls found a fit.
+    pub fits: u64,
 }
 
 impl Context {
@@ -124,6 +130,8 @@ impl Context {
             evaluations: AtomicU64::new(0),
             launched: AtomicU64::new(0),
             waits: AtomicU64::new(0),
+            traces: AtomicU64::new(0),
+            fits: AtomicU64::new(0),
             apart: Apart::default(),
         }))
     }
@@ -146,7 +154,19 @@ impl Context {
             kernels: self.0.launched.load(Ordering::Relaxed),
             programs: self.0.library.len(),
             waits: self.0.waits.load(Ordering::Relaxed),
+            traces: self.0.traces.load(Ordering::Relaxed),
+            fits: self.0.fits.load(Ordering::Relaxed),
         }
+    }
+
+    /// Counts a function that is traced.
+    pub(crate) fn note_trace(&self) {
+        self.0.traces.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a template that is fitted to sizes.
+    pub(crate) fn note_fit(&self) {
+        self.0.fits.fetch_add(1, Ordering::Relaxed);
     }
 
     fn desk(&self) -> MutexGuard<'_, Desk> {
@@ -202,11 +222,11 @@ impl Context {
                 continue;
             }
             let (plan, bindings) = self.plan(&pending, symbolic)?;
-            let fitted = plan.fitted(&bindings)?;
             if !bindings.symbols.is_empty() {
-                self.stage(&pending, fitted, bindings)?;
+                self.stage(&pending, plan, bindings)?;
                 continue;
             }
+            let fitted = plan.fitted(&bindings)?;
             let results = self.run(&fitted, &bindings.buffers, &fitted.scalars(&bindings.values), lane)?;
             let (mut large, limit) = (SmallVec::<[&Node; 2]>::new(), self.device().machine().memory_bytes / WASTE);
             for (node, buffer) in pending.iter().zip(results) {

@@ -19,7 +19,7 @@ use crate::operation::{Applied, Joining, Operation};
 use crate::tape::{Along, Id, Int, Kind, ShapeId, Tape};
 use crate::trace::MAX_ITEMS;
 use crate::view::Rule;
-use broadloom_scalar::{Lanes, Type};
+use broadloom_scalar::{Lanes, Literal, Type};
 use broadloom_skeleton::cost;
 use smallvec::SmallVec;
 use std::cmp::Reverse;
@@ -777,9 +777,7 @@ impl Group {
 
     /// Whether it gives its results position by position, so that work on them can follow in its kernel.
     fn takes_tail(&self, tape: &Tape) -> bool {
-        // Nothing is computed from what stands beyond a length.
-        let is_known = self.combined.first().is_some_and(|id| tape.length(*id).is_none());
-        self.kind == GroupKind::Pattern && !self.values(tape).is_empty() && is_known
+        self.kind == GroupKind::Pattern && !self.values(tape).is_empty()
     }
 
     /// The nodes whose values the pattern gives: one for each application.
@@ -827,8 +825,18 @@ impl Group {
 
     /// What becomes of the values of a pattern before they are written; `None` if it is too much for one kernel.
     pub(crate) fn tail<'k>(&self, tape: &'k Tape, kept: &'k [bool]) -> Option<Fused<'k>> {
-        let rank = tape.rank(*self.combined.first()?);
-        Fused::trace_behind(tape, kept, Roots::Compute(&self.roots), rank, false, &self.given(tape))
+        let first = *self.combined.first()?;
+        let (roots, rank) = (Roots::Compute(&self.roots), tape.rank(first));
+        let mut fused = Fused::trace_behind(tape, kept, roots, rank, false, &self.given(tape))?;
+        if tape.length(first).is_some() {
+            // Nothing is computed from what stands beyond a length.
+            let nothing = |root: &Id| {
+                let ty = tape.entry(*root).ty;
+                SmallVec::from_elem(Literal::zero(ty.element()), ty.lanes())
+            };
+            fused.absent = Some(self.roots.iter().map(nothing).collect());
+        }
+        Some(fused)
     }
 
     /// The traces of the functions that feed its kernel.

@@ -30,6 +30,7 @@
 //! # Ok::<(), broadloom_graph::Error>(())
 //! ```
 
+mod amount;
 mod build;
 mod context;
 mod cut;
@@ -60,6 +61,7 @@ pub mod text;
 mod trace;
 mod view;
 
+pub use amount::Amount;
 pub use broadloom_skeleton::SortKey;
 pub use build::MAX_ARGUMENTS;
 pub use context::{Context, Statistics};

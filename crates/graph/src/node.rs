@@ -131,6 +131,12 @@ impl Node {
         self
     }
 
+    /// Returns whether it is the result of a pattern that nobody else has.
+    pub(crate) fn is_own_pattern(&self) -> bool {
+        let is_pattern = matches!(&*self.lock(), State::Pending(Expression { op: Op::Pattern(_), .. }));
+        is_pattern && self.0.length.is_none() && Arc::strong_count(&self.0) == 1
+    }
+
     /// A new node that is written to memory by every plan that computes it, as long as somebody is alive.
     pub(crate) fn remembered_by(mut self, somebody: Weak<()>) -> Node {
         // A node that others use already is computed as they were planned.
@@ -153,8 +159,8 @@ impl Node {
 
     /// A node whose operation is known to fit.
     pub(crate) fn pending(context: &Context, ty: Type, shape: Shape, op: Op, inputs: Inputs) -> Node {
-        let given = matches!(&op, Op::Fill(scalar) if scalar.symbol().is_some());
-        let symbolic = given || inputs.iter().any(Node::is_symbolic);
+        let given = matches!(&op, Op::Fill(scalar) if scalar.symbol().is_some() || scalar.amount().is_some());
+        let symbolic = given || shape.is_traced() || inputs.iter().any(Node::is_symbolic);
         Node::new(context, ty, shape, symbolic, State::Pending(Expression { op, inputs }))
     }
 
@@ -223,9 +229,13 @@ impl Node {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is known of its elements right now.
+    /// What is known of its elements right now. A function that is traced relies on the numbers of views.
     pub fn state(&self) -> State {
-        self.lock().clone()
+        let state = self.lock().clone();
+        if let State::Pending(Expression { op: Op::View(view), .. }) = &state {
+            view.fix();
+        }
+        state
     }
 
     /// Whether it is not known where its elements are.

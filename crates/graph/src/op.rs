@@ -1,12 +1,13 @@
 //! What nodes of the graph do.
 
+use crate::amount::Amount;
 use crate::error::{Error, Result};
 use crate::operation::Applied;
 use crate::template::Symbol;
 use crate::view::{Rule, View};
 use broadloom_scalar::{BinaryOp, CompareOp, Element, Function, Lanes, Literal, MathFunction, Precision, Type, UnaryOp};
 pub use broadloom_skeleton::Combine;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -103,27 +104,48 @@ pub struct Scalar {
     number: u64,
     lanes: Lanes,
     symbol: Option<Box<Symbol>>,
+    /// The number that it is, where that follows from the extents of a function's inputs.
+    amount: Option<Box<Amount>>,
 }
 
 impl Scalar {
     /// A scalar with this value.
     pub fn new(value: &[Literal]) -> Scalar {
-        Scalar::of(Lanes::from_slice(value), None)
+        Scalar::of(Lanes::from_slice(value), None, None)
+    }
+
+    /// A number, an `i64`, that may follow from the extents of a function's inputs.
+    pub(crate) fn counting(amount: &Amount) -> Scalar {
+        let traced = amount.is_traced().then(|| Box::new(amount.clone()));
+        Scalar::of(smallvec![Literal::from(amount.value())], None, traced)
     }
 
     /// A scalar whose value comes when a function is called.
     pub(crate) fn symbolic(ty: Type, symbol: Symbol) -> Scalar {
-        Scalar::of(SmallVec::from_elem(Literal::zero(ty.element()), ty.lanes()), Some(Box::new(symbol)))
+        Scalar::of(SmallVec::from_elem(Literal::zero(ty.element()), ty.lanes()), Some(Box::new(symbol)), None)
     }
 
-    fn of(lanes: Lanes, symbol: Option<Box<Symbol>>) -> Scalar {
+    fn of(lanes: Lanes, symbol: Option<Box<Symbol>>, amount: Option<Box<Amount>>) -> Scalar {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        Scalar { number: NEXT.fetch_add(1, Ordering::Relaxed), lanes, symbol }
+        Scalar { number: NEXT.fetch_add(1, Ordering::Relaxed), lanes, symbol, amount }
     }
 
-    /// Its value; without one, zero.
+    /// Its value; without one, zero. A function that is traced relies on it.
     pub fn lanes(&self) -> &Lanes {
+        if let Some(amount) = &self.amount {
+            amount.get();
+        }
         &self.lanes
+    }
+
+    /// Its value in this trace.
+    pub(crate) fn traced_lanes(&self) -> &Lanes {
+        &self.lanes
+    }
+
+    /// The number that it is, where that follows from the extents of a function's inputs.
+    pub(crate) fn amount(&self) -> Option<&Amount> {
+        self.amount.as_deref()
     }
 
     /// Which argument of a function it is.

@@ -19,6 +19,7 @@ use crate::shape::Shape;
 use crate::text::Spelling;
 use broadloom_device::Machine;
 use broadloom_scalar::{Lanes, Type};
+use broadloom_skeleton::cost::Work;
 use broadloom_skeleton::{Domain, Key, Operator, Pattern, Sink, Source};
 use smallvec::SmallVec;
 use std::fmt;
@@ -108,6 +109,12 @@ pub trait Operation: Key + fmt::Debug + Send + Sync {
     /// Returns a result that the kernel gives whether or not it is wanted: its number, type and shape.
     fn always(&self) -> Option<(u8, Type, Shape)> {
         None
+    }
+
+    /// Returns the work of its kernel beyond one call of its functions at each position and one pass over inputs and
+    /// results, from the types of the inputs and the sizes that the pattern is called with. Predictions count it.
+    fn further_work(&self, _types: &[Type], _sizes: &[u64]) -> Work {
+        Work::default()
     }
 
     /// Returns the largest number that indices of the kernel hold besides the sizes of inputs and results.

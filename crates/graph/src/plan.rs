@@ -12,6 +12,7 @@ use crate::shape::Shape;
 use crate::tape::{Bindings, Id, Kind, ShapeId, Tape};
 use crate::trace::Condition;
 use broadloom_device::Machine;
+use broadloom_scalar::Type;
 use broadloom_skeleton::cost::{Costs, Work};
 use broadloom_skeleton::{Library, Loaded, Stencil};
 use smallvec::SmallVec;
@@ -295,11 +296,24 @@ impl Plan {
                 bytes_read: bytes(&kernel.group.reads),
                 bytes_written: bytes(&kernel.group.roots),
                 bytes_besides: besides,
+                further: self.further_work(kernel, &sizes),
                 interior: kernel.codes.iter().any(|code| code.interior),
                 results: kernel.group.roots.iter().map(|root| self.result(*root, bindings)).collect(),
             });
         }
         Ok(summary)
+    }
+
+    /// The work of a kernel beyond one pass over inputs and results.
+    fn further_work(&self, kernel: &Kernel, sizes: &[u64]) -> Work {
+        match (kernel.group.operation(&self.tape), kernel.group.combined.first()) {
+            (Some(operation), Some(first)) => {
+                let inputs = self.tape.entry(*first).inputs.iter();
+                let types: SmallVec<[Type; 4]> = inputs.map(|input| self.tape.entry(*input).ty).collect();
+                operation.further_work(&types, sizes)
+            }
+            _ => Work::default(),
+        }
     }
 
     fn result(&self, id: Id, bindings: &Bindings) -> ResultSummary {
@@ -362,6 +376,8 @@ pub struct KernelSummary {
     pub bytes_written: u64,
     /// How many bytes it needs besides while it runs.
     pub bytes_besides: u64,
+    /// Its work beyond one pass over inputs and results: rounds of a sort, sums of a product.
+    pub further: Work,
     /// Whether boundaries are looked at only near the edges.
     pub interior: bool,
     /// Its results.
@@ -371,8 +387,9 @@ pub struct KernelSummary {
 impl KernelSummary {
     /// Predicts how long it takes on a machine that was measured; `None` for others. What a kernel needs besides is written and read.
     pub fn predicted(&self, machine: &Machine) -> Option<Duration> {
-        let bytes = self.bytes_read + self.bytes_written + 2 * self.bytes_besides;
-        let operations = self.operations.saturating_mul(self.domain.count() as u64);
+        let bytes = (self.bytes_read + self.bytes_written + 2 * self.bytes_besides).saturating_add(self.further.bytes);
+        let calls = self.operations.saturating_mul(self.domain.count() as u64);
+        let operations = calls.saturating_add(self.further.operations);
         Costs::of(machine).predict(&Work { launches: self.launches as u64, bytes, operations })
     }
 }

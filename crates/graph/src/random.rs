@@ -22,7 +22,7 @@ impl Node {
             other => return Err(Error::Type { operation: "random".into(), ty: other.into() }),
         };
         let function = f.finish_function(&[result])?;
-        let places = Node::position(context, Shape::from(shape.count()), 0, Element::U64)?;
+        let places = Node::position(context, Shape::from_amounts(&[shape.size()]), 0, Element::U64)?;
         let seed = Node::fill(context, Shape::from([]), &[seed.into()])?;
         Node::elementwise(Elementwise::Call(function, 0), &[&places, &seed])?.reshape(shape)
     }

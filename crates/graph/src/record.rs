@@ -6,6 +6,7 @@
 //! The *code hash* of an entry is of what shapes the code; the tape's is made of those of its entries. Hashes only lead to candidates: entries and tapes are compared as
 //! a whole.
 
+use crate::amount::Amount;
 use crate::error::{Error, Result};
 use crate::hash::{Quick, QuickMap};
 use crate::node::{Expression, Node, State};
@@ -13,7 +14,7 @@ use crate::op::{Op, Scalar};
 use crate::operation::{Applied, Extent};
 use crate::shape::Shape;
 use crate::sizes::{List, ONE, Size, Sizes};
-use crate::tape::{Along, Bindings, DISTANT, Entry, FAR, Growth, Id, Int, Kind, LONG, SMALL, ShapeClass, ShapeId, TALL, Tape};
+use crate::tape::{Along, Bindings, DISTANT, Entry, FAR, Growth, Id, Int, Kind, SMALL, ShapeClass, ShapeId, Tape, is_far};
 use crate::template::Symbol;
 use crate::view::{AxisMap, Rule, View};
 use broadloom_device::Buffer;
@@ -127,7 +128,7 @@ impl Recorder {
         self.open.clear();
         let bindings = std::mem::take(&mut self.bindings);
         visited?;
-        let bindings = self.with_shapes(bindings);
+        let bindings = self.with_shapes(bindings)?;
         if bindings.shapes.len() > MAX_SHAPES {
             let reason = format!("the expression has more than {MAX_SHAPES} different shapes; evaluate parts of it first");
             let shape = nodes.first().map(|node| node.bound().clone()).unwrap_or_default();
@@ -137,20 +138,27 @@ impl Recorder {
     }
 
     /// Makes shapes that are known to be equal one, and notes what the code depends on of each.
-    fn with_shapes(&mut self, mut bindings: Bindings) -> Bindings {
+    fn with_shapes(&mut self, mut bindings: Bindings) -> Result<Bindings> {
         let (ids, shapes) = self.sizes.finish();
         if ids.len() > shapes.len() {
             self.tape.entries.iter_mut().for_each(|entry| entry.shape = ids[entry.shape as usize]);
         }
         for (shape, length) in shapes {
-            self.tape.wide |= shape.count() >= FAR;
-            self.tape.distant |= shape.extents().iter().any(|extent| *extent >= DISTANT);
-            let rows = shape.rank() < 2 || shape.extents().last().is_some_and(|last| *last >= LONG);
-            let tall = shape.rank() >= 2 && shape.extents()[shape.rank() - 2] >= TALL;
-            self.tape.shapes.push(ShapeClass { rank: shape.rank() as u8, rows, tall, length });
-            bindings.shapes.push(shape);
+            self.tape.wide |= shape.product() >= FAR;
+            self.tape.distant |= shape.numbers().iter().any(|extent| *extent >= DISTANT);
+            self.tape.shapes.push(ShapeClass::of(&shape, length));
+            if self.constant {
+                if let Some(tracing) = shape.tracing() {
+                    bindings.symbols.join_tracing(tracing)?;
+                }
+                bindings.symbols.shapes.push(shape.clone());
+            } else {
+                // Somebody wants to see the plan of a function that is traced.
+                shape.fix();
+            }
+            bindings.shapes.push(shape.plain());
         }
-        bindings
+        Ok(bindings)
     }
 
     /// What was written last, with its hash.
@@ -247,7 +255,7 @@ impl Recorder {
             let is_same = |entry: &Entry| {
                 entry.kind == kind
                     && entry.ty == node.ty()
-                    && self.sizes.shape(entry.shape) == node.bound()
+                    && self.sizes.shape(entry.shape).is_identical(node.bound())
                     && self.sizes.length_of(entry.shape) == length
             };
             if let Some(same) = self.tape.entries.iter().position(is_same) {
@@ -276,21 +284,24 @@ impl Recorder {
         Int::Given((self.bindings.integers.len() - 1) as u32)
     }
 
-    fn view(&mut self, view: &View, input: &Shape) -> Kind {
+    fn view(&mut self, view: &View, input: &Shape, from: Id) -> Kind {
         let mut maps = SmallVec::new();
-        for (map, extent) in view.axes.iter().zip(input.extents()) {
-            let last = map.source.map_or(0, |axis| view.shape.extents()[usize::from(axis)].saturating_sub(1) as i64);
-            let end = map.offset.saturating_add(map.stride.saturating_mul(last));
-            self.tape.wide |= map.offset.abs().max(end.abs()).max(map.stride.abs()) >= 1 << 30;
-            let offset = match is_reversal(map, *extent, &view.shape) {
-                true => self.given(map.offset),
-                false => self.int(map.offset),
+        for (axis, (map, extent)) in view.axes.iter().zip(input.numbers()).enumerate() {
+            self.tape.wide |= is_far(map.offset, map.stride, map.source, &view.shape);
+            let offset = if view.is_traced(axis) {
+                self.bindings.symbols.integers.push((self.bindings.integers.len() as u32, view.offset(axis)));
+                self.given(map.offset)
+            } else if is_reversal(map, *extent, &view.shape) {
+                self.given(map.offset)
+            } else {
+                self.int(map.offset)
             };
             let stride = self.int(map.stride);
             maps.push(Along { source: map.source, offset, stride, rule: map.rule });
         }
         let fill = view.fill.as_ref().map(|fill| self.value(fill));
-        Kind::View(maps, fill, Growth::of(view.growth(input)))
+        let growth = if self.tape.grows(from, &maps) { Growth::of(view.growth(input)) } else { Growth::None };
+        Kind::View(maps, fill, growth)
     }
 
     /// An entry that does the same, at the place in the table that its hash leads to; or the first free place.
@@ -347,7 +358,7 @@ impl Recorder {
                             sizes.unite(list[other], sizes.list(*part)[other]);
                         }
                     }
-                    list[axis] = length.unwrap_or_else(|| sizes.fresh(node.bound().extents()[axis]));
+                    list[axis] = length.unwrap_or_else(|| sizes.fresh());
                     sizes.push(list, node.bound())
                 };
                 self.entry(node, expression, inputs, result)
@@ -382,19 +393,18 @@ impl Recorder {
         let result = |sizes: &mut Sizes| {
             let mut list = List::new();
             list.extend(own);
-            for (extent, length) in extents.iter().zip(node.bound().extents()).skip(list.len()) {
+            for extent in extents.iter().take(node.bound().rank()).skip(list.len()) {
                 let known = match extent {
-                    _ if *length == 1 => Some(ONE),
                     Extent::Of(input, axis) => shapes.get(*input).and_then(|shape| sizes.list(*shape).get(*axis)).copied(),
                     Extent::New(_) => others.iter().find_map(|(result, shape)| {
                         let theirs = operation.extents(*result, &ranks, sizes.list(*shape).len());
                         theirs.iter().position(|other| other == extent).map(|axis| sizes.list(*shape)[axis])
                     }),
                 };
-                list.push(known.unwrap_or_else(|| sizes.fresh(*length)));
+                list.push(known.unwrap_or_else(|| sizes.fresh()));
             }
-            for length in &node.bound().extents()[list.len()..] {
-                list.push(sizes.fresh(*length));
+            while list.len() < node.bound().rank() {
+                list.push(sizes.fresh());
             }
             sizes.push(list, node.bound())
         };
@@ -404,13 +414,20 @@ impl Recorder {
     /// A node whose sizes do not all follow from its input is left open.
     fn open(&mut self, node: &Node, expression: &Expression, numbers: &[Id]) -> Result<Id> {
         let input = numbers.first().map(|number| self.closed(*number, None)).transpose()?;
-        let extents = node.bound().extents();
-        let mut sizes: SmallVec<[Option<Size>; 4]> = extents.iter().map(|extent| (*extent == 1).then_some(ONE)).collect();
+        let extents = node.bound().numbers();
+        let mut sizes: SmallVec<[Option<Size>; 4]> = SmallVec::from_elem(None, extents.len());
         let length = self.length(node)?;
         if let (Some(first), Some(length)) = (sizes.first_mut(), length) {
             *first = Some(length);
         }
         let mut is_whole = false;
+        // An axis that is added has one size for all where its extent is 1.
+        let add = |sizes: &mut [Option<Size>], axis: usize| {
+            if extents[axis] == 1 && sizes[axis].is_none() {
+                node.bound().fix_axis(axis);
+                sizes[axis] = Some(ONE);
+            }
+        };
         if let (Some(input), Some(from)) = (input, expression.inputs.first().map(Node::bound)) {
             let list = self.sizes.list(self.tape.entry(input).shape);
             match &expression.op {
@@ -418,22 +435,29 @@ impl Recorder {
                     let sources = view.axes.iter().filter_map(|map| map.source).fold(0u32, |all, axis| all | 1 << axis);
                     is_whole = length.is_none() && (0..extents.len()).all(|axis| sources & 1 << axis != 0 || extents[axis] == 1);
                     for (axis, map) in view.axes.iter().enumerate() {
-                        let (Some(source), extent) = (map.source, from.extents()[axis]) else { continue };
+                        let (Some(source), extent) = (map.source, from.numbers()[axis]) else { continue };
                         let is_same = map.stride == 1 && (map.offset == 0 || map.rule != Rule::Inside);
                         let is_kept = is_same || is_reversal(map, extent, &view.shape);
-                        if is_kept && extents[usize::from(source)] == extent {
+                        if is_kept && is_one_size(node.bound(), usize::from(source), from, axis) {
                             sizes[usize::from(source)].get_or_insert(list[axis]);
                         }
                     }
+                    (0..extents.len()).filter(|axis| sources & 1 << axis == 0).for_each(|axis| add(&mut sizes, axis));
                 }
                 Op::Reshape => {
                     is_whole = true;
                     let mut axis = 0;
-                    for (count, size) in splits(from.extents(), extents).iter().zip(list) {
-                        if *count == 1 {
+                    for (own, (count, size)) in splits(from.numbers(), extents).iter().zip(list).enumerate() {
+                        if *count == 1 && is_one_size(node.bound(), axis, from, own) {
                             sizes[axis].get_or_insert(*size);
                         }
                         axis += usize::from(*count);
+                    }
+                    let mut rest = from.numbers().iter().peekable();
+                    for (axis, extent) in extents.iter().enumerate() {
+                        if rest.next_if_eq(&extent).is_none() {
+                            add(&mut sizes, axis);
+                        }
                     }
                 }
                 Op::Fill(_) | Op::Position(_) | Op::Elementwise(_) | Op::Gather(..) | Op::Concatenate(_) | Op::Pattern(_) => {}
@@ -468,8 +492,7 @@ impl Recorder {
                 shape
             }
             None => {
-                let pairs = known.iter().zip(node.bound().extents());
-                let list = pairs.map(|(size, extent)| size.unwrap_or_else(|| sizes.fresh(*extent))).collect();
+                let list = known.iter().map(|size| size.unwrap_or_else(|| sizes.fresh())).collect();
                 sizes.push(list, node.bound())
             }
         };
@@ -511,8 +534,7 @@ impl Recorder {
                 open.filter_map(|open| open.sizes.get(axis).copied().flatten()).next()
             };
             let list: SmallVec<[Option<Size>; 4]> = (0..shape.rank()).map(known).collect();
-            let pairs = list.iter().zip(shape.extents());
-            let list = pairs.map(|(size, extent)| size.unwrap_or_else(|| self.sizes.fresh(*extent))).collect();
+            let list = list.into_iter().map(|size| size.unwrap_or_else(|| self.sizes.fresh())).collect();
             self.sizes.push(list, shape)
         });
         let entries = numbers.iter().map(|number| self.closed(*number, Some(common))).collect::<Result<_>>()?;
@@ -547,16 +569,20 @@ impl Recorder {
             code.write_u32(*input);
         }
         node.ty().hash(&mut code);
-        node.bound().hash(&mut rest);
+        node.bound().numbers().hash(&mut rest);
         rest.write_u64(code.finish());
         let (code, identity) = (code.finish(), rest.finish());
         self.reserve();
         let found = self.find(identity, |id| {
             let entry = &self.tape.entries[id as usize];
-            let is_same = |known: &Node| matches!(&*known.lock(), State::Pending(known) if known.op == *op);
+            let is_same = |known: &Node| match &*known.lock() {
+                State::Pending(Expression { op: Op::View(known), .. }) => matches!(op, Op::View(own) if own.is_identical(known)),
+                State::Pending(known) => known.op == *op,
+                State::Ready(_) | State::Symbolic(_) => false,
+            };
             entry.inputs == inputs
                 && entry.ty == node.ty()
-                && self.sizes.shape(entry.shape) == node.bound()
+                && self.sizes.shape(entry.shape).is_identical(node.bound())
                 && (is_whole || self.sizes.are_equal(entry.shape, shape))
                 && self.nodes[id as usize].0.as_ref().is_some_and(is_same)
         });
@@ -579,7 +605,7 @@ impl Recorder {
         {
             return Ok(known);
         }
-        let kind = self.kind(node, expression)?;
+        let kind = self.kind(node, expression, &inputs)?;
         let id = self.push(Entry { kind, ty: node.ty(), shape, inputs: inputs.clone() }, code, identity);
         self.known[free] = id + 1;
         // Values that the kernel gives in any case are part of every plan that has it.
@@ -594,27 +620,33 @@ impl Recorder {
 
     /// The slot of a constant that is the same, bit by bit.
     fn equal_constant(&self, scalar: &Scalar) -> Option<u32> {
-        if !self.constant || scalar.symbol().is_some() {
+        if !self.constant || scalar.symbol().is_some() || scalar.amount().is_some() {
             return None;
         }
-        let symbols = &self.bindings.symbols.values;
+        let (symbols, amounts) = (&self.bindings.symbols.values, &self.bindings.symbols.amounts);
         let is_same = |(slot, lanes): (u32, &Lanes)| {
             let mut pairs = lanes.iter().zip(scalar.lanes());
             let equal =
                 lanes.len() == scalar.lanes().len() && pairs.all(|(a, b)| a.element() == b.element() && a.bits() == b.bits());
-            equal && !symbols.iter().any(|(symbol, _)| *symbol == slot)
+            equal && !symbols.iter().any(|(symbol, _)| *symbol == slot) && !amounts.iter().any(|(own, _)| *own == slot)
         };
         (0..).zip(&self.bindings.values).find(|value| is_same(*value)).map(|(slot, _)| slot)
     }
 
-    fn kind(&mut self, node: &Node, expression: &Expression) -> Result<Kind> {
+    fn kind(&mut self, node: &Node, expression: &Expression, inputs: &[Id]) -> Result<Kind> {
         Ok(match &expression.op {
             Op::Fill(scalar) => {
                 let next = self.bindings.values.len() as u32;
                 let same = self.equal_constant(scalar);
                 let slot = *self.scalars.entry(scalar.number()).or_insert(same.unwrap_or(next));
                 if slot == next {
-                    self.value(scalar.lanes());
+                    self.value(scalar.traced_lanes());
+                    if let Some(amount) = scalar.amount() {
+                        if let Some(tracing) = amount.tracing() {
+                            self.bindings.symbols.join_tracing(tracing)?;
+                        }
+                        self.bindings.symbols.amounts.push((slot, amount.clone()));
+                    }
                     if let Some(symbol) = scalar.symbol() {
                         self.bindings.symbols.join(symbol)?;
                         self.bindings.symbols.values.push((slot, symbol.number()));
@@ -623,16 +655,33 @@ impl Recorder {
                 Kind::Fill(slot)
             }
             Op::Elementwise(op) => Kind::Elementwise(op.clone()),
-            Op::View(view) => self.view(view, expression.inputs[0].bound()),
-            Op::Reshape => Kind::Reshape(splits(expression.inputs[0].bound().extents(), node.bound().extents())),
+            Op::View(view) => self.view(view, expression.inputs[0].bound(), inputs[0]),
+            Op::Reshape => {
+                let (from, to) = (expression.inputs[0].bound(), node.bound());
+                let splits = splits(from.numbers(), to.numbers());
+                if from.is_traced() || to.is_traced() {
+                    rely_on(&splits, from, to);
+                }
+                Kind::Reshape(splits)
+            }
             Op::Position(axis) => Kind::Position(*axis),
             Op::Gather(rule, fill) => {
-                let growth = Growth::of(node.bound().count() / expression.inputs[0].bound().count().max(1));
+                let growth = match self.tape.grows(inputs[0], &[]) {
+                    true => Growth::of(node.bound().product() / expression.inputs[0].bound().product().max(1)),
+                    false => Growth::None,
+                };
                 Kind::Gather(*rule, fill.as_ref().map(|fill| self.value(fill)), growth)
             }
             Op::Concatenate(axis) => Kind::Concatenate(*axis),
             Op::Pattern(applied) => {
-                let shapes: SmallVec<[&Shape; 4]> = expression.inputs.iter().map(|input| input.bound()).collect();
+                let plain: SmallVec<[Shape; 4]> = match self.constant {
+                    true => expression.inputs.iter().map(|input| input.bound().clone().plain()).collect(),
+                    false => SmallVec::new(),
+                };
+                let shapes: SmallVec<[&Shape; 4]> = match self.constant {
+                    true => plain.iter().collect(),
+                    false => expression.inputs.iter().map(|input| input.bound()).collect(),
+                };
                 self.tape.wide |= applied.operation().counted(&shapes) >= FAR;
                 Kind::Pattern(applied.clone())
             }
@@ -651,7 +700,22 @@ impl Recorder {
 fn is_reversal(map: &AxisMap, extent: usize, shape: &Shape) -> bool {
     map.stride == -1
         && map.offset == extent as i64 - 1
-        && map.source.is_some_and(|axis| shape.extents()[usize::from(axis)] == extent)
+        && map.source.is_some_and(|axis| shape.numbers()[usize::from(axis)] == extent)
+}
+
+/// Returns whether an extent of a result is an extent of its input; in a function that is traced for all extents of its inputs.
+fn is_one_size(shape: &Shape, axis: usize, input: &Shape, other: usize) -> bool {
+    shape.numbers()[axis] == input.numbers()[other] && shape.amount(axis).is_identical(&input.amount(other))
+}
+
+/// Notes that a function that is traced relies on axes being split like this.
+fn rely_on(splits: &[u8], from: &Shape, to: &Shape) {
+    let mut axis = 0;
+    for (own, count) in splits.iter().enumerate() {
+        let parts = (axis..axis + usize::from(*count)).map(|axis| to.amount(axis));
+        let _ = parts.fold(Amount::from(1), |product, part| product.times(&part)).equals(&from.amount(own));
+        axis += usize::from(*count);
+    }
 }
 
 /// Into how many axes of a shape each axis of another is split, where nothing else happens to it; else nothing.
@@ -690,8 +754,8 @@ fn hash(op: &Op, expression: &Expression, code: &mut Quick, rest: &mut Quick) {
         Op::View(view) => {
             for (axis, map) in view.axes.iter().enumerate() {
                 let mut word = map.source.map_or(0xff, u64::from) << 8 | (map.rule as u64) << 16;
-                let extent = expression.inputs[0].bound().extents()[axis];
-                let is_given = is_reversal(map, extent, &view.shape);
+                let extent = expression.inputs[0].bound().numbers()[axis];
+                let is_given = view.is_traced(axis) || is_reversal(map, extent, &view.shape);
                 for (place, number, is_given) in [(24, map.offset, is_given), (32, map.stride, false)] {
                     if number.abs() <= SMALL && !is_given {
                         word |= u64::from(number as u8) << place;

@@ -1,7 +1,12 @@
 //! Shapes: the extents of an array along its axes, the last one running fastest in memory.
 
+use crate::amount::{Amount, TermList};
+use crate::template::Tracing;
 use smallvec::SmallVec;
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 /// Most axes that an array has.
 pub const MAX_RANK: usize = 8;
@@ -10,49 +15,158 @@ pub const MAX_RANK: usize = 8;
 pub const MAX_COUNT: usize = 1 << 40;
 
 /// The extents of an array. No axis at all is a single element.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Shape(SmallVec<[usize; 4]>);
+///
+/// Inside of a function that is traced a shape also knows how its extents follow from those of the inputs: see [`Amount`]. Giving a
+/// shape on to an operation keeps that; reading its extents as numbers ties the trace to these numbers.
+#[derive(Clone, Default)]
+pub struct Shape {
+    extents: SmallVec<[usize; 4]>,
+    origin: Option<Arc<Origin>>,
+}
+
+/// How extents follow from those of the inputs of a function.
+struct Origin {
+    tracing: Arc<Tracing>,
+    terms: TermList,
+}
 
 impl Shape {
     /// From extents.
     pub fn new(extents: &[usize]) -> Shape {
-        Shape(SmallVec::from_slice(extents))
+        Shape { extents: SmallVec::from_slice(extents), origin: None }
+    }
+
+    /// From amounts, none of which is negative.
+    pub fn from_amounts(amounts: &[Amount]) -> Shape {
+        let extents = amounts.iter().map(|amount| usize::try_from(amount.value()).unwrap_or(0)).collect();
+        let traced = amounts.iter().find(|amount| amount.is_traced()).and_then(Amount::tracing);
+        let origin = traced.map(|tracing| {
+            let terms = amounts.iter().map(|amount| amount.term_in(tracing)).collect();
+            Arc::new(Origin { tracing: tracing.clone(), terms })
+        });
+        Shape { extents, origin }
+    }
+
+    /// The shape of an input of a function that is traced.
+    pub(crate) fn of_input(&self, number: usize, tracing: &Arc<Tracing>) -> Shape {
+        let terms = tracing.terms().as_mut().map(|terms| terms.input(number, self));
+        let origin = terms.map(|terms| Arc::new(Origin { tracing: tracing.clone(), terms }));
+        Shape { extents: self.extents.clone(), origin }
+    }
+
+    /// Without how its extents follow from others.
+    pub(crate) fn plain(mut self) -> Shape {
+        self.origin = None;
+        self
+    }
+
+    /// Returns whether extents follow from those of the inputs of a function that is being traced.
+    pub(crate) fn is_traced(&self) -> bool {
+        self.tracing().is_some()
+    }
+
+    /// The function that is being traced whose inputs it follows from.
+    pub(crate) fn tracing(&self) -> Option<&Arc<Tracing>> {
+        self.origin.as_ref().map(|origin| &origin.tracing).filter(|tracing| tracing.terms().is_some())
+    }
+
+    /// The extent along an axis, which exists.
+    pub fn amount(&self, axis: usize) -> Amount {
+        let value = self.extents[axis] as i64;
+        match &self.origin {
+            Some(origin) => Amount::of_term(value, &origin.tracing, origin.terms[axis]),
+            None => Amount::from(value),
+        }
+    }
+
+    /// All extents.
+    pub fn amounts(&self) -> SmallVec<[Amount; 4]> {
+        (0..self.rank()).map(|axis| self.amount(axis)).collect()
+    }
+
+    /// The number of elements.
+    pub fn size(&self) -> Amount {
+        match &self.origin {
+            Some(_) => self.amounts().iter().fold(Amount::from(1), |product, amount| product.times(amount)),
+            None => Amount::from(self.product()),
+        }
     }
 
     /// How many axes.
     pub fn rank(&self) -> usize {
-        self.0.len()
+        self.extents.len()
     }
 
-    /// The extents.
+    /// The extents. A function that is traced relies on these numbers from then on: calls with others trace it again.
     pub fn extents(&self) -> &[usize] {
-        &self.0
+        self.fix();
+        &self.extents
     }
 
-    /// How many elements; the most that a number holds if there are more.
+    /// The extents, for code that notes itself what it relies on.
+    pub(crate) fn numbers(&self) -> &[usize] {
+        &self.extents
+    }
+
+    /// Notes that a function that is traced relies on the extents.
+    pub(crate) fn fix(&self) {
+        if self.origin.is_some() {
+            (0..self.rank()).for_each(|axis| self.fix_axis(axis));
+        }
+    }
+
+    /// Notes that a function that is traced relies on an extent.
+    pub(crate) fn fix_axis(&self, axis: usize) {
+        if self.origin.is_some() {
+            self.amount(axis).get();
+        }
+    }
+
+    /// How many elements; the most that a number holds if there are more. A function that is traced relies on the extents from then on.
     pub fn count(&self) -> usize {
-        if self.0.contains(&0) {
+        self.fix();
+        self.product()
+    }
+
+    /// How many elements, for code that notes itself what it relies on.
+    pub(crate) fn product(&self) -> usize {
+        if self.extents.contains(&0) {
             return 0;
         }
-        self.0.iter().fold(1usize, |count, extent| count.saturating_mul(*extent))
+        self.extents.iter().fold(1usize, |count, extent| count.saturating_mul(*extent))
     }
 
     /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
-        self.0.contains(&0)
+        if self.origin.is_some() {
+            // All axes have elements, or the first that has none decides.
+            let zero = Amount::from(0);
+            return (0..self.rank()).any(|axis| self.amount(axis).equals(&zero));
+        }
+        self.extents.contains(&0)
     }
 
     /// Whether arrays can have it: not too many axes, not too many elements, also where an axis of none is left out.
     pub fn is_possible(&self) -> bool {
-        self.rank() <= MAX_RANK
-            && self.0.iter().try_fold(1usize, |count, e| count.checked_mul((*e).max(1))).is_some_and(|c| c <= MAX_COUNT)
+        let is_possible = self.rank() <= MAX_RANK
+            && self
+                .extents
+                .iter()
+                .try_fold(1usize, |count, e| count.checked_mul((*e).max(1)))
+                .is_some_and(|count| count <= MAX_COUNT);
+        if !is_possible {
+            // Of those that are possible it is asked again for other extents.
+            self.fix();
+        }
+        is_possible
     }
 
     /// How far apart neighbours along each axis lie, in elements.
     pub fn strides(&self) -> SmallVec<[usize; 4]> {
+        let extents = self.extents();
         let mut strides: SmallVec<[usize; 4]> = SmallVec::from_elem(1, self.rank());
         for axis in (1..self.rank()).rev() {
-            strides[axis - 1] = strides[axis].saturating_mul(self.0[axis]);
+            strides[axis - 1] = strides[axis].saturating_mul(extents[axis]);
         }
         strides
     }
@@ -61,8 +175,23 @@ impl Shape {
     pub fn broadcast(&self, other: &Shape) -> Option<Shape> {
         let (long, short) = if self.rank() >= other.rank() { (self, other) } else { (other, self) };
         let missing = long.rank() - short.rank();
-        let mut extents = long.0.clone();
-        for (axis, extent) in short.0.iter().enumerate() {
+        if self.origin.is_some() || other.origin.is_some() {
+            let (mut amounts, one) = (long.amounts(), Amount::from(1));
+            for axis in 0..short.rank() {
+                let (own, theirs) = (&mut amounts[missing + axis], short.amount(axis));
+                if own.equals(&theirs) {
+                    continue;
+                }
+                if own.equals(&one) {
+                    *own = theirs;
+                } else if !theirs.equals(&one) {
+                    return None;
+                }
+            }
+            return Some(Shape::from_amounts(&amounts));
+        }
+        let mut extents = long.extents.clone();
+        for (axis, extent) in short.extents.iter().enumerate() {
             let own = &mut extents[missing + axis];
             match (*own, *extent) {
                 (a, b) if a == b => {}
@@ -71,18 +200,82 @@ impl Shape {
                 _ => return None,
             }
         }
-        Some(Shape(extents))
+        Some(Shape { extents, origin: None })
     }
 
     /// Without some axes, or with them left at extent 1.
     #[must_use]
     pub fn without(&self, axes: &[u8], keep: bool) -> Shape {
         let gone = |axis: usize| axes.contains(&(axis as u8));
-        Shape(if keep {
-            self.0.iter().enumerate().map(|(axis, extent)| if gone(axis) { 1 } else { *extent }).collect()
-        } else {
-            self.0.iter().enumerate().filter(|(axis, _)| !gone(*axis)).map(|(_, extent)| *extent).collect()
-        })
+        if self.origin.is_some() {
+            let all = self.amounts().into_iter().enumerate();
+            let left = all.filter(|(axis, _)| keep || !gone(*axis));
+            let left = left.map(|(axis, amount)| if gone(axis) { Amount::from(1) } else { amount });
+            return Shape::from_amounts(&left.collect::<SmallVec<[Amount; 4]>>());
+        }
+        let all = self.extents.iter().enumerate().filter(|(axis, _)| keep || !gone(*axis));
+        let extents = all.map(|(axis, extent)| if gone(axis) { 1 } else { *extent }).collect();
+        Shape { extents, origin: None }
+    }
+
+    /// With other extents along some axes. Numbers are constants.
+    #[must_use]
+    pub fn with(&self, axis: usize, extent: Amount) -> Shape {
+        let mut amounts = self.amounts();
+        amounts[axis] = extent;
+        Shape::from_amounts(&amounts)
+    }
+
+    /// Returns whether both have the same extents for all extents of the inputs of a function. Nothing is noted.
+    pub(crate) fn is_identical(&self, other: &Shape) -> bool {
+        self.extents == other.extents
+            && match (&self.origin, &other.origin) {
+                (None, None) => true,
+                (Some(a), Some(b)) => Arc::ptr_eq(a, b) || Arc::ptr_eq(&a.tracing, &b.tracing) && a.terms == b.terms,
+                (Some(_), None) | (None, Some(_)) => false,
+            }
+    }
+}
+
+/// A function that is traced relies on the outcome.
+impl PartialEq for Shape {
+    fn eq(&self, other: &Shape) -> bool {
+        let is_equal = self.extents == other.extents;
+        if (self.origin.is_some() || other.origin.is_some()) && self.rank() == other.rank() {
+            // All are equal, or the first that differs decides.
+            let differs = (0..self.rank()).find(|axis| self.extents[*axis] != other.extents[*axis]);
+            let axes = differs.map_or(0..self.rank(), |axis| axis..axis + 1);
+            axes.for_each(|axis| {
+                self.amount(axis).equals(&other.amount(axis));
+            });
+        }
+        is_equal
+    }
+}
+
+impl Eq for Shape {}
+
+impl Hash for Shape {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.extents().hash(state);
+    }
+}
+
+impl PartialOrd for Shape {
+    fn partial_cmp(&self, other: &Shape) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Shape {
+    fn cmp(&self, other: &Shape) -> Ordering {
+        self.extents().cmp(other.extents())
+    }
+}
+
+impl fmt::Debug for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Shape").field(&self.extents()).finish()
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A size is an extent of an array. Each leaf has sizes of its own, whatever their values. Operations follow rules:
 //! element-wise operations assert that the sizes of their inputs are equal, views pass sizes on or make new ones.
-//! Extents of 1 are one size, because broadcasting depends on them. So the structure of an expression says which sizes are equal,
+//! An axis of extent 1 that a view or a reshape adds has one size for all ([`ONE`]); an extent that is 1 by accident is a size like any other. So the structure of an expression says which sizes are equal,
 //! and two extents that are equal by accident stay two sizes.
 //!
 //! Sizes that turn out to be equal are united (union-find). Shapes are lists of sizes; when the expression is written
@@ -19,7 +19,7 @@ pub(crate) type Size = u32;
 /// The sizes of a shape.
 pub(crate) type List = SmallVec<[Size; 4]>;
 
-/// The size of all extents of 1.
+/// The size of axes of extent 1 that are added.
 pub(crate) const ONE: Size = 0;
 
 /// Shapes that are looked through one by one.
@@ -54,8 +54,7 @@ impl Sizes {
         if let Some((size, _)) = self.lengths.iter().find(|(_, known)| *known == count) {
             return *size;
         }
-        self.parents.push(self.parents.len() as Size);
-        let size = (self.parents.len() - 1) as Size;
+        let size = self.fresh();
         self.lengths.push((size, count));
         size
     }
@@ -66,11 +65,8 @@ impl Sizes {
         self.lengths.iter().find(|(size, _)| size == first).map(|(size, _)| *size)
     }
 
-    /// Returns a size that is known to be equal to no other, unless the extent is 1.
-    pub(crate) fn fresh(&mut self, extent: usize) -> Size {
-        if extent == 1 {
-            return ONE;
-        }
+    /// Returns a size that is known to be equal to no other.
+    pub(crate) fn fresh(&mut self) -> Size {
         self.parents.push(self.parents.len() as Size);
         (self.parents.len() - 1) as Size
     }
@@ -83,7 +79,7 @@ impl Sizes {
 
     /// Adds a shape all of whose sizes are new.
     pub(crate) fn fresh_shape(&mut self, shape: &Shape) -> ShapeId {
-        let list = shape.extents().iter().map(|extent| self.fresh(*extent)).collect();
+        let list = (0..shape.rank()).map(|_| self.fresh()).collect();
         self.push(list, shape)
     }
 
@@ -91,8 +87,8 @@ impl Sizes {
     pub(crate) fn fresh_shape_with(&mut self, shape: &Shape, length: Option<Size>) -> ShapeId {
         let mut list = List::new();
         list.extend(length);
-        for extent in &shape.extents()[list.len()..] {
-            list.push(self.fresh(*extent));
+        while list.len() < shape.rank() {
+            list.push(self.fresh());
         }
         self.push(list, shape)
     }
@@ -190,8 +186,8 @@ mod tests {
         let (ids, shapes) = sizes.finish();
         assert_eq!((ids.as_slice(), shapes.len()), ([0, 1, 0].as_slice(), 2));
         sizes.clear();
-        assert_eq!(sizes.fresh(1), ONE);
-        assert_ne!(sizes.fresh(2), sizes.fresh(2));
+        let (a, b) = (sizes.fresh(), sizes.fresh());
+        assert!(a != ONE && a != b);
     }
 
     #[test]

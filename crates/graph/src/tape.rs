@@ -120,6 +120,14 @@ pub(crate) struct ShapeClass {
 }
 
 impl ShapeClass {
+    /// The class of a shape, and the node that holds its first extent.
+    pub(crate) fn of(shape: &Shape, length: Option<Id>) -> ShapeClass {
+        let extents = shape.numbers();
+        let rows = shape.rank() < 2 || extents.last().is_some_and(|last| *last >= LONG);
+        let tall = shape.rank() >= 2 && extents[shape.rank() - 2] >= TALL;
+        ShapeClass { rank: shape.rank() as u8, rows, tall, length }
+    }
+
     /// What an extent is at least, unless the shape has no elements.
     pub(crate) fn least(self, axis: usize) -> u64 {
         let rank = usize::from(self.rank);
@@ -160,6 +168,13 @@ pub(crate) struct Bindings {
     pub(crate) symbols: Symbols,
 }
 
+/// Returns whether an index along an axis of the input of a view needs 64 bits before its rule.
+pub(crate) fn is_far(offset: i64, stride: i64, source: Option<u8>, shape: &Shape) -> bool {
+    let last = source.map_or(0, |axis| shape.numbers()[usize::from(axis)].saturating_sub(1) as i64);
+    let end = offset.saturating_add(stride.saturating_mul(last));
+    offset.abs().max(end.abs()).max(stride.abs()) >= 1 << 30
+}
+
 /// Offsets and strides up to this are part of the code.
 pub(crate) const SMALL: i64 = 8;
 
@@ -173,6 +188,64 @@ impl Tape {
     /// Nothing, to be written to.
     pub(crate) fn empty(precision: Precision) -> Tape {
         Tape { entries: vec![], outputs: SmallVec::new(), shapes: vec![], wide: false, distant: false, precision }
+    }
+
+    /// Returns whether an expression that differs in sizes alone would have this tape: extents, offsets and strides are in its classes. Ranks are the same.
+    pub(crate) fn accepts(&self, bindings: &Bindings) -> bool {
+        let mut classes = self.shapes.iter().zip(&bindings.shapes);
+        if !classes.all(|(class, shape)| *class == ShapeClass::of(shape, class.length)) {
+            return false;
+        }
+        let shape_of = |id: Id| &bindings.shapes[self.entry(id).shape as usize];
+        let value = |int: Int| match int {
+            Int::Known(value) => value,
+            Int::Given(slot) => bindings.integers[slot as usize],
+        };
+        let mut wide = bindings.shapes.iter().any(|shape| shape.count() >= FAR);
+        let distant = bindings.shapes.iter().flat_map(|shape| shape.extents()).any(|extent| *extent >= DISTANT);
+        for entry in &self.entries {
+            let shape = &bindings.shapes[entry.shape as usize];
+            let is_grown = |own: Growth, maps: &[Along]| {
+                let factor = shape.count() / shape_of(entry.inputs[0]).count().max(1);
+                own == Growth::of(factor) || !self.grows(entry.inputs[0], maps)
+            };
+            match &entry.kind {
+                Kind::View(maps, _, growth) => {
+                    wide |= maps.iter().any(|map| is_far(value(map.offset), value(map.stride), map.source, shape));
+                    if !is_grown(*growth, maps) {
+                        return false;
+                    }
+                }
+                Kind::Gather(_, _, growth) if !is_grown(*growth, &[]) => return false,
+                Kind::Pattern(applied) => {
+                    let inputs: SmallVec<[&Shape; 4]> = entry.inputs.iter().map(|input| shape_of(*input)).collect();
+                    wide |= applied.operation().counted(&inputs) >= FAR;
+                }
+                Kind::Leaf(_)
+                | Kind::Fill(_)
+                | Kind::Elementwise(_)
+                | Kind::Reshape(_)
+                | Kind::Position(_)
+                | Kind::Gather(..)
+                | Kind::Concatenate(_) => {}
+            }
+        }
+        (wide, distant) == (self.wide, self.distant)
+    }
+
+    /// Returns whether code depends on how much a view with these maps or a gather enlarges an input: something is computed again for it, or its indices
+    /// go around.
+    pub(crate) fn grows(&self, mut input: Id, maps: &[Along]) -> bool {
+        if maps.iter().any(|map| matches!(map.rule, Rule::Wrap | Rule::Mirror)) {
+            return true;
+        }
+        loop {
+            match &self.entry(input).kind {
+                Kind::View(..) | Kind::Reshape(_) => input = self.entry(input).inputs[0],
+                Kind::Elementwise(_) | Kind::Gather(..) | Kind::Concatenate(_) => return true,
+                Kind::Leaf(_) | Kind::Fill(_) | Kind::Position(_) | Kind::Pattern(_) => return false,
+            }
+        }
     }
 
     pub(crate) fn entry(&self, id: Id) -> &Entry {

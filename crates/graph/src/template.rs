@@ -3,12 +3,16 @@
 //! [`Context::template`] calls a function with *symbols* in place of its inputs. What it makes of them is planned and fitted to the sizes there and then; a call
 //! takes buffers and scalars and launches, whatever the number of operations.
 //!
+//! A call with other sizes fits the plans to them: extents, grids and temporary memory follow from those of the inputs, and the function is not
+//! called. That holds as long as the function would do the same for them; [`amount`](crate::amount) says how this is known. The last fits are kept.
+//!
 //! - An input that is one value everywhere is a scalar of the template, any other is memory.
 //! - What does not depend on a symbol is an ordinary array: what is in memory already is kept by the template, what is not is part of its kernels.
 //! - Evaluating inside of the function is a *stage*: the plan of the template is cut there. Elements cannot be read, as there are none.
 //!
 //! Nothing is traced in secret: a node knows whether it depends on a symbol ([`Node::is_symbolic`]).
 
+use crate::amount::{Amount, Conditions, TermId, TermList, Terms};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::fit::{FittedPlan, LaneOf, Scalars};
@@ -16,10 +20,11 @@ use crate::lane::Lane;
 use crate::length::Length;
 use crate::node::{Node, State};
 use crate::op::{Op, Scalar};
+use crate::plan::Plan;
 use crate::shape::Shape;
 use crate::tape::Bindings;
 use broadloom_device::Buffer;
-use broadloom_scalar::{Lanes, Type};
+use broadloom_scalar::{Lanes, Literal, Type};
 use smallvec::{SmallVec, smallvec};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -36,15 +41,31 @@ impl Symbol {
     }
 }
 
-/// A function while it is traced: the stages so far, and how many symbols there are. Nothing when that is over.
+/// A function while it is traced. Both parts are gone when that is over.
 #[derive(Debug)]
-struct Tracing(Mutex<Option<(Vec<Stage>, u32)>>);
+pub(crate) struct Tracing {
+    /// The stages so far, and how many symbols there are.
+    steps: Mutex<Option<(Vec<Stage>, u32)>>,
+    /// How extents follow from those of the inputs, and what the trace relies on.
+    terms: Mutex<Option<Terms>>,
+}
 
 impl Tracing {
+    fn new(symbols: usize) -> Tracing {
+        Tracing { steps: Mutex::new(Some((vec![], symbols as u32))), terms: Mutex::new(Some(Terms::default())) }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Option<(Vec<Stage>, u32)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn terms(&self) -> MutexGuard<'_, Option<Terms>> {
+        self.terms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// Sizes for which a template is kept fitted.
+const MOST: usize = 8;
 
 /// What is told where elements are wanted of a symbol.
 pub(crate) fn unknown(operation: &str) -> Error {
@@ -59,13 +80,24 @@ pub(crate) struct Symbols {
     pub(crate) buffers: Vec<(u32, u32)>,
     /// The same for values.
     pub(crate) values: Vec<(u32, u32)>,
+    /// The shapes of the tape, with how their extents follow from those of the inputs.
+    pub(crate) shapes: Vec<Shape>,
+    /// Slots of integers that follow from extents of the inputs.
+    pub(crate) integers: Vec<(u32, Amount)>,
+    /// The same for values.
+    pub(crate) amounts: Vec<(u32, Amount)>,
 }
 
 impl Symbols {
     /// Notes which function a symbol belongs to. It is one for all.
     pub(crate) fn join(&mut self, symbol: &Symbol) -> Result<()> {
-        let own = self.tracing.get_or_insert_with(|| symbol.tracing.clone());
-        if Arc::ptr_eq(own, &symbol.tracing) { Ok(()) } else { Err(unknown("arrays of two functions")) }
+        self.join_tracing(&symbol.tracing)
+    }
+
+    /// Notes which function extents belong to.
+    pub(crate) fn join_tracing(&mut self, tracing: &Arc<Tracing>) -> Result<()> {
+        let own = self.tracing.get_or_insert_with(|| tracing.clone());
+        if Arc::ptr_eq(own, tracing) { Ok(()) } else { Err(unknown("arrays of two functions")) }
     }
 
     /// Whether there are none.
@@ -77,18 +109,68 @@ impl Symbols {
 /// A plan of a template.
 #[derive(Debug)]
 struct Stage {
-    fitted: Arc<FittedPlan>,
+    plan: Arc<Plan>,
     /// What is given in all calls; the rest are symbols.
     buffers: Vec<Option<Buffer<u8>>>,
     symbols: Vec<(u32, u32)>,
-    scalars: Scalars,
-    /// Scalars that are lanes of symbols.
-    lanes: Vec<(LaneOf, u32)>,
+    /// Values, and which of them are symbols and which follow from extents.
+    values: Vec<Lanes>,
+    given: Vec<(u32, u32)>,
+    amounts: Vec<(u32, TermId)>,
+    shapes: Vec<TermList>,
+    integers: Vec<TermId>,
     /// The number of the symbol that its first result is.
     first: u32,
     results: u32,
     /// Symbols that nobody needs after it.
     dead: Vec<u32>,
+}
+
+/// A template for sizes that are known.
+#[derive(Debug)]
+struct Fit {
+    /// The shapes of the inputs.
+    inputs: SmallVec<[Shape; 4]>,
+    stages: Vec<FittedStage>,
+    /// The shapes of the results.
+    results: Vec<Shape>,
+}
+
+#[derive(Debug)]
+struct FittedStage {
+    plan: Arc<FittedPlan>,
+    scalars: Scalars,
+    /// Scalars that are lanes of symbols.
+    lanes: Vec<(LaneOf, u32)>,
+}
+
+impl FittedStage {
+    /// A stage for the values of terms; `None` where another plan is to be used.
+    fn new(stage: &Stage, terms: &[i64]) -> Result<Option<FittedStage>> {
+        let Some(shapes) = stage.shapes.iter().map(|shape| shape_of(shape, terms)).collect::<Option<Vec<Shape>>>() else {
+            return Ok(None);
+        };
+        let integers = stage.integers.iter().map(|integer| terms[*integer as usize]).collect();
+        let mut values = stage.values.clone();
+        for (slot, amount) in &stage.amounts {
+            values[*slot as usize] = smallvec![Literal::from(terms[*amount as usize])];
+        }
+        let bindings = Bindings { shapes, integers, values, ..Bindings::default() };
+        if !stage.plan.tape.accepts(&bindings) {
+            return Ok(None);
+        }
+        let plan = stage.plan.fitted(&bindings)?;
+        let is_symbol = |lane: &LaneOf| stage.given.iter().find(|(slot, _)| *slot == lane.slot).map(|found| found.1);
+        let lanes = plan.lanes().filter_map(|lane| is_symbol(&lane).map(|symbol| (lane, symbol))).collect();
+        let scalars = plan.scalars(&bindings.values);
+        Ok(Some(FittedStage { plan, scalars, lanes }))
+    }
+}
+
+/// The shape that terms have as extents; `None` if arrays cannot have it.
+fn shape_of(list: &TermList, terms: &[i64]) -> Option<Shape> {
+    let extents = list.iter().map(|term| usize::try_from(terms[*term as usize]).ok()).collect::<Option<Vec<usize>>>()?;
+    Some(Shape::from(extents)).filter(Shape::is_possible)
 }
 
 /// An input of a template.
@@ -108,7 +190,8 @@ enum Outcome {
     Known(Buffer<u8>),
 }
 
-/// An expression that was traced, ready to be computed for inputs of the same types and shapes.
+/// An expression that was traced, ready to be computed for inputs of the same types and ranks, and of all shapes for which the function would do
+/// the same.
 ///
 /// ```
 /// use broadloom_graph::{Context, Elementwise, Node, Shape};
@@ -122,6 +205,9 @@ enum Outcome {
 ///     Ok(vec![Node::elementwise(Elementwise::Binary(BinaryOp::Mul), &[&x[0], &x[0]])?])
 /// })?;
 /// assert_eq!(square.call(&[line(&[4, 5, 6])?])?[0].read()?.to_bytes(), [16, 25, 36]);
+/// // The function is not called again for another length.
+/// assert_eq!(square.call(&[line(&[7, 8])?])?[0].read()?.to_bytes(), [49, 64]);
+/// assert_eq!(context.statistics().traces, 1);
 /// # Ok::<(), broadloom_graph::Error>(())
 /// ```
 #[derive(Debug)]
@@ -129,6 +215,10 @@ pub struct Template {
     context: Context,
     inputs: Vec<Input>,
     stages: Vec<Stage>,
+    /// What the trace relies on.
+    conditions: Conditions,
+    /// The last fits.
+    fits: Mutex<Vec<Arc<Fit>>>,
     symbols: usize,
     /// How many lengths the inputs have that only the device knows. Their symbols follow those of the inputs.
     lengths: usize,
@@ -139,7 +229,7 @@ pub struct Template {
 #[derive(Debug)]
 struct Returned {
     ty: Type,
-    shape: Shape,
+    shape: TermList,
     outcome: Outcome,
     /// The number of the first result with the same length that only the device knows, and where the length is.
     length: Option<(usize, Outcome)>,
@@ -165,7 +255,7 @@ impl Node {
     fn one_value(&self) -> Option<Lanes> {
         match &*self.lock() {
             State::Pending(expression) => match &expression.op {
-                Op::Fill(scalar) if scalar.symbol().is_none() => Some(scalar.lanes().clone()),
+                Op::Fill(scalar) if scalar.symbol().is_none() && scalar.amount().is_none() => Some(scalar.lanes().clone()),
                 _ => None,
             },
             State::Ready(_) | State::Symbolic(_) => None,
@@ -177,11 +267,14 @@ impl Context {
     /// Traces a function of arrays like these.
     pub fn template(&self, inputs: &[Node], function: impl FnOnce(&[Node]) -> Result<Vec<Node>>) -> Result<Template> {
         let (lengths, each) = lengths(inputs);
-        let tracing = Arc::new(Tracing(Mutex::new(Some((vec![], (inputs.len() + lengths.len()) as u32)))));
+        let tracing = Arc::new(Tracing::new(inputs.len() + lengths.len()));
         let symbol = |number: usize| Symbol { tracing: tracing.clone(), number: number as u32 };
+        let shapes: Vec<Shape> =
+            inputs.iter().enumerate().map(|(number, node)| node.bound().clone().plain().of_input(number, &tracing)).collect();
         let own = lengths.iter().enumerate().map(|(number, length)| {
             let count = Node::symbolic(self, Type::U32, Shape::from([]), symbol(inputs.len() + number));
-            Length::of(count, length.bound())
+            let has_it = each.iter().position(|own| *own == Some(number));
+            Length::of(count, has_it.map_or(length.amount().clone(), |input| shapes[input].amount(0)))
         });
         let own: Vec<Length> = own.collect();
         let mut kinds = vec![];
@@ -189,20 +282,24 @@ impl Context {
         for (number, node) in inputs.iter().enumerate() {
             self.owns("function", node)?;
             let symbol = symbol(number);
-            let (ty, shape, is_scalar) = (node.ty(), node.bound().clone(), node.one_value().is_some());
+            let (ty, shape, is_scalar) = (node.ty(), shapes[number].clone(), node.one_value().is_some());
             let input = match is_scalar {
-                true => Node::pending(self, ty, shape.clone(), Op::Fill(Scalar::symbolic(ty, symbol)), smallvec![]),
-                false => Node::symbolic(self, ty, shape.clone(), symbol),
+                true => Node::pending(self, ty, shape, Op::Fill(Scalar::symbolic(ty, symbol)), smallvec![]),
+                false => Node::symbolic(self, ty, shape, symbol),
             };
             symbols.push(input.with_length(each[number].map(|length| own[length].clone())));
-            kinds.push(Input { ty, shape, is_scalar, length: each[number] });
+            kinds.push(Input { ty, shape: node.bound().clone().plain(), is_scalar, length: each[number] });
         }
+        self.note_trace();
         let traced = function(&symbols).and_then(|outputs| {
             outputs.iter().try_for_each(|output| self.owns("function", output))?;
             self.evaluate(&outputs)?;
             Ok(outputs)
         });
         let steps = tracing.lock().take();
+        let terms_of = |shape: &Shape| shape.amounts().iter().map(|amount| amount.term_in(&tracing)).collect::<TermList>();
+        let shapes: Vec<TermList> = traced.iter().flatten().map(|node| terms_of(node.bound())).collect();
+        let terms = tracing.terms().take();
         let (outputs, (mut stages, symbols)) = (traced?, steps.unwrap_or_default());
         let outcome = |node: &Node| match node.state() {
             State::Ready(buffer) => Ok(Outcome::Known(buffer)),
@@ -211,13 +308,13 @@ impl Context {
         };
         let (_, each) = self::lengths(&outputs);
         let mut results = vec![];
-        for (node, which) in outputs.iter().zip(&each) {
+        for ((node, which), shape) in outputs.iter().zip(&each).zip(shapes) {
             let first = each.iter().position(|other| other == which).unwrap_or(0);
             let length = match node.length() {
                 Some(length) => Some((first, outcome(length.count())?)),
                 None => None,
             };
-            results.push(Returned { ty: node.ty(), shape: node.bound().clone(), outcome: outcome(node)?, length });
+            results.push(Returned { ty: node.ty(), shape, outcome: outcome(node)?, length });
         }
         let mut needed: Vec<bool> = vec![false; symbols as usize];
         for outcome in
@@ -235,22 +332,41 @@ impl Context {
                 }
             }
         }
-        let lengths = lengths.len();
-        Ok(Template { context: self.clone(), inputs: kinds, stages, symbols: symbols as usize, lengths, results })
+        let (lengths, conditions) = (lengths.len(), terms.unwrap_or_default().finish());
+        let template = Template {
+            context: self.clone(),
+            inputs: kinds,
+            stages,
+            conditions,
+            fits: Mutex::default(),
+            symbols: symbols as usize,
+            lengths,
+            results,
+        };
+        match template.fit(inputs)? {
+            Some(_) => Ok(template),
+            None => Err(Error::Plan { what: "a function".into(), reason: "its trace does not hold for its own inputs".into() }),
+        }
     }
 
     /// Adds a plan to the function that is traced, and makes its results symbols.
-    pub(crate) fn stage(&self, nodes: &[Node], fitted: Arc<FittedPlan>, bindings: Bindings) -> Result<()> {
-        let tracing = bindings.symbols.tracing.ok_or_else(|| unknown("evaluate"))?;
+    pub(crate) fn stage(&self, nodes: &[Node], plan: Arc<Plan>, bindings: Bindings) -> Result<()> {
+        let Bindings { buffers, values, integers, symbols: own, .. } = bindings;
+        let tracing = own.tracing.ok_or_else(|| unknown("evaluate"))?;
+        let shapes = own.shapes.iter().map(|shape| shape.amounts().iter().map(|amount| amount.term_in(&tracing)).collect());
+        let shapes = shapes.collect();
+        let amount = |(slot, value): (usize, &i64)| {
+            let traced = own.integers.iter().find(|(own, _)| *own as usize == slot);
+            traced.map_or(Amount::from(*value), |(_, amount)| amount.clone()).term_in(&tracing)
+        };
+        let integers = integers.iter().enumerate().map(amount).collect();
+        let amounts = own.amounts.iter().map(|(slot, amount)| (*slot, amount.term_in(&tracing))).collect();
         let mut state = tracing.lock();
         let (stages, symbols) = state.as_mut().ok_or_else(|| unknown("evaluate"))?;
-        let is_symbol = |lane: &LaneOf| bindings.symbols.values.iter().find(|(slot, _)| *slot == lane.slot).map(|found| found.1);
-        let lanes = fitted.lanes().filter_map(|lane| is_symbol(&lane).map(|symbol| (lane, symbol))).collect();
         let (first, results) = (*symbols, nodes.len() as u32);
         *symbols += results;
-        let scalars = fitted.scalars(&bindings.values);
-        let (buffers, given) = (bindings.buffers, bindings.symbols.buffers);
-        stages.push(Stage { fitted, buffers, symbols: given, scalars, lanes, first, results, dead: vec![] });
+        let (given, symbols, dead) = (own.values, own.buffers, vec![]);
+        stages.push(Stage { plan, buffers, symbols, values, given, amounts, shapes, integers, first, results, dead });
         drop(state);
         for (number, node) in (first..).zip(nodes) {
             node.settle(State::Symbolic(Symbol { tracing: tracing.clone(), number }));
@@ -259,14 +375,47 @@ impl Context {
     }
 }
 
+impl Fit {
+    fn is_for(&self, inputs: &[Node]) -> bool {
+        self.inputs.iter().zip(inputs).all(|(own, node)| own == node.bound())
+    }
+}
+
 impl Template {
-    /// Whether it was traced for inputs of these types and shapes.
+    /// Returns whether it can be called with these inputs: they have the types and ranks of those that it was traced for, and shapes for which the
+    /// function would do the same. Plans are fitted to the shapes, if that was not done lately.
     pub fn fits(&self, inputs: &[Node]) -> bool {
         self.inputs.len() == inputs.len()
             && self.inputs.iter().zip(inputs).all(|(own, node)| {
-                own.ty == node.ty() && own.shape == *node.bound() && own.is_scalar == node.one_value().is_some()
+                own.ty == node.ty() && own.shape.rank() == node.bound().rank() && own.is_scalar == node.one_value().is_some()
             })
             && self.are_as_long(&lengths(inputs).1)
+            && self.fit(inputs).is_ok_and(|fit| fit.is_some())
+    }
+
+    /// The plans for the shapes of these inputs, whose ranks are right; `None` if the trace does not hold for them.
+    fn fit(&self, inputs: &[Node]) -> Result<Option<Arc<Fit>>> {
+        let lock = || self.fits.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().iter().find(|fit| fit.is_for(inputs)) {
+            return Ok(Some(known.clone()));
+        }
+        let Some(terms) = self.conditions.values(|number| inputs[number].bound()) else { return Ok(None) };
+        let mut stages = Vec::with_capacity(self.stages.len());
+        for stage in &self.stages {
+            let Some(stage) = FittedStage::new(stage, &terms)? else { return Ok(None) };
+            stages.push(stage);
+        }
+        let results = self.results.iter().map(|result| shape_of(&result.shape, &terms)).collect::<Option<Vec<Shape>>>();
+        let Some(results) = results else { return Ok(None) };
+        let inputs = inputs.iter().map(|node| node.bound().clone().plain()).collect();
+        let fit = Arc::new(Fit { inputs, stages, results });
+        self.context.note_fit();
+        let mut known = lock();
+        if known.len() >= MOST {
+            known.remove(0);
+        }
+        known.push(fit.clone());
+        Ok(Some(fit))
     }
 
     /// Returns whether the same inputs have the same lengths as when it was traced.
@@ -284,6 +433,18 @@ impl Template {
             let reason = format!("a template of {} inputs is called with {}", self.inputs.len(), inputs.len());
             return Err(Error::Plan { what: "a call".into(), reason });
         }
+        let refused = |number: usize| {
+            let (left, right) = (self.inputs[number].shape.clone(), inputs[number].bound().clone());
+            Error::Shapes { operation: "function".into(), left, right }
+        };
+        let mut pairs = self.inputs.iter().zip(inputs);
+        if let Some(number) = pairs.position(|(own, node)| own.shape.rank() != node.bound().rank()) {
+            return Err(refused(number));
+        }
+        let Some(fit) = self.fit(inputs)? else {
+            let mut pairs = self.inputs.iter().zip(inputs);
+            return Err(refused(pairs.position(|(own, node)| own.shape != *node.bound()).unwrap_or(0)));
+        };
         let mut memory: SmallVec<[Option<Buffer<u8>>; 8]> = SmallVec::from_elem(None, self.symbols);
         let mut values: SmallVec<[Lanes; 4]> = SmallVec::from_elem(Lanes::new(), inputs.len());
         let mut known = vec![];
@@ -306,10 +467,6 @@ impl Template {
             if node.ty() != own.ty {
                 return Err(Error::Types { operation: "function".into(), left: own.ty, right: node.ty() });
             }
-            if *node.bound() != own.shape {
-                let (left, right) = (own.shape.clone(), node.bound().clone());
-                return Err(Error::Shapes { operation: "function".into(), left, right });
-            }
             match own.is_scalar {
                 true => {
                     let reason = "it was traced for one value everywhere".to_owned();
@@ -319,23 +476,23 @@ impl Template {
                 false => memory[number] = Some(node.evaluate()?),
             }
         }
-        for stage in &self.stages {
+        for (stage, fitted) in self.stages.iter().zip(&fit.stages) {
             let mut buffers: SmallVec<[Option<Buffer<u8>>; 8]> = stage.buffers.iter().cloned().collect();
             for (slot, symbol) in &stage.symbols {
                 buffers[*slot as usize] = memory[*symbol as usize].clone();
             }
             let given;
-            let scalars = if stage.lanes.is_empty() {
-                &stage.scalars
+            let scalars = if fitted.lanes.is_empty() {
+                &fitted.scalars
             } else {
-                let mut own = stage.scalars.clone();
-                for (lane, symbol) in &stage.lanes {
+                let mut own = fitted.scalars.clone();
+                for (lane, symbol) in &fitted.lanes {
                     own[lane.kernel][lane.scalar] = values[*symbol as usize][usize::from(lane.lane)];
                 }
                 given = own;
                 &given
             };
-            let results = self.context.run(&stage.fitted, &buffers, scalars, lane)?;
+            let results = self.context.run(&fitted.plan, &buffers, scalars, lane)?;
             for (number, buffer) in (stage.first as usize..).zip(results) {
                 memory[number] = Some(buffer);
             }
@@ -351,7 +508,7 @@ impl Template {
             buffer.ok_or_else(|| unknown("function"))
         };
         let mut nodes: Vec<Node> = Vec::with_capacity(self.results.len());
-        for (number, result) in self.results.iter().enumerate() {
+        for (number, (result, shape)) in self.results.iter().zip(&fit.results).enumerate() {
             let length = match &result.length {
                 None => None,
                 Some((first, _)) if *first < number => nodes[*first].length().cloned(),
@@ -362,17 +519,18 @@ impl Template {
                 }
                 Some((_, count)) => {
                     let count = Node::ready(&self.context, Type::U32, Shape::from([]), buffer(count)?);
-                    Some(Length::of(count, result.shape.extents()[0]))
+                    Some(Length::of(count, shape.amount(0)))
                 }
             };
-            let node = Node::ready(&self.context, result.ty, result.shape.clone(), buffer(&result.outcome)?);
+            let node = Node::ready(&self.context, result.ty, shape.clone(), buffer(&result.outcome)?);
             nodes.push(node.with_length(length));
         }
         Ok(nodes)
     }
 
-    /// How many kernels a call launches.
+    /// How many kernels a call launches, for sizes that it was fitted to last.
     pub fn kernels(&self) -> u64 {
-        self.stages.iter().map(|stage| stage.fitted.launches()).sum()
+        let fits = self.fits.lock().unwrap_or_else(PoisonError::into_inner);
+        fits.last().map_or(0, |fit| fit.stages.iter().map(|stage| stage.plan.launches()).sum())
     }
 }

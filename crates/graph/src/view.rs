@@ -6,11 +6,13 @@
 //! Section, shift, rotate, reverse, replicate, expand, pad, transpose, broadcasting, dropped and added axes are all such views, and views of
 //! views are one view where the rules allow it (§5.3).
 
+use crate::amount::Amount;
 use crate::error::{Error, Result};
 use crate::shape::Shape;
 use broadloom_scalar::Lanes;
 pub use broadloom_skeleton::{Boundary, Rule};
 use smallvec::SmallVec;
+use std::hash::{Hash, Hasher};
 
 /// Where the index along one axis of the input comes from: `offset + stride * position[source]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,7 +40,7 @@ impl AxisMap {
 
     /// The least and the greatest index before the rule, for an output that has elements.
     fn range(&self, shape: &Shape) -> (i64, i64) {
-        let last = self.source.map_or(0, |axis| shape.extents()[usize::from(axis)] as i64 - 1);
+        let last = self.source.map_or(0, |axis| shape.numbers()[usize::from(axis)] as i64 - 1);
         let end = self.offset.saturating_add(self.stride.saturating_mul(last));
         (self.offset.min(end), self.offset.max(end))
     }
@@ -53,6 +55,24 @@ pub struct View {
     pub shape: Shape,
     /// What stands outside where a rule is [`Rule::Constant`].
     pub fill: Option<Lanes>,
+    /// Offsets that follow from the extents of a function's inputs; none where all are constants.
+    traced: Option<Box<Offsets>>,
+}
+
+/// The offsets of a view, one for each axis of its input.
+#[derive(Clone, Debug)]
+struct Offsets(SmallVec<[Amount; 4]>);
+
+impl PartialEq for Offsets {
+    fn eq(&self, other: &Offsets) -> bool {
+        self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(|(a, b)| a.is_identical(b))
+    }
+}
+
+impl Eq for Offsets {}
+
+impl Hash for Offsets {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 /// Numbers beyond this are refused, so that index arithmetic cannot overflow.
@@ -61,6 +81,102 @@ const MAX_NUMBER: u64 = 1 << 40;
 impl View {
     /// A view, its rules no stronger than needed. `input` is the shape that it is a view of.
     pub fn new(operation: &str, input: &Shape, axes: &[AxisMap], shape: Shape, fill: Option<Lanes>) -> Result<View> {
+        if !input.is_traced() && !shape.is_traced() {
+            return View::of_numbers(operation, input, axes, shape, fill);
+        }
+        let offsets: SmallVec<[Amount; 4]> = axes.iter().map(|map| Amount::from(map.offset)).collect();
+        View::with_offsets(operation, input, axes, &offsets, shape, fill)
+    }
+
+    /// A view whose offsets may follow from the extents of a function's inputs: those of the maps do not count. A function that is traced relies on
+    /// what was found: rules that were dropped, numbers of an error.
+    pub(crate) fn with_offsets(
+        operation: &str,
+        input: &Shape,
+        axes: &[AxisMap],
+        offsets: &[Amount],
+        shape: Shape,
+        fill: Option<Lanes>,
+    ) -> Result<View> {
+        let maps: SmallVec<[AxisMap; 4]> =
+            axes.iter().zip(offsets).map(|(map, offset)| AxisMap { offset: offset.value(), ..*map }).collect();
+        let view = View::of_numbers(operation, input, &maps, shape.clone(), fill);
+        let is_traced = input.is_traced() || shape.is_traced() || offsets.iter().any(Amount::is_traced);
+        if !is_traced {
+            return view;
+        }
+        let fix = || {
+            input.fix();
+            shape.fix();
+            offsets.iter().for_each(|offset| {
+                offset.get();
+            });
+        };
+        let Ok(mut view) = view else {
+            fix();
+            return view;
+        };
+        if shape.numbers().contains(&0) {
+            let _ = shape.is_empty();
+            return Ok(view);
+        }
+        let mut own = SmallVec::new();
+        for (axis, map) in view.axes.iter().enumerate() {
+            let (offset, extent) = (&offsets[axis], input.amount(axis));
+            match map.rule {
+                Rule::Inside if map.offset != offset.value() => fix(),
+                Rule::Inside => {
+                    let count = map.source.map_or(Amount::from(1), |source| shape.amount(usize::from(source)));
+                    let is_whole = map.offset == 0 && !offset.is_traced() && map.stride == 1 && count.is_identical(&extent);
+                    let last = count.minus(&1.into()).times(&map.stride.into());
+                    if is_whole {
+                        own.push(offset.clone());
+                        continue;
+                    }
+                    let end = offset.plus(&last);
+                    let (low, high) = if map.stride < 0 { (&end, offset) } else { (offset, &end) };
+                    // They do: the rule was dropped, or none is needed.
+                    let _ = low.is_less(&0.into());
+                    let _ = high.is_less(&extent);
+                }
+                Rule::Clamp | Rule::Wrap | Rule::Mirror => {
+                    let _ = extent.equals(&0.into());
+                }
+                Rule::Constant => {}
+            }
+            own.push(if map.offset == offset.value() { offset.clone() } else { map.offset.into() });
+        }
+        if own.iter().any(Amount::is_traced) {
+            view.traced = Some(Box::new(Offsets(own)));
+        }
+        Ok(view)
+    }
+
+    /// The offset along an axis of the input.
+    pub(crate) fn offset(&self, axis: usize) -> Amount {
+        let known = || Amount::from(self.axes[axis].offset);
+        self.traced.as_ref().map_or_else(known, |offsets| offsets.0[axis].clone())
+    }
+
+    /// Returns whether the offset along an axis of the input follows from the extents of a function's inputs.
+    pub(crate) fn is_traced(&self, axis: usize) -> bool {
+        self.traced.as_ref().is_some_and(|offsets| offsets.0[axis].is_traced())
+    }
+
+    /// Notes that a function that is traced relies on its numbers.
+    pub(crate) fn fix(&self) {
+        self.shape.fix();
+        (0..self.axes.len()).for_each(|axis| {
+            self.offset(axis).get();
+        });
+    }
+
+    /// Returns whether both are the same for all extents of a function's inputs. Nothing is noted.
+    pub(crate) fn is_identical(&self, other: &View) -> bool {
+        self.axes == other.axes && self.fill == other.fill && self.traced == other.traced && self.shape.is_identical(&other.shape)
+    }
+
+    fn of_numbers(operation: &str, input: &Shape, axes: &[AxisMap], shape: Shape, fill: Option<Lanes>) -> Result<View> {
         let range = |reason: String| Error::Range { operation: operation.to_owned(), shape: input.clone(), reason };
         if !shape.is_possible() {
             return Err(range(format!("a result of shape {shape} is too large")));
@@ -68,19 +184,20 @@ impl View {
         if axes.len() != input.rank() {
             return Err(range(format!("{} axes are described", axes.len())));
         }
-        let mut view = View { axes: SmallVec::from_slice(axes), shape, fill };
+        let is_empty = shape.numbers().contains(&0);
+        let mut view = View { axes: SmallVec::from_slice(axes), shape, fill, traced: None };
         for (axis, map) in view.axes.iter_mut().enumerate() {
-            let extent = input.extents()[axis] as i64;
+            let extent = input.numbers()[axis] as i64;
             if map.offset.unsigned_abs() > MAX_NUMBER || map.stride.unsigned_abs() > MAX_NUMBER {
                 return Err(range(format!("a number along axis {axis} is too large")));
             }
             if map.source.is_none() {
                 map.stride = 0;
-            } else if map.stride == 0 || map.source.is_some_and(|source| view.shape.extents()[usize::from(source)] == 1) {
-                // The axis stands still; of one that has a single position only the first counts.
+            } else if map.stride == 0 {
+                // The axis stands still. One of extent 1 does not: it is like any other extent.
                 *map = AxisMap { source: None, stride: 0, ..*map };
             }
-            if view.shape.is_empty() {
+            if is_empty {
                 *map = AxisMap { rule: Rule::Inside, ..*map };
                 continue;
             }
@@ -108,32 +225,47 @@ impl View {
         Ok(view)
     }
 
+    /// The whole array, as it is.
+    pub(crate) fn whole(shape: &Shape) -> View {
+        View { axes: (0..shape.rank()).map(AxisMap::same).collect(), shape: shape.clone(), fill: None, traced: None }
+    }
+
     /// Whether it is its input.
     pub fn is_identity(&self, input: &Shape) -> bool {
+        if self.shape.is_traced() || input.is_traced() {
+            // For all extents of the inputs of the function; any other view is right as it is.
+            let is_same = |(axis, map): (usize, &AxisMap)| *map == AxisMap::same(axis) && !self.is_traced(axis);
+            return self.shape.is_identical(input) && self.axes.iter().enumerate().all(is_same);
+        }
         self.shape == *input
             && self.axes.iter().enumerate().all(|(axis, map)| {
                 map.rule == Rule::Inside
-                    && (*map == AxisMap::same(axis) || input.extents()[axis] == 1 && map.source.is_none() && map.offset == 0)
+                    && (*map == AxisMap::same(axis) || input.numbers()[axis] == 1 && map.source.is_none() && map.offset == 0)
             })
     }
 
     /// Whether every element is the constant.
     pub fn is_constant(&self, input: &Shape) -> bool {
-        !self.shape.is_empty()
-            && self.axes.iter().zip(input.extents()).any(|(map, extent)| {
+        let is_constant = !self.shape.numbers().contains(&0)
+            && self.axes.iter().zip(input.numbers()).any(|(map, extent)| {
                 let (low, high) = map.range(&self.shape);
                 map.rule == Rule::Constant && (*extent == 0 || high < 0 || low >= *extent as i64)
-            })
+            });
+        if is_constant {
+            self.fix();
+            input.fix();
+        }
+        is_constant
     }
 
     /// Whether elements of the input are seen more than once: how many times as many come out, at least 1.
-    pub fn growth(&self, input: &Shape) -> usize {
-        (self.shape.count() / input.count().max(1)).max(1)
+    pub(crate) fn growth(&self, input: &Shape) -> usize {
+        (self.shape.product() / input.product().max(1)).max(1)
     }
 
     /// The view of a view as one view, where the rules compose: `self` looks at what `inner` makes of an array of shape `input`.
     pub fn after(&self, inner: &View, input: &Shape) -> Option<View> {
-        if self.shape.is_empty() {
+        if self.shape.numbers().contains(&0) {
             return None;
         }
         let fill = match (&self.fill, &inner.fill) {
@@ -143,17 +275,22 @@ impl View {
         // A constant along one axis of the outer view stands for the whole element, so every such axis must still be looked at.
         let mut looked_at = 0u64;
         let mut axes: SmallVec<[AxisMap; 4]> = SmallVec::new();
+        let is_traced = self.shape.is_traced() || inner.shape.is_traced() || input.is_traced();
+        let mut offsets: SmallVec<[Amount; 4]> = SmallVec::new();
         for (axis, map) in inner.axes.iter().enumerate() {
             let Some(middle) = map.source else {
                 axes.push(*map);
+                offsets.extend(is_traced.then(|| inner.offset(axis)));
                 continue;
             };
             looked_at |= 1 << middle;
             let outer = self.axes[usize::from(middle)];
-            let between = inner.shape.extents()[usize::from(middle)] as i64;
-            let extent = input.extents()[axis] as i64;
+            let between = inner.shape.numbers()[usize::from(middle)] as i64;
+            let extent = input.numbers()[axis] as i64;
             // Whether `inner` is the whole axis, moved: then its indices and the input's wrap together.
-            let whole = map.stride == 1 && between == extent;
+            let whole = map.stride == 1
+                && between == extent
+                && (!is_traced || inner.shape.amount(usize::from(middle)).is_identical(&input.amount(axis)));
             let rule = match (outer.rule, map.rule) {
                 (Rule::Inside, rule) => rule,
                 (Rule::Wrap, Rule::Wrap) if whole => Rule::Wrap,
@@ -163,12 +300,20 @@ impl View {
                     if whole
                         && outer.stride == 1
                         && (outer.offset.signum() * map.offset.signum()) >= 0
-                        && self.same_extent(outer, between) =>
+                        && self.same_extent(outer, &inner.shape, usize::from(middle)) =>
                 {
                     Rule::Constant
                 }
                 _ => return None,
             };
+            if is_traced {
+                if outer.rule == Rule::Constant && map.rule == Rule::Constant {
+                    // Which way they shift decides.
+                    self.offset(usize::from(middle)).get();
+                    inner.offset(axis).get();
+                }
+                offsets.push(inner.offset(axis).plus(&self.offset(usize::from(middle)).times(&map.stride.into())));
+            }
             axes.push(AxisMap {
                 source: outer.source,
                 offset: map.offset.checked_add(map.stride.checked_mul(outer.offset)?)?,
@@ -181,11 +326,16 @@ impl View {
         if !all_looked_at {
             return None;
         }
-        View::new("view", input, &axes, self.shape.clone(), fill).ok()
+        match is_traced {
+            true => View::with_offsets("view", input, &axes, &offsets, self.shape.clone(), fill).ok(),
+            false => View::of_numbers("view", input, &axes, self.shape.clone(), fill).ok(),
+        }
     }
 
-    fn same_extent(&self, map: AxisMap, extent: i64) -> bool {
-        map.source.is_some_and(|axis| self.shape.extents()[usize::from(axis)] as i64 == extent)
+    /// Returns whether an axis has the extent of another shape along its axis; in a function that is traced for all extents of its inputs.
+    fn same_extent(&self, map: AxisMap, shape: &Shape, axis: usize) -> bool {
+        let own = map.source.map(|source| self.shape.amount(usize::from(source)));
+        own.is_some_and(|own| own.is_identical(&shape.amount(axis)))
     }
 
     /// Where the element at a position of the output is in the input; `None` where the constant stands.

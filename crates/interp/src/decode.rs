@@ -232,11 +232,7 @@ impl Decoder<'_> {
             let level = data.operands.get(2).into_iter().collect::<Vec<_>>();
             (Image::Query(Query::of(data)?), words(self, &level, Type::U32))
         };
-        let base = data.operands.iter().find_map(|operand| match operand {
-            Operand::Texture(texture) => Some(texture.base),
-            Operand::Memory(address) => Some(*address),
-            _ => None,
-        })?;
+        let base = data.bracketed()?;
         let handle = self.memory(base.base, base.offset, Space::Tex);
         Some(Box::new(ImageSite { what, handle, words: words.into() }))
     }

@@ -2,93 +2,12 @@
 
 use crate::op::{Copying, Counting, Exchange, Handler, Machine};
 use broadloom_eval::{Function, Operation};
-use broadloom_ptx::Opcode;
+use broadloom_ptx::{Opcode, opcodes};
 
 /// How an instruction is run, if it is one of those that are ([`broadloom_eval::is_run`]).
 pub(crate) fn handler(operation: &Operation) -> Handler {
     match operation.opcode {
-        // Functions of their inputs.
-        Opcode::Add
-        | Opcode::Sub
-        | Opcode::Mul
-        | Opcode::Mad
-        | Opcode::Div
-        | Opcode::Abs
-        | Opcode::Neg
-        | Opcode::Min
-        | Opcode::Max
-        | Opcode::Fma
-        | Opcode::Rcp
-        | Opcode::Sqrt
-        | Opcode::Rsqrt
-        | Opcode::Sin
-        | Opcode::Cos
-        | Opcode::Lg2
-        | Opcode::Ex2
-        | Opcode::Tanh
-        | Opcode::Testp
-        | Opcode::Copysign
-        | Opcode::Rem
-        | Opcode::Sad
-        | Opcode::Mul24
-        | Opcode::Mad24
-        | Opcode::Dp4a
-        | Opcode::Dp2a
-        | Opcode::Clmad
-        | Opcode::AddCc
-        | Opcode::Addc
-        | Opcode::SubCc
-        | Opcode::Subc
-        | Opcode::Madc
-        | Opcode::Setp
-        | Opcode::Set
-        | Opcode::Selp
-        | Opcode::Slct
-        | Opcode::And
-        | Opcode::Or
-        | Opcode::Xor
-        | Opcode::Not
-        | Opcode::Cnot
-        | Opcode::Lop3
-        | Opcode::Shl
-        | Opcode::Shr
-        | Opcode::Shf
-        | Opcode::Popc
-        | Opcode::Clz
-        | Opcode::Bfind
-        | Opcode::Fns
-        | Opcode::Brev
-        | Opcode::Bfe
-        | Opcode::Bfi
-        | Opcode::Szext
-        | Opcode::Bmsk
-        | Opcode::Prmt
-        | Opcode::MbarrierPendingCount
-        | Opcode::Cvt
-        | Opcode::CvtPack
-        | Opcode::Vadd
-        | Opcode::Vsub
-        | Opcode::Vabsdiff
-        | Opcode::Vmin
-        | Opcode::Vmax
-        | Opcode::Vshl
-        | Opcode::Vshr
-        | Opcode::Vmad
-        | Opcode::Vset
-        | Opcode::Vadd2
-        | Opcode::Vsub2
-        | Opcode::Vavrg2
-        | Opcode::Vabsdiff2
-        | Opcode::Vmin2
-        | Opcode::Vmax2
-        | Opcode::Vset2
-        | Opcode::Vadd4
-        | Opcode::Vsub4
-        | Opcode::Vavrg4
-        | Opcode::Vabsdiff4
-        | Opcode::Vmin4
-        | Opcode::Vmax4
-        | Opcode::Vset4 => match operation.function() {
+        opcodes!(function) => match operation.function() {
             Some(Function::One(run)) => Handler::Pure(run),
             Some(Function::Pair(run)) => Handler::Pair(run),
             Some(Function::Carry(run)) => Handler::Carry(run),
@@ -152,62 +71,18 @@ pub(crate) fn handler(operation: &Operation) -> Handler {
         Opcode::Tex | Opcode::Tld4 | Opcode::Txq | Opcode::Suld | Opcode::Sust | Opcode::Sured | Opcode::Suq => {
             Handler::Machine(Machine::Image)
         }
-        Opcode::Istypep => Handler::Refused,
         // Matrices.
         Opcode::Mma | Opcode::WmmaMma | Opcode::Ldmatrix | Opcode::Stmatrix | Opcode::Movmatrix => {
             Handler::Machine(Machine::Warp(Exchange::Matrix))
         }
         Opcode::WmmaLoad | Opcode::WmmaStore => Handler::Machine(Machine::Fragment),
-        Opcode::WgmmaMmaAsync
-        | Opcode::WgmmaMmaAsyncSp
-        | Opcode::WgmmaFence
-        | Opcode::WgmmaCommitGroup
-        | Opcode::WgmmaWaitGroup
-        | Opcode::Tcgen05Alloc
-        | Opcode::Tcgen05Dealloc
-        | Opcode::Tcgen05RelinquishAllocPermit
-        | Opcode::Tcgen05Ld
-        | Opcode::Tcgen05LdRed
-        | Opcode::Tcgen05St
-        | Opcode::Tcgen05WaitLd
-        | Opcode::Tcgen05WaitSt
-        | Opcode::Tcgen05Cp
-        | Opcode::Tcgen05Shift
-        | Opcode::Tcgen05FenceBeforeThreadSync
-        | Opcode::Tcgen05FenceAfterThreadSync
-        | Opcode::Tcgen05Commit
-        | Opcode::Tcgen05Mma
-        | Opcode::Tcgen05MmaSp
-        | Opcode::Tcgen05MmaWs
-        | Opcode::Tcgen05MmaWsSp => Handler::Refused,
         // Asynchronous copies.
         Opcode::CpAsync => Handler::Machine(Machine::Copy(Copying::Start)),
         Opcode::CpAsyncCommitGroup => Handler::Machine(Machine::Copy(Copying::Commit)),
         Opcode::CpAsyncWaitGroup => Handler::Machine(Machine::Copy(Copying::WaitGroup)),
         Opcode::CpAsyncWaitAll => Handler::Machine(Machine::Copy(Copying::WaitAll)),
         Opcode::CpAsyncMbarrierArrive => Handler::Machine(Machine::Copy(Copying::Arrive)),
-        Opcode::CpAsyncBulk
-        | Opcode::CpReduceAsyncBulk
-        | Opcode::CpAsyncBulkPrefetch
-        | Opcode::CpAsyncBulkCommitGroup
-        | Opcode::CpAsyncBulkWaitGroup
-        | Opcode::CpAsyncBulkTensor
-        | Opcode::CpReduceAsyncBulkTensor
-        | Opcode::CpAsyncBulkPrefetchTensor
-        | Opcode::ApplypriorityAsyncBulk
-        | Opcode::ApplypriorityAsyncBulkTensor
-        | Opcode::TensormapReplace
-        | Opcode::TensormapCpFenceproxy
-        | Opcode::ClusterlaunchcontrolTryCancel
-        | Opcode::ClusterlaunchcontrolQueryCancel => Handler::Refused,
-        // Memory of several devices.
-        Opcode::MultimemLdReduce
-        | Opcode::MultimemSt
-        | Opcode::MultimemRed
-        | Opcode::MultimemStAsync
-        | Opcode::MultimemRedAsync
-        | Opcode::MultimemCpAsyncBulk
-        | Opcode::MultimemCpReduceAsyncBulk => Handler::Refused,
+        opcodes!(refused) => Handler::Refused,
     }
 }
 

@@ -1,17 +1,19 @@
 //! Writes the table as Rust: enums of opcodes, modifiers and special registers, and the static rows and forms.
 
 use crate::notation::{Kind, Length, Operand, Ty};
-use crate::table::{Row, Table};
+use crate::table::{Class, Row, Table};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 pub(crate) fn emit(table: &Table) -> String {
     let mut out = String::new();
     emit_opcodes(&mut out, &table.rows);
+    emit_classes(&mut out, &table.classes);
     emit_modifiers(&mut out, &table.rows);
     emit_specials(&mut out, table);
     emit_rows(&mut out, &table.rows);
     emit_roots(&mut out, &table.rows);
+    emit_patterns(&mut out, table);
     out
 }
 
@@ -38,6 +40,54 @@ fn emit_opcodes(out: &mut String, rows: &[Row]) {
         let _ = writeln!(out, "    /// `{}`: {}\n    {},", row.name, row.summary, camel(&row.name));
     }
     out.push_str("}\n\n");
+}
+
+fn emit_classes(out: &mut String, classes: &[Class]) {
+    out.push_str("/// What kind of work an instruction does.\n#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]\npub enum Class {\n");
+    for class in classes {
+        let _ = writeln!(out, "    /// `{}`: {}\n    {},", class.name, class.title, camel(&class.name));
+    }
+    out.push_str("}\n\nimpl Class {\n    /// The class in plain words.\n    pub const fn title(self) -> &'static str {\n        match self {\n");
+    for class in classes {
+        let _ = writeln!(out, "            Class::{} => {:?},", camel(&class.name), class.title);
+    }
+    out.push_str("        }\n    }\n\n");
+    out.push_str("    /// Whether every executor runs all of it; of the others some may be refused, with their place: see [`Row::is_general`].\n");
+    emit_class_predicate(out, "is_general", classes, |class| !class.partly);
+    out.push_str("\n    /// Whether its instructions are functions of their inputs.\n");
+    emit_class_predicate(out, "is_function", classes, |class| class.function);
+    out.push_str("}\n\n");
+}
+
+fn emit_class_predicate(out: &mut String, name: &str, classes: &[Class], holds: fn(&Class) -> bool) {
+    let names: Vec<String> =
+        classes.iter().filter(|class| holds(class)).map(|class| format!("Class::{}", camel(&class.name))).collect();
+    let _ = writeln!(out, "    pub const fn {name}(self) -> bool {{\n        matches!(self, {})\n    }}", names.join(" | "));
+}
+
+/// Sets of opcodes and special registers as patterns, so that a `match` can stay exhaustive without naming each of them.
+fn emit_patterns(out: &mut String, table: &Table) {
+    let opcodes = |holds: &dyn Fn(&Row) -> bool| -> String {
+        let names = table.rows.iter().filter(|row| holds(row)).map(|row| format!("$crate::Opcode::{}", camel(&row.name)));
+        names.collect::<Vec<String>>().join(" | ")
+    };
+    out.push_str(
+        "\n/// A set of opcodes as a pattern: `opcodes!(function)` are functions of their inputs, `opcodes!(other)` are not,\n",
+    );
+    out.push_str(
+        "/// `opcodes!(refused)` are those that executors on the host refuse, and `opcodes!(class video)` is a class.\n",
+    );
+    out.push_str("#[macro_export]\nmacro_rules! opcodes {\n");
+    let _ = writeln!(out, "    (function) => {{ {} }};", opcodes(&|row| row.function));
+    let _ = writeln!(out, "    (other) => {{ {} }};", opcodes(&|row| !row.function));
+    let _ = writeln!(out, "    (refused) => {{ {} }};", opcodes(&|row| row.refused));
+    for class in &table.classes {
+        let _ = writeln!(out, "    (class {}) => {{ {} }};", class.name, opcodes(&|row| row.class == class.name));
+    }
+    let zero = table.specials.iter().filter(|special| special.zero);
+    let zero: Vec<String> = zero.map(|special| format!("$crate::Special::{}", camel(&special.name))).collect();
+    out.push_str("}\n\n/// A set of special registers as a pattern: `specials!(zero)` are those that hold 0 on the host.\n");
+    let _ = writeln!(out, "#[macro_export]\nmacro_rules! specials {{\n    (zero) => {{ {} }};\n}}", zero.join(" | "));
 }
 
 fn emit_modifiers(out: &mut String, rows: &[Row]) {
@@ -90,13 +140,15 @@ fn emit_specials(out: &mut String, table: &Table) {
     for special in &table.specials {
         let _ = writeln!(
             out,
-            "    SpecialRow {{ name: {:?}, ty: Type::{}, summary: {:?}, isa: IsaVersion::new({}, {}), sm: {} }},",
+            "    SpecialRow {{ name: {:?}, ty: Type::{}, summary: {:?}, isa: IsaVersion::new({}, {}), sm: {}, scope: Scope::{}, varies: {} }},",
             special.name,
             camel(&special.ty),
             special.summary,
             special.isa.0,
             special.isa.1,
-            special.sm
+            special.sm,
+            camel(&special.scope),
+            special.varies
         );
     }
     out.push_str("];\n\n");
@@ -111,12 +163,15 @@ fn emit_rows(out: &mut String, rows: &[Row]) {
         let effects = if effects.is_empty() { "0".to_owned() } else { effects.join(" | ") };
         let _ = writeln!(
             out,
-            "    Row {{ opcode: Opcode::{}, name: {:?}, summary: {:?}, group: {:?}, class: Class::{}, effects: Effects({effects}), first_form: {first}, form_count: {} }},",
+            "    Row {{ opcode: Opcode::{}, name: {:?}, summary: {:?}, group: {:?}, class: Class::{}, effects: Effects({effects}), is_function: {}, is_refused: {}, has_members: {}, first_form: {first}, form_count: {} }},",
             camel(&row.name),
             row.name,
             row.summary,
             row.group,
             camel(&row.class),
+            row.function,
+            row.refused,
+            row.has_members(),
             row.forms.len()
         );
         first += row.forms.len();

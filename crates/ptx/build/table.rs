@@ -11,7 +11,29 @@ pub(crate) struct Row {
     pub(crate) group: String,
     pub(crate) class: String,
     pub(crate) effects: Vec<String>,
+    /// Whether it is a function of its inputs.
+    pub(crate) function: bool,
+    /// Whether executors on the host refuse it.
+    pub(crate) refused: bool,
     pub(crate) forms: Vec<Form>,
+}
+
+impl Row {
+    /// Whether an operand names the lanes of the warp that take part. The table calls it `m`.
+    pub(crate) fn has_members(&self) -> bool {
+        let named = || self.forms.iter().any(|form| form.operands.iter().any(|operand| operand.name == "m"));
+        self.effects.iter().any(|effect| effect == "warp") && matches!(self.class.as_str(), "warp" | "barrier") && named()
+    }
+}
+
+/// A kind of work.
+pub(crate) struct Class {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    /// Whether its instructions are functions of their inputs.
+    pub(crate) function: bool,
+    /// Whether executors refuse some of its forms.
+    pub(crate) partly: bool,
 }
 
 pub(crate) struct Special {
@@ -20,41 +42,53 @@ pub(crate) struct Special {
     pub(crate) summary: String,
     pub(crate) isa: (u8, u8),
     pub(crate) sm: u16,
+    /// Who has the same value: a word of [`SCOPES`].
+    pub(crate) scope: String,
+    pub(crate) varies: bool,
+    pub(crate) zero: bool,
 }
 
 #[derive(Default)]
 pub(crate) struct Table {
+    pub(crate) classes: Vec<Class>,
     pub(crate) rows: Vec<Row>,
     pub(crate) specials: Vec<Special>,
 }
 
-pub(crate) const CLASSES: &[&str] = &[
-    "arith", "float", "half", "compare", "logic", "shift", "bits", "carry", "video", "convert", "move", "memory", "address",
-    "control", "barrier", "warp", "atomic", "fence", "misc", "texture", "surface", "matrix", "mbarrier", "cluster", "async",
-    "multimem",
-];
-
 pub(crate) const EFFECTS: &[&str] =
-    &["none", "read", "write", "atomic", "barrier", "warp", "control", "call", "trap", "fence", "varies", "visible"];
+    &["none", "read", "write", "atomic", "barrier", "warp", "control", "call", "trap", "fence", "varies", "visible", "poll"];
+
+pub(crate) const SCOPES: &[&str] = &["thread", "warp", "block", "launch"];
 
 pub(crate) fn read(files: &[(String, String)]) -> Result<Table, String> {
     let sets = read_sets(files)?;
-    let mut table = Table::default();
+    let mut table = Table { classes: read_classes(files)?, ..Table::default() };
     for (file, text) in files {
-        let (mut group, mut class) = (String::new(), String::new());
+        let (mut group, mut class, mut refused) = (String::new(), String::new(), false);
         for (number, line) in text.lines().enumerate() {
             let at = |what: String| format!("{file}:{}: {what}", number + 1);
             let line = line.trim_end();
-            if line.is_empty() || line.trim_start().starts_with("# ") || line.trim() == "#" || set_line(line).is_some() {
+            if line.is_empty()
+                || line.trim_start().starts_with("# ")
+                || line.trim() == "#"
+                || set_line(line).is_some()
+                || class_line(line).is_some()
+            {
                 continue;
             }
             if let Some(name) = line.strip_prefix("group ") {
                 group = name.trim().to_owned();
             } else if let Some(name) = line.strip_prefix("class ") {
                 class = name.trim().to_owned();
-                if !CLASSES.contains(&class.as_str()) {
+                if !table.classes.iter().any(|known| known.name == class) {
                     return Err(at(format!("unknown class `{class}`")));
                 }
+            } else if let Some(word) = line.strip_prefix("host ") {
+                refused = match word.trim() {
+                    "runs" => false,
+                    "refuses" => true,
+                    other => return Err(at(format!("`host runs` or `host refuses`, not `{other}`"))),
+                };
             } else if line.starts_with('%') {
                 table.specials.extend(read_special(line).map_err(at)?);
             } else if line.starts_with([' ', '\t']) {
@@ -64,6 +98,8 @@ pub(crate) fn read(files: &[(String, String)]) -> Result<Table, String> {
                     if let Some(bad) = row.effects.iter().find(|e| !EFFECTS.contains(&e.as_str())) {
                         return Err(at(format!("unknown effect `{bad}`")));
                     }
+                } else if line.trim() == "function" {
+                    row.function = true;
                 } else {
                     row.forms.push(notation::read_form(line.trim(), &sets).map_err(at)?);
                 }
@@ -81,6 +117,8 @@ pub(crate) fn read(files: &[(String, String)]) -> Result<Table, String> {
                     group: group.clone(),
                     class: class.clone(),
                     effects: vec![],
+                    function: table.classes.iter().any(|known| known.name == class && known.function),
+                    refused,
                     forms: vec![],
                 });
             }
@@ -95,6 +133,35 @@ pub(crate) fn read(files: &[(String, String)]) -> Result<Table, String> {
 /// What follows `set` on a line that defines a set; the row of the instruction `set` goes on with a quote.
 fn set_line(line: &str) -> Option<&str> {
     line.strip_prefix("set ").filter(|rest| !rest.trim_start().starts_with('"'))
+}
+
+/// The rest of a line that defines a class. A line that begins the rows of one has no quote.
+fn class_line(line: &str) -> Option<&str> {
+    line.strip_prefix("class ").filter(|rest| rest.contains('"'))
+}
+
+fn read_classes(files: &[(String, String)]) -> Result<Vec<Class>, String> {
+    let mut classes = vec![];
+    for (file, text) in files {
+        for (number, line) in text.lines().enumerate() {
+            let Some(rest) = class_line(line) else { continue };
+            let at = |what: String| format!("{file}:{}: {what}", number + 1);
+            let mut parts = rest.split('"');
+            let (Some(name), Some(title), Some(words)) = (parts.next(), parts.next(), parts.next()) else {
+                return Err(at("a class is `class name \"title\" words`".into()));
+            };
+            let (mut function, mut partly) = (false, false);
+            for word in words.split_whitespace() {
+                match word {
+                    "function" => function = true,
+                    "partly" => partly = true,
+                    other => return Err(at(format!("unknown word `{other}` of a class"))),
+                }
+            }
+            classes.push(Class { name: name.trim().to_owned(), title: title.to_owned(), function, partly });
+        }
+    }
+    Ok(classes)
 }
 
 fn read_sets(files: &[(String, String)]) -> Result<Sets, String> {
@@ -125,18 +192,38 @@ fn read_special(line: &str) -> Result<Vec<Special>, String> {
     let mut words = head.split_whitespace();
     let name = words.next().ok_or("a name is missing")?;
     let ty = words.next().ok_or("a type is missing")?;
-    let attributes = notation::read_attributes(attributes.trim().trim_start_matches(';'))?;
+    let (mut scope, mut varies, mut zero, mut others) = ("launch", false, false, vec![]);
+    for word in attributes.trim().trim_start_matches(';').split_whitespace() {
+        match word {
+            "varies" => varies = true,
+            "zero" => zero = true,
+            word if SCOPES.contains(&word) => scope = word,
+            word => others.push(word),
+        }
+    }
+    let attributes = notation::read_attributes(&others.join(" "))?;
     let names: Vec<String> = match name.split_once(".{") {
         Some((base, parts)) => parts.trim_end_matches('}').split(',').map(|part| format!("{base}.{part}")).collect(),
         None => match name.split_once('<') {
-            // `%envreg<32>` stands for `%envreg0` to `%envreg31`.
-            Some((base, count)) => {
-                let count: usize = count.trim_end_matches('>').parse().map_err(|_| format!("bad count in `{name}`"))?;
-                (0..count).map(|index| format!("{base}{index}")).collect()
+            // `%pm<4>` stands for `%pm0` to `%pm3`, `%envreg<3..32>` for `%envreg3` to `%envreg31`.
+            Some((base, range)) => {
+                let range = range.trim_end_matches('>');
+                let (start, end) = range.split_once("..").unwrap_or(("0", range));
+                let number = |text: &str| text.parse::<usize>().map_err(|_| format!("bad range in `{name}`"));
+                (number(start)?..number(end)?).map(|index| format!("{base}{index}")).collect()
             }
             None => vec![name.to_owned()],
         },
     };
-    let special = |name| Special { name, ty: ty.to_owned(), summary: summary.to_owned(), isa: attributes.isa, sm: attributes.sm };
+    let special = |name| Special {
+        name,
+        ty: ty.to_owned(),
+        summary: summary.to_owned(),
+        isa: attributes.isa,
+        sm: attributes.sm,
+        scope: scope.to_owned(),
+        varies,
+        zero,
+    };
     Ok(names.into_iter().map(special).collect())
 }

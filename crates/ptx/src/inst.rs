@@ -51,11 +51,6 @@ pub enum Mnemonic {
 }
 
 impl InstData {
-    /// The place in memory that it names, if it names one.
-    pub fn address(&self) -> Option<Address> {
-        self.operands.iter().find_map(|operand| if let Operand::Memory(address) = operand { Some(*address) } else { None })
-    }
-
     /// The instruction that a mnemonic such as `selp.b32` and its operands mean, without a guard; `None` when the table has none
     /// like it. A second result joined by `|` follows the first.
     ///
@@ -109,6 +104,38 @@ impl InstData {
     /// Its effects; nothing is known of an opaque instruction, so it has the worst.
     pub fn effects(&self) -> Effects {
         self.opcode().map_or(Effects::VISIBLE, |opcode| opcode.row().effects)
+    }
+
+    /// Whether it loads from memory: `ld`, `ldu`.
+    pub fn is_load(&self) -> bool {
+        matches!(self.opcode(), Some(Opcode::Ld | Opcode::Ldu))
+    }
+
+    /// Whether it stores to memory: `st`.
+    pub fn is_store(&self) -> bool {
+        self.opcode() == Some(Opcode::St)
+    }
+
+    /// Whether it is an atomic of memory: `atom`, `red`.
+    pub fn is_atomic(&self) -> bool {
+        self.class() == Some(Class::Atomic)
+    }
+
+    /// Whether it is ordered among the accesses of other threads: volatile, relaxed, acquire, release or mmio.
+    pub fn is_ordered(&self) -> bool {
+        use Modifier::{Acquire, Mmio, Relaxed, Release, Volatile};
+        self.modifiers().any(|modifier| matches!(modifier, Volatile | Relaxed | Acquire | Release | Mmio))
+    }
+
+    /// Whether it uses the carry flag, which is no operand.
+    pub fn uses_carry(&self) -> bool {
+        self.class() == Some(Class::Carry) || self.has(Modifier::Cc)
+    }
+
+    /// The position of the operand that names the lanes of the warp that take part.
+    pub fn members(&self) -> Option<usize> {
+        let form = self.form().filter(|form| form.opcode.row().has_members)?;
+        form.operands.iter().position(|spec| spec.name == "m")
     }
 
     /// Whether it ends a block.

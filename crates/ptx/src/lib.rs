@@ -17,11 +17,11 @@ mod inst;
 mod lines;
 mod literal;
 mod module;
+mod operands;
 pub mod parse;
 mod print;
 mod reach;
 mod reference;
-mod registers;
 pub mod select;
 pub mod table;
 mod types;
@@ -35,10 +35,11 @@ pub use module::{
     Alias, Block, BlockData, BodyForm, Directive, Edge, FileEntry, Func, Function, Init, Inlined, Inst, Item, Linkage, Loc,
     LocData, Module, Param, PointerInfo, Proto, Reg, RegData, Section, Signature, Target, TargetList, Targets, Var, Variable,
 };
+pub use operands::{Mention, MentionMut};
 pub use parse::parse;
 pub use print::{Printer, print};
 pub use reach::Reach;
 pub use reference::reference_page;
-pub use table::{Class, Effects, Exactness, Form, FormId, Modifier, Opcode, Row, Special};
+pub use table::{Class, Effects, Exactness, Form, FormId, Modifier, Opcode, Row, Scope, Special};
 pub use types::{IsaVersion, Space, Type, TypeKind};
 pub use verify::{Verified, verify, verify_function};

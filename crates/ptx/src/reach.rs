@@ -3,8 +3,8 @@
 //! A name counts wherever it stands in code that is reached, and in the first contents of variables that are. So a function that is only called
 //! through a pointer is found where its address was taken.
 
-use crate::inst::{Address, Base, Callee, Operand, Symbol};
-use crate::module::{Func, Function, Init, Module, Var, Variable};
+use crate::inst::{Callee, Symbol};
+use crate::module::{Func, Function, Module, Var, Variable};
 use crate::types::Space;
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ impl Reach {
             match symbol {
                 Symbol::Func(func) if reach.functions.insert(func) => named(&module.functions[func], &mut open),
                 Symbol::Var(var) if reach.variables.insert(var) => {
-                    module.variables[var].init.iter().for_each(|init| in_init(init, &mut open));
+                    module.variables[var].init.iter().for_each(|init| init.each_symbol(&mut |symbol| open.push(symbol)));
                 }
                 Symbol::Func(_) | Symbol::Var(_) | Symbol::Local(_) => {}
             }
@@ -53,48 +53,9 @@ impl Module {
 /// The names in a function's code.
 fn named(function: &Function, found: &mut Vec<Symbol>) {
     for (_, inst) in function.instructions() {
-        inst.operands.iter().for_each(|operand| in_operand(operand, found));
-    }
-}
-
-fn in_address(address: &Address, found: &mut Vec<Symbol>) {
-    if let Base::Symbol(symbol) = address.base {
-        found.push(symbol);
-    }
-}
-
-fn in_operand(operand: &Operand, found: &mut Vec<Symbol>) {
-    match operand {
-        Operand::Symbol(symbol, _) => found.push(*symbol),
-        Operand::Memory(address) => in_address(address, found),
-        Operand::Texture(texture) => {
-            in_address(&texture.base, found);
-            texture.rest.iter().for_each(|operand| in_operand(operand, found));
+        inst.each_symbol(|symbol| found.push(symbol));
+        if let Some(Callee::Direct(func)) = inst.callee() {
+            found.push(Symbol::Func(func));
         }
-        Operand::Vector(list) => list.iter().for_each(|operand| in_operand(operand, found)),
-        Operand::Pair(pair) => pair.iter().for_each(|operand| in_operand(operand, found)),
-        Operand::Call(call) => {
-            if let Callee::Direct(func) = call.callee {
-                found.push(Symbol::Func(func));
-            }
-            call.results.iter().chain(&call.arguments).for_each(|operand| in_operand(operand, found));
-        }
-        Operand::Reg(_)
-        | Operand::Not(_)
-        | Operand::Part { .. }
-        | Operand::Imm(_)
-        | Operand::Special(_)
-        | Operand::Label(_)
-        | Operand::Targets(_)
-        | Operand::Sink
-        | Operand::Absent => {}
-    }
-}
-
-fn in_init(init: &Init, found: &mut Vec<Symbol>) {
-    match init {
-        Init::Address { symbol, .. } => found.push(*symbol),
-        Init::List(list) => list.iter().for_each(|init| in_init(init, found)),
-        Init::Imm(_) | Init::Settings(_) => {}
     }
 }

@@ -109,6 +109,7 @@ fn effect_words(effects: Effects) -> Vec<&'static str> {
         (Effects::FENCE, "orders memory accesses"),
         (Effects::VARIES, "gives another result each time"),
         (Effects::VISIBLE, "is seen from outside"),
+        (Effects::POLL, "is asked until others have come"),
     ];
     words.into_iter().filter(|(effect, _)| effects.has(*effect)).map(|(_, word)| word).collect()
 }

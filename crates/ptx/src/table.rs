@@ -24,36 +24,21 @@ pub struct Row {
     pub class: Class,
     /// What it does beside computing its result.
     pub effects: Effects,
+    /// Whether it is a function of its inputs: no memory, no other thread, no machine.
+    pub is_function: bool,
+    /// Whether executors on the host refuse it.
+    pub is_refused: bool,
+    /// Whether an operand names the lanes of the warp that take part.
+    pub has_members: bool,
     first_form: u16,
     form_count: u16,
 }
 
 impl Row {
-    /// Whether every executor runs it, of classes that are not general at least the forms that compilers emit; the others may be refused, with their place.
+    /// Whether every executor runs it, of classes that are not general at least the forms that compilers emit; the others may be
+    /// refused, with their place.
     pub fn is_general(&self) -> bool {
-        self.class.is_general()
-            || matches!(
-                self.opcode,
-                Opcode::Mma
-                    | Opcode::Ldmatrix
-                    | Opcode::Stmatrix
-                    | Opcode::Movmatrix
-                    | Opcode::WmmaLoad
-                    | Opcode::WmmaStore
-                    | Opcode::WmmaMma
-                    | Opcode::CpAsync
-                    | Opcode::CpAsyncCommitGroup
-                    | Opcode::CpAsyncWaitGroup
-                    | Opcode::CpAsyncWaitAll
-                    | Opcode::CpAsyncMbarrierArrive
-                    | Opcode::Tex
-                    | Opcode::Tld4
-                    | Opcode::Txq
-                    | Opcode::Suld
-                    | Opcode::Sust
-                    | Opcode::Sured
-                    | Opcode::Suq
-            )
+        !self.is_refused
     }
 
     /// Its shapes.
@@ -76,6 +61,12 @@ impl Opcode {
     /// Its name in PTX.
     pub fn name(self) -> &'static str {
         self.row().name
+    }
+
+    /// Whether it is a warp operation of the lanes that are active, without a mask of members: `shfl`, `vote`, `activemask`.
+    pub fn takes_active_lanes(self) -> bool {
+        let row = self.row();
+        row.class == Class::Warp && !row.has_members
     }
 }
 
@@ -242,51 +233,6 @@ pub enum Exactness {
     Error(&'static str),
 }
 
-/// What kind of work an instruction does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "the names are the manual's chapters")]
-pub enum Class {
-    Arith,
-    Float,
-    Half,
-    Compare,
-    Logic,
-    Shift,
-    Bits,
-    Carry,
-    Video,
-    Convert,
-    Move,
-    Memory,
-    Address,
-    Control,
-    Barrier,
-    Warp,
-    Atomic,
-    Fence,
-    Misc,
-    Texture,
-    Surface,
-    Matrix,
-    Mbarrier,
-    Cluster,
-    Async,
-    Multimem,
-}
-
-impl Class {
-    /// Whether every executor runs all of it; of the others some may be refused, with their place: see [`Row::is_general`].
-    pub fn is_general(self) -> bool {
-        match self {
-            Class::Arith | Class::Float | Class::Half | Class::Compare | Class::Logic | Class::Shift | Class::Bits => true,
-            Class::Carry | Class::Video | Class::Convert | Class::Move | Class::Memory | Class::Address => true,
-            Class::Control | Class::Barrier | Class::Warp | Class::Atomic | Class::Fence | Class::Misc => true,
-            Class::Mbarrier | Class::Cluster => true,
-            Class::Texture | Class::Surface | Class::Matrix | Class::Async | Class::Multimem => false,
-        }
-    }
-}
-
 /// What an instruction does beside computing its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Effects(u16);
@@ -314,10 +260,37 @@ impl Effects {
     pub const VARIES: Effects = Effects(512);
     /// Is seen from outside.
     pub const VISIBLE: Effects = Effects(1024);
+    /// Tells whether others have come, and is asked until they have.
+    pub const POLL: Effects = Effects(2048);
 
     /// Whether all of `other` are among these.
     pub const fn has(self, other: Effects) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// Whether some of `other` are among these.
+    pub const fn has_any(self, other: Effects) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Whether memory is read.
+    pub const fn reads_memory(self) -> bool {
+        self.has_any(Effects(Effects::READ.0 | Effects::ATOMIC.0))
+    }
+
+    /// Whether memory is written.
+    pub const fn writes_memory(self) -> bool {
+        self.has_any(Effects(Effects::WRITE.0 | Effects::ATOMIC.0))
+    }
+
+    /// Whether memory is read, or a function called that may read it.
+    pub const fn may_read(self) -> bool {
+        self.reads_memory() || self.has(Effects::CALL)
+    }
+
+    /// Whether memory is written, or a function called that may write it.
+    pub const fn may_write(self) -> bool {
+        self.writes_memory() || self.has(Effects::CALL)
     }
 
     /// Whether there are none: the instruction may be removed, repeated or moved.
@@ -339,6 +312,30 @@ pub struct SpecialRow {
     pub isa: IsaVersion,
     /// The first target that has it.
     pub sm: u16,
+    /// Who has the same value in it.
+    pub scope: Scope,
+    /// Whether it may hold another value the next time: clocks, counters, and where a thread runs.
+    pub varies: bool,
+}
+
+/// Threads that have the same value in a special register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Scope {
+    /// One thread.
+    Thread,
+    /// The threads of a warp.
+    Warp,
+    /// The threads of a block.
+    Block,
+    /// All threads of the launch.
+    Launch,
+}
+
+impl Special {
+    /// Whether all threads of a block read the same value from it, at any time.
+    pub fn is_same_in_block(self) -> bool {
+        self.row().scope >= Scope::Block && !self.row().varies
+    }
 }
 
 impl Modifier {

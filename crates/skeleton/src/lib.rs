@@ -117,5 +117,5 @@ pub use sort::{Sort, SortKey};
 pub use source::{Sink, Source};
 pub use stencil::{Fold, Stencil};
 pub use sweep::{Split, Sweep, SweepSpread};
-pub use tiled::{Tile, TiledStencil};
+pub use tiled::{Staging, Tile, TiledStencil};
 pub use transpose::Transpose;

@@ -78,6 +78,8 @@ pub struct Program {
     pub temporaries: Vec<Temporary>,
     /// The launches, in order.
     pub steps: Vec<Step>,
+    /// Whether products that are only added to may be fused with the sum, which changes the last bits.
+    pub contract: bool,
     /// A product of matrices in memory that is the same as all launches, for a device that has a library for it.
     pub product: Option<PlainProduct>,
 }

@@ -54,7 +54,14 @@ impl Loaded {
         let costs = Costs::of(machine);
         let overlap = costs.starts_early() && machine.isa >= most.version;
         let target = broadloom_ptx::Target::sm(if overlap { OVERLAPS } else { machine.sm.min(80) });
-        let lowering = Lowering { version: most.version.min(machine.isa), target, overlap, flush: costs.flushes(), ..most };
+        let lowering = Lowering {
+            version: most.version.min(machine.isa),
+            target,
+            overlap,
+            flush: costs.flushes(),
+            contract: program.contract,
+            ..most
+        };
         let module = device.load(&Arc::new(lower_with(&program.kernels, &lowering)?))?;
         let kernels = program.kernels.iter().map(|kernel| Ok(module.kernel(kernel.name())?)).collect::<Result<_>>()?;
         Ok(Loaded(Arc::new(Data { program, device: device.clone(), kernels })))

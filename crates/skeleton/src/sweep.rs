@@ -21,7 +21,8 @@ use broadloom_scalar::{AccessorKind, Axis, Binding, Cache, Function, Lanes, Type
 
 /// Carries a state along an axis, and gives a [`Sink`] outputs at every position.
 ///
-/// The sizes of a call are the lengths of all axes. Inputs and scalars are those of the source, the start, the sink.
+/// The sizes of a call are the lengths of all axes, then for a sweep that restarts the number of parts of each line. Inputs
+/// and scalars are those of the source, the start, the sink.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Sweep {
     /// The positions.
@@ -33,8 +34,11 @@ pub struct Sweep {
     /// The values at a position that steps look at.
     pub source: Source,
     /// The state before the first step of a line, then constants of the line. Its positions are those of the other axes, or the
-    /// numbers of lines.
+    /// numbers of lines. Where the sweep restarts they have the number of a part in the place of the axis.
     pub start: Source,
+    /// Whether lines are cut into parts of equal length, of which each has a start of its own. Parts are counted in the order
+    /// of the sweep.
+    pub restarts: bool,
     /// The number of values of the state.
     pub states: usize,
     /// The step. Its parameters are the state and the constants of the line. It has an accessor for each value of the source:
@@ -100,9 +104,10 @@ impl Sweep {
     /// Returns a fast spread for these sizes.
     pub fn best(&self, machine: &Machine, sizes: &[u64]) -> SweepSpread {
         let length = sizes.get(self.axis).copied().unwrap_or(1);
-        let others = sizes.iter().enumerate().filter(|(axis, _)| *axis != self.axis);
+        let axes = self.domain.axes();
+        let others = sizes.iter().take(axes).enumerate().filter(|(axis, _)| *axis != self.axis);
         let lines = others.fold(1u64, |product, (_, length)| product.saturating_mul(*length));
-        let staged = self.axis + 1 == sizes.len() && lines >= u64::from(LANES) / 2 && length >= u64::from(LANES);
+        let staged = self.axis + 1 == axes && lines >= u64::from(LANES) / 2 && length >= u64::from(LANES);
         // A multiprocessor holds about 2048 threads; a core has work enough with a few warps.
         let threads = machine.registers.map_or(128, |registers| u64::from(registers) / 32);
         let busy = u64::from(machine.multiprocessors).saturating_mul(threads) / 4;
@@ -135,8 +140,12 @@ impl Sweep {
             return bad(format!("there is no axis {} among {axes}", self.axis));
         }
         let (given, results) = (self.start.results(), self.step.result_types());
-        if self.start.axes() != axes - 1 && self.start.axes() != 1 {
-            return bad(format!("positions of the start have {} indices, and lines have {}", self.start.axes(), axes - 1));
+        let wanted = if self.restarts { axes } else { axes - 1 };
+        if self.start.axes() != wanted && self.start.axes() != 1 {
+            return bad(format!("positions of the start have {} indices, and lines have {wanted}", self.start.axes()));
+        }
+        if self.restarts && self.split.is_some() {
+            return bad("a sweep that restarts is split already");
         }
         if given.len() < self.states || results.len() < self.states || given[..self.states] != results[..self.states] {
             return bad(format!("start and step do not give the same {} values of a state", self.states));
@@ -185,7 +194,7 @@ impl Sweep {
     pub fn program(&self, machine: &Machine) -> Result<Program> {
         let index = self.check()?;
         let axes = self.domain.axes();
-        let mut draft = Draft::new("sweep", axes);
+        let mut draft = Draft::new("sweep", axes + usize::from(self.restarts));
         let (inlet, start) = (draft.source(&self.source), draft.source(&self.start));
         let outlet = draft.sink(&self.sink, &self.outputs(), &self.domain.count());
         if index == Type::U32 {
@@ -396,6 +405,7 @@ impl Parts<'_> {
         let split = sweep.split.as_ref().filter(|_| sweep.spread.split);
         let busy = u64::from(machine.multiprocessors) * 16;
         let parts = match split {
+            _ if sweep.restarts => Count::size(sweep.domain.axes()),
             Some(_) => {
                 let wanted = Count::Constant(busy).div_ceil(blocks.clone());
                 length.clone().div_ceil(LEAST_PART).min(wanted).max(1u32).min(MOST_PARTS)
@@ -407,13 +417,13 @@ impl Parts<'_> {
             let first = k.mul(self.wide(k, k.block(Axis::X)), LANES);
             let line = k.add(first, self.wide(k, k.thread(Axis::X)));
             let exists = k.lt(line, k.count(self.lines.clone(), self.index));
-            let (from, to) = match split {
-                Some(_) => {
+            let (from, to) = match split.is_some() || sweep.restarts {
+                true => {
                     let run = k.count(run.clone(), self.index);
                     let from = k.min(k.mul(self.wide(k, k.block(Axis::Y)), run), self.length(k));
                     (from, k.min(k.add(from, run), self.length(k)))
                 }
-                None => (k.constant(self.index, 0), self.length(k)),
+                false => (k.constant(self.index, 0), self.length(k)),
             };
             Place { first, line, exists, from, to }
         };
@@ -423,7 +433,17 @@ impl Parts<'_> {
         let begin = |k: &Writer, place: &Place| -> Vec<Variable> {
             let variables: Vec<Variable> = sweep.start.results().into_iter().map(|ty| k.variable(ty)).collect();
             k.if_then(place.exists, || {
-                let line = if sweep.start.axes() == 1 { vec![place.line] } else { self.line(k, place.line) };
+                let line = match (sweep.start.axes(), sweep.restarts) {
+                    (1, false) => vec![place.line],
+                    (_, false) => self.line(k, place.line),
+                    (axes, true) => {
+                        let position = self.position(&self.line(k, place.line), self.wide(k, k.block(Axis::Y)));
+                        let mut lengths: Vec<Value> =
+                            (0..position.len()).map(|axis| k.count(Count::size(axis), self.index)).collect();
+                        lengths[sweep.axis] = k.count(parts.clone(), self.index);
+                        if axes == 1 { vec![ravel(k, &position, &lengths)] } else { position }
+                    }
+                };
                 let values = self.start.at(k, &line);
                 variables.iter().zip(values).for_each(|(variable, value)| k.set(*variable, value));
             });

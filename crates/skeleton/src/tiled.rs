@@ -13,7 +13,7 @@
 //! better pattern for windows whose offsets are all known: it needs neither barriers nor shared memory. This one takes offsets
 //! that are computed, as a radius of the call is. `crates/cuda/examples/stencils.rs` measures them against each other on a GPU.
 
-use crate::cost::{Costs, Execution};
+use crate::cost::{self, Costs, Execution};
 use crate::kit::{Draft, Inlet, Outlet, Shared, Writer, ravel, unravel};
 use crate::layout::constant;
 use crate::program::Program;
@@ -43,8 +43,19 @@ pub struct TiledStencil {
     pub boundary: Boundary<Vec<Lanes>>,
     /// The sink.
     pub sink: Sink,
-    /// The tile that is staged in shared memory; without one the values are computed for each read.
-    pub tile: Option<Tile>,
+    /// Whether a tile is staged in shared memory.
+    pub staging: Staging,
+}
+
+/// Whether a tile of values is staged in shared memory. Without one, values are computed for each read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Staging {
+    /// Where it is faster on the machine.
+    Chosen,
+    /// This tile, where it fits into shared memory.
+    Tile(Tile),
+    /// No tile.
+    Never,
 }
 
 /// A tile of positions: 32 columns wide, the last axis running along them.
@@ -73,6 +84,15 @@ impl Tile {
         let most = (machine.max_shared_bytes / 2).min(STATIC_SHARED);
         let tiles = [(2, 4), (1, 4), (1, 2), (1, 1)].map(|(columns, rows)| Tile { columns, rows });
         tiles.into_iter().find(|tile| tile.bytes(values, reach).is_some_and(|bytes| bytes <= most))
+    }
+
+    /// Returns whether loading the tile costs less than the reads that it saves. Values in the caches of a core of a CPU are
+    /// as near as its shared memory.
+    fn pays(self, machine: &Machine, function: &Function, reach: &[(u32, u32)]) -> bool {
+        let wholes = self.extents(reach).zip(self.extents(&vec![(0, 0); reach.len()]));
+        let area = |[height, width]: [u32; 2]| u64::from(height) * u64::from(width);
+        let is_small = wholes.is_some_and(|((_, halo), (_, own))| area(halo) <= cost::STAGED_GROWTH * area(own));
+        is_small && Costs::of(machine).execution() == Execution::Threads && cost::window_reads(function) >= cost::STAGED_READS
     }
 
     /// Bytes of shared memory; `None` if the tile cannot be staged.
@@ -155,7 +175,13 @@ impl TiledStencil {
             draft.limit(self.domain.count());
         }
         let parts = Parts { stencil: self, inlet, beside, scalars, outlet, index };
-        let fitting = self.tile.filter(|tile| {
+        let tile = match self.staging {
+            Staging::Tile(tile) => Some(tile),
+            Staging::Never => None,
+            Staging::Chosen => Tile::of(machine, &self.source.results(), &self.reach)
+                .filter(|tile| tile.pays(machine, &self.function, &self.reach)),
+        };
+        let fitting = tile.filter(|tile| {
             let most = machine.max_shared_bytes.min(STATIC_SHARED);
             tile.columns > 0
                 && tile.rows > 0

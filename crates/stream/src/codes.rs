@@ -74,3 +74,6 @@ pub const MEMORY: Code = Code("S0502");
 pub const DEPTH: Code = Code("S0503");
 /// A graph or a schedule beyond the limit.
 pub const TOO_LARGE: Code = Code("S0504");
+
+/// A device that could not be used.
+pub const DEVICE: Code = Code("S0601");

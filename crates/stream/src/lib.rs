@@ -2,13 +2,15 @@
 //!
 //! ```text
 //! text → syntax → lower → core → elaborate → graph → schedule → eval
+//!                                              graph, schedule → classify → restructure → compiled
 //! ```
 //!
 //! [`syntax`] parses. [`lower()`](lower::lower) resolves names and types; its result is [`core`], the typed
 //! program that later stages work on. [`elaborate()`](elaborate::elaborate) runs the code that builds the
 //! graph; its result is [`graph`]: filter instances, splitters and joiners with evaluated rates. [`schedule`]
 //! finds the steady state, the initial schedule and the bounds of tapes. [`eval`] executes the graph on the
-//! host and defines what programs mean.
+//! host and defines what programs mean. [`translate`], [`classify()`](classify::classify) and [`restructure`]
+//! make kernels of parts of the graph; a [`compiled::Compiled`] program runs them.
 //!
 //! Invariants:
 //! - nothing that a program holds causes a panic or an overflow of the stack: limits end in errors;
@@ -30,15 +32,19 @@
 //! # Ok::<(), broadloom_stream::Failure>(())
 //! ```
 
+pub mod classify;
 pub mod codes;
+pub mod compiled;
 pub mod core;
 pub mod elaborate;
 pub mod eval;
 pub mod graph;
 pub mod lower;
 mod program;
+pub mod restructure;
 pub mod schedule;
 pub mod syntax;
+pub mod translate;
 
 pub(crate) use program::plural;
 pub use program::{Failure, Program};

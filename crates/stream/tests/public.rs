@@ -3,8 +3,13 @@
 //! `BROADLOOM_STREAMIT_ANSWERS` names a table with the columns repository, commit, path, iterations, …, name
 //! of the output. `BROADLOOM_STREAMIT_OUTPUTS` names the folder of the outputs, `BROADLOOM_STREAMIT_PROGRAMS`
 //! a folder that holds the repositories as `owner/name`. Without them the test is skipped.
+//! `BROADLOOM_STREAMIT_DEVICE` may name a device, `cpu` or `interp`, on which the programs run compiled.
 
+use broadloom_cpu::Cpu;
+use broadloom_device::Device;
+use broadloom_interp::Interp;
 use broadloom_stream::Program;
+use broadloom_stream::compiled::Compiled;
 use broadloom_stream::eval::{Limits, Memory, Settings};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
@@ -30,19 +35,34 @@ fn main() {
         let program = Path::new(&programs).join(repository).join(path);
         let output = Path::new(&outputs).join(columns[columns.len() - 1]);
         let wrong = WRONG_IN_ORIGINAL.iter().any(|(known, _)| path.ends_with(known));
-        let trial = Trial::test(format!("{repository}/{path}"), move || run(&program, &output, iterations));
+        let device = variable("DEVICE").ok().map(|name| match &*name {
+            "cpu" => Device::new(Cpu::new(Default::default()).expect("a CPU")),
+            _ => Device::new(Interp::new(Default::default())),
+        });
+        let trial = Trial::test(format!("{repository}/{path}"), move || run(&program, &output, iterations, device.as_ref()));
         trials.push(trial.with_ignored_flag(wrong));
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 
-fn run(path: &PathBuf, output: &PathBuf, iterations: u64) -> Result<(), Failed> {
+fn run(path: &PathBuf, output: &PathBuf, iterations: u64, device: Option<&Device>) -> Result<(), Failed> {
     let text = String::from_utf8_lossy(&std::fs::read(path)?).into_owned();
     let expected = std::fs::read_to_string(output)?;
     let mut host = Memory::default();
     let limits = Limits { steps: 2_000_000_000, ..Limits::default() };
     let program = Program::compile(&path.to_string_lossy(), &text, &mut host, &limits)?;
-    program.run(&mut host, &Settings { iterations: Some(iterations), limits, style: None })?;
+    let settings = Settings { iterations: Some(iterations), limits, style: None };
+    match device {
+        None => program.run(&mut host, &settings)?,
+        Some(device) => {
+            let compiled = Compiled::new(&program, device)?;
+            let outcome = compiled.run(&mut host, &settings)?;
+            if compiled.statistics().repeated > 0 {
+                return Err("the evaluator repeated the run".into());
+            }
+            outcome
+        }
+    };
     let (found, wanted): (Vec<&str>, Vec<&str>) = (host.output.lines().collect(), expected.lines().collect());
     for (index, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
         if !alike(found, wanted) {

@@ -4,7 +4,7 @@
 //! tell. Works on a whole module in the form of registers and leaves it in that form. Names stay unique: a variable gets that of its
 //! function as well.
 
-use broadloom_ptx::{Base, Item, Module, Operand, Space, Symbol, Var};
+use broadloom_ptx::{Item, Module, Space, Symbol, Var};
 use std::collections::HashMap;
 
 /// Moves them. Variables keep their order: first those of the module, then those of its functions.
@@ -25,7 +25,13 @@ pub fn run(module: &mut Module) {
             moved.push(new);
         }
         for inst in function.insts.values_mut() {
-            inst.operands.iter_mut().for_each(|operand| rename(operand, &places));
+            inst.change_symbols(|symbol| {
+                if let Symbol::Local(var) = symbol
+                    && let Some(new) = places.get(var)
+                {
+                    *symbol = Symbol::Var(*new);
+                }
+            });
         }
     }
     let items = moved.into_iter().map(Item::Variable);
@@ -36,42 +42,6 @@ fn is_static(space: Space) -> bool {
     match space {
         Space::Global | Space::Const | Space::Shared | Space::Tex => true,
         Space::Local | Space::Param | Space::Reg | Space::Generic => false,
-    }
-}
-
-fn rename(operand: &mut Operand, places: &HashMap<Var, Var>) {
-    let replace = |symbol: &mut Symbol| {
-        if let Symbol::Local(var) = symbol
-            && let Some(new) = places.get(var)
-        {
-            *symbol = Symbol::Var(*new);
-        }
-    };
-    match operand {
-        Operand::Symbol(symbol, _) => replace(symbol),
-        Operand::Memory(address) => {
-            if let Base::Symbol(symbol) = &mut address.base {
-                replace(symbol);
-            }
-        }
-        Operand::Texture(texture) => {
-            if let Base::Symbol(symbol) = &mut texture.base.base {
-                replace(symbol);
-            }
-            texture.rest.iter_mut().for_each(|operand| rename(operand, places));
-        }
-        Operand::Vector(list) => list.iter_mut().for_each(|operand| rename(operand, places)),
-        Operand::Pair(pair) => pair.iter_mut().for_each(|operand| rename(operand, places)),
-        Operand::Call(call) => call.arguments.iter_mut().chain(&mut call.results).for_each(|operand| rename(operand, places)),
-        Operand::Reg(_)
-        | Operand::Not(_)
-        | Operand::Part { .. }
-        | Operand::Imm(_)
-        | Operand::Special(_)
-        | Operand::Label(_)
-        | Operand::Targets(_)
-        | Operand::Sink
-        | Operand::Absent => {}
     }
 }
 

@@ -21,10 +21,9 @@ pub use choice::{Choice, DEEPEST, MOST_COPIED, MOST_INSTRUCTIONS, SMALL};
 use crate::compact::compact;
 use crate::names::Names;
 use crate::write::{Writer, copy, made};
-use broadloom_analysis::calls::call_of;
 use broadloom_ptx::{
-    Address, Base, Block, BlockData, Call, Callee, Func, Function, Guard, Inlined, Inst, InstData, Loc, Module, Opcode, Operand,
-    Param, Proto, Reg, RegData, Space, Symbol, TargetList, Targets, Type, Var, Variable,
+    Address, Base, Block, BlockData, Call, Callee, Func, Function, Guard, Inlined, Inst, InstData, Loc, MentionMut, Module,
+    Opcode, Operand, Param, Proto, Reg, RegData, Space, Symbol, TargetList, Targets, Type, Var, Variable,
 };
 use cranelift_entity::SecondaryMap;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -34,14 +33,14 @@ pub const NAME: &str = "inline_calls";
 
 /// Inlines calls of a function, chosen for it alone.
 pub fn run(module: &Module, function: &mut Function) {
-    if function.instructions().any(|(_, data)| call_of(data).is_some()) {
+    if function.instructions().any(|(_, data)| data.call().is_some()) {
         run_chosen(module, function, &mut Choice::alone(module, function));
     }
 }
 
 /// Inlines the calls of a function that are chosen.
 pub fn run_chosen(module: &Module, function: &mut Function, choice: &mut Choice) {
-    let calls = function.instructions().any(|(_, data)| call_of(data).is_some());
+    let calls = function.instructions().any(|(_, data)| data.call().is_some());
     if !calls {
         return;
     }
@@ -136,7 +135,7 @@ impl Inliner<'_> {
 
     /// The function that could take the place of a call, seen alone.
     fn replaceable(&self, inst: Inst) -> Option<Func> {
-        let call = call_of(&self.function.insts[inst])?;
+        let call = self.function.insts[inst].call()?;
         let Callee::Direct(func) = call.callee else { return None };
         let func = self.choice.graph().resolve(func);
         let callee = &self.module.functions[func];
@@ -147,7 +146,7 @@ impl Inliner<'_> {
     }
 
     fn passed_by(&self, inst: Inst) -> Vec<Var> {
-        let call = call_of(&self.function.insts[inst]);
+        let call = self.function.insts[inst].call();
         call.into_iter().flat_map(|call| call.results.iter().chain(&call.arguments)).filter_map(variable).collect()
     }
 
@@ -200,7 +199,7 @@ impl Inliner<'_> {
         self.function.blocks[block].insts = insts;
         let Some(call_inst) = call_inst else { return (vec![], behind) };
         let guard = self.function.insts[call_inst].guard;
-        let Some(call) = call_of(&self.function.insts[call_inst]).cloned() else { return (vec![], behind) };
+        let Some(call) = self.function.insts[call_inst].call().cloned() else { return (vec![], behind) };
         let mut places = self.places(callee, &call);
         let landing = self.block();
         let mut writer = Writer::new(self.function);
@@ -303,11 +302,11 @@ impl Inliner<'_> {
             let InstData { mnemonic, operands, .. } = made("bra", [Operand::Label(landing)]);
             (data.mnemonic, data.operands) = (mnemonic, operands);
         } else {
-            data.operands.iter_mut().for_each(|operand| places.rename(operand));
+            places.rename(&mut data);
         }
         let inst = self.function.insts.push(data);
         self.function.blocks[block].insts.push(inst);
-        if call_of(&self.function.insts[inst]).is_some() {
+        if self.function.insts[inst].call().is_some() {
             self.owners.insert(inst, from);
             self.count_passed_by(inst);
         }
@@ -341,37 +340,17 @@ impl Inliner<'_> {
 }
 
 impl Places {
-    fn rename(&self, operand: &mut Operand) {
-        let symbol = |symbol: &mut Symbol| {
-            if let Symbol::Local(var) = symbol {
-                *var = self.vars.get(var).copied().unwrap_or(*var);
-            }
-        };
-        let address = |address: &mut Address| {
-            if let Base::Symbol(name) = &mut address.base {
-                symbol(name);
-            }
-        };
-        match operand {
-            Operand::Symbol(name, _) => symbol(name),
-            Operand::Memory(place) => address(place),
-            Operand::Texture(texture) => {
-                address(&mut texture.base);
-                texture.rest.iter_mut().for_each(|operand| self.rename(operand));
-            }
-            Operand::Vector(list) => list.iter_mut().for_each(|operand| self.rename(operand)),
-            Operand::Pair(pair) => pair.iter_mut().for_each(|operand| self.rename(operand)),
-            Operand::Label(block) => *block = self.blocks[block],
-            Operand::Targets(targets) => *targets = self.targets[targets],
-            Operand::Call(call) => {
-                if let Callee::Indirect { proto: Some(proto), .. } = &mut call.callee {
-                    *proto = self.protos[proto];
+    fn rename(&self, data: &mut InstData) {
+        data.change_mentions(|mention| match mention {
+            MentionMut::Operand(Operand::Label(block), _) => *block = self.blocks[block],
+            MentionMut::Operand(Operand::Targets(targets), _) => *targets = self.targets[targets],
+            MentionMut::Callee(Callee::Indirect { proto: Some(proto), .. }) => *proto = self.protos[proto],
+            mention => {
+                if let Some(Symbol::Local(var)) = mention.symbol() {
+                    *var = self.vars.get(var).copied().unwrap_or(*var);
                 }
-                call.results.iter_mut().chain(&mut call.arguments).for_each(|operand| self.rename(operand));
             }
-            Operand::Reg(_) | Operand::Not(_) | Operand::Part { .. } | Operand::Imm(_) | Operand::Special(_) => {}
-            Operand::Sink | Operand::Absent => {}
-        }
+        });
     }
 }
 

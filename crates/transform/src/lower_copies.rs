@@ -6,20 +6,15 @@
 use crate::names::Names;
 use crate::write::Writer;
 use broadloom_eval::copy::Copy;
-use broadloom_ptx::{Address, Function, Guard, Inst, InstData, Modifier, Module, Opcode, Operand, Reg, Type};
+use broadloom_eval::is_run;
+use broadloom_ptx::{Address, Class, Function, Guard, Inst, InstData, Modifier, Module, Opcode, Operand, Reg, Type};
 
 /// The name of the pass.
 pub const NAME: &str = "lower_copies";
 
 /// Whether an instruction is one of those that this takes.
 fn is_copy(data: &InstData) -> bool {
-    match data.opcode() {
-        Some(Opcode::CpAsync) => Copy::of(data).is_some(),
-        Some(Opcode::CpAsyncCommitGroup | Opcode::CpAsyncWaitGroup | Opcode::CpAsyncWaitAll | Opcode::CpAsyncMbarrierArrive) => {
-            true
-        }
-        _ => false,
-    }
+    data.class() == Some(Class::Async) && is_run(data)
 }
 
 /// Lowers all copies of a function.

@@ -44,46 +44,36 @@ macro_rules! always {
     };
 }
 
-const INLINE_CALLS: Pass = always!(inline_calls());
-const PROMOTE_LOCALS: Pass = always!(promote_locals());
-const LOWER_CARRY: Pass = always!(lower_carry());
-const LOWER_COPIES: Pass = always!(lower_copies());
-const LOWER_BRANCHES: Pass = always!(lower_branches());
-const TO_SSA: Pass = Pass { name: to_ssa::NAME, run: |module, function, _| to_ssa::run(module, function) };
-const FOLD: Pass = always!(fold(facts));
-const FOLD_RANGES: Pass = always!(fold_ranges(facts));
-const SHARE: Pass = always!(share());
-const IF_CONVERT: Pass = always!(if_convert());
-const REMOVE_DEAD: Pass = always!(remove_dead());
-const SINK_STORES: Pass = always!(sink_stores());
-const UNIFY_EXITS: Pass = always!(unify_exits());
-const NEST_LOOPS: Pass = always!(nest_loops());
-const SPLIT_AT_BARRIERS: Pass = always!(split_at_barriers());
-const LINEARISE: Pass = Pass { name: linearise::NAME, run: linearise::run_with };
-const STORE_RESULTS: Pass = always!(store_results());
-const FROM_SSA: Pass = always!(from_ssa());
+/// Defines the passes and the list of all of them.
+macro_rules! passes {
+    ($($constant:ident = $pass:expr;)*) => {
+        $(const $constant: Pass = $pass;)*
 
-/// All passes, for whoever wants one by its name.
-pub const PASSES: &[Pass] = &[
-    INLINE_CALLS,
-    PROMOTE_LOCALS,
-    LOWER_CARRY,
-    LOWER_COPIES,
-    LOWER_BRANCHES,
-    TO_SSA,
-    FOLD,
-    FOLD_RANGES,
-    SHARE,
-    IF_CONVERT,
-    REMOVE_DEAD,
-    SINK_STORES,
-    UNIFY_EXITS,
-    NEST_LOOPS,
-    LINEARISE,
-    SPLIT_AT_BARRIERS,
-    STORE_RESULTS,
-    FROM_SSA,
-];
+        /// All passes, for whoever wants one by its name.
+        pub const PASSES: &[Pass] = &[$($constant),*];
+    };
+}
+
+passes! {
+    INLINE_CALLS = always!(inline_calls());
+    PROMOTE_LOCALS = always!(promote_locals());
+    LOWER_CARRY = always!(lower_carry());
+    LOWER_COPIES = always!(lower_copies());
+    LOWER_BRANCHES = always!(lower_branches());
+    TO_SSA = Pass { name: to_ssa::NAME, run: |module, function, _| to_ssa::run(module, function) };
+    FOLD = always!(fold(facts));
+    FOLD_RANGES = always!(fold_ranges(facts));
+    SHARE = always!(share());
+    IF_CONVERT = always!(if_convert());
+    REMOVE_DEAD = always!(remove_dead());
+    SINK_STORES = always!(sink_stores());
+    UNIFY_EXITS = always!(unify_exits());
+    NEST_LOOPS = always!(nest_loops());
+    LINEARISE = Pass { name: linearise::NAME, run: linearise::run_with };
+    SPLIT_AT_BARRIERS = always!(split_at_barriers());
+    STORE_RESULTS = always!(store_results());
+    FROM_SSA = always!(from_ssa());
+}
 
 /// From PTX to the SSA form that code is made from.
 pub const STAGES: &[Stage] = &[
@@ -106,6 +96,14 @@ pub const STAGES: &[Stage] = &[
 
 /// Back to PTX that can be printed, parsed and run.
 pub const BACK: Stage = Stage { name: "registers", summary: "legal PTX again", passes: &[FROM_SSA] };
+
+/// The passes of [`STAGES`], in order. A function that vector code calls stores its results as soon as it is in SSA form, and has one
+/// exit.
+pub fn passes(called: bool) -> impl Iterator<Item = Pass> {
+    let behind = move |pass: &Pass| (called && pass.name == TO_SSA.name).then_some(STORE_RESULTS);
+    let stages = STAGES.iter().flat_map(|stage| stage.passes);
+    stages.flat_map(move |pass| [Some(*pass), behind(pass)]).flatten().chain(called.then_some(UNIFY_EXITS))
+}
 
 /// The pass of a name.
 pub fn pass(name: &str) -> Option<Pass> {

@@ -13,8 +13,8 @@
 use crate::compact::compact;
 use crate::names::Names;
 use broadloom_ptx::{
-    Address, Base, Function, Imm, Inst, InstData, Modifier, Module, Opcode, Operand, Param, Reg, RegData, Space, Symbol, Type,
-    Var,
+    Address, Base, Callee, Function, Imm, Inst, InstData, Mention, Modifier, Module, Opcode, Operand, Param, Reg, RegData, Space,
+    Symbol, Type, Var,
 };
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -155,9 +155,9 @@ impl Uses {
             }
             let access = access(data, addresses, &locals).filter(|access| is_inside(function, access));
             // The address of an access is no use of the register behind it; all others are.
-            data.operands.iter().for_each(|operand| match operand {
-                Operand::Memory(_) if access.is_some() => {}
-                other => mentioned(other, addresses, &locals, &mut known),
+            data.each_mention(|mention| match mention {
+                Mention::Address(_) if access.is_some() => {}
+                other => known.extend(mentioned(other, addresses, &locals)),
             });
             if let Some(access) = access {
                 accesses.insert(inst, access);
@@ -252,30 +252,14 @@ fn is_inside(function: &Function, access: &Access) -> bool {
     access.place.offset >= 0 && end.is_some_and(|end| end as u64 <= size)
 }
 
-/// Notes the variables whose address an operand gives away.
-fn mentioned(operand: &Operand, addresses: &Addresses, locals: &HashSet<Var>, known: &mut HashSet<Var>) {
-    match operand {
-        Operand::Reg(reg) | Operand::Not(reg) | Operand::Part { reg, .. } => {
-            known.extend(addresses.places[*reg].map(|place| place.var))
-        }
-        Operand::Symbol(Symbol::Local(var), _) => {
-            known.insert(*var);
-        }
-        Operand::Memory(address) => known.extend(addresses.address(*address, locals).map(|place| place.var)),
-        Operand::Texture(texture) => {
-            known.extend(addresses.address(texture.base, locals).map(|place| place.var));
-            texture.rest.iter().for_each(|operand| mentioned(operand, addresses, locals, known));
-        }
-        Operand::Vector(list) => list.iter().for_each(|operand| mentioned(operand, addresses, locals, known)),
-        Operand::Pair(pair) => pair.iter().for_each(|operand| mentioned(operand, addresses, locals, known)),
-        Operand::Call(call) => {
-            if let broadloom_ptx::Callee::Indirect { reg, .. } = call.callee {
-                known.extend(addresses.places[reg].map(|place| place.var));
-            }
-            call.results.iter().chain(&call.arguments).for_each(|operand| mentioned(operand, addresses, locals, known));
-        }
-        Operand::Symbol(Symbol::Var(_) | Symbol::Func(_), _) | Operand::Imm(_) | Operand::Special(_) => {}
-        Operand::Label(_) | Operand::Targets(_) | Operand::Sink | Operand::Absent => {}
+/// The variable whose address a mention gives away.
+fn mentioned(mention: Mention<'_>, addresses: &Addresses, locals: &HashSet<Var>) -> Option<Var> {
+    match mention {
+        Mention::Operand(Operand::Reg(reg) | Operand::Not(reg) | Operand::Part { reg, .. }, _)
+        | Mention::Callee(Callee::Indirect { reg, .. }) => addresses.places[*reg].map(|place| place.var),
+        Mention::Operand(Operand::Symbol(Symbol::Local(var), _), _) => Some(*var),
+        Mention::Address(address) => addresses.address(*address, locals).map(|place| place.var),
+        Mention::Operand(..) | Mention::Callee(Callee::Direct(_)) => None,
     }
 }
 
@@ -388,10 +372,11 @@ fn drop_variables(function: &mut Function) {
     let params = function.params.iter().chain(&function.results);
     named.extend(params.filter_map(|param| if let Param::Memory(var) = param { Some(*var) } else { None }));
     for (_, data) in function.instructions() {
-        let mut see = |var: &mut Var| {
-            named.insert(*var);
-        };
-        data.operands.iter().for_each(|operand| each_variable(&mut operand.clone(), &mut see));
+        data.each_symbol(|symbol| {
+            if let Symbol::Local(var) = symbol {
+                named.insert(var);
+            }
+        });
     }
     let mut kept = PrimaryMap::new();
     let mut places: HashMap<Var, Var> = HashMap::new();
@@ -408,34 +393,10 @@ fn drop_variables(function: &mut Function) {
     }
     let insts: Vec<Inst> = function.instructions().map(|(inst, _)| inst).collect();
     for inst in insts {
-        let operands = &mut function.insts[inst].operands;
-        operands.iter_mut().for_each(|operand| each_variable(operand, &mut |var| *var = places[var]));
-    }
-}
-
-/// Shows the variables of the function that an operand names.
-fn each_variable(operand: &mut Operand, see: &mut dyn FnMut(&mut Var)) {
-    let mut symbol = |symbol: &mut Symbol| {
-        if let Symbol::Local(var) = symbol {
-            see(var);
-        }
-    };
-    let mut address = |address: &mut Address| {
-        if let Base::Symbol(name) = &mut address.base {
-            symbol(name);
-        }
-    };
-    match operand {
-        Operand::Memory(place) => address(place),
-        Operand::Symbol(name, _) => symbol(name),
-        Operand::Texture(texture) => {
-            address(&mut texture.base);
-            texture.rest.iter_mut().for_each(|operand| each_variable(operand, see));
-        }
-        Operand::Vector(list) => list.iter_mut().for_each(|operand| each_variable(operand, see)),
-        Operand::Pair(pair) => pair.iter_mut().for_each(|operand| each_variable(operand, see)),
-        Operand::Call(call) => call.results.iter_mut().chain(&mut call.arguments).for_each(|operand| each_variable(operand, see)),
-        Operand::Reg(_) | Operand::Not(_) | Operand::Part { .. } | Operand::Imm(_) | Operand::Special(_) => {}
-        Operand::Label(_) | Operand::Targets(_) | Operand::Sink | Operand::Absent => {}
+        function.insts[inst].change_symbols(|symbol| {
+            if let Symbol::Local(var) = symbol {
+                *var = places[var];
+            }
+        });
     }
 }

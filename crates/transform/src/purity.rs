@@ -4,19 +4,16 @@
 //! flag, which is no operand; special registers that give another value each time; and loads, whose result nobody may ask for.
 //! `mapa` ends the kernel where a cluster has no block of the rank, so it runs for those who ask alone.
 
-use broadloom_ptx::{Class, InstData, Modifier, Opcode, Operand, Special};
+use broadloom_ptx::{InstData, Opcode, Operand};
 
 /// Whether it can run where its results are not needed: it does nothing but compute them, whatever its operands hold.
 pub fn is_speculable(data: &InstData) -> bool {
-    data.effects().is_pure()
-        && data.class() != Some(Class::Carry)
-        && !data.has(Modifier::Cc)
-        && data.opcode() != Some(Opcode::Mapa)
+    data.effects().is_pure() && !data.uses_carry() && data.opcode() != Some(Opcode::Mapa)
 }
 
 /// Whether the same operands always give the same results, so that it may be moved, repeated, or done once for several.
 pub fn is_pure(data: &InstData) -> bool {
-    is_speculable(data) && !data.operands.iter().any(varies)
+    is_speculable(data) && !data.any_operand(varies)
 }
 
 /// Whether it can go when its results are not read.
@@ -26,47 +23,23 @@ pub fn is_removable(data: &InstData) -> bool {
 
 /// Whether it is a load that other threads do not wait for.
 pub fn is_plain_load(data: &InstData) -> bool {
-    let strong = [Modifier::Volatile, Modifier::Relaxed, Modifier::Acquire, Modifier::Mmio];
-    matches!(data.opcode(), Some(Opcode::Ld | Opcode::Ldu)) && !strong.into_iter().any(|modifier| data.has(modifier))
+    data.is_load() && !data.is_ordered()
 }
 
 /// Whether it is a store that other threads do not wait for.
 pub fn is_plain_store(data: &InstData) -> bool {
-    let strong = [Modifier::Volatile, Modifier::Relaxed, Modifier::Release, Modifier::Mmio];
-    data.opcode() == Some(Opcode::St) && !strong.into_iter().any(|modifier| data.has(modifier))
+    data.is_store() && !data.is_ordered()
 }
 
 /// Whether an operand is a special register that may hold another value the next time.
 fn varies(operand: &Operand) -> bool {
-    match operand {
-        Operand::Special(special) => varies_in_time(*special),
-        Operand::Vector(list) => list.iter().any(varies),
-        Operand::Reg(_)
-        | Operand::Not(_)
-        | Operand::Part { .. }
-        | Operand::Imm(_)
-        | Operand::Symbol(..)
-        | Operand::Memory(_)
-        | Operand::Texture(_)
-        | Operand::Label(_)
-        | Operand::Targets(_)
-        | Operand::Sink
-        | Operand::Pair(_)
-        | Operand::Absent
-        | Operand::Call(_) => false,
-    }
-}
-
-/// Clocks, timers and counters; where a thread runs may change too.
-fn varies_in_time(special: Special) -> bool {
-    let name = special.text();
-    ["%clock", "%globaltimer", "%pm", "%smid", "%warpid"].iter().any(|start| name.starts_with(start))
+    matches!(operand, Operand::Special(special) if special.row().varies)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use broadloom_ptx::Reg;
+    use broadloom_ptx::{Reg, Special};
 
     fn inst(mnemonic: &str, operands: Vec<Operand>) -> InstData {
         InstData::of(mnemonic, operands).unwrap()

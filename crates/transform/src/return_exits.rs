@@ -9,10 +9,9 @@
 
 use crate::names::Names;
 use crate::write::Writer;
-pub use broadloom_analysis::calls::call_of;
 use broadloom_ptx::{
-    Address, Base, BlockData, Callee, Func, Function, Guard, Init, Inst, InstData, Item, Module, Opcode, Operand, Param, Reg,
-    RegData, Space, Symbol, Type, Variable,
+    Address, Base, BlockData, Callee, Func, Function, Guard, Inst, InstData, Item, Module, Opcode, Operand, Param, Reg, RegData,
+    Space, Symbol, Type, Variable,
 };
 use std::collections::{BTreeSet, HashMap};
 
@@ -58,7 +57,7 @@ impl Ending {
         let (mut through_pointers, mut work) = (vec![], vec![]);
         for (func, function) in module.functions.iter().filter(|(_, function)| function.has_body && !function.is_kernel) {
             for (_, data) in function.instructions() {
-                match call_of(data).map(|call| call.callee) {
+                match data.callee() {
                     Some(Callee::Direct(callee)) => callers.entry(resolve(module, callee)).or_default().push(func),
                     Some(Callee::Indirect { .. }) => through_pointers.push(func),
                     None if data.opcode() == Some(Opcode::Exit) => work.push(func),
@@ -81,7 +80,7 @@ impl Ending {
 
     /// Whether an instruction calls a function that may end a thread.
     fn may_end(&self, module: &Module, data: &InstData) -> bool {
-        match call_of(data).map(|call| call.callee) {
+        match data.callee() {
             Some(Callee::Direct(func)) => self.functions.contains(&resolve(module, func)),
             Some(Callee::Indirect { .. }) => self.through_pointers,
             None => false,
@@ -101,47 +100,15 @@ pub fn addressed(module: &Module) -> BTreeSet<Func> {
         }
     };
     for variable in module.variables.values() {
-        variable.init.iter().for_each(|init| in_init(init, &mut note));
+        variable.init.iter().for_each(|init| init.each_symbol(&mut note));
     }
     for function in module.functions.values() {
         for variable in function.variables.values() {
-            variable.init.iter().for_each(|init| in_init(init, &mut note));
+            variable.init.iter().for_each(|init| init.each_symbol(&mut note));
         }
-        for (_, data) in function.instructions() {
-            data.operands.iter().for_each(|operand| in_operand(operand, &mut note));
-        }
+        function.instructions().for_each(|(_, data)| data.each_symbol(&mut note));
     }
     found
-}
-
-fn in_init(init: &Init, note: &mut dyn FnMut(Symbol)) {
-    match init {
-        Init::Imm(_) | Init::Settings(_) => {}
-        Init::Address { symbol, .. } => note(*symbol),
-        Init::List(list) => list.iter().for_each(|init| in_init(init, note)),
-    }
-}
-
-fn in_operand(operand: &Operand, note: &mut dyn FnMut(Symbol)) {
-    match operand {
-        Operand::Symbol(symbol, _) => note(*symbol),
-        Operand::Memory(Address { base: Base::Symbol(symbol), .. }) => note(*symbol),
-        Operand::Vector(list) => list.iter().for_each(|operand| in_operand(operand, note)),
-        Operand::Pair(pair) => pair.iter().for_each(|operand| in_operand(operand, note)),
-        // The name of the function itself is no address.
-        Operand::Call(call) => call.arguments.iter().for_each(|operand| in_operand(operand, note)),
-        Operand::Texture(texture) => texture.rest.iter().for_each(|operand| in_operand(operand, note)),
-        Operand::Memory(_)
-        | Operand::Reg(_)
-        | Operand::Not(_)
-        | Operand::Part { .. }
-        | Operand::Imm(_)
-        | Operand::Special(_)
-        | Operand::Label(_)
-        | Operand::Targets(_)
-        | Operand::Sink
-        | Operand::Absent => {}
-    }
 }
 
 /// The function that a name means, aliases followed.

@@ -13,7 +13,7 @@ use broadloom_fuzzgen::{Config, Kernel, Random, module, run, survey, sweep};
 use broadloom_interp::{Interp, Options};
 use broadloom_ptx::{Func, Function, Module, Printer, Verified, parse, print, verify};
 use broadloom_transform::pipeline::{BACK, Pass, STAGES, Stage, Verification, run_pass};
-use broadloom_transform::{Facts, check, hoist_statics, inline_calls, linearise, promote_locals, unify_exits};
+use broadloom_transform::{Facts, check, hoist_statics, linearise, unify_exits};
 use interpreted::all_but_load;
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -55,16 +55,12 @@ fn pipeline(module: &Module, function: &mut Function, facts: &Facts) -> std::res
 }
 
 /// Calls inlined, and variables in registers.
-fn inlined(module: &Module, function: &mut Function, _: &Facts) -> std::result::Result<(), String> {
-    inline_calls::run(module, function);
-    check(inline_calls::NAME, module, function).map_err(|broken| broken.to_string())?;
-    promote_locals::run(module, function);
-    check(promote_locals::NAME, module, function).map_err(|broken| broken.to_string())
+fn inlined(module: &Module, function: &mut Function, facts: &Facts) -> std::result::Result<(), String> {
+    run_all(STAGES.iter().filter(|stage| stage.name == "inlined").flat_map(|stage| stage.passes), module, function, facts)
 }
 
 /// Through everything and back, kernels in step, with every branch taken to be divergent; what cannot run in step stays as it is.
 fn linear(module: &Module, function: &mut Function, facts: &Facts) -> std::result::Result<(), String> {
-    inlined(module, function, facts)?;
     run_all(STAGES.iter().flat_map(|stage| stage.passes), module, function, facts)?;
     if function.is_kernel {
         unify_exits::run(module, function);

@@ -9,7 +9,8 @@ use broadloom_device::{Argument, Device, Launch};
 use broadloom_diag::Sources;
 use broadloom_interp::{Interp, Options};
 use broadloom_ptx::{Block, Function, Module, Verified, parse, print, verify};
-use broadloom_transform::{check, from_ssa, linearise, lower_branches, lower_carry, to_ssa, unify_exits};
+use broadloom_transform::pipeline::{STAGES, Verification, pass, run_pass};
+use broadloom_transform::{check, from_ssa, linearise};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -248,11 +249,11 @@ enum Divergence {
 fn linear(module: &Module, divergence: Divergence, block: [u32; 3]) -> Result<Verified, String> {
     let func = module.kernels().next().ok_or("no kernel")?.0;
     let mut function = module.functions[func].clone();
-    lower_carry::run(module, &mut function);
-    lower_branches::run(module, &mut function);
-    to_ssa::run(module, &mut function).map_err(|refused| format!("{refused:?}"))?;
-    unify_exits::run(module, &mut function);
-    check(unify_exits::NAME, module, &function).map_err(|broken| broken.to_string())?;
+    let stages = STAGES.iter().filter(|stage| matches!(stage.name, "lowered" | "ssa"));
+    for next in stages.flat_map(|stage| stage.passes).copied().chain(pass("unify_exits")) {
+        run_pass(next, module, &mut function, &Default::default(), Verification::Always)
+            .map_err(|failure| failure.to_string())?;
+    }
     let before = function.clone();
     match divergence {
         Divergence::Named => {

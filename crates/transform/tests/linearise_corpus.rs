@@ -11,7 +11,7 @@ use broadloom_device::{Backend, Device, EventId, GlobalVariable, Launch, LoadedM
 use broadloom_interp::{Interp, Options};
 use broadloom_ptx::{Func, Function, Module, Space, Verified, verify};
 use broadloom_transform::pipeline::{BACK, STAGES, Verification, run_pass};
-use broadloom_transform::{check, hoist_statics, inline_calls, linearise, promote_locals};
+use broadloom_transform::{check, hoist_statics, linearise};
 use interpreted::all_but_load;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -69,10 +69,6 @@ impl Loaded {
     /// A kernel through everything; why it is not in step, if it is not.
     fn in_step(&self, function: &mut Function, block: [u32; 3]) -> std::result::Result<Option<String>, String> {
         let module = &self.module;
-        inline_calls::run(module, function);
-        check(inline_calls::NAME, module, function).map_err(|broken| broken.to_string())?;
-        promote_locals::run(module, function);
-        check(promote_locals::NAME, module, function).map_err(|broken| broken.to_string())?;
         let facts = broadloom_transform::Facts { block: self.shaped.then_some(block), grid: None };
         let pass = |function: &mut Function, pass| {
             run_pass(pass, module, function, &facts, Verification::Always).map_err(|failure| failure.to_string())

@@ -1,6 +1,6 @@
 //! Functions: what they give is what the closure gives when it is called as it is, on every device; mistakes are told.
 
-use broadloom_array::{Array, Boundary, Context, Error, Function, Result, evaluate_all};
+use broadloom_array::{Array, Boundary, Context, Error, Function, Result, evaluate_all, span};
 use broadloom_cpu::{CacheFolder, Cpu};
 use broadloom_device::Device;
 use broadloom_interp::Interp;
@@ -60,19 +60,19 @@ fn a_call_gives_what_the_closure_gives() -> Result<()> {
 }
 
 #[test]
-fn a_closure_is_traced_once_for_each_shape() -> Result<()> {
+fn a_closure_is_traced_once_for_each_number_that_it_reads() -> Result<()> {
     let context = interp();
     let traced = Arc::new(AtomicUsize::new(0));
     let count = traced.clone();
     let function = Function::new(&context, move |x: &Array<i32>, by: &Array<i32>| {
         count.fetch_add(1, Ordering::Relaxed);
-        x * by + 1
+        x * by + x.len() as i32
     });
     for round in 0..3 {
         for length in [3usize, 4] {
             let x = Array::<i32>::iota(&context, length)?;
             x.evaluate()?;
-            let wanted: Vec<i32> = (0..length as i32).map(|x| x * round + 1).collect();
+            let wanted: Vec<i32> = (0..length as i32).map(|x| x * round + length as i32).collect();
             assert_eq!(function.call((&x, round))?.to_vec()?, wanted);
         }
     }
@@ -80,7 +80,7 @@ fn a_closure_is_traced_once_for_each_shape() -> Result<()> {
     // Another scalar as memory is another kind of argument.
     let by = Array::scalar(&context, 5);
     by.evaluate()?;
-    assert_eq!(function.call((&Array::line(&context, &[1, 2, 3])?, &by))?.to_vec()?, [6, 11, 16]);
+    assert_eq!(function.call((&Array::line(&context, &[1, 2, 3])?, &by))?.to_vec()?, [8, 13, 18]);
     assert_eq!(traced.load(Ordering::Relaxed), 3);
     // What was not called for longest goes.
     for length in 10..40usize {
@@ -91,6 +91,46 @@ fn a_closure_is_traced_once_for_each_shape() -> Result<()> {
     assert_eq!(traced.load(Ordering::Relaxed), 33);
     function.call((&Array::line(&context, &[1; 3])?, 1))?;
     assert_eq!(traced.load(Ordering::Relaxed), 34);
+    Ok(())
+}
+
+/// What does not look at numbers is traced once, whatever the extents.
+#[test]
+fn other_extents_need_no_other_trace() -> Result<()> {
+    fn body(x: &Array<i32>, line: &Array<i32>) -> Result<Vec<Array<i32>>> {
+        let flat = x.flatten();
+        let inner = x.slice(&span![1..-1, 1..])?;
+        let zeros = Array::full(x.context(), x.shape(), 0)?;
+        Ok(vec![
+            inner.t() * 2,
+            flat.reverse(&[0])?.rotate(&[1])? - &flat,
+            x.pad(&[(1, 0), (0, 2)], 7)?.sum_along(&[0])?,
+            line.slice(&span![-2..])?,
+            line.outer(&x.index_axis(0, 1)?)?,
+            x.take(1, line, Boundary::Clamp)?.max_along(&[0])?,
+            (line.cast::<f32>()?.mean()? * 100.0).cast()?,
+            Array::concatenate(0, &[&flat, line, line])?.cumulative_sum(0)?,
+            zeros.add_axis(1, 3)?.sum_along(&[0, 1])?,
+            line.pack(&line.gt(2)?)?.histogram(4)?.cast()?,
+        ])
+    }
+    let context = interp();
+    let function = Function::new(&context, body);
+    let mut traces = 0;
+    for round in 0..40 {
+        let (rows, columns, length) = (3 + round * 7 % 11, 3 + round * 5 % 13, 2 + round * 3 % 13);
+        let x = Array::<i32>::iota(&context, rows * columns)?.reshape([rows, columns])? % 10;
+        let line = Array::<i32>::iota(&context, length)? % 5;
+        let found = function.call((&x, &line))?;
+        for (number, (found, wanted)) in found.iter().zip(body(&x, &line)?).enumerate() {
+            assert_eq!(found.shape(), wanted.shape(), "{number}: {rows} {columns} {length}");
+            assert_eq!(found.to_vec()?, wanted.to_vec()?, "{number}: {rows} {columns} {length}");
+        }
+        if round == 0 {
+            traces = context.statistics().traces;
+        }
+    }
+    assert_eq!((traces, context.statistics().traces), (1, 1));
     Ok(())
 }
 

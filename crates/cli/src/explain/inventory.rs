@@ -1,6 +1,6 @@
 //! What a function uses: registers, instructions, symbols.
 
-use broadloom::ptx::{Address, Base, Call, Callee, Class, Func, Function, InstData, Operand, Symbol, Type};
+use broadloom::ptx::{Callee, Class, Func, Function, InstData, Mention, Symbol, Type};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What one function uses, without what it calls.
@@ -42,43 +42,14 @@ impl Inventory {
             None => &mut self.opaque,
         };
         *names.entry(inst.mnemonic_text()).or_default() += 1;
-        inst.operands.iter().for_each(|operand| self.operand(operand));
-    }
-
-    fn operand(&mut self, operand: &Operand) {
-        match operand {
-            Operand::Symbol(symbol, _) => self.symbol(*symbol),
-            Operand::Memory(address) => self.address(address),
-            Operand::Texture(texture) => {
-                self.address(&texture.base);
-                texture.rest.iter().for_each(|operand| self.operand(operand));
+        inst.each_mention(|mention| match mention {
+            Mention::Callee(Callee::Indirect { .. }) => self.calls_indirectly = true,
+            Mention::Callee(Callee::Direct(func)) => drop(self.functions.insert(*func)),
+            mention => {
+                if let Some(Symbol::Func(func)) = mention.symbol() {
+                    self.functions.insert(*func);
+                }
             }
-            Operand::Vector(list) => list.iter().for_each(|operand| self.operand(operand)),
-            Operand::Pair(pair) => pair.iter().for_each(|operand| self.operand(operand)),
-            Operand::Call(call) => self.call(call),
-            Operand::Reg(_) | Operand::Not(_) | Operand::Part { .. } | Operand::Imm(_) | Operand::Special(_) => {}
-            Operand::Label(_) | Operand::Targets(_) | Operand::Sink | Operand::Absent => {}
-        }
-    }
-
-    fn call(&mut self, call: &Call) {
-        match call.callee {
-            Callee::Direct(func) => drop(self.functions.insert(func)),
-            Callee::Indirect { .. } => self.calls_indirectly = true,
-        }
-        call.results.iter().chain(&call.arguments).for_each(|operand| self.operand(operand));
-    }
-
-    fn address(&mut self, address: &Address) {
-        if let Base::Symbol(symbol) = address.base {
-            self.symbol(symbol);
-        }
-    }
-
-    fn symbol(&mut self, symbol: Symbol) {
-        match symbol {
-            Symbol::Func(func) => drop(self.functions.insert(func)),
-            Symbol::Var(_) | Symbol::Local(_) => {}
-        }
+        });
     }
 }

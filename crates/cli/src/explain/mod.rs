@@ -1,4 +1,4 @@
-//! `broadloom explain`: what is in a module, or the plan of a graph.
+//! `broadloom explain`: the contents of a module, or the plan of a graph or of a StreamIt program.
 
 mod compiled;
 mod inventory;
@@ -10,6 +10,7 @@ use crate::graph;
 use crate::input::Input;
 use crate::nesl;
 use crate::options::{Emit, Explain};
+use crate::stream;
 use crate::terminal::Terminal;
 use broadloom::device::Error;
 use broadloom::diag::{Diagnostic, Diagnostics};
@@ -22,6 +23,13 @@ pub fn run(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> 
     if nesl::is_program(Some(&options.file)) {
         return nesl::explain(options, terminal);
     }
+    if stream::is_program(Some(&options.file)) {
+        return stream::explain(options, terminal);
+    }
+    if let Some(Emit::Dot | Emit::Kernels) = options.emit {
+        let message = "the forms `dot` and `kernels` are for StreamIt programs: the name of the file must end with `.str`";
+        return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message)));
+    }
     if let Some(Emit::Vcode | Emit::Flat) = options.emit {
         let message = "the forms `flat` and `vcode` are for NESL programs: the name of the file must end with `.nesl`";
         return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message)));
@@ -30,7 +38,7 @@ pub fn run(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> 
         return graph::explain(options, terminal);
     }
     if options.device.is_some() {
-        let message = "--device is for graphs: a module is explained as it is";
+        let message = "--device is for graphs and StreamIt programs: a module is explained as it is";
         return Err(Failure::usage(Diagnostic::error(codes::BAD_LAUNCH, message).help("leave --device out")));
     }
     let (input, module) = Input::read(&options.file)?.verify()?;
@@ -38,7 +46,7 @@ pub fn run(options: &Explain, terminal: &mut Terminal) -> Result<Exit, Failure> 
         Some(Emit::Ptx) => terminal.write(&ptx::print(&module)),
         Some(Emit::Stage(stage)) => stages::write(input, module, stage, options.block, terminal)?,
         Some(Emit::Cpu(stage)) => compiled::write(input, &module, stage, options, terminal)?,
-        None | Some(Emit::Vcode | Emit::Flat) => {
+        None | Some(Emit::Vcode | Emit::Flat | Emit::Dot | Emit::Kernels) => {
             report::write(&input, &module, terminal);
             report::write_refused(&input, &refused(module), terminal);
         }

@@ -7,7 +7,7 @@ use crate::pointers::{Pointee, pointees};
 use crate::terminal::{Style, Terminal};
 use broadloom::device::param_layout;
 use broadloom::diag::Diagnostics;
-use broadloom::ptx::{Class, Func, Function, Item, Linkage, Module, Param, Reach, Space, Type, Variable};
+use broadloom::ptx::{Func, Function, Item, Linkage, Module, Param, Reach, Space, Type, Variable};
 
 /// The column at which values start.
 const COLUMN: usize = 16;
@@ -135,7 +135,7 @@ fn memory(module: &Module, func: Func, function: &Function, terminal: &mut Termi
 
 fn instructions(inventory: &Inventory, terminal: &mut Terminal) {
     line(terminal, "instructions", &inventory.instructions().to_string());
-    let known = inventory.classes.iter().map(|(class, names)| (class_text(*class), names));
+    let known = inventory.classes.iter().map(|(class, names)| (class.title(), names));
     let opaque = (!inventory.opaque.is_empty()).then_some(("not in the table", &inventory.opaque));
     for (class, names) in known.chain(opaque) {
         let total: usize = names.values().sum();
@@ -197,38 +197,6 @@ fn param_text(function: &Function, param: Param) -> String {
 
 fn reg_type(ty: Type) -> String {
     format!(".reg {ty}")
-}
-
-/// What a class of instructions is called.
-fn class_text(class: Class) -> &'static str {
-    match class {
-        Class::Arith => "arithmetic",
-        Class::Float => "floating point",
-        Class::Half => "half precision",
-        Class::Compare => "comparison",
-        Class::Logic => "logic",
-        Class::Shift => "shift",
-        Class::Bits => "bits",
-        Class::Carry => "carry chain",
-        Class::Video => "video",
-        Class::Convert => "conversion",
-        Class::Move => "move",
-        Class::Memory => "memory",
-        Class::Address => "address",
-        Class::Control => "control flow",
-        Class::Barrier => "barrier",
-        Class::Warp => "warp",
-        Class::Atomic => "atomic",
-        Class::Fence => "fence",
-        Class::Misc => "other",
-        Class::Texture => "texture",
-        Class::Surface => "surface",
-        Class::Matrix => "matrix",
-        Class::Mbarrier => "mbarrier",
-        Class::Cluster => "cluster",
-        Class::Async => "async copy",
-        Class::Multimem => "multimem",
-    }
 }
 
 /// A list of words; a long one is cut.

@@ -77,15 +77,11 @@ impl Content {
     /// The functions that one calls by name, which code tells apart by their names and signatures when they have no body.
     pub(super) fn called(&mut self, module: &Module, func: Func) {
         for (_, inst) in module.functions[func].instructions() {
-            for operand in &inst.operands {
-                if let Operand::Call(call) = operand
-                    && let Callee::Direct(callee) = call.callee
-                {
-                    let callee = &module.functions[callee];
-                    self.put(&(&callee.name, callee.has_body, callee.is_kernel));
-                    self.debug(&(&callee.results, &callee.params));
-                    callee.variables.values().for_each(|variable| self.variable(variable));
-                }
+            if let Some(Callee::Direct(callee)) = inst.callee() {
+                let callee = &module.functions[callee];
+                self.put(&(&callee.name, callee.has_body, callee.is_kernel));
+                self.debug(&(&callee.results, &callee.params));
+                callee.variables.values().for_each(|variable| self.variable(variable));
             }
         }
     }

@@ -12,8 +12,8 @@ use crate::grid::Ready;
 use broadloom_device::CacheFolder;
 use broadloom_device::cache::{Key, Miss, Origin, digest};
 use broadloom_diag::Span;
-use broadloom_ptx::{Base, Callee, Func, Item, Module, Operand, Symbol};
-use broadloom_transform::return_exits::{addressed, call_of};
+use broadloom_ptx::{Callee, Func, Item, Module, Symbol};
+use broadloom_transform::return_exits::addressed;
 use content::Content;
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -86,8 +86,7 @@ impl Cache {
             }
         }
         let reachable = reachable(module, kernel);
-        let calls =
-            reachable.iter().flat_map(|func| module.functions[*func].instructions()).filter_map(|(_, inst)| call_of(inst));
+        let calls = reachable.iter().flat_map(|func| module.functions[*func].instructions()).filter_map(|(_, inst)| inst.call());
         if calls.into_iter().any(|call| matches!(call.callee, Callee::Indirect { .. })) {
             // Where pointers may lead is said by others too.
             put(&format!("{:?}", addressed(module)));
@@ -176,7 +175,16 @@ pub(crate) fn reachable(module: &Module, kernel: Func) -> Vec<Func> {
         let mut named = vec![];
         let mut indirect = false;
         for (_, inst) in function.instructions() {
-            inst.operands.iter().for_each(|operand| names(operand, &mut named, &mut indirect));
+            inst.each_symbol(|symbol| {
+                if let Symbol::Func(func) = symbol {
+                    named.push(func);
+                }
+            });
+            match inst.callee() {
+                Some(Callee::Direct(func)) => named.push(func),
+                Some(Callee::Indirect { .. }) => indirect = true,
+                None => {}
+            }
         }
         if indirect && !all {
             all = true;
@@ -191,41 +199,6 @@ pub(crate) fn reachable(module: &Module, kernel: Func) -> Vec<Func> {
     }
     found[1..].sort();
     found
-}
-
-/// The functions that an operand names.
-fn names(operand: &Operand, named: &mut Vec<Func>, indirect: &mut bool) {
-    let of_symbol = |symbol: &Symbol| match symbol {
-        Symbol::Func(func) => Some(*func),
-        Symbol::Var(_) | Symbol::Local(_) => None,
-    };
-    let of_base = |base: &Base| match base {
-        Base::Symbol(symbol) => of_symbol(symbol),
-        Base::Reg(_) | Base::Absolute => None,
-    };
-    match operand {
-        Operand::Symbol(symbol, _) => named.extend(of_symbol(symbol)),
-        Operand::Memory(address) => named.extend(of_base(&address.base)),
-        Operand::Vector(list) => list.iter().for_each(|operand| names(operand, named, indirect)),
-        Operand::Pair(pair) => pair.iter().for_each(|operand| names(operand, named, indirect)),
-        Operand::Call(call) => {
-            match call.callee {
-                Callee::Direct(func) => named.push(func),
-                Callee::Indirect { .. } => *indirect = true,
-            }
-            call.arguments.iter().for_each(|operand| names(operand, named, indirect));
-        }
-        Operand::Reg(_)
-        | Operand::Not(_)
-        | Operand::Part { .. }
-        | Operand::Imm(_)
-        | Operand::Special(_)
-        | Operand::Texture(_)
-        | Operand::Label(_)
-        | Operand::Targets(_)
-        | Operand::Sink
-        | Operand::Absent => {}
-    }
 }
 
 #[cfg(test)]

@@ -20,34 +20,15 @@ fn is_the_same_in_all_rows(inst: &InstData) -> bool {
         Some(_) => inst.effects() == Effects::default() && inst.class() != Some(Class::Cluster),
         None => false,
     };
-    is_plain && inst.operands.iter().all(is_the_same)
+    is_plain && !inst.any_operand(|operand| !is_the_same(operand))
 }
 
+/// Whether an operand is none of the special registers that tell rows, or numbers of rows, apart.
 fn is_the_same(operand: &Operand) -> bool {
+    use Special::{CtaidX, CtaidY, CtaidZ, Laneid, NctaidX, NctaidY, NctaidZ, TidX};
     match operand {
-        Operand::Special(special) => matches!(
-            special,
-            Special::TidX
-                | Special::CtaidX
-                | Special::CtaidY
-                | Special::CtaidZ
-                | Special::NctaidX
-                | Special::NctaidY
-                | Special::NctaidZ
-                | Special::Laneid
-        ),
-        Operand::Vector(list) => list.iter().all(is_the_same),
-        Operand::Call(_) | Operand::Pair(_) => false,
-        Operand::Reg(_)
-        | Operand::Not(_)
-        | Operand::Part { .. }
-        | Operand::Imm(_)
-        | Operand::Symbol(..)
-        | Operand::Memory(_)
-        | Operand::Texture(_)
-        | Operand::Label(_)
-        | Operand::Targets(_)
-        | Operand::Sink
-        | Operand::Absent => true,
+        Operand::Special(TidX | CtaidX | CtaidY | CtaidZ | NctaidX | NctaidY | NctaidZ | Laneid) => true,
+        Operand::Special(_) | Operand::Call(_) | Operand::Pair(_) => false,
+        _ => true,
     }
 }

@@ -9,18 +9,15 @@
 
 use super::lanes::Shapes;
 use super::layout::{Layout, pointed_params};
-use super::prepare::{Unit, flow, give_back, made_from, number, parts_a_barrier, polls};
-use super::progress;
+use super::prepare::{Unit, flow, give_back, in_ssa_form, made_from, number, parts_a_barrier, polls};
 use broadloom_analysis::calls::components;
 use broadloom_analysis::waiting::{advances_memory, is_strong_read};
 use broadloom_analysis::{Assume, Cfg, Facts as LaunchFacts, Shapes as WarpShapes};
-use broadloom_ptx::{Callee, Func, Function, InstData, Module, Opcode, Operand, Param, Reg};
-use broadloom_transform::facts::Facts;
+use broadloom_ptx::{Callee, Effects, Func, Function, InstData, Module, Opcode, Operand, Param, Reg};
 use broadloom_transform::inline_calls::Choice;
 use broadloom_transform::linearise::Blocks;
-use broadloom_transform::pipeline::{self, STAGES, Verification};
-use broadloom_transform::return_exits::{addressed, call_of, resolve};
-use broadloom_transform::{check, linearise, remove_dead, store_results, to_ssa, unify_exits};
+use broadloom_transform::return_exits::{addressed, resolve};
+use broadloom_transform::{check, linearise, remove_dead};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a kernel calls, in SSA form.
@@ -44,7 +41,7 @@ impl Called {
         if let Some(reason) = obstacle(module, kernel) {
             return Ok(Err(reason));
         }
-        if kernel.instructions().all(|(_, inst)| call_of(inst).is_none()) {
+        if kernel.instructions().all(|(_, inst)| inst.call().is_none()) {
             return Ok(Ok(called));
         }
         called.addressed = addressed(module);
@@ -53,7 +50,7 @@ impl Called {
             if called.functions.contains_key(&func) {
                 continue;
             }
-            let function = in_ssa_form(module, func, block, choice)?;
+            let function = in_ssa_form(module, func, block, choice, true)?;
             if let Some(reason) = obstacle(module, &function) {
                 return Ok(Err(reason));
             }
@@ -104,7 +101,7 @@ impl Called {
 
     /// Whether an instruction calls a function that meets others.
     fn meets(&self, module: &Module, inst: &InstData) -> bool {
-        match call_of(inst).map(|call| call.callee) {
+        match inst.callee() {
             Some(Callee::Direct(func)) => self.meeting.contains(&resolve(module, func)),
             Some(Callee::Indirect { .. }) => self.addressed.iter().any(|func| self.meeting.contains(func)),
             None => false,
@@ -119,7 +116,7 @@ impl Called {
     /// A function that calls itself and looks at memory that others change: a lane may try again until another has got on, which a lane that
     /// waits for it to come back does not.
     fn waiting(&self, module: &Module) -> Option<Func> {
-        let asks = |inst: &InstData| matches!(inst.opcode(), Some(Opcode::MbarrierTestWait | Opcode::MbarrierTryWait));
+        let asks = |inst: &InstData| inst.effects().has(Effects::POLL);
         let waits = |inst: &InstData| is_strong_read(inst) && !advances_memory(inst) || asks(inst);
         self.recursive(module).into_iter().find(|func| self.functions[func].instructions().any(|(_, inst)| waits(inst)))
     }
@@ -134,7 +131,7 @@ impl Called {
         block: [u32; 3],
     ) -> Option<String> {
         let meets = |inst: &InstData| self.meets(module, inst);
-        let text = |inst: &InstData| match call_of(inst)?.callee {
+        let text = |inst: &InstData| match inst.callee()? {
             Callee::Direct(func) => {
                 let name = &module.functions[func].name;
                 Some(format!("lanes may come apart to a call of `{name}`, which must be come to together"))
@@ -149,7 +146,7 @@ impl Called {
         }
         let differs = |reg: Reg| !shapes.is_uniform(reg);
         let parts = |inst: &InstData| {
-            let pointer = call_of(inst).and_then(|call| match call.callee {
+            let pointer = inst.call().and_then(|call| match call.callee {
                 Callee::Indirect { reg, .. } => Some(reg),
                 Callee::Direct(_) => None,
             });
@@ -204,26 +201,11 @@ impl Called {
     }
 }
 
-fn in_ssa_form(module: &Module, func: Func, block: [u32; 3], choice: &mut Choice) -> Result<Function, String> {
-    let facts = Facts { block: Some(block), grid: None };
-    let mut function = module.functions[func].clone();
-    for pass in STAGES.iter().flat_map(|stage| stage.passes) {
-        progress::begin(pass.name);
-        pipeline::run_pass_with(*pass, module, &mut function, &facts, Verification::InDebug, choice)
-            .map_err(|failure| failure.to_string())?;
-        if pass.name == to_ssa::NAME {
-            store_results::run(module, &mut function);
-        }
-    }
-    unify_exits::run(module, &mut function);
-    Ok(function)
-}
-
 /// Functions with a body that a function can call, where some have their address taken.
 fn callees(module: &Module, function: &Function, addressed: &BTreeSet<Func>) -> BTreeSet<Func> {
     let mut found = BTreeSet::new();
     let mut indirect = false;
-    for call in function.instructions().filter_map(|(_, inst)| call_of(inst)) {
+    for call in function.instructions().filter_map(|(_, inst)| inst.call()) {
         match call.callee {
             Callee::Direct(func) => drop(found.insert(resolve(module, func))),
             Callee::Indirect { .. } => indirect = true,
@@ -268,7 +250,7 @@ fn obstacle(module: &Module, function: &Function) -> Option<String> {
         Param::Memory(var) if !function.is_kernel => Some(*var),
         Param::Memory(_) | Param::Reg(_) => None,
     });
-    let calls = function.instructions().filter_map(|(_, inst)| call_of(inst)).filter(|call| match call.callee {
+    let calls = function.instructions().filter_map(|(_, inst)| inst.call()).filter(|call| match call.callee {
         Callee::Direct(func) => module.functions[resolve(module, func)].has_body,
         Callee::Indirect { .. } => true,
     });

@@ -54,10 +54,7 @@ impl Emitter<'_> {
             _ => None,
         });
         let Some(mbarrier) = mbarrier else { return Ok(()) };
-        let count = match inst.operands.get(1) {
-            Some(Operand::Vector(list)) => list.len() as u64,
-            _ => 1,
-        };
+        let count = inst.operands.get(1).map_or(1, |held| held.elements().len() as u64);
         let bytes = count * u64::from(inst.types().next().unwrap_or(Type::B32).bytes());
         let bytes = self.ir.constant(self.ir.int(64), bytes);
         self.meet_at(inst, Meeting::CompleteBytes, &mbarrier, bytes).map(drop)

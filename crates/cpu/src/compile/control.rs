@@ -8,7 +8,7 @@ use super::memory::Reach;
 use crate::abi::{Builtin, Reason, function_address, offset};
 use crate::code::Site;
 use broadloom_device::place::SourcePlace;
-use broadloom_ptx::{Address, Base, Call, Callee, Func, InstData, Lines, Opcode, Operand, Param, Printer, Symbol, Type};
+use broadloom_ptx::{Address, Base, Call, Callee, Func, InstData, Lines, Opcode, Operand, Param, Printer, Symbol, Type, opcodes};
 
 impl Emitter<'_> {
     /// An instruction that needs memory, other threads or the machine.
@@ -83,142 +83,19 @@ impl Emitter<'_> {
             }
             Opcode::Stacksave | Opcode::Stackrestore => self.stack_top(inst),
             Opcode::Alloca => self.allocate_on_stack(inst),
-            // A kernel that reaches one of these is refused before it comes here.
-            Opcode::CpAsync
+            // A kernel that reaches one of these is refused before it comes here, and copies are lowered.
+            opcodes!(refused)
+            | Opcode::CpAsync
             | Opcode::CpAsyncCommitGroup
             | Opcode::CpAsyncWaitGroup
             | Opcode::CpAsyncWaitAll
-            | Opcode::CpAsyncMbarrierArrive
-            | Opcode::CpAsyncBulk
-            | Opcode::CpReduceAsyncBulk
-            | Opcode::CpAsyncBulkPrefetch
-            | Opcode::CpAsyncBulkCommitGroup
-            | Opcode::CpAsyncBulkWaitGroup
-            | Opcode::CpAsyncBulkTensor
-            | Opcode::CpReduceAsyncBulkTensor
-            | Opcode::CpAsyncBulkPrefetchTensor
-            | Opcode::ApplypriorityAsyncBulk
-            | Opcode::ApplypriorityAsyncBulkTensor
-            | Opcode::TensormapReplace
-            | Opcode::TensormapCpFenceproxy
-            | Opcode::ClusterlaunchcontrolTryCancel
-            | Opcode::ClusterlaunchcontrolQueryCancel
-            | Opcode::MultimemLdReduce
-            | Opcode::MultimemSt
-            | Opcode::MultimemRed
-            | Opcode::MultimemStAsync
-            | Opcode::MultimemRedAsync
-            | Opcode::MultimemCpAsyncBulk
-            | Opcode::MultimemCpReduceAsyncBulk
-            | Opcode::Tcgen05Alloc
-            | Opcode::Tcgen05Dealloc
-            | Opcode::Tcgen05RelinquishAllocPermit
-            | Opcode::Tcgen05Ld
-            | Opcode::Tcgen05LdRed
-            | Opcode::Tcgen05St
-            | Opcode::Tcgen05WaitLd
-            | Opcode::Tcgen05WaitSt
-            | Opcode::Tcgen05Cp
-            | Opcode::Tcgen05Shift
-            | Opcode::Tcgen05FenceBeforeThreadSync
-            | Opcode::Tcgen05FenceAfterThreadSync
-            | Opcode::Tcgen05Commit
-            | Opcode::Tcgen05Mma
-            | Opcode::Tcgen05MmaSp
-            | Opcode::Tcgen05MmaWs
-            | Opcode::Tcgen05MmaWsSp
-            | Opcode::WgmmaMmaAsync
-            | Opcode::WgmmaMmaAsyncSp
-            | Opcode::WgmmaFence
-            | Opcode::WgmmaCommitGroup
-            | Opcode::WgmmaWaitGroup
-            | Opcode::Istypep => Err(Untranslated(format!("`{}`", opcode.name()))),
+            | Opcode::CpAsyncMbarrierArrive => Err(Untranslated(format!("`{}`", opcode.name()))),
             // These end a block.
             Opcode::Bra | Opcode::BrxIdx | Opcode::Ret | Opcode::Exit | Opcode::Trap => {
                 Err(Untranslated(format!("`{}` inside of a block", opcode.name())))
             }
             // These are functions of their inputs; a form of them that `eval` has not is unknown.
-            Opcode::Add
-            | Opcode::Sub
-            | Opcode::Mul
-            | Opcode::Mad
-            | Opcode::Div
-            | Opcode::Abs
-            | Opcode::Neg
-            | Opcode::Min
-            | Opcode::Max
-            | Opcode::Fma
-            | Opcode::Rcp
-            | Opcode::Sqrt
-            | Opcode::Rsqrt
-            | Opcode::Sin
-            | Opcode::Cos
-            | Opcode::Lg2
-            | Opcode::Ex2
-            | Opcode::Tanh
-            | Opcode::Testp
-            | Opcode::Copysign
-            | Opcode::Rem
-            | Opcode::Sad
-            | Opcode::Mul24
-            | Opcode::Mad24
-            | Opcode::Dp4a
-            | Opcode::Dp2a
-            | Opcode::Clmad
-            | Opcode::MbarrierPendingCount
-            | Opcode::AddCc
-            | Opcode::Addc
-            | Opcode::SubCc
-            | Opcode::Subc
-            | Opcode::Madc
-            | Opcode::Setp
-            | Opcode::Set
-            | Opcode::Selp
-            | Opcode::Slct
-            | Opcode::Cvt
-            | Opcode::CvtPack
-            | Opcode::And
-            | Opcode::Or
-            | Opcode::Xor
-            | Opcode::Not
-            | Opcode::Cnot
-            | Opcode::Lop3
-            | Opcode::Shl
-            | Opcode::Shr
-            | Opcode::Shf
-            | Opcode::Popc
-            | Opcode::Clz
-            | Opcode::Bfind
-            | Opcode::Fns
-            | Opcode::Brev
-            | Opcode::Bfe
-            | Opcode::Bfi
-            | Opcode::Szext
-            | Opcode::Bmsk
-            | Opcode::Prmt
-            | Opcode::Vadd
-            | Opcode::Vsub
-            | Opcode::Vabsdiff
-            | Opcode::Vmin
-            | Opcode::Vmax
-            | Opcode::Vshl
-            | Opcode::Vshr
-            | Opcode::Vmad
-            | Opcode::Vset
-            | Opcode::Vadd2
-            | Opcode::Vsub2
-            | Opcode::Vavrg2
-            | Opcode::Vabsdiff2
-            | Opcode::Vmin2
-            | Opcode::Vmax2
-            | Opcode::Vset2
-            | Opcode::Vadd4
-            | Opcode::Vsub4
-            | Opcode::Vavrg4
-            | Opcode::Vabsdiff4
-            | Opcode::Vmin4
-            | Opcode::Vmax4
-            | Opcode::Vset4 => Err(Untranslated(format!("`{}`", inst.mnemonic_text()))),
+            opcodes!(function) => Err(Untranslated(format!("`{}`", inst.mnemonic_text()))),
         }
     }
 
@@ -318,10 +195,9 @@ impl Emitter<'_> {
     // Calls.
 
     fn call(&mut self, inst: &InstData) -> Emitted<()> {
-        let Some(Operand::Call(call)) = inst.operands.iter().find(|operand| matches!(operand, Operand::Call(_))) else {
+        let Some(call) = inst.call().cloned() else {
             return Err(Untranslated("a `call` without operands".into()));
         };
-        let call = call.clone();
         match call.callee {
             Callee::Direct(func) if self.is_builtin(func) => self.call_builtin(inst, &call, func),
             Callee::Direct(_) | Callee::Indirect { .. } if self.lanes.is_some() => self.call_in_step(inst, &call),

@@ -114,12 +114,9 @@ impl Emitter<'_> {
 
     /// Whether an instruction may read or write shared memory, other than by adding to an array.
     fn may_look(&self, inst: &InstData) -> bool {
-        let mut addresses = inst.operands.iter().filter_map(|operand| match operand {
-            Operand::Memory(address) => Some(*address),
-            _ => None,
-        });
+        let mut addresses = inst.addresses();
         let elsewhere = |space: Space| matches!(space, Space::Global | Space::Const | Space::Param | Space::Local);
-        if matches!(inst.opcode(), Some(Opcode::Ld | Opcode::St | Opcode::Atom | Opcode::Red)) {
+        if inst.opcode() == Some(Opcode::Ld) || inst.is_store() || inst.is_atomic() {
             return self.counted(inst).is_none() && addresses.any(|address| !elsewhere(self.space_of(inst, &address)));
         }
         // Nothing else gets at memory but by an address or in a function.
@@ -129,7 +126,7 @@ impl Emitter<'_> {
     /// The array that an instruction adds to, when nobody wants to know what was there.
     fn counted(&self, inst: &InstData) -> Option<Symbol> {
         let ty = inst.types().next()?;
-        let is_add = matches!(inst.opcode(), Some(Opcode::Atom | Opcode::Red)) && inst.has(Modifier::Add);
+        let is_add = inst.is_atomic() && inst.has(Modifier::Add);
         if !is_add || ty.bits() != 32 || !is_number(ty) {
             return None;
         }

@@ -307,17 +307,10 @@ impl Emitter<'_> {
         if !matches!(inst.opcode(), Some(Opcode::Ld | Opcode::St)) {
             return None;
         }
-        let address = inst.operands.iter().find_map(|operand| match operand {
-            Operand::Memory(address) => Some(*address),
-            _ => None,
-        })?;
+        let address = inst.address()?;
         let Address { base: Base::Reg(reg), offset } = address else { return None };
         let in_memory = matches!(self.space_of(inst, &address), Space::Global | Space::Generic);
-        let elements = inst.operands.iter().map(|operand| match operand {
-            Operand::Vector(list) => list.len() as u64,
-            _ => 1,
-        });
-        let bytes = elements.max().unwrap_or(1) * u64::from(inst.types().next()?.bytes());
+        let bytes = inst.accessed_bytes()?;
         let offsets = if self.is_kept_as_scalar(reg) { self.offsets(reg)? } else { return None };
         (in_memory && is_row(&offsets, bytes)).then_some(Row { reg, offset, bytes: 32 * bytes })
     }

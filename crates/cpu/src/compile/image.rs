@@ -7,15 +7,6 @@ use crate::abi::ImageKind;
 use broadloom_eval::texture::{Fetch, Query, Result4, SurfaceAccess, element_type};
 use broadloom_ptx::{Base, InstData, Opcode, Operand, Type};
 
-/// The elements of an operand.
-fn elements(operand: Option<&Operand>) -> &[Operand] {
-    match operand {
-        Some(Operand::Vector(list)) => list,
-        Some(operand) => std::slice::from_ref(operand),
-        None => &[],
-    }
-}
-
 impl Emitter<'_> {
     /// An instruction of the classes `texture` and `surface`.
     pub(crate) fn image(&mut self, opcode: Opcode, inst: &InstData) -> Emitted<()> {
@@ -53,7 +44,7 @@ impl Emitter<'_> {
         let handle = self.handle(inst)?;
         let results: Vec<Operand> = match kind {
             ImageKind::Surface if opcode != Opcode::Suld => vec![],
-            _ => elements(inst.operands.first()).to_vec(),
+            _ => inst.operands.first().map_or(vec![], |held| held.elements().to_vec()),
         };
         let values = self.serve_image(inst, (kind, bits), handle, &words, results.len())?;
         for (operand, value) in results.iter().zip(values) {
@@ -71,13 +62,8 @@ impl Emitter<'_> {
 
     /// The handle of the texture or surface.
     fn handle(&self, inst: &InstData) -> Emitted<Val> {
-        let base = inst.operands.iter().find_map(|operand| match operand {
-            Operand::Texture(texture) => Some(texture.base),
-            Operand::Memory(address) => Some(*address),
-            _ => None,
-        });
         let scalar = self.lanes.is_none();
-        match base.map(|address| address.base) {
+        match inst.bracketed().map(|address| address.base) {
             Some(Base::Reg(reg)) => self.fetch(&Operand::Reg(reg), Type::B64, scalar),
             Some(Base::Symbol(symbol)) => self.symbol_address(symbol, scalar),
             Some(Base::Absolute) | None => Err(Untranslated("a texture without a name".into())),

@@ -6,7 +6,7 @@
 //! generated code holds no address.
 
 use broadloom_device::param_layout;
-use broadloom_ptx::{Base, Callee, Function, InstData, Linkage, Module, Opcode, Operand, Param, Space, Symbol, Var, Variable};
+use broadloom_ptx::{Callee, Function, InstData, Linkage, Mention, Module, Opcode, Operand, Param, Space, Symbol, Var, Variable};
 use std::collections::{HashMap, HashSet};
 
 /// Where a name leads.
@@ -82,7 +82,10 @@ impl Layout {
         }
         let mut named = vec![];
         for (_, inst) in function.instructions() {
-            symbols(inst, &mut |symbol| named.push(symbol));
+            inst.each_symbol(|symbol| named.push(symbol));
+            if let Some(Callee::Direct(func)) = inst.callee() {
+                named.push(Symbol::Func(func));
+            }
         }
         let pointed = if vector { pointed_params(function) } else { HashSet::new() };
         for symbol in named {
@@ -233,15 +236,21 @@ pub(crate) fn rows(function: &Function, params: &[Param]) -> (Vec<(u64, u64)>, u
 pub(crate) fn pointed_params(function: &Function) -> HashSet<Var> {
     let mut found = HashSet::new();
     for (_, inst) in function.instructions() {
-        for operand in inst.operands.iter().filter(|operand| !matches!(operand, Operand::Memory(_) | Operand::Call(_))) {
-            in_operand(operand, &mut |symbol| {
-                if let Symbol::Local(var) = symbol
-                    && function.variables[var].space == Space::Param
-                {
-                    found.insert(var);
-                }
-            });
+        if inst.call().is_some() {
+            continue;
         }
+        inst.each_mention(|mention| {
+            let symbol = match mention {
+                Mention::Operand(Operand::Symbol(symbol, _), _) => Some(*symbol),
+                Mention::Operand(Operand::Texture(texture), _) => Mention::Address(&texture.base).symbol().copied(),
+                Mention::Operand(..) | Mention::Address(_) | Mention::Callee(_) => None,
+            };
+            if let Some(Symbol::Local(var)) = symbol
+                && function.variables[var].space == Space::Param
+            {
+                found.insert(var);
+            }
+        });
     }
     found
 }
@@ -263,46 +272,5 @@ pub(super) fn variable<'m>(module: &'m Module, function: &'m Function, symbol: S
         Symbol::Var(var) => module.variables.get(var),
         Symbol::Local(var) => function.variables.get(var),
         Symbol::Func(_) => None,
-    }
-}
-
-/// All names of an instruction.
-fn symbols(inst: &InstData, found: &mut dyn FnMut(Symbol)) {
-    for operand in &inst.operands {
-        in_operand(operand, found);
-    }
-}
-
-fn in_operand(operand: &Operand, found: &mut dyn FnMut(Symbol)) {
-    match operand {
-        Operand::Symbol(symbol, _) => found(*symbol),
-        Operand::Memory(address) => {
-            if let Base::Symbol(symbol) = address.base {
-                found(symbol);
-            }
-        }
-        Operand::Vector(list) => list.iter().for_each(|operand| in_operand(operand, found)),
-        Operand::Pair(pair) => pair.iter().for_each(|operand| in_operand(operand, found)),
-        Operand::Call(call) => {
-            if let Callee::Direct(func) = call.callee {
-                found(Symbol::Func(func));
-            }
-            call.arguments.iter().chain(&call.results).for_each(|operand| in_operand(operand, found));
-        }
-        Operand::Texture(texture) => {
-            if let Base::Symbol(symbol) = texture.base.base {
-                found(symbol);
-            }
-            texture.rest.iter().for_each(|operand| in_operand(operand, found));
-        }
-        Operand::Reg(_)
-        | Operand::Not(_)
-        | Operand::Part { .. }
-        | Operand::Imm(_)
-        | Operand::Special(_)
-        | Operand::Label(_)
-        | Operand::Targets(_)
-        | Operand::Sink
-        | Operand::Absent => {}
     }
 }

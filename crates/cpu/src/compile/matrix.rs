@@ -14,13 +14,9 @@ use broadloom_eval::matrix::{Product, Rows, Transfer};
 use broadloom_ptx::{InstData, Opcode, Operand, Type};
 use std::mem::offset_of;
 
-/// The parts of an operand: a vector's, or itself.
-fn parts(operand: Option<&Operand>) -> &[Operand] {
-    match operand {
-        Some(Operand::Vector(list)) => list,
-        Some(operand) => std::slice::from_ref(operand),
-        None => &[],
-    }
+/// The registers of a fragment.
+fn registers(inst: &InstData, index: usize) -> Vec<Operand> {
+    inst.operands.get(index).map_or(vec![], |fragment| fragment.elements().to_vec())
 }
 
 impl Emitter<'_> {
@@ -113,7 +109,7 @@ impl Emitter<'_> {
         let ir = self.ir;
         let inputs = broadloom_eval::inputs(inst).map(|(operand, ty)| self.fetch(operand, ty, self.lanes.is_none()));
         let inputs: Vec<Val> = inputs.collect::<Emitted<_>>()?;
-        let places: Vec<Operand> = parts(inst.operands.first()).to_vec();
+        let places = registers(inst, 0);
         let (i32, i64) = (ir.int(32), ir.int(64));
         let ty = if product.d == Type::F64 { Type::B64 } else { Type::B32 };
         let active = self.active(inst)?;
@@ -207,7 +203,7 @@ impl Emitter<'_> {
         let address = self.address_of(inst)?;
         let named = self.addresses(&self.reach(inst, &address)?);
         let loads = inst.opcode() == Some(Opcode::Ldmatrix);
-        let registers: Vec<Operand> = parts(inst.operands.get(usize::from(!loads))).to_vec();
+        let registers = registers(inst, usize::from(!loads));
         let active = self.active(inst)?;
         let numbers = match self.lanes {
             Some(lanes) => ir.steps(ir.int(32), lanes, 1),
@@ -289,7 +285,7 @@ impl Emitter<'_> {
         let ir = self.ir;
         let i64 = ir.int(64);
         let loads = inst.opcode() == Some(Opcode::WmmaLoad);
-        let registers: Vec<Operand> = parts(inst.operands.get(usize::from(!loads))).to_vec();
+        let registers = registers(inst, usize::from(!loads));
         let address = self.address_of(inst)?;
         let base = self.addresses(&self.reach(inst, &address)?);
         let active = self.active(inst)?;

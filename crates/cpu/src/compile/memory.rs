@@ -40,11 +40,7 @@ pub(super) struct Parts {
 impl Parts {
     pub(super) fn of(inst: &InstData, operand: &Operand) -> Parts {
         let ty = inst.types().next().unwrap_or(Type::B32);
-        let elements = match operand {
-            Operand::Vector(list) => list.to_vec(),
-            other => vec![other.clone()],
-        };
-        Parts { elements, ty, bytes: u64::from(ty.bytes()) }
+        Parts { elements: operand.elements().to_vec(), ty, bytes: u64::from(ty.bytes()) }
     }
 
     pub(super) fn total(&self) -> u64 {
@@ -55,13 +51,7 @@ impl Parts {
 impl Emitter<'_> {
     /// The operand in brackets.
     pub(crate) fn address_of(&self, inst: &InstData) -> Emitted<Address> {
-        inst.operands
-            .iter()
-            .find_map(|operand| match operand {
-                Operand::Memory(address) => Some(*address),
-                _ => None,
-            })
-            .ok_or_else(|| Untranslated("an access without an address".into()))
+        inst.address().ok_or_else(|| Untranslated("an access without an address".into()))
     }
 
     /// Asks for the lines of a row, but not for what lies apart. Hosts take any address for that, so no mask is needed.
@@ -233,20 +223,13 @@ impl Emitter<'_> {
         }
     }
 
-    /// Whether others may change the memory at any time, so that the access must happen where it stands.
-    pub(crate) fn is_ordered(inst: &InstData) -> bool {
-        [Modifier::Volatile, Modifier::Relaxed, Modifier::Acquire, Modifier::Release, Modifier::Mmio]
-            .iter()
-            .any(|modifier| inst.has(*modifier))
-    }
-
     pub(crate) fn load(&mut self, inst: &InstData) -> Emitted<()> {
         let parts = Parts::of(inst, inst.operands.first().ok_or_else(|| Untranslated("a load without a result".into()))?);
         let address = self.address_of(inst)?;
         let reach = self.reach(inst, &address)?;
         // What is passed to and from calls is there for all lanes.
         let guard = if self.row_of(address.base).is_some() { None } else { self.guard(inst)? };
-        let ordered = Self::is_ordered(inst);
+        let ordered = inst.is_ordered();
         if ordered {
             self.ir.compiler_fence();
         }
@@ -491,7 +474,7 @@ impl Emitter<'_> {
         }
         let reach = self.reach(inst, &address)?;
         let guard = self.guard(inst)?;
-        let ordered = Self::is_ordered(inst);
+        let ordered = inst.is_ordered();
         if ordered {
             self.ir.compiler_fence();
         }

@@ -50,7 +50,7 @@ impl Emitter<'_> {
 
     /// A load of one word by each lane, at a place that was computed from floats.
     fn single(&self, inst: &InstData) -> Option<Single> {
-        if inst.opcode() != Some(Opcode::Ld) || !self.host.avx512 || self.lanes != Some(32) || Self::is_ordered(inst) {
+        if inst.opcode() != Some(Opcode::Ld) || !self.host.avx512 || self.lanes != Some(32) || inst.is_ordered() {
             return None;
         }
         let address = self.address_of(inst).ok()?;

@@ -12,7 +12,7 @@ use super::emit::{Emitted, Emitter, Untranslated};
 use super::llvm::{IntPred, Label, Val};
 use crate::abi::offset;
 use broadloom_analysis::{BitSet, Cfg, Liveness};
-use broadloom_ptx::{Base, Block, Function, Inst, InstData, Opcode, Operand, Reg, Special, Type};
+use broadloom_ptx::{Address, Base, Block, Function, Inst, InstData, Opcode, Operand, Reg, Type};
 use broadloom_transform::purity::is_pure;
 use broadloom_transform::split_at_barriers::{Piece, Pieces, waits};
 use cranelift_entity::SecondaryMap;
@@ -554,15 +554,12 @@ impl Emitter<'_> {
             return false;
         }
         // What a call gave is in the parameter space too.
-        let of_kernel = |operand: &Operand| match operand {
-            Operand::Memory(at) => matches!(at.base, Base::Symbol(_)) && self.is_kernel_param(data.space(), at),
-            _ => false,
-        };
-        let param = data.opcode() == Some(Opcode::Ld) && data.operands.iter().any(of_kernel);
+        let of_kernel = |at: Address| matches!(at.base, Base::Symbol(_)) && self.is_kernel_param(data.space(), &at);
+        let param = data.opcode() == Some(Opcode::Ld) && data.addresses().any(of_kernel);
         if !param && !is_pure(data) {
             return false;
         }
-        data.reads().iter().all(once) && data.operands.iter().all(|operand| !is_of_thread(operand))
+        data.reads().iter().all(once) && !data.any_operand(is_of_thread)
     }
 }
 
@@ -581,14 +578,5 @@ fn again(data: &InstData, cost: &SecondaryMap<Reg, Option<u32>>) -> Option<u32> 
 
 /// Whether an operand differs between the threads of a block.
 fn is_of_thread(operand: &Operand) -> bool {
-    let of_block = |special: &Special| {
-        let name = special.text();
-        ["%ctaid", "%nctaid", "%ntid", "%nwarpid", "%cluster", "%ncluster", "%gridid"].iter().any(|start| name.starts_with(start))
-    };
-    match operand {
-        Operand::Special(special) => !of_block(special),
-        Operand::Vector(list) => list.iter().any(is_of_thread),
-        Operand::Pair(pair) => pair.iter().any(is_of_thread),
-        _ => false,
-    }
+    matches!(operand, Operand::Special(special) if !special.is_same_in_block())
 }

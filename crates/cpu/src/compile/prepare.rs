@@ -19,7 +19,7 @@ use broadloom_transform::facts::Facts;
 use broadloom_transform::inline_calls::Choice;
 use broadloom_transform::linearise::Blocks;
 use broadloom_transform::pipeline::{self, Verification};
-use broadloom_transform::return_exits::{self, call_of, resolve};
+use broadloom_transform::return_exits::{self, resolve};
 use broadloom_transform::sink_stores::{self, Apart};
 use broadloom_transform::split_at_barriers::{self, plain_barrier};
 use broadloom_transform::{check, linearise, nest_loops, remove_dead, unify_exits};
@@ -75,14 +75,21 @@ pub(crate) fn flow(function: &Function) -> Result<(Cfg, Loops, RangePlan), Strin
     Ok((cfg, loops, plan))
 }
 
-fn in_ssa_form(module: &Module, func: Func, block: [u32; 3], choice: &mut Choice) -> Result<Function, String> {
+/// A function in SSA form, with all passes but those for code in step; `called` when vector code calls it.
+pub(crate) fn in_ssa_form(
+    module: &Module,
+    func: Func,
+    block: [u32; 3],
+    choice: &mut Choice,
+    called: bool,
+) -> Result<Function, String> {
     #[cfg(test)]
-    PIPELINES.set(PIPELINES.get() + 1);
+    PIPELINES.set(PIPELINES.get() + u32::from(!called));
     let facts = Facts { block: Some(block), grid: None };
     let mut function = module.functions[func].clone();
-    for pass in pipeline::STAGES.iter().flat_map(|stage| stage.passes) {
+    for pass in pipeline::passes(called) {
         progress::begin(pass.name);
-        pipeline::run_pass_with(*pass, module, &mut function, &facts, Verification::InDebug, choice)
+        pipeline::run_pass_with(pass, module, &mut function, &facts, Verification::InDebug, choice)
             .map_err(|failure| failure.to_string())?;
     }
     Ok(function)
@@ -90,7 +97,7 @@ fn in_ssa_form(module: &Module, func: Func, block: [u32; 3], choice: &mut Choice
 
 pub(crate) fn prepare(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Prepared, String> {
     let mut choice = Choice::new(module, [kernel]);
-    let mut function = in_ssa_form(module, kernel, block, &mut choice)?;
+    let mut function = in_ssa_form(module, kernel, block, &mut choice, false)?;
     let apart = without_stores(module, &mut function, options)?;
     let reason = match options.vectorise {
         true => match fast(module, kernel, function.clone(), block, options, choice)? {
@@ -118,7 +125,7 @@ fn without_stores(module: &Module, function: &mut Function, options: &Options) -
 fn without_exits(module: &Module, kernel: Func, block: [u32; 3], options: &Options) -> Result<Result<Prepared, String>, String> {
     let Some(changed) = return_exits::run(module) else { return Err("a function that ends nobody ends a thread".to_owned()) };
     let mut choice = Choice::new(&changed, [kernel]);
-    let function = in_ssa_form(&changed, kernel, block, &mut choice)?;
+    let function = in_ssa_form(&changed, kernel, block, &mut choice, false)?;
     let prepared = fast(&changed, kernel, function, block, options, choice)?;
     Ok(prepared.map(|prepared| Prepared { module: Some(changed), ..prepared }))
 }
@@ -275,7 +282,7 @@ pub(crate) fn parts_a_barrier(function: &Function, shapes: &WarpShapes) -> Optio
 /// Every thread for itself.
 fn slow(module: &Module, kernel: Func, function: Function, block: [u32; 3], reason: String) -> Result<Prepared, String> {
     let unit = |func: Func, choice: &mut Choice| -> Result<Unit, String> {
-        let function = in_ssa_form(module, func, block, choice)?;
+        let function = in_ssa_form(module, func, block, choice, false)?;
         let polls = polls(module, &function);
         Ok(Unit { func, function, shapes: Shapes::One, polls })
     };
@@ -309,7 +316,7 @@ fn slow(module: &Module, kernel: Func, function: Function, block: [u32; 3], reas
 fn callees(module: &Module, function: &Function) -> Vec<Func> {
     let mut found = vec![];
     let mut indirect = false;
-    for call in function.instructions().filter_map(|(_, inst)| call_of(inst)) {
+    for call in function.instructions().filter_map(|(_, inst)| inst.call()) {
         match call.callee {
             Callee::Direct(callee) => found.push(resolve(module, callee)),
             Callee::Indirect { .. } => indirect = true,
@@ -333,11 +340,7 @@ pub(crate) fn polls(module: &Module, function: &Function) -> HashSet<Inst> {
 
 /// The reads and calls of a function that were made from some instructions; those have numbers.
 pub(crate) fn made_from(function: &Function, instructions: &HashSet<Inst>) -> HashSet<Inst> {
-    let reads = |data: &InstData| {
-        let effects = data.effects();
-        [Effects::READ, Effects::ATOMIC, Effects::CALL].into_iter().any(|effect| effects.has(effect))
-    };
-    let is_one = |data: &InstData| reads(data) && origin(data).is_some_and(|origin| instructions.contains(&origin));
+    let is_one = |data: &InstData| data.effects().may_read() && origin(data).is_some_and(|origin| instructions.contains(&origin));
     function.instructions().filter(|(_, data)| is_one(data)).map(|(inst, _)| inst).collect()
 }
 
@@ -347,7 +350,8 @@ pub(crate) fn waits(function: &Function, polls: &HashSet<Inst>) -> bool {
     let mut waiting = |inst: &InstData| match plain_barrier(inst) {
         Some(id) => *barrier.get_or_insert(id) != id,
         None => {
-            inst.effects().has(Effects::BARRIER) || matches!(inst.opcode(), Some(Opcode::Nanosleep | Opcode::MbarrierTestWait))
+            let effects = inst.effects();
+            effects.has(Effects::BARRIER) || effects.has(Effects::POLL) || inst.opcode() == Some(Opcode::Nanosleep)
         }
     };
     !polls.is_empty() || function.instructions().any(|(_, inst)| waiting(inst))

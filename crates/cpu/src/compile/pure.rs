@@ -5,7 +5,7 @@ use super::emit::{Emitted, Emitter};
 use super::llvm::Val;
 use crate::code::Rare;
 use broadloom_eval::Operation;
-use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Type, TypeKind};
+use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Type, TypeKind, opcodes};
 
 /// The result of lowering: values for what is written, or nothing when there is no vector code for it.
 pub(crate) type Lowered = Option<Val>;
@@ -78,167 +78,10 @@ impl Emitter<'_> {
             }
             Opcode::Cvt => one(self.cvt(&op, inputs)),
 
-            Opcode::Clmad
-            | Opcode::Dp2a
-            | Opcode::Fns
-            | Opcode::Szext
-            | Opcode::Bmsk
-            | Opcode::CvtPack
-            | Opcode::AddCc
-            | Opcode::Addc
-            | Opcode::SubCc
-            | Opcode::Subc
-            | Opcode::Madc
-            | Opcode::Vadd
-            | Opcode::Vsub
-            | Opcode::Vabsdiff
-            | Opcode::Vmin
-            | Opcode::Vmax
-            | Opcode::Vshl
-            | Opcode::Vshr
-            | Opcode::Vmad
-            | Opcode::Vset
-            | Opcode::Vadd2
-            | Opcode::Vsub2
-            | Opcode::Vavrg2
-            | Opcode::Vabsdiff2
-            | Opcode::Vmin2
-            | Opcode::Vmax2
-            | Opcode::Vset2
-            | Opcode::Vadd4
-            | Opcode::Vsub4
-            | Opcode::Vavrg4
-            | Opcode::Vabsdiff4
-            | Opcode::Vmin4
-            | Opcode::Vmax4
-            | Opcode::Vset4 => Ok(None),
+            Opcode::Clmad | Opcode::Dp2a | Opcode::Fns | Opcode::Szext | Opcode::Bmsk | Opcode::CvtPack => Ok(None),
+            Opcode::MbarrierPendingCount | opcodes!(class carry) | opcodes!(class video) => Ok(None),
             // These are more than a function of their inputs: `machine` has them, or refuses them.
-            Opcode::Cvta
-            | Opcode::CvtaTo
-            | Opcode::Isspacep
-            | Opcode::MbarrierInit
-            | Opcode::MbarrierInval
-            | Opcode::MbarrierExpectTx
-            | Opcode::MbarrierCompleteTx
-            | Opcode::MbarrierArrive
-            | Opcode::MbarrierArriveDrop
-            | Opcode::MbarrierTestWait
-            | Opcode::MbarrierTryWait
-            | Opcode::MbarrierPendingCount
-            | Opcode::MbarrierCheckLayout
-            | Opcode::CpAsync
-            | Opcode::CpAsyncCommitGroup
-            | Opcode::CpAsyncWaitGroup
-            | Opcode::CpAsyncWaitAll
-            | Opcode::CpAsyncMbarrierArrive
-            | Opcode::CpAsyncBulk
-            | Opcode::CpReduceAsyncBulk
-            | Opcode::CpAsyncBulkPrefetch
-            | Opcode::CpAsyncBulkCommitGroup
-            | Opcode::CpAsyncBulkWaitGroup
-            | Opcode::CpAsyncBulkTensor
-            | Opcode::CpReduceAsyncBulkTensor
-            | Opcode::CpAsyncBulkPrefetchTensor
-            | Opcode::ApplypriorityAsyncBulk
-            | Opcode::ApplypriorityAsyncBulkTensor
-            | Opcode::TensormapReplace
-            | Opcode::TensormapCpFenceproxy
-            | Opcode::Atom
-            | Opcode::Red
-            | Opcode::Bar
-            | Opcode::Barrier
-            | Opcode::BarWarpSync
-            | Opcode::BarrierClusterArrive
-            | Opcode::BarrierClusterWait
-            | Opcode::Mapa
-            | Opcode::Getctarank
-            | Opcode::StAsync
-            | Opcode::StBulk
-            | Opcode::RedAsync
-            | Opcode::ClusterlaunchcontrolTryCancel
-            | Opcode::ClusterlaunchcontrolQueryCancel
-            | Opcode::MultimemLdReduce
-            | Opcode::MultimemSt
-            | Opcode::MultimemRed
-            | Opcode::MultimemStAsync
-            | Opcode::MultimemRedAsync
-            | Opcode::MultimemCpAsyncBulk
-            | Opcode::MultimemCpReduceAsyncBulk
-            | Opcode::Bra
-            | Opcode::BrxIdx
-            | Opcode::Call
-            | Opcode::Ret
-            | Opcode::Exit
-            | Opcode::Trap
-            | Opcode::Brkpt
-            | Opcode::Membar
-            | Opcode::MembarProxy
-            | Opcode::Fence
-            | Opcode::FenceProxy
-            | Opcode::Mma
-            | Opcode::Ldmatrix
-            | Opcode::Stmatrix
-            | Opcode::Movmatrix
-            | Opcode::Tcgen05Alloc
-            | Opcode::Tcgen05Dealloc
-            | Opcode::Tcgen05RelinquishAllocPermit
-            | Opcode::Tcgen05Ld
-            | Opcode::Tcgen05LdRed
-            | Opcode::Tcgen05St
-            | Opcode::Tcgen05WaitLd
-            | Opcode::Tcgen05WaitSt
-            | Opcode::Tcgen05Cp
-            | Opcode::Tcgen05Shift
-            | Opcode::Tcgen05FenceBeforeThreadSync
-            | Opcode::Tcgen05FenceAfterThreadSync
-            | Opcode::Tcgen05Commit
-            | Opcode::Tcgen05Mma
-            | Opcode::Tcgen05MmaSp
-            | Opcode::Tcgen05MmaWs
-            | Opcode::Tcgen05MmaWsSp
-            | Opcode::WgmmaMmaAsync
-            | Opcode::WgmmaMmaAsyncSp
-            | Opcode::WgmmaFence
-            | Opcode::WgmmaCommitGroup
-            | Opcode::WgmmaWaitGroup
-            | Opcode::WmmaLoad
-            | Opcode::WmmaStore
-            | Opcode::WmmaMma
-            | Opcode::Ld
-            | Opcode::Ldu
-            | Opcode::Nanosleep
-            | Opcode::Pmevent
-            | Opcode::Setmaxnreg
-            | Opcode::Griddepcontrol
-            | Opcode::Stacksave
-            | Opcode::Stackrestore
-            | Opcode::Alloca
-            | Opcode::Mov
-            | Opcode::St
-            | Opcode::Prefetch
-            | Opcode::Prefetchu
-            | Opcode::Applypriority
-            | Opcode::Discard
-            | Opcode::CreatepolicyRange
-            | Opcode::CreatepolicyFractional
-            | Opcode::CreatepolicyCvt
-            | Opcode::Suld
-            | Opcode::Sust
-            | Opcode::Sured
-            | Opcode::Suq
-            | Opcode::Tex
-            | Opcode::Tld4
-            | Opcode::Txq
-            | Opcode::Istypep
-            | Opcode::ShflSync
-            | Opcode::Shfl
-            | Opcode::VoteSync
-            | Opcode::Vote
-            | Opcode::MatchAnySync
-            | Opcode::MatchAllSync
-            | Opcode::Activemask
-            | Opcode::ReduxSync
-            | Opcode::ElectSync => Ok(None),
+            opcodes!(other) => Ok(None),
         }
     }
 

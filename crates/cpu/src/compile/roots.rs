@@ -6,7 +6,7 @@
 //! whose blocks talk to each other have none.
 
 use super::emit::Emitter;
-use broadloom_ptx::{Base, Function, InstData, Modifier, Opcode, Operand, Reg, Space, Symbol, Type};
+use broadloom_ptx::{Base, Class, Effects, Function, InstData, Opcode, Operand, Reg, Space, Symbol, Type};
 use std::collections::{HashMap, HashSet};
 
 /// A parameter by its name and the offset in it.
@@ -35,22 +35,13 @@ impl Emitter<'_> {
         let mut written: HashMap<Root, u64> = HashMap::new();
         for (_, inst) in function.instructions() {
             let (load, store) = (inst.opcode() == Some(Opcode::Ld), inst.opcode() == Some(Opcode::St));
-            let Some(address) = inst.operands.iter().find_map(|operand| match operand {
-                Operand::Memory(address) => Some(*address),
-                _ => None,
-            }) else {
-                continue;
-            };
+            let Some(address) = inst.address() else { continue };
             let space = self.space_of(inst, &address);
             if !(load || store) || !matches!(space, Space::Global | Space::Generic) {
                 continue;
             }
             let Base::Reg(reg) = address.base else { continue };
-            let elements = inst.operands.iter().map(|operand| match operand {
-                Operand::Vector(list) => list.len() as u64,
-                _ => 1,
-            });
-            let bytes = elements.max().unwrap_or(1) * u64::from(inst.types().next().map_or(4, Type::bytes));
+            let bytes = inst.accessed_bytes().unwrap_or(4);
             let roots = self.roots(reg);
             // Stores around the cache hold the buffers that loads from anywhere wait for: an image that is turned took twice as long.
             let is_anywhere = !self.is_kept_as_scalar(reg) && (self.is_loaded(reg) || self.is_rounded(reg));
@@ -149,11 +140,11 @@ impl Emitter<'_> {
 
 /// Whether an instruction orders memory, or lets threads of other blocks see what was done before.
 fn meets_others(inst: &InstData) -> bool {
-    let ordered = [Modifier::Volatile, Modifier::Relaxed, Modifier::Acquire, Modifier::Release, Modifier::Mmio];
-    let opcode = inst.opcode();
-    ordered.iter().any(|modifier| inst.has(*modifier))
-        || matches!(opcode, Some(Opcode::Atom | Opcode::Red)) && inst.space() != Space::Shared
-        || matches!(opcode, Some(Opcode::Membar | Opcode::Fence | Opcode::MembarProxy | Opcode::FenceProxy | Opcode::Call))
+    let effects = inst.effects();
+    inst.is_ordered()
+        || inst.is_atomic() && inst.space() != Space::Shared
+        || inst.class() == Some(Class::Fence)
+        || effects.has(Effects::CALL)
 }
 
 /// Whether an instruction reads memory.

@@ -5,7 +5,7 @@
 use super::emit::{Emitted, Emitter, Untranslated};
 use super::llvm::Val;
 use crate::abi::offset;
-use broadloom_ptx::{InstData, Operand, Special};
+use broadloom_ptx::{Mention, Operand, Special, specials};
 use std::collections::BTreeMap;
 
 /// The special registers that a kernel reads: of lane 0 with the distance to the next lane, or of all lanes.
@@ -26,7 +26,11 @@ impl Emitter<'_> {
         let function = self.function;
         let mut named = vec![];
         for (_, inst) in function.instructions() {
-            collect(inst, &mut named);
+            inst.each_mention(|mention| {
+                if let Mention::Operand(Operand::Special(special), _) = mention {
+                    named.push(*special);
+                }
+            });
         }
         for special in named {
             if !self.specials.0.contains_key(&special)
@@ -192,60 +196,7 @@ impl Emitter<'_> {
             Special::Globaltimer | Special::GlobaltimerLo | Special::GlobaltimerHi => return None,
             Special::Envreg1 => Held::Scalar(self.workspace_half(true), 0),
             Special::Envreg2 => Held::Scalar(self.workspace_half(false), 0),
-            Special::CurrentGraphExec => Held::Scalar(ir.constant(ir.int(64), 0), 0),
-            Special::ReservedSmemOffsetBegin
-            | Special::ReservedSmemOffsetEnd
-            | Special::ReservedSmemOffsetCap
-            | Special::ReservedSmemOffset0
-            | Special::ReservedSmemOffset1
-            | Special::Perctamemoryoffset
-            | Special::Perctamemorysize
-            | Special::Envreg0
-            | Special::Envreg3
-            | Special::Envreg4
-            | Special::Envreg5
-            | Special::Envreg6
-            | Special::Envreg7
-            | Special::Envreg8
-            | Special::Envreg9
-            | Special::Envreg10
-            | Special::Envreg11
-            | Special::Envreg12
-            | Special::Envreg13
-            | Special::Envreg14
-            | Special::Envreg15
-            | Special::Envreg16
-            | Special::Envreg17
-            | Special::Envreg18
-            | Special::Envreg19
-            | Special::Envreg20
-            | Special::Envreg21
-            | Special::Envreg22
-            | Special::Envreg23
-            | Special::Envreg24
-            | Special::Envreg25
-            | Special::Envreg26
-            | Special::Envreg27
-            | Special::Envreg28
-            | Special::Envreg29
-            | Special::Envreg30
-            | Special::Envreg31
-            | Special::Pm0
-            | Special::Pm1
-            | Special::Pm2
-            | Special::Pm3
-            | Special::Pm4
-            | Special::Pm5
-            | Special::Pm6
-            | Special::Pm7
-            | Special::Pm0_64
-            | Special::Pm1_64
-            | Special::Pm2_64
-            | Special::Pm3_64
-            | Special::Pm4_64
-            | Special::Pm5_64
-            | Special::Pm6_64
-            | Special::Pm7_64 => Held::Scalar(ir.constant(ir.int(special.row().ty.bits()), 0), 0),
+            specials!(zero) => Held::Scalar(ir.constant(ir.int(special.row().ty.bits()), 0), 0),
         })
     }
 
@@ -255,19 +206,5 @@ impl Emitter<'_> {
         let address = self.field(ir.int(64), offset::WORKSPACE);
         let address = if high { ir.lshr(address, ir.constant(ir.int(64), 32)) } else { address };
         ir.trunc(address, ir.int(32))
-    }
-}
-
-fn collect(inst: &InstData, named: &mut Vec<Special>) {
-    for operand in &inst.operands {
-        in_operand(operand, named);
-    }
-}
-
-fn in_operand(operand: &Operand, named: &mut Vec<Special>) {
-    match operand {
-        Operand::Special(special) => named.push(*special),
-        Operand::Vector(list) => list.iter().for_each(|operand| in_operand(operand, named)),
-        _ => {}
     }
 }

@@ -14,7 +14,7 @@ impl Emitter<'_> {
     /// Whether an access is one that must not be taken apart.
     pub(super) fn is_undivided(&self, inst: &InstData, space: Space, parts: &Parts) -> bool {
         let seen = matches!(space, Space::Global | Space::Generic);
-        seen && parts.elements.len() > 1 && parts.total() <= 16 && Self::is_ordered(inst)
+        seen && parts.elements.len() > 1 && parts.total() <= 16 && inst.is_ordered()
     }
 
     /// What lanes read, one vector for each part, each lane by one access.

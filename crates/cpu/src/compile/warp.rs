@@ -148,7 +148,7 @@ impl Emitter<'_> {
 
     /// The member mask of an instruction: a scalar when it is the same in all lanes; `None` without one.
     fn members(&self, inst: &InstData) -> Emitted<Option<Val>> {
-        let unmasked = matches!(inst.opcode(), Some(Opcode::Vote | Opcode::Shfl | Opcode::Activemask));
+        let unmasked = inst.opcode().is_some_and(Opcode::takes_active_lanes);
         match broadloom_eval::inputs(inst).last() {
             Some((operand, ty)) if !unmasked => {
                 let uniform = match operand {
@@ -414,7 +414,7 @@ impl Emitter<'_> {
         let opcode = inst.opcode().ok_or_else(|| Untranslated("an opaque instruction".into()))?;
         let ty = inst.types().next().unwrap_or(Type::B32);
         let kind = exchange_kind(opcode, inst, ty);
-        let convergent = matches!(opcode, Opcode::Shfl | Opcode::Vote | Opcode::Activemask);
+        let convergent = opcode.takes_active_lanes();
         let count = broadloom_eval::inputs(inst).count();
         let members = if convergent || count == 0 { ir.constant(i32, 0xffff_ffff) } else { self.input(inst, count - 1)? };
         let value =

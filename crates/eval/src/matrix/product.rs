@@ -3,7 +3,7 @@
 use super::{LANES, Role, Shape, is_plain, per_accumulator, per_register};
 use crate::soft::{Flush, Format, Number, Overflow, Rounding};
 use crate::{sign_extend, truncate};
-use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Type};
+use broadloom_ptx::{InstData, Modifier, Opcode, Type};
 
 /// What takes the place of multiplication for single bits; what it gives is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,11 +55,7 @@ impl Product {
             [d, c] => (*d, Type::F16, Type::F16, *c),
             _ => return None,
         };
-        let count = |index: usize| match inst.operands.get(index) {
-            Some(Operand::Vector(list)) => list.len() as u32,
-            Some(_) => 1,
-            None => 0,
-        };
+        let count = |index: usize| inst.operands.get(index).map_or(0, |operand| operand.elements().len() as u32);
         let layouts: Vec<bool> = inst
             .modifiers()
             .filter(|modifier| matches!(modifier, Modifier::Row | Modifier::Col))

@@ -1,7 +1,7 @@
 //! Matrices on their way between memory and fragments: `ldmatrix`, `stmatrix`, `movmatrix`, `wmma.load`, `wmma.store`.
 
 use super::{LANES, Role, Shape, is_plain, per_accumulator, per_register};
-use broadloom_ptx::{InstData, Modifier, Opcode, Operand, Type};
+use broadloom_ptx::{InstData, Modifier, Opcode, Type};
 
 /// Matrices of 8 by 8 elements of 16 bits, whose rows of 16 bytes lie where lanes say: those of the first matrix where lanes 0 to 7 say, and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,10 +23,7 @@ impl Rows {
             Opcode::Stmatrix => inst.operands.get(1)?,
             _ => return None,
         };
-        let registers = match held {
-            Operand::Vector(list) => list.len() as u32,
-            _ => 1,
-        };
+        let registers = held.elements().len() as u32;
         if !inst.has(Modifier::M8n8) {
             return None;
         }
@@ -102,10 +99,7 @@ impl Transfer {
             return None;
         }
         let roles = [(Modifier::A, Role::A), (Modifier::B, Role::B), (Modifier::C, Role::C), (Modifier::D, Role::C)];
-        let registers = match held {
-            Some(Operand::Vector(list)) => list.len() as u32,
-            _ => 1,
-        };
+        let registers = held.map_or(1, |held| held.elements().len() as u32);
         let transfer = Transfer {
             role: roles.iter().find(|(modifier, _)| inst.has(*modifier))?.1,
             shape: Shape::of(inst)?,

@@ -113,14 +113,6 @@ pub struct Fetch {
 /// Most words that an instruction takes: four coordinates, two changes of four, an offset of three and one that is not looked at.
 pub const MOST_WORDS: usize = 16;
 
-/// The elements of an operand.
-fn elements(operand: &Operand) -> &[Operand] {
-    match operand {
-        Operand::Vector(list) => list,
-        operand => std::slice::from_ref(operand),
-    }
-}
-
 impl Fetch {
     /// The fetch of an instruction; `None` for another one, for one with a sampler of its own, with a depth to compare with, or of several samples.
     pub fn of(inst: &InstData) -> Option<Fetch> {
@@ -166,11 +158,11 @@ impl Fetch {
                 (Operand::Absent, _) => {}
                 (Operand::Texture(texture), _) => {
                     let [coordinates] = texture.rest.as_slice() else { return None };
-                    inputs.coordinates = elements(coordinates);
+                    inputs.coordinates = coordinates.elements();
                 }
                 (operand, "l") => inputs.level = vec![operand],
-                (operand, "x" | "y") if !spec.written => inputs.level.extend(elements(operand)),
-                (operand, "e") => inputs.offset = elements(operand),
+                (operand, "x" | "y") if !spec.written => inputs.level.extend(operand.elements()),
+                (operand, "e") => inputs.offset = operand.elements(),
                 (_, "f") => return None,
                 (_, _) => {}
             }

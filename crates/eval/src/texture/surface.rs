@@ -61,14 +61,6 @@ pub struct SurfaceAccess {
     pub coordinates: u8,
 }
 
-/// The elements of an operand.
-fn elements(operand: &Operand) -> &[Operand] {
-    match operand {
-        Operand::Vector(list) => list,
-        operand => std::slice::from_ref(operand),
-    }
-}
-
 impl SurfaceAccess {
     /// The access of an instruction; `None` for another one.
     pub fn of(inst: &InstData) -> Option<SurfaceAccess> {
@@ -99,7 +91,7 @@ impl SurfaceAccess {
         }
         let ty = inst.types().next()?;
         let count = match doing {
-            Doing::Load => elements(inst.operands.first()?).len(),
+            Doing::Load => inst.operands.first()?.elements().len(),
             _ => values.len(),
         };
         Some(SurfaceAccess {
@@ -123,8 +115,8 @@ impl SurfaceAccess {
         let place = inst.operands.iter().position(|operand| matches!(operand, Operand::Texture(_)))?;
         let Operand::Texture(texture) = &inst.operands[place] else { return None };
         let [coordinates] = texture.rest.as_slice() else { return None };
-        let values = inst.operands.get(place + 1).map_or(&[] as &[Operand], elements);
-        Some((elements(coordinates), values))
+        let values = inst.operands.get(place + 1).map_or(&[] as &[Operand], Operand::elements);
+        Some((coordinates.elements(), values))
     }
 
     /// How many words it takes: coordinates, then values.

@@ -53,6 +53,9 @@ impl Node {
     /// stretch to the shape. Its accessors are those that read `inputs`, then queues that are written; each position appends
     /// the number of elements that `appended` says, zeros where the function appends fewer. Calls with queues have one axis,
     /// the number of the firing.
+    ///
+    /// Arrays whose length only the device knows are read without a wait: rules hold for the length. A queue is waited for, as it says how often the
+    /// function can be called.
     pub fn compute(
         function: &Function,
         shape: &Shape,
@@ -66,7 +69,16 @@ impl Node {
         let context = same_context(&name, &given)?;
         possible(&name, shape)?;
         check_size(function, MOST_OPERATIONS)?;
-        let ranks: Vec<usize> = inputs.iter().map(|(node, _)| node.shape().rank()).collect();
+        if inputs.iter().any(|(node, reads)| node.length().is_some() && matches!(reads, Reads::Queue(_))) {
+            let hosted = |(node, reads): &(&Node, Reads)| match reads {
+                Reads::Queue(_) => Ok((node.hosted()?, reads.clone())),
+                Reads::At(_) | Reads::Window(_) => Ok(((*node).clone(), reads.clone())),
+            };
+            let hosted = inputs.iter().map(hosted).collect::<Result<Vec<(Node, Reads)>>>()?;
+            let inputs: Vec<(&Node, Reads)> = hosted.iter().map(|(node, reads)| (node, reads.clone())).collect();
+            return Node::compute(function, shape, beside, &inputs, appended);
+        }
+        let ranks: Vec<usize> = inputs.iter().map(|(node, _)| node.bound().rank()).collect();
         if given.len() + ranks.iter().sum::<usize>() + 1 > MAX_ARGUMENTS {
             return bad(format!("it is of {} arrays, and at most {MAX_ARGUMENTS} arrays and axes are possible", given.len()));
         }
@@ -96,19 +108,20 @@ impl Node {
             if accessor.ty != node.ty() {
                 return Err(Error::Types { operation: name, left: accessor.ty, right: node.ty() });
             }
-            let (rank, count) = (node.shape().rank(), node.shape().count());
+            let (rank, count) = (node.bound().rank(), node.bound().size());
             let boundary = match (reads, accessor.kind) {
                 (Reads::At(boundary), AccessorKind::Input) if usize::from(accessor.rank) == rank => boundary,
                 (Reads::Window(boundary), AccessorKind::Window) if usize::from(accessor.rank) == rank && rank == shape.rank() => {
                     boundary
                 }
                 (Reads::Queue(rate), AccessorKind::Source) if rank == 1 && shape.rank() == 1 => {
-                    if shape.count().checked_mul(*rate).is_none_or(|taken| taken > count) {
+                    if count.is_less(&shape.size().times(&(*rate).into())) {
+                        let count = count.get();
                         return bad(format!("`{}` has {count} elements, and {rate} are taken each time", accessor.name));
                     }
                     &Boundary::Clamp
                 }
-                _ => return bad(format!("`{}` cannot read an array of shape {} like this", accessor.name, node.shape())),
+                _ => return bad(format!("`{}` cannot read an array of shape {} like this", accessor.name, node.bound())),
             };
             if let Some(lanes) = boundary.constant() {
                 let given = lanes.first().and_then(|first| Type::vector(first.element(), lanes.len()));
@@ -116,7 +129,7 @@ impl Node {
                 if given != Some(node.ty()) || !uniform {
                     return Err(Error::Types { operation: name, left: node.ty(), right: given.unwrap_or(Type::BOOL) });
                 }
-            } else if count == 0 && !shape.is_empty() {
+            } else if node.bound().is_empty() && !shape.is_empty() {
                 return bad(format!("`{}` has no elements to read", accessor.name));
             }
         }
@@ -136,8 +149,11 @@ impl Node {
             nodes.push(node.broadcast_to(shape)?);
         }
         for (node, _) in inputs {
-            for extent in node.shape().extents() {
-                nodes.push(Node::fill(context, shape.clone(), &[Literal::from(*extent as i64)])?);
+            for (axis, extent) in node.bound().amounts().iter().enumerate() {
+                nodes.push(match axis {
+                    0 if node.length().is_some() => node.first_extent()?.broadcast_to(shape)?,
+                    _ => Node::counting_in(context, shape.clone(), extent),
+                });
             }
         }
         nodes.extend(inputs.iter().map(|(node, _)| (*node).clone()));
@@ -335,7 +351,11 @@ impl Host<'_> {
         for (index, extent) in indices.iter().zip(array.shape.extents()) {
             match rule.index(*index, *extent as i64) {
                 Some(index) => place = place * extent + index as usize,
-                None => return constant.cloned(),
+                // Where only the device knows the length there may be nothing to read, and then it is anything.
+                None => {
+                    let nothing = || SmallVec::from_elem(Literal::zero(array.ty.element()), array.ty.lanes());
+                    return Some(constant.cloned().unwrap_or_else(nothing));
+                }
             }
         }
         Some(array.at(place).into())
@@ -449,7 +469,9 @@ impl Operation for Call {
         let shape = inputs[0].shape();
         let results = self.function.result_types().into_iter().map(|ty| (ty, shape.clone()));
         let queues = self.function.accessors()[self.reads.len()..].iter().zip(&self.appended);
-        Ok(results.chain(queues.map(|(queue, rate)| (queue.ty, Shape::from(shape.count().saturating_mul(*rate))))).collect())
+        Ok(results
+            .chain(queues.map(|(queue, rate)| (queue.ty, Shape::from_amounts(&[shape.size().times(&(*rate).into())]))))
+            .collect())
     }
 
     fn extents(&self, result: u8, _: &[usize], rank: usize) -> SmallVec<[Extent; 4]> {
@@ -461,6 +483,16 @@ impl Operation for Call {
 
     fn alike(&self, _: usize) -> SmallVec<[usize; 4]> {
         (0..=self.beside).collect()
+    }
+
+    /// Arrays are read within their extents alone.
+    fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
+        let nothing = |(number, ty): (usize, &Type)| {
+            let is_read =
+                number.checked_sub(self.first_array()).is_some_and(|array| !matches!(self.reads[array], Reads::Queue(_)));
+            is_read.then(|| SmallVec::from_elem(Literal::zero(ty.element()), ty.lanes()))
+        };
+        types.iter().enumerate().map(nothing).collect()
     }
 
     fn naive(&self, result: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {

@@ -33,7 +33,7 @@ impl Node {
             return Err(Error::Type { operation: which.name().to_owned(), ty: self.ty() });
         }
         let shape = self.bound().without(&axes, false);
-        if self.bound().extents()[axis] == 0 && !shape.is_empty() {
+        if self.bound().amount(axis).equals(&0.into()) && !shape.is_empty() {
             let reason = format!("axis {axis} has no elements");
             return Err(Error::Range { operation: which.name().to_owned(), shape: self.bound().clone(), reason });
         }

@@ -1,5 +1,6 @@
 //! Pack: the elements at chosen positions, and how many they are.
 
+use crate::amount::Amount;
 use crate::build::same_context;
 use crate::error::{Error, Result};
 use crate::length::Length;
@@ -14,17 +15,18 @@ use broadloom_scalar::{Builder, Element, Lanes, Literal, Type};
 use broadloom_skeleton::{Pack as Kernel, Sink};
 use smallvec::{SmallVec, smallvec};
 
-/// The elements of the second input where the first is true, one behind the other, then all others or anything; and how many the former are.
+/// The elements of all inputs but the first where that is true, one behind the other, then all others or anything; and, as the last result, how many the former
+/// are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Pack {
     /// Whether all others follow.
     rest: bool,
+    /// The number of lines that are packed. The result with this number is the number of elements.
+    lines: u8,
 }
 
-/// The result that holds the elements.
-const VALUES: u8 = 0;
-/// The result that holds their number.
-const COUNT: u8 = 1;
+/// Lines that one pack takes at most; more are several packs.
+const MAX_LINES: usize = 6;
 
 impl Node {
     /// The elements of a line where another is true. Only the device knows how many they are; nothing waits. See [`Length`].
@@ -33,19 +35,19 @@ impl Node {
         if self.bound().is_empty() {
             return Ok(values);
         }
-        let length = Length::of(count, self.bound().count());
+        let length = Length::of(count, self.bound().size());
         Ok(values.with_length(Some(length)))
     }
 
     /// The elements of a line where another is true, at the start of a line as long as this one, and how many they are, a `u32`. What follows them is anything. Nothing
     /// waits.
     pub fn pack_counted(&self, chosen: &Node) -> Result<(Node, Node)> {
-        self.packed(chosen, Pack { rest: false })
+        self.packed(chosen, Pack { rest: false, lines: 1 })
     }
 
     /// The elements of a line where another is true, then all others, both in their order; and how many the former are, a `u32`. Nothing waits.
     pub fn partition(&self, chosen: &Node) -> Result<(Node, Node)> {
-        self.packed(chosen, Pack { rest: true })
+        self.packed(chosen, Pack { rest: true, lines: 1 })
     }
 
     fn packed(&self, chosen: &Node, pack: Pack) -> Result<(Node, Node)> {
@@ -59,6 +61,31 @@ impl Node {
             Ok([values, count]) => Ok((values, count)),
             Err(_) => Err(Error::Plan { what: name, reason: "elements and their number are wanted".into() }),
         }
+    }
+
+    /// The elements of lines where another is true, each at the start of a line as long as before, and how many they are, a `u32`. What follows them is anything. The
+    /// lines are packed in one pass, or a few if there are many. Nothing waits.
+    pub fn pack_lines(chosen: &Node, lines: &[&Node]) -> Result<(Vec<Node>, Node)> {
+        let (mut packed, mut count) = (vec![], None);
+        for lines in lines.chunks(MAX_LINES) {
+            let pack = Pack { rest: false, lines: lines.len() as u8 };
+            let inputs: SmallVec<[&Node; 4]> = std::iter::once(chosen).chain(lines.iter().copied()).collect();
+            same_context(&pack.name(), &inputs)?;
+            pack.results(&inputs)?;
+            if chosen.bound().is_empty() {
+                packed.extend(lines.iter().map(|line| (*line).clone()));
+                continue;
+            }
+            let mut results = Node::apply(pack, &inputs)?;
+            let own = results.pop();
+            packed.append(&mut results);
+            count = count.or(own);
+        }
+        let count = match count {
+            Some(count) => count,
+            None => chosen.pack_counted(chosen)?.1,
+        };
+        Ok((packed, count))
     }
 
     /// The elements of a line where another is true, then a value up to the length of the line; and how many there are, a `u32`. Nothing waits.
@@ -77,11 +104,22 @@ impl Node {
     }
 }
 
-/// `values, count = pack(chosen, x)`, or `partition`, which has all others behind them.
+/// `values, count = pack(chosen, x)`, also of several lines, or `partition`, which has all others behind them.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
-    let [chosen, input] = call.exactly()?;
-    let (values, count) = input.packed(chosen, Pack { rest: call.name() == "partition" })?;
-    Ok(vec![values, count])
+    let inputs = call.inputs();
+    let [chosen, lines @ ..] = &inputs[..] else { return Err(call.error("flags and a line are wanted")) };
+    match lines {
+        [line] => {
+            let (values, count) = line.packed(chosen, Pack { rest: call.name() == "partition", lines: 1 })?;
+            Ok(vec![values, count])
+        }
+        [_, _, ..] if call.name() == "pack" && lines.len() <= MAX_LINES => {
+            let (mut packed, count) = Node::pack_lines(chosen, lines)?;
+            packed.push(count);
+            Ok(packed)
+        }
+        _ => Err(call.error(format!("flags and a line are wanted, or for `pack` up to {MAX_LINES} lines"))),
+    }
 }
 
 impl Operation for Pack {
@@ -94,62 +132,64 @@ impl Operation for Pack {
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
-        let (chosen, values) = (inputs[0], inputs[1]);
-        values.line(&self.name())?;
+        let chosen = inputs[0];
+        inputs[1..].iter().try_for_each(|values| values.line(&self.name()))?;
         if chosen.ty() != Type::BOOL {
             return Err(Error::Types { operation: self.name(), left: Type::BOOL, right: chosen.ty() });
         }
-        if chosen.bound() != values.bound() {
-            let (left, right) = (values.bound().clone(), chosen.bound().clone());
-            return Err(Error::Shapes { operation: self.name(), left, right });
+        for values in &inputs[1..] {
+            if chosen.bound() != values.bound() {
+                let (left, right) = (values.bound().clone(), chosen.bound().clone());
+                return Err(Error::Shapes { operation: self.name(), left, right });
+            }
         }
-        if values.bound().count() > u32::MAX as usize {
+        if Amount::from(i64::from(u32::MAX)).is_less(&chosen.bound().size()) {
             let reason = "fewer than 2^32 elements can be counted".to_owned();
-            return Err(Error::Range { operation: self.name(), shape: values.bound().clone(), reason });
+            return Err(Error::Range { operation: self.name(), shape: chosen.bound().clone(), reason });
         }
-        Ok(vec![(values.ty(), values.bound().clone()), (Type::U32, Shape::from([]))])
+        let lines = inputs[1..].iter().map(|values| (values.ty(), values.bound().clone()));
+        Ok(lines.chain([(Type::U32, Shape::from([]))]).collect())
     }
 
     fn extents(&self, result: u8, _: &[usize], rank: usize) -> SmallVec<[Extent; 4]> {
         match result {
-            COUNT => SmallVec::new(),
+            count if count == self.lines => SmallVec::new(),
             _ if self.rest => Extent::all_of(1, rank),
             _ => smallvec![Extent::New(0); rank],
         }
     }
 
-    fn alike(&self, _: usize) -> SmallVec<[usize; 4]> {
-        smallvec![0, 1]
+    fn alike(&self, inputs: usize) -> SmallVec<[usize; 4]> {
+        (0..inputs).collect()
     }
 
     fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
-        smallvec![
-            Some(smallvec![Literal::from(false)]),
-            Some(SmallVec::from_elem(Literal::zero(types[1].element()), types[1].lanes()))
-        ]
+        let nothing = |ty: &Type| Some(SmallVec::from_elem(Literal::zero(ty.element()), ty.lanes()));
+        types.iter().map(nothing).collect()
     }
 
     fn naive(&self, result: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {
         let (chosen, others): (Vec<usize>, Vec<usize>) =
             (0..inputs[0].lanes.len()).partition(|index| inputs[0].lanes[*index].bits() != 0);
         let mut lanes = vec![];
-        if result == COUNT {
+        if result == self.lines {
             lanes.push(Literal::from(chosen.len() as u32));
         } else {
-            chosen.iter().for_each(|index| lanes.extend(inputs[1].at(*index)));
-            others.iter().filter(|_| self.rest).for_each(|index| lanes.extend(inputs[1].at(*index)));
+            chosen.iter().for_each(|index| lanes.extend(inputs[usize::from(result) + 1].at(*index)));
+            others.iter().filter(|_| self.rest).for_each(|index| lanes.extend(inputs[usize::from(result) + 1].at(*index)));
             lanes.resize(shape.count() * ty.lanes(), Literal::zero(ty.element()));
         }
         Ok(HostArray { ty, shape: shape.clone(), lanes })
     }
 
-    /// Where only the number is wanted nothing is packed.
+    /// Lines that nobody wants are not packed.
     fn feeds(&self, site: &Site) -> Vec<Feed> {
-        vec![Feed::new(0..if site.wanted.contains(&VALUES) { 2 } else { 1 }, true)]
+        let wanted = (0..self.lines).filter(|line| site.wanted.contains(line)).map(|line| usize::from(line) + 1);
+        vec![Feed::new(std::iter::once(0).chain(wanted), true)]
     }
 
     fn pattern(&self, mut parts: Parts) -> Result<Form> {
-        let rest = self.rest && parts.site.wanted.contains(&VALUES);
+        let rest = self.rest && parts.site.wanted.contains(&0);
         Ok(Form::One(Kernel { source: parts.source()?, sink: Sink::STORE, rest }.into()))
     }
 
@@ -163,6 +203,6 @@ impl Operation for Pack {
     }
 
     fn always(&self) -> Option<(u8, Type, Shape)> {
-        Some((COUNT, Type::U32, Shape::from([])))
+        Some((self.lines, Type::U32, Shape::from([])))
     }
 }

@@ -1,5 +1,6 @@
 //! Product: the product of two matrices.
 
+use crate::amount::Amount;
 use crate::build::same_context;
 use crate::error::{Error, Result};
 use crate::naive::{HostArray, binary};
@@ -8,26 +9,33 @@ use crate::op::{Combine, Elementwise};
 use crate::operation::{Extent, Feed, Form, Operation, Parts, Site};
 use crate::shape::Shape;
 use crate::text::{Call, Spelling};
-use broadloom_scalar::{BinaryOp, Literal, Type};
+use broadloom_scalar::{BinaryOp, Lanes, Literal, Type};
 use broadloom_skeleton::Product as Kernel;
-use broadloom_skeleton::cost::Costs;
-use smallvec::SmallVec;
+use broadloom_skeleton::cost::{Costs, Work};
+use smallvec::{SmallVec, smallvec};
 
 /// The product of two matrices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Product;
 
 impl Node {
-    /// The product of two matrices of numbers.
+    /// The product of two matrices of numbers. The length of this one, where only the device knows it, is that of the result; that of the other is waited for.
     pub fn product(&self, other: &Node) -> Result<Node> {
+        if other.length().is_some() {
+            return self.product(&other.hosted()?);
+        }
         let context = same_context("matrix product", &[self, other])?;
         let (_, shape) = result(self, other)?;
-        let [rows, columns] = [shape.extents()[0], shape.extents()[1]];
-        if shape.is_empty() || self.shape().is_empty() {
-            return Node::fill(context, shape, &[Literal::zero(self.ty().element())]);
+        if shape.is_empty() || self.bound().is_empty() {
+            let nothing = Node::fill(context, shape, &[Literal::zero(self.ty().element())])?;
+            return Ok(nothing.with_length(self.length().cloned()));
         }
+        if self.length().is_some() {
+            return Node::apply_one(Product, &[self, other]);
+        }
+        let is_one = |axis: usize| shape.amount(axis).equals(&1.into());
         // Bringing a factor into another order pays where it is used for many rows and columns.
-        if Costs::of(context.device().machine()).orders_factors() && self.ty() != Type::F16 && (rows == 1 || columns == 1) {
+        if Costs::of(context.device().machine()).orders_factors() && self.ty() != Type::F16 && (is_one(0) || is_one(1)) {
             return self.product_of_a_line(other, shape);
         }
         Node::apply_one(Product, &[self, other])
@@ -35,13 +43,13 @@ impl Node {
 
     /// A product of one row or one column: nothing of the other factor is used twice.
     fn product_of_a_line(&self, other: &Node, shape: Shape) -> Result<Node> {
-        let common = other.shape().extents()[0];
-        let column = other.shape().extents()[1] == 1;
+        let (common, one) = (other.bound().amount(0), Amount::from(1));
+        let column = other.bound().amount(1).equals(&one);
         let (matrix, line, along) = match column {
-            true => (self, other.reshape(Shape::from([1, common]))?, 1),
-            false => (other, self.reshape(Shape::from([common, 1]))?, 0),
+            true => (self, other.reshape(Shape::from_amounts(&[one, common]))?, 1),
+            false => (other, self.reshape(Shape::from_amounts(&[common, one]))?, 0),
         };
-        let line = line.broadcast_to(matrix.shape())?;
+        let line = line.broadcast_to(matrix.bound())?;
         let products = Node::elementwise(Elementwise::Binary(BinaryOp::Mul), &[matrix, &line])?;
         products.reduce(Combine::Sum, &[along])?.reshape(shape)
     }
@@ -56,9 +64,11 @@ fn result(left: &Node, right: &Node) -> Result<(Type, Shape)> {
     if !left.ty().is_scalar() || left.ty() == Type::BOOL {
         return Err(Error::Type { operation: operation(), ty: left.ty() });
     }
-    let shape = match (left.shape().extents(), right.shape().extents()) {
-        ([rows, common], [same, columns]) if common == same => Shape::from([*rows, *columns]),
-        _ => return Err(Error::Shapes { operation: operation(), left: left.shape().clone(), right: right.shape().clone() }),
+    let shape = match (left.bound(), right.bound()) {
+        (a, b) if a.rank() == 2 && b.rank() == 2 && a.amount(1).equals(&b.amount(0)) => {
+            Shape::from_amounts(&[a.amount(0), b.amount(1)])
+        }
+        _ => return Err(Error::Shapes { operation: operation(), left: left.bound().clone(), right: right.bound().clone() }),
     };
     crate::build::possible("matrix product", &shape)?;
     Ok((left.ty(), shape))
@@ -87,6 +97,11 @@ impl Operation for Product {
         SmallVec::from_slice(&[Extent::Of(0, 0), Extent::Of(1, 1)])
     }
 
+    /// Rows that are not there are zeros, and so are those of the result.
+    fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
+        smallvec![Some(smallvec![Literal::zero(types[0].element())]), None]
+    }
+
     fn naive(&self, _: u8, inputs: &[&HostArray], ty: Type, shape: &Shape) -> Result<HostArray> {
         let (rows, columns, common) = (shape.extents()[0], shape.extents()[1], inputs[0].shape.extents()[1]);
         let mut lanes = vec![];
@@ -111,6 +126,12 @@ impl Operation for Product {
 
     fn rereads(&self) -> bool {
         true
+    }
+
+    /// A multiplication and an addition for each row, column and place that both factors have in common.
+    fn further_work(&self, _: &[Type], sizes: &[u64]) -> Work {
+        let operations = sizes.iter().fold(2u64, |product, size| product.saturating_mul(*size));
+        Work { operations, ..Work::default() }
     }
 
     /// Rows, columns, and the extent that both factors have in common.

@@ -39,10 +39,10 @@ impl Node {
     /// This array with elements of another at the places that index arrays say, one for each axis. They are combined with what is there, or, without a combination, come in
     /// its stead, and then the last of those that come to one place stays. What goes to no place is dropped.
     pub fn scatter(&self, indices: &[&Node], values: &Node, combine: Option<Combine>) -> Result<Node> {
-        if self.length().is_some() {
-            return self.hosted()?.scatter(indices, values, combine);
-        }
         let scatter = Scatter { combine };
+        if self.length().is_some() && !scatter.has_pattern(self.ty()) {
+            return self.hosted()?.scatter(indices, values, scatter.combine);
+        }
         let operation = || scatter.name();
         let combine = scatter.combine.as_ref();
         if indices.len() != self.bound().rank() || indices.is_empty() {
@@ -78,12 +78,12 @@ impl Node {
             // A number that is no place stands behind the last one.
             places = Node::elementwise(Elementwise::Convert(Element::I64), &[&places])?;
         }
-        let line = self.reshape(Shape::from(self.bound().count()))?;
+        let line = self.flattened()?;
         let sent = match combine.filter(|_| !scatter.has_pattern(self.ty())) {
             Some(combine) => line.send_in_order(&places.hosted()?, &values.hosted()?, combine)?,
             None => Node::apply_one(scatter, &[&line, &places, &values])?,
         };
-        sent.reshape(self.bound().clone())
+        sent.reshaped(self.bound().clone(), self.length())
     }
 
     /// The number of each place in memory order, or one that is no place.
@@ -102,8 +102,7 @@ impl Node {
             place = f.add(f.mul(place, extent), index);
         }
         let function = f.finish_function(&[f.select(inside, place, -1i64)])?;
-        let extents = self.bound().extents().iter().map(|extent| self.number(*extent));
-        let extents = extents.collect::<Result<Vec<Node>>>()?;
+        let extents: Vec<Node> = self.bound().amounts().iter().map(|extent| Node::counting(self.context(), extent)).collect();
         let inputs: Vec<&Node> = indices.iter().chain(&extents).collect();
         Node::elementwise(Elementwise::Call(function, 0), &inputs)
     }
@@ -176,8 +175,8 @@ impl Operation for Scatter {
 
     fn absent(&self, types: &[Type]) -> SmallVec<[Option<Lanes>; 4]> {
         let (place, value) = (types[1].element(), types[2]);
-        let nothing = SmallVec::from_elem(Literal::zero(value.element()), value.lanes());
-        smallvec![None, place.is_signed().then(|| smallvec![Literal::from_i128(place, -1)]), Some(nothing)]
+        let nothing: Lanes = SmallVec::from_elem(Literal::zero(value.element()), value.lanes());
+        smallvec![Some(nothing.clone()), place.is_signed().then(|| smallvec![Literal::from_i128(place, -1)]), Some(nothing)]
     }
 
     fn naive(&self, _: u8, inputs: &[&HostArray], _: Type, shape: &Shape) -> Result<HostArray> {

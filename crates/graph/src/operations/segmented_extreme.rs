@@ -30,10 +30,10 @@ impl SegmentedExtreme {
 }
 
 impl Node {
-    /// The place on the line, an `i64`, of the extreme element of each segment whose offsets are held to the line; the first of equal ones. The greatest `i64` for a
-    /// segment without elements.
-    pub(crate) fn extreme_in_segments(&self, which: Which, offsets: &Node) -> Result<Node> {
-        let labels = self.position_like(0, Element::I64)?;
+    /// The place on the line, an integer, of the extreme element of each segment whose offsets are held to the line; the first of equal ones. The greatest integer for
+    /// a segment without elements.
+    pub(crate) fn extreme_in_segments(&self, which: Which, element: Element, offsets: &Node) -> Result<Node> {
+        let labels = self.position_like(0, element)?;
         Node::apply_one(SegmentedExtreme { which }, &[self, &labels, offsets])
     }
 }
@@ -43,7 +43,7 @@ pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let [values, labels, offsets] = call.exactly()?;
     let which = if call.name() == "segmented_argmin" { Which::Least } else { Which::Greatest };
     let is_number = values.ty().is_scalar() && values.ty() != Type::BOOL;
-    for (node, is_right) in [(values, is_number), (labels, labels.ty() == Type::I64)] {
+    for (node, is_right) in [(values, is_number), (labels, [Type::I32, Type::I64].contains(&labels.ty()))] {
         if !is_right {
             return Err(Error::Type { operation: call.name().to_owned(), ty: node.ty() });
         }
@@ -56,7 +56,7 @@ pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let count = values.shape().count();
     let offsets = if offsets.holds_segments(count) { offsets.clone() } else { offsets.segment_offsets(count)? };
     if offsets.bound().count() < 2 {
-        return Ok(vec![Node::fill(values.context(), Shape::from(0), &[Literal::from(0i64)])?]);
+        return Ok(vec![Node::fill(values.context(), Shape::from(0), &[Literal::zero(labels.ty().element())])?]);
     }
     Ok(vec![Node::apply_one(SegmentedExtreme { which }, &[values, labels, &offsets])?])
 }
@@ -101,7 +101,8 @@ impl Operation for SegmentedExtreme {
                     best = Some(here);
                 }
             }
-            lanes.push(best.map_or(Literal::from(i64::MAX), |best| labels.at(best)[0]));
+            let none = ty.element().range().map_or(0, |(_, high)| high);
+            lanes.push(best.map_or(Literal::from_i128(ty.element(), none), |best| labels.at(best)[0]));
         }
         Ok(HostArray { ty, shape: shape.clone(), lanes })
     }

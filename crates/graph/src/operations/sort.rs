@@ -8,6 +8,7 @@ use crate::operation::{Extent, Feed, Form, Joining, Operation, Parts, Site};
 use crate::shape::Shape;
 use crate::text::{Call, Setting, Spelling};
 use broadloom_scalar::{Lanes, Literal, Type};
+use broadloom_skeleton::cost::{self, Work};
 use broadloom_skeleton::{SegmentedSort, Sort as Kernel, SortKey};
 use smallvec::{SmallVec, smallvec};
 use std::cmp::Ordering;
@@ -191,6 +192,21 @@ impl Operation for Sort {
 
     fn joining(&self) -> Joining {
         Joining::Results
+    }
+
+    /// Rounds of a radix sort, each of which moves all lines; steps of a network where segments are short.
+    fn further_work(&self, types: &[Type], sizes: &[u64]) -> Work {
+        let count = sizes.first().copied().unwrap_or(0);
+        if let Some(longest) = self.longest {
+            let levels = u64::from(longest.max(1).next_power_of_two().trailing_zeros());
+            let steps = levels * (levels + 1) / 2;
+            return Work { operations: count.saturating_mul(steps * cost::NETWORK_STEP), ..Work::default() };
+        }
+        let bits = self.keys.iter().zip(types).map(|(key, ty)| key.bits.unwrap_or(8 * ty.bytes()));
+        let rounds: u64 = bits.map(|bits| u64::from(bits.div_ceil(8))).sum();
+        let moved: u64 = types.iter().map(|ty| u64::from(ty.bytes())).sum();
+        let bytes = count.saturating_mul(2 * moved * rounds.saturating_sub(1));
+        Work { launches: 0, bytes, operations: count.saturating_mul(rounds * cost::SORT_ROUND) }
     }
 
     /// The length of the lines, and how many segments there are.

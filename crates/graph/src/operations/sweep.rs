@@ -39,11 +39,20 @@ pub struct Step {
 struct Sweep {
     step: Step,
     axis: u8,
+    /// Whether each part of a line has a start of its own.
+    restarts: bool,
 }
+
+/// Parts of a line, at most: the blocks of a grid in its second direction.
+const MOST_PARTS: usize = 65535;
 
 impl Node {
     /// Sweeps along an axis of arrays of one shape. `start` has the state before the first step, then the constants of a line;
     /// these stretch to the shape without the axis. Returns an array for each result of the step behind the state.
+    ///
+    /// Where a start has the rank of the arrays, lines are cut into as many parts of equal length as it has elements along the
+    /// axis: the length is that of the axis divided by their number, rounded up. Each part starts with its own state; parts are
+    /// counted in the order of the sweep.
     pub fn sweep(step: &Step, axis: usize, arrays: &[&Node], start: &[&Node]) -> Result<Vec<Node>> {
         let name = step.function.name().to_owned();
         same_context(&name, &[arrays, start].concat())?;
@@ -52,7 +61,24 @@ impl Node {
             return Err(Error::Plan { what: name, reason: "a sweep without arrays or without a start".into() });
         };
         let axes = first.checked_axes(&name, &[axis])?;
-        let lines = first.shape().without(&axes, false);
+        let rank = first.shape().rank();
+        let parts = start.iter().filter(|node| node.bound().rank() == rank);
+        let parts = parts.map(|node| node.shape().extents()[axis]).max();
+        let lines = match parts {
+            Some(parts) => {
+                let mut extents = first.shape().extents().to_vec();
+                extents[axis] = parts;
+                Shape::from(extents)
+            }
+            None => first.shape().without(&axes, false),
+        };
+        if parts.is_some_and(|parts| parts == 0 || parts > MOST_PARTS || step.split.is_some()) {
+            let reason = format!(
+                "lines in {} parts; 1 to {MOST_PARTS} are possible, and not in a sweep that is split",
+                parts.unwrap_or(0)
+            );
+            return Err(Error::Range { operation: name, shape: first.shape().clone(), reason });
+        }
         for array in arrays {
             if array.shape() != first.shape() {
                 return Err(Error::Shapes { operation: name, left: first.shape().clone(), right: array.shape().clone() });
@@ -82,7 +108,7 @@ impl Node {
             return bad("the step does not have a window of one index for each array".into());
         }
         let inputs: Vec<&Node> = arrays.iter().copied().chain(&start).collect();
-        let sweep = Sweep { step: step.clone(), axis: axes[0] };
+        let sweep = Sweep { step: step.clone(), axis: axes[0], restarts: parts.is_some() };
         // The pattern has checks of its own; their errors come at the call, too.
         Node::apply(sweep, &inputs)
     }
@@ -188,9 +214,15 @@ impl Operation for Sweep {
         let (states, own) = (lanes(self.step.states), lanes(self.step.states + usize::from(result)));
         let mut found = HostArray::filled(ty, shape.clone(), &vec![Literal::zero(ty.element()); ty.lanes()]);
         let firsts = (0..shape.count()).filter(|number| number / stride % length == 0);
+        let parts = if self.restarts { start[0].shape.extents()[axis] } else { 1 };
+        let run = length.div_ceil(parts);
         for (line, first) in firsts.enumerate() {
-            let mut given: Vec<Literal> = start.iter().flat_map(|start| start.at(line).to_vec()).collect();
+            let mut given: Vec<Literal> = vec![];
             for number in 0..length {
+                if number % run == 0 {
+                    let place = line / stride * stride * parts + number / run * stride + line % stride;
+                    given = start.iter().flat_map(|start| start.at(place).to_vec()).collect();
+                }
                 let at = if self.step.backwards { length - 1 - number } else { number };
                 let mut host = Host { step: &self.step, arrays, first, stride, length: length as i64, at: at as i64 };
                 let results = self.step.function.evaluate_in(&given, &mut host).map_err(Error::from)?;
@@ -215,6 +247,7 @@ impl Operation for Sweep {
             backwards: step.backwards,
             source,
             start,
+            restarts: self.restarts,
             states: step.states,
             step: step.function,
             reach: step.reach,
@@ -240,6 +273,12 @@ impl Operation for Sweep {
 
     fn rereads(&self) -> bool {
         self.step.reach != (0, 0)
+    }
+
+    fn sizes(&self, domain: &[u64], inputs: &[&Shape], _: &Shape) -> Vec<u64> {
+        let start = self.restarts.then(|| inputs.get(self.step.function.accessors().len())).flatten();
+        let parts = start.map(|start| start.extents()[usize::from(self.axis)] as u64);
+        domain.iter().copied().chain(parts).collect()
     }
 }
 

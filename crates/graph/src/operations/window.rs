@@ -12,7 +12,7 @@ use crate::shape::Shape;
 use crate::text::{Call, Setting, Spelling};
 use crate::view::Boundary;
 use broadloom_scalar::{AccessorKind, Environment, Function, Lanes, Literal, Type};
-use broadloom_skeleton::TiledStencil;
+use broadloom_skeleton::{Staging, Tile, TiledStencil};
 use smallvec::SmallVec;
 
 /// A function of the elements around a position. The inputs are the arrays, then what is read at the position.
@@ -21,6 +21,7 @@ struct Window {
     function: Function,
     reach: Vec<(u32, u32)>,
     boundary: Boundary<Vec<Lanes>>,
+    staging: Staging,
 }
 
 impl Node {
@@ -36,6 +37,19 @@ impl Node {
         beside: &[&Node],
         reach: &[(u32, u32)],
         boundary: &Boundary<Vec<Lanes>>,
+    ) -> Result<Vec<Node>> {
+        Node::window_in(function, arrays, beside, reach, boundary, Staging::Chosen)
+    }
+
+    /// Computes what [`Node::window`] does, and says whether the arrays are staged in shared memory. A tile that does not
+    /// fit into the shared memory of the machine is not staged.
+    pub fn window_in(
+        function: &Function,
+        arrays: &[&Node],
+        beside: &[&Node],
+        reach: &[(u32, u32)],
+        boundary: &Boundary<Vec<Lanes>>,
+        staging: Staging,
     ) -> Result<Vec<Node>> {
         let name = function.name().to_owned();
         same_context(&name, &[arrays, beside].concat())?;
@@ -70,7 +84,7 @@ impl Node {
         }
         let beside = beside.iter().map(|node| node.broadcast_to(shape)).collect::<Result<Vec<Node>>>()?;
         let inputs: Vec<&Node> = arrays.iter().copied().chain(&beside).collect();
-        let window = Window { function: function.clone(), reach: reach.to_vec(), boundary: boundary.clone() };
+        let window = Window { function: function.clone(), reach: reach.to_vec(), boundary: boundary.clone(), staging };
         Node::apply(window, &inputs)
     }
 }
@@ -97,7 +111,9 @@ impl Environment for Host<'_> {
     }
 }
 
-/// `window(arrays, beside, function: @f, reach: [1, 1], outside: clamp)`: `reach` has two numbers for each axis.
+/// `window(arrays, beside, function: @f, reach: [1, 1], outside: clamp)`: `reach` has two numbers for each axis. With
+/// `tile: [2, 4]` windows are staged, with so many columns and rows of each thread; with `tile: []` they are not. Without
+/// it, they are staged where that is faster.
 pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
     let (function, inputs) = (call.function("function")?, call.inputs());
     let windows: Vec<Type> = function.accessors().iter().map(|accessor| accessor.ty).collect();
@@ -105,7 +121,15 @@ pub(super) fn read(call: &Call<'_>) -> Result<Vec<Node>> {
         return Err(call.error(format!("the function has {} windows, and there are {} inputs", windows.len(), inputs.len())));
     }
     let (arrays, beside) = inputs.split_at(windows.len());
-    Node::window(&function, arrays, beside, &call.reach()?, &call.boundary(&windows)?)
+    let staging = match call.has("tile") {
+        false => Staging::Chosen,
+        true => match call.numbers("tile")?[..] {
+            [] => Staging::Never,
+            [columns @ 1..=64, rows @ 1..=64] => Staging::Tile(Tile { columns: columns as u32, rows: rows as u32 }),
+            _ => return Err(call.error("`tile` has two numbers from 1 to 64, or none")),
+        },
+    };
+    Node::window_in(&function, arrays, beside, &call.reach()?, &call.boundary(&windows)?, staging)
 }
 
 impl Operation for Window {
@@ -116,7 +140,12 @@ impl Operation for Window {
     fn spelling(&self) -> Option<Spelling> {
         let reach = self.reach.iter().flat_map(|(before, behind)| [i64::from(*before), i64::from(*behind)]);
         let spelling = Spelling::new("window").with("function", Setting::Function(self.function.clone()));
-        Some(spelling.with("reach", Setting::Numbers(reach.collect())).boundary(&self.boundary))
+        let spelling = spelling.with("reach", Setting::Numbers(reach.collect())).boundary(&self.boundary);
+        Some(match self.staging {
+            Staging::Chosen => spelling,
+            Staging::Tile(tile) => spelling.with("tile", Setting::Numbers(vec![tile.columns.into(), tile.rows.into()])),
+            Staging::Never => spelling.with("tile", Setting::Numbers(vec![])),
+        })
     }
 
     fn results(&self, inputs: &[&Node]) -> Result<Vec<(Type, Shape)>> {
@@ -155,13 +184,12 @@ impl Operation for Window {
         std::iter::once(Feed::new(0..arrays, false)).chain(beside).collect()
     }
 
-    /// Values are read straight from memory: tiles in shared memory have to be measured first.
     fn pattern(&self, mut parts: Parts) -> Result<Form> {
         let source = parts.source()?;
         let beside = parts.sources.pop();
         let (function, reach, boundary) = (self.function.clone(), self.reach.clone(), self.boundary.clone());
-        let (domain, sink) = (parts.domain, parts.sink);
-        Ok(Form::One(TiledStencil { domain, source, beside, function, reach, boundary, sink, tile: None }.into()))
+        let (domain, sink, staging) = (parts.domain, parts.sink, self.staging);
+        Ok(Form::One(TiledStencil { domain, source, beside, function, reach, boundary, sink, staging }.into()))
     }
 
     fn values(&self, _: &Site) -> Vec<Type> {

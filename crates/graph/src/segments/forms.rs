@@ -74,7 +74,7 @@ impl Segments {
     /// The number of elements of each segment, an `i64`.
     pub fn lengths(&self) -> Result<Node> {
         once(&self.data.forms.lengths, || {
-            self.data.count.cut(&binary(BinaryOp::Sub, &self.padded_ends()?, &self.padded_starts()?)?)
+            self.data.count.cut(binary(BinaryOp::Sub, &self.padded_ends()?, &self.padded_starts()?)?)
         })
     }
 
@@ -84,19 +84,19 @@ impl Segments {
             None => Ok(self.data.bounds.clone()),
             Some(_) => {
                 let one = super::Measure::host(self.context(), 1)?;
-                self.data.count.plus(&one)?.cut(&self.data.bounds)
+                self.data.count.plus(&one)?.cut(self.data.bounds.clone())
             }
         })
     }
 
     /// Where each segment begins, an `i64`.
     pub fn starts(&self) -> Result<Node> {
-        self.data.count.cut(&self.padded_starts()?)
+        self.data.count.cut(self.padded_starts()?)
     }
 
     /// Where each segment ends, an `i64`.
     pub fn ends(&self) -> Result<Node> {
-        self.data.count.cut(&self.padded_ends()?)
+        self.data.count.cut(self.padded_ends()?)
     }
 
     /// Where each segment that has elements begins; -1 for others. So no two are the same place.
@@ -113,11 +113,11 @@ impl Segments {
             let total = &self.data.total;
             let none = Node::fill(self.context(), total.shape(), &[Literal::from(false)])?;
             if total.bound == 0 || self.data.count.bound == 0 {
-                return total.cut(&none);
+                return total.cut(none);
             }
             let one = Node::fill(self.context(), Shape::from([]), &[Literal::from(true)])?;
             let heads = none.scatter(&[&self.own_starts()?], &one, Some(Combine::Any))?;
-            total.cut(&self.data.forms.keep(heads))
+            total.cut(self.data.forms.keep(heads))
         })
     }
 
@@ -133,7 +133,7 @@ impl Segments {
             let numbers = Node::position(self.context(), count.shape(), 0, Element::U32)?;
             let numbers = binary(BinaryOp::Add, &numbers, &super::scalar(self.context(), 1u32)?)?;
             let marks = none.scatter(&[&self.own_starts()?], &numbers, Some(Combine::Sum))?;
-            let numbers = self.data.forms.keep(total.cut(&marks)?.scan(Combine::Max, 0, true)?);
+            let numbers = self.data.forms.keep(total.cut(marks)?.scan(Combine::Max, 0, true)?);
             binary(BinaryOp::Sub, &convert(&numbers, Element::I32)?, &super::scalar(self.context(), 1i32)?)
         })
     }

@@ -153,10 +153,12 @@ impl Measure {
     }
 
     /// A line with room for the bound, cut to the number.
-    fn cut(&self, line: &Node) -> Result<Node> {
+    fn cut(&self, line: Node) -> Result<Node> {
         match &self.length {
+            // A pattern that nobody else uses has the length itself, so that its result needs no copy.
+            Some(length) if line.is_own_pattern() => Ok(line.with_length(Some(length.clone()))),
             Some(length) => line.shortened(length),
-            None => Ok(line.clone()),
+            None => Ok(line),
         }
     }
 

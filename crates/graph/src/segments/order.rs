@@ -58,7 +58,7 @@ impl Segments {
         // Elements stay in their segment, so the place of a sorted element is that of any there.
         let ranks = convert(&self.places()?, element)?;
         let nothing = Node::fill(self.context(), total.shape(), &[Literal::zero(element)])?;
-        total.cut(&nothing.scatter(&[origins], &ranks, None)?)
+        total.cut(nothing.scatter(&[origins], &ranks, None)?)
     }
 }
 

@@ -33,30 +33,20 @@ impl Segments {
             return Err(Error::Types { operation: "segmented pack".into(), left: Type::BOOL, right: flags.ty() });
         }
         values.iter().try_for_each(|line| self.check_elements("segmented pack", line))?;
-        let counts = convert(flags, Element::I32)?.reduce_segments(&self.data.bounds, Combine::Sum)?;
-        let lengths = self.data.count.cut(&counts)?;
+        let counts = convert(flags, Element::I64)?.reduce_segments(&self.data.bounds, Combine::Sum)?;
+        let lengths = self.data.count.cut(counts)?;
         if self.data.total.bound == 0 {
             let segments = Segments::with_lengths(&lengths, self.data.count.clone(), self.data.total.clone(), None)?;
             return Ok((segments, values.iter().map(|line| (*line).clone()).collect()));
         }
-        let mut count = None;
-        let mut packed = vec![];
-        for line in values {
-            let (line, own) = line.pack_counted(flags)?;
-            count.get_or_insert(own);
-            packed.push(line);
-        }
-        let count = match count {
-            Some(count) => count,
-            None => flags.pack_counted(flags)?.1,
-        };
+        let (packed, count) = Node::pack_lines(flags, values)?;
         let length = Length::of(count, self.data.total.bound);
-        let packed: Vec<Node> = packed.iter().map(|line| line.shortened(&length)).collect::<Result<_>>()?;
+        let packed: Vec<Node> = packed.into_iter().map(|line| line.with_length(Some(length.clone()))).collect();
         let lines = packed.iter().cloned().zip(values.iter().map(|line| (*line).clone())).collect();
         let origin = Origin { segments: self.clone(), flags: flags.clone(), lines };
         let (count, total) = (self.data.count.clone(), Measure::device(&length)?);
         let segments = Segments::with_lengths(&lengths, count, total, Some(origin))?;
-        segments.data.forms.set_lengths(&convert(&lengths, Element::I64)?);
+        segments.data.forms.set_lengths(&lengths);
         Ok((segments, packed))
     }
 

@@ -71,7 +71,7 @@ impl Segments {
         let [places, outside] = within(&self.spread(&self.padded_starts()?)?, &self.spread(&self.padded_ends()?)?, index)?;
         let send = |line: &&Node| {
             let nothing = Node::fill(self.context(), total.shape(), &zeros(line.ty()))?;
-            total.cut(&nothing.scatter(&[&places], line, None)?)
+            total.cut(nothing.scatter(&[&places], line, None)?)
         };
         let values = values.iter().map(send).collect::<Result<_>>()?;
         Ok(Checked { values, outside: any(&outside)? })

@@ -1,6 +1,6 @@
 //! Elements of each segment combined into one value.
 
-use super::{Segments, binary, convert};
+use super::{NARROW, Segments, binary, convert};
 use crate::error::{Error, Result};
 use crate::node::Node;
 use crate::op::{Combine, Elementwise, Extreme};
@@ -21,7 +21,7 @@ impl Segments {
                 Some((origin, line)) => line.reduce_segments(&origin.data.bounds, combine.clone())?,
                 None => line.reduce_segments(&self.data.bounds, combine.clone())?,
             };
-            self.data.count.cut(&found)
+            self.data.count.cut(found)
         };
         values.iter().map(reduce).collect()
     }
@@ -36,14 +36,15 @@ impl Segments {
         if self.data.total.bound == 0 || self.data.count.bound == 0 {
             return self.data.count.filled(&[Literal::from_i128(element, -1)]);
         }
-        let found = line.extreme_in_segments(which, &self.data.bounds)?;
+        let label = if self.data.total.bound <= NARROW { Element::I32 } else { Element::I64 };
+        let found = line.extreme_in_segments(which, label, &self.data.bounds)?;
         let f = Builder::function("extreme");
-        let (found_in, start) = (f.parameter("found", Type::I64), f.parameter("start", Type::I64));
-        let end = f.parameter("end", Type::I64);
+        let (found_in, start) = (f.parameter("found", label), f.parameter("start", Type::I64));
+        let (found_in, end) = (f.convert(found_in, Type::I64), f.parameter("end", Type::I64));
         let function = f.finish_function(&[f.select(f.lt(start, end), f.sub(found_in, start), -1i64)])?;
         let inputs = [&found, &self.padded_starts()?, &self.padded_ends()?];
         let found = Node::elementwise(Elementwise::Call(function, 0), &inputs)?;
-        self.data.count.cut(&convert(&found, element)?)
+        self.data.count.cut(convert(&found, element)?)
     }
 
     /// The value of each element's segment: a line of values, one for each segment, becomes one with a value for each element.

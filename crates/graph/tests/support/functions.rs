@@ -3,6 +3,7 @@
 use super::{Generator, Known};
 use broadloom_graph::{HostArray, Layout, Node, Reads, Result, Shape, Step};
 use broadloom_scalar::{Accessor, AccessorKind, Builder, Element, Lanes, Literal, Operand, Type, Value};
+use broadloom_skeleton::{Staging, Tile};
 
 /// Elements of arrays that functions read, at most: the oracle evaluates a function for each.
 const MOST: usize = 500;
@@ -61,7 +62,9 @@ impl Generator<'_> {
             Node::compute(&function, &shape, &[&radius], &[(&a.node, Reads::Window(boundary))], &[])?
         } else {
             let reach = vec![(1, 2); rank];
-            Node::window(&function, &[&a.node], &[&radius], &reach, &boundary.map(|lanes| vec![lanes]))?
+            let tile = Staging::Tile(Tile { columns: 1, rows: 2 });
+            let staging = if self.random.one_in(2) { tile } else { Staging::Chosen };
+            Node::window_in(&function, &[&a.node], &[&radius], &reach, &boundary.map(|lanes| vec![lanes]), staging)?
         };
         self.push(results[0].clone(), a.bound.max(4.0), a.exact);
         self.push(results[1].clone(), 1e30, true);
@@ -126,7 +129,11 @@ impl Generator<'_> {
         let boundary = self.boundary(a.ty()).map(|lanes| vec![lanes]);
         let (reach, backwards) = ((2, self.random.below(3) as u32), self.random.one_in(2));
         let start = self.value(a.ty());
-        let start = Node::fill(self.context, Shape::from([]), &start)?;
+        // Lines as a whole, or in parts that start anew.
+        let mut extents = a.node.shape().extents().to_vec();
+        extents[axis] = 1 + self.random.below(4);
+        let shape = if self.random.one_in(2) { Shape::from([]) } else { Shape::from(extents) };
+        let start = Node::fill(self.context, shape, &start)?;
         let radius = self.radius()?;
         let step = Step { function, states: 1, reach, backwards, boundary, split: None };
         let results = Node::sweep(&step, axis, &[&a.node], &[&start, &radius])?;

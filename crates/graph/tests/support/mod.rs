@@ -8,7 +8,8 @@ mod functions;
 pub(crate) mod gpu;
 
 use broadloom_graph::{
-    AxisMap, Boundary, Combine, Context, Elementwise, Extreme, HostArray, Node, Result, Rule, Shape, SortKey, View, naive,
+    AxisMap, Boundary, Combine, Context, Direction, Elementwise, Extreme, HostArray, Node, Result, Rule, Segments, Shape,
+    SortKey, Total, View, naive,
 };
 use broadloom_scalar::{BinaryOp, Builder, CompareOp, Element, Lanes, Literal, MathFunction, Precision, Type, UnaryOp};
 
@@ -840,6 +841,9 @@ impl<'c> Generator<'c> {
             self.push(sorted[0].clone(), a.bound, true);
             return Ok(());
         }
+        if self.random.one_in(3) && ty.is_scalar() && ty.element().is_integer() {
+            return self.ragged(&line, &offsets, count);
+        }
         let combine = self.random.pick(&ways_to_combine(ty)?).clone();
         let scans = self.random.one_in(2);
         let (bound, exact) = match (&combine, ty.element().is_float()) {
@@ -861,6 +865,29 @@ impl<'c> Generator<'c> {
             false => line.segmented_reduce(&offsets, combine)?,
         };
         self.push(node, bound, exact);
+        Ok(())
+    }
+
+    /// Operations of a descriptor of segments on a line of integers.
+    fn ragged(&mut self, line: &Node, offsets: &Node, count: usize) -> Result<()> {
+        let segments = Segments::from_offsets(offsets, Total::Host(count))?;
+        let sums = segments.reduce(&[(line, Combine::Sum), (line, Combine::Max)])?;
+        let direction = if self.random.one_in(2) { Direction::Forwards } else { Direction::Backwards };
+        let made = match self.random.below(7) {
+            0 => sums,
+            1 => vec![segments.distribute(&sums[0])?, segments.places()?],
+            2 => segments.scan(&[(line, Combine::Sum)], self.random.one_in(2), direction)?,
+            3 => vec![segments.rank(line, self.random.one_in(2), Element::I32)?],
+            4 => vec![segments.extreme(line, Extreme::Least, Element::I64)?, segments.lengths()?],
+            5 => segments.interleave(&segments, &[(line, line)])?.1,
+            _ => {
+                let checked = segments.gather(&[line], &segments, line)?;
+                [checked.values, vec![checked.outside]].concat()
+            }
+        };
+        for node in made {
+            self.push(node, 1e30, true);
+        }
         Ok(())
     }
 

@@ -43,7 +43,7 @@ use crate::watch::{Access, Home, Kind, Meeting, Order, Scope, Watch};
 use blocks::Blocks;
 use broadloom_device::FaultKind;
 use broadloom_device::place::SourcePlace;
-use broadloom_ptx::{Effects, Func, Inst, Lines, Modifier, Module, Opcode, Printer, Space};
+use broadloom_ptx::{Func, Inst, Lines, Modifier, Module, Opcode, Printer, Space};
 use clock::{Clock, Known, Vector, join_foreign};
 use copies::Copies;
 use defined::Bytes;
@@ -231,7 +231,7 @@ impl<'a> Checker<'a> {
         let index = self.findings.list.len();
         self.findings.places.insert(key, index);
         let effects = self.program.module.functions[func].insts[inst].effects();
-        let rank = Rank::of(kind, effects.has(Effects::WRITE) || effects.has(Effects::ATOMIC));
+        let rank = Rank::of(kind, effects.writes_memory());
         let cause = self.decider.and_then(|origin| self.said.get(&origin)).copied();
         let finding = Finding { kind, kernel, message, location: Some(location), other, address, count: 1 };
         self.findings.add(finding, rank, cause);

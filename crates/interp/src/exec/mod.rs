@@ -496,5 +496,5 @@ impl<W: Watch> Engine<'_, W> {
 
 /// Whether an opcode is one of the old warp instructions without a mask.
 pub(crate) fn converges(opcode: Opcode) -> bool {
-    matches!(opcode, Opcode::Shfl | Opcode::Vote | Opcode::Activemask)
+    opcode.takes_active_lanes()
 }

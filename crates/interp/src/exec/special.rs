@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::cta::Cta;
 use crate::watch::Watch;
-use broadloom_ptx::Special;
+use broadloom_ptx::{Special, specials};
 
 /// The timer starts here, so that it never reads as zero.
 const TIMER_START: u64 = 1_000_000_000;
@@ -70,60 +70,9 @@ impl<W: Watch> Engine<'_, W> {
             Special::GlobaltimerHi => timer() >> 32,
             Special::TotalSmemSize | Special::AggrSmemSize => self.shared_bytes,
             Special::DynamicSmemSize => u64::from(self.launch.shared_bytes),
-            Special::ReservedSmemOffsetBegin
-            | Special::ReservedSmemOffsetEnd
-            | Special::ReservedSmemOffsetCap
-            | Special::ReservedSmemOffset0
-            | Special::ReservedSmemOffset1 => 0,
-            Special::CurrentGraphExec | Special::Perctamemoryoffset | Special::Perctamemorysize => 0,
             Special::Envreg1 => self.workspace >> 32,
             Special::Envreg2 => self.workspace & 0xffff_ffff,
-            Special::Envreg0
-            | Special::Envreg3
-            | Special::Envreg4
-            | Special::Envreg5
-            | Special::Envreg6
-            | Special::Envreg7
-            | Special::Envreg8
-            | Special::Envreg9
-            | Special::Envreg10
-            | Special::Envreg11
-            | Special::Envreg12
-            | Special::Envreg13
-            | Special::Envreg14
-            | Special::Envreg15
-            | Special::Envreg16
-            | Special::Envreg17
-            | Special::Envreg18
-            | Special::Envreg19
-            | Special::Envreg20
-            | Special::Envreg21
-            | Special::Envreg22
-            | Special::Envreg23
-            | Special::Envreg24
-            | Special::Envreg25
-            | Special::Envreg26
-            | Special::Envreg27
-            | Special::Envreg28
-            | Special::Envreg29
-            | Special::Envreg30
-            | Special::Envreg31
-            | Special::Pm0
-            | Special::Pm1
-            | Special::Pm2
-            | Special::Pm3
-            | Special::Pm4
-            | Special::Pm5
-            | Special::Pm6
-            | Special::Pm7
-            | Special::Pm0_64
-            | Special::Pm1_64
-            | Special::Pm2_64
-            | Special::Pm3_64
-            | Special::Pm4_64
-            | Special::Pm5_64
-            | Special::Pm6_64
-            | Special::Pm7_64 => 0,
+            specials!(zero) => 0,
         }
     }
 }

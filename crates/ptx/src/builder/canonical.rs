@@ -4,50 +4,11 @@
 //! parameters first, functions in the order in which the text names them. Registers and blocks that nothing uses are gone.
 //! An id that points nowhere stays one that points nowhere, for the verifier to find.
 
-use crate::inst::{Address, Base, Callee, Operand, Symbol};
-use crate::module::{Block, Func, Function, Init, Inst, Item, Linkage, Loc, LocData, Module, Param, Reg, Var};
+use crate::inst::{Callee, Operand, Symbol};
+use crate::module::{Block, Func, Function, Inst, Item, Linkage, Loc, LocData, Module, Param, Reg, Var, Variable};
+use crate::operands::MentionMut;
 use cranelift_entity::{EntityRef, PrimaryMap};
 use std::collections::{HashMap, HashSet};
-
-/// Hands every id in an operand to a visitor, in the order of the text.
-trait Visitor {
-    fn reg(&mut self, _: &mut Reg) {}
-    fn symbol(&mut self, _: &mut Symbol) {}
-    fn block(&mut self, _: &mut Block) {}
-    fn func(&mut self, _: &mut Func) {}
-
-    fn address(&mut self, address: &mut Address) {
-        match &mut address.base {
-            Base::Reg(reg) => self.reg(reg),
-            Base::Symbol(symbol) => self.symbol(symbol),
-            Base::Absolute => {}
-        }
-    }
-
-    fn operand(&mut self, operand: &mut Operand) {
-        match operand {
-            Operand::Reg(reg) | Operand::Not(reg) | Operand::Part { reg, .. } => self.reg(reg),
-            Operand::Symbol(symbol, _) => self.symbol(symbol),
-            Operand::Memory(address) => self.address(address),
-            Operand::Texture(texture) => {
-                self.address(&mut texture.base);
-                texture.rest.iter_mut().for_each(|operand| self.operand(operand));
-            }
-            Operand::Vector(list) => list.iter_mut().for_each(|operand| self.operand(operand)),
-            Operand::Label(block) => self.block(block),
-            Operand::Pair(pair) => pair.iter_mut().for_each(|operand| self.operand(operand)),
-            Operand::Call(call) => {
-                call.results.iter_mut().for_each(|operand| self.operand(operand));
-                match &mut call.callee {
-                    Callee::Direct(func) => self.func(func),
-                    Callee::Indirect { reg, .. } => self.reg(reg),
-                }
-                call.arguments.iter_mut().for_each(|operand| self.operand(operand));
-            }
-            Operand::Imm(_) | Operand::Special(_) | Operand::Targets(_) | Operand::Sink | Operand::Absent => {}
-        }
-    }
-}
 
 /// Old ids and their new numbers, given out as they are first met.
 struct Renaming<K>(HashMap<K, K>);
@@ -83,19 +44,19 @@ struct FunctionNames<'f> {
     block_names: Renaming<Block>,
 }
 
-impl Visitor for FunctionNames<'_> {
+impl FunctionNames<'_> {
     fn reg(&mut self, reg: &mut Reg) {
         *reg = self.reg_names.meet(*reg, &self.old.regs, &mut self.regs);
     }
 
-    fn symbol(&mut self, symbol: &mut Symbol) {
+    fn block(&self, block: &mut Block) {
+        *block = self.block_names.get(*block);
+    }
+
+    fn symbol(&self, symbol: &mut Symbol) {
         if let Symbol::Local(var) = symbol {
             *var = self.var_names.get(*var);
         }
-    }
-
-    fn block(&mut self, block: &mut Block) {
-        *block = self.block_names.get(*block);
     }
 }
 
@@ -137,10 +98,13 @@ pub(super) fn renumber_function(function: &mut Function) {
             if let Some(loc) = &mut data.loc {
                 *loc = meet_loc(&mut loc_names, *loc, &old.locs, &mut function.locs);
             }
-            if let Some(guard) = &mut data.guard {
-                names.reg(&mut guard.reg);
-            }
-            data.operands.iter_mut().for_each(|operand| names.operand(operand));
+            data.change_registers(|reg| names.reg(reg));
+            data.change_symbols(|symbol| names.symbol(symbol));
+            data.change_mentions(|mention| {
+                if let MentionMut::Operand(Operand::Label(block), _) = mention {
+                    names.block(block);
+                }
+            });
         }
     }
     function.regs = names.regs;
@@ -167,47 +131,29 @@ fn meet_loc(names: &mut Renaming<Loc>, loc: Loc, all: &PrimaryMap<Loc, LocData>,
     names.get(loc)
 }
 
-/// Which functions something names.
-#[derive(Default)]
-struct Mentions(HashSet<Func>);
-
-impl Visitor for Mentions {
-    fn symbol(&mut self, symbol: &mut Symbol) {
-        if let Symbol::Func(func) = symbol {
-            self.0.insert(*func);
-        }
-    }
-    fn func(&mut self, func: &mut Func) {
-        self.0.insert(*func);
+/// Shows every function that something names, in the contents of variables.
+fn each_func_of_variables<'a>(variables: impl IntoIterator<Item = &'a mut Variable>, see: &mut dyn FnMut(&mut Func)) {
+    for init in variables.into_iter().filter_map(|variable| variable.init.as_mut()) {
+        init.change_symbols(&mut |symbol| {
+            if let Symbol::Func(func) = symbol {
+                see(func);
+            }
+        });
     }
 }
 
-/// Gives every function its new number.
-struct FuncNames(Renaming<Func>);
-
-impl Visitor for FuncNames {
-    fn symbol(&mut self, symbol: &mut Symbol) {
-        if let Symbol::Func(func) = symbol {
-            *func = self.0.get(*func);
-        }
-    }
-    fn func(&mut self, func: &mut Func) {
-        *func = self.0.get(*func);
-    }
-}
-
-fn visit_init(init: &mut Init, visitor: &mut impl Visitor) {
-    match init {
-        Init::Imm(_) | Init::Settings(_) => {}
-        Init::Address { symbol, .. } => visitor.symbol(symbol),
-        Init::List(list) => list.iter_mut().for_each(|init| visit_init(init, visitor)),
-    }
-}
-
-fn visit_function(function: &mut Function, visitor: &mut impl Visitor) {
-    function.variables.values_mut().filter_map(|variable| variable.init.as_mut()).for_each(|init| visit_init(init, visitor));
+/// Shows every function that a function names, in its variables and in its code.
+fn each_func(function: &mut Function, see: &mut dyn FnMut(&mut Func)) {
+    each_func_of_variables(function.variables.values_mut(), see);
     for data in function.insts.values_mut() {
-        data.operands.iter_mut().for_each(|operand| visitor.operand(operand));
+        data.change_mentions(|mention| match mention {
+            MentionMut::Callee(Callee::Direct(func)) => see(func),
+            mention => {
+                if let Some(Symbol::Func(func)) = mention.symbol() {
+                    see(func);
+                }
+            }
+        });
     }
 }
 
@@ -223,15 +169,14 @@ pub(super) fn order_items(module: &mut Module) {
             Item::Alias(_) | Item::Section(_) | Item::Pragma(_) => rest.push(item),
         }
     }
-    let mut mentions = Mentions::default();
-    module.variables.values_mut().filter_map(|variable| variable.init.as_mut()).for_each(|init| visit_init(init, &mut mentions));
-    let mut early = mentions.0;
+    let mut early: HashSet<Func> = HashSet::new();
+    each_func_of_variables(module.variables.values_mut(), &mut |func| _ = early.insert(*func));
     let mut defined: HashSet<Func> = HashSet::new();
     for func in &definitions {
-        let mut mentions = Mentions::default();
-        visit_function(&mut module.functions[*func], &mut mentions);
+        let mut mentions: HashSet<Func> = HashSet::new();
+        each_func(&mut module.functions[*func], &mut |func| _ = mentions.insert(*func));
         defined.insert(*func);
-        early.extend(mentions.0.difference(&defined));
+        early.extend(mentions.difference(&defined));
     }
     let forward = definitions.iter().filter(|func| early.contains(func)).map(|func| Item::Declaration(*func));
     declared.extend(forward);
@@ -245,21 +190,22 @@ pub(super) fn order_items(module: &mut Module) {
 
 fn renumber_functions(module: &mut Module) {
     let old = std::mem::take(&mut module.functions);
-    let mut names = FuncNames(Renaming::new());
+    let mut names: Renaming<Func> = Renaming::new();
     for item in &mut module.items {
         match item {
             Item::Declaration(func) | Item::Definition(func) => {
-                *func = names.0.meet(*func, &old, &mut module.functions);
+                *func = names.meet(*func, &old, &mut module.functions);
             }
             Item::Alias(alias) => {
-                alias.alias = names.0.get(alias.alias);
-                alias.aliasee = names.0.get(alias.aliasee);
+                alias.alias = names.get(alias.alias);
+                alias.aliasee = names.get(alias.aliasee);
             }
             Item::Variable(_) | Item::File(_) | Item::Section(_) | Item::Pragma(_) => {}
         }
     }
-    module.variables.values_mut().filter_map(|variable| variable.init.as_mut()).for_each(|init| visit_init(init, &mut names));
-    module.functions.values_mut().for_each(|function| visit_function(function, &mut names));
+    let mut rename = |func: &mut Func| *func = names.get(*func);
+    each_func_of_variables(module.variables.values_mut(), &mut rename);
+    module.functions.values_mut().for_each(|function| each_func(function, &mut rename));
     // A private function that is declared and never defined cannot be printed in a way that means the same.
     for function in module.functions.values_mut().filter(|function| !function.has_body) {
         if function.linkage == Linkage::Private {

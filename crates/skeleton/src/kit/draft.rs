@@ -39,6 +39,7 @@ impl Draft {
                 least: vec![],
                 temporaries: vec![],
                 steps: vec![],
+                contract: true,
                 product: None,
             },
         }
@@ -99,6 +100,11 @@ impl Draft {
     /// Requires that a number is at least so large.
     pub fn least(&mut self, count: Count, least: u64) {
         self.program.least.push((count, least));
+    }
+
+    /// Keeps products and sums of floats apart: results are those of the operations as written, bit for bit.
+    pub fn keep_products(&mut self) {
+        self.program.contract = false;
     }
 
     /// Appends a scalar and returns its number.

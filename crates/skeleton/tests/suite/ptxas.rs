@@ -3,7 +3,7 @@
 use crate::support::h200;
 use crate::{sweep, tiled};
 use broadloom_scalar::{Element, Lowering, lower_with};
-use broadloom_skeleton::{Pattern, Sweep, SweepSpread, Tile, TiledStencil};
+use broadloom_skeleton::{Pattern, Staging, Sweep, SweepSpread, Tile, TiledStencil};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -40,7 +40,7 @@ fn sweeps_and_tiled_stencils_are_assembled() {
         sweep::linear(2, 1, true, staged).into(),
         sweep::linear(1, 0, false, SweepSpread { staged: false, split: true }).into(),
         tiled::stencil(2, Element::F64, 0).into(),
-        TiledStencil { tile: Some(Tile { columns: 2, rows: 4 }), ..tiled::stencil(3, Element::U8, 3) }.into(),
+        TiledStencil { staging: Staging::Tile(Tile { columns: 2, rows: 4 }), ..tiled::stencil(3, Element::U8, 3) }.into(),
     ];
     patterns.iter().enumerate().for_each(|(number, pattern)| assemble(&ptxas, number, pattern));
 }

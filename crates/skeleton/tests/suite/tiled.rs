@@ -1,8 +1,9 @@
 //! Functions of windows, staged in shared memory and not, against their evaluation on the host.
 
 use crate::support::{Given, Random, benches, h200, run, strided, strides};
+use broadloom_device::{Machine, MachineKind};
 use broadloom_scalar::{AccessorKind, Builder, Element, Environment, Function, Lanes, Literal, Type, Value};
-use broadloom_skeleton::{Boundary, Domain, Error, Pattern, Sink, Tile, TiledStencil};
+use broadloom_skeleton::{Boundary, Domain, Error, Pattern, Sink, Staging, Tile, TiledStencil};
 
 /// The values around a position of an image.
 struct Image<'a> {
@@ -59,7 +60,7 @@ pub(crate) fn stencil(axes: usize, element: Element, number: usize) -> TiledSten
         reach,
         boundary: [Boundary::Clamp, Boundary::Wrap, Boundary::Mirror, Boundary::Constant(constant)][number % 4].clone(),
         sink: Sink::STORE,
-        tile: [None, Some(Tile { columns: 1, rows: 2 })][number / 4 % 2],
+        staging: [Staging::Never, Staging::Tile(Tile { columns: 1, rows: 2 }), Staging::Chosen][number % 3],
     }
 }
 
@@ -88,7 +89,7 @@ fn every_shape_boundary_and_tile() {
                 let scalars = strides(shape).into_iter().map(|stride| Literal::from(stride as i32)).chain([radius]);
                 let (scalars, inputs) = (scalars.collect::<Vec<_>>(), [values]);
                 let given = Given { inputs: &inputs, scalars: &scalars, sizes: shape, ..Given::default() };
-                let told = format!("{name}, {shape:?}, {element}, {:?}, {:?}", stencil.boundary, stencil.tile);
+                let told = format!("{name}, {shape:?}, {element}, {:?}, {:?}", stencil.boundary, stencil.staging);
                 assert_eq!(run(&bench, &Pattern::from(stencil), &given), [most, first], "{told}");
             }
         }
@@ -103,6 +104,30 @@ fn tiles_follow_from_the_machine() {
     assert_eq!(Tile::of(&machine, &[Type::F32], &[(500, 500), (500, 500)]), None);
     assert_eq!(Tile::of(&machine, &[Type::F32], &[(1, 0), (1, 1), (1, 1)]), None);
     assert_eq!(Tile::of(&machine, &[Type::F32], &[(u32::MAX, u32::MAX), (1, 1)]), None);
+}
+
+/// Tiles are staged on a GPU, where the function reads many values and the halo is small.
+#[test]
+fn tiles_are_staged_where_that_pays() {
+    let box_of = |reads: i32, radius: u32| {
+        let f = Builder::function("box");
+        let _position = ["y", "x"].map(|axis| f.parameter(axis, Type::I32));
+        let window = f.accessor("window", AccessorKind::Window, Type::I32, 2);
+        let sum = (0..reads).map(|dx| f.window(window, &[0.into(), (dx % 2).into()])).reduce(|a, b| f.add(a, b));
+        let function = f.finish_function(&[sum.unwrap()]).unwrap();
+        let reach = vec![(radius, radius); 2];
+        TiledStencil { function, reach, staging: Staging::Chosen, ..stencil(2, Element::I32, 0) }
+    };
+    let is_staged = |stencil: &TiledStencil, machine: &Machine| {
+        let never = TiledStencil { staging: Staging::Never, ..stencil.clone() };
+        format!("{:?}", stencil.program(machine).unwrap()) != format!("{:?}", never.program(machine).unwrap())
+    };
+    let gpu = h200().machine;
+    let cpu = Machine { kind: MachineKind::Cpu, ..gpu.clone() };
+    assert!(is_staged(&box_of(9, 1), &gpu));
+    assert!(!is_staged(&box_of(9, 1), &cpu));
+    assert!(!is_staged(&box_of(3, 1), &gpu), "few reads");
+    assert!(!is_staged(&box_of(9, 60), &gpu), "mostly halo");
 }
 
 #[test]

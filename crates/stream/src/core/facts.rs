@@ -190,7 +190,8 @@ pub fn mark_written_parameters(functions: &mut PrimaryMap<FunctionId, Function>)
     }
 }
 
-fn locals_written(stmt: &Stmt, functions: &PrimaryMap<FunctionId, Function>, written: &mut Vec<usize>) {
+/// Collects the locals that a statement writes, but for declarations.
+pub(crate) fn locals_written(stmt: &Stmt, functions: &PrimaryMap<FunctionId, Function>, written: &mut Vec<usize>) {
     if let StmtKind::Assign(Place { root: Root::Local(local), .. }, ..) = &stmt.kind {
         written.push(*local);
     }
@@ -215,4 +216,66 @@ fn locals_written_by_calls(expr: &Expr, functions: &PrimaryMap<FunctionId, Funct
         _ => {}
     }
     each_operand(expr, &mut |operand| locals_written_by_calls(operand, functions, written));
+}
+
+/// Calls a function with every place that a statement writes, arguments that functions write included.
+pub(crate) fn each_write(stmt: &Stmt, functions: &PrimaryMap<FunctionId, Function>, visit: &mut dyn FnMut(&Place)) {
+    if let StmtKind::Assign(place, ..) = &stmt.kind {
+        visit(place);
+        each_index(place, &mut |index| each_write_of(index, functions, visit));
+    }
+    each_part(stmt, &mut |part| match part {
+        Part::Stmt(inner) => each_write(inner, functions, visit),
+        Part::Expr(expr) => each_write_of(expr, functions, visit),
+    });
+}
+
+fn each_write_of(expr: &Expr, functions: &PrimaryMap<FunctionId, Function>, visit: &mut dyn FnMut(&Place)) {
+    match &expr.kind {
+        ExprKind::Read(place) => each_index(place, &mut |index| each_write_of(index, functions, visit)),
+        ExprKind::Step(place, ..) => {
+            visit(place);
+            each_index(place, &mut |index| each_write_of(index, functions, visit));
+        }
+        ExprKind::Call(id, args) => {
+            for (index, arg) in args.iter().enumerate() {
+                if let ExprKind::Read(place) = &arg.kind
+                    && functions[*id].written.get(index) == Some(&true)
+                {
+                    visit(place);
+                }
+            }
+        }
+        _ => {}
+    }
+    each_operand(expr, &mut |operand| each_write_of(operand, functions, visit));
+}
+
+/// Calls a function with the indices of a place.
+fn each_index<'a>(place: &'a Place, visit: &mut dyn FnMut(&'a Expr)) {
+    for access in &place.path {
+        if let Access::Index(index) = access {
+            visit(index);
+        }
+    }
+}
+
+/// Calls a function with every function that a statement calls.
+pub(crate) fn each_call(stmt: &Stmt, visit: &mut dyn FnMut(FunctionId)) {
+    if let StmtKind::Assign(place, ..) = &stmt.kind {
+        each_index(place, &mut |index| each_call_of(index, visit));
+    }
+    each_part(stmt, &mut |part| match part {
+        Part::Stmt(inner) => each_call(inner, visit),
+        Part::Expr(expr) => each_call_of(expr, visit),
+    });
+}
+
+fn each_call_of(expr: &Expr, visit: &mut dyn FnMut(FunctionId)) {
+    match &expr.kind {
+        ExprKind::Call(id, _) => visit(*id),
+        ExprKind::Read(place) | ExprKind::Step(place, ..) => each_index(place, &mut |index| each_call_of(index, visit)),
+        _ => {}
+    }
+    each_operand(expr, &mut |operand| each_call_of(operand, visit));
 }

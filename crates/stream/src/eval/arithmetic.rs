@@ -4,10 +4,10 @@
 use crate::core::{Binary, Math, Type, Value};
 
 /// The reason why an operation has no result.
-pub(super) type Refused = &'static str;
+pub(crate) type Refused = &'static str;
 
 /// Computes a binary operation. Both operands have one type, as core guarantees.
-pub(super) fn binary(operator: Binary, left: &Value, right: &Value) -> Result<Value, Refused> {
+pub(crate) fn binary(operator: Binary, left: &Value, right: &Value) -> Result<Value, Refused> {
     Ok(match (left, right) {
         (Value::Int(left), Value::Int(right)) => return int(operator, *left, *right),
         (Value::Float(left), Value::Float(right)) => {
@@ -153,7 +153,7 @@ enum Number {
 }
 
 /// Computes a mathematical function in double; the caller rounds to float.
-pub(super) fn math(function: Math, a: f64, b: f64) -> f64 {
+pub(crate) fn math(function: Math, a: f64, b: f64) -> f64 {
     match function {
         Math::Sin => a.sin(),
         Math::Cos => a.cos(),
@@ -191,7 +191,7 @@ pub(super) fn math(function: Math, a: f64, b: f64) -> f64 {
 }
 
 /// Computes a function of a complex number: the principal value, computed in double.
-pub(super) fn complex(function: Math, a: f64, b: f64) -> Value {
+pub(crate) fn complex(function: Math, a: f64, b: f64) -> Value {
     let (real, imaginary) = match function {
         Math::Exp => (a.exp() * b.cos(), a.exp() * b.sin()),
         Math::Log => (a.hypot(b).ln(), b.atan2(a)),

@@ -18,10 +18,10 @@ mod place;
 mod run;
 mod show;
 
-pub(crate) use arithmetic::convert;
+pub(crate) use arithmetic::{binary, complex as complex_math, convert, math};
 pub(crate) use code::{Code, Stop, Weights, World};
 pub use host::{Host, Memory, System};
-pub(crate) use run::random;
+pub(crate) use run::{Machine, random};
 pub use run::{Outcome, Settings, run};
 pub use show::show_value;
 
@@ -66,6 +66,12 @@ impl Budget {
     pub(crate) fn new(limits: Limits) -> Self {
         let here = 0u8;
         Budget { limits, steps: 0, cells: 0, depth: 0, stack: (&raw const here as usize, STACK / 8 * 7) }
+    }
+
+    /// Measures the stack from here, on another thread than before.
+    pub(crate) fn start_stack(&mut self) {
+        let here = 0u8;
+        self.stack = (&raw const here as usize, STACK / 8 * 7);
     }
 
     /// Whether calls may nest deeper.

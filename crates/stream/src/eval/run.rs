@@ -73,12 +73,12 @@ pub fn run(program: &Program, graph: &Graph, host: &mut dyn Host, settings: &Set
 }
 
 /// The state of a node.
-pub(super) struct State {
-    pub(super) fields: Vec<Value>,
+pub(crate) struct State {
+    pub(crate) fields: Vec<Value>,
     /// Finished firings.
-    pub(super) fired: u64,
+    pub(crate) fired: u64,
     /// Finished firings of `work`.
-    pub(super) iterations: i32,
+    pub(crate) iterations: i32,
     /// Whether a firing is under way.
     busy: bool,
     pub(super) mail: Vec<Mail>,
@@ -86,23 +86,27 @@ pub(super) struct State {
     writer: Option<Writer>,
 }
 
-pub(super) struct Machine<'a> {
+pub(crate) struct Machine<'a> {
     pub(super) program: &'a Program,
     pub(super) graph: &'a Graph,
     host: &'a mut dyn Host,
-    pub(super) tapes: Vec<VecDeque<Value>>,
-    pub(super) nodes: Vec<State>,
+    pub(crate) tapes: Vec<VecDeque<Value>>,
+    /// For each tape the last items that were taken from it, and how many are kept.
+    pub(crate) past: Vec<(usize, VecDeque<Value>)>,
+    pub(crate) nodes: Vec<State>,
     flows: Vec<Flow>,
-    pub(super) budget: Budget,
+    pub(crate) budget: Budget,
     pub(super) random: u64,
     /// Whether firings pull what they need.
     pub(super) on_demand: bool,
     text: String,
+    /// What each node printed, firing by firing, where output is put into order later.
+    pub(crate) said: Option<Vec<VecDeque<String>>>,
     pub(super) messages: Messages,
 }
 
 impl<'a> Machine<'a> {
-    fn new(program: &'a Program, graph: &'a Graph, host: &'a mut dyn Host, settings: &Settings) -> Self {
+    pub(crate) fn new(program: &'a Program, graph: &'a Graph, host: &'a mut dyn Host, settings: &Settings) -> Self {
         let state = |node: &Node| State {
             fields: match &node.kind {
                 NodeKind::Filter(instance) => instance.fields.clone(),
@@ -120,12 +124,14 @@ impl<'a> Machine<'a> {
             graph,
             host,
             tapes: graph.tapes.values().map(|tape| tape.enqueued.iter().cloned().collect()).collect(),
+            past: vec![(0, VecDeque::new()); graph.tapes.len()],
             nodes: graph.nodes.values().map(state).collect(),
             flows: graph.nodes.values().map(Node::flow).collect(),
             budget: Budget::new(settings.limits.clone()),
             random: graph.random,
             on_demand: false,
             text: String::new(),
+            said: None,
             messages: Messages::default(),
         }
     }
@@ -157,11 +163,23 @@ impl<'a> Machine<'a> {
     }
 
     fn phase(&mut self, phase: &Phase) -> Result<(), Stop> {
+        self.phase_of(phase, &|_| true)
+    }
+
+    /// Fires the nodes of a phase that are chosen.
+    pub(crate) fn phase_of(&mut self, phase: &Phase, chosen: &dyn Fn(NodeId) -> bool) -> Result<(), Stop> {
         for (entry, count) in &phase.entries {
-            for _ in 0..*count {
-                match entry {
-                    Entry::Fire(node) => self.fire(*node)?,
-                    Entry::Phase(inner) => self.phase(inner)?,
+            match entry {
+                Entry::Fire(node) if !chosen(*node) => {}
+                Entry::Fire(node) => {
+                    for _ in 0..*count {
+                        self.fire(*node)?;
+                    }
+                }
+                Entry::Phase(inner) => {
+                    for _ in 0..*count {
+                        self.phase_of(inner, chosen)?;
+                    }
                 }
             }
         }
@@ -314,6 +332,9 @@ impl<'a> Machine<'a> {
             }
         }
         self.nodes[index].fired += 1;
+        if let Some(said) = &mut self.said {
+            said[index].push_back(std::mem::take(&mut self.text));
+        }
         Ok(())
     }
 
@@ -338,17 +359,24 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    pub(super) fn take(&mut self, tape: TapeId, id: NodeId) -> Result<Value, Stop> {
+    pub(crate) fn take(&mut self, tape: TapeId, id: NodeId) -> Result<Value, Stop> {
         let value = self.tapes[tape.index()].pop_front();
         let value = value.ok_or_else(|| {
             let message = format!("{} is empty", self.graph.describe(tape));
             Stop::error(codes::RATE_BROKEN, message, self.graph.nodes[id].span)
         })?;
         self.budget.cells = self.budget.cells.saturating_sub(value.cells());
+        let (limit, past) = &mut self.past[tape.index()];
+        if *limit > 0 {
+            if past.len() >= *limit {
+                past.pop_front();
+            }
+            past.push_back(value.clone());
+        }
         Ok(value)
     }
 
-    pub(super) fn put(&mut self, tape: TapeId, value: Value, span: Span) -> Result<(), Stop> {
+    pub(crate) fn put(&mut self, tape: TapeId, value: Value, span: Span) -> Result<(), Stop> {
         self.budget.cells = self.budget.cells.saturating_add(value.cells());
         if self.budget.cells > self.budget.limits.cells {
             let message =
@@ -393,12 +421,12 @@ impl<'a> Machine<'a> {
         Firing { machine: self, node: id, input: None, output: None, rates, popped: 0, pushed: 0 }.call(function, args)
     }
 
-    pub(super) fn print(&mut self, text: &str) -> Result<(), Stop> {
+    pub(crate) fn print(&mut self, text: &str) -> Result<(), Stop> {
         self.text.push_str(text);
-        if self.text.len() >= PORTION { self.flush() } else { Ok(()) }
+        if self.text.len() >= PORTION && self.said.is_none() { self.flush() } else { Ok(()) }
     }
 
-    fn flush(&mut self) -> Result<(), Stop> {
+    pub(crate) fn flush(&mut self) -> Result<(), Stop> {
         if self.text.is_empty() {
             return Ok(());
         }
@@ -430,7 +458,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Writes what files still wait for.
-    fn close(&mut self) -> Result<(), Stop> {
+    pub(crate) fn close(&mut self) -> Result<(), Stop> {
         for (id, node) in self.graph.nodes.iter() {
             if let Some(writer) = &mut self.nodes[id.index()].writer {
                 let failed = |error| {

@@ -59,7 +59,6 @@ impl Known {
         if matches!(class, Class::Address | Class::Misc | Class::Cluster) {
             return None;
         }
-        let written = written(data);
         let outcome = Operation::of(data)?.evaluate(&values, false)?;
         let results = match outcome {
             Outcome::One(value) => [value, 0],
@@ -67,7 +66,7 @@ impl Known {
             Outcome::Carry(..) => return None,
         };
         let mut found = Values::new();
-        for (operand, value) in written.zip(results) {
+        for (operand, value) in data.written().zip(results) {
             if let Operand::Reg(reg) | Operand::Part { reg, .. } = operand {
                 found.push((*reg, cut(function, *reg, value)?));
             }
@@ -118,12 +117,6 @@ impl Known {
             _ => None,
         }
     }
-}
-
-/// The places that an instruction writes.
-fn written(data: &InstData) -> impl Iterator<Item = &Operand> {
-    let specs = data.form().map_or(&[][..], |form| form.operands);
-    specs.iter().zip(&data.operands).filter(|(spec, _)| spec.written).map(|(_, operand)| operand)
 }
 
 /// A value as its register holds it; `None` for registers of more than 64 bits.

@@ -5,7 +5,7 @@
 //! themselves, and of functions that are called in one place only. Copies of code of one kernel come to [`MOST_COPIED`] instructions at
 //! most, whatever the calls are, so code is at most so much larger than its source.
 
-use broadloom_analysis::calls::{CallGraph, Calls, call_of};
+use broadloom_analysis::calls::{CallGraph, Calls};
 use broadloom_ptx::{Address, Base, Callee, Func, Function, InstData, Mnemonic, Module, Operand, Space, Variable};
 use std::collections::{HashMap, HashSet};
 
@@ -88,7 +88,7 @@ impl Choice {
 
     /// A choice for a function that need not be part of the module, and all that it calls.
     pub fn alone(module: &Module, function: &Function) -> Choice {
-        let callee = |data: &InstData| match call_of(data)?.callee {
+        let callee = |data: &InstData| match data.callee()? {
             Callee::Direct(func) => Some(func),
             Callee::Indirect { .. } => None,
         };

@@ -13,7 +13,7 @@
 
 use super::Reason;
 use super::comers::Comers;
-use super::guard::{is_collective, members};
+use super::guard::is_collective;
 use super::spin::asks;
 use broadloom_analysis::{Cfg, Dominators, Loops, PostDominators};
 use broadloom_ptx::{Block, Class, Effects, Function, Inst, InstData, Modifier, Opcode, Operand, Reg};
@@ -103,7 +103,7 @@ pub fn comes_apart(
 /// What is wrong with an instruction to which lanes come that went such ways.
 fn objection_at(data: &InstData, definitions: &Definitions<'_>, comers: Option<&Comers<'_>>, sides: &[Side]) -> Option<String> {
     let text = objection(data, definitions)?;
-    let are_named = |comers: &Comers<'_>| members(data).is_some_and(|members| comers.are_named(data, members, sides));
+    let are_named = |comers: &Comers<'_>| data.members().is_some_and(|members| comers.are_named(data, members, sides));
     (is_collective(data) || !comers.is_some_and(are_named)).then_some(text)
 }
 
@@ -123,7 +123,7 @@ impl<'f> Rounds<'f> {
     /// Whether lanes go apart behind an instruction of a loop only, and it names those who were found in the round before.
     fn are_counted(&self, block: Block, data: &InstData, sides: &[Side]) -> bool {
         let Some(around) = self.loops.innermost(block).filter(|_| !is_collective(data)) else { return false };
-        let Some(Operand::Reg(named)) = members(data).map(|index| &data.operands[index]) else { return false };
+        let Some(Operand::Reg(named)) = data.members().map(|index| &data.operands[index]) else { return false };
         let blocks = &self.definitions.function.blocks;
         let header = self.loops[around].header;
         let Some(index) = blocks[header].params.iter().position(|param| param == named) else { return false };
@@ -138,7 +138,7 @@ fn objection(data: &InstData, definitions: &Definitions<'_>) -> Option<String> {
     if is_collective(data) {
         return Some(format!("lanes may come apart to `{}`", data.mnemonic_text()));
     }
-    let named = match &data.operands[members(data)?] {
+    let named = match &data.operands[data.members()?] {
         Operand::Reg(reg) => definitions.were_found(*reg),
         _ => false,
     };
@@ -147,7 +147,7 @@ fn objection(data: &InstData, definitions: &Definitions<'_>) -> Option<String> {
 
 /// Whether somebody may have to come to an instruction together with others. Calls are looked at by [`comes_apart`].
 fn gathers(data: &InstData) -> bool {
-    is_collective(data) || members(data).is_some() || (data.class() == Some(Class::Warp) && data.effects().has(Effects::WARP))
+    is_collective(data) || data.members().is_some() || (data.class() == Some(Class::Warp) && data.effects().has(Effects::WARP))
 }
 
 /// The way that lanes went at a branch.

@@ -36,7 +36,7 @@ pub(super) fn manner(data: &InstData) -> Manner {
         Manner::Everywhere
     } else if is_collective(data) {
         Manner::Together
-    } else if members(data).is_some() {
+    } else if data.members().is_some() {
         Manner::Members
     } else if effects == Effects::default() && data.class() != Some(Class::Cluster) {
         // Carry chains: pure, but their order matters, which is kept.
@@ -49,25 +49,9 @@ pub(super) fn manner(data: &InstData) -> Manner {
 /// Whether all lanes that there are must come to it together.
 pub(super) fn is_collective(data: &InstData) -> bool {
     let effects = data.effects();
-    let aligned = effects.has(Effects::WARP) && data.class() != Some(Class::Warp) && data.opcode() != Some(Opcode::BarWarpSync);
+    let aligned = effects.has(Effects::WARP) && data.class() != Some(Class::Warp) && data.members().is_none();
     // An mbarrier is asked by each lane for itself.
     effects.has(Effects::BARRIER) && data.class() != Some(Class::Mbarrier) || aligned
-}
-
-/// The position of the operand that names the lanes of a warp operation.
-pub(super) fn members(data: &InstData) -> Option<usize> {
-    let opcode = data.opcode()?;
-    let has_members = matches!(
-        opcode,
-        Opcode::ShflSync
-            | Opcode::VoteSync
-            | Opcode::MatchAnySync
-            | Opcode::MatchAllSync
-            | Opcode::ReduxSync
-            | Opcode::ElectSync
-            | Opcode::BarWarpSync
-    );
-    has_members.then(|| data.operands.len() - 1)
 }
 
 impl Emitter<'_> {
@@ -104,11 +88,7 @@ impl Emitter<'_> {
     /// Whether it only writes or reads what is passed to or from a call, which each thread has for itself.
     fn passes_to_call(&self, data: &InstData) -> bool {
         let own = |var: Var| self.input.params.iter().chain(&self.input.results).any(|param| *param == Param::Memory(var));
-        let place = data
-            .operands
-            .iter()
-            .find_map(|operand| if let Operand::Memory(address) = operand { Some(address.base) } else { None });
-        match (data.opcode(), data.space(), place) {
+        match (data.opcode(), data.space(), data.address().map(|address| address.base)) {
             (Some(Opcode::St | Opcode::Ld), Space::Param, Some(Base::Symbol(Symbol::Local(var)))) => !own(var),
             _ => false,
         }
@@ -125,7 +105,7 @@ impl Emitter<'_> {
 
     /// Takes lanes that are not there from the members.
     fn reduce_members(&mut self, data: &mut InstData, lanes: Reg) {
-        let Some(index) = members(data) else { return };
+        let Some(index) = data.members() else { return };
         let named = data.operands[index].clone();
         let present =
             self.builder.compute(self.at, Type::B32, "vote.sync.ballot.b32", [Operand::Sink, Operand::Reg(lanes), all_lanes()]);

@@ -11,9 +11,7 @@
 use super::spin::waits;
 use crate::purity::{is_plain_load, is_plain_store, is_pure};
 use broadloom_analysis::{Cfg, Dominators, Loop, Loops};
-use broadloom_ptx::{
-    Address, Base, Block, Effects, Function, Inst, InstData, Modifier, Opcode, Operand, Reg, Space, Special, Type,
-};
+use broadloom_ptx::{Address, Base, Block, Function, Inst, InstData, Modifier, Opcode, Operand, Reg, Space, Special, Type};
 use cranelift_entity::SecondaryMap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -111,7 +109,7 @@ impl<'f> Places<'f> {
         let insts = behind.iter().flat_map(|block| &self.function.blocks[*block].insts);
         let mut writes = insts.map(|inst| &self.function.insts[*inst]).filter(|data| may_write_globally(data));
         let awaited = self.address(load, wait);
-        let elements = if let Some(Operand::Vector(list)) = load.operands.first() { list.len() } else { 1 };
+        let elements = load.operands.first().map_or(1, |held| held.elements().len());
         let bytes = load.types().map(|ty| i64::from(ty.bits() / 8)).max().unwrap_or(0) * elements as i64;
         writes.all(|write| self.is_for_others(load, write) || self.lies_below(awaited.as_ref(), self.address(write, wait), bytes))
     }
@@ -244,7 +242,7 @@ impl<'f> Places<'f> {
         let (Some((_, inst)), Some(depth)) = (self.makers[reg], depth.checked_sub(1)) else { return false };
         let data = &self.function.insts[inst];
         let own = |operand: &Operand| match operand {
-            Operand::Special(special) => !is_of_the_block(*special),
+            Operand::Special(special) => !special.is_same_in_block(),
             Operand::Vector(_) | Operand::Call(_) => true,
             _ => false,
         };
@@ -256,17 +254,9 @@ impl<'f> Places<'f> {
     }
 }
 
-/// Whether all threads of a block have the same in it.
-fn is_of_the_block(special: Special) -> bool {
-    let name = special.text();
-    ["%ctaid", "%nctaid", "%ntid"].iter().any(|start| name.starts_with(start))
-}
-
 /// Whether others may see in global memory what it does.
 fn may_write_globally(data: &InstData) -> bool {
-    let effects = data.effects();
-    let writes = [Effects::WRITE, Effects::ATOMIC, Effects::CALL].into_iter().any(|effect| effects.has(effect));
-    writes && !matches!(data.space(), Space::Shared | Space::Local | Space::Param)
+    data.effects().may_write() && !matches!(data.space(), Space::Shared | Space::Local | Space::Param)
 }
 
 /// The parameter of a kernel that it loads.

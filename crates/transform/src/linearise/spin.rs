@@ -29,7 +29,7 @@ use crate::purity::{is_plain_load, is_speculable};
 use broadloom_analysis::waiting::is_zero;
 use broadloom_analysis::{Cfg, Dominators, Loops, Waiting};
 use broadloom_ptx::{
-    Address, Base, Block, Callee, Func, Function, Inst, InstData, Modifier, Module, Opcode, Operand, Reg, Space,
+    Address, Base, Block, Callee, Effects, Func, Function, Inst, InstData, Modifier, Module, Opcode, Operand, Reg, Space,
 };
 use cranelift_entity::SecondaryMap;
 use std::cell::LazyCell;
@@ -56,7 +56,7 @@ pub(super) fn refuse_spinning(
         let blocks: Vec<Block> = cfg.order().iter().copied().filter(inside).collect();
         let insts = || blocks.iter().flat_map(|block| &function.blocks[*block].insts);
         let any = |what: &dyn Fn(&InstData) -> bool| insts().any(|inst| what(&function.insts[*inst]));
-        let strong = any(&waits) || any(&|data| callee(data).is_some());
+        let strong = any(&waits) || any(&|data| data.callee().is_some());
         let mut spinning = if strong { Loop::new(module, function, cfg, dominators, blocks.clone()).spinning() } else { vec![] };
         if any(&is_plain_load) {
             let header = Some(levels.levels[index].header);
@@ -100,7 +100,7 @@ pub(super) fn refuse_asking_apart(
 
 /// Whether an instruction asks for a phase of an mbarrier.
 pub(super) fn asks(data: &InstData) -> bool {
-    matches!(data.opcode(), Some(Opcode::MbarrierTestWait | Opcode::MbarrierTryWait))
+    data.effects().has(Effects::POLL)
 }
 
 /// Whether what an instruction gives depends on what other threads do now.
@@ -112,16 +112,11 @@ pub(super) fn waits(data: &InstData) -> bool {
     }
 }
 
-/// Who is called by name, or that somebody is.
-fn callee(data: &InstData) -> Option<Callee> {
-    data.operands.iter().find_map(|operand| if let Operand::Call(call) = operand { Some(call.callee) } else { None })
-}
-
 /// Whether a function, or one that it calls, holds an access that waits. Functions without a body come with the device and wait for
 /// nobody.
 fn function_waits(module: &Module, func: Func, seen: &mut HashSet<Func>) -> bool {
     seen.insert(func)
-        && module.functions[func].instructions().any(|(_, data)| match callee(data) {
+        && module.functions[func].instructions().any(|(_, data)| match data.callee() {
             Some(Callee::Direct(func)) => function_waits(module, func, seen),
             Some(Callee::Indirect { .. }) => true,
             None => waits(data),
@@ -192,7 +187,7 @@ impl<'f> Loop<'f> {
                     Space::Local | Space::Param | Space::Generic => true,
                     Space::Reg | Space::Const | Space::Global | Space::Shared | Space::Tex => false,
                 };
-                through_memory |= callee(data).is_some() || (own && is_plain_load(data));
+                through_memory |= data.callee().is_some() || (own && is_plain_load(data));
                 work.extend(data.reads());
             } else if let Some(block) = self.homes.get(&reg) {
                 work.extend(self.passed(*block, reg));
@@ -211,7 +206,7 @@ impl<'f> Loop<'f> {
 
     /// A call of somebody who may wait.
     fn waiting_call(&self) -> Option<Inst> {
-        self.insts().find(|inst| match callee(&self.function.insts[*inst]) {
+        self.insts().find(|inst| match self.function.insts[*inst].callee() {
             Some(Callee::Direct(func)) => function_waits(self.module, func, &mut HashSet::new()),
             Some(Callee::Indirect { .. }) => true,
             None => false,
@@ -318,7 +313,7 @@ impl<'f> Loop<'f> {
         let place = self.function.insts[taken].address();
         self.insts().any(|inst| {
             let data = &self.function.insts[inst];
-            let writes = matches!(data.opcode(), Some(Opcode::Atom | Opcode::Red | Opcode::St));
+            let writes = data.is_atomic() || data.is_store();
             inst != taken && writes && data.address() == place
         })
     }

@@ -13,7 +13,7 @@ use super::levels::{Kind, Level, Levels, Node};
 use super::plan::{LevelPlan, Masked, Plan};
 use crate::purity::{is_plain_load, is_pure};
 use broadloom_analysis::Cfg;
-use broadloom_ptx::{Base, Block, Function, Inst, InstData, Modifier, Operand, Param, Reg, Space, Special, Symbol};
+use broadloom_ptx::{Base, Block, Function, Inst, InstData, Modifier, Operand, Param, Reg, Space, Symbol};
 use cranelift_entity::SecondaryMap;
 use std::collections::{BTreeMap, HashSet};
 
@@ -147,25 +147,14 @@ fn is_constant_load(data: &InstData) -> bool {
 /// Whether an operand that is no register is the same in all lanes.
 fn is_steady_operand(operand: &Operand) -> bool {
     match operand {
-        Operand::Special(special) => is_steady_special(*special),
+        Operand::Special(special) => special.is_same_in_block(),
         Operand::Vector(list) => list.iter().all(is_steady_operand),
         // The address of a variable in a window is the same for each thread, whatever it holds there.
         Operand::Symbol(..) | Operand::Reg(_) | Operand::Not(_) | Operand::Part { .. } | Operand::Imm(_) => true,
         Operand::Sink | Operand::Absent => true,
-        Operand::Memory(_)
-        | Operand::Texture(_)
-        | Operand::Label(_)
-        | Operand::Targets(_)
-        | Operand::Pair(_)
-        | Operand::Call(_) => false,
+        Operand::Memory(_) | Operand::Texture(_) | Operand::Label(_) | Operand::Targets(_) => false,
+        Operand::Pair(_) | Operand::Call(_) => false,
     }
-}
-
-fn is_steady_special(special: Special) -> bool {
-    let name = special.text();
-    let blocks =
-        ["%ntid", "%ctaid", "%nctaid", "%nwarpid", "%nsmid", "%gridid", "%envreg", "%total_smem_size", "%dynamic_smem_size"];
-    blocks.iter().any(|start| name.starts_with(start))
 }
 
 /// Blocks whose parameters are chosen by masks.

@@ -1,0 +1,77 @@
+//! Names of frames: `in.%04d.exr` stands for `in.0001.exr`, `in.0002.exr` and so on.
+
+use std::path::{Path, PathBuf};
+
+/// A name with a place for the number of a frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    folder: PathBuf,
+    before: String,
+    digits: usize,
+    behind: String,
+}
+
+/// Most digits of a number.
+const MAX_DIGITS: usize = 18;
+
+impl Pattern {
+    /// Returns the pattern that a path is; `None` where it has no place for a number.
+    pub fn new(path: &Path) -> Option<Pattern> {
+        let name = path.file_name()?.to_str()?;
+        for (at, _) in name.match_indices('%') {
+            let rest = &name[at + 1..];
+            let Some((digits, behind)) = rest.split_once('d') else { continue };
+            let is_count = digits.is_empty() || digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit());
+            let count = if digits.is_empty() { Some(0) } else { digits.parse().ok() };
+            if let Some(digits) = count.filter(|count| is_count && *count <= MAX_DIGITS) {
+                let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+                return Some(Pattern { folder, before: name[..at].to_owned(), digits, behind: behind.to_owned() });
+            }
+        }
+        None
+    }
+
+    /// Returns the name of a frame.
+    pub fn file(&self, frame: u64) -> PathBuf {
+        self.folder.join(format!("{}{frame:0width$}{}", self.before, self.behind, width = self.digits))
+    }
+
+    /// Returns the number of a frame with this name.
+    fn number(&self, name: &str) -> Option<u64> {
+        let digits = name.strip_prefix(self.before.as_str())?.strip_suffix(self.behind.as_str())?;
+        let number = digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+        (format!("{number:0width$}", width = self.digits) == digits).then_some(number)
+    }
+
+    /// Returns the numbers of the frames that exist, in order.
+    pub fn existing(&self) -> std::io::Result<Vec<u64>> {
+        let folder = if self.folder.as_os_str().is_empty() { Path::new(".") } else { &self.folder };
+        let mut numbers = vec![];
+        for entry in std::fs::read_dir(folder)? {
+            numbers.extend(entry?.file_name().to_str().and_then(|name| self.number(name)));
+        }
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_in_names() {
+        let pattern = Pattern::new(Path::new("a/in.%04d.exr")).unwrap();
+        assert_eq!(pattern.file(7), Path::new("a/in.0007.exr"));
+        assert_eq!(pattern.file(12345), Path::new("a/in.12345.exr"));
+        assert_eq!(pattern.number("in.0012.exr"), Some(12));
+        for other in ["in.12.exr", "in.00012.exr", "in.+012.exr", "in..exr", "in.0012.png", "x.0012.exr"] {
+            assert_eq!(pattern.number(other), None, "{other}");
+        }
+        let plain = Pattern::new(Path::new("100%_%d.png")).unwrap();
+        assert_eq!((plain.file(3), plain.number("100%_10.png")), ("100%_3.png".into(), Some(10)));
+        for none in ["in.exr", "%", "%x", "%4d.png", "50%.png", "%0999999999999999999999d.png", "%099d.png"] {
+            assert_eq!(Pattern::new(Path::new(none)), None, "{none}");
+        }
+    }
+}

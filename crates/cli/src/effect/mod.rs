@@ -1,0 +1,103 @@
+//! `broadloom effect`: image effects on files.
+//!
+//! - [`list`]: the catalogue, for people and programs;
+//! - [`frames`]: names with the number of a frame in them;
+//! - [`pipeline`]: reading, computing and writing at the same time.
+
+mod frames;
+mod list;
+mod pipeline;
+
+use crate::failure::{Exit, Failure, codes};
+use crate::options::Effect;
+use crate::terminal::Terminal;
+use broadloom::diag::Diagnostic;
+use broadloom::effect::EffectError;
+use broadloom::effect::catalogue::{self, Inputs, Step};
+use broadloom::effect::image::ImageError;
+
+/// Lists effects, explains one, or runs a chain on files.
+pub fn run(options: &Effect, terminal: &mut Terminal) -> Result<Exit, Failure> {
+    match options.name.as_str() {
+        "list" => {
+            no_files(options)?;
+            list::all(options.json, terminal);
+            return Ok(Exit::Done);
+        }
+        "help" => {
+            let [name] = &options.files[..] else {
+                return Err(usage("`broadloom effect help` takes the name of one effect".to_owned(), "broadloom effect list"));
+            };
+            let effect = catalogue::Effect::find(&name.to_string_lossy()).map_err(failure)?;
+            list::one(effect, options.json, terminal);
+            return Ok(Exit::Done);
+        }
+        _ => {}
+    }
+    let steps = catalogue::chain(&options.name, &options.settings).map_err(failure)?;
+    if options.json {
+        return Err(usage("--json is for `list` and `help`".to_owned(), "leave it out"));
+    }
+    let wanted = inputs(&steps)?;
+    let Some((output, inputs)) = options.files.split_last().filter(|(_, inputs)| inputs.len() == wanted) else {
+        let roles = roles(&steps).join(", ");
+        let message =
+            format!("`{}` takes {} files: {roles}, and the result; there are {}", options.name, wanted + 1, options.files.len());
+        return Err(usage(message, &format!("broadloom effect help {}", steps[0].effect().name)));
+    };
+    pipeline::run(options, &steps, inputs, output, terminal)
+}
+
+/// Fails where `list` is given files.
+fn no_files(options: &Effect) -> Result<(), Failure> {
+    match options.files.is_empty() {
+        true => Ok(()),
+        false => Err(usage("`broadloom effect list` takes no files".to_owned(), "broadloom effect list")),
+    }
+}
+
+/// Returns the roles of the files that a chain reads.
+fn roles(steps: &[Step]) -> Vec<&'static str> {
+    let mut all = vec![];
+    for (index, step) in steps.iter().enumerate() {
+        let skipped = usize::from(index > 0);
+        match step.effect().inputs {
+            Inputs::Images(roles) => all.extend(&roles[skipped..]),
+            Inputs::Frames(_) => all.extend(["frames"].iter().skip(skipped)),
+        }
+    }
+    all
+}
+
+/// Returns the number of files that a chain reads.
+fn inputs(steps: &[Step]) -> Result<usize, Failure> {
+    let is_late = |step: &&Step| matches!(step.effect().inputs, Inputs::Frames(_));
+    match steps.iter().skip(1).find(is_late) {
+        None => Ok(roles(steps).len()),
+        Some(step) => {
+            let message = format!("`{}` takes frames of a sequence and must be the first of a chain", step.effect().name);
+            Err(usage(message, "write its result to files, and run the other effects on them"))
+        }
+    }
+}
+
+fn usage(message: String, help: &str) -> Failure {
+    Failure::usage(Diagnostic::error(codes::EFFECT, message).help(help.to_owned()))
+}
+
+/// Tells a mistake of the call from a failure of the machine.
+fn failure(error: EffectError) -> Failure {
+    let exit = match &error {
+        EffectError::Device { .. } | EffectError::Image(ImageError::Memory(_)) => Exit::Machine,
+        EffectError::File(error) if error.is_of_machine() => Exit::Machine,
+        _ => Exit::Usage,
+    };
+    let diagnostic = Diagnostic::error(codes::EFFECT, error.to_string());
+    Failure::new(
+        exit,
+        match error {
+            EffectError::UnknownEffect { .. } => diagnostic.help("`broadloom effect list` lists the effects".to_owned()),
+            _ => diagnostic,
+        },
+    )
+}

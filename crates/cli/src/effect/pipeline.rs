@@ -1,0 +1,364 @@
+//! Reading, computing and writing of frames, each at the same time as the others.
+//!
+//! One thread reads ahead, one writes behind, and effects run between them. At most [`AHEAD`] frames wait on either side.
+//! The first failure ends all three; frames that were written before it stay.
+
+use super::frames::Pattern;
+use super::{failure, usage};
+use crate::failure::{Exit, Failure, codes};
+use crate::options::{Depth, Effect};
+use crate::terminal::Terminal;
+use broadloom::diag::Diagnostic;
+use broadloom::effect::catalogue::{Engine, Inputs, Reference, Step};
+use broadloom::effect::effects::OnDevice;
+use broadloom::effect::file::{self, Format};
+use broadloom::effect::{EffectError, Image, Plane, SampleType};
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+/// Frames that wait between two stages.
+const AHEAD: usize = 2;
+
+/// A file that is read: one, or one for each frame.
+enum Input {
+    One(PathBuf),
+    Frames(Pattern),
+}
+
+/// Images of a frame, on their way to the effects.
+struct Frame {
+    output: PathBuf,
+    inputs: Vec<Image>,
+    further: Vec<Image>,
+}
+
+/// Times of the stages.
+#[derive(Default)]
+struct Times {
+    read: Duration,
+    effects: Vec<Duration>,
+    write: Duration,
+    pixels: u64,
+}
+
+/// Runs a chain on files.
+pub fn run(
+    options: &Effect,
+    steps: &[Step],
+    inputs: &[PathBuf],
+    output: &Path,
+    terminal: &mut Terminal,
+) -> Result<Exit, Failure> {
+    let work = Work::new(options, steps, inputs, output)?;
+    let mut engine = engine(options)?;
+    let started = Instant::now();
+    let shows = std::io::stderr().is_terminal() && !broadloom::device::settings::is_quiet();
+    let outcome = work.run(&mut *engine, shows);
+    if shows {
+        // Progress stands alone on its line; nobody is left to tell when standard error is closed.
+        let _ = write!(std::io::stderr(), "\r\x1b[K");
+    }
+    let times = outcome.map_err(failure)?;
+    if options.stats {
+        report(&work, &times, started.elapsed(), terminal);
+    }
+    Ok(Exit::Done)
+}
+
+/// Returns the references, or effects on a device.
+fn engine(options: &Effect) -> Result<Box<dyn Engine>, Failure> {
+    if options.reference {
+        return Ok(Box::new(Reference));
+    }
+    let name = options.device.as_deref().unwrap_or("auto");
+    let context = broadloom::context(name)
+        .map_err(|error| Failure::new(Exit::Machine, Diagnostic::error(codes::NO_DEVICE, error.to_string())))?;
+    Ok(Box::new(OnDevice::new(&context, Default::default())))
+}
+
+/// Files and frames of a call.
+struct Work<'a> {
+    options: &'a Effect,
+    steps: &'a [Step],
+    inputs: Vec<Input>,
+    output: PathBuf,
+    /// Frames with their numbers; one without a number where there is no sequence.
+    frames: Vec<Option<u64>>,
+    written: Option<Pattern>,
+    /// Frames before and behind the current one that the first effect takes.
+    around: usize,
+}
+
+impl<'a> Work<'a> {
+    fn new(options: &'a Effect, steps: &'a [Step], inputs: &[PathBuf], output: &Path) -> Result<Work<'a>, Failure> {
+        let of = |path: &PathBuf| Pattern::new(path).map_or_else(|| Input::One(path.clone()), Input::Frames);
+        let inputs: Vec<Input> = inputs.iter().map(of).collect();
+        let sequence = inputs.iter().find_map(|input| match input {
+            Input::Frames(pattern) => Some(pattern),
+            Input::One(_) => None,
+        });
+        let written = Pattern::new(output);
+        if Format::of_name(output).is_none() {
+            let message = format!("{}: the format is not known by the name", output.display());
+            return Err(usage(message, "use .png, .tif, .exr or .pfm"));
+        }
+        let frames = match (sequence, options.frames) {
+            (Some(pattern), range) => numbers(pattern, range)?.into_iter().map(Some).collect(),
+            (None, None) => vec![None],
+            (None, Some(_)) => return Err(usage("--frames is for sequences".to_owned(), "write in.%04d.exr for the files")),
+        };
+        match (sequence.is_some(), written.is_some()) {
+            (true, false) => return Err(usage("the result is a sequence too".to_owned(), "write out.%04d.exr for the files")),
+            (false, true) => return Err(usage("there is no sequence to read".to_owned(), "write in.%04d.exr for the files")),
+            _ => {}
+        }
+        let around = match steps[0].effect().inputs {
+            Inputs::Frames(parameter) => steps[0].integer(parameter) as usize,
+            Inputs::Images(_) => 0,
+        };
+        Ok(Work { options, steps, inputs, output: output.to_owned(), frames, written, around })
+    }
+
+    /// Runs all stages until the last frame is written.
+    fn run(&self, engine: &mut dyn Engine, shows: bool) -> Result<Times, EffectError> {
+        std::thread::scope(|scope| {
+            let (to_effects, from_reader) = sync_channel(AHEAD);
+            let (to_writer, from_effects) = sync_channel(AHEAD);
+            let reader = scope.spawn(move || self.read_all(&to_effects));
+            let writer = scope.spawn(move || self.write_all(&from_effects));
+            let computed = self.compute_all(engine, from_reader, to_writer, shows);
+            // A stage that cannot go on hangs up; the one that failed says why.
+            let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let read = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let mut times = computed?;
+            times.read = read?;
+            times.write = written?;
+            Ok(times)
+        })
+    }
+
+    /// Reads frames and sends them, until nobody takes them.
+    fn read_all(&self, out: &SyncSender<Frame>) -> Result<Duration, EffectError> {
+        let mut spent = Duration::ZERO;
+        // Images that are used again: those of one file for all frames, and frames around the current one.
+        let mut kept: BTreeMap<(usize, usize), Image> = BTreeMap::new();
+        let last = self.frames.len() - 1;
+        for (index, frame) in self.frames.iter().enumerate() {
+            let started = Instant::now();
+            let mut images = vec![];
+            for (place, input) in self.inputs.iter().enumerate() {
+                let around = if place == 0 { self.around } else { 0 };
+                let first = index.saturating_sub(around);
+                kept.retain(|(of, at), _| *of != place || *at >= first || matches!(input, Input::One(_)));
+                for offset in 0..=2 * around {
+                    let at = (index + offset).saturating_sub(around).min(last);
+                    let at = if matches!(input, Input::One(_)) { 0 } else { at };
+                    let image = match kept.get(&(place, at)) {
+                        Some(image) => image.clone(),
+                        None => {
+                            let image = self.read(input, self.frames[at])?;
+                            kept.insert((place, at), image.clone());
+                            image
+                        }
+                    };
+                    images.push(image);
+                }
+            }
+            spent += started.elapsed();
+            let taken = match self.steps[0].effect().inputs {
+                Inputs::Images(roles) => roles.len(),
+                Inputs::Frames(_) => 2 * self.around + 1,
+            };
+            let further = images.split_off(taken);
+            let output = match (&self.written, frame) {
+                (Some(pattern), Some(number)) => pattern.file(*number),
+                _ => self.output.clone(),
+            };
+            if out.send(Frame { output, inputs: images, further }).is_err() {
+                break;
+            }
+        }
+        Ok(spent)
+    }
+
+    fn read(&self, input: &Input, frame: Option<u64>) -> Result<Image, EffectError> {
+        let path = match (input, frame) {
+            (Input::Frames(pattern), Some(number)) => pattern.file(number),
+            (Input::Frames(pattern), None) => pattern.file(0),
+            (Input::One(path), _) => path.clone(),
+        };
+        Ok(file::read(path)?)
+    }
+
+    /// Runs the effects on frames as they come.
+    fn compute_all(
+        &self,
+        engine: &mut dyn Engine,
+        frames: Receiver<Frame>,
+        out: SyncSender<(PathBuf, Image, Option<SampleType>)>,
+        shows: bool,
+    ) -> Result<Times, EffectError> {
+        let mut times = Times { effects: vec![Duration::ZERO; self.steps.len()], ..Times::default() };
+        let total = self.frames.len();
+        for (index, frame) in frames.into_iter().enumerate() {
+            let source = frame.inputs[frame.inputs.len() / 2 * usize::from(self.around > 0)].clone();
+            let light = |image: Image| if self.options.linear { image.to_linear() } else { image };
+            let mut first: Vec<Image> = frame.inputs.into_iter().map(light).collect();
+            let mut further = frame.further.into_iter().map(light);
+            let mut image: Option<Image> = None;
+            for (step, spent) in self.steps.iter().zip(&mut times.effects) {
+                if shows {
+                    let name = step.effect().name;
+                    let place = if total > 1 { format!("frame {} of {total}, ", index + 1) } else { String::new() };
+                    let _ = write!(std::io::stderr(), "\r\x1b[K{place}{name} of {}×{}", source.width(), source.height());
+                    let _ = std::io::stderr().flush();
+                }
+                let inputs = match image.take() {
+                    None => std::mem::take(&mut first),
+                    Some(image) => {
+                        let more = match step.effect().inputs {
+                            Inputs::Images(roles) => roles.len() - 1,
+                            Inputs::Frames(_) => 0,
+                        };
+                        std::iter::once(image).chain(further.by_ref().take(more)).collect()
+                    }
+                };
+                let started = Instant::now();
+                image = Some(self.step(engine, step, inputs)?);
+                *spent += started.elapsed();
+            }
+            let Some(mut image) = image else { continue };
+            times.pixels += image.bounds().area();
+            let samples = self.samples(&source);
+            // Files of integers hold sRGB.
+            if self.options.linear && matches!(samples, Some(SampleType::U8 | SampleType::U16)) {
+                image = image.to_srgb();
+            }
+            if samples.is_none() {
+                image = like(&image, &source)?;
+            }
+            if out.send((frame.output, image, samples)).is_err() {
+                break;
+            }
+        }
+        Ok(times)
+    }
+
+    /// Runs one effect, on some planes where the call names them.
+    fn step(&self, engine: &mut dyn Engine, step: &Step, mut inputs: Vec<Image>) -> Result<Image, EffectError> {
+        if self.options.planes.is_empty() {
+            return engine.run(step, &inputs);
+        }
+        let names: Vec<&str> = self.options.planes.iter().map(String::as_str).collect();
+        let whole = inputs[inputs.len() / 2 * usize::from(matches!(step.effect().inputs, Inputs::Frames(_)))].clone();
+        let changed = match step.effect().inputs {
+            Inputs::Frames(_) => inputs.len(),
+            Inputs::Images(_) => 1,
+        };
+        for image in &mut inputs[..changed] {
+            *image = image.select(&names)?;
+        }
+        let result = engine.run(step, &inputs)?;
+        if result.bounds() != whole.bounds() {
+            let reason = "it changes the size of an image, so --planes cannot keep the other planes".to_owned();
+            return Err(EffectError::Inputs { effect: step.effect().name, reason });
+        }
+        let mut planes: Vec<Plane> = vec![];
+        for plane in whole.planes() {
+            match (result.plane(plane.name()), names.contains(&plane.name())) {
+                (Some(changed), _) => planes.push(changed.clone()),
+                (None, false) => planes.push(plane.clone()),
+                (None, true) => {}
+            }
+        }
+        planes.extend(result.planes().iter().filter(|plane| whole.plane(plane.name()).is_none()).cloned());
+        Ok(result.with_planes(planes)?)
+    }
+
+    /// Returns the type of samples that is written: the one asked for, or that of the source. `None` where planes have types
+    /// of their own.
+    fn samples(&self, source: &Image) -> Option<SampleType> {
+        let format = Format::of_name(&self.output);
+        let types = format.map_or(&[][..], Format::sample_types);
+        match (self.options.depth, format) {
+            (Some(depth), _) => Some(depth.sample_type()),
+            (None, Some(Format::Exr)) => None,
+            (None, Some(Format::Png)) if source.sample_type() != SampleType::U8 => Some(SampleType::U16),
+            (None, _) => Some(source.sample_type()).filter(|sample| types.contains(sample)).or(types.last().copied()),
+        }
+    }
+
+    /// Writes images as they come.
+    fn write_all(&self, images: &Receiver<(PathBuf, Image, Option<SampleType>)>) -> Result<Duration, EffectError> {
+        let mut spent = Duration::ZERO;
+        for (path, image, samples) in images {
+            let started = Instant::now();
+            file::write_as(&path, &image, samples)?;
+            spent += started.elapsed();
+        }
+        Ok(spent)
+    }
+}
+
+/// Returns an image whose planes have half precision where those of the source have it.
+fn like(image: &Image, source: &Image) -> Result<Image, EffectError> {
+    let typed = image.planes().iter().map(|plane| {
+        let like = source.plane(plane.name()).map_or(source.sample_type(), Plane::sample_type);
+        if like == SampleType::F16 { plane.converted(SampleType::F16) } else { plane.clone() }
+    });
+    Ok(image.with_planes(typed.collect())?)
+}
+
+/// Returns the numbers of the frames of a sequence: those in a range, or all that exist.
+fn numbers(pattern: &Pattern, range: Option<(u64, u64)>) -> Result<Vec<u64>, Failure> {
+    if let Some((first, last)) = range {
+        return Ok((first..=last).collect());
+    }
+    let shown = pattern.file(1);
+    let folder = shown.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let existing = pattern.existing().map_err(|error| {
+        let message = format!("{} cannot be read: {error}", folder.display());
+        Failure::usage(Diagnostic::error(codes::CANNOT_READ, message))
+    })?;
+    match existing.is_empty() {
+        false => Ok(existing),
+        true => {
+            let message = format!("there is no frame: no file is named like {}", shown.display());
+            Err(Failure::usage(Diagnostic::error(codes::CANNOT_READ, message)))
+        }
+    }
+}
+
+/// Writes times to standard error.
+fn report(work: &Work<'_>, times: &Times, total: Duration, terminal: &mut Terminal) {
+    let engine =
+        if work.options.reference { "the references".to_owned() } else { work.options.device.clone().unwrap_or("auto".into()) };
+    let count = work.frames.len();
+    let frames = if count == 1 { "1 frame".to_owned() } else { format!("{count} frames") };
+    terminal.remark(&format!(
+        "{frames} on {engine}, {:.1} megapixels, in {:.3} s",
+        times.pixels as f64 / 1e6,
+        total.as_secs_f64()
+    ));
+    let mut line = |name: &str, time: Duration| terminal.remark(&format!("  {name:<18}{:>10.3} ms", time.as_secs_f64() * 1e3));
+    line("read", times.read);
+    for (step, time) in work.steps.iter().zip(&times.effects) {
+        line(step.effect().name, *time);
+    }
+    line("write", times.write);
+}
+
+impl Depth {
+    /// Returns the type of samples.
+    fn sample_type(self) -> SampleType {
+        match self {
+            Depth::Eight => SampleType::U8,
+            Depth::Sixteen => SampleType::U16,
+            Depth::Half => SampleType::F16,
+            Depth::Float => SampleType::F32,
+        }
+    }
+}

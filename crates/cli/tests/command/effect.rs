@@ -1,0 +1,155 @@
+//! Effects on image files.
+
+use crate::harness::{broadloom, empty_folder};
+use std::path::{Path, PathBuf};
+
+/// Writes a PFM of one plane.
+fn pfm(path: &Path, width: usize, height: usize, value: impl Fn(usize, usize) -> f32) -> String {
+    let mut bytes = format!("Pf\n{width} {height}\n-1.0\n").into_bytes();
+    for y in (0..height).rev() {
+        for x in 0..width {
+            bytes.extend(value(x, y).to_le_bytes());
+        }
+    }
+    std::fs::write(path, bytes).unwrap();
+    path.display().to_string()
+}
+
+/// Reads the values of a PFM of one plane, the last row first.
+fn values(path: &Path) -> Vec<f32> {
+    let bytes = std::fs::read(path).unwrap();
+    let header = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(2).unwrap().0 + 1;
+    bytes[header..].chunks_exact(4).map(|word| f32::from_le_bytes(word.try_into().unwrap())).collect()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn in_folder(folder: &Path) -> impl Fn(&str) -> String {
+    let folder: PathBuf = folder.to_owned();
+    move |name| folder.join(name).display().to_string()
+}
+
+#[test]
+fn effects_are_listed_and_explained() {
+    let list = broadloom(&["effect", "list"]).exits(0).says(&["gaussian ", "Gaussian blur", "temporal_degrain", "sigma=2"]);
+    assert_eq!(list.err, "");
+    let json = broadloom(&["effect", "list", "--json"]).exits(0);
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    let effects = json["effects"].as_array().unwrap();
+    assert_eq!(effects.len(), 28);
+    let resize = effects.iter().find(|effect| effect["name"] == "resize").unwrap();
+    let filter = resize["parameters"].as_array().unwrap().iter().find(|parameter| parameter["name"] == "filter").unwrap();
+    assert_eq!((filter["default"].as_str(), filter["values"][1].as_str()), (Some("lanczos"), Some("bicubic")));
+    broadloom(&["effect", "help", "bilateral"]).exits(0).says(&[
+        "sigma_range=0.1",
+        "boundary=mirror",
+        "an integer from 0 to 1000",
+    ]);
+    broadloom(&["effect", "help", "bilatral"]).exits(2).complains(&["did you mean `bilateral`?"]);
+    broadloom(&["effect", "help"]).exits(2).complains(&["takes the name of one effect"]);
+}
+
+#[test]
+fn an_effect_and_a_chain_run_by_reference_and_on_the_device() {
+    let folder = empty_folder("effect-runs");
+    let at = in_folder(&folder);
+    let input = pfm(&folder.join("in.pfm"), 13, 9, |x, y| ((x * 7 + y * 3) % 11) as f32);
+    for chain in ["box", "box,tone_map"] {
+        let mut results = vec![];
+        for (way, out) in [(&["--reference"][..], "a.pfm"), (&["--device", "cpu"], "b.pfm")] {
+            let mut call = vec!["effect", chain, &input];
+            let out = at(out);
+            call.extend([out.as_str(), "--set", "radius=1", "--stats"]);
+            call.extend(way);
+            broadloom(&call).exits(0).complains(&["1 frame", "read", "box", "write"]);
+            results.push(values(Path::new(&out)));
+        }
+        assert_eq!(results[0].len(), 13 * 9);
+        let far = results[0].iter().zip(&results[1]).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(far < 1e-5, "{chain}: the device is off by {far}");
+    }
+    assert_eq!(names(&folder), ["a.pfm", "b.pfm", "in.pfm"]);
+}
+
+#[test]
+fn sequences_run_frame_by_frame() {
+    let folder = empty_folder("effect-frames");
+    let at = in_folder(&folder);
+    for frame in [1, 2, 3, 5] {
+        pfm(&folder.join(format!("in.{frame:04}.pfm")), 2, 2, |_, _| frame as f32);
+    }
+    let call = ["effect", "curves", &at("in.%04d.pfm"), &at("out.%02d.pfm"), "--set", "points=0,0,1,10", "--reference"];
+    broadloom(&call).exits(0);
+    for frame in [1, 2, 3, 5] {
+        assert_eq!(values(&folder.join(format!("out.{frame:02}.pfm"))), [10.0 * frame as f32; 4]);
+    }
+    // A mean over three frames that differ much less than the strength; the ends of the sequence repeat.
+    let call = ["effect", "temporal_degrain", &at("in.%04d.pfm"), &at("t.%d.pfm"), "--set", "frames=1", "--set", "strength=1e9"];
+    broadloom(&[&call[..], &["--reference", "--frames", "1-3", "--stats"]].concat()).exits(0).complains(&["3 frames"]);
+    let means: Vec<f32> = (1..=3).map(|frame| values(&folder.join(format!("t.{frame}.pfm")))[0]).collect();
+    assert_eq!(means, [4.0 / 3.0, 2.0, 8.0 / 3.0]);
+    broadloom(&[&call[..], &["--reference", "--frames", "3-4"]].concat()).exits(2).complains(&["in.0004.pfm: cannot be read"]);
+    broadloom(&["effect", "box", &at("no.%d.pfm"), &at("x.%d.pfm"), "--reference"]).exits(2).complains(&["there is no frame"]);
+    broadloom(&["effect", "box", &at("in.%04d.pfm"), &at("x.pfm"), "--reference"])
+        .exits(2)
+        .complains(&["the result is a sequence too"]);
+    assert!(names(&folder).iter().all(|name| !name.ends_with(".part") && !name.starts_with("x.")));
+}
+
+#[test]
+fn mistakes_are_told_and_nothing_is_written() {
+    let folder = empty_folder("effect-mistakes");
+    let at = in_folder(&folder);
+    let input = pfm(&folder.join("in.pfm"), 3, 2, |x, _| x as f32);
+    std::fs::write(folder.join("broken.png"), b"\x89PNG\r\n\x1a\n\0\0").unwrap();
+    let out = at("out.png");
+    let cases: [(&[&str], i32, &str); 11] = [
+        (&["gausian", &input, &out], 2, "did you mean `gaussian`?"),
+        (&["gaussian", &input, &out, "--set", "sgma=1"], 2, "did you mean `sigma`?"),
+        (&["gaussian", &input, &out, "--set", "sigma=x"], 2, "it takes a number from 0.0 to 10000.0"),
+        (&["gaussian", &input], 2, "takes 2 files: image, and the result; there are 1"),
+        (&["warp", &input, &out], 2, "takes 3 files: image, field, and the result; there are 2"),
+        (&["box,temporal_degrain", &input, &out], 2, "must be the first of a chain"),
+        (&["box", &at("none.png"), &out], 2, "none.png: cannot be read"),
+        (&["box", &at("broken.png"), &out], 2, "broken.png: broken PNG at byte"),
+        (&["box", &input, &at("out.gif")], 2, "the format is not known by the name"),
+        (&["box", &input, &at("none/out.png")], 3, "out.png: cannot be written"),
+        (&["color_matrix", &input, &out], 2, "it needs red, green and blue"),
+    ];
+    for (call, code, text) in cases {
+        broadloom(&[&["effect"], call, &["--reference"]].concat()).exits(code).complains(&[text]);
+    }
+    broadloom(&["effect", "box", &input, &out, "--device", "none"]).exits(3).complains(&["no device `none`"]);
+    assert_eq!(names(&folder), ["broken.png", "in.pfm"]);
+}
+
+#[test]
+fn samples_keep_their_type_unless_asked() {
+    let folder = empty_folder("effect-samples");
+    let at = in_folder(&folder);
+    let input = pfm(&folder.join("in.pfm"), 4, 3, |x, y| (x + y) as f32 / 8.0);
+    let convert = |from: &str, to: &str, more: &[&str]| {
+        broadloom(&[&["effect", "box", from, to, "--set", "radius=0", "--reference"], more].concat()).exits(0);
+        std::fs::read(to).unwrap()
+    };
+    // The depth of a PNG is its 25th byte.
+    assert_eq!(convert(&input, &at("a.png"), &[])[24], 16);
+    assert_eq!(convert(&input, &at("b.png"), &["--depth", "8"])[24], 8);
+    assert_eq!(convert(&at("b.png"), &at("c.png"), &["--linear"])[24], 8);
+    convert(&at("b.png"), &at("d.png"), &[]);
+    convert(&at("a.png"), &at("e.exr"), &[]);
+    convert(&at("e.exr"), &at("f.pfm"), &["--planes", "Y"]);
+    let close = values(&folder.join("f.pfm")).iter().zip(values(&folder.join("in.pfm"))).all(|(a, b)| (a - b).abs() < 1e-4);
+    assert!(close, "values changed on their way through files");
+    broadloom(&["effect", "box", &input, &at("g.exr"), "--depth", "8", "--reference"])
+        .exits(2)
+        .complains(&["EXR has no samples of u8"]);
+    broadloom(&["effect", "box", &input, &at("g.exr"), "--planes", "Q", "--reference"])
+        .exits(2)
+        .complains(&["there is no plane `Q`"]);
+}

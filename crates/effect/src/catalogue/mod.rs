@@ -1,0 +1,67 @@
+//! The effects by name: their parameters, inputs and boundary rules, and how they are run.
+//!
+//! [`EFFECTS`] is the one list of effects. The command's help, the reading of `--set name=value`, the references and the
+//! effects on devices all follow it. [`Settings`] are the values of an effect's parameters, [`Step`] an effect with its
+//! settings, and an [`Engine`] runs chains of steps.
+//!
+//! Invariant: every default in the table is a value that its parameter takes, and every name in the table is unique.
+
+mod chain;
+mod engine;
+mod error;
+mod nearest;
+mod parameter;
+mod settings;
+mod table;
+
+pub use chain::{Step, chain};
+pub use engine::{Engine, Reference, run_steps};
+pub use error::EffectError;
+pub use nearest::nearest;
+pub use parameter::{Kind, Parameter, Value};
+pub use settings::Settings;
+pub use table::EFFECTS;
+
+/// The images that an effect takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inputs {
+    /// Images with these roles. All but the first may have sizes that the effect checks.
+    Images(&'static [&'static str]),
+    /// Frames around the current one: as many before as behind it. The parameter with this name has their number.
+    Frames(&'static str),
+}
+
+/// An effect: a name with its parameters and their meaning.
+#[derive(Clone, Copy, Debug)]
+pub struct Effect {
+    /// Name, as the command takes it.
+    pub name: &'static str,
+    /// One line of documentation.
+    pub summary: &'static str,
+    /// Definition of the result.
+    pub formula: &'static str,
+    /// The images that it takes.
+    pub inputs: Inputs,
+    /// Its own parameters; those of the boundary rule come besides.
+    pub parameters: &'static [Parameter],
+    /// Default boundary rule; `None` where no pixel but the one at the same place is read.
+    pub boundary: Option<&'static str>,
+}
+
+impl Effect {
+    /// Returns the effect of a name.
+    pub fn find(name: &str) -> Result<&'static Effect, EffectError> {
+        let unknown = || EffectError::UnknownEffect {
+            name: name.to_owned(),
+            nearest: nearest(name, EFFECTS.iter().map(|effect| effect.name)).map(str::to_owned),
+        };
+        EFFECTS.iter().find(|effect| effect.name == name).ok_or_else(unknown)
+    }
+
+    /// Returns all parameters: its own, then those of the boundary rule.
+    pub fn all_parameters(&self) -> impl Iterator<Item = Parameter> {
+        let rule = self.boundary.map(|default| Parameter { default: Some(default), ..parameter::BOUNDARY });
+        let border = self.boundary.map(|_| parameter::BORDER);
+        self.parameters.iter().copied().chain(rule).chain(border)
+    }
+}

@@ -1,0 +1,143 @@
+//! Parameters of effects and their values as text.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// A parameter of an effect.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Name, as `--set` takes it.
+    pub name: &'static str,
+    /// Values that it takes.
+    pub kind: Kind,
+    /// Default as text; `None` where a value must be given.
+    pub default: Option<&'static str>,
+    /// One line of documentation.
+    pub doc: &'static str,
+}
+
+/// The values that a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// Integers in a range, ends included.
+    Integer(i64, i64),
+    /// Odd integers in a range, ends included.
+    Odd(i64, i64),
+    /// Finite numbers in a range, ends included.
+    Number(f64, f64),
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// Finite numbers with commas between them: so many, or any even number from 4 on where it is 0.
+    Numbers(usize),
+    /// A file.
+    File,
+}
+
+/// The value of a parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// An integer.
+    Integer(i64),
+    /// A number.
+    Number(f64),
+    /// A word of a list.
+    Choice(&'static str),
+    /// Several numbers.
+    Numbers(Vec<f64>),
+    /// A file.
+    File(PathBuf),
+}
+
+/// Names of boundary rules.
+const RULES: &[&str] = &["clamp", "mirror", "wrap", "constant"];
+
+/// The boundary rule of an effect that reads around a pixel.
+pub(super) const BOUNDARY: Parameter = Parameter {
+    name: "boundary",
+    kind: Kind::Choice(RULES),
+    default: None,
+    doc: "pixels outside of the image: the nearest, mirrored without repeating the edge, wrapped, or constant",
+};
+
+/// The value outside of the image where the rule is `constant`.
+pub(super) const BORDER: Parameter = Parameter {
+    name: "border",
+    kind: Kind::Number(-1e30, 1e30),
+    default: Some("0"),
+    doc: "value outside of the image with boundary=constant",
+};
+
+/// Largest number of values in a list.
+const MAX_NUMBERS: usize = 1024;
+
+impl Kind {
+    /// Reads a value; the error says which values there are.
+    pub fn parse(self, text: &str) -> Result<Value, String> {
+        let text = text.trim();
+        match self {
+            Kind::Integer(low, high) | Kind::Odd(low, high) => {
+                let is_odd = |value: &i64| !matches!(self, Kind::Odd(..)) || value % 2 == 1;
+                let value = text.parse().ok().filter(|value| (low..=high).contains(value) && is_odd(value));
+                value.map(Value::Integer)
+            }
+            Kind::Number(low, high) => number(text).filter(|value| (low..=high).contains(value)).map(Value::Number),
+            Kind::Choice(words) => words.iter().find(|word| **word == text).map(|word| Value::Choice(word)),
+            Kind::Numbers(count) => {
+                let numbers = text.split(',').take(MAX_NUMBERS + 1).map(|word| number(word.trim()));
+                let numbers = numbers.collect::<Option<Vec<f64>>>();
+                let fits = |len: usize| match count {
+                    0 => len >= 4 && len.is_multiple_of(2) && len <= MAX_NUMBERS,
+                    _ => len == count,
+                };
+                numbers.filter(|numbers| fits(numbers.len())).map(Value::Numbers)
+            }
+            Kind::File => (!text.is_empty()).then(|| Value::File(text.into())),
+        }
+        .ok_or_else(|| format!("it takes {self}"))
+    }
+
+    /// Returns a short name of the kind: `integer`, `number`, `choice`, `numbers`, `file`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Integer(..) | Kind::Odd(..) => "integer",
+            Kind::Number(..) => "number",
+            Kind::Choice(_) => "choice",
+            Kind::Numbers(_) => "numbers",
+            Kind::File => "file",
+        }
+    }
+}
+
+/// Reads a finite number.
+fn number(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|value: &f64| value.is_finite())
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Integer(low, high) => write!(out, "an integer from {low} to {high}"),
+            Kind::Odd(low, high) => write!(out, "an odd integer from {low} to {high}"),
+            Kind::Number(low, high) => write!(out, "a number from {low:?} to {high:?}"),
+            Kind::Choice(words) => write!(out, "one of {}", words.join(", ")),
+            Kind::Numbers(0) => write!(out, "an even number of at least 4 numbers, with commas between them"),
+            Kind::Numbers(count) => write!(out, "{count} numbers, with commas between them"),
+            Kind::File => write!(out, "a file"),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Integer(value) => write!(out, "{value}"),
+            Value::Number(value) => write!(out, "{value}"),
+            Value::Choice(word) => out.write_str(word),
+            Value::Numbers(values) => {
+                let words: Vec<String> = values.iter().map(f64::to_string).collect();
+                out.write_str(&words.join(","))
+            }
+            Value::File(path) => write!(out, "{}", path.display()),
+        }
+    }
+}

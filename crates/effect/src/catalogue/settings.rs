@@ -1,0 +1,143 @@
+//! Values of an effect's parameters.
+
+use super::{Effect, EffectError, Parameter, Value, nearest};
+use broadloom_skeleton::Rule;
+use std::path::Path;
+
+/// Values of the parameters of one effect: defaults, and what was set.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    effect: &'static Effect,
+    values: Vec<(Parameter, Option<Value>)>,
+}
+
+impl Settings {
+    /// Makes settings in which every parameter has its default.
+    pub fn new(effect: &'static Effect) -> Settings {
+        let value = |parameter: Parameter| {
+            let value = parameter.default.and_then(|text| parameter.kind.parse(text).ok());
+            (parameter, value)
+        };
+        Settings { effect, values: effect.all_parameters().map(value).collect() }
+    }
+
+    /// Returns the effect.
+    pub fn effect(&self) -> &'static Effect {
+        self.effect
+    }
+
+    /// Sets a parameter to a value given as text.
+    ///
+    /// ```
+    /// use broadloom_effect::catalogue::{Effect, Settings};
+    ///
+    /// let mut settings = Settings::new(Effect::find("gaussian")?);
+    /// settings.set("sigma", "3.5")?;
+    /// assert_eq!(settings.number("sigma"), 3.5);
+    /// let error = settings.set("sgma", "1").unwrap_err().to_string();
+    /// assert!(error.starts_with("`gaussian` has no parameter `sgma`; did you mean `sigma`?"), "{error}");
+    /// # Ok::<(), broadloom_effect::catalogue::EffectError>(())
+    /// ```
+    pub fn set(&mut self, name: &str, text: &str) -> Result<(), EffectError> {
+        let effect = self.effect.name.to_owned();
+        let Some((parameter, value)) = self.values.iter_mut().find(|(parameter, _)| parameter.name == name) else {
+            let there: Vec<&str> = self.values.iter().map(|(parameter, _)| parameter.name).collect();
+            return Err(EffectError::UnknownParameter {
+                effect,
+                name: name.to_owned(),
+                nearest: nearest(name, there.iter().copied()).map(str::to_owned),
+                there: there.into_iter().map(str::to_owned).collect(),
+            });
+        };
+        let shown = || text.chars().take(80).collect();
+        let bad = |reason| EffectError::BadValue { effect, name: name.to_owned(), value: shown(), reason };
+        *value = Some(parameter.kind.parse(text).map_err(bad)?);
+        Ok(())
+    }
+
+    /// Returns whether there is a parameter of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.values.iter().any(|(parameter, _)| parameter.name == name)
+    }
+
+    /// Returns the parameters with their values.
+    pub fn values(&self) -> impl Iterator<Item = (&Parameter, Option<&Value>)> {
+        self.values.iter().map(|(parameter, value)| (parameter, value.as_ref()))
+    }
+
+    /// Fails where a parameter without a default has no value.
+    pub fn complete(&self) -> Result<(), EffectError> {
+        match self.values.iter().find(|(_, value)| value.is_none()) {
+            None => Ok(()),
+            Some((parameter, _)) => {
+                Err(EffectError::Missing { effect: self.effect.name, name: parameter.name, doc: parameter.doc })
+            }
+        }
+    }
+
+    /// Returns the value of a parameter.
+    ///
+    /// # Panics
+    ///
+    /// Panics where the effect has no such parameter, or it has neither a default nor a value.
+    pub fn value(&self, name: &str) -> &Value {
+        let found = self.values.iter().find(|(parameter, _)| parameter.name == name);
+        let value = found.and_then(|(_, value)| value.as_ref());
+        value.unwrap_or_else(|| panic!("the effect `{}` has no value for `{name}`", self.effect.name))
+    }
+
+    /// Returns the value of a parameter that is an integer. Panics as [`Settings::value`] does.
+    pub fn integer(&self, name: &str) -> i64 {
+        match self.value(name) {
+            Value::Integer(value) => *value,
+            other => panic!("`{name}` of `{}` is {other}, no integer", self.effect.name),
+        }
+    }
+
+    /// Returns the value of a parameter that is a number. Panics as [`Settings::value`] does.
+    pub fn number(&self, name: &str) -> f64 {
+        match self.value(name) {
+            Value::Number(value) => *value,
+            other => panic!("`{name}` of `{}` is {other}, no number", self.effect.name),
+        }
+    }
+
+    /// Returns the value of a parameter that is a word of a list. Panics as [`Settings::value`] does.
+    pub fn choice(&self, name: &str) -> &'static str {
+        match self.value(name) {
+            Value::Choice(word) => word,
+            other => panic!("`{name}` of `{}` is {other}, no choice", self.effect.name),
+        }
+    }
+
+    /// Returns the value of a parameter that is several numbers. Panics as [`Settings::value`] does.
+    pub fn numbers(&self, name: &str) -> &[f64] {
+        match self.value(name) {
+            Value::Numbers(values) => values,
+            other => panic!("`{name}` of `{}` is {other}, no list of numbers", self.effect.name),
+        }
+    }
+
+    /// Returns the value of a parameter that is a file. Panics as [`Settings::value`] does.
+    pub fn file(&self, name: &str) -> &Path {
+        match self.value(name) {
+            Value::File(path) => path,
+            other => panic!("`{name}` of `{}` is {other}, no file", self.effect.name),
+        }
+    }
+
+    /// Returns the boundary rule; clamping where the effect has none.
+    pub fn rule(&self) -> Rule {
+        match self.has("boundary").then(|| self.choice("boundary")) {
+            Some("mirror") => Rule::Mirror,
+            Some("wrap") => Rule::Wrap,
+            Some("constant") => Rule::Constant,
+            _ => Rule::Clamp,
+        }
+    }
+
+    /// Returns the value outside of the image where the rule is [`Rule::Constant`].
+    pub fn border(&self) -> f64 {
+        if self.has("border") { self.number("border") } else { 0.0 }
+    }
+}

@@ -1,0 +1,349 @@
+//! The table of effects.
+
+use super::{Effect, Inputs, Kind, Parameter};
+
+const IMAGE: Inputs = Inputs::Images(&["image"]);
+const MIRROR: Option<&str> = Some("mirror");
+const CLAMP: Option<&str> = Some("clamp");
+
+const fn parameter(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Parameter {
+    Parameter { name, kind, default: Some(default), doc }
+}
+
+const SIGMA: Parameter =
+    parameter("sigma", Kind::Number(0.0, 10000.0), "2", "standard deviation of the Gaussian, in pixels; 0 changes nothing");
+
+const fn radius(default: &'static str) -> Parameter {
+    parameter("radius", Kind::Integer(0, 10000), default, "radius of the square, in pixels")
+}
+
+const PATTERN: Parameter = parameter(
+    "pattern",
+    Kind::Choice(&["rggb", "bggr", "grbg", "gbrg"]),
+    "rggb",
+    "colours of the first 2×2 pixels of the sensor, row by row",
+);
+
+const MATRIX: Parameter = parameter("matrix", Kind::Numbers(9), "1,0,0,0,1,0,0,0,1", "matrix, row by row");
+const LOW: Parameter = parameter("low", Kind::Number(-1e30, 1e30), "0", "lower end of the range of values");
+const HIGH: Parameter = parameter("high", Kind::Number(-1e30, 1e30), "1", "upper end of the range of values");
+
+/// The effects, in the order of their names.
+pub const EFFECTS: &[Effect] = &[
+    Effect {
+        name: "bilateral",
+        summary: "bilateral filter with exact weights",
+        formula: "Σ w·x(q) / Σ w over the square, w = exp(−|q−p|² / 2·sigma_space²) · exp(−(x(q)−x(p))² / 2·sigma_range²)",
+        inputs: IMAGE,
+        parameters: &[
+            parameter("radius", Kind::Integer(0, 1000), "5", "radius of the square, in pixels"),
+            parameter("sigma_space", Kind::Number(1e-3, 1e6), "3", "standard deviation of distances, in pixels"),
+            parameter("sigma_range", Kind::Number(1e-6, 1e30), "0.1", "standard deviation of differences of values"),
+        ],
+        boundary: MIRROR,
+    },
+    Effect {
+        name: "bilateral_grid",
+        summary: "bilateral filter by a grid in space and value",
+        formula: "count and sum of values in cells of cell×cell pixels and `range` in value, nearest cell; \
+                  blur by [1 4 6 4 1] along value, x and y; sum / count, interpolated trilinearly at (x/cell, y/cell, (v−low)/range)",
+        inputs: IMAGE,
+        parameters: &[
+            parameter("cell", Kind::Integer(1, 1024), "8", "side of a cell, in pixels"),
+            parameter("range", Kind::Number(1e-4, 1e30), "0.1", "extent of a cell in value"),
+            Parameter { doc: "lower end of the grid in value; values below count as this", ..LOW },
+            Parameter { doc: "upper end of the grid in value; values above count as this", ..HIGH },
+        ],
+        boundary: CLAMP,
+    },
+    Effect {
+        name: "box",
+        summary: "mean over a square",
+        formula: "Σ x(q) / (2r+1)² over the square of radius r",
+        inputs: IMAGE,
+        parameters: &[radius("3")],
+        boundary: MIRROR,
+    },
+    Effect {
+        name: "camera",
+        summary: "camera pipeline: a picture from the values of a sensor",
+        formula: "hot pixels: min(x, greatest of the four pixels at distance 2 along x and y); (x − black) / (white − black); \
+                  gains of red and blue; demosaic; matrix · rgb; clip to 0 … 1; v = x^(1/gamma); contrast: with b = 2 − 2^contrast \
+                  and a = 2 − 2·b, a·v² + b·v up to 0.5, else 1 − a·(1−v)² − b·(1−v); v + sharpen · (v − [1 2 1]/4 blur of v)",
+        inputs: IMAGE,
+        parameters: &[
+            PATTERN,
+            parameter("black", Kind::Number(-1e30, 1e30), "0", "value of black"),
+            parameter("white", Kind::Number(-1e30, 1e30), "1", "value of white"),
+            parameter("red", Kind::Number(0.0, 1e6), "1", "gain of red"),
+            parameter("blue", Kind::Number(0.0, 1e6), "1", "gain of blue"),
+            MATRIX,
+            parameter("gamma", Kind::Number(0.01, 100.0), "2.2", "exponent of the curve, inverted"),
+            parameter("contrast", Kind::Number(0.0, 1.0), "0.5", "strength of the S curve; 0 is none"),
+            parameter("sharpen", Kind::Number(0.0, 100.0), "1", "strength of sharpening"),
+        ],
+        boundary: MIRROR,
+    },
+    Effect {
+        name: "canny",
+        summary: "edges, thin and connected",
+        formula: "Gaussian of the mean of components; Sobel gradients, m = √(gx² + gy²), 0 outside of the image; a pixel is kept where m is \
+                  greater than at the neighbour before and not less than at the one behind, along the nearest of four directions; edges are \
+                  kept pixels with m > high, and those with m > low that touch an edge, diagonals included; 1 at edges, else 0",
+        inputs: IMAGE,
+        parameters: &[
+            Parameter { default: Some("1.4"), ..SIGMA },
+            parameter("low", Kind::Number(0.0, 1e30), "0.1", "lower threshold of the gradient"),
+            parameter("high", Kind::Number(0.0, 1e30), "0.3", "upper threshold of the gradient"),
+        ],
+        boundary: MIRROR,
+    },
+    Effect {
+        name: "clahe",
+        summary: "local contrast: adaptive histogram equalisation with limited contrast",
+        formula: "tiles of ⌈width/tiles⌉ × ⌈height/tiles⌉ pixels; histogram of `bins` bins in low … high; bins above \
+                  max(1, ⌊clip · pixels / bins⌋) are cut and the excess spread evenly; low + (high − low) · cumulative / pixels, \
+                  interpolated bilinearly between the centres of the four nearest tiles",
+        inputs: IMAGE,
+        parameters: &[
+            parameter("tiles", Kind::Integer(1, 256), "8", "tiles along each side"),
+            parameter("clip", Kind::Number(0.0, 1e6), "2", "limit of a bin, as a multiple of the mean; 0 is none"),
+            parameter("bins", Kind::Integer(2, 65536), "256", "bins of a histogram"),
+            LOW,
+            HIGH,
+        ],
+        boundary: MIRROR,
+    },
+    Effect {
+        name: "close",
+        summary: "morphological closing",
+        formula: "erode(dilate(x))",
+        inputs: IMAGE,
+        parameters: &[radius("1")],
+        boundary: MIRROR,
+    },
+    Effect {
+        name: "color_matrix",
+        summary: "linear combination of red, green and blue",
+        formula: "matrix · (r, g, b); other planes stay",
+        inputs: IMAGE,
+        parameters: &[MATRIX],
+        boundary: None,
+    },
+    Effect {
+        name: "curves",
+        summary: "tone curve through points",
+        formula: "f(x) through (x₀, y₀), (x₁, y₁), …; linear, or the monotone cubic of Fritsch and Carlson; \
+                  beyond the ends in a straight line; all planes but alpha",
+        inputs: IMAGE,
+        parameters: &[
+            parameter("points", Kind::Numbers(0), "0,0,1,1", "x and y of the points, x ascending"),
+            parameter("interpolation", Kind::Choice(&["cubic", "linear"]), "cubic", "shape between points"),
+        ],
+        boundary: None,
+    },
+    Effect {
+        name: "degrain",
+        summary: "removal of film grain by wavelets",
+        formula: "for each level l from 0, radius 2^l: high = (x − (x(−r) + x(r))/2)/2, low = x − high, along rows and then along columns \
+                  of both; soft threshold of threshold/2^l of the three high bands; their sum and the low band, which the next level replaces",
+        inputs: IMAGE,
+        parameters: &[
+            parameter("levels", Kind::Integer(1, 12), "4", "levels of the wavelet transform"),
+            parameter("threshold", Kind::Number(0.0, 1e30), "0.02", "threshold of the first level"),
+        ],
+        boundary: CLAMP,
+    },
+    Effect {
+        name: "demosaic",
+        summary: "colours from the Bayer pattern of a sensor, by Malvar, He and Cutler",
+        formula: "the missing two of r, g, b by the 5×5 linear filters of Malvar, He and Cutler (2004)",
+        inputs: IMAGE,
+        parameters: &[PATTERN],
+        boundary: MIRROR,
+    },
+    Effect {
+        name: "diffusion",
+        summary: "diffusion filter: soft light",
+        formula: "d = mean along rows, columns, rows, columns with 2·radius + 1 taps; s = Σ w·d over offsets 4·(i, j), i² + j² ≤ 10, \
+                  w = exp(−√(i²+j²)/1.5) / Σ w; (1 − mix)·x + mix·s",
+        inputs: IMAGE,
+        parameters: &[
+            parameter("radius", Kind::Integer(0, 10000), "8", "radius of the means, in pixels"),
+            parameter("mix", Kind::Number(0.0, 1.0), "0.5", "share of the filtered image"),
+        ],
+        boundary: CLAMP,
+    },
+    Effect {
+        name: "dilate",
+        summary: "greatest value of a square",
+        formula: "max x(q) over the square of radius r",
+        inputs: IMAGE,
+        parameters: &[radius("1")],
+        boundary: MIRROR,
+    },
+    Effect {
+        name: "erode",
+        summary: "least value of a square",
+        formula: "min x(q) over the square of radius r",
+        inputs: IMAGE,
+        parameters: &[radius("1")],
+        boundary: MIRROR,
+    },
+    Effect {
+        name: "gaussian",
+        summary: "Gaussian blur",
+        formula: "Σ w·x(q) / Σ w along rows and columns, w = exp(−d² / 2·sigma²)",
+        inputs: IMAGE,
+        parameters: &[SIGMA],
+        boundary: MIRROR,
+    },
+    Effect {
+        name: "harris",
+        summary: "corner strength by Harris and Stephens",
+        formula: "m = mean of components, gx, gy = Sobel gradients of m; a = Σ gx², b = Σ gy², c = Σ gx·gy over the square of radius r; \
+                  (a·b − c²) − k·(a + b)²",
+        inputs: IMAGE,
+        parameters: &[radius("2"), parameter("k", Kind::Number(0.0, 1.0), "0.04", "weight of the squared trace")],
+        boundary: MIRROR,
+    },
+    Effect {
+        name: "key",
+        summary: "chroma key: alpha from the distance to a colour",
+        formula: "chroma c = (b − y, r − y)·(0.564, 0.713), y = 0.299·r + 0.587·g + 0.114·b; k = chroma of `color`; \
+                  alpha = clamp((|c − k| − tolerance) / softness); c' = c − spill · max(0, c·k/|k|) · k/|k|; rgb of (y, c'), times alpha",
+        inputs: IMAGE,
+        parameters: &[
+            parameter("color", Kind::Numbers(3), "0,1,0", "colour of the screen: red, green, blue"),
+            parameter("tolerance", Kind::Number(0.0, 1e30), "0.2", "distance of chroma up to which alpha is 0"),
+            parameter("softness", Kind::Number(1e-6, 1e30), "0.1", "distance of chroma from alpha 0 to alpha 1"),
+            parameter("spill", Kind::Number(0.0, 1.0), "1", "share of the screen's chroma that is removed"),
+            parameter("premultiply", Kind::Choice(&["yes", "no"]), "yes", "whether colours are multiplied by alpha"),
+        ],
+        boundary: None,
+    },
+    Effect {
+        name: "local_laplacian",
+        summary: "local Laplacian filter: contrast of details",
+        formula: "Paris, Hasinoff and Kautz, with `levels` copies of the brightness y: for l = k/(levels−1) and f = (y − l)·(levels−1), \
+                  beta·(y − l) + l + alpha/(levels−1)·f·exp(−f²/2); Laplacian pyramids of all, interpolated by the Gaussian pyramid of y; \
+                  with y' from the result, y'·(x + 0.01) / (y + 0.01)",
+        inputs: IMAGE,
+        parameters: &[
+            parameter("levels", Kind::Integer(2, 64), "8", "levels of brightness"),
+            parameter("pyramid", Kind::Integer(1, 16), "8", "levels of the pyramids"),
+            parameter("alpha", Kind::Number(-100.0, 100.0), "1", "gain of details"),
+            parameter("beta", Kind::Number(0.0, 100.0), "1", "gain of edges"),
+        ],
+        boundary: CLAMP,
+    },
+    Effect {
+        name: "lut",
+        summary: "look-up table of a .cube file, of one or three dimensions",
+        formula: "rgb scaled from DOMAIN_MIN … DOMAIN_MAX to the table and clamped; interpolated trilinearly or in tetrahedra; other planes stay",
+        inputs: IMAGE,
+        parameters: &[
+            Parameter { name: "file", kind: Kind::File, default: None, doc: "file of the table" },
+            parameter(
+                "interpolation",
+                Kind::Choice(&["trilinear", "tetrahedral"]),
+                "trilinear",
+                "interpolation in three dimensions",
+            ),
+        ],
+        boundary: None,
+    },
+    Effect {
+        name: "median",
+        summary: "exact median of a square",
+        formula: "middle of the sorted (2r+1)² values",
+        inputs: IMAGE,
+        parameters: &[parameter("radius", Kind::Integer(0, 1000), "2", "radius of the square, in pixels")],
+        boundary: MIRROR,
+    },
+    Effect {
+        name: "nlmeans",
+        summary: "non-local means",
+        formula: "Σ w·x(q) / Σ w over the square with side `search`, w = exp(−d / strength²), \
+                  d = mean squared difference of the squares with side `patch` around p and q",
+        inputs: IMAGE,
+        parameters: &[
+            parameter("search", Kind::Odd(1, 255), "7", "side of the searched square, in pixels"),
+            parameter("patch", Kind::Odd(1, 255), "3", "side of the compared squares, in pixels"),
+            parameter("strength", Kind::Number(1e-6, 1e30), "0.1", "difference that counts as noise"),
+        ],
+        boundary: MIRROR,
+    },
+    Effect {
+        name: "open",
+        summary: "morphological opening",
+        formula: "dilate(erode(x))",
+        inputs: IMAGE,
+        parameters: &[radius("1")],
+        boundary: MIRROR,
+    },
+    Effect {
+        name: "resize",
+        summary: "another size",
+        formula: "Σ w·x(j) / Σ w along rows and columns, w = filter((j + 0.5 − (i + 0.5)·s) / max(s, 1)), s = old / new size, edges clamped",
+        inputs: IMAGE,
+        parameters: &[
+            parameter("width", Kind::Integer(0, 1 << 30), "0", "new width; 0 keeps the ratio of sides"),
+            parameter("height", Kind::Integer(0, 1 << 30), "0", "new height; 0 keeps the ratio of sides"),
+            parameter(
+                "filter",
+                Kind::Choice(&["lanczos", "bicubic", "bilinear"]),
+                "lanczos",
+                "Lanczos with three lobes, cubic with a = −0.5, or triangle",
+            ),
+        ],
+        boundary: None,
+    },
+    Effect {
+        name: "sobel",
+        summary: "size of the gradient",
+        formula: "√(gx² + gy²), gx by [1 2 1]ᵀ·[−1 0 1], gy by its transpose",
+        inputs: IMAGE,
+        parameters: &[],
+        boundary: MIRROR,
+    },
+    Effect {
+        name: "temporal_degrain",
+        summary: "removal of grain over several frames, with motion search",
+        formula: "for every other frame f and block of the current frame: offset d in the square of radius `search` with the least \
+                  Σ |m(p) − m_f(p+d)| over the block, m = mean of components, first in the order of rows; \
+                  (x + Σ w·x_f(p+d)) / (1 + Σ w), w = exp(−(x_f(p+d) − x)² / strength²)",
+        inputs: Inputs::Frames("frames"),
+        parameters: &[
+            parameter("frames", Kind::Integer(0, 16), "2", "frames before and behind the current one"),
+            parameter("block", Kind::Integer(1, 256), "16", "side of a block, in pixels"),
+            parameter("search", Kind::Integer(0, 64), "4", "largest motion along x and y, in pixels"),
+            parameter("strength", Kind::Number(1e-6, 1e30), "0.05", "difference that counts as noise"),
+        ],
+        boundary: CLAMP,
+    },
+    Effect {
+        name: "tone_map",
+        summary: "compression of high values",
+        formula: "e·x / (1 + e·x), e = 2^exposure",
+        inputs: IMAGE,
+        parameters: &[parameter("exposure", Kind::Number(-100.0, 100.0), "0", "exposure, in stops")],
+        boundary: None,
+    },
+    Effect {
+        name: "unsharp",
+        summary: "unsharp mask",
+        formula: "x + amount · (x − gaussian(x))",
+        inputs: IMAGE,
+        parameters: &[SIGMA, parameter("amount", Kind::Number(-1e6, 1e6), "1", "strength")],
+        boundary: MIRROR,
+    },
+    Effect {
+        name: "warp",
+        summary: "displacement of pixels by a field",
+        formula: "x(p + scale · d(p)), bilinear; d = the first two planes of the field, along x and y in pixels",
+        inputs: Inputs::Images(&["image", "field"]),
+        parameters: &[parameter("scale", Kind::Number(-1e6, 1e6), "1", "factor of the field")],
+        boundary: MIRROR,
+    },
+];

@@ -1,0 +1,120 @@
+//! Local contrast: adaptive histogram equalisation with limited contrast.
+//!
+//! The device counts the pixels of all tiles in one histogram. The tables, which are small, are made on the host.
+
+use crate::functor::{Indexer, Output, Precise, Primitive, Real, Whole};
+use crate::plan::{Options, Plan};
+use crate::{Boundary, Error, Picture, Result};
+use broadloom_graph::{Node, Shape};
+use broadloom_scalar::{Builder, Element, Literal, Type, Value};
+
+/// The settings of the effect.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Clahe {
+    /// Tiles along each side.
+    pub tiles: u32,
+    /// The limit of a bin, as a multiple of the mean; 0 is none.
+    pub clip: f64,
+    /// Bins of a histogram.
+    pub bins: u32,
+    /// The least value.
+    pub low: f64,
+    /// The greatest value.
+    pub high: f64,
+}
+
+/// Bins of all histograms together, at most.
+const MAX_BINS: u64 = 1 << 26;
+
+impl Clahe {
+    fn bin<'k>(&self, value: Real<'k>) -> Precise<'k> {
+        let place = (value.cast::<f64>() - self.low) / (self.high - self.low) * f64::from(self.bins);
+        place.floor().max(0.0).min(f64::from(self.bins - 1))
+    }
+
+    /// Turns counts into the curve of a tile.
+    fn curve(&self, counts: &[u32], area: f64) -> Vec<f32> {
+        let limit = match self.clip > 0.0 {
+            true => (self.clip * area / f64::from(self.bins)).floor().max(1.0),
+            false => f64::INFINITY,
+        };
+        let excess: f64 = counts.iter().map(|count| (f64::from(*count) - limit).max(0.0)).sum();
+        let mut sum = 0.0;
+        let each = counts.iter().map(|count| {
+            sum += f64::from(*count).min(limit) + excess / f64::from(self.bins);
+            (self.low + (self.high - self.low) * sum / area) as f32
+        });
+        each.collect()
+    }
+}
+
+/// Counts the pixels of all tiles and components: component by component, tile by tile, bin by bin.
+fn counts(keys: &Node, settings: &Clahe, tile: [i32; 2], total: usize) -> Result<Vec<u32>> {
+    let context = keys.context();
+    let f = Builder::function("tile_and_bin");
+    let bin = f.parameter("bin", Type::F32);
+    let [component, row, column] = ["c", "y", "x"].map(|name| f.parameter(name, Type::I32));
+    let [width, height, tiles, bins] = ["width", "height", "tiles", "bins"].map(|name| f.parameter(name, Type::I32));
+    let down: Value = f.add(f.mul(component, tiles), f.div(row, height));
+    let place = f.add(f.mul(down, tiles), f.div(column, width));
+    let key = f.add(f.mul(place, bins), f.convert(bin, Type::I32));
+    let function = f.finish_function(&[key])?;
+    let mut inputs = vec![keys.clone()];
+    for axis in 0..3 {
+        inputs.push(Node::position(context, keys.shape().clone(), axis, Element::I32)?);
+    }
+    for number in [tile[0], tile[1], settings.tiles as i32, settings.bins as i32] {
+        inputs.push(Node::fill(context, Shape::from([]), &[Literal::from(number)])?);
+    }
+    let keys = Node::call(&function, &inputs.iter().collect::<Vec<&Node>>())?.swap_remove(0);
+    let histogram = keys.histogram(total)?.read()?;
+    Ok(histogram.lanes.iter().map(|lane| lane.as_i128().unwrap_or(0) as u32).collect())
+}
+
+/// Equalises every component. Computes the histograms and waits for the device.
+pub fn clahe(picture: &Picture, settings: &Clahe, boundary: Boundary, options: &Options) -> Result<Picture> {
+    let (bounds, components) = (picture.bounds(), picture.components());
+    let Clahe { tiles, bins, low, high, .. } = *settings;
+    let total = components as u64 * u64::from(tiles) * u64::from(tiles) * u64::from(bins);
+    if tiles == 0 || bins < 2 || total > MAX_BINS || high <= low || high.is_nan() {
+        let reason = format!("{tiles} tiles along each side with {bins} bins from {low} to {high}");
+        return Err(Error::Functor { name: "clahe".into(), reason });
+    }
+    let tile = [bounds.width.div_ceil(tiles), bounds.height.div_ceil(tiles)];
+    let key = Primitive::from_kernel("bin", &[Indexer::anywhere()], &[Output::Component], &[], |k| {
+        vec![settings.bin(k.input(0).pick(k.x(), k.y())).cast::<f32>()]
+    })?;
+    let [width, height] = tile.map(|side| side as usize * tiles as usize);
+    let keys = key.with_boundary(boundary).with_size(width, height)?.one(&[picture])?;
+    let bounds_of_keys = keys.bounds();
+    let nodes = Plan::new(&[(keys, bounds_of_keys)], options)?.nodes()?;
+    let tile = tile.map(|side| side as i32);
+    let counts = counts(&nodes[0], settings, tile, total as usize)?;
+    let area = f64::from(tile[0]) * f64::from(tile[1]);
+    let tables = counts.chunks_exact(bins as usize).flat_map(|counts| settings.curve(counts, area));
+    let bytes: Vec<u8> = tables.flat_map(f32::to_le_bytes).collect();
+    let shape = Shape::from([components, (tiles * tiles) as usize, bins as usize]);
+    let tables = Picture::from_node(Node::upload(picture.context(), Type::F32, shape, &bytes)?, 0, 0)?;
+    let inputs = [Indexer::point(), Indexer::anywhere()];
+    let apply = Primitive::from_kernel("equalise", &inputs, &[Output::Component], &[], |k| {
+        let bin = settings.bin(k.input(0).centre()).cast::<i32>();
+        let last = tiles as i32 - 1;
+        let ((left, right, fx), (top, bottom, fy)) = (near(k.x(), tile[0], last), near(k.y(), tile[1], last));
+        let table = |column: usize, row: usize| {
+            let (column, row) = ([left, right][column], [top, bottom][row]);
+            k.input(1).pick(bin, row * (last + 1) + column)
+        };
+        let upper = (1.0 - fx) * table(0, 0) + fx * table(1, 0);
+        let lower = (1.0 - fx) * table(0, 1) + fx * table(1, 1);
+        vec![(1.0 - fy) * upper + fy * lower]
+    })?;
+    apply.with_boundary(Boundary::Clamp).one(&[picture, &tables])
+}
+
+/// The nearest two tiles along an axis, and the share of the second.
+fn near<'k>(place: Whole<'k>, side: i32, last: i32) -> (Whole<'k>, Whole<'k>, Real<'k>) {
+    let at = place.cast::<f32>() / side as f32 - 0.5;
+    let first = at.floor();
+    let tile = first.cast::<i32>();
+    (tile.max(0).min(last), (tile + 1).max(0).min(last), at - first)
+}

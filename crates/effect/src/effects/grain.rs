@@ -1,0 +1,115 @@
+//! The two effects of the paper: `degrain` and `diffusion`.
+
+use super::blur::line_mean;
+use crate::functor::{Axis, Functor, Indexer, Kernel, Output, Primitive, Real};
+use crate::{Boundary, Picture, Result};
+
+/// The one-dimensional discrete wavelet transform (Listing 2).
+struct Dwt1d {
+    axis: Axis,
+    radius: u32,
+}
+
+impl Functor for Dwt1d {
+    fn name(&self) -> String {
+        "dwt1d".into()
+    }
+
+    fn inputs(&self) -> Vec<Indexer> {
+        vec![Indexer::line(self.axis, self.radius)]
+    }
+
+    fn outputs(&self) -> Vec<Output> {
+        vec![Output::Component, Output::Component]
+    }
+
+    fn kernel<'k>(&self, k: Kernel<'k>) -> Vec<Real<'k>> {
+        let (input, radius) = (k.input(0), self.radius as i32);
+        let centre = input.centre();
+        let high = (centre - (input.along(radius) + input.along(-radius)) * 0.5) * 0.5;
+        vec![high, centre - high]
+    }
+}
+
+/// Moves a value towards 0 by a threshold.
+struct SoftThreshold(f32);
+
+impl Functor for SoftThreshold {
+    fn name(&self) -> String {
+        "soft_threshold".into()
+    }
+
+    fn inputs(&self) -> Vec<Indexer> {
+        vec![Indexer::point()]
+    }
+
+    fn parameters(&self) -> Vec<f32> {
+        vec![self.0]
+    }
+
+    fn kernel<'k>(&self, k: Kernel<'k>) -> Vec<Real<'k>> {
+        let x = k.input(0).centre();
+        let size = (x.abs() - k.parameter(0)).max(0.0);
+        vec![x.lt(0.0).select(-size, size)]
+    }
+}
+
+/// Removes grain: soft thresholds of the high bands of a wavelet transform (Listing 1).
+pub fn degrain(input: &Picture, levels: u32, threshold: f32, boundary: Boundary) -> Result<Picture> {
+    degrain_recurse(input, 0, levels, threshold, boundary)
+}
+
+fn degrain_recurse(input: &Picture, level: u32, levels: u32, threshold: f32, boundary: Boundary) -> Result<Picture> {
+    let h_dwt = Dwt1d { axis: Axis::Horizontal, radius: 1 << level }.build()?.with_boundary(boundary);
+    let v_dwt = Dwt1d { axis: Axis::Vertical, radius: 1 << level }.build()?.with_boundary(boundary);
+    let [hy, ly] = h_dwt.call([input])?;
+    let [hh, hl] = v_dwt.call([&hy])?;
+    let [lh, ll] = v_dwt.call([&ly])?;
+
+    let soft = SoftThreshold(threshold / (1u32 << level) as f32).build()?;
+    let [hhp] = soft.call([&hh])?;
+    let [lhp] = soft.call([&lh])?;
+    let [hlp] = soft.call([&hl])?;
+
+    let sum = Primitive::point("sum", 2, |x| x[0] + x[1])?;
+    let [p_sum1] = sum.call([&hhp, &lhp])?;
+    let [p_sum2] = sum.call([&hlp, &p_sum1])?;
+
+    // Go to the next level of recursion.
+    let llp = if level + 1 < levels { degrain_recurse(&ll, level + 1, levels, threshold, boundary)? } else { ll };
+
+    let [output] = sum.call([&p_sum2, &llp])?;
+    Ok(output)
+}
+
+/// The taps of the sparse filter: offsets on a grid of four pixels, and weights exp(−r/1.5) whose sum is 1.
+fn taps() -> (Vec<[i32; 2]>, Vec<f32>) {
+    let places = (-3..=3i32).flat_map(|j| (-3..=3i32).map(move |i| (i, j))).filter(|(i, j)| i * i + j * j <= 10);
+    let taps: Vec<([i32; 2], f64)> =
+        places.map(|(i, j)| ([4 * i, 4 * j], (-f64::from(i * i + j * j).sqrt() / 1.5).exp())).collect();
+    let sum: f64 = taps.iter().map(|(_, weight)| weight).sum();
+    taps.into_iter().map(|(offset, weight)| (offset, (weight / sum) as f32)).unzip()
+}
+
+/// Diffuses light: moving averages along rows and columns, a sparse filter, and a mix with the input.
+pub fn diffusion(input: &Picture, radius: u32, mix: f32, boundary: Boundary) -> Result<Picture> {
+    let mut soft = input.clone();
+    for axis in [Axis::Horizontal, Axis::Vertical, Axis::Horizontal, Axis::Vertical] {
+        soft = line_mean(&soft, axis, radius, boundary)?;
+    }
+    let (offsets, weights) = taps();
+    let sparse = Primitive::from_kernel("sparse", &[Indexer::sparse(&offsets)], &[Output::Component], &weights, |k| {
+        let mut sum = k.input(0).tap(0) * k.parameter(0);
+        for tap in 1..weights.len() {
+            sum = sum + k.input(0).tap(tap as i32) * k.parameter(tap);
+        }
+        vec![sum]
+    })?;
+    let spread = sparse.with_boundary(boundary).one(&[&soft])?;
+    let inputs = [Indexer::point(), Indexer::point()];
+    let mixed = Primitive::from_kernel("mix", &inputs, &[Output::Component], &[mix], |k| {
+        let (x, spread, mix) = (k.input(0).centre(), k.input(1).centre(), k.parameter(0));
+        vec![x * (1.0 - mix) + spread * mix]
+    })?;
+    mixed.one(&[input, &spread])
+}

@@ -1,0 +1,117 @@
+//! The bilateral filter by a grid in space and value.
+//!
+//! The grid is a picture as wide as the grid; its planes of values stand one below the other.
+
+use crate::functor::{Indexer, Output, Precise, Primitive, Real, Whole};
+use crate::{Boundary, Error, Picture, Result};
+
+/// The settings of the filter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Grid {
+    /// The side of a cell, in pixels.
+    pub cell: u32,
+    /// The extent of a cell in value.
+    pub range: f64,
+    /// The least value.
+    pub low: f64,
+    /// The greatest value.
+    pub high: f64,
+}
+
+/// Cells before the first pixel and behind the last.
+const MARGIN: i32 = 2;
+/// Cells of a grid, at most.
+const MAX_CELLS: u64 = 1 << 28;
+/// Planes of values, at most.
+const MAX_VALUES: f64 = 4096.0;
+
+impl Grid {
+    /// The place along the axis of values.
+    fn level<'k>(&self, value: Real<'k>) -> Precise<'k> {
+        (value.cast::<f64>().max(self.low).min(self.high) - self.low) / self.range
+    }
+}
+
+/// Blurs a grid by [1 4 6 4 1] along columns, rows or values.
+fn blurred(grid: &Picture, rows: i32, step: [i32; 3]) -> Result<Picture> {
+    let functor = Primitive::from_kernel("blur_grid", &[Indexer::anywhere()], &[Output::Component], &[], |k| {
+        let [dx, dy, dz] = step;
+        let row = k.y() % rows;
+        let at = |d: i32| {
+            let there = k.input(0).pick(k.x() + d * dx, k.y() + d * (dy + dz * rows));
+            let inside = (row + d * dy).ge(0).and((row + d * dy).lt(rows));
+            inside.select::<f32>(there, 0.0)
+        };
+        vec![(at(-2) + at(2)) + (at(-1) + at(1)) * 4.0 + at(0) * 6.0]
+    })?;
+    let size = grid.bounds();
+    functor.with_boundary(Boundary::Constant(0.0)).with_size(size.width as usize, size.height as usize)?.one(&[grid])
+}
+
+/// Computes the filter of every component.
+pub fn bilateral_grid(picture: &Picture, settings: &Grid, boundary: Boundary) -> Result<Picture> {
+    let Grid { cell, range, low, high } = *settings;
+    let values = ((high - low) / range).round() + 2.0;
+    let bounds = picture.bounds();
+    let cells = |extent: u32| u64::from((extent - 1) / cell.max(1)) + 2 + 2 * MARGIN as u64;
+    let (columns, rows) = (cells(bounds.width), cells(bounds.height));
+    let bad = |reason: &str| Error::Functor { name: "bilateral_grid".into(), reason: reason.to_owned() };
+    if cell == 0 || !(values >= 2.0 && values <= MAX_VALUES) {
+        return Err(bad("a cell has at least a pixel, and there are at most 4096 cells along the axis of values"));
+    }
+    let values = values as u64;
+    if columns.saturating_mul(rows).saturating_mul(values) > MAX_CELLS {
+        return Err(bad("the grid has too many cells; choose larger ones"));
+    }
+    let (side, rows) = (cell as i32, rows as i32);
+    let gather = Primitive::from_kernel("gather", &[Indexer::anywhere()], &[Output::Component; 2], &[], |k| {
+        let (row, plane) = (k.y() % rows, k.y() / rows);
+        let (sum, count) = (k.local(0.0f32), k.local(0.0f32));
+        let (left, top) = (corner(k.x(), side), corner(row, side));
+        k.repeat(0, side, |j| {
+            k.repeat(0, side, |i| {
+                let value = k.input(0).pick(left + i, top + j).max(low as f32).min(high as f32);
+                let own = (settings.level(value) + 0.5).floor().cast::<i32>().eq(plane);
+                sum.set(sum.get() + own.select::<f32>(value, 0.0));
+                count.set(count.get() + own.select::<f32>(1.0, 0.0));
+            });
+        });
+        vec![sum.get(), count.get()]
+    })?;
+    let gather = gather.with_boundary(boundary).with_size(columns as usize, rows as usize * values as usize)?;
+    let [sum, count] = gather.call([picture])?;
+    let soften = |grid: &Picture| -> Result<Picture> {
+        let grid = blurred(grid, rows, [0, 0, 1])?;
+        blurred(&blurred(&grid, rows, [1, 0, 0])?, rows, [0, 1, 0])
+    };
+    let (sum, count) = (soften(&sum)?, soften(&count)?);
+    let inputs = [Indexer::point(), Indexer::anywhere(), Indexer::anywhere()];
+    let slice = Primitive::from_kernel("slice", &inputs, &[Output::Component], &[], |k| {
+        let level = settings.level(k.input(0).centre());
+        let plane = level.floor();
+        let shares = [
+            (k.x() % side).cast::<f32>() * (1.0 / side as f32),
+            (k.y() % side).cast::<f32>() * (1.0 / side as f32),
+            (level - plane).cast::<f32>(),
+        ];
+        let (x, y, z) = (k.x() / side + MARGIN, k.y() / side + MARGIN, plane.cast::<i32>());
+        let (mut total, mut weights) = (k.constant(0.0f32), k.constant(0.0f32));
+        for corner in 0..8 {
+            let steps = [corner & 1, corner >> 1 & 1, corner >> 2];
+            let mut weight = k.constant(1.0f32);
+            for (step, share) in steps.iter().zip(shares) {
+                weight = weight * if *step == 1 { share } else { 1.0 - share };
+            }
+            let at = |input: usize| k.input(input).pick(x + steps[0], y + steps[1] + (z + steps[2]) * rows);
+            total = total + weight * at(1);
+            weights = weights + weight * at(2);
+        }
+        vec![total / weights]
+    })?;
+    slice.with_boundary(Boundary::Constant(0.0)).one(&[picture, &sum, &count])
+}
+
+/// The first pixel of a cell.
+fn corner(place: Whole<'_>, side: i32) -> Whole<'_> {
+    (place - MARGIN) * side - side / 2
+}

@@ -1,0 +1,38 @@
+//! Effects: graphs of functors for the effects of the catalogue.
+//!
+//! Each function takes pictures and gives one. All but `canny` and `clahe` compute nothing themselves. The catalogue has the
+//! formulas; the guide says which effects are approximate.
+
+mod blur;
+mod canny;
+mod clahe;
+mod colour;
+mod edges;
+mod engine;
+mod grain;
+mod grid;
+mod laplacian;
+mod morphology;
+mod raw;
+mod resize;
+mod smooth;
+mod table;
+mod temporal;
+mod warp;
+
+pub use blur::{box_blur, gaussian, line_mean, unsharp};
+pub use canny::canny;
+pub use clahe::{Clahe, clahe};
+pub use colour::{ColourKey, Curve, color_matrix, curves, key, tone_map};
+pub use edges::{gradients, harris, mean_of_components, sobel};
+pub use engine::{OnDevice, run};
+pub use grain::{degrain, diffusion};
+pub use grid::{Grid, bilateral_grid};
+pub use laplacian::{LocalLaplacian, local_laplacian};
+pub use morphology::{Extreme, close, extreme, median, open};
+pub use raw::{Bayer, Camera, camera, demosaic};
+pub use resize::{Filter, resize};
+pub use smooth::{bilateral, nlmeans};
+pub use table::{Table, lut};
+pub use temporal::{Temporal, motion, temporal_degrain};
+pub use warp::warp;

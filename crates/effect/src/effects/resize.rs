@@ -1,0 +1,109 @@
+//! Another size.
+//!
+//! The weights of a row's pixels are computed on the host, once for all rows, and are an image of their own.
+
+use crate::functor::{Axis, Indexer, Output, Primitive};
+use crate::{Boundary, Error, Picture, Result};
+use broadloom_graph::{Node, Shape};
+use broadloom_scalar::Type;
+use std::f64::consts::PI;
+
+/// A filter of resampling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Filter {
+    /// Lanczos with three lobes.
+    Lanczos,
+    /// The cubic of Keys with a = −0.5.
+    Bicubic,
+    /// A triangle.
+    Bilinear,
+}
+
+impl Filter {
+    fn support(self) -> f64 {
+        match self {
+            Filter::Lanczos => 3.0,
+            Filter::Bicubic => 2.0,
+            Filter::Bilinear => 1.0,
+        }
+    }
+
+    fn at(self, x: f64) -> f64 {
+        let x = x.abs();
+        let sinc = |x: f64| if x == 0.0 { 1.0 } else { (PI * x).sin() / (PI * x) };
+        match self {
+            Filter::Lanczos if x < 3.0 => sinc(x) * sinc(x / 3.0),
+            Filter::Bicubic if x < 1.0 => (1.5 * x - 2.5) * x * x + 1.0,
+            Filter::Bicubic if x < 2.0 => (((x - 5.0) * x + 8.0) * x - 4.0) * -0.5,
+            Filter::Bilinear if x < 1.0 => 1.0 - x,
+            Filter::Lanczos | Filter::Bicubic | Filter::Bilinear => 0.0,
+        }
+    }
+}
+
+/// Pixels along an axis, at most: their numbers are exact in `f32`.
+const MAX_EXTENT: usize = 1 << 24;
+/// Pixels that one pixel of the result is made of, at most.
+const MAX_TAPS: usize = 1 << 16;
+
+/// The first pixel and the weights of each pixel of the new size: a row for the first, then a row for each weight.
+fn weights(filter: Filter, old: usize, new: usize) -> Result<(usize, Vec<f32>)> {
+    let bad = |reason: String| Error::Functor { name: "resize".into(), reason };
+    if old > MAX_EXTENT || new > MAX_EXTENT {
+        return Err(bad(format!("from {old} to {new} pixels; at most {MAX_EXTENT} are possible")));
+    }
+    let scale = old as f64 / new as f64;
+    let wide = scale.max(1.0);
+    let taps = (2.0 * filter.support() * wide).floor() as usize + 1;
+    let size = (taps + 1).saturating_mul(new);
+    if taps > MAX_TAPS || size > MAX_EXTENT * 4 {
+        return Err(bad(format!("from {old} to {new} pixels is too far; resize in two steps")));
+    }
+    let mut table = vec![0.0f32; size];
+    for index in 0..new {
+        let centre = (index as f64 + 0.5) * scale;
+        let first = (centre - filter.support() * wide - 0.5).ceil();
+        let weight = |tap: usize| filter.at((first + tap as f64 + 0.5 - centre) / wide);
+        let sum: f64 = (0..taps).map(weight).sum();
+        table[index] = first as f32;
+        for tap in 0..taps {
+            table[(tap + 1) * new + index] = (weight(tap) / sum) as f32;
+        }
+    }
+    Ok((taps, table))
+}
+
+fn along(picture: &Picture, axis: Axis, new: usize, filter: Filter) -> Result<Picture> {
+    let bounds = picture.bounds();
+    let (width, height) = (bounds.width as usize, bounds.height as usize);
+    let old = if axis == Axis::Horizontal { width } else { height };
+    let (taps, table) = weights(filter, old, new)?;
+    let bytes: Vec<u8> = table.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let table = Node::upload(picture.context(), Type::F32, Shape::from([1, taps + 1, new]), &bytes)?;
+    let table = Picture::from_node(table, 0, 0)?;
+    let inputs = [Indexer::anywhere(), Indexer::anywhere().pixel(1)];
+    let functor = Primitive::from_kernel("resize", &inputs, &[Output::Component], &[], |k| {
+        let (image, table) = (k.input(0), k.input(1));
+        let place = if axis == Axis::Horizontal { k.x() } else { k.y() };
+        let first = table.pick(place, 0).cast::<i32>();
+        // The height of the table is the number of weights and one.
+        let sum = k.local(0.0f32);
+        k.repeat(1, table.size()[1], |tap| {
+            let from = first + tap - 1;
+            let sample = match axis {
+                Axis::Horizontal => image.pick(from, k.y()),
+                Axis::Vertical => image.pick(k.x(), from),
+            };
+            sum.set(sum.get() + table.pick(place, tap) * sample);
+        });
+        vec![sum.get()]
+    })?;
+    let (width, height) = if axis == Axis::Horizontal { (new, height) } else { (width, new) };
+    functor.with_boundary(Boundary::Clamp).with_size(width, height)?.one(&[picture, &table])
+}
+
+/// Resamples to another size. Centres of pixels are aligned, and filters are widened where the image shrinks.
+pub fn resize(picture: &Picture, width: usize, height: usize, filter: Filter) -> Result<Picture> {
+    let rows = along(picture, Axis::Horizontal, width, filter)?;
+    along(&rows, Axis::Vertical, height, filter)
+}

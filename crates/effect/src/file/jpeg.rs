@@ -1,0 +1,60 @@
+//! JPEG, by the `zune-jpeg` crate.
+
+use super::png::Planes;
+use super::source::Source;
+use super::{Limits, Problem, check_size};
+use crate::image::{ColorSpace, Image, Rect};
+use std::io::{BufRead, Seek, SeekFrom};
+use zune_jpeg::JpegDecoder;
+use zune_jpeg::errors::DecodeErrors;
+use zune_jpeg::zune_core::colorspace::ColorSpace as Coding;
+use zune_jpeg::zune_core::options::DecoderOptions;
+
+/// Most scans of a progressive file; each takes the time of a whole image.
+const MAX_SCANS: usize = 256;
+
+fn broken(error: DecodeErrors) -> Problem {
+    Problem::Decode(error.to_string())
+}
+
+/// Fails where the marker of the end is missing. The decoder takes missing bytes at the end for zeros.
+fn check_end(source: &mut Source) -> Result<(), Problem> {
+    let mut before = 0;
+    loop {
+        let bytes = source.fill_buf().map_err(Problem::Read)?;
+        if bytes.is_empty() {
+            return Err(Problem::Decode("the file ends before the image".to_owned()));
+        }
+        let starts = (before, bytes[0]) == (0xff, 0xd9);
+        if starts || bytes.array_windows().any(|pair| *pair == [0xff, 0xd9]) {
+            source.seek(SeekFrom::Start(0)).map_err(Problem::Read)?;
+            return Ok(());
+        }
+        before = bytes[bytes.len() - 1];
+        let count = bytes.len();
+        source.consume(count);
+    }
+}
+
+/// Reads an image. A file that ends too early is an error.
+pub(super) fn read(mut source: Source, limits: Limits) -> Result<Image, Problem> {
+    check_end(&mut source)?;
+    let options = DecoderOptions::default().set_strict_mode(true).set_max_width(65535).set_max_height(65535);
+    let mut decoder = JpegDecoder::new_with_options(source, options.jpeg_set_max_scans(MAX_SCANS));
+    decoder.decode_headers().map_err(broken)?;
+    let info = decoder.info().ok_or_else(|| Problem::Decode("it has no header".to_owned()))?;
+    let (names, coding): (&[&str], Coding) = match info.components {
+        1 => (&["Y"], Coding::Luma),
+        _ => (&["R", "G", "B"], Coding::RGB),
+    };
+    let (width, height) = check_size(u64::from(info.width), u64::from(info.height), names.len() as u64, limits)?;
+    decoder.set_options(options.jpeg_set_max_scans(MAX_SCANS).jpeg_set_out_colorspace(coding));
+    let pixels = decoder.decode().map_err(broken)?;
+    let bounds = Rect::sized(width, height);
+    if pixels.len() as u64 != bounds.area() * names.len() as u64 {
+        return Err(Problem::Decode(format!("its pixels are {} bytes", pixels.len())));
+    }
+    let mut planes = Planes::new(names, bounds, false)?;
+    pixels.chunks_exact(width as usize * names.len()).for_each(|row| planes.push(row));
+    Ok(planes.image(names, bounds)?.with_color(ColorSpace::Srgb))
+}

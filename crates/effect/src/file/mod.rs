@@ -1,0 +1,204 @@
+//! Images in files: PNG, JPEG, TIFF, EXR and PFM; and tables of colours in `.cube` files.
+//!
+//! | format | read | written | planes |
+//! | --- | --- | --- | --- |
+//! | PNG | 1 to 16 bits, palettes, interlaced | 8 and 16 bits | grey or RGB, with or without alpha |
+//! | JPEG | baseline and progressive | – | grey or RGB |
+//! | TIFF | 8 and 16 bits, half, float and double | 8 and 16 bits, half, float | any number |
+//! | EXR | half, float and 32-bit integers; tiles and several parts | half and float | any number, with layers |
+//! | PFM | float | float | grey or RGB |
+//!
+//! The format of a file that is read is found by its first bytes, that of a file that is written by its name.
+//! Values are never changed on the way: integers saturate and round where a file of integers is asked for, nothing else.
+//!
+//! Invariants: a header alone never causes memory to be used for its pixels; memory for an image is at most
+//! [`Limits::bytes`]; no file makes the process panic; a file is written under another name beside its target and takes
+//! the target's name when it is complete.
+
+mod cube;
+mod error;
+mod exr;
+mod jpeg;
+mod pfm;
+mod png;
+mod source;
+mod target;
+mod tiff;
+
+pub use cube::Cube;
+pub use error::{FileError, Problem};
+
+use crate::image::{Image, Plane, SampleType};
+use source::Source;
+use std::path::Path;
+
+/// A format of image files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Portable Network Graphics.
+    Png,
+    /// JPEG.
+    Jpeg,
+    /// Tagged Image File Format.
+    Tiff,
+    /// OpenEXR.
+    Exr,
+    /// Portable float map.
+    Pfm,
+}
+
+impl Format {
+    /// Returns the format of a name's extension.
+    pub fn of_name(path: &Path) -> Option<Format> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        match extension.as_str() {
+            "png" => Some(Format::Png),
+            "jpg" | "jpeg" => Some(Format::Jpeg),
+            "tif" | "tiff" => Some(Format::Tiff),
+            "exr" => Some(Format::Exr),
+            "pfm" => Some(Format::Pfm),
+            _ => None,
+        }
+    }
+
+    /// Returns the format that begins with these bytes.
+    fn of_content(bytes: &[u8]) -> Option<Format> {
+        let starts = |magic: &[u8]| bytes.starts_with(magic);
+        if starts(b"\x89PNG\r\n\x1a\n") {
+            Some(Format::Png)
+        } else if starts(b"\xff\xd8\xff") {
+            Some(Format::Jpeg)
+        } else if [b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"].iter().any(|magic| starts(*magic)) {
+            Some(Format::Tiff)
+        } else if starts(b"\x76\x2f\x31\x01") {
+            Some(Format::Exr)
+        } else if starts(b"PF") || starts(b"Pf") {
+            Some(Format::Pfm)
+        } else {
+            None
+        }
+    }
+
+    /// Returns the name of the format.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Png => "PNG",
+            Format::Jpeg => "JPEG",
+            Format::Tiff => "TIFF",
+            Format::Exr => "EXR",
+            Format::Pfm => "PFM",
+        }
+    }
+
+    /// Returns the types of samples that can be written.
+    pub fn sample_types(self) -> &'static [SampleType] {
+        match self {
+            Format::Png => &[SampleType::U8, SampleType::U16],
+            Format::Jpeg => &[],
+            Format::Tiff => &[SampleType::U8, SampleType::U16, SampleType::F16, SampleType::F32],
+            Format::Exr => &[SampleType::F16, SampleType::F32],
+            Format::Pfm => &[SampleType::F32],
+        }
+    }
+}
+
+/// Limits of reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Largest size of all samples of an image in bytes.
+    pub bytes: u64,
+}
+
+impl Default for Limits {
+    /// 16 GiB.
+    fn default() -> Limits {
+        Limits { bytes: 16 << 30 }
+    }
+}
+
+/// Reads an image.
+pub fn read(path: impl AsRef<Path>) -> Result<Image, FileError> {
+    read_with(path, Limits::default())
+}
+
+/// Reads an image within limits.
+pub fn read_with(path: impl AsRef<Path>, limits: Limits) -> Result<Image, FileError> {
+    let path = path.as_ref();
+    let mut source = Source::open(path)?;
+    let format = source.peek().map(Format::of_content).map_err(|error| FileError::new(path, Problem::Read(error)))?;
+    let Some(format) = format else { return Err(FileError::new(path, Problem::NoImage)) };
+    let place = source.place();
+    let decoded = match format {
+        Format::Png => png::read(source, limits),
+        Format::Jpeg => jpeg::read(source, limits),
+        Format::Tiff => tiff::read(source, limits),
+        Format::Exr => exr::read(source, limits),
+        Format::Pfm => pfm::read(source, limits),
+    };
+    decoded.map_err(|problem| FileError::new(path, problem.at(format, place.get())))
+}
+
+/// Writes an image in the format of the name's extension. Samples have the type of the image where the format has it:
+/// else PNG has 16 bits and the others floats.
+pub fn write(path: impl AsRef<Path>, image: &Image) -> Result<(), FileError> {
+    write_as(path, image, None)
+}
+
+/// Writes an image with a type of samples.
+pub fn write_as(path: impl AsRef<Path>, image: &Image, samples: Option<SampleType>) -> Result<(), FileError> {
+    let path = path.as_ref();
+    let fail = |problem| FileError::new(path, problem);
+    let Some(format) = Format::of_name(path) else { return Err(fail(Problem::NoFormat)) };
+    let types = format.sample_types();
+    if types.is_empty() {
+        return Err(fail(Problem::NotWritten(format)));
+    }
+    if let Some(wanted) = samples.filter(|wanted| !types.contains(wanted)) {
+        return Err(fail(Problem::SampleType { format, wanted }));
+    }
+    let encode = |out: &mut dyn target::Out| match format {
+        Format::Png => png::write(out, image, samples),
+        Format::Jpeg => Err(Problem::NotWritten(format)),
+        Format::Tiff => tiff::write(out, image, samples),
+        Format::Exr => exr::write(out, image, samples),
+        Format::Pfm => pfm::write(out, image),
+    };
+    target::replace(path, encode).map_err(fail)
+}
+
+/// Checks the size of an image before its memory is asked for.
+fn check_size(width: u64, height: u64, bytes_per_pixel: u64, limits: Limits) -> Result<(u32, u32), Problem> {
+    let area = width.checked_mul(height);
+    let bytes = area.and_then(|area| area.checked_mul(bytes_per_pixel)).unwrap_or(u64::MAX);
+    let sides = (u32::try_from(width), u32::try_from(height));
+    let (Ok(columns), Ok(rows)) = sides else { return Err(Problem::Size { width, height }) };
+    if crate::image::Rect::sized(columns, rows).checked().is_err() {
+        return Err(Problem::Size { width, height });
+    }
+    if bytes > limits.bytes {
+        return Err(Problem::TooLarge { width, height, bytes, limit: limits.bytes });
+    }
+    // Pages are not touched: this tells whether the system would give so much.
+    crate::image::reserved::<u8>(bytes)?;
+    Ok((columns, rows))
+}
+
+/// Returns the planes of grey or RGB, with or without alpha, in the order of the file.
+fn simple_planes(format: Format, image: &Image, alpha: bool) -> Result<Vec<&Plane>, Problem> {
+    let of = |channel: &str| image.planes().iter().find(|plane| plane.channel() == channel);
+    let planes: Vec<&Plane> = image.planes().iter().collect();
+    let opacity = of("A");
+    let colors = match (of("R"), of("G"), of("B")) {
+        (Some(red), Some(green), Some(blue)) => vec![red, green, blue],
+        _ => planes.iter().copied().filter(|plane| opacity.is_none_or(|alpha| plane.name() != alpha.name())).collect(),
+    };
+    let mut chosen = if colors.is_empty() { planes.clone() } else { colors };
+    if chosen.len() < planes.len() && alpha {
+        chosen.extend(opacity);
+    }
+    let fits = matches!(chosen.len(), 1 | 3) || alpha && matches!(chosen.len(), 2 | 4) && opacity.is_some();
+    match fits && chosen.len() == planes.len() {
+        true => Ok(chosen),
+        false => Err(Problem::Planes { format, names: image.names().map(str::to_owned).collect() }),
+    }
+}

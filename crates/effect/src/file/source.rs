@@ -1,0 +1,88 @@
+//! Files while they are read.
+
+use super::{FileError, Problem};
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::rc::Rc;
+
+/// A file that is read, with the place up to which it was.
+#[derive(Debug)]
+pub(super) struct Source {
+    reader: BufReader<File>,
+    place: Rc<Cell<u64>>,
+    len: u64,
+}
+
+impl Source {
+    /// Opens a file.
+    pub(super) fn open(path: &Path) -> Result<Source, FileError> {
+        let open = || {
+            let file = File::open(path)?;
+            let metadata = file.metadata()?;
+            match metadata.is_dir() {
+                true => Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder")),
+                false => Ok((file, metadata.len())),
+            }
+        };
+        let (file, len) = open().map_err(|error| FileError::new(path, Problem::Read(error)))?;
+        Ok(Source { reader: BufReader::with_capacity(1 << 16, file), place: Rc::default(), len })
+    }
+
+    /// Returns the first bytes without consuming them; fewer where the file is short.
+    pub(super) fn peek(&mut self) -> io::Result<&[u8]> {
+        self.reader.fill_buf()
+    }
+
+    /// Returns the number of bytes read, which goes on counting.
+    pub(super) fn place(&self) -> Rc<Cell<u64>> {
+        self.place.clone()
+    }
+
+    /// Returns the size of the file.
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+}
+
+impl Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(buffer)?;
+        self.place.set(self.place.get() + count as u64);
+        Ok(count)
+    }
+}
+
+impl BufRead for Source {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.reader.fill_buf()
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.reader.consume(count);
+        self.place.set(self.place.get() + count as u64);
+    }
+}
+
+impl Seek for Source {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        // Short steps stay inside of the buffer.
+        let at = self.place.get();
+        let step = match to {
+            SeekFrom::Start(to) => to.checked_signed_diff(at),
+            SeekFrom::Current(step) => Some(step),
+            SeekFrom::End(_) => None,
+        };
+        let is_sound = |step: &i64| at.checked_add_signed(*step).is_some();
+        let place = match step.filter(is_sound) {
+            Some(step) => {
+                self.reader.seek_relative(step)?;
+                at.saturating_add_signed(step)
+            }
+            None => self.reader.seek(to)?,
+        };
+        self.place.set(place);
+        Ok(place)
+    }
+}

@@ -1,0 +1,96 @@
+//! Files while they are written: under another name, until they are complete.
+
+use super::Problem;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Cursor, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A place that encoders write to.
+pub(super) trait Out: Write + Seek {}
+
+impl<T: Write + Seek> Out for T {}
+
+/// A file that is removed unless it is kept.
+struct Temporary {
+    path: PathBuf,
+    is_kept: bool,
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            // Nobody is left to tell; the failure that led here is told.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Writes a file and gives it the name `path` when it is complete. A pipe or a device is written as it is.
+pub(super) fn replace(path: &Path, encode: impl FnOnce(&mut dyn Out) -> Result<(), Problem>) -> Result<(), Problem> {
+    // A link stays a link; the file behind it is replaced.
+    let resolved = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    match fs::metadata(&resolved) {
+        Ok(metadata) if metadata.is_dir() => {
+            return Err(Problem::Write(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder")));
+        }
+        Ok(metadata) if !metadata.is_file() => {
+            let mut bytes = Cursor::new(vec![]);
+            encode(&mut bytes)?;
+            let mut file = OpenOptions::new().write(true).open(&resolved).map_err(Problem::Write)?;
+            return file.write_all(&bytes.into_inner()).map_err(Problem::Write);
+        }
+        _ => {}
+    }
+    let (file, mut temporary) = beside(&resolved).map_err(Problem::Write)?;
+    let mut writer = BufWriter::with_capacity(1 << 16, file);
+    encode(&mut writer)?;
+    let file = writer.into_inner().map_err(|error| Problem::Write(error.into_error()))?;
+    if let Ok(metadata) = fs::metadata(&resolved) {
+        file.set_permissions(metadata.permissions()).map_err(Problem::Write)?;
+    }
+    drop(file);
+    fs::rename(&temporary.path, &resolved).map_err(Problem::Write)?;
+    temporary.is_kept = true;
+    Ok(())
+}
+
+/// Creates a file beside another, with a name that nothing has.
+fn beside(path: &Path) -> io::Result<(File, Temporary)> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it has no name"))?;
+    loop {
+        let mut hidden = std::ffi::OsString::from(".");
+        hidden.push(name);
+        hidden.push(format!(".{}.{}.part", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed)));
+        let path = path.with_file_name(hidden);
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(file) => return Ok((file, Temporary { path, is_kept: false })),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_leave_the_old_file_and_nothing_else() {
+        let folder = std::env::temp_dir().join(format!("broadloom-target-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("x.png");
+        let fail = |out: &mut dyn Out| {
+            out.write_all(&[7; 1 << 17]).unwrap();
+            Err(Problem::Write(io::ErrorKind::StorageFull.into()))
+        };
+        assert!(replace(&path, fail).is_err());
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+        replace(&path, |out| out.write_all(b"old").map_err(Problem::Write)).unwrap();
+        assert!(replace(&path, fail).is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,97 @@
+//! Functors: small computations on images that declare how they read.
+//!
+//! A [`Functor`] is a Rust type with *indexers* for its inputs and a kernel. The kernel is Rust code over symbolic values; it
+//! is called once, when the functor is built, and becomes the code that runs for every pixel. A [`Moving`] average carries a
+//! state along an axis. [`Functor::build`] checks the declarations against the kernel and gives a [`Primitive`], which is
+//! called with [pictures](crate::graph::Picture) to build an effect.
+//!
+//! The optimiser knows the indexers and whether there is a state. It never looks into a kernel.
+
+mod error;
+mod indexer;
+mod kernel;
+mod primitive;
+pub(crate) mod trace;
+mod traced;
+
+pub use error::{Error, Result};
+pub use indexer::{Axis, Freedom, Indexer, MAX_COMPONENTS, MAX_FRAMES, MAX_RADIUS, MAX_SPARSE, Output, Reach};
+pub(crate) use kernel::reported;
+pub use kernel::{Input, Kernel, Local, LocalArray};
+pub use primitive::Primitive;
+pub(crate) use primitive::{Motion, Nature};
+pub use traced::{Floating, Kind, Number, Precise, Real, Term, Traced, Truth, Whole};
+
+/// A functor whose pixels are independent of each other.
+pub trait Functor {
+    /// Returns the name in plans and errors.
+    fn name(&self) -> String;
+
+    /// Returns the declarations of the inputs.
+    fn inputs(&self) -> Vec<Indexer>;
+
+    /// Returns the declarations of the outputs.
+    fn outputs(&self) -> Vec<Output> {
+        vec![Output::Component]
+    }
+
+    /// Returns the values of the parameters: small read-only numbers that change without a compilation.
+    fn parameters(&self) -> Vec<f32> {
+        vec![]
+    }
+
+    /// Computes a pixel: a value for each output, and for each component of an output of whole pixels.
+    fn kernel<'k>(&self, k: Kernel<'k>) -> Vec<Real<'k>>;
+
+    /// Checks the declarations and traces the kernel.
+    fn build(&self) -> Result<Primitive>
+    where
+        Self: Sized,
+    {
+        Primitive::parallel(self)
+    }
+}
+
+/// A functor that carries a state along an axis: a moving average, though it need not compute a mean.
+///
+/// The state before a position must follow from the window around it, because lines can be split anywhere:
+/// [`Moving::start`] computes it there.
+pub trait Moving {
+    /// Returns the name in plans and errors.
+    fn name(&self) -> String;
+
+    /// Returns the axis along which the state is carried.
+    fn axis(&self) -> Axis;
+
+    /// Returns whether lines are swept from their ends to their starts.
+    fn backwards(&self) -> bool {
+        false
+    }
+
+    /// Returns the declarations of the inputs: points, or lines along the axis.
+    fn inputs(&self) -> Vec<Indexer>;
+
+    /// Returns the number of outputs, each of one component at a time.
+    fn outputs(&self) -> usize {
+        1
+    }
+
+    /// Returns the values of the parameters.
+    fn parameters(&self) -> Vec<f32> {
+        vec![]
+    }
+
+    /// Computes the state before the step at the current pixel.
+    fn start<'k>(&self, k: Kernel<'k>) -> Vec<Precise<'k>>;
+
+    /// Computes the next state and the outputs of the current pixel.
+    fn step<'k>(&self, k: Kernel<'k>, state: &[Precise<'k>]) -> (Vec<Precise<'k>>, Vec<Real<'k>>);
+
+    /// Checks the declarations and traces the kernel.
+    fn build(&self) -> Result<Primitive>
+    where
+        Self: Sized,
+    {
+        Primitive::moving(self)
+    }
+}

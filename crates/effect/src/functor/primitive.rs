@@ -1,0 +1,296 @@
+//! Primitives: functors that were checked and traced.
+
+use super::indexer::{Axis, Freedom, Indexer, MAX_COMPONENTS, MAX_RADIUS, Output, Reach};
+use super::kernel::Kernel;
+use super::trace::{Body, Slot, Subject, Trace, slots, trace};
+use super::traced::{Real, Traced};
+use super::{Functor, Moving};
+use crate::graph::Boundary;
+use crate::{Error, Result};
+use broadloom_scalar::{Type, Value};
+use std::sync::Arc;
+
+/// A functor that was checked and traced; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Primitive {
+    pub(crate) code: Arc<Code>,
+    pub(crate) parameters: Arc<[f32]>,
+    pub(crate) boundary: Boundary,
+    /// The size of the result, for a functor whose inputs are read anywhere.
+    pub(crate) size: Option<[usize; 2]>,
+    /// Pixels around the region of definition of the inputs for which the result is defined as well.
+    pub(crate) margin: Reach,
+}
+
+/// The part of a primitive that its boundary and its parameters do not change.
+#[derive(Debug)]
+pub(crate) struct Code {
+    pub(crate) name: String,
+    pub(crate) inputs: Vec<Indexer>,
+    pub(crate) outputs: Vec<Output>,
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) nature: Nature,
+}
+
+/// The dependence of pixels on each other.
+#[derive(Debug)]
+pub(crate) enum Nature {
+    /// None.
+    Parallel(Trace),
+    /// A state is carried along an axis.
+    Moving(Motion),
+}
+
+/// The kernel of a moving average.
+#[derive(Debug)]
+pub(crate) struct Motion {
+    pub(crate) axis: Axis,
+    pub(crate) backwards: bool,
+    pub(crate) states: usize,
+    /// Computes the state before a position.
+    pub(crate) start: Trace,
+    /// Computes the next state, then the outputs.
+    pub(crate) step: Trace,
+    /// Both in one: the outputs of a position from its window alone.
+    pub(crate) whole: Trace,
+}
+
+/// The greatest number of inputs, outputs, parameters and states.
+const MAX_PARTS: usize = 64;
+
+fn check(name: &str, inputs: &[Indexer], outputs: &[Output], parameters: usize) -> Result<()> {
+    let bad = |reason: String| Err(Error::Functor { name: name.to_owned(), reason });
+    if inputs.is_empty() || outputs.is_empty() {
+        return bad("a functor has an input and an output".into());
+    }
+    let arrays = slots(inputs).len();
+    if arrays > MAX_PARTS || outputs.len() > MAX_PARTS || parameters > MAX_PARTS {
+        return bad(format!(
+            "{arrays} components and frames of inputs, {} outputs, {parameters} parameters; at most {MAX_PARTS} of each are possible",
+            outputs.len()
+        ));
+    }
+    for (number, indexer) in inputs.iter().enumerate() {
+        if let Err(reason) = indexer.check() {
+            return bad(format!("input {number}: {reason}"));
+        }
+    }
+    let pixels = outputs.iter().filter_map(|output| match output {
+        Output::Component => None,
+        Output::Pixel(count) => Some(*count),
+    });
+    let pixels: Vec<usize> = pixels.collect();
+    if !pixels.is_empty() && pixels.len() != outputs.len() {
+        return bad("outputs of components and of whole pixels cannot be mixed".into());
+    }
+    if pixels.iter().any(|count| *count == 0 || *count > MAX_COMPONENTS) {
+        return bad(format!("a pixel has 1 to {MAX_COMPONENTS} components"));
+    }
+    if !pixels.is_empty() && inputs.iter().any(|indexer| indexer.pixel.is_none()) {
+        return bad("outputs of whole pixels need inputs of whole pixels".into());
+    }
+    Ok(())
+}
+
+impl Primitive {
+    fn new(code: Code, parameters: Vec<f32>) -> Primitive {
+        Primitive {
+            code: Arc::new(code),
+            parameters: parameters.into(),
+            boundary: Boundary::default(),
+            size: None,
+            margin: Reach::default(),
+        }
+    }
+
+    pub(super) fn parallel(functor: &impl Functor) -> Result<Primitive> {
+        let (name, inputs, outputs) = (functor.name(), functor.inputs(), functor.outputs());
+        let parameters = functor.parameters();
+        check(&name, &inputs, &outputs, parameters.len())?;
+        let count = outputs.iter().map(|output| match output {
+            Output::Component => 1,
+            Output::Pixel(count) => *count,
+        });
+        let results = vec![Type::F32; count.sum()];
+        let subject = Subject { name: &name, inputs: &inputs, parameters: parameters.len(), states: 0, results: &results };
+        let body: &Body<'_> = &|k, _| functor.kernel(k).into_iter().map(|result| result.value).collect();
+        let trace = trace(&subject, body)?;
+        let slots = slots(&inputs);
+        Ok(Primitive::new(Code { name, inputs, outputs, slots, nature: Nature::Parallel(trace) }, parameters))
+    }
+
+    pub(super) fn moving(functor: &impl Moving) -> Result<Primitive> {
+        let (name, inputs, axis) = (functor.name(), functor.inputs(), functor.axis());
+        let (outputs, parameters) = (vec![Output::Component; functor.outputs()], functor.parameters());
+        check(&name, &inputs, &outputs, parameters.len())?;
+        let fits = |indexer: &Indexer| match &indexer.freedom {
+            Freedom::Point => true,
+            Freedom::Line { axis: own, .. } => *own == axis,
+            Freedom::Rectangle { .. } | Freedom::Sparse(_) | Freedom::Anywhere => false,
+        };
+        if !inputs.iter().all(|indexer| fits(indexer) && indexer.pixel.is_none()) {
+            let reason = "inputs of a moving average are components at points or along its axis".to_owned();
+            return Err(Error::Functor { name, reason });
+        }
+        fn values<T>(list: Vec<Traced<'_, T>>) -> Vec<Value> {
+            list.into_iter().map(|traced| traced.value).collect()
+        }
+        // The number of states is what the start gives.
+        let states = std::cell::Cell::new(0);
+        let start_body: &Body<'_> = &|k, _| values(functor.start(k));
+        let counting: &Body<'_> = &|k, _| {
+            let list = functor.start(k);
+            states.set(list.len());
+            vec![]
+        };
+        let count = parameters.len();
+        trace(&Subject { name: &name, inputs: &inputs, parameters: count, states: 0, results: &[] }, counting)?;
+        let states = states.get();
+        if states == 0 || states > MAX_PARTS {
+            let reason = format!("its state has {states} numbers, and 1 to {MAX_PARTS} are possible");
+            return Err(Error::Functor { name, reason });
+        }
+        let wide = vec![Type::F64; states];
+        let narrow = vec![Type::F32; outputs.len()];
+        let start = trace(&Subject { name: &name, inputs: &inputs, parameters: count, states: 0, results: &wide }, start_body)?;
+        let stepped = |k: Kernel<'_>, state: &[Value]| -> (Vec<Value>, Vec<Value>) {
+            let state: Vec<Traced<'_, f64>> = state.iter().map(|value| Traced::new(k.builder, *value)).collect();
+            let (next, results) = functor.step(k, &state);
+            if next.len() != states {
+                k.builder.fail(format!("a step gives a state of {} numbers, and the start one of {states}", next.len()));
+            }
+            (values(next), values::<f32>(results))
+        };
+        let step_body: &Body<'_> = &|k, state| {
+            let (next, results) = stepped(k, state);
+            [next, results].concat()
+        };
+        let all = [wide.clone(), narrow.clone()].concat();
+        let step = trace(&Subject { name: &name, inputs: &inputs, parameters: count, states, results: &all }, step_body)?;
+        let whole_body: &Body<'_> = &|k, _| {
+            let state = values(functor.start(k));
+            stepped(k, &state).1
+        };
+        let whole = trace(&Subject { name: &name, inputs: &inputs, parameters: count, states: 0, results: &narrow }, whole_body)?;
+        let slots = slots(&inputs);
+        let motion = Motion { axis, backwards: functor.backwards(), states, start, step, whole };
+        Ok(Primitive::new(Code { name, inputs, outputs, slots, nature: Nature::Moving(motion) }, parameters))
+    }
+
+    /// Builds a functor of one component of the current pixel of each of so many images.
+    pub fn point(name: &str, inputs: usize, kernel: impl for<'k> Fn(&[Real<'k>]) -> Real<'k>) -> Result<Primitive> {
+        struct Point<'a, F>(&'a str, usize, F);
+        impl<F: for<'k> Fn(&[Real<'k>]) -> Real<'k>> Functor for Point<'_, F> {
+            fn name(&self) -> String {
+                self.0.to_owned()
+            }
+            fn inputs(&self) -> Vec<Indexer> {
+                vec![Indexer::point(); self.1]
+            }
+            fn kernel<'k>(&self, k: Kernel<'k>) -> Vec<Real<'k>> {
+                let samples: Vec<Real<'k>> = (0..self.1).map(|input| k.input(input).centre()).collect();
+                vec![(self.2)(&samples)]
+            }
+        }
+        Point(name, inputs, kernel).build()
+    }
+
+    /// Builds a functor from its declarations and a closure.
+    pub fn from_kernel(
+        name: &str,
+        inputs: &[Indexer],
+        outputs: &[Output],
+        parameters: &[f32],
+        kernel: impl for<'k> Fn(Kernel<'k>) -> Vec<Real<'k>>,
+    ) -> Result<Primitive> {
+        struct Closure<'a, F> {
+            name: &'a str,
+            inputs: &'a [Indexer],
+            outputs: &'a [Output],
+            parameters: &'a [f32],
+            kernel: F,
+        }
+        impl<F: for<'k> Fn(Kernel<'k>) -> Vec<Real<'k>>> Functor for Closure<'_, F> {
+            fn name(&self) -> String {
+                self.name.to_owned()
+            }
+            fn inputs(&self) -> Vec<Indexer> {
+                self.inputs.to_vec()
+            }
+            fn outputs(&self) -> Vec<Output> {
+                self.outputs.to_vec()
+            }
+            fn parameters(&self) -> Vec<f32> {
+                self.parameters.to_vec()
+            }
+            fn kernel<'k>(&self, k: Kernel<'k>) -> Vec<Real<'k>> {
+                (self.kernel)(k)
+            }
+        }
+        Closure { name, inputs, outputs, parameters, kernel }.build()
+    }
+
+    /// Returns the name.
+    pub fn name(&self) -> &str {
+        &self.code.name
+    }
+
+    /// Returns the same functor with another boundary rule.
+    #[must_use]
+    pub fn with_boundary(mut self, boundary: Boundary) -> Primitive {
+        self.boundary = boundary;
+        self
+    }
+
+    /// Returns the same functor with other values of its parameters. Nothing is traced or compiled again.
+    pub fn with_parameters(mut self, parameters: &[f32]) -> Result<Primitive> {
+        if parameters.len() != self.parameters.len() {
+            let reason = format!("it has {} parameters, and is given {}", self.parameters.len(), parameters.len());
+            return Err(Error::Functor { name: self.code.name.clone(), reason });
+        }
+        self.parameters = parameters.into();
+        Ok(self)
+    }
+
+    /// Returns the same functor with a result of another size. All its inputs must be read anywhere.
+    pub fn with_size(mut self, width: usize, height: usize) -> Result<Primitive> {
+        if self.code.inputs.iter().any(|indexer| indexer.reach().is_some()) {
+            let reason = "its result has the size of its inputs, because they are read in windows".to_owned();
+            return Err(Error::Functor { name: self.code.name.clone(), reason });
+        }
+        self.size = Some([width, height]);
+        Ok(self)
+    }
+
+    /// Returns the same functor with a result that is larger than its inputs by a margin. There the inputs follow the
+    /// boundary rule.
+    pub fn with_margin(mut self, margin: Reach) -> Result<Primitive> {
+        let sides = [margin.left, margin.right, margin.above, margin.below];
+        if self.reach().is_none() || sides.iter().any(|side| *side > MAX_RADIUS) {
+            let reason = format!("a margin of at most {MAX_RADIUS} pixels is possible where inputs are read in windows");
+            return Err(Error::Functor { name: self.code.name.clone(), reason });
+        }
+        self.margin = margin;
+        Ok(self)
+    }
+
+    /// Returns the window of all inputs together; `None` if one is read anywhere.
+    pub(crate) fn reach(&self) -> Option<Reach> {
+        let mut each = self.code.inputs.iter().map(Indexer::reach);
+        each.try_fold(Reach::default(), |all, one| one.map(|one| all.union(one)))
+    }
+
+    /// Returns whether it reads the current pixel alone.
+    pub(crate) fn is_point(&self) -> bool {
+        matches!(self.code.nature, Nature::Parallel(_)) && self.reach().is_some_and(Reach::is_point)
+    }
+}
+
+impl Primitive {
+    /// Returns the window of all inputs in a picture of a call; `None` if that picture is read anywhere.
+    pub(crate) fn reach_of(&self, picture: usize) -> Option<Reach> {
+        let own = self.code.slots.iter().find(|slot| slot.picture == picture)?.reach?;
+        let each = self.code.inputs.iter().filter_map(Indexer::reach);
+        Some(each.fold(own, Reach::union))
+    }
+}

@@ -1,0 +1,154 @@
+//! Pictures: images that are there, or that will be computed.
+
+use super::Application;
+use crate::image::{Image, Plane, Rect, SampleType, Samples};
+use crate::plan::{Options, Plan};
+use crate::{Error, Result};
+use broadloom_graph::{Context, Elementwise, Node, Shape};
+use broadloom_scalar::{BinaryOp, Element, Literal, Type};
+use std::fmt;
+use std::sync::Arc;
+
+/// An image that is there, or that will be computed; cheap to clone.
+#[derive(Clone)]
+pub struct Picture(Arc<Data>);
+
+struct Data {
+    context: Context,
+    bounds: Rect,
+    components: usize,
+    origin: Origin,
+}
+
+/// What a picture comes from.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    /// An array of `f32` with the axes component, row, column.
+    Array(Node),
+    /// An output of a call.
+    Applied(Arc<Application>, usize),
+}
+
+impl fmt::Debug for Picture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Picture of {} components, {}", self.components(), self.bounds())
+    }
+}
+
+/// Appends the rows of a plane as bytes.
+fn append(bytes: &mut Vec<u8>, plane: &Plane) {
+    let (width, pitch) = (plane.width() as usize, plane.pitch());
+    let rows = |row: u32| {
+        let from = plane.start() + row as usize * pitch;
+        from..from + width
+    };
+    for row in 0..plane.height() {
+        match plane.samples() {
+            Samples::U8(samples) => bytes.extend_from_slice(&samples[rows(row)]),
+            Samples::U16(samples) => bytes.extend(samples[rows(row)].iter().flat_map(|sample| sample.to_le_bytes())),
+            Samples::F16(samples) => bytes.extend(samples[rows(row)].iter().flat_map(|sample| sample.to_le_bytes())),
+            Samples::F32(samples) => bytes.extend(samples[rows(row)].iter().flat_map(|sample| sample.to_le_bytes())),
+        }
+    }
+}
+
+impl Picture {
+    /// Copies an image to the device. Integers stay what they are there; kernels scale them to 0 … 1.
+    pub fn new(context: &Context, image: &Image) -> Result<Picture> {
+        let ty = image.sample_type();
+        let (components, [height, width]) = (image.planes().len(), [image.height() as usize, image.width() as usize]);
+        let size = components.saturating_mul(height).saturating_mul(width).saturating_mul(ty.bytes());
+        let mut bytes: Vec<u8> = vec![];
+        bytes.try_reserve_exact(size).map_err(|_| crate::ImageError::Memory(size as u64))?;
+        image.planes().iter().for_each(|plane| match plane.sample_type() == ty {
+            true => append(&mut bytes, plane),
+            false => append(&mut bytes, &plane.converted(ty)),
+        });
+        let shape = Shape::from([components, height, width]);
+        let scale = |node: Node, most: f32| -> broadloom_graph::Result<Node> {
+            let real = Node::elementwise(Elementwise::Convert(Element::F32), &[&node])?;
+            let most = Node::fill(context, Shape::from([]), &[Literal::from(most)])?;
+            Node::elementwise(Elementwise::Binary(BinaryOp::Div), &[&real, &most])
+        };
+        let node = match ty {
+            SampleType::F32 => Node::upload(context, Type::F32, shape, &bytes)?,
+            SampleType::F16 => {
+                let node = Node::upload(context, Type::F16, shape, &bytes)?;
+                Node::elementwise(Elementwise::Convert(Element::F32), &[&node])?
+            }
+            SampleType::U8 => scale(Node::upload(context, Type::U8, shape, &bytes)?, 255.0)?,
+            SampleType::U16 => scale(Node::upload(context, Type::U16, shape, &bytes)?, 65535.0)?,
+        };
+        Picture::from_node(node, image.bounds().x, image.bounds().y)
+    }
+
+    /// Makes a picture of an array of `f32` with the axes component, row, column. Its upper left pixel is at (x, y).
+    pub fn from_node(node: Node, x: i32, y: i32) -> Result<Picture> {
+        let bad = |reason: &str| Error::Call { name: "picture".into(), reason: reason.to_owned() };
+        let extents = node.shape().extents().to_vec();
+        let &[components, height, width] = &extents[..] else {
+            return Err(bad("an array with the axes component, row, column is wanted"));
+        };
+        if node.ty() != Type::F32 || components == 0 {
+            return Err(bad("an array of `f32` with a component is wanted"));
+        }
+        let extent = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
+        let bounds = Rect::new(x, y, extent(width), extent(height)).checked()?;
+        let context = node.context().clone();
+        Ok(Picture(Arc::new(Data { context, bounds, components, origin: Origin::Array(node) })))
+    }
+
+    pub(super) fn applied(
+        context: &Context,
+        bounds: Rect,
+        components: usize,
+        application: Arc<Application>,
+        output: usize,
+    ) -> Picture {
+        let origin = Origin::Applied(application, output);
+        Picture(Arc::new(Data { context: context.clone(), bounds, components, origin }))
+    }
+
+    /// Takes the call out of a picture that nobody else has.
+    pub(super) fn into_application(self) -> Option<Application> {
+        match Arc::into_inner(self.0)?.origin {
+            Origin::Applied(application, _) => Arc::into_inner(application),
+            Origin::Array(_) => None,
+        }
+    }
+
+    /// Returns the context of the device.
+    pub fn context(&self) -> &Context {
+        &self.0.context
+    }
+
+    /// Returns the region of definition.
+    pub fn bounds(&self) -> Rect {
+        self.0.bounds
+    }
+
+    /// Returns the number of components.
+    pub fn components(&self) -> usize {
+        self.0.components
+    }
+
+    pub(crate) fn origin(&self) -> &Origin {
+        &self.0.origin
+    }
+
+    /// Returns a number that no other living picture has.
+    pub(crate) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
+    /// Computes all pixels, with the default options. Planes are named by their numbers.
+    pub fn image(&self) -> Result<Image> {
+        self.region(self.bounds(), &Options::default())
+    }
+
+    /// Computes a region.
+    pub fn region(&self, region: Rect, options: &Options) -> Result<Image> {
+        let mut images = Plan::new(&[(self.clone(), region)], options)?.run()?;
+        images.pop().ok_or_else(|| Error::Call { name: "picture".into(), reason: "there is no result".into() })
+    }
+}

@@ -1,0 +1,79 @@
+//! Regions: what of an image is needed for a part of a result.
+
+use super::Boundary;
+use crate::Rect;
+use crate::functor::Reach;
+
+fn rect(left: i64, top: i64, right: i64, bottom: i64) -> Option<Rect> {
+    let extent = |from: i64, to: i64| u32::try_from(to - from).ok().filter(|extent| *extent > 0);
+    Some(Rect::new(i32::try_from(left).ok()?, i32::try_from(top).ok()?, extent(left, right)?, extent(top, bottom)?))
+}
+
+/// Returns the pixels whose windows lie inside of a region; `None` if there are none.
+pub(crate) fn shrunk(region: Rect, reach: Reach) -> Option<Rect> {
+    rect(
+        i64::from(region.x) + i64::from(reach.left),
+        i64::from(region.y) + i64::from(reach.above),
+        region.right() - i64::from(reach.right),
+        region.bottom() - i64::from(reach.below),
+    )
+}
+
+/// Returns a region with a margin around it; `None` beyond all coordinates.
+pub(crate) fn with_margin(region: Rect, margin: Reach) -> Option<Rect> {
+    rect(
+        i64::from(region.x) - i64::from(margin.left),
+        i64::from(region.y) - i64::from(margin.above),
+        region.right() + i64::from(margin.right),
+        region.bottom() + i64::from(margin.below),
+    )
+}
+
+/// Returns the pixels of an image that windows around a region see.
+///
+/// A side that the windows leave is the edge of the image, so the boundary rule can be applied to the part. A window that
+/// wraps around an axis needs all of it.
+pub(crate) fn grown(region: Rect, reach: Reach, bounds: Rect, boundary: Boundary) -> Rect {
+    let wraps = boundary == Boundary::Wrap;
+    let along = |from: i64, to: i64, before: u32, behind: u32, low: i64, high: i64| {
+        // Pixels of a margin may see any pixel, as the rule says.
+        let beyond = from < low || to > high;
+        let (from, to) = (from - i64::from(before), to + i64::from(behind));
+        match beyond || wraps && (from < low || to > high) {
+            true => (low, high),
+            false => (from.max(low).min(high - 1), to.min(high).max(low + 1)),
+        }
+    };
+    let (left, right) = along(region.x.into(), region.right(), reach.left, reach.right, bounds.x.into(), bounds.right());
+    let (top, bottom) = along(region.y.into(), region.bottom(), reach.above, reach.below, bounds.y.into(), bounds.bottom());
+    rect(left, top, right, bottom).unwrap_or(bounds)
+}
+
+/// Columns to which regions are aligned: the samples of a line of the cache.
+const ALIGNMENT: i64 = 16;
+
+/// Returns the region with its left and right sides moved outwards to aligned columns, as far as the image goes.
+pub(crate) fn aligned(region: Rect, bounds: Rect) -> Rect {
+    let origin = i64::from(bounds.x);
+    let left = origin + (i64::from(region.x) - origin).div_euclid(ALIGNMENT) * ALIGNMENT;
+    let right = origin - (origin - region.right()).div_euclid(ALIGNMENT) * ALIGNMENT;
+    rect(left.max(origin), region.y.into(), right.min(bounds.right()), region.bottom()).unwrap_or(region)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_at_an_edge_need_no_more_than_the_image() {
+        let (bounds, reach) = (Rect::new(-5, 2, 40, 30), Reach { left: 3, right: 4, above: 1, below: 2 });
+        let inner = Rect::new(10, 10, 5, 5);
+        assert_eq!(grown(inner, reach, bounds, Boundary::Mirror), Rect::new(7, 9, 12, 8));
+        assert_eq!(grown(Rect::new(-4, 2, 5, 5), reach, bounds, Boundary::Clamp), Rect::new(-5, 2, 10, 7));
+        assert_eq!(grown(Rect::new(-4, 10, 5, 5), reach, bounds, Boundary::Wrap), Rect::new(-5, 9, 40, 8));
+        assert_eq!(shrunk(bounds, reach), Some(Rect::new(-2, 3, 33, 27)));
+        assert_eq!(shrunk(Rect::sized(7, 9), reach), None);
+        assert_eq!(aligned(Rect::new(12, 10, 5, 5), bounds), Rect::new(11, 10, 16, 5));
+        assert_eq!(aligned(Rect::new(30, 10, 5, 5), bounds), Rect::new(27, 10, 8, 5));
+    }
+}

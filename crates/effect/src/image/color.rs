@@ -1,0 +1,45 @@
+//! Colour spaces: linear light and sRGB.
+//!
+//! A tag says how the samples of an image encode light. Reading, effects and writing never convert on their own:
+//! [`Image::to_linear`](super::Image::to_linear) and [`Image::to_srgb`](super::Image::to_srgb) do.
+
+use std::fmt;
+
+/// The encoding of light in the samples of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum ColorSpace {
+    /// Samples are proportional to light. EXR and PFM files hold such images.
+    #[default]
+    Linear,
+    /// Samples are encoded by the curve of sRGB (IEC 61966-2-1). PNG and JPEG files usually hold such images.
+    Srgb,
+}
+
+impl fmt::Display for ColorSpace {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            ColorSpace::Linear => "linear",
+            ColorSpace::Srgb => "sRGB",
+        })
+    }
+}
+
+/// Decodes a sample of sRGB: `x / 12.92` up to 0.04045, else `((x + 0.055) / 1.055)^2.4`; odd, so negative samples survive.
+///
+/// ```
+/// use broadloom_effect::image::{linear_to_srgb, srgb_to_linear};
+/// assert!((srgb_to_linear(0.5) - 0.214_041).abs() < 1e-6);
+/// assert!((linear_to_srgb(srgb_to_linear(0.5)) - 0.5).abs() < 1e-6);
+/// ```
+pub fn srgb_to_linear(x: f32) -> f32 {
+    let size = f64::from(x.abs());
+    let light = if size <= 0.04045 { size / 12.92 } else { ((size + 0.055) / 1.055).powf(2.4) };
+    (light as f32).copysign(x)
+}
+
+/// Encodes a sample in sRGB: `12.92 · x` up to 0.0031308, else `1.055 · x^(1/2.4) − 0.055`; odd, so negative samples survive.
+pub fn linear_to_srgb(x: f32) -> f32 {
+    let light = f64::from(x.abs());
+    let size = if light <= 0.003_130_8 { light * 12.92 } else { 1.055 * light.powf(1.0 / 2.4) - 0.055 };
+    (size as f32).copysign(x)
+}

@@ -1,0 +1,203 @@
+//! Images: named planes over a rectangle.
+//!
+//! The rectangle of an [`Image`] is its *region of definition*: the pixels that exist, with an origin that may be
+//! negative. All planes cover it. Each plane has its own memory, sample type and pitch. Memory is shared: a copy, a
+//! view of a region and a selection of planes cost a few words.
+//!
+//! The value of an integer sample is scaled to 0 … 1, that of a floating-point sample is the sample.
+//!
+//! Invariant: an image has at least one pixel and one plane, its coordinates fit into `i32`, names of planes differ, and
+//! every row of every plane lies inside of the plane's memory.
+
+mod color;
+mod error;
+mod host;
+mod plane;
+mod rect;
+
+pub use color::{ColorSpace, linear_to_srgb, srgb_to_linear};
+pub use error::ImageError;
+pub use plane::{Plane, Sample, SampleType, Samples};
+pub use rect::Rect;
+
+pub(crate) use error::reserved;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Named planes over a rectangle.
+#[derive(Clone, Debug)]
+pub struct Image {
+    bounds: Rect,
+    planes: Arc<Vec<Plane>>,
+    color: ColorSpace,
+}
+
+impl Image {
+    /// Largest number of planes.
+    pub const MAX_PLANES: usize = 1024;
+
+    /// Makes an image of planes that cover `bounds`. Its colour space is linear; [`Image::with_color`] changes that.
+    pub fn new(bounds: Rect, planes: Vec<Plane>) -> Result<Image, ImageError> {
+        bounds.checked()?;
+        if planes.is_empty() || planes.len() > Image::MAX_PLANES {
+            return Err(ImageError::Planes(planes.len()));
+        }
+        let mut names = HashSet::new();
+        for plane in &planes {
+            if (plane.width(), plane.height()) != (bounds.width, bounds.height) {
+                let name = plane.name().to_owned();
+                return Err(ImageError::PlaneSize { name, width: plane.width(), height: plane.height(), bounds });
+            }
+            if !names.insert(plane.name()) {
+                return Err(ImageError::TwoPlanes(plane.name().to_owned()));
+            }
+        }
+        drop(names);
+        Ok(Image { bounds, planes: Arc::new(planes), color: ColorSpace::default() })
+    }
+
+    /// Makes an image at the origin of planes of `f32`, row by row.
+    pub fn from_f32<'a>(
+        width: u32,
+        height: u32,
+        planes: impl IntoIterator<Item = (&'a str, Vec<f32>)>,
+    ) -> Result<Image, ImageError> {
+        let planes = planes.into_iter().map(|(name, samples)| Plane::new(name, width, height, samples));
+        Image::new(Rect::sized(width, height), planes.collect::<Result<_, _>>()?)
+    }
+
+    /// Makes an image of one value. Fails where memory is too small.
+    pub fn filled<T: Sample>(bounds: Rect, names: &[&str], value: T) -> Result<Image, ImageError> {
+        bounds.checked()?;
+        let area = bounds.area();
+        let plane = |name: &&str| {
+            let mut samples = reserved::<T>(area)?;
+            samples.resize(area as usize, value);
+            Plane::new(name, bounds.width, bounds.height, samples)
+        };
+        Image::new(bounds, names.iter().map(plane).collect::<Result<_, _>>()?)
+    }
+
+    /// Returns the region of definition.
+    pub fn bounds(&self) -> Rect {
+        self.bounds
+    }
+
+    /// Returns the number of columns.
+    pub fn width(&self) -> u32 {
+        self.bounds.width
+    }
+
+    /// Returns the number of rows.
+    pub fn height(&self) -> u32 {
+        self.bounds.height
+    }
+
+    /// Returns the planes, in their order.
+    pub fn planes(&self) -> &[Plane] {
+        &self.planes
+    }
+
+    /// Returns the plane of a name.
+    pub fn plane(&self, name: &str) -> Option<&Plane> {
+        self.planes.iter().find(|plane| plane.name() == name)
+    }
+
+    /// Returns the names of the planes.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.planes.iter().map(Plane::name)
+    }
+
+    /// Returns the least sample type that holds all planes exactly.
+    pub fn sample_type(&self) -> SampleType {
+        let types = self.planes.iter().map(Plane::sample_type);
+        types.reduce(SampleType::join).unwrap_or(SampleType::F32)
+    }
+
+    /// Returns the size of all samples in bytes, without padding.
+    pub fn bytes(&self) -> u64 {
+        self.planes.iter().map(|plane| self.bounds.area() * plane.sample_type().bytes() as u64).sum()
+    }
+
+    /// Returns the encoding of light in the samples.
+    pub fn color(&self) -> ColorSpace {
+        self.color
+    }
+
+    /// Returns the image with another tag. Samples stay as they are.
+    pub fn with_color(mut self, color: ColorSpace) -> Image {
+        self.color = color;
+        self
+    }
+
+    /// Returns the image at another place.
+    pub fn with_origin(mut self, x: i32, y: i32) -> Result<Image, ImageError> {
+        self.bounds = Rect { x, y, ..self.bounds }.checked()?;
+        Ok(self)
+    }
+
+    /// Returns a region of the image. It shares the samples.
+    pub fn view(&self, region: Rect) -> Result<Image, ImageError> {
+        region.checked()?;
+        if !self.bounds.contains(region) {
+            return Err(ImageError::Region { region, bounds: self.bounds });
+        }
+        let x = (i64::from(region.x) - i64::from(self.bounds.x)) as usize;
+        let y = (i64::from(region.y) - i64::from(self.bounds.y)) as usize;
+        let (width, height) = (region.width as usize, region.height as usize);
+        let planes = self.planes.iter().map(|plane| plane.part(x, y, width, height)).collect();
+        Ok(Image { bounds: region, planes: Arc::new(planes), color: self.color })
+    }
+
+    /// Returns an image of the planes with these names, in this order. It shares the samples.
+    pub fn select(&self, names: &[&str]) -> Result<Image, ImageError> {
+        let find = |name: &&str| {
+            let there = || self.names().map(str::to_owned).collect();
+            self.plane(name).cloned().ok_or_else(|| ImageError::NoPlane { name: (*name).to_owned(), there: there() })
+        };
+        let planes = names.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+        Ok(Image::new(self.bounds, planes)?.with_color(self.color))
+    }
+
+    /// Returns the image with other planes over the same rectangle.
+    pub fn with_planes(&self, planes: Vec<Plane>) -> Result<Image, ImageError> {
+        Ok(Image::new(self.bounds, planes)?.with_color(self.color))
+    }
+
+    /// Returns the image with samples of another type. Integers saturate; planes of that type are shared.
+    pub fn converted(&self, target: SampleType) -> Image {
+        let planes = self.planes.iter().map(|plane| plane.converted(target)).collect();
+        Image { bounds: self.bounds, planes: Arc::new(planes), color: self.color }
+    }
+
+    /// Returns the image in linear light, as `f32`. Planes of alpha (`A`) and depth (`Z`) keep their values.
+    pub fn to_linear(&self) -> Image {
+        match self.color {
+            ColorSpace::Linear => self.clone(),
+            ColorSpace::Srgb => self.mapped(srgb_to_linear).with_color(ColorSpace::Linear),
+        }
+    }
+
+    /// Returns the image encoded in sRGB, as `f32`. Planes of alpha (`A`) and depth (`Z`) keep their values.
+    pub fn to_srgb(&self) -> Image {
+        match self.color {
+            ColorSpace::Srgb => self.clone(),
+            ColorSpace::Linear => self.mapped(linear_to_srgb).with_color(ColorSpace::Srgb),
+        }
+    }
+
+    /// Applies a function to the values of planes of colour.
+    fn mapped(&self, function: fn(f32) -> f32) -> Image {
+        let planes = self.planes.iter().map(|plane| {
+            let plane = plane.converted(SampleType::F32);
+            if matches!(plane.channel(), "A" | "Z") {
+                return plane;
+            }
+            let samples = plane.to_f32().into_iter().map(function).collect::<Vec<f32>>();
+            let (width, pitch) = (plane.width(), plane.width() as usize);
+            Plane::from_samples(plane.name(), width, plane.height(), pitch, Samples::new(samples)).unwrap_or(plane)
+        });
+        Image { bounds: self.bounds, planes: Arc::new(planes.collect()), color: self.color }
+    }
+}

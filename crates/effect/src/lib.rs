@@ -1,0 +1,27 @@
+//! Image effects.
+//!
+//! An [`Image`] is a set of named planes over a rectangle. Copies and views share their samples.
+//!
+//! ```
+//! use broadloom_effect::{Image, Rect};
+//!
+//! let image = Image::from_f32(3, 2, [("Y", vec![0.0, 0.1, 0.2, 0.3, 0.4, 0.5])])?;
+//! let right = image.view(Rect::new(1, 0, 2, 2))?;
+//! assert_eq!(right.plane("Y").unwrap().to_f32(), [0.1, 0.2, 0.4, 0.5]);
+//! # Ok::<(), broadloom_effect::ImageError>(())
+//! ```
+
+pub mod catalogue;
+pub mod effects;
+pub mod file;
+pub mod functor;
+pub mod graph;
+pub mod image;
+pub mod plan;
+pub mod reference;
+
+pub use catalogue::EffectError;
+pub use file::FileError;
+pub use functor::{Error, Result};
+pub use graph::{Boundary, Picture};
+pub use image::{ColorSpace, Image, ImageError, Plane, Rect, Sample, SampleType, Samples};

@@ -1,0 +1,40 @@
+//! Regions of interest: from the results backwards to the sources.
+
+use super::items::{Items, Work};
+use crate::Rect;
+use crate::graph::region::{aligned, grown};
+
+/// Gives each item the region that its consumers need. Items behind results come first.
+pub(crate) fn flow(items: &mut Items, wanted: &[Rect], realign: bool) {
+    let join = |needed: &mut Option<Rect>, region: Rect| {
+        *needed = Some(match *needed {
+            None => region,
+            // Both lie in one image, so their union does.
+            Some(own) => own.union(region).unwrap_or(own),
+        });
+    };
+    for (port, region) in items.results.clone().iter().zip(wanted) {
+        join(&mut items.items[port.item].needed, *region);
+    }
+    for number in (0..items.items.len()).rev() {
+        let item = &mut items.items[number];
+        let Some(mut needed) = item.needed else { continue };
+        if realign && !matches!(item.work, Work::Source(_)) {
+            needed = aligned(needed, item.bounds);
+            item.needed = Some(needed);
+        }
+        let item = &items.items[number];
+        let (inputs, work) = (item.inputs.clone(), item.work.clone());
+        for (place, port) in inputs.iter().enumerate() {
+            let source = &mut items.items[port.item];
+            let region = match &work {
+                Work::Source(_) | Work::Transpose => needed,
+                Work::Functor(primitive) => match primitive.reach_of(place) {
+                    Some(reach) => grown(needed, reach, source.bounds, primitive.boundary),
+                    None => source.bounds,
+                },
+            };
+            join(&mut source.needed, region);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Transposition: horizontal moving averages and vertical filters on images whose rows and columns are exchanged.
+//!
+//! Neighbouring threads have neighbouring columns. A moving average along rows makes them read far apart, and a vertical
+//! filter keeps them from sharing a row of shared memory. Both run better on a transposed image. [`insert`] puts a
+//! transposition before and behind each; [`cancel`] removes pairs that undo each other, also across point functors, which do
+//! not care.
+
+use super::items::{Item, Items, Port, Work};
+use super::options::{Options, Switch};
+use crate::functor::{Axis, Freedom, Motion, Nature, Primitive};
+use broadloom_skeleton::cost::Costs;
+
+/// Positions of a window beyond which lines of a moving average cannot be staged in shared memory.
+const STAGED_HALO: u32 = 64;
+
+/// Returns whether a functor is better on a transposed image.
+fn wants(primitive: &Primitive, options: &Options, costs: &Costs<'_>) -> bool {
+    if primitive.reach().is_none() {
+        return false;
+    }
+    match &primitive.code.nature {
+        Nature::Moving(Motion { axis: Axis::Horizontal, .. }) => {
+            let reach = primitive.reach().unwrap_or_default();
+            // Without shared memory a line is read in steps as long as a row; with it, tiles are transposed there.
+            let is_staged = options.stage != Switch::Off && reach.left + reach.right <= STAGED_HALO;
+            options.carry != Switch::Off && options.transpose.decides(|| !is_staged)
+        }
+        Nature::Moving(_) => false,
+        Nature::Parallel(trace) => {
+            let vertical = |freedom: &Freedom| matches!(freedom, Freedom::Line { axis: Axis::Vertical, .. });
+            let is_line = |freedom: &Freedom| matches!(freedom, Freedom::Point) || vertical(freedom);
+            let freedoms = || primitive.code.inputs.iter().map(|indexer| &indexer.freedom);
+            let is_vertical = freedoms().any(vertical) && freedoms().all(is_line);
+            // Tiles with a halo of rows serve vertical windows; only the plain form would gain, and it is for known offsets,
+            // whose reads are coalesced as they are.
+            let _ = (trace, costs);
+            is_vertical && options.transpose.decides(|| false)
+        }
+    }
+}
+
+/// Puts transpositions around functors that are better so.
+pub(crate) fn insert(items: &mut Items, options: &Options, costs: &Costs<'_>, notes: &mut Vec<String>) {
+    let mut places: Vec<Vec<Port>> = vec![];
+    let mut changed: Vec<Item> = vec![];
+    for item in std::mem::take(&mut items.items) {
+        let mut item = item;
+        item.inputs.iter_mut().for_each(|port| *port = places[port.item][port.output]);
+        let name = match &item.work {
+            Work::Functor(primitive) if wants(primitive, options, costs) => Some(primitive.name().to_owned()),
+            _ => None,
+        };
+        let Some(name) = name else {
+            let outputs = 0..item.outputs.len();
+            places.push(outputs.map(|output| Port { item: changed.len(), output }).collect());
+            changed.push(item);
+            continue;
+        };
+        notes.push(format!("{name}: transposed"));
+        for port in &mut item.inputs {
+            let source = &changed[port.item];
+            let (bounds, components) = (source.bounds, source.outputs[port.output]);
+            let turned = Item {
+                work: Work::Transpose,
+                inputs: vec![*port],
+                outputs: vec![components],
+                bounds,
+                transposed: true,
+                needed: None,
+            };
+            changed.push(turned);
+            *port = Port { item: changed.len() - 1, output: 0 };
+        }
+        item.transposed = true;
+        let (bounds, outputs, number) = (item.bounds, item.outputs.clone(), changed.len());
+        changed.push(item);
+        let mut own = vec![];
+        for (output, components) in outputs.into_iter().enumerate() {
+            own.push(Port { item: changed.len(), output: 0 });
+            let inputs = vec![Port { item: number, output }];
+            let (work, outputs) = (Work::Transpose, vec![components]);
+            changed.push(Item { work, inputs, outputs, bounds, transposed: false, needed: None });
+        }
+        places.push(own);
+    }
+    items.items = changed;
+    items.results.iter_mut().for_each(|port| *port = places[port.item][port.output]);
+    items.sweep();
+}
+
+/// Returns what is transposed, if a port is a transposition.
+fn undone(items: &Items, port: Port) -> Option<Port> {
+    let item = &items.items[port.item];
+    matches!(item.work, Work::Transpose).then(|| item.inputs[0])
+}
+
+/// Removes pairs of transpositions that undo each other.
+pub(crate) fn cancel(items: &mut Items, notes: &mut Vec<String>) {
+    let count = |items: &Items| items.items.iter().filter(|item| matches!(item.work, Work::Transpose)).count();
+    let before = count(items);
+    if before == 0 {
+        return;
+    }
+    loop {
+        let now = count(items);
+        across_points(items);
+        pairs(items);
+        items.sweep();
+        if count(items) >= now {
+            break;
+        }
+    }
+    let left = count(items);
+    if left < before {
+        notes.push(format!("{} of {before} transpositions cancelled", before - left));
+    }
+}
+
+/// Replaces transpositions of transpositions by what they are of.
+fn pairs(items: &mut Items) {
+    for number in 0..items.items.len() {
+        for place in 0..items.items[number].inputs.len() {
+            let port = items.items[number].inputs[place];
+            if let Some(inner) = undone(items, port).and_then(|inner| undone(items, inner)) {
+                items.items[number].inputs[place] = inner;
+            }
+        }
+    }
+    for place in 0..items.results.len() {
+        if let Some(inner) = undone(items, items.results[place]).and_then(|inner| undone(items, inner)) {
+            items.results[place] = inner;
+        }
+    }
+}
+
+/// Runs point functors on transposed images, where all they read was transposed back and all their consumers transpose it again.
+fn across_points(items: &mut Items) {
+    let mut consumers: Vec<Vec<usize>> = vec![vec![]; items.items.len()];
+    for (number, item) in items.items.iter().enumerate() {
+        item.inputs.iter().for_each(|port| consumers[port.item].push(number));
+    }
+    for number in 0..items.items.len() {
+        let item = &items.items[number];
+        let is_point = matches!(&item.work, Work::Functor(primitive) if primitive.is_point());
+        let is_result = items.results.iter().any(|port| port.item == number);
+        let all_turn = !consumers[number].is_empty()
+            && consumers[number].iter().all(|consumer| matches!(items.items[*consumer].work, Work::Transpose));
+        let from_turned = item.inputs.iter().all(|port| undone(items, *port).is_some());
+        if !is_point || is_result || !all_turn || !from_turned {
+            continue;
+        }
+        let inputs: Vec<Port> = item.inputs.iter().filter_map(|port| undone(items, *port)).collect();
+        let turned = !item.transposed;
+        items.items[number].inputs = inputs;
+        items.items[number].transposed = turned;
+        // Its consumers transposed it into the orientation that it has now.
+        for consumer in consumers[number].clone() {
+            let output = items.items[consumer].inputs[0];
+            for other in &mut items.items {
+                for port in &mut other.inputs {
+                    if *port == (Port { item: consumer, output: 0 }) {
+                        *port = output;
+                    }
+                }
+            }
+            for port in &mut items.results {
+                if *port == (Port { item: consumer, output: 0 }) {
+                    *port = output;
+                }
+            }
+        }
+    }
+}

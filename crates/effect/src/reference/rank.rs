@@ -1,0 +1,29 @@
+//! Filters that choose a value of a square: `median`, `erode`, `dilate`.
+
+use super::field::{Edge, Field};
+
+fn square(x: &Field, edge: Edge, radius: i64, column: i64, row: i64) -> impl Iterator<Item = f64> + '_ {
+    let side = move || -radius..=radius;
+    side().flat_map(move |j| side().map(move |i| x.at(column + i, row + j, edge)))
+}
+
+/// Computes `median`: the middle of the sorted values of the square.
+pub(super) fn median(x: &Field, edge: Edge, radius: i64) -> Field {
+    let mut values = vec![];
+    x.around(|column, row| {
+        values.clear();
+        values.extend(square(x, edge, radius, column, row));
+        let middle = values.len() / 2;
+        *values.select_nth_unstable_by(middle, f64::total_cmp).1
+    })
+}
+
+/// Computes `erode`: the least value of the square.
+pub(super) fn erode(x: &Field, edge: Edge, radius: i64) -> Field {
+    x.around(|column, row| square(x, edge, radius, column, row).fold(f64::INFINITY, f64::min))
+}
+
+/// Computes `dilate`: the greatest value of the square.
+pub(super) fn dilate(x: &Field, edge: Edge, radius: i64) -> Field {
+    x.around(|column, row| square(x, edge, radius, column, row).fold(f64::NEG_INFINITY, f64::max))
+}

@@ -1,0 +1,87 @@
+//! `resize`.
+
+use super::field::{Edge, Field};
+use crate::catalogue::{EffectError, Settings};
+use crate::image::{Image, Rect};
+use broadloom_skeleton::Rule;
+
+/// Returns the value of a filter at a distance, and the distance from which on it is 0.
+fn filter(name: &str) -> (fn(f64) -> f64, f64) {
+    match name {
+        "bicubic" => (cubic, 2.0),
+        "bilinear" => (|x| (1.0 - x.abs()).max(0.0), 1.0),
+        _ => (lanczos, 3.0),
+    }
+}
+
+/// The cubic of Keys with a = −0.5.
+fn cubic(x: f64) -> f64 {
+    let (x, a) = (x.abs(), -0.5);
+    if x < 1.0 {
+        ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
+    } else if x < 2.0 {
+        (((x - 5.0) * x + 8.0) * x - 4.0) * a
+    } else {
+        0.0
+    }
+}
+
+/// sinc(x) · sinc(x/3) up to distance 3.
+fn lanczos(x: f64) -> f64 {
+    let sinc = |x: f64| if x == 0.0 { 1.0 } else { (std::f64::consts::PI * x).sin() / (std::f64::consts::PI * x) };
+    if x.abs() < 3.0 { sinc(x) * sinc(x / 3.0) } else { 0.0 }
+}
+
+/// Returns the first index and the weights of the pixels that a pixel of the new size is made of; their sum is 1.
+fn weights(name: &str, index: i64, old: i64, new: i64) -> (i64, Vec<f64>) {
+    let (filter, support) = filter(name);
+    let scale = old as f64 / new as f64;
+    let wide = scale.max(1.0);
+    let centre = (index as f64 + 0.5) * scale;
+    let first = (centre - support * wide - 0.5).ceil() as i64;
+    let last = (centre + support * wide - 0.5).floor() as i64;
+    let weights: Vec<f64> = (first..=last).map(|j| filter((j as f64 + 0.5 - centre) / wide)).collect();
+    let sum: f64 = weights.iter().sum();
+    (first, weights.into_iter().map(|weight| weight / sum).collect())
+}
+
+/// Returns the new size. A side of 0 keeps the ratio.
+pub(crate) fn new_size(settings: &Settings, bounds: Rect) -> Result<(i64, i64), EffectError> {
+    let (width, height) = (settings.integer("width"), settings.integer("height"));
+    let (old_width, old_height) = (i64::from(bounds.width), i64::from(bounds.height));
+    let scaled = |side: i64, by: i64, of: i64| ((side as f64 * by as f64 / of as f64).round() as i64).max(1);
+    match (width, height) {
+        (0, 0) => Err(EffectError::Inputs {
+            effect: settings.effect().name,
+            reason: "it needs a new size: set width, height or both".to_owned(),
+        }),
+        (0, height) => Ok((scaled(old_width, height, old_height), height)),
+        (width, 0) => Ok((width, scaled(old_height, width, old_width))),
+        both => Ok(both),
+    }
+}
+
+/// Computes `resize`: rows, then columns.
+pub(super) fn resize(settings: &Settings, image: &Image) -> Result<Image, EffectError> {
+    let (width, height) = new_size(settings, image.bounds())?;
+    let bounds = Rect { width: width as u32, height: height as u32, ..image.bounds() }.checked()?;
+    crate::image::reserved::<f64>(bounds.area())?;
+    crate::image::reserved::<f64>(u64::from(bounds.width).saturating_mul(u64::from(image.height())))?;
+    let name = settings.choice("filter");
+    let edge = Edge { rule: Rule::Clamp, border: 0.0 };
+    let planes = image.planes().iter().map(|plane| {
+        let x = Field::of(plane);
+        let taps: Vec<_> = (0..width).map(|i| weights(name, i, x.width, width)).collect();
+        let rows = Field::from_fn(width, x.height, |i, j| {
+            let (first, weights) = &taps[i as usize];
+            weights.iter().enumerate().map(|(k, weight)| weight * x.at(first + k as i64, j, edge)).sum()
+        });
+        let taps: Vec<_> = (0..height).map(|j| weights(name, j, x.height, height)).collect();
+        let result = Field::from_fn(width, height, |i, j| {
+            let (first, weights) = &taps[j as usize];
+            weights.iter().enumerate().map(|(k, weight)| weight * rows.at(i, first + k as i64, edge)).sum()
+        });
+        result.plane(plane.name())
+    });
+    Ok(Image::new(bounds, planes.collect::<Result<_, _>>()?)?.with_color(image.color()))
+}

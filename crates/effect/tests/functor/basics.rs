@@ -1,0 +1,244 @@
+//! Functors of each kind against their definitions.
+
+use crate::devices::{Random, assert_near, at, contexts, middle};
+use broadloom_effect::functor::{Axis, Functor, Indexer, Kernel, Moving, Output, Precise, Primitive, Real};
+use broadloom_effect::plan::{Options, Plan, Switch};
+use broadloom_effect::{Boundary, Image, Picture, Rect, Result};
+use broadloom_skeleton::Rule;
+
+/// The wavelet transform along an axis, as the paper writes it.
+struct Dwt1d {
+    axis: Axis,
+    radius: u32,
+}
+
+impl Functor for Dwt1d {
+    fn name(&self) -> String {
+        "dwt1d".into()
+    }
+    fn inputs(&self) -> Vec<Indexer> {
+        vec![Indexer::line(self.axis, self.radius)]
+    }
+    fn outputs(&self) -> Vec<Output> {
+        vec![Output::Component, Output::Component]
+    }
+    fn kernel<'k>(&self, k: Kernel<'k>) -> Vec<Real<'k>> {
+        let (input, radius) = (k.input(0), self.radius as i32);
+        let centre = input.centre();
+        let high = (centre - (input.along(radius) + input.along(-radius)) * 0.5) * 0.5;
+        vec![high, centre - high]
+    }
+}
+
+/// The mean of a square, by a loop over a radius that is a parameter.
+struct Square {
+    radius: u32,
+    looks: f32,
+}
+
+impl Functor for Square {
+    fn name(&self) -> String {
+        "square".into()
+    }
+    fn inputs(&self) -> Vec<Indexer> {
+        vec![Indexer::square(self.radius)]
+    }
+    fn parameters(&self) -> Vec<f32> {
+        vec![self.looks]
+    }
+    fn kernel<'k>(&self, k: Kernel<'k>) -> Vec<Real<'k>> {
+        let radius = k.parameter(0).cast::<i32>();
+        let sum = k.local(0.0f32);
+        k.repeat(-radius, radius + 1, |y| {
+            k.repeat(-radius, radius + 1, |x| sum.set(sum.get() + k.input(0).at(x, y)));
+        });
+        let side = k.parameter(0) * 2.0 + 1.0;
+        vec![sum.get() / (side * side)]
+    }
+}
+
+/// The sum of a line, carried along it.
+struct Running {
+    axis: Axis,
+    radius: u32,
+    backwards: bool,
+}
+
+impl Moving for Running {
+    fn name(&self) -> String {
+        "running".into()
+    }
+    fn axis(&self) -> Axis {
+        self.axis
+    }
+    fn backwards(&self) -> bool {
+        self.backwards
+    }
+    fn inputs(&self) -> Vec<Indexer> {
+        vec![Indexer::line(self.axis, self.radius + 1)]
+    }
+    fn start<'k>(&self, k: Kernel<'k>) -> Vec<Precise<'k>> {
+        let (sum, radius) = (k.local(0.0f64), self.radius as i32);
+        let shift = if self.backwards { 1 } else { -1 };
+        k.repeat(shift - radius, shift + radius + 1, |i| sum.set(sum.get() + k.input(0).along(i).cast::<f64>()));
+        vec![sum.get()]
+    }
+    fn step<'k>(&self, k: Kernel<'k>, state: &[Precise<'k>]) -> (Vec<Precise<'k>>, Vec<Real<'k>>) {
+        let radius = self.radius as i32;
+        let (new, old) = if self.backwards { (-radius, radius + 1) } else { (radius, -radius - 1) };
+        let sum = state[0] + k.input(0).along(new).cast::<f64>() - k.input(0).along(old).cast::<f64>();
+        // The position is part of the result, so that it is tested as well.
+        let place = (k.x() + k.y() * 100 + k.width() + k.component() * 1000).cast::<f32>();
+        (vec![sum], vec![sum.cast::<f32>() + place])
+    }
+}
+
+const RULES: [(Boundary, Rule); 4] = [
+    (Boundary::Clamp, Rule::Clamp),
+    (Boundary::Mirror, Rule::Mirror),
+    (Boundary::Wrap, Rule::Wrap),
+    (Boundary::Constant(0.25), Rule::Constant),
+];
+
+fn image_of(image: &Image, planes: usize, pixel: impl Fn(usize, i64, i64) -> f32) -> Image {
+    let (width, height) = (image.width(), image.height());
+    let names = ["0", "1", "2", "3"];
+    let planes = (0..planes).map(|plane| {
+        let places = (0..i64::from(height)).flat_map(|y| (0..i64::from(width)).map(move |x| (x, y)));
+        (names[plane], places.map(|(x, y)| pixel(plane, x, y)).collect())
+    });
+    Image::from_f32(width, height, planes).expect("an image")
+}
+
+#[test]
+fn point_and_window_functors_compute_their_definitions() -> Result<()> {
+    for context in contexts() {
+        let mut random = Random(1);
+        for (width, height) in [(1, 1), (7, 5), (37, 11)] {
+            let image = random.image(2, width, height);
+            let picture = Picture::new(&context, &image)?;
+            let scale = Primitive::point("scale", 2, |x| x[0] * 2.0 - x[1] * x[1])?;
+            let [scaled] = scale.call([&picture, &picture])?;
+            let value = |plane, x, y| at(&image, plane, x, y, Rule::Clamp, 0.0);
+            let expected = image_of(&image, 2, |p, x, y| value(p, x, y) * 2.0 - value(p, x, y) * value(p, x, y));
+            assert_near(&scaled.image()?, &expected, 0.0, "point");
+            for (boundary, rule) in RULES {
+                let value = |p, x, y| at(&image, p, x, y, rule, 0.25);
+                for (axis, dx, dy) in [(Axis::Horizontal, 2, 0), (Axis::Vertical, 0, 2)] {
+                    let dwt = Dwt1d { axis, radius: 2 }.build()?.with_boundary(boundary);
+                    let [high, low] = dwt.call([&picture])?;
+                    let [sum] = Primitive::point("sum", 2, |x| x[0] + x[1])?.call([&high, &low])?;
+                    let expected = image_of(&image, 2, |p, x, y| {
+                        (value(p, x, y) - (value(p, x + dx, y + dy) + value(p, x - dx, y - dy)) * 0.5) * 0.5
+                    });
+                    assert_near(&high.image()?, &expected, 0.0, &format!("dwt {boundary:?}"));
+                    assert_near(&sum.image()?, &image_of(&image, 2, value), 1e-6, "the parts give the whole");
+                }
+                let square = Square { radius: 3, looks: 2.0 }.build()?.with_boundary(boundary);
+                let [mean] = square.call([&picture])?;
+                let expected = image_of(&image, 2, |p, x, y| {
+                    let places = (-2..3).flat_map(|dy| (-2..3).map(move |dx| (dx, dy)));
+                    places.map(|(dx, dy)| value(p, x + dx, y + dy)).sum::<f32>() / 25.0
+                });
+                for stage in [Switch::Off, Switch::On] {
+                    let options = Options { stage, ..Options::default() };
+                    let found = mean.region(mean.bounds(), &options)?;
+                    assert_near(&found, &expected, 1e-6, &format!("square {boundary:?} {stage:?}"));
+                    let part = middle(mean.bounds());
+                    assert_near(&mean.region(part, &options)?, &expected.view(part)?, 1e-6, "a region");
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn moving_averages_carry_their_state() -> Result<()> {
+    for context in contexts() {
+        let mut random = Random(2);
+        for (width, height) in [(1, 1), (37, 35)] {
+            let image = random.image(2, width, height);
+            let picture = Picture::new(&context, &image)?;
+            for ((boundary, rule), (axis, backwards)) in RULES.into_iter().zip([
+                (Axis::Horizontal, false),
+                (Axis::Vertical, true),
+                (Axis::Horizontal, true),
+                (Axis::Vertical, false),
+            ]) {
+                {
+                    let [sum] = Running { axis, radius: 3, backwards }.build()?.with_boundary(boundary).call([&picture])?;
+                    let expected = image_of(&image, 2, |p, x, y| {
+                        let one = |i| match axis {
+                            Axis::Horizontal => at(&image, p, x + i, y, rule, 0.25),
+                            Axis::Vertical => at(&image, p, x, y + i, rule, 0.25),
+                        };
+                        let place = x + 100 * y + i64::from(width) + 1000 * p as i64;
+                        (-3..4).map(one).sum::<f32>() + place as f32
+                    });
+                    for (carry, transpose) in [(Switch::On, Switch::Off), (Switch::Off, Switch::Off), (Switch::On, Switch::On)] {
+                        let options = Options { carry, transpose, ..Options::default() };
+                        let what = format!("{axis:?} {boundary:?} {options}");
+                        assert_near(&sum.region(sum.bounds(), &options)?, &expected, 0.0, &what);
+                        let part = middle(sum.bounds());
+                        assert_near(&sum.region(part, &options)?, &expected.view(part)?, 0.0, &what);
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn regions_shrink_and_mistakes_are_told() -> Result<()> {
+    let context = contexts().swap_remove(0);
+    let picture = Picture::new(&context, &Random(3).image(1, 9, 8))?;
+    let dwt = Dwt1d { axis: Axis::Horizontal, radius: 2 }.build()?.with_boundary(Boundary::Shrink);
+    let [high, _] = dwt.call([&picture])?;
+    assert_eq!(high.bounds(), Rect::new(2, 0, 5, 8));
+    assert_eq!(high.image()?.bounds(), high.bounds());
+    let small = Picture::new(&context, &Random(3).image(1, 4, 4))?;
+    let told = dwt.apply(&[&small]).expect_err("it shrinks to nothing").to_string();
+    assert!(told.contains("smaller than the window"), "{told}");
+
+    struct Far;
+    impl Functor for Far {
+        fn name(&self) -> String {
+            "far".into()
+        }
+        fn inputs(&self) -> Vec<Indexer> {
+            vec![Indexer::square(1)]
+        }
+        fn kernel<'k>(&self, k: Kernel<'k>) -> Vec<Real<'k>> {
+            vec![k.input(0).at(2, 0)]
+        }
+    }
+    let told = Far.build().expect_err("a read outside").to_string();
+    assert!(told.starts_with("functor `far`: input 0: a read 2 columns away is outside of its declared window"), "{told}");
+
+    // A parameter says how far is read: found when it runs, in checking mode alone.
+    let square = Square { radius: 1, looks: 3.0 }.build()?;
+    let [mean] = square.call([&picture])?;
+    let options = Options { check: true, ..Options::default() };
+    let told = mean.region(mean.bounds(), &options).expect_err("a read outside").to_string();
+    assert!(told.starts_with("functor `square`, input 0: a read at ("), "{told}");
+    assert!(told.contains("1 left, 1 right, 1 above, 1 below"), "{told}");
+    mean.image()?;
+    let [mean] = square.with_parameters(&[1.0])?.call([&picture])?;
+    mean.region(mean.bounds(), &options)?;
+
+    // Parameters change without a compilation.
+    let before = context.statistics();
+    let plan = Plan::new(&[(square_mean(&picture, 0.5)?, picture.bounds())], &Options::default())?;
+    plan.run()?;
+    let after_one = context.statistics();
+    Plan::new(&[(square_mean(&picture, 0.75)?, picture.bounds())], &Options::default())?.run()?;
+    assert!(after_one.plans >= before.plans);
+    assert_eq!(context.statistics().plans, after_one.plans);
+    Ok(())
+}
+
+fn square_mean(picture: &Picture, looks: f32) -> Result<Picture> {
+    Square { radius: 4, looks }.build()?.one(&[picture])
+}

@@ -1,0 +1,67 @@
+//! The devices and images of the tests.
+
+use broadloom_device::Device;
+use broadloom_effect::{Image, Rect};
+use broadloom_graph::Context;
+
+/// Returns a context for each executor.
+pub(crate) fn contexts() -> Vec<Context> {
+    let interp = Device::new(broadloom_interp::Interp::new(broadloom_interp::Options::default()));
+    let cpu = broadloom_cpu::Cpu::new(broadloom_cpu::Options::default()).expect("a CPU");
+    vec![Context::new(&interp), Context::new(&Device::new(cpu))]
+}
+
+/// A generator of numbers.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, end: u64) -> usize {
+        (self.next() % end) as usize
+    }
+
+    /// A multiple of 1/256 from 0 to 1: sums of a few are exact.
+    pub(crate) fn sample(&mut self) -> f32 {
+        self.below(257) as f32 / 256.0
+    }
+
+    pub(crate) fn image(&mut self, planes: usize, width: u32, height: u32) -> Image {
+        let names = ["R", "G", "B", "A", "Z", "U", "V", "W"];
+        let planes = (0..planes).map(|plane| (names[plane], (0..width * height).map(|_| self.sample()).collect()));
+        Image::from_f32(width, height, planes).expect("an image")
+    }
+}
+
+/// The pixel of a plane that a boundary rule gives for a place.
+pub(crate) fn at(image: &Image, plane: usize, x: i64, y: i64, rule: broadloom_skeleton::Rule, border: f32) -> f32 {
+    let (width, height) = (i64::from(image.width()), i64::from(image.height()));
+    match (rule.index(x, width), rule.index(y, height)) {
+        (Some(x), Some(y)) => image.planes()[plane].value(x as u32, y as u32).expect("inside"),
+        _ => border,
+    }
+}
+
+/// Asserts that two images are nearly equal.
+pub(crate) fn assert_near(found: &Image, expected: &Image, tolerance: f32, what: &str) {
+    assert_eq!((found.bounds(), found.planes().len()), (expected.bounds(), expected.planes().len()), "{what}");
+    for (number, (a, b)) in found.planes().iter().zip(expected.planes()).enumerate() {
+        for (place, (x, y)) in a.to_f32().iter().zip(b.to_f32()).enumerate() {
+            let width = found.width() as usize;
+            let near = (x - y).abs() <= tolerance * (1.0 + y.abs()) || x.is_nan() && y.is_nan() || *x == y;
+            assert!(near, "{what}: plane {number} at ({}, {}): {x} and not {y}", place % width, place / width);
+        }
+    }
+}
+
+/// A region in the middle of an image.
+pub(crate) fn middle(bounds: Rect) -> Rect {
+    let (width, height) = (bounds.width.div_ceil(3), bounds.height.div_ceil(3));
+    Rect::new(bounds.x + (bounds.width / 3) as i32, bounds.y + (bounds.height / 3) as i32, width, height)
+}

@@ -1,0 +1,6 @@
+//! Functors and effect graphs, on the interpreter and on the CPU.
+
+mod basics;
+mod devices;
+mod effects;
+mod optimiser;

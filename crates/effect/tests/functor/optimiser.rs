@@ -1,0 +1,158 @@
+//! The optimiser: every combination of its options gives the same image, and its structure is what the paper promises.
+
+use crate::devices::{Random, assert_near, contexts, middle};
+use broadloom_effect::functor::{Axis, Indexer, Output, Primitive};
+use broadloom_effect::plan::{Options, Plan, Switch};
+use broadloom_effect::{Boundary, Picture, Rect, Result, effects};
+
+fn any_boundary(random: &mut Random) -> Boundary {
+    [Boundary::Clamp, Boundary::Mirror, Boundary::Wrap, Boundary::Constant(0.5)][random.below(4)]
+}
+
+fn any_axis(random: &mut Random) -> Axis {
+    [Axis::Horizontal, Axis::Vertical][random.below(2)]
+}
+
+fn any_options(random: &mut Random) -> Options {
+    let mut options = Options::default();
+    for name in Options::NAMES {
+        let switch = [Switch::Off, Switch::Auto, Switch::On][random.below(3)];
+        *options.switch(name).expect("a name of the list") = switch;
+    }
+    options
+}
+
+/// A call of a random functor with random pictures of a list.
+fn grow(random: &mut Random, pictures: &mut Vec<Picture>) -> Result<()> {
+    let any = |random: &mut Random, pictures: &[Picture]| pictures[random.below(pictures.len() as u64)].clone();
+    let (a, b) = (any(random, pictures), any(random, pictures));
+    let boundary = any_boundary(random);
+    let axis = any_axis(random);
+    match random.below(8) {
+        0 => pictures.push(Primitive::point("mix", 2, |x| x[0] * 0.5 + x[1] * 0.25)?.one(&[&a, &b])?),
+        1 => pictures.push(effects::line_mean(&a, axis, 1 + random.below(3) as u32, boundary)?),
+        2 => pictures.push(effects::line_mean(&a, axis, 5 + random.below(3) as u32, boundary)?),
+        3 => pictures.push(effects::sobel(&a, boundary)?),
+        4 => {
+            // A loop over a radius that is a parameter.
+            let inputs = [Indexer::square(2), Indexer::point()];
+            let functor = Primitive::from_kernel("loop", &inputs, &[Output::Component], &[random.below(3) as f32], |k| {
+                let radius = k.parameter(0).cast::<i32>();
+                let sum = k.local(0.0f32);
+                k.repeat(-radius, radius + 1, |y| {
+                    k.repeat(-radius, radius + 1, |x| sum.set(sum.get() + k.input(0).at(x, y)));
+                });
+                vec![sum.get() * 0.0625 + k.input(1).centre() * 0.5]
+            })?;
+            pictures.push(functor.with_boundary(boundary).one(&[&a, &b])?);
+        }
+        5 => {
+            let offsets = [[0, 0], [3, -1], [-2, 2], [0, 4]];
+            let functor = Primitive::from_kernel("sparse", &[Indexer::sparse(&offsets)], &[Output::Component; 2], &[], |k| {
+                let tap = |number: i32| k.input(0).tap(number);
+                vec![(tap(0) + tap(1)) * 0.5, (tap(2) - tap(3)) * 0.5]
+            })?;
+            pictures.extend(functor.with_boundary(boundary).apply(&[&a])?);
+        }
+        6 => {
+            // A vertical filter, which can be transposed, and a place.
+            let functor = Primitive::from_kernel("filter", &[Indexer::line(axis, 3)], &[Output::Component], &[], |k| {
+                let input = k.input(0);
+                let place = (k.x() + k.y() * 3).cast::<f32>() * 0.0078125;
+                vec![input.along(-3) * 0.25 + input.along(2) * 0.5 + place]
+            })?;
+            pictures.push(functor.with_boundary(boundary).one(&[&a])?);
+        }
+        _ => pictures.push(effects::extreme(&a, 4, effects::Extreme::Least, boundary)?),
+    }
+    Ok(())
+}
+
+fn graphs(context: &broadloom_graph::Context, seed: u64, count: usize) -> Result<()> {
+    let mut random = Random(seed);
+    for number in 0..count {
+        let (width, height) = (1 + random.below(17) as u32, 1 + random.below(13) as u32);
+        let planes = 1 + random.below(2);
+        let mut pictures = vec![Picture::new(context, &random.image(planes, width, height))?];
+        for _ in 0..2 + random.below(4) {
+            grow(&mut random, &mut pictures)?;
+        }
+        let last = pictures.pop().expect("a picture");
+        let part = middle(last.bounds());
+        let expected = last.region(last.bounds(), &Options::straight())?;
+        for _ in 0..2 {
+            let options = any_options(&mut random);
+            let what = format!("graph {number}: {options}");
+            assert_near(&last.region(last.bounds(), &options)?, &expected, 1e-5, &what);
+            assert_near(&last.region(part, &options)?, &expected.view(part)?, 1e-5, &what);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_combination_of_options_gives_the_same_image() -> Result<()> {
+    let [interp, cpu] = &contexts()[..] else { panic!("two devices") };
+    graphs(interp, 20, 40)?;
+    graphs(cpu, 21, 4)
+}
+
+/// Functors with windows of degraining: the wavelet transforms of four levels, three each.
+#[test]
+fn the_point_operations_of_degrain_cause_no_kernel_of_their_own() -> Result<()> {
+    for context in contexts() {
+        let picture = Picture::new(&context, &Random(22).image(3, 64, 48))?;
+        let result = effects::degrain(&picture, 4, 0.02, Boundary::Clamp)?;
+        let whole = |options: &Options| Plan::new(&[(result.clone(), result.bounds())], options)?.explain();
+        let straight = whole(&Options::straight())?;
+        let fused = whole(&Options::default())?;
+        // 12 transforms, 12 thresholds, 12 sums.
+        assert_eq!(straight.kernels(), 36, "{}", straight.text());
+        assert!(fused.kernels() <= 12, "{}", fused.text());
+        assert!(fused.bytes_moved() * 2 < straight.bytes_moved(), "{}", fused.text());
+    }
+    Ok(())
+}
+
+#[test]
+fn the_diffusion_graph_has_no_pair_of_transposes_left() -> Result<()> {
+    let context = contexts().swap_remove(0);
+    let picture = Picture::new(&context, &Random(23).image(1, 40, 30))?;
+    let count = |picture: &Picture, options: &Options| -> Result<usize> {
+        Ok(Plan::new(&[(picture.clone(), picture.bounds())], options)?.transpositions())
+    };
+    let turned = Options { transpose: Switch::On, cancel: Switch::Off, ..Options::default() };
+    let cancelled = Options { cancel: Switch::On, ..turned };
+    // Two horizontal averages with a vertical one between them: nothing cancels, and nothing is transposed twice.
+    let diffusion = effects::diffusion(&picture, 8, 0.5, Boundary::Clamp)?;
+    assert_eq!((count(&diffusion, &turned)?, count(&diffusion, &cancelled)?), (4, 4));
+    assert_eq!(count(&diffusion, &Options::default())?, 0, "lines are staged in shared memory");
+    // The horizontal part of a Gaussian by boxes: one transposition there and one back, also across a point functor.
+    let mut boxes = picture.clone();
+    for _ in 0..3 {
+        boxes = effects::line_mean(&boxes, Axis::Horizontal, 8, Boundary::Mirror)?;
+        boxes = Primitive::point("scale", 1, |x| x[0] * 0.5)?.one(&[&boxes])?;
+    }
+    assert_eq!((count(&boxes, &turned)?, count(&boxes, &cancelled)?), (6, 2));
+    let expected = boxes.region(boxes.bounds(), &Options::straight())?;
+    assert_near(&boxes.region(boxes.bounds(), &cancelled)?, &expected, 1e-6, "transposed");
+    let told = Plan::new(&[(boxes.clone(), boxes.bounds())], &cancelled)?.explain()?.text();
+    assert!(told.contains("line_mean: transposed") && told.contains("4 of 6 transpositions cancelled"), "{told}");
+    Ok(())
+}
+
+#[test]
+fn regions_of_interest_flow_backwards() -> Result<()> {
+    let context = contexts().swap_remove(0);
+    let picture = Picture::new(&context, &Random(24).image(1, 100, 80))?;
+    let soft = effects::line_mean(&effects::sobel(&picture, Boundary::Clamp)?, Axis::Horizontal, 6, Boundary::Clamp)?;
+    let region = Rect::new(40, 30, 10, 5);
+    let options = Options { realign: Switch::Off, ..Options::default() };
+    let told = Plan::new(&[(soft.clone(), region)], &options)?.explain()?.text();
+    // The average reads seven pixels to the left and six to the right.
+    assert!(told.contains("sobel: 8 reads at known offsets over 23×5 at (33, 30)"), "{told}");
+    let options = Options { realign: Switch::On, ..Options::default() };
+    let told = Plan::new(&[(soft, region)], &options)?.explain()?.text();
+    assert!(told.contains("carries its state along rows over 32×5 at (32, 30)"), "{told}");
+    Ok(())
+}

@@ -1,0 +1,257 @@
+//! Files: what is written is read again; broken and hostile files are errors.
+
+use crate::values::{Folder, Random, equal, noise, values};
+use broadloom_effect::file::{Cube, Limits, Problem, read, read_with, write, write_as};
+use broadloom_effect::{ColorSpace, Image, Plane, Rect, SampleType};
+use std::path::Path;
+
+const GREY: &[u8] = include_bytes!("files/grey.jpg");
+const PROGRESSIVE: &[u8] = include_bytes!("files/progressive.jpg");
+
+#[test]
+fn what_is_written_is_read() {
+    let folder = Folder::new();
+    let all = [SampleType::U8, SampleType::U16, SampleType::F16, SampleType::F32];
+    let rgba = ["R", "G", "B", "A"];
+    let cases: [(&str, &[SampleType], &[&[&str]]); 4] = [
+        ("x.png", &all[..2], &[&["Y"], &["Y", "A"], &rgba[..3], &rgba]),
+        ("x.tif", &all, &[&["Y"], &["Y", "A"], &rgba[..3], &rgba, &["C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8"]]),
+        ("x.exr", &all[2..], &[&["Y"], &rgba, &["R", "G", "B", "Z", "diffuse.R", "diffuse.G", "spec.left.R"]]),
+        ("x.pfm", &all[3..], &[&["Y"], &rgba[..3]]),
+    ];
+    for (name, types, planes) in cases {
+        let path = folder.file(name);
+        for sample in types {
+            for (index, names) in planes.iter().enumerate() {
+                for (width, height) in [(1, 1), (7, 5), (1, 9), (130, 3)] {
+                    let image = noise(width, height, names, index as u64).converted(*sample);
+                    write(&path, &image).unwrap();
+                    let back = read(&path).unwrap_or_else(|error| panic!("{error}: {names:?} of {sample}"));
+                    assert!(equal(&image, &back), "{name}: {width}×{height}, {names:?} of {sample}");
+                }
+            }
+        }
+    }
+    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), cases.len());
+}
+
+#[test]
+fn views_are_written_at_their_place() {
+    let folder = Folder::new();
+    let image = noise(9, 8, &["R", "G", "B"], 4).with_origin(-3, 5).unwrap();
+    let view = image.view(Rect::new(-1, 7, 4, 5)).unwrap();
+    write(folder.file("x.exr"), &view).unwrap();
+    let back = read(folder.file("x.exr")).unwrap();
+    assert!(equal(&view, &back));
+    assert_eq!((back.bounds(), back.color()), (Rect::new(-1, 7, 4, 5), ColorSpace::Linear));
+    write_as(folder.file("x.png"), &view, Some(SampleType::U8)).unwrap();
+    assert_eq!(values(&read(folder.file("x.png")).unwrap()), values(&view.converted(SampleType::U8)));
+}
+
+#[test]
+fn planes_of_an_exr_keep_their_types() {
+    let folder = Folder::new();
+    let red = noise(3, 2, &["R"], 1).converted(SampleType::F16).planes()[0].clone();
+    let depth = noise(3, 2, &["Z"], 2).planes()[0].clone();
+    let image = Image::new(Rect::sized(3, 2), vec![red, depth]).unwrap();
+    write(folder.file("x.exr"), &image).unwrap();
+    assert!(equal(&image, &read(folder.file("x.exr")).unwrap()));
+}
+
+#[test]
+fn colour_is_marked() {
+    let folder = Folder::new();
+    for color in [ColorSpace::Srgb, ColorSpace::Linear] {
+        write(folder.file("x.png"), &noise(2, 2, &["Y"], 0).with_color(color)).unwrap();
+        assert_eq!(read(folder.file("x.png")).unwrap().color(), color);
+    }
+}
+
+#[test]
+fn jpeg_is_read() {
+    let folder = Folder::new();
+    std::fs::write(folder.file("x.jpg"), GREY).unwrap();
+    let grey = read(folder.file("x.jpg")).unwrap();
+    assert_eq!((grey.width(), grey.height(), grey.color()), (11, 9, ColorSpace::Srgb));
+    let near = |plane: &Plane, places: [(u32, u32, f32); 3]| {
+        places.iter().all(|(x, y, value)| (plane.value(*x, *y).unwrap() * 255.0 - value).abs() <= 2.0)
+    };
+    assert!(near(&grey.planes()[0], [(0, 0, 0.0), (10, 8, 215.0), (5, 4, 108.0)]));
+    std::fs::write(folder.file("x.jpg"), PROGRESSIVE).unwrap();
+    let image = read(folder.file("x.jpg")).unwrap();
+    assert_eq!(image.names().collect::<Vec<_>>(), ["R", "G", "B"]);
+    assert!(near(&image.planes()[0], [(0, 0, 0.0), (10, 8, 215.0), (5, 4, 109.0)]));
+    assert!(near(&image.planes()[2], [(0, 0, 0.0), (10, 8, 203.0), (5, 4, 99.0)]));
+}
+
+/// Makes small files of all formats.
+fn samples(folder: &Folder) -> Vec<(String, Vec<u8>)> {
+    let image = noise(6, 5, &["Y"], 3);
+    let mut files = vec![("grey.jpg".to_owned(), GREY.to_vec()), ("progressive.jpg".to_owned(), PROGRESSIVE.to_vec())];
+    for name in ["a.png", "a.tif", "a.exr", "a.pfm"] {
+        write(folder.file(name), &image).unwrap();
+        files.push((name.to_owned(), std::fs::read(folder.file(name)).unwrap()));
+    }
+    files
+}
+
+#[test]
+fn truncated_files_are_errors_with_their_names() {
+    let folder = Folder::new();
+    for (name, bytes) in samples(&folder) {
+        let path = folder.file(&name);
+        // The last bytes of a TIFF say that no directory follows.
+        let needed = bytes.len() - if name.ends_with("tif") { 4 } else { 0 };
+        for len in 0..needed {
+            std::fs::write(&path, &bytes[..len]).unwrap();
+            match read(&path) {
+                Ok(_) => panic!("{name}: {len} of {} bytes are taken for all", bytes.len()),
+                Err(error) => assert!(error.to_string().contains(&name), "{error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn changed_bits_never_panic() {
+    let folder = Folder::new();
+    let mut random = Random(7);
+    let limits = Limits { bytes: 1 << 24 };
+    for (name, bytes) in samples(&folder) {
+        let path = folder.file(&name);
+        let mut changed = bytes.clone();
+        for bit in 0..bytes.len() * 8 {
+            // All bits of the first bytes, where sizes and tags are, and some of the others.
+            if bit >= 96 && !random.bits().is_multiple_of(48) {
+                continue;
+            }
+            changed[bit / 8] ^= 1 << (bit % 8);
+            std::fs::write(&path, &changed).unwrap();
+            let _ = read_with(&path, limits);
+            changed[bit / 8] = bytes[bit / 8];
+        }
+    }
+}
+
+/// Reads bytes as a file and returns the error.
+fn error_of(folder: &Folder, name: &str, bytes: &[u8]) -> Problem {
+    std::fs::write(folder.file(name), bytes).unwrap();
+    read(folder.file(name)).unwrap_err().problem
+}
+
+#[test]
+fn headers_alone_take_no_memory() {
+    let folder = Folder::new();
+    let pfm = |size: &str| format!("PF\n{size}\n-1.0\n").into_bytes();
+    assert!(matches!(error_of(&folder, "x.pfm", &pfm("1000000000 1000000000")), Problem::TooLarge { .. }));
+    assert!(matches!(error_of(&folder, "x.pfm", &pfm("0 5")), Problem::Size { .. }));
+    assert!(matches!(error_of(&folder, "x.pfm", &pfm("2147483648 1")), Problem::Size { .. }));
+    assert!(matches!(error_of(&folder, "x.pfm", &pfm("-1 1")), Problem::Broken { .. }));
+    assert!(matches!(error_of(&folder, "x.pfm", &pfm("20000 20000")), Problem::Broken { .. }));
+    for (name, bytes) in samples(&folder).into_iter().filter(|(name, _)| name.starts_with("a.")) {
+        // Every place where the size could be is made huge.
+        for (at, size) in (0..bytes.len() - 4).flat_map(|at| [6u32, 5].map(|size| (at, size))) {
+            for (value, found) in
+                [(size.to_le_bytes(), 0x3fff_fff0u32.to_le_bytes()), (size.to_be_bytes(), 0x3fff_fff0u32.to_be_bytes())]
+            {
+                if bytes[at..at + 4] == value && at < 800 {
+                    let mut changed = bytes.clone();
+                    changed[at..at + 4].copy_from_slice(&found);
+                    std::fs::write(folder.file(&name), &changed).unwrap();
+                    let _ = read(folder.file(&name));
+                }
+            }
+        }
+    }
+    let mut png = samples(&folder).into_iter().find(|(name, _)| name == "a.png").unwrap().1;
+    png[16..24].copy_from_slice(&[0x7f, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff]);
+    let crc = crc(&png[12..29]);
+    png[29..33].copy_from_slice(&crc.to_be_bytes());
+    assert!(matches!(error_of(&folder, "x.png", &png), Problem::TooLarge { .. }));
+    png[16..24].copy_from_slice(&[0, 0, 0x40, 0, 0, 0, 0x40, 0]);
+    let crc = self::crc(&png[12..29]);
+    png[29..33].copy_from_slice(&crc.to_be_bytes());
+    let error = error_of(&folder, "x.png", &png).to_string();
+    assert!(error.contains("16384×16384 pixels cannot be in a file of"), "{error}");
+}
+
+/// Computes the check sum of a chunk of PNG.
+fn crc(bytes: &[u8]) -> u32 {
+    let mut crc = !0u32;
+    for byte in bytes {
+        crc ^= u32::from(*byte);
+        for _ in 0..8 {
+            crc = if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
+        }
+    }
+    !crc
+}
+
+#[test]
+fn files_that_cannot_be_are_told() {
+    let folder = Folder::new();
+    let text = |result: Result<(), broadloom_effect::FileError>| result.unwrap_err().problem.to_string();
+    let image = noise(2, 2, &["R", "G", "B", "Z"], 0);
+    assert_eq!(text(write(folder.file("x.gif"), &image)), "the format is not known by the name: use .png, .tif, .exr or .pfm");
+    assert_eq!(text(write(folder.file("x.jpg"), &image)), "JPEG is read, not written: use .png, .tif, .exr or .pfm");
+    assert_eq!(
+        text(write(folder.file("x.png"), &image)),
+        "PNG holds grey or RGB, with or without alpha; the image has R, G, B, Z: choose among them"
+    );
+    assert_eq!(text(write_as(folder.file("x.exr"), &image, Some(SampleType::U8))), "EXR has no samples of u8: it has f16, f32");
+    assert!(text(write(folder.file("none/x.exr"), &image)).starts_with("cannot be written: No such file"));
+    assert!(text(write(folder.0.join("x.exr/").as_path(), &image)).starts_with("cannot be written"));
+    std::fs::create_dir(folder.file("folder.exr")).unwrap();
+    assert_eq!(text(write(folder.file("folder.exr"), &image)), "cannot be written: it is a folder");
+    assert_eq!(read(folder.file("folder.exr")).unwrap_err().problem.to_string(), "cannot be read: it is a folder");
+    assert!(read(folder.file("none.exr")).unwrap_err().to_string().contains("none.exr: cannot be read: No such file"));
+    assert!(matches!(error_of(&folder, "x.png", b"hello"), Problem::NoImage));
+    assert!(matches!(error_of(&folder, "x.png", b""), Problem::NoImage));
+    let full = Path::new("/dev/full");
+    if full.exists() {
+        // A full disk: a link with the name of an image to a device that takes nothing.
+        std::os::unix::fs::symlink(full, folder.file("full.exr")).unwrap();
+        let image = noise(100, 100, &["Y"], 1);
+        assert!(text(write(folder.file("full.exr"), &image)).contains("No space left"));
+        assert!(full.exists());
+    }
+    let left: Vec<_> = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().ends_with(".part")), "{left:?}");
+}
+
+#[test]
+fn links_are_followed() {
+    let folder = Folder::new();
+    let image = noise(2, 2, &["Y"], 0);
+    write(folder.file("x.pfm"), &image).unwrap();
+    std::os::unix::fs::symlink(folder.file("x.pfm"), folder.file("link.pfm")).unwrap();
+    let other = noise(3, 3, &["Y"], 0);
+    write(folder.file("link.pfm"), &other).unwrap();
+    assert!(folder.file("link.pfm").symlink_metadata().unwrap().is_symlink());
+    assert!(equal(&other, &read(folder.file("x.pfm")).unwrap()));
+}
+
+#[test]
+fn tables_of_colours_are_read() {
+    let mut text = "TITLE \"x\"\n# comment\nLUT_3D_SIZE 2\nDOMAIN_MIN 0 0 0\nDOMAIN_MAX 2 2 2\n".to_owned();
+    for index in 0..8 {
+        text += &format!("{} {} {}\n", index & 1, (index >> 1 & 1) * 3, (index >> 2) * 5);
+    }
+    let cube = Cube::parse(&text).unwrap();
+    for interpolated in [cube.trilinear([1.0, 0.5, 3.0]), cube.tetrahedral([1.0, 0.5, 3.0])] {
+        assert_eq!(interpolated, [0.5, 0.75, 5.0]);
+    }
+    assert_eq!(cube.trilinear([f64::NAN, -1.0, 0.0]), [0.0, 0.0, 0.0]);
+    let bad = [
+        ("0 0 0", "line 1: the size comes before the table"),
+        ("LUT_3D_SIZE 1000", "line 1: the size must be from 2 to 256"),
+        ("LUT_1D_SIZE 2\n0 0 0", "line 2: the table ends after 1 of 2 entries"),
+        ("LUT_1D_SIZE 2\n0 0 0\n1 1 1\n2 2 2", "line 4: the table has more than 2 entries"),
+        ("LUT_1D_SIZE 2\n0 0 nan\n1 1 1", "line 2: it needs three numbers"),
+        ("LUT_2D_SIZE 2", "line 1: the keyword LUT_2D_SIZE is not known"),
+        ("", "line 0: there is no LUT_1D_SIZE or LUT_3D_SIZE"),
+    ];
+    for (text, expected) in bad {
+        assert_eq!(Cube::parse(text).unwrap_err().to_string(), expected);
+    }
+}

@@ -1,0 +1,7 @@
+//! The parts of effects that need no device: images, files, the catalogue and the references.
+
+mod catalogue;
+mod file;
+mod image;
+mod reference;
+mod values;

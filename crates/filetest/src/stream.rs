@@ -1,0 +1,65 @@
+//! StreamIt: `.str` files.
+
+use crate::devices::Printed;
+use crate::language::{Command, Devices, Language, Request};
+use broadloom_stream::Program;
+use broadloom_stream::compiled::Compiled;
+use broadloom_stream::eval::{Limits, Memory, Settings};
+
+/// StreamIt.
+pub(crate) const LANGUAGE: Language = Language { extension: "str", comment: ("//", ""), commands: COMMANDS };
+
+const COMMANDS: &[Command] = &[
+    // Run so many steady states compiled; what is printed, which the evaluator must print too.
+    Command {
+        name: "run",
+        launches: false,
+        devices: Devices::Some(&RUN_ON),
+        argument: Some(|count| iterations(count).map(|_| ())),
+        perform: run,
+    },
+    // The places of nodes and the shapes of kernels, for the interpreter.
+    Command { name: "explain", launches: false, devices: Devices::One, argument: None, perform: explain },
+];
+
+/// Where programs run.
+const RUN_ON: [&str; 3] = ["interp", "cpu-avx2", "cuda"];
+
+fn iterations(count: &str) -> Result<u64, String> {
+    count.trim().parse().map_err(|_| format!("`run` needs a number of steady states behind it, not `{count}`"))
+}
+
+fn compile(request: &Request<'_>, limits: &Limits) -> Result<Program, String> {
+    let mut host = Memory::default();
+    Program::compile(request.name, &request.case.text, &mut host, limits).map_err(|failure| failure.to_string())
+}
+
+/// Bounds under which no test hangs.
+fn limits() -> Limits {
+    Limits { steps: 50_000_000, ..Limits::default() }
+}
+
+fn run(request: &Request<'_>) -> Result<String, String> {
+    let limits = limits();
+    let settings = Settings { iterations: Some(iterations(request.argument())?), limits: limits.clone(), style: None };
+    let program = match compile(request, &limits) {
+        Ok(program) => program,
+        Err(message) => return Ok(message),
+    };
+    let device = request.device.open(&Printed::default())?;
+    let mut host = Memory::default();
+    let ended = program.run(&mut host, &settings).map_err(|failure| failure.to_string());
+    let wanted = host.output + &ended.map_or_else(|message| message, |_| String::new());
+    let compiled = Compiled::new(&program, &device).map_err(|failure| failure.to_string())?;
+    let mut host = Memory::default();
+    let ended = compiled.run(&mut host, &settings).map_err(|failure| failure.to_string());
+    let found = host.output + &ended.map_or_else(|message| message, |_| String::new());
+    if found == wanted { Ok(found) } else { Err(format!("compiled:\n{found}\nthe evaluator:\n{wanted}")) }
+}
+
+fn explain(request: &Request<'_>) -> Result<String, String> {
+    let program = compile(request, &limits())?;
+    let device = request.device.open(&Printed::default())?;
+    let compiled = Compiled::new(&program, &device).map_err(|failure| failure.to_string())?;
+    Ok(compiled.explain())
+}

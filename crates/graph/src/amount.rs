@@ -1,0 +1,291 @@
+//! Amounts: extents of a function that is traced, and what a trace relies on.
+//!
+//! While a function is traced ([`Context::template`](crate::Context::template)), each extent of its inputs is a *term*. A [`Shape`] carries
+//! the terms of its extents, and shapes that follow from others carry terms too: sums for a concatenation, products for a flattened
+//! array. So plans can be fitted to other extents without the function.
+//!
+//! Code that decides by a number makes the trace hold for some extents only. Each decision is noted as a *condition* on terms:
+//!
+//! - Whoever reads extents as numbers ([`Shape::extents`], [`Shape::count`], [`Amount::get`]) relies on these numbers.
+//! - Comparing shapes or amounts relies on the outcome.
+//! - Operations of this crate rely on what they check: that shapes agree, that a view stays inside, that an axis has elements.
+//!
+//! A template serves all inputs for which its conditions hold, and no others. A number that comes from elsewhere is a constant.
+
+use crate::shape::Shape;
+use crate::template::Tracing;
+use smallvec::SmallVec;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// The number of a term of a trace.
+pub(crate) type TermId = u32;
+
+/// The terms of the extents of a shape.
+pub(crate) type TermList = SmallVec<[TermId; 4]>;
+
+/// An integer that follows from the extents of the inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Term {
+    /// A constant.
+    Known(i64),
+    /// The extent of an input along an axis.
+    Input(u32, u8),
+    Sum(TermId, TermId),
+    Product(TermId, TermId),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Relation {
+    Equal,
+    Less,
+}
+
+impl Relation {
+    fn of(self, left: i64, right: i64) -> bool {
+        match self {
+            Relation::Equal => left == right,
+            Relation::Less => left < right,
+        }
+    }
+}
+
+/// A relation of two terms, and whether it held when the function was traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Condition {
+    relation: Relation,
+    left: TermId,
+    right: TermId,
+    holds: bool,
+}
+
+/// The terms of a trace, each behind those that it is made of, and the conditions under which it holds.
+#[derive(Debug, Default)]
+pub(crate) struct Terms {
+    terms: Vec<(Term, i64)>,
+    numbers: HashMap<Term, TermId>,
+    conditions: Vec<Condition>,
+    noted: HashSet<Condition>,
+}
+
+impl Terms {
+    fn term(&mut self, term: Term, value: i64) -> TermId {
+        *self.numbers.entry(term).or_insert_with(|| {
+            self.terms.push((term, value));
+            (self.terms.len() - 1) as TermId
+        })
+    }
+
+    fn known(&mut self, value: i64) -> TermId {
+        self.term(Term::Known(value), value)
+    }
+
+    fn is_known(&self, term: TermId) -> bool {
+        matches!(self.terms[term as usize].0, Term::Known(_))
+    }
+
+    /// The extents of an input.
+    pub(crate) fn input(&mut self, number: usize, shape: &Shape) -> TermList {
+        let extents = (0..).zip(shape.numbers());
+        extents.map(|(axis, extent)| self.term(Term::Input(number as u32, axis), *extent as i64)).collect()
+    }
+
+    fn note(&mut self, relation: Relation, left: TermId, right: TermId) -> bool {
+        let holds = relation.of(self.terms[left as usize].1, self.terms[right as usize].1);
+        if left == right || self.is_known(left) && self.is_known(right) {
+            return holds;
+        }
+        let (left, right) = if relation == Relation::Equal { (left.min(right), left.max(right)) } else { (left, right) };
+        let condition = Condition { relation, left, right, holds };
+        if self.noted.insert(condition) {
+            self.conditions.push(condition);
+        }
+        holds
+    }
+
+    /// What is left of it for calls.
+    pub(crate) fn finish(self) -> Conditions {
+        Conditions { terms: self.terms.into_iter().map(|(term, _)| term).collect(), conditions: self.conditions }
+    }
+}
+
+/// The terms of a function that was traced, and the conditions under which the trace holds.
+#[derive(Debug, Default)]
+pub(crate) struct Conditions {
+    terms: Vec<Term>,
+    conditions: Vec<Condition>,
+}
+
+impl Conditions {
+    /// The values of all terms for inputs of these shapes; `None` if the trace does not hold for them. The ranks are those of the trace.
+    pub(crate) fn values<'s>(&self, inputs: impl Fn(usize) -> &'s Shape) -> Option<Vec<i64>> {
+        let mut values: Vec<i64> = Vec::with_capacity(self.terms.len());
+        for term in &self.terms {
+            let value = match *term {
+                Term::Known(value) => value,
+                Term::Input(number, axis) => inputs(number as usize).numbers()[usize::from(axis)] as i64,
+                Term::Sum(a, b) => values[a as usize].saturating_add(values[b as usize]),
+                Term::Product(a, b) => values[a as usize].saturating_mul(values[b as usize]),
+            };
+            values.push(value);
+        }
+        let holds = |c: &Condition| c.relation.of(values[c.left as usize], values[c.right as usize]) == c.holds;
+        self.conditions.iter().all(holds).then_some(values)
+    }
+}
+
+/// A number that may follow from the extents of a function's inputs.
+///
+/// ```
+/// use broadloom_graph::{Amount, Shape};
+///
+/// let rows = Shape::from([6, 4]).amount(0);
+/// let halves = Shape::from_amounts(&[rows.times(&2.into()), 2.into()]);
+/// assert_eq!(halves, Shape::from([12, 2]));
+/// assert!(Amount::from(3usize).is_less(&rows));
+/// assert_eq!(rows.minus(&1.into()).get(), 5);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Amount {
+    value: i64,
+    term: Option<(Arc<Tracing>, TermId)>,
+}
+
+impl From<i64> for Amount {
+    fn from(value: i64) -> Amount {
+        Amount { value, term: None }
+    }
+}
+
+impl From<usize> for Amount {
+    fn from(value: usize) -> Amount {
+        Amount::from(i64::try_from(value).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<i32> for Amount {
+    fn from(value: i32) -> Amount {
+        Amount::from(i64::from(value))
+    }
+}
+
+impl Amount {
+    pub(crate) fn of_term(value: i64, tracing: &Arc<Tracing>, term: TermId) -> Amount {
+        Amount { value, term: Some((tracing.clone(), term)) }
+    }
+
+    /// The number. A function that is traced relies on it from then on: calls with another number trace it again.
+    pub fn get(&self) -> i64 {
+        self.equals(&Amount::from(self.value));
+        self.value
+    }
+
+    /// The number, for code that notes itself what it relies on.
+    pub(crate) fn value(&self) -> i64 {
+        self.value
+    }
+
+    /// Returns whether it is a constant: it does not follow from the extents of the inputs of a function that is being traced.
+    pub fn is_known(&self) -> bool {
+        !self.is_traced()
+    }
+
+    pub(crate) fn is_traced(&self) -> bool {
+        self.term.as_ref().is_some_and(|(tracing, _)| tracing.terms().is_some())
+    }
+
+    pub(crate) fn tracing(&self) -> Option<&Arc<Tracing>> {
+        self.term.as_ref().map(|(tracing, _)| tracing)
+    }
+
+    /// Its term in a trace.
+    pub(crate) fn term_in(&self, tracing: &Arc<Tracing>) -> TermId {
+        match &self.term {
+            Some((own, term)) if Arc::ptr_eq(own, tracing) => *term,
+            _ => tracing.terms().as_mut().map_or(0, |terms| terms.known(self.value)),
+        }
+    }
+
+    /// The trace of two amounts. Traces do not mix: a number of another is a constant.
+    fn common<'a>(&'a self, other: &'a Amount) -> Option<&'a Arc<Tracing>> {
+        let tracing = self.tracing().or_else(|| other.tracing());
+        tracing.filter(|tracing| tracing.terms().is_some())
+    }
+
+    fn combined(&self, other: &Amount, value: i64, make: fn(TermId, TermId) -> Term) -> Amount {
+        let Some(tracing) = self.common(other) else { return Amount::from(value) };
+        let (left, right) = (self.term_in(tracing), other.term_in(tracing));
+        match tracing.terms().as_mut() {
+            Some(terms) if terms.is_known(left) && terms.is_known(right) => Amount::from(value),
+            Some(terms) => Amount { value, term: Some((tracing.clone(), terms.term(make(left, right), value))) },
+            None => Amount::from(value),
+        }
+    }
+
+    fn compared(&self, other: &Amount, relation: Relation) -> bool {
+        let Some(tracing) = self.common(other) else { return relation.of(self.value, other.value) };
+        let (left, right) = (self.term_in(tracing), other.term_in(tracing));
+        if let Some(terms) = tracing.terms().as_mut() {
+            terms.note(relation, left, right);
+        }
+        relation.of(self.value, other.value)
+    }
+
+    /// The sum.
+    #[must_use]
+    pub fn plus(&self, other: &Amount) -> Amount {
+        match (self, other) {
+            (Amount { value: 0, term: None }, _) => other.clone(),
+            (_, Amount { value: 0, term: None }) => self.clone(),
+            _ => self.combined(other, self.value.saturating_add(other.value), Term::Sum),
+        }
+    }
+
+    /// The difference.
+    #[must_use]
+    pub fn minus(&self, other: &Amount) -> Amount {
+        self.plus(&other.times(&Amount::from(-1)))
+    }
+
+    /// The product.
+    #[must_use]
+    pub fn times(&self, other: &Amount) -> Amount {
+        match (self, other) {
+            (Amount { value: 1, term: None }, _) => other.clone(),
+            (_, Amount { value: 1, term: None }) => self.clone(),
+            _ => self.combined(other, self.value.saturating_mul(other.value), Term::Product),
+        }
+    }
+
+    /// Returns whether both are equal. A function that is traced relies on the answer.
+    pub fn equals(&self, other: &Amount) -> bool {
+        self.compared(other, Relation::Equal)
+    }
+
+    /// Returns whether it is less than another. A function that is traced relies on the answer.
+    pub fn is_less(&self, other: &Amount) -> bool {
+        self.compared(other, Relation::Less)
+    }
+
+    /// The lesser of two. A function that is traced relies on which it is.
+    #[must_use]
+    pub fn min(&self, other: &Amount) -> Amount {
+        if other.is_less(self) { other.clone() } else { self.clone() }
+    }
+
+    /// The greater of two. A function that is traced relies on which it is.
+    #[must_use]
+    pub fn max(&self, other: &Amount) -> Amount {
+        if self.is_less(other) { other.clone() } else { self.clone() }
+    }
+
+    /// Returns whether both are one term of a trace, or constants that are equal. Nothing is noted.
+    pub(crate) fn is_identical(&self, other: &Amount) -> bool {
+        self.value == other.value
+            && match (&self.term, &other.term) {
+                (None, None) => true,
+                (Some((a, x)), Some((b, y))) => Arc::ptr_eq(a, b) && x == y,
+                _ => false,
+            }
+    }
+}

@@ -1,0 +1,328 @@
+//! The walk over the operands of an instruction, for those who read them and for those who change them.
+//!
+//! Everything that an instruction names is a *mention*: operands with those inside of them, addresses in brackets, and who is called. Mentions
+//! come in the order of the text. Which registers are read and written follows from them: the guard counts as read, and so does the
+//! register behind an address. Whether an operand is written is what the form says; of an opaque instruction nothing is known, so each
+//! of its registers counts as read and as written.
+
+use crate::inst::{Address, Base, Call, Callee, InstData, Operand, Symbol};
+use crate::module::{Init, Reg};
+
+/// A part of an instruction that names something.
+#[derive(Clone, Copy, Debug)]
+pub enum Mention<'a> {
+    /// An operand, before those inside of it, and whether it is written; `None` when that is not known.
+    Operand(&'a Operand, Option<bool>),
+    /// An address in brackets: of memory, or of a texture.
+    Address(&'a Address),
+    /// The function that is called.
+    Callee(&'a Callee),
+}
+
+/// A part of an instruction that names something, to be changed.
+#[derive(Debug)]
+pub enum MentionMut<'a> {
+    /// An operand, before those inside of it, and whether it is written; `None` when that is not known.
+    Operand(&'a mut Operand, Option<bool>),
+    /// An address in brackets: of memory, or of a texture.
+    Address(&'a mut Address),
+    /// The function that is called.
+    Callee(&'a mut Callee),
+}
+
+/// A choice among the registers of an instruction.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    Read,
+    Written,
+    All,
+}
+
+impl Which {
+    fn takes(self, written: Option<bool>) -> bool {
+        self == Which::All || written.is_none_or(|written| written == (self == Which::Written))
+    }
+}
+
+impl InstData {
+    /// The registers that it reads, guard first, in the order of the operands.
+    pub fn reads(&self) -> Vec<Reg> {
+        let mut found = vec![];
+        self.each_read(|reg| found.push(reg));
+        found
+    }
+
+    /// The registers that it writes, in the order of the operands.
+    pub fn writes(&self) -> Vec<Reg> {
+        let mut found = vec![];
+        self.each_written(|reg| found.push(reg));
+        found
+    }
+
+    /// Shows the registers that it reads, guard first, in the order of the operands.
+    pub fn each_read(&self, mut see: impl FnMut(Reg)) {
+        see::registers(self, Which::Read, &mut |reg| see(*reg));
+    }
+
+    /// Shows the registers that it writes, in the order of the operands.
+    pub fn each_written(&self, mut see: impl FnMut(Reg)) {
+        see::registers(self, Which::Written, &mut |reg| see(*reg));
+    }
+
+    /// Changes the registers that it reads, guard first.
+    pub fn change_reads(&mut self, mut change: impl FnMut(&mut Reg)) {
+        change::registers(self, Which::Read, &mut change);
+    }
+
+    /// Changes the registers that it writes.
+    pub fn change_writes(&mut self, mut change: impl FnMut(&mut Reg)) {
+        change::registers(self, Which::Written, &mut change);
+    }
+
+    /// Changes all its registers, in the order of the text.
+    pub(crate) fn change_registers(&mut self, mut change: impl FnMut(&mut Reg)) {
+        change::registers(self, Which::All, &mut change);
+    }
+
+    /// Shows every mention, in the order of the text.
+    pub fn each_mention(&self, mut see: impl FnMut(Mention<'_>)) {
+        see::mentions(self, &mut see);
+    }
+
+    /// Changes every mention, in the order of the text. What a change puts into an operand is walked as well.
+    pub fn change_mentions(&mut self, mut change: impl FnMut(MentionMut<'_>)) {
+        change::mentions(self, &mut change);
+    }
+
+    /// Shows the names whose addresses it takes, in operands and in brackets. The name of a called function is none of them.
+    pub fn each_symbol(&self, mut see: impl FnMut(Symbol)) {
+        self.each_mention(|mention| mention.symbol().into_iter().for_each(|symbol| see(*symbol)));
+    }
+
+    /// Changes the names whose addresses it takes, in operands and in brackets. The name of a called function is none of them.
+    pub fn change_symbols(&mut self, mut change: impl FnMut(&mut Symbol)) {
+        self.change_mentions(|mention| mention.symbol().into_iter().for_each(&mut change));
+    }
+
+    /// Whether something holds of one of its operands, or of one inside of them.
+    pub fn any_operand(&self, holds: impl Fn(&Operand) -> bool) -> bool {
+        let mut found = false;
+        self.each_mention(|mention| found |= matches!(mention, Mention::Operand(operand, _) if holds(operand)));
+        found
+    }
+
+    /// The addresses of memory that stand among its operands.
+    pub fn addresses(&self) -> impl Iterator<Item = Address> + '_ {
+        self.operands.iter().filter_map(|operand| if let Operand::Memory(address) = operand { Some(*address) } else { None })
+    }
+
+    /// The first address of memory, if there is one.
+    pub fn address(&self) -> Option<Address> {
+        self.addresses().next()
+    }
+
+    /// The first address in brackets, of memory or of a texture.
+    pub fn bracketed(&self) -> Option<Address> {
+        self.operands.iter().find_map(|operand| match operand {
+            Operand::Memory(address) => Some(*address),
+            Operand::Texture(texture) => Some(texture.base),
+            _ => None,
+        })
+    }
+
+    /// Bytes that one thread loads or stores: the type times the length of the longest vector.
+    pub fn accessed_bytes(&self) -> Option<u64> {
+        let elements = self.operands.iter().map(|operand| operand.elements().len() as u64).max().unwrap_or(1);
+        Some(elements * u64::from(self.types().next()?.bytes()))
+    }
+
+    /// The operands that it writes.
+    pub fn written(&self) -> impl Iterator<Item = &Operand> {
+        let specs = self.form().map_or(&[][..], |form| form.operands);
+        specs.iter().zip(&self.operands).filter(|(spec, _)| spec.written).map(|(_, operand)| operand)
+    }
+
+    /// The operands of a `call`.
+    pub fn call(&self) -> Option<&Call> {
+        self.operands.iter().find_map(|operand| if let Operand::Call(call) = operand { Some(&**call) } else { None })
+    }
+
+    /// Who is called.
+    pub fn callee(&self) -> Option<Callee> {
+        self.call().map(|call| call.callee)
+    }
+}
+
+impl Operand {
+    /// The elements of a vector; of anything else the operand itself.
+    pub fn elements(&self) -> &[Operand] {
+        match self {
+            Operand::Vector(list) => list,
+            operand => std::slice::from_ref(operand),
+        }
+    }
+}
+
+impl Init {
+    /// Shows the names whose addresses are part of it.
+    pub fn each_symbol(&self, see: &mut dyn FnMut(Symbol)) {
+        match self {
+            Init::Address { symbol, .. } => see(*symbol),
+            Init::List(list) => list.iter().for_each(|init| init.each_symbol(see)),
+            Init::Imm(_) | Init::Settings(_) => {}
+        }
+    }
+
+    /// Changes the names whose addresses are part of it.
+    pub(crate) fn change_symbols(&mut self, change: &mut dyn FnMut(&mut Symbol)) {
+        match self {
+            Init::Address { symbol, .. } => change(symbol),
+            Init::List(list) => list.iter_mut().for_each(|init| init.change_symbols(change)),
+            Init::Imm(_) | Init::Settings(_) => {}
+        }
+    }
+}
+
+/// One walk, over mentions that are looked at and over mentions that are changed.
+macro_rules! walk {
+    ($name:ident, $mention:ident, $iter:ident $(, $mutable:tt)?) => {
+        impl<'a> $mention<'a> {
+            /// The name whose address it takes.
+            pub fn symbol(self) -> Option<&'a $($mutable)? Symbol> {
+                match self {
+                    $mention::Operand(Operand::Symbol(symbol, _), _) => Some(symbol),
+                    $mention::Address(Address { base: Base::Symbol(symbol), .. }) => Some(symbol),
+                    $mention::Operand(..) | $mention::Address(_) | $mention::Callee(_) => None,
+                }
+            }
+
+            fn register(self, which: Which) -> Option<&'a $($mutable)? Reg> {
+                match self {
+                    $mention::Operand(Operand::Reg(reg) | Operand::Not(reg) | Operand::Part { reg, .. }, written) => {
+                        which.takes(written).then_some(reg)
+                    }
+                    $mention::Address(Address { base: Base::Reg(reg), .. }) | $mention::Callee(Callee::Indirect { reg, .. }) => {
+                        which.takes(Some(false)).then_some(reg)
+                    }
+                    $mention::Operand(..) | $mention::Address(_) | $mention::Callee(_) => None,
+                }
+            }
+        }
+
+        mod $name {
+            use super::{InstData, Operand, $mention as Mention, Reg, Which};
+
+            type Visit<'v> = &'v mut dyn FnMut(Mention<'_>);
+
+            pub(super) fn registers(data: &$($mutable)? InstData, which: Which, visit: &mut dyn FnMut(&$($mutable)? Reg)) {
+                if which != Which::Written
+                    && let Some(guard) = &$($mutable)? data.guard
+                {
+                    visit(&$($mutable)? guard.reg);
+                }
+                mentions(data, &mut |mention| {
+                    if let Some(reg) = mention.register(which) {
+                        visit(reg);
+                    }
+                });
+            }
+
+            pub(super) fn mentions(data: &$($mutable)? InstData, visit: Visit<'_>) {
+                let specs = data.form().map(|form| form.operands);
+                for (index, element) in data.operands.$iter().enumerate() {
+                    let written = specs.map(|specs| specs.get(index).is_some_and(|spec| spec.written));
+                    operand(element, written, visit);
+                }
+            }
+
+            fn operand(operand: &$($mutable)? Operand, written: Option<bool>, visit: Visit<'_>) {
+                visit(Mention::Operand(operand, written));
+                match operand {
+                    Operand::Vector(elements) => list(elements, written, visit),
+                    Operand::Pair(elements) => list(&$($mutable)? elements[..], written, visit),
+                    Operand::Memory(address) => visit(Mention::Address(address)),
+                    Operand::Texture(texture) => {
+                        visit(Mention::Address(&$($mutable)? texture.base));
+                        list(&$($mutable)? texture.rest, Some(false), visit);
+                    }
+                    Operand::Call(call) => {
+                        list(&$($mutable)? call.results, Some(true), visit);
+                        visit(Mention::Callee(&$($mutable)? call.callee));
+                        list(&$($mutable)? call.arguments, Some(false), visit);
+                    }
+                    Operand::Reg(_) | Operand::Not(_) | Operand::Part { .. } | Operand::Imm(_) | Operand::Special(_) => {}
+                    Operand::Symbol(..) | Operand::Label(_) | Operand::Targets(_) | Operand::Sink | Operand::Absent => {}
+                }
+            }
+
+            fn list(operands: &$($mutable)? [Operand], written: Option<bool>, visit: Visit<'_>) {
+                for element in operands.$iter() {
+                    operand(element, written, visit);
+                }
+            }
+        }
+    };
+}
+
+walk!(see, Mention, iter);
+walk!(change, MentionMut, iter_mut, mut);
+
+#[cfg(test)]
+mod tests {
+    use crate::module::Reg;
+    use broadloom_diag::Sources;
+
+    /// Reads and writes of each instruction of a function, by name.
+    fn of(body: &str) -> Vec<(Vec<String>, Vec<String>)> {
+        let mut sources = Sources::new();
+        let text = format!(
+            ".version 8.0 .target sm_80 .address_size 64 .func (.reg .b32 r) callee (.reg .b32 a) {{ ret; }}
+             .entry k(.param .u64 x) {{ .reg .pred p, q; .reg .b32 a, b, c, d; .reg .b64 e, f; {body} }}"
+        );
+        let id = sources.add("k.ptx", text);
+        let module = crate::parse(&sources, id).unwrap_or_else(|errors| panic!("{errors:?}"));
+        let function = module.kernels().next().unwrap().1;
+        let names = |regs: Vec<Reg>| regs.iter().map(|reg| function.regs[*reg].name.clone()).collect();
+        function.instructions().map(|(_, data)| (names(data.reads()), names(data.writes()))).collect()
+    }
+
+    fn is(body: &str, reads: &[&str], writes: &[&str]) {
+        let found = of(body);
+        assert_eq!(found[0].0, reads, "reads of {body}");
+        assert_eq!(found[0].1, writes, "writes of {body}");
+    }
+
+    #[test]
+    fn every_kind_of_operand() {
+        is("add.u32 a, b, c;", &["b", "c"], &["a"]);
+        is("@!p add.u32 a, a, 1;", &["p", "a"], &["a"]);
+        is("setp.eq.and.u32 p|q, a, b, !q;", &["a", "b", "q"], &["p", "q"]);
+        is("ld.global.v2.u32 {a, b}, [e+4];", &["e"], &["a", "b"]);
+        is("st.global.v2.u32 [e], {a, b};", &["e", "a", "b"], &[]);
+        is("call (a), callee, (b);", &["b"], &["a"]);
+        is("mov.b64 e, {a, b};", &["a", "b"], &["e"]);
+        is("mov.b64 {a, _}, e;", &["e"], &["a"]);
+        is("atom.global.cas.b32 a, [e], b, c;", &["e", "b", "c"], &["a"]);
+        is("vadd.u32.u32.u32 a, b.b0, c.h1;", &["b", "c"], &["a"]);
+        is("@p bra L; L: ret;", &["p"], &[]);
+    }
+    /// A renaming finds each name that a reader finds, and a called function is no address.
+    #[test]
+    fn every_name() {
+        let text = ".version 8.0 .target sm_80 .address_size 64 .global .u32 a; .global .u32 b; .func callee (.param .b32 p) { ret; }
+             .entry k() { .reg .b32 x; .reg .b64 e; .param .b32 q; mov.u64 e, a; ld.global.u32 x, [b+4]; call callee, (q); ret; }";
+        let mut sources = Sources::new();
+        let id = sources.add("k.ptx", text.to_owned());
+        let mut module = crate::parse(&sources, id).unwrap_or_else(|errors| panic!("{errors:?}"));
+        let kernel = module.kernels().next().unwrap().0;
+        let function = &mut module.functions[kernel];
+        let (mut seen, mut changed) = (vec![], vec![]);
+        for data in function.insts.values_mut() {
+            data.each_symbol(|symbol| seen.push(symbol));
+            data.change_symbols(|symbol| changed.push(*symbol));
+        }
+        assert_eq!(seen, changed);
+        assert_eq!(seen.len(), 3, "{seen:?}");
+        assert_eq!(function.insts.values().filter(|data| data.callee().is_some()).count(), 1);
+    }
+}

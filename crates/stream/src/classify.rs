@@ -1,0 +1,282 @@
+//! Classification: which nodes of a graph run on a device, and why the others stay on the host.
+
+use crate::core::{Binary, Expr, ExprKind, Place, Root, Stmt, StmtKind, Type};
+use crate::core::{Facts, Filter, Program, StreamKind, Value, facts};
+use crate::graph::{Graph, Instance, NodeId, NodeKind};
+use crate::translate::{Induction, Reason, Subject, Translated, Words, translate};
+use cranelift_entity::EntityRef;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// The kinds of nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    /// A filter whose firings depend on nothing but the items that they take.
+    Stateless,
+    /// A stateless filter that looks at items that it does not take.
+    Peeking,
+    /// A filter whose state is a counter of its firings.
+    Counting,
+    /// A source.
+    Source,
+    /// A filter with state that firings hand on to each other.
+    Stateful,
+    /// A filter that takes items and gives none.
+    Sink,
+    /// A filter that prints.
+    Printing,
+    /// A reader or writer of a file.
+    File,
+    /// A filter that sends or receives messages.
+    Messages,
+    /// A filter that draws random numbers.
+    Random,
+    /// A node of a feedbackloop.
+    Feedback,
+    /// A filter whose rates are not known before it fires.
+    Dynamic,
+    /// A splitter, a joiner or an identity: index arithmetic.
+    Wire,
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Class::Stateless => "stateless",
+            Class::Peeking => "peeking",
+            Class::Counting => "counting",
+            Class::Source => "source",
+            Class::Stateful => "stateful",
+            Class::Sink => "sink",
+            Class::Printing => "prints",
+            Class::File => "file",
+            Class::Messages => "messages",
+            Class::Random => "random",
+            Class::Feedback => "feedback",
+            Class::Dynamic => "dynamic rates",
+            Class::Wire => "wire",
+        })
+    }
+}
+
+/// The place of a node.
+#[derive(Clone, Debug)]
+pub enum Placement {
+    /// A filter with its code.
+    Kernel(Arc<Translated>),
+    /// A splitter, joiner or identity between nodes on the device.
+    Wire,
+    /// The evaluator runs it, for a reason.
+    Host(Reason),
+}
+
+/// The class and the place of a node.
+#[derive(Clone, Debug)]
+pub struct Classified {
+    /// The class.
+    pub class: Class,
+    /// The place.
+    pub placement: Placement,
+}
+
+/// Returns for each node whether it stands in a feedbackloop.
+pub(crate) fn feedback_members(graph: &Graph) -> Vec<bool> {
+    let mut members = vec![false; graph.nodes.len()];
+    for tape in graph.tapes.values().filter(|tape| tape.is_back_edge) {
+        // Nodes on a way from the target of the back edge to its source.
+        let ahead = reach(graph, tape.to.0, true);
+        let behind = reach(graph, tape.from.0, false);
+        members.iter_mut().zip(ahead.iter().zip(&behind)).for_each(|(member, (a, b))| *member |= *a && *b);
+    }
+    members
+}
+
+fn reach(graph: &Graph, from: NodeId, forward: bool) -> Vec<bool> {
+    let mut seen = vec![false; graph.nodes.len()];
+    let mut waiting = vec![from];
+    while let Some(node) = waiting.pop() {
+        if std::mem::replace(&mut seen[node.index()], true) {
+            continue;
+        }
+        let tapes = if forward { &graph.nodes[node].outputs } else { &graph.nodes[node].inputs };
+        for tape in tapes.iter().map(|tape| &graph.tapes[*tape]).filter(|tape| !tape.is_back_edge) {
+            waiting.push(if forward { tape.to.0 } else { tape.from.0 });
+        }
+    }
+    seen
+}
+
+/// Classifies all nodes of a graph.
+pub fn classify(program: &Program, graph: &Graph) -> Vec<Classified> {
+    let loops = feedback_members(graph);
+    let mut known: HashMap<Key, Result<Arc<Translated>, Reason>> = HashMap::new();
+    let mut found: Vec<Classified> = vec![];
+    for (id, node) in graph.nodes.iter() {
+        let host = |class: Class, reason: &str| Classified { class, placement: Placement::Host(reason.to_owned()) };
+        let carries = |tapes: &[crate::graph::TapeId]| tapes.iter().all(|tape| Words::of(&graph.tapes[*tape].layout).is_some());
+        found.push(match &node.kind {
+            _ if loops[id.index()] => host(Class::Feedback, "it stands in a feedbackloop"),
+            NodeKind::FileReader(..) => host(Class::File, "it reads a file"),
+            NodeKind::FileWriter(..) => host(Class::File, "it writes a file"),
+            NodeKind::Identity | NodeKind::Duplicate | NodeKind::Split(_) | NodeKind::Join(_) => {
+                if !carries(&node.inputs) || !carries(&node.outputs) {
+                    host(Class::Wire, "its tapes carry items that kernels do not have")
+                } else {
+                    Classified { class: Class::Wire, placement: Placement::Wire }
+                }
+            }
+            NodeKind::Filter(instance) => filter(program, graph, id, instance, &mut known),
+        });
+    }
+    found
+}
+
+/// Everything that the code of an instance depends on.
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    stream: usize,
+    params: String,
+    fields: String,
+}
+
+fn filter(
+    program: &Program,
+    graph: &Graph,
+    id: NodeId,
+    instance: &Instance,
+    known: &mut HashMap<Key, Result<Arc<Translated>, Reason>>,
+) -> Classified {
+    let node = &graph.nodes[id];
+    let StreamKind::Filter(filter) = &program.streams[instance.stream].kind else {
+        return Classified { class: Class::Stateful, placement: Placement::Host("it is no filter".into()) };
+    };
+    let effects = facts(program, filter);
+    let receives = graph.portals.iter().any(|receivers| receivers.contains(&id));
+    let (inductions, others) = inductions(program, filter, instance, &effects);
+    let peeks_ahead = instance.work.peek != instance.work.pop;
+    let (class, reason) = match () {
+        () if effects.prints => (Class::Printing, Some("it prints")),
+        () if effects.sends => (Class::Messages, Some("it sends messages")),
+        () if receives => (Class::Messages, Some("it receives messages")),
+        () if !node.is_static() => (Class::Dynamic, Some("its rates are dynamic")),
+        () if effects.random => (Class::Random, Some("it draws random numbers, in the order of all firings")),
+        () if node.outputs.is_empty() => (Class::Sink, Some("it has no output")),
+        () if others => (Class::Stateful, Some("its firings hand on state that is no counter")),
+        () if node.inputs.is_empty() => (Class::Source, None),
+        () if !effects.written.is_empty() => (Class::Counting, None),
+        () if peeks_ahead => (Class::Peeking, None),
+        () => (Class::Stateless, None),
+    };
+    if let Some(reason) = reason {
+        return Classified { class, placement: Placement::Host(reason.to_owned()) };
+    }
+    let key = Key {
+        stream: instance.stream.index(),
+        params: format!("{:?}", instance.params),
+        fields: format!("{:?}", instance.fields),
+    };
+    let code = known.entry(key).or_insert_with(|| {
+        let layout = |tapes: &[crate::graph::TapeId]| tapes.first().map(|tape| &graph.tapes[*tape].layout);
+        let subject = Subject {
+            program,
+            filter,
+            instance,
+            statics: &graph.statics,
+            input: layout(&node.inputs),
+            output: layout(&node.outputs),
+            inductions: &inductions,
+        };
+        translate(subject).map(Arc::new)
+    });
+    let placement = match code {
+        Ok(code) => Placement::Kernel(code.clone()),
+        Err(reason) => Placement::Host(reason.clone()),
+    };
+    Classified { class, placement }
+}
+
+/// Finds the integer fields that every firing changes by the same amount. Returns whether other fields are
+/// written.
+fn inductions(program: &Program, filter: &Filter, instance: &Instance, effects: &Facts) -> (Vec<Induction>, bool) {
+    let mut found = vec![];
+    let Some(body) = &program.functions[filter.work.function].body else { return (found, !effects.written.is_empty()) };
+    for field in &effects.written {
+        // One statement at the top level of `work` changes the field, and nothing else writes it.
+        let mut steps = body.iter().filter_map(|stmt| step_of(stmt, *field));
+        let (Some(step), None, Some(Value::Int(start))) = (steps.next(), steps.next(), instance.fields.get(*field)) else {
+            return (found, true);
+        };
+        let mut writes = 0;
+        count_writes(program, filter, *field, &mut writes);
+        if writes != 1 || instance.prework.is_some() {
+            return (found, true);
+        }
+        found.push(Induction { field: *field, start: *start, step });
+    }
+    (found, false)
+}
+
+fn count_writes(program: &Program, filter: &Filter, field: usize, writes: &mut u32) {
+    let body = program.functions[filter.work.function].body.iter().flatten();
+    body.for_each(|stmt| writes_in(stmt, field, program, writes));
+    // Functions that `work` calls see the same fields.
+    let mut called = vec![];
+    let body = program.functions[filter.work.function].body.iter().flatten();
+    body.for_each(|stmt| calls_in(stmt, &mut called));
+    let mut seen = vec![filter.work.function];
+    while let Some(id) = called.pop() {
+        if seen.contains(&id) {
+            continue;
+        }
+        seen.push(id);
+        if let Some(body) = &program.functions[id].body {
+            body.iter().for_each(|stmt| writes_in(stmt, field, program, writes));
+            body.iter().for_each(|stmt| calls_in(stmt, &mut called));
+        }
+    }
+}
+
+fn writes_in(stmt: &Stmt, field: usize, program: &Program, count: &mut u32) {
+    crate::core::each_write(stmt, &program.functions, &mut |place: &Place| {
+        if place.root == Root::Field(field) {
+            *count += 1;
+        }
+    });
+}
+
+fn calls_in(stmt: &Stmt, called: &mut Vec<crate::core::FunctionId>) {
+    crate::core::each_call(stmt, &mut |id| called.push(id));
+}
+
+/// Returns the amount by which a statement changes a field, where that is all that it does to it.
+fn step_of(stmt: &Stmt, field: usize) -> Option<i32> {
+    let plain = |place: &Place| place.root == Root::Field(field) && place.path.is_empty() && place.ty == Type::Int;
+    match &stmt.kind {
+        StmtKind::Expr(Expr { kind: ExprKind::Step(place, by, _), .. }) if plain(place) => Some(*by),
+        StmtKind::Push(Expr { kind: ExprKind::Step(place, by, _), .. }) if plain(place) => Some(*by),
+        StmtKind::Push(Expr { kind: ExprKind::Convert(inner), .. }) => match &inner.kind {
+            ExprKind::Step(place, by, _) if plain(place) => Some(*by),
+            _ => None,
+        },
+        StmtKind::Assign(place, Some(operator), Expr { kind: ExprKind::Const(Value::Int(by)), .. }) if plain(place) => {
+            match operator {
+                Binary::Add => Some(*by),
+                Binary::Subtract => by.checked_neg(),
+                _ => None,
+            }
+        }
+        StmtKind::Assign(place, None, Expr { kind: ExprKind::Binary(operator, _, left, right), .. }) if plain(place) => {
+            let (ExprKind::Read(read), ExprKind::Const(Value::Int(by))) = (&left.kind, &right.kind) else { return None };
+            if !plain(read) {
+                return None;
+            }
+            match operator {
+                Binary::Add => Some(*by),
+                Binary::Subtract => by.checked_neg(),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,148 @@
+//! Items as the words that kernels see, and back.
+//!
+//! Words of an item lie leaf by leaf: all scalars of the first member, then those of the next.
+
+use crate::core::{Layout, Type, Value};
+use crate::translate::Words;
+use broadloom_scalar::Element;
+
+/// Appends the words of an item.
+pub(crate) fn encode(layout: &Layout, words: Words, value: &Value, into: &mut Vec<u8>) {
+    // A scalar is the common case.
+    if let Layout::Scalar(_) = layout {
+        scalar(value, words.element, into);
+        return;
+    }
+    let mut leaves: Vec<Vec<u8>> = vec![];
+    collect(layout, words.element, value, 0, &mut leaves);
+    leaves.iter().for_each(|leaf| into.extend_from_slice(leaf));
+}
+
+fn scalar(value: &Value, element: Element, into: &mut Vec<u8>) {
+    match value {
+        Value::Boolean(value) | Value::Bit(value) => into.extend_from_slice(&i32::from(*value).to_le_bytes()),
+        Value::Int(value) => into.extend_from_slice(&value.to_le_bytes()),
+        Value::Float(value) => into.extend_from_slice(&value.to_le_bytes()),
+        Value::Double(value) => into.extend_from_slice(&value.to_le_bytes()),
+        Value::Complex(real, imaginary) => {
+            into.extend_from_slice(&real.to_le_bytes());
+            into.extend_from_slice(&imaginary.to_le_bytes());
+        }
+        Value::Unset | Value::Array(_) | Value::Struct(_) | Value::Portal(_) | Value::Text(_) => {
+            into.extend_from_slice(&[0; 8][..element.bytes() as usize]);
+        }
+    }
+}
+
+/// Collects the words of each leaf. Returns the number of the leaf behind.
+fn collect(layout: &Layout, element: Element, value: &Value, first: usize, leaves: &mut Vec<Vec<u8>>) -> usize {
+    let mut slot = |index: usize| {
+        if leaves.len() <= index {
+            leaves.resize(index + 1, vec![]);
+        }
+    };
+    match (layout, value) {
+        (Layout::Scalar(Type::Complex), Value::Complex(real, imaginary)) => {
+            slot(first + 1);
+            leaves[first].extend_from_slice(&real.to_le_bytes());
+            leaves[first + 1].extend_from_slice(&imaginary.to_le_bytes());
+            first + 2
+        }
+        (Layout::Struct(_, members), Value::Struct(parts)) => {
+            members.iter().zip(parts.iter()).fold(first, |first, (member, part)| collect(member, element, part, first, leaves))
+        }
+        (Layout::Array(inner, _), Value::Array(parts)) => {
+            parts.iter().fold(first, |_, part| collect(inner, element, part, first, leaves))
+        }
+        (_, value) => {
+            slot(first);
+            scalar(value, element, &mut leaves[first]);
+            first + 1
+        }
+    }
+}
+
+/// Returns the item that words stand for.
+pub(crate) fn decode(layout: &Layout, words: Words, bytes: &[u8]) -> Value {
+    let size = words.element.bytes() as usize;
+    let word = |index: usize| bytes.get(index * size..(index + 1) * size).unwrap_or(&[0; 8][..size]);
+    let mut starts = vec![];
+    let mut start = 0;
+    crate::translate::leaves(layout, 1, &mut |_, count| {
+        starts.push(start);
+        start += count as usize;
+    });
+    build(layout, &word, &starts, 0, 0)
+}
+
+fn build<'b>(layout: &Layout, word: &dyn Fn(usize) -> &'b [u8], starts: &[usize], leaf: usize, at: usize) -> Value {
+    let four = |index: usize| <[u8; 4]>::try_from(word(index)).unwrap_or([0; 4]);
+    match layout {
+        Layout::Scalar(Type::Complex) => {
+            Value::Complex(f32::from_le_bytes(four(starts[leaf] + at)), f32::from_le_bytes(four(starts[leaf + 1] + at)))
+        }
+        Layout::Scalar(ty) => {
+            let index = starts[leaf] + at;
+            match ty {
+                Type::Boolean => Value::Boolean(i32::from_le_bytes(four(index)) != 0),
+                Type::Bit => Value::Bit(i32::from_le_bytes(four(index)) != 0),
+                Type::Float => Value::Float(f32::from_le_bytes(four(index))),
+                Type::Double => Value::Double(f64::from_le_bytes(<[u8; 8]>::try_from(word(index)).unwrap_or([0; 8]))),
+                _ => Value::Int(i32::from_le_bytes(four(index))),
+            }
+        }
+        Layout::Struct(_, members) => {
+            let mut leaf = leaf;
+            let mut parts = vec![];
+            for member in members.iter() {
+                parts.push(build(member, word, starts, leaf, at));
+                crate::translate::leaves(member, 1, &mut |_, _| leaf += 1);
+            }
+            Value::Struct(parts.into())
+        }
+        Layout::Array(inner, length) => {
+            let length = *length as usize;
+            Value::Array((0..length).map(|index| build(inner, word, starts, leaf, at * length + index)).collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::StructId;
+    use cranelift_entity::EntityRef;
+    use std::sync::Arc;
+
+    /// Every item comes back as it was.
+    #[test]
+    fn items_come_back() {
+        let scalar = |ty: Type| Layout::Scalar(ty);
+        let array = |inner: Layout, length: u32| Layout::Array(Arc::new(inner), length);
+        let record = Layout::Struct(StructId::new(0), [scalar(Type::Int), array(scalar(Type::Float), 2)].into());
+        let floats = |a: f32, b: f32| Value::Array([Value::Float(a), Value::Float(b)].into());
+        let cases = [
+            (scalar(Type::Bit), Value::Bit(true)),
+            (scalar(Type::Double), Value::Double(-0.0)),
+            (scalar(Type::Complex), Value::Complex(1.5, -2.0)),
+            (array(scalar(Type::Complex), 2), Value::Array([Value::Complex(1.0, 2.0), Value::Complex(3.0, 4.0)].into())),
+            (
+                array(record, 2),
+                Value::Array(
+                    [
+                        Value::Struct([Value::Int(-7), floats(1.0, 2.0)].into()),
+                        Value::Struct([Value::Int(8), floats(3.0, 4.0)].into()),
+                    ]
+                    .into(),
+                ),
+            ),
+        ];
+        for (layout, value) in cases {
+            let words = Words::of(&layout).unwrap();
+            let mut bytes = vec![];
+            encode(&layout, words, &value, &mut bytes);
+            assert_eq!(bytes.len() as u64, words.bytes(), "{layout:?}");
+            assert_eq!(decode(&layout, words, &bytes), value);
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Cuts: which actors of a section become one kernel, and where its buffers lie.
+//!
+//! A kernel runs in one of two shapes. *By thread*: a thread runs all firings of a unit, and what passes between
+//! actors stays in registers and local arrays. *By block*: the threads of a block share the firings of several
+//! units, actor by actor, and what passes between actors stays in shared memory. Items that several units need,
+//! because a filter peeks, are computed once for each block.
+
+use super::section::{Actor, Needs, Role, Section};
+use super::wiring::{Range, image};
+use broadloom_device::Machine;
+use broadloom_skeleton::cost::{Costs, Each};
+
+/// Words that a thread keeps between the actors of a unit.
+const THREAD_WORDS: Each<u64> = Each { vectors: 256, threads: 64 };
+/// Threads of a block.
+pub const THREADS: Each<u32> = Each { vectors: 64, threads: 128 };
+/// Bytes of shared memory for the buffers of a block, so that several blocks are resident.
+const SHARED: Each<u64> = Each { vectors: 40 << 10, threads: 40 << 10 };
+/// Firings of each actor for every thread of a block, about.
+const ROUNDS: i64 = 4;
+/// The most units of a block.
+const MAX_UNITS: i64 = 1 << 14;
+
+/// The place of a buffer in a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Global memory that is read.
+    Read,
+    /// Global memory that is written.
+    Written,
+    /// Memory of the thread.
+    Local,
+    /// Shared memory, so many bytes behind its start.
+    Shared(u64),
+    /// Global memory that is read, copied to shared memory first.
+    Staged(u64),
+    /// Not in this kernel.
+    Elsewhere,
+}
+
+/// The shape of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A unit for each thread.
+    Thread,
+    /// So many units for each block.
+    Block(i64),
+}
+
+/// Actors that become one kernel.
+#[derive(Clone, Debug)]
+pub struct Cut {
+    /// The actors, by number.
+    pub actors: Vec<usize>,
+    /// The shape.
+    pub shape: Shape,
+    /// Threads of a block.
+    pub threads: u32,
+    /// The place of each buffer of the section.
+    pub places: Vec<Place>,
+    /// What one unit needs.
+    pub unit: Needs,
+    /// What all units of a block need.
+    pub block: Needs,
+    /// Items of each buffer that a block holds, those that are computed and not needed included.
+    pub extents: Vec<Option<Range>>,
+    /// Bytes of shared memory.
+    pub shared_bytes: u64,
+    /// For each actor, the end of the firings that a batch of one unit needs, in all kernels.
+    pub last: Vec<Option<i64>>,
+    /// Units beyond those of the batch, so that later kernels have what they peek at.
+    pub extra: i64,
+}
+
+/// Returns the cost of a firing in simple operations.
+pub fn cost(actor: &Actor) -> u64 {
+    broadloom_skeleton::cost::function(&actor.code.function)
+}
+
+struct Cutter<'a> {
+    section: &'a Section,
+    costs: Costs<'a>,
+    /// What one unit of the whole section needs.
+    whole: Needs,
+}
+
+/// Cuts a section into kernels for a machine.
+pub fn cut(section: &Section, machine: &Machine) -> Vec<Cut> {
+    let all = section.actors.len();
+    let whole = section.needs(0..all, section.outputs(1));
+    let cutter = Cutter { section, costs: Costs::of(machine), whole };
+    let mut cuts = vec![];
+    let mut start = 0;
+    while start < all {
+        // As many actors as fit, fewer by halves; one alone always fits, since it needs no memory of its own.
+        let mut end = all;
+        let found = loop {
+            let actors: Vec<usize> = (start..end).collect();
+            if let Some(found) = cutter.cut(&actors, end - start == 1) {
+                break found;
+            }
+            end = start + ((end - start) / 2).max(1);
+        };
+        // Then more of them, one by one.
+        let mut best = (end, found);
+        while best.0 < all {
+            let actors: Vec<usize> = (start..best.0 + 1).collect();
+            match cutter.cut(&actors, false) {
+                Some(more) => best = (best.0 + 1, more),
+                None => break,
+            }
+        }
+        cuts.push(best.1);
+        start = best.0;
+    }
+    cuts
+}
+
+impl Cutter<'_> {
+    /// Returns a cut of these actors, where they fit into one kernel.
+    fn cut(&self, actors: &[usize], must: bool) -> Option<Cut> {
+        let section = self.section;
+        let inside = |index: &usize| actors.contains(index);
+        let mut places = vec![Place::Elsewhere; section.buffers.len()];
+        for (buffer, place) in places.iter_mut().enumerate() {
+            let by = |actor: &Actor, read: bool| {
+                let port = if read { &actor.input } else { &actor.output };
+                port.as_ref().is_some_and(|port| port.buffer == buffer)
+            };
+            let users = |read: bool| (0..section.actors.len()).filter(move |index| by(&section.actors[*index], read));
+            let is_read = users(true).any(|index| inside(&index));
+            let is_written = users(false).any(|index| inside(&index));
+            let from_outside = section.buffers[buffer].role == Role::Input || users(false).any(|index| !inside(&index));
+            let to_outside = section.buffers[buffer].role == Role::Output || users(true).any(|index| !inside(&index));
+            *place = match (is_read, is_written) {
+                (false, false) => Place::Elsewhere,
+                // A buffer that several kernels write in parts is read by later ones alone.
+                (true, true) if from_outside || to_outside => return None,
+                (true, true) => Place::Shared(0),
+                (true, false) => Place::Read,
+                (false, true) => Place::Written,
+            };
+        }
+        // One unit: crossing buffers begin with the first item that anybody needs.
+        let wanted = |units: i64| -> Vec<Option<Range>> {
+            let each = places.iter().zip(&section.buffers).zip(&self.whole.items);
+            each.map(|((place, buffer), items)| match (place, items) {
+                (Place::Written, Some(items)) => Some(Range::new(items.start, items.start + units * buffer.items)),
+                _ => None,
+            })
+            .collect()
+        };
+        let unit = section.needs(actors.iter().copied(), wanted(1));
+        let extra =
+            places.iter().zip(&section.buffers).zip(&self.whole.items).map(|((place, buffer), items)| match (place, items) {
+                (Place::Written, Some(items)) if buffer.items > 0 => (items.len() + buffer.items - 1) / buffer.items - 1,
+                _ => 0,
+            });
+        let extra = extra.max().unwrap_or(0).max(0);
+        let mut cut = Cut {
+            actors: actors.to_vec(),
+            shape: Shape::Thread,
+            threads: self.costs.pick(THREADS),
+            places: places.clone(),
+            block: unit.clone(),
+            unit,
+            extents: vec![],
+            shared_bytes: 0,
+            last: self.whole.firings.iter().map(|range| range.map(|range| range.end)).collect(),
+            extra,
+        };
+        cut.extents = self.extents(&cut, &cut.unit);
+        if self.fits_thread(&cut) {
+            for place in &mut cut.places {
+                if matches!(place, Place::Shared(_)) {
+                    *place = Place::Local;
+                }
+            }
+            return Some(cut);
+        }
+        // By block: more units until every thread has enough to do, and recomputed firings are few.
+        let mut units = 1;
+        let mut best = None;
+        loop {
+            let block = section.needs(actors.iter().copied(), wanted(units));
+            let mut next = Cut { shape: Shape::Block(units), block, ..cut.clone() };
+            next.extents = self.extents(&next, &next.block);
+            self.lay_out(&mut next);
+            if next.shared_bytes > self.costs.pick(SHARED) {
+                break;
+            }
+            let enough = self.is_enough(&next, units);
+            best = Some(next);
+            if enough || units >= MAX_UNITS {
+                break;
+            }
+            units *= 2;
+        }
+        if best.is_none() && must {
+            // One actor with its tapes in global memory: a unit for each thread.
+            return Some(cut);
+        }
+        best
+    }
+
+    /// Items of buffers that a block reads or writes.
+    fn extents(&self, cut: &Cut, needs: &Needs) -> Vec<Option<Range>> {
+        let mut extents = needs.items.clone();
+        for index in &cut.actors {
+            let actor = &self.section.actors[*index];
+            if let (Some(firings), Some(output)) = (needs.firings[*index], &actor.output) {
+                let made = image(&output.steps, output.items(firings));
+                let slot = &mut extents[output.buffer];
+                *slot = Some(slot.map_or(made, |known| known.hull(made)));
+            }
+        }
+        extents
+    }
+
+    /// Whether a thread can run a unit by itself: it computes nothing twice and keeps little.
+    fn fits_thread(&self, cut: &Cut) -> bool {
+        let mut words = 0;
+        for (buffer, place) in cut.places.iter().enumerate() {
+            if let (Place::Shared(_), Some(extent)) = (place, cut.extents[buffer]) {
+                words += extent.len() as u64 * u64::from(self.section.buffers[buffer].words.count);
+            }
+        }
+        let exact =
+            |index: &usize| cut.unit.firings[*index].is_none_or(|range| range.len() <= self.section.actors[*index].firings);
+        words <= self.costs.pick(THREAD_WORDS) && cut.actors.iter().all(exact)
+    }
+
+    fn is_enough(&self, cut: &Cut, units: i64) -> bool {
+        let firings = |needs: &Needs| cut.actors.iter().filter_map(|index| needs.firings[*index]).map(Range::len).sum::<i64>();
+        let own: i64 = cut.actors.iter().map(|index| self.section.actors[*index].firings * units).sum();
+        let busy = own >= cut.actors.len() as i64 * i64::from(cut.threads) * ROUNDS;
+        busy && (firings(&cut.block) - own) * 8 <= own
+    }
+
+    /// Gives buffers places in shared memory. Buffers that are not used at the same time share a place.
+    fn lay_out(&self, cut: &mut Cut) {
+        let mut taken: Vec<(u64, u64, usize, usize)> = vec![];
+        cut.shared_bytes = 0;
+        for buffer in 0..cut.places.len() {
+            let (Place::Shared(_) | Place::Staged(_), Some(extent)) = (cut.places[buffer], cut.extents[buffer]) else { continue };
+            let bytes = (extent.len() as u64 * self.section.buffers[buffer].words.bytes()).next_multiple_of(16);
+            let uses = |index: &usize| {
+                let actor = &self.section.actors[*index];
+                [&actor.input, &actor.output].into_iter().flatten().any(|port| port.buffer == buffer)
+            };
+            let first = cut.actors.iter().position(uses).unwrap_or(0);
+            let last = cut.actors.iter().rposition(uses).unwrap_or(0);
+            let mut at = 0;
+            let mut conflicts: Vec<(u64, u64)> =
+                taken.iter().filter(|other| other.2 <= last && first <= other.3).map(|other| (other.0, other.1)).collect();
+            conflicts.sort_unstable();
+            for (start, end) in conflicts {
+                if at + bytes <= start {
+                    break;
+                }
+                at = at.max(end);
+            }
+            taken.push((at, at + bytes, first, last));
+            cut.shared_bytes = cut.shared_bytes.max(at + bytes);
+            cut.places[buffer] = match cut.places[buffer] {
+                Place::Staged(_) => Place::Staged(at),
+                _ => Place::Shared(at),
+            };
+        }
+    }
+}

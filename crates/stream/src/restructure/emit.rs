@@ -1,0 +1,321 @@
+//! Kernels of cuts.
+
+use super::cut::{Cut, Place, Shape};
+use super::section::{Actor, Port, Section};
+use super::wiring::{Range, apply, keeps_runs};
+use crate::translate::Words;
+use broadloom_scalar::{Array, Axis, Binding, Builder, Element, Memory, Type, Unroll, Value, reading, writing};
+use broadloom_skeleton::kit::{Draft, Writer};
+use broadloom_skeleton::{Argument, Count, Output, Program, Result};
+
+/// The memory of a buffer within a kernel.
+#[derive(Clone, Copy)]
+enum Store {
+    Memory(Memory),
+    Local(Array),
+}
+
+/// A buffer within a kernel.
+#[derive(Clone, Copy)]
+struct Held {
+    store: Store,
+    /// The number of the item at the start of the memory.
+    start: i64,
+    /// Items before the block's own, in global memory.
+    base: Option<Value>,
+    words: Words,
+}
+
+impl Held {
+    /// The index of a word, from the number of an item and a word behind its first.
+    fn index(&self, k: &Builder, item: Value, word: Option<Value>) -> Value {
+        let item = match self.base {
+            Some(base) => k.add(base, item),
+            None => item,
+        };
+        let item = if self.start == 0 { item } else { k.sub(item, self.start) };
+        let first = if self.words.count == 1 { item } else { k.mul(item, self.words.count) };
+        word.map_or(first, |word| k.add(first, word))
+    }
+
+    fn load(&self, k: &Builder, index: Value) -> Value {
+        match self.store {
+            Store::Memory(memory) => k.load(memory, index),
+            Store::Local(array) => k.element(array, index),
+        }
+    }
+
+    fn store(&self, k: &Builder, index: Value, value: Value) {
+        match self.store {
+            Store::Memory(memory) => k.store(memory, index, value),
+            Store::Local(array) => k.set_element(array, index, value),
+        }
+    }
+}
+
+/// The place of a firing's word: its number counts from the first word of the firing.
+struct Window<'w> {
+    port: &'w Port,
+    held: Held,
+    /// The first item of the firing, on the tape of the actor.
+    first: Value,
+    /// The least number of an item.
+    least: i64,
+}
+
+impl Window<'_> {
+    /// Returns whether the items of a firing lie side by side.
+    fn is_run(&self) -> bool {
+        let port = self.port;
+        port.steps.is_empty() || (port.seen == port.rate && port.start % port.rate == 0 && keeps_runs(&port.steps, port.rate))
+    }
+
+    /// Returns the index of a word.
+    fn index(&self, k: &Builder, position: Value) -> Value {
+        if self.is_run() {
+            let item = apply(k, &self.port.steps, self.first, self.least);
+            return self.held.index(k, item, Some(position));
+        }
+        let word = (self.held.words.count > 1).then(|| k.rem(position, self.held.words.count));
+        self.held.index(k, self.item(k, position), word)
+    }
+
+    /// Returns the number of the item that a word belongs to.
+    fn item(&self, k: &Builder, position: Value) -> Value {
+        let position = if self.held.words.count == 1 { position } else { k.div(position, self.held.words.count) };
+        apply(k, &self.port.steps, k.add(self.first, position), self.least)
+    }
+}
+
+struct Emitter<'e> {
+    section: &'e Section,
+    cut: &'e Cut,
+    k: &'e Writer,
+    held: Vec<Option<Held>>,
+    /// The number of the first unit of the block or thread.
+    unit: Value,
+    /// Units of the block, where they may be fewer than those of a full one.
+    units: Option<Value>,
+    /// All units of the batch.
+    all: Value,
+    bad: broadloom_scalar::Variable,
+}
+
+/// Writes the program of a cut. Its inputs and outputs are the global buffers in the order of the section, then
+/// the flag of failed firings; `starts` are the numbers of their first items. Its size is the number of units; its scalar the number of the first.
+pub(crate) fn program(section: &Section, cut: &Cut, name: &str, starts: &[i64]) -> Result<Program> {
+    let mut draft = Draft::new(name, 1);
+    draft.keep_products();
+    let number = draft.scalar(Type::I32);
+    let mut arguments = vec![None; section.buffers.len()];
+    for (index, (place, buffer)) in cut.places.iter().zip(&section.buffers).enumerate() {
+        let ty = Type::of(buffer.words.element);
+        match place {
+            Place::Read | Place::Staged(_) => arguments[index] = Some(Argument::Input(draft.input(ty))),
+            Place::Written => {
+                arguments[index] = Some(Argument::Output(draft.output(Output { ty, count: Count::Constant(0) })));
+            }
+            Place::Local | Place::Shared(_) | Place::Elsewhere => {}
+        }
+    }
+    let flag = draft.output(Output { ty: Type::U32, count: Count::Constant(1) });
+    let block = [cut.threads, 1, 1];
+    let k = Writer::new(name, block);
+    let all = k.convert(k.count(Count::size(0), Type::U32), Type::I32);
+    let all = k.assume(all, 0, 1 << 30);
+    let whole = if cut.extra == 0 { all } else { k.add(all, cut.extra) };
+    let per_block = match cut.shape {
+        Shape::Thread => i64::from(cut.threads),
+        Shape::Block(units) => units,
+    };
+    let block_number = k.convert(k.block(Axis::X), Type::I32);
+    let thread = k.convert(k.thread(Axis::X), Type::I32);
+    let (unit, units) = match cut.shape {
+        Shape::Thread => (k.convert(k.global_thread(Axis::X), Type::I32), None),
+        Shape::Block(units) => {
+            let unit = k.mul(block_number, units);
+            (unit, Some(k.min(k.sub(whole, unit), units)))
+        }
+    };
+    let bad = k.variable_with(k.literal(false));
+    let arena = (cut.shared_bytes > 0).then(|| k.shared(Element::U8, cut.shared_bytes as u32));
+    let mut held = vec![None; section.buffers.len()];
+    for (index, (place, buffer)) in cut.places.iter().zip(&section.buffers).enumerate() {
+        let (words, element) = (buffer.words, buffer.words.element);
+        let Some(extent) = cut.extents[index] else { continue };
+        let length = extent.len() * i64::from(words.count);
+        held[index] = match (place, arena) {
+            (Place::Read | Place::Written | Place::Staged(_), _) => arguments[index].clone().map(|argument| Held {
+                store: Store::Memory(k.memory(argument, element)),
+                start: starts[index],
+                base: Some(k.mul(unit, buffer.items)),
+                words,
+            }),
+            (Place::Local, _) => {
+                Some(Held { store: Store::Local(k.array(element, length as u32)), start: extent.start, base: None, words })
+            }
+            (Place::Shared(at), Some(arena)) => {
+                let memory = k.shared_view(arena, element, *at as u32);
+                Some(Held { store: Store::Memory(memory), start: extent.start, base: None, words })
+            }
+            (Place::Shared(_) | Place::Elsewhere, _) => None,
+        };
+    }
+    let emitter = Emitter { section, cut, k: &k, held, unit, units, all, bad };
+    let first = k.scalar(number, Type::I32);
+    match cut.shape {
+        Shape::Thread => k.if_then(k.lt(unit, whole), || emitter.by_thread(first)),
+        Shape::Block(_) => emitter.by_block(first, thread),
+    }
+    if cut.actors.iter().any(|index| section.actors[*index].code.fails) {
+        let flag = k.memory(Argument::Output(flag), Element::U32);
+        k.if_then(k.get(bad), || k.store(flag, k.literal(0u32), k.literal(1u32)));
+    }
+    let grid = (Count::size(0) + Count::Constant(cut.extra as u64)).div_ceil(Count::Constant(per_block as u64));
+    draft.launch(k, [grid, 1u32.into(), 1u32.into()], block)?;
+    Ok(draft.finish())
+}
+
+impl Emitter<'_> {
+    /// A thread runs all firings of its unit.
+    fn by_thread(&self, number: Value) {
+        let k = self.k;
+        for index in &self.cut.actors {
+            let Some(firings) = self.cut.unit.firings[*index] else { continue };
+            let actor = &self.section.actors[*index];
+            let (start, end) = (k.literal(firings.start as i32), k.literal(firings.end as i32));
+            match self.last(*index) {
+                None if firings.len() == 1 => self.fire(*index, actor, start, number, firings),
+                None => {
+                    k.for_step(start, end, 1, Unroll::Auto, |firing| self.fire(*index, actor, firing, number, firings));
+                }
+                Some(last) => {
+                    let end = k.min(last, firings.end);
+                    k.for_step(start, end, 1, Unroll::Never, |firing| self.fire(*index, actor, firing, number, firings));
+                }
+            }
+        }
+    }
+
+    /// The threads of a block share the firings of its units, actor by actor.
+    fn by_block(&self, number: Value, thread: Value) {
+        let k = self.k;
+        let Some(units) = self.units else { return };
+        // Shared memory that was read and written since the last barrier, in bytes.
+        let (mut read, mut written) = (Vec::<(u64, u64)>::new(), Vec::<(u64, u64)>::new());
+        let bytes = |port: &Option<Port>| {
+            let port = port.as_ref()?;
+            let extent = self.cut.extents[port.buffer]?;
+            match self.cut.places[port.buffer] {
+                Place::Shared(at) => Some((at, at + extent.len() as u64 * self.section.buffers[port.buffer].words.bytes())),
+                _ => None,
+            }
+        };
+        let overlaps = |list: &[(u64, u64)], own: Option<(u64, u64)>| {
+            own.is_some_and(|own| list.iter().any(|other| own.0 < other.1 && other.0 < own.1))
+        };
+        // Writers of one buffer write different places of it.
+        let mut writing: Vec<usize> = vec![];
+        for index in &self.cut.actors {
+            let Some(firings) = self.cut.unit.firings[*index] else { continue };
+            let actor = &self.section.actors[*index];
+            let (source, sink) = (bytes(&actor.input), bytes(&actor.output));
+            let shares = actor.output.as_ref().is_some_and(|port| writing.contains(&port.buffer));
+            if overlaps(&written, source) || overlaps(&read, sink) || (!shares && overlaps(&written, sink)) {
+                k.barrier();
+                read.clear();
+                written.clear();
+                writing.clear();
+            }
+            read.extend(source);
+            written.extend(sink);
+            writing.extend(actor.output.as_ref().map(|port| port.buffer));
+            // Firings of the block: those of a unit, and for each further unit as many more.
+            let more = k.mul(k.sub(units, 1), actor.firings);
+            let mut end = k.add(more, firings.end);
+            if let Some(last) = self.last(*index) {
+                end = k.min(end, last);
+            }
+            let start = k.add(thread, firings.start);
+            k.for_step(start, end, self.cut.threads, Unroll::Never, |firing| {
+                let range = self.cut.block.firings[*index].unwrap_or(firings);
+                self.fire(*index, actor, firing, number, range);
+            });
+        }
+    }
+
+    /// Returns the end of the firings of an actor, counted from the first unit here, that the batch has items for.
+    fn last(&self, index: usize) -> Option<Value> {
+        let (k, last) = (self.k, self.cut.last[index].filter(|_| self.cut.extra > 0)?);
+        let left = k.sub(self.all, k.add(self.unit, 1));
+        Some(k.add(k.mul(left, self.section.actors[index].firings), last))
+    }
+
+    /// Writes one firing.
+    fn fire(&self, index: usize, actor: &Actor, firing: Value, number: Value, range: Range) {
+        let k = self.k;
+        // The number that the code sees: finished firings of `work`.
+        let unit = k.add(number, self.unit);
+        let seen = k.add(k.add(k.mul(unit, actor.firings), firing), actor.first);
+        let window = |port: &'_ Port| -> Option<(Held, Value, i64)> {
+            let first = k.add(k.mul(firing, port.rate), port.start);
+            Some((self.held[port.buffer]?, first, port.items(range).start))
+        };
+        let input = actor.input.as_ref().and_then(|port| {
+            let (held, first, least) = window(port)?;
+            Some(Window { port, held, first, least })
+        });
+        let output = actor.output.as_ref().and_then(|port| {
+            let (held, first, least) = window(port)?;
+            Some(Window { port, held, first, least })
+        });
+        let guard = output.as_ref().and_then(|window| self.guard(index, window.port));
+        let mut read = input
+            .as_ref()
+            .map(|window| reading(move |k: &Builder, position: &[Value]| window.held.load(k, window.index(k, position[0]))));
+        let mut write = output.as_ref().map(|window| {
+            writing(move |k: &Builder, position: &[Value], value: Value| {
+                let at = window.index(k, position[0]);
+                match guard {
+                    None => window.held.store(k, at, value),
+                    Some((low, high)) => {
+                        let item = window.item(k, position[0]);
+                        let inside = k.and(k.ge(item, low), k.lt(item, high));
+                        k.if_then(inside, || window.held.store(k, at, value));
+                    }
+                }
+            })
+        });
+        let mut bindings: Vec<&mut dyn Binding> = vec![];
+        if let Some(read) = &mut read {
+            bindings.push(read);
+        }
+        if let Some(write) = &mut write {
+            bindings.push(write);
+        }
+        let results = k.inline(&actor.code.function, &[seen], &mut bindings);
+        if actor.code.fails {
+            k.set(self.bad, k.or(k.get(self.bad), results[0]));
+        }
+    }
+
+    /// Returns the items of an output that the block may store, where its firings make others too.
+    fn guard(&self, index: usize, port: &Port) -> Option<(Value, Value)> {
+        let k = self.k;
+        if self.cut.places[port.buffer] != Place::Written {
+            return None;
+        }
+        let (firings, wanted) = (self.cut.unit.firings[index]?, self.cut.unit.items[port.buffer]?);
+        let made = super::wiring::preimage(&port.steps, wanted);
+        if port.items(firings) == made {
+            return None;
+        }
+        let low = k.literal(wanted.start as i32);
+        let items = self.section.buffers[port.buffer].items;
+        let high = match self.units {
+            Some(units) => k.add(k.mul(units, items), wanted.start),
+            None => k.literal((wanted.start + items) as i32),
+        };
+        Some((low, high))
+    }
+}

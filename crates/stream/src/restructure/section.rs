@@ -1,0 +1,552 @@
+//! Sections: connected parts of the graph that run on the device.
+//!
+//! A section consists of *actors*, which are filters with their code, and *buffers*, which are tapes that hold items.
+//! Identities, splitters and joiners are neither: they are steps of index arithmetic between actors and buffers. An
+//! actor that copies stands only where items pass from a splitter, or from the host, into a joiner or to the host.
+//!
+//! A *unit* is the smallest part of a steady state in which every node of the section fires a whole number of times.
+//! Numbers of items and firings are counted from the start of the program less those of the units before; so they are
+//! the same for all units, and index arithmetic needs no other constants.
+
+use super::wiring::{Range, Step, image, preimage};
+use crate::classify::{Classified, Placement};
+use crate::graph::{Graph, NodeId, NodeKind, TapeId};
+use crate::schedule::Schedule;
+use crate::translate::{Reason, Translated, Window, Words};
+use broadloom_scalar::{AccessorKind, Builder, Type};
+use cranelift_entity::EntityRef;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The connection of an actor with a buffer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Port {
+    /// The buffer.
+    pub buffer: usize,
+    /// The way from the actor's tape to the buffer.
+    pub steps: Vec<Step>,
+    /// The first item of the firing with number 0.
+    pub start: i64,
+    /// Items from one firing to the next.
+    pub rate: i64,
+    /// Items of a firing, at least the rate.
+    pub seen: i64,
+}
+
+impl Port {
+    /// Returns the items of firings, on the tape of the actor.
+    pub fn items(&self, firings: Range) -> Range {
+        Range::new(self.start + firings.start * self.rate, self.start + (firings.end - 1) * self.rate + self.seen)
+    }
+}
+
+/// A filter on the device.
+#[derive(Clone, Debug)]
+pub struct Actor {
+    /// The nodes that it stands for.
+    pub nodes: Vec<NodeId>,
+    /// The name for people.
+    pub name: String,
+    /// The code.
+    pub code: Arc<Translated>,
+    /// Firings in a unit.
+    pub firings: i64,
+    /// The number that code sees in the firing with number 0: finished firings of `work`.
+    pub first: i64,
+    /// Whether the first firing of the program is another function.
+    pub has_prework: bool,
+    /// Firings before the first unit.
+    pub before: i64,
+    /// The input.
+    pub input: Option<Port>,
+    /// The output.
+    pub output: Option<Port>,
+}
+
+/// A role of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The host gives its items.
+    Input,
+    /// The host takes its items.
+    Output,
+    /// Actors give and take its items.
+    Inner,
+}
+
+/// A tape that holds items.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    /// The tape.
+    pub tape: TapeId,
+    /// Its role.
+    pub role: Role,
+    /// Words of an item.
+    pub words: Words,
+    /// Items in a unit.
+    pub items: i64,
+    /// The first item of an output that belongs to the unit.
+    pub start: i64,
+}
+
+/// A part of the graph that runs on the device.
+#[derive(Clone, Debug)]
+pub struct Section {
+    /// The nodes.
+    pub nodes: Vec<NodeId>,
+    /// The actors, producers before consumers.
+    pub actors: Vec<Actor>,
+    /// The buffers.
+    pub buffers: Vec<Buffer>,
+    /// Units in a steady state.
+    pub units: u64,
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    let (mut a, mut b) = (a, b);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+struct Maker<'a> {
+    graph: &'a Graph,
+    schedule: &'a Schedule,
+    member: Vec<bool>,
+    units: u64,
+    buffers: Vec<Buffer>,
+    by_tape: HashMap<TapeId, usize>,
+}
+
+/// What stands at an end of a tape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Host,
+    Actor,
+    Splitter,
+    Joiner,
+}
+
+/// Makes a section of nodes that run on the device.
+pub(crate) fn section(
+    graph: &Graph,
+    schedule: &Schedule,
+    classified: &[Classified],
+    nodes: &[NodeId],
+) -> Result<Section, Reason> {
+    let mut member = vec![false; graph.nodes.len()];
+    nodes.iter().for_each(|node| member[node.index()] = true);
+    let units = nodes.iter().fold(0, |shared, node| gcd(shared, schedule.repetition(*node))).max(1);
+    let mut maker = Maker { graph, schedule, member, units, buffers: vec![], by_tape: HashMap::new() };
+    let mut actors = vec![];
+    for id in order(graph, nodes) {
+        let node = &graph.nodes[id];
+        if let Placement::Kernel(code) = &classified[id.index()].placement {
+            let input = node.inputs.first().map(|tape| maker.reader(*tape, id)).transpose()?;
+            let output = node.outputs.first().map(|tape| maker.writer(*tape, id)).transpose()?;
+            let before = schedule.init_firings[id.index()] as i64;
+            let has_prework = node.first_flow().is_some();
+            actors.push(Actor {
+                nodes: vec![id],
+                name: node.name.clone(),
+                code: code.clone(),
+                firings: (schedule.repetition(id) / units) as i64,
+                first: before - i64::from(has_prework),
+                has_prework,
+                before,
+                input,
+                output,
+            });
+        }
+        // Items that pass by all filters are copied where they have to lie somewhere else.
+        for tape in &node.outputs {
+            let (tape, target) = maker.target(*tape);
+            let passes = matches!(node.kind, NodeKind::Duplicate | NodeKind::Split(_))
+                || (matches!(node.kind, NodeKind::Join(_)) && maker.shuffle(id).is_some());
+            if passes && maker.origin(tape).0 == tape {
+                let lies_elsewhere = match target {
+                    (End::Joiner, joiner) => maker.shuffle(joiner).is_none(),
+                    (End::Host, _) => true,
+                    (End::Actor | End::Splitter, _) => false,
+                };
+                if lies_elsewhere {
+                    actors.push(maker.copy(tape, &node.name)?);
+                }
+            }
+        }
+        for tape in &node.inputs {
+            let (origin, source) = maker.origin(*tape);
+            let first = graph.tapes[origin].to.0 == id;
+            if source == End::Host && first && matches!(node.kind, NodeKind::Join(_)) && maker.shuffle(id).is_none() {
+                let name = graph.nodes[graph.tapes[origin].from.0].name.clone();
+                actors.push(maker.copy(*tape, &name)?);
+            }
+        }
+    }
+    // Identities alone between two tapes of the host.
+    for id in nodes {
+        let node = &graph.nodes[*id];
+        if matches!(node.kind, NodeKind::Identity) {
+            let (origin, source) = maker.origin(node.inputs[0]);
+            let (_, target) = maker.target(node.outputs[0]);
+            let is_first = graph.tapes[origin].to.0 == *id;
+            let lies_elsewhere = match target {
+                (End::Host, _) => true,
+                (End::Joiner, joiner) => maker.shuffle(joiner).is_none(),
+                (End::Actor | End::Splitter, _) => false,
+            };
+            if source == End::Host && is_first && lies_elsewhere {
+                actors.push(maker.copy(node.outputs[0], &node.name)?);
+            }
+        }
+    }
+    let mut made = Section { nodes: nodes.to_vec(), actors, buffers: maker.buffers, units };
+    super::collapse::collapse(&mut made);
+    made.actors = sorted(made.actors);
+    Ok(made)
+}
+
+/// Orders actors so that producers come first.
+fn sorted(actors: Vec<Actor>) -> Vec<Actor> {
+    let mut left: Vec<Option<Actor>> = actors.into_iter().map(Some).collect();
+    let mut done = vec![];
+    loop {
+        let ready: Vec<usize> = (0..left.len())
+            .filter(|index| {
+                left[*index].as_ref().is_some_and(|actor| {
+                    let source = actor.input.as_ref().map(|port| port.buffer);
+                    !left
+                        .iter()
+                        .flatten()
+                        .any(|other| other.output.as_ref().map(|port| port.buffer) == source && source.is_some())
+                })
+            })
+            .collect();
+        if ready.is_empty() {
+            done.extend(left.into_iter().flatten());
+            return done;
+        }
+        done.extend(ready.into_iter().filter_map(|index| left[index].take()));
+    }
+}
+
+/// Nodes in an order in which producers come first.
+fn order(graph: &Graph, nodes: &[NodeId]) -> Vec<NodeId> {
+    let mut found = vec![];
+    let mut done = vec![false; graph.nodes.len()];
+    let inside: std::collections::HashSet<NodeId> = nodes.iter().copied().collect();
+    for start in nodes {
+        let mut stack = vec![(*start, false)];
+        while let Some((node, expanded)) = stack.pop() {
+            if done[node.index()] {
+                continue;
+            }
+            if expanded {
+                done[node.index()] = true;
+                found.push(node);
+                continue;
+            }
+            stack.push((node, true));
+            for tape in &graph.nodes[node].inputs {
+                let from = graph.tapes[*tape].from.0;
+                if inside.contains(&from) && !done[from.index()] {
+                    stack.push((from, false));
+                }
+            }
+        }
+    }
+    found
+}
+
+impl Maker<'_> {
+    /// Returns the tape before identities, and what gives its items.
+    fn origin(&self, tape: TapeId) -> (TapeId, End) {
+        let mut tape = tape;
+        loop {
+            let from = self.graph.tapes[tape].from.0;
+            if !self.member[from.index()] {
+                return (tape, End::Host);
+            }
+            match &self.graph.nodes[from].kind {
+                NodeKind::Identity => tape = self.graph.nodes[from].inputs[0],
+                NodeKind::Duplicate | NodeKind::Split(_) => return (tape, End::Splitter),
+                NodeKind::Join(_) => return (tape, End::Joiner),
+                NodeKind::Filter(_) | NodeKind::FileReader(..) | NodeKind::FileWriter(..) => return (tape, End::Actor),
+            }
+        }
+    }
+
+    /// Returns the tape before identities, and what takes its items behind them.
+    fn target(&self, tape: TapeId) -> (TapeId, (End, NodeId)) {
+        let first = tape;
+        let mut tape = tape;
+        loop {
+            let to = self.graph.tapes[tape].to.0;
+            if !self.member[to.index()] {
+                return (first, (End::Host, to));
+            }
+            match &self.graph.nodes[to].kind {
+                NodeKind::Identity => tape = self.graph.nodes[to].outputs[0],
+                NodeKind::Duplicate | NodeKind::Split(_) => return (first, (End::Splitter, to)),
+                NodeKind::Join(_) => return (first, (End::Joiner, to)),
+                NodeKind::Filter(_) | NodeKind::FileReader(..) | NodeKind::FileWriter(..) => return (first, (End::Actor, to)),
+            }
+        }
+    }
+
+    /// Returns the last tape behind identities.
+    fn last(&self, tape: TapeId) -> TapeId {
+        let mut tape = tape;
+        loop {
+            let to = self.graph.tapes[tape].to.0;
+            match &self.graph.nodes[to].kind {
+                NodeKind::Identity if self.member[to.index()] => tape = self.graph.nodes[to].outputs[0],
+                _ => return tape,
+            }
+        }
+    }
+
+    fn port_of(weights: &[u32], port: usize) -> Result<Step, Reason> {
+        let total: i64 = weights.iter().map(|weight| i64::from(*weight)).sum();
+        let offset: i64 = weights[..port].iter().map(|weight| i64::from(*weight)).sum();
+        let weight = i64::from(weights[port]);
+        if weight == 0 {
+            return Err("items pass a port of weight 0".into());
+        }
+        Ok(Step::Spread { weight, total, offset })
+    }
+
+    /// Returns the permutation that a joiner is, with the input of its splitter.
+    fn shuffle(&self, joiner: NodeId) -> Option<(Step, TapeId)> {
+        let node = &self.graph.nodes[joiner];
+        let NodeKind::Join(weights) = &node.kind else { return None };
+        let join = *weights.first()?;
+        if join == 0 || weights.iter().any(|weight| *weight != join) {
+            return None;
+        }
+        let mut found: Option<(NodeId, Vec<Step>)> = None;
+        for (port, tape) in node.inputs.iter().enumerate() {
+            let (mut tape, mut end) = self.origin(*tape);
+            let mut inner = vec![];
+            // Permutations within the branch, innermost last.
+            while end == End::Joiner {
+                let (step, input) = self.shuffle(self.graph.tapes[tape].from.0)?;
+                inner.push(step);
+                (tape, end) = self.origin(input);
+            }
+            if end != End::Splitter || self.graph.tapes[tape].from.1 != port {
+                return None;
+            }
+            let splitter = self.graph.tapes[tape].from.0;
+            match &found {
+                None => found = Some((splitter, inner)),
+                Some(known) if *known == (splitter, inner) => {}
+                Some(_) => return None,
+            }
+        }
+        let (splitter, inner) = found?;
+        let split = match &self.graph.nodes[splitter].kind {
+            NodeKind::Split(weights) if weights.iter().all(|weight| *weight == weights[0] && *weight > 0) => Some(weights[0]),
+            NodeKind::Duplicate => None,
+            _ => return None,
+        };
+        if self.graph.nodes[splitter].outputs.len() != node.inputs.len() {
+            return None;
+        }
+        let step =
+            Step::Shuffle { branches: node.inputs.len() as i64, split: split.map(i64::from), join: i64::from(join), inner };
+        Some((step, self.graph.nodes[splitter].inputs[0]))
+    }
+
+    /// Returns the buffer whose items a reader of a tape sees, and the way to it.
+    fn source(&mut self, tape: TapeId) -> Result<(usize, Vec<Step>), Reason> {
+        let mut steps = vec![];
+        let mut tape = tape;
+        loop {
+            let (origin, end) = self.origin(tape);
+            let (from, port) = self.graph.tapes[origin].from;
+            match end {
+                End::Host | End::Actor => return Ok((self.buffer(origin)?, steps)),
+                End::Splitter => {
+                    if let NodeKind::Split(weights) = &self.graph.nodes[from].kind {
+                        steps.push(Self::port_of(weights, port)?);
+                    }
+                    tape = self.graph.nodes[from].inputs[0];
+                }
+                End::Joiner => match self.shuffle(from) {
+                    Some((step, input)) => {
+                        steps.push(step);
+                        tape = input;
+                    }
+                    None => return Ok((self.buffer(origin)?, steps)),
+                },
+            }
+        }
+    }
+
+    /// Returns the buffer that a writer of a tape fills, and the way to it.
+    fn sink(&mut self, tape: TapeId) -> Result<(usize, Vec<Step>), Reason> {
+        let mut steps = vec![];
+        let mut tape = tape;
+        loop {
+            match self.target(tape).1 {
+                (End::Joiner, joiner) if self.shuffle(joiner).is_none() => {
+                    let port = self.graph.tapes[self.last(tape)].to.1;
+                    if let NodeKind::Join(weights) = &self.graph.nodes[joiner].kind {
+                        steps.push(Self::port_of(weights, port)?);
+                    }
+                    tape = self.graph.nodes[joiner].outputs[0];
+                }
+                _ => return Ok((self.buffer(tape)?, steps)),
+            }
+        }
+    }
+
+    /// Returns the buffer of a tape, which stands before identities.
+    fn buffer(&mut self, tape: TapeId) -> Result<usize, Reason> {
+        let (tape, source) = self.origin(tape);
+        let (_, (target, _)) = self.target(tape);
+        // The tape that the host sees stands behind identities.
+        let seen = if target == End::Host { self.last(tape) } else { tape };
+        if let Some(known) = self.by_tape.get(&tape) {
+            return Ok(*known);
+        }
+        let words = Words::of(&self.graph.tapes[tape].layout).ok_or("its tapes carry items that kernels do not have")?;
+        let role = match (source, target) {
+            (End::Host, _) => Role::Input,
+            (_, End::Host) => Role::Output,
+            _ => Role::Inner,
+        };
+        let (items, start) = self.flow(seen);
+        self.buffers.push(Buffer { tape: seen, role, words, items, start });
+        self.by_tape.insert(tape, self.buffers.len() - 1);
+        Ok(self.buffers.len() - 1)
+    }
+
+    /// Returns the items that a tape gets in a unit, and the number of the first.
+    fn flow(&self, tape: TapeId) -> (i64, i64) {
+        let (from, port) = self.graph.tapes[tape].from;
+        let node = &self.graph.nodes[from];
+        let rate = |flow: &crate::graph::Flow| i64::from(flow.push[port].max.unwrap_or(0));
+        let push = rate(&node.flow());
+        let shift = node.first_flow().map_or(0, |first| rate(&first) - push);
+        let enqueued = self.graph.tapes[tape].enqueued.len() as i64;
+        let before = self.schedule.init_firings[from.index()] as i64;
+        let per_state = self.schedule.repetition(from) as i64 * push;
+        (per_state / self.units as i64, before * push + shift + enqueued)
+    }
+
+    fn reader(&mut self, tape: TapeId, id: NodeId) -> Result<Port, Reason> {
+        let (buffer, steps) = self.source(tape)?;
+        let node = &self.graph.nodes[id];
+        let flow = node.flow();
+        let number = |rate: crate::graph::Rate| i64::from(rate.max.unwrap_or(0));
+        let (pop, peek) = (number(flow.pop[0]), number(flow.peek[0]));
+        let shift = node.first_flow().map_or(0, |first| number(first.pop[0]) - pop);
+        let before = self.schedule.init_firings[id.index()] as i64;
+        Ok(Port { buffer, steps, start: before * pop + shift, rate: pop, seen: peek.max(pop) })
+    }
+
+    fn writer(&mut self, tape: TapeId, id: NodeId) -> Result<Port, Reason> {
+        let (buffer, steps) = self.sink(tape)?;
+        let node = &self.graph.nodes[id];
+        let number = |flow: &crate::graph::Flow| i64::from(flow.push[0].max.unwrap_or(0));
+        let push = number(&node.flow());
+        let shift = node.first_flow().map_or(0, |first| number(&first) - push);
+        let before = self.schedule.init_firings[id.index()] as i64;
+        Ok(Port { buffer, steps, start: before * push + shift, rate: push, seen: push })
+    }
+
+    /// Makes an actor that copies the items of a tape to where they have to lie.
+    fn copy(&mut self, tape: TapeId, name: &str) -> Result<Actor, Reason> {
+        let (source, from) = self.source(tape)?;
+        let (sink, to) = self.sink_of_copy(tape)?;
+        let words = self.buffers[source].words;
+        let (items, _) = self.flow(tape);
+        let port = |buffer: usize, steps: Vec<Step>| Port { buffer, steps, start: 0, rate: 1, seen: 1 };
+        Ok(Actor {
+            nodes: vec![],
+            name: format!("{name} (copy)"),
+            code: Arc::new(copying(words)?),
+            firings: items,
+            first: 0,
+            has_prework: false,
+            before: 0,
+            input: Some(port(source, from)),
+            output: Some(port(sink, to)),
+        })
+    }
+
+    /// The buffer of a copy is that behind the tape, never the one before it.
+    fn sink_of_copy(&mut self, tape: TapeId) -> Result<(usize, Vec<Step>), Reason> {
+        match self.target(tape).1 {
+            (End::Host, _) => {
+                let last = self.last(tape);
+                let words = Words::of(&self.graph.tapes[last].layout).ok_or("its tapes carry items that kernels do not have")?;
+                let (items, start) = self.flow(last);
+                self.buffers.push(Buffer { tape: last, role: Role::Output, words, items, start });
+                Ok((self.buffers.len() - 1, vec![]))
+            }
+            _ => self.sink(tape),
+        }
+    }
+}
+
+/// Code that copies an item.
+fn copying(words: Words) -> Result<Translated, Reason> {
+    let b = Builder::function("copy");
+    b.parameter("firing", Type::I32);
+    let input = b.accessor("input", AccessorKind::Input, words.element, 1);
+    let output = b.accessor("output", AccessorKind::Output, words.element, 1);
+    b.for_range(0, b.literal(words.count as i32), |word| {
+        let value = b.read(input, &[word.into()]);
+        b.write(output, &[word.into()], value);
+    });
+    let function = b.finish_function(&[b.literal(false)]).map_err(|error| error.to_string())?;
+    let function = function.simplify().map_err(|error| error.to_string())?;
+    let window = Window { pop: 1, peek: 1, push: 1 };
+    Ok(Translated { function, input: Some(words), output: Some(words), window, fails: false, numbered: false, local_words: 0 })
+}
+
+/// What has to be computed: firings of each actor and items of each buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// Firings of each actor; none where nobody needs them.
+    pub firings: Vec<Option<Range>>,
+    /// Items of each buffer.
+    pub items: Vec<Option<Range>>,
+}
+
+impl Section {
+    /// Returns the items of outputs that units give.
+    pub fn outputs(&self, units: i64) -> Vec<Option<Range>> {
+        let range = |buffer: &Buffer| Range::new(buffer.start, buffer.start + units * buffer.items);
+        self.buffers.iter().map(|buffer| (buffer.role == Role::Output).then(|| range(buffer))).collect()
+    }
+
+    /// Returns what actors, given by their numbers in order, have to compute so that buffers hold wanted items.
+    pub fn needs(&self, actors: impl DoubleEndedIterator<Item = usize>, wanted: Vec<Option<Range>>) -> Needs {
+        let mut items = wanted;
+        let mut firings: Vec<Option<Range>> = vec![None; self.actors.len()];
+        for index in actors.rev() {
+            let actor = &self.actors[index];
+            let Some(output) = &actor.output else { continue };
+            let Some(wanted) = items[output.buffer] else { continue };
+            let made = preimage(&output.steps, wanted);
+            if made.is_empty() || output.rate == 0 {
+                continue;
+            }
+            let start = (made.start - output.start).div_euclid(output.rate);
+            let end = (made.end - output.start + output.rate - 1).div_euclid(output.rate);
+            let range = Range::new(start, end);
+            firings[index] = Some(range);
+            if let Some(input) = &actor.input {
+                let seen = image(&input.steps, input.items(range));
+                let slot = &mut items[input.buffer];
+                *slot = Some(slot.map_or(seen, |known| known.hull(seen)));
+            }
+        }
+        Needs { firings, items }
+    }
+}

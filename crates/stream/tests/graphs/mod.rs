@@ -1,0 +1,82 @@
+//! Random programs: rates without common factors, nested splitjoins, peeks, `prework` and feedback.
+
+use std::fmt::Write as _;
+
+/// A generator of programs.
+pub(crate) struct Random {
+    pub(crate) state: u64,
+    /// One filter in so many has state.
+    pub(crate) stateful: u64,
+}
+
+impl Random {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.state >> 33) % bound
+    }
+
+    fn filter(&mut self, push: u64, pop: u64) -> String {
+        let peek = pop + self.below(4);
+        let mut text = "int->int filter { int s; ".to_owned();
+        if self.below(4) == 0 {
+            let items = self.below(3);
+            let _ = write!(text, "prework push {items} {{ for (int i = 0; i < {items}; i++) push(i); }} ");
+        }
+        let _ = write!(
+            text,
+            "work push {push} pop {pop} peek {peek} {{ int a = s; for (int i = 0; i < {peek}; i++) a = a * 3 + peek(i); "
+        );
+        if self.below(self.stateful) == 0 {
+            text += "s = a % 1000; ";
+        }
+        let _ = write!(text, "for (int i = 0; i < {push}; i++) push(a % 9973 + i); for (int i = 0; i < {pop}; i++) pop(); }} }}");
+        text
+    }
+
+    /// A stream that pushes `push` items for every `pop` items, times a common factor.
+    fn stream(&mut self, depth: u64, push: u64, pop: u64) -> String {
+        match self.below(if depth == 0 { 1 } else { 4 }) {
+            0 => self.filter(push, pop),
+            1 => {
+                let middle = 1 + self.below(5);
+                let (first, second) = (self.stream(depth - 1, middle, pop), self.stream(depth - 1, push, middle));
+                format!("pipeline {{ add {first} add {second} }}")
+            }
+            2 => {
+                let count = 2 + self.below(2);
+                let weight = 1 + self.below(3);
+                let mut text = String::from("splitjoin { split ");
+                let duplicate = self.below(2) == 0;
+                text += &if duplicate { "duplicate;".to_owned() } else { format!("roundrobin({weight});") };
+                // All branches have one proportion of output to input, times factors of their own.
+                let (out, taken) = (push, if duplicate { pop * count } else { pop });
+                for _ in 0..count {
+                    let factor = 1 + self.below(2);
+                    let _ = write!(text, " add {}", self.stream(depth - 1, out * factor, taken * factor));
+                }
+                let _ = write!(text, " join roundrobin({}); }}", 1 + self.below(3));
+                text
+            }
+            _ => {
+                let delay = 1 + self.below(4);
+                let (front, rear) = (self.filter(1, pop), self.filter(push, 1));
+                format!(
+                    "pipeline {{ add {front} add int->int feedbackloop {{ join roundrobin(1, 1); \
+                     body int->int filter {{ work push 2 pop 2 {{ int a = pop(); int b = pop(); push(a + b % 7); push(a); }} }} \
+                     split roundrobin(1, 1); loop Identity<int>; for (int i = 0; i < {delay}; i++) enqueue i; }} add {rear} }}"
+                )
+            }
+        }
+    }
+
+    /// A program with a source that counts, a stream, and a sink that prints.
+    pub(crate) fn program(&mut self, depth: u64) -> String {
+        let (push, pop) = (1 + self.below(4), 1 + self.below(4));
+        let inner = self.stream(depth, push, pop);
+        let burst = 1 + self.below(3);
+        format!(
+            "void->void pipeline Top {{ add void->int filter {{ int n; work push {burst} {{ for (int i = 0; i < {burst}; i++) push(n++); }} }} \
+             add {inner} add int->void filter {{ work pop 1 {{ println(pop()); }} }} }}"
+        )
+    }
+}
