@@ -33,8 +33,11 @@ pub mod eval;
 pub mod flat;
 pub(crate) mod flatten;
 pub mod infer;
+pub mod program;
 pub mod run;
 pub mod session;
 pub mod syntax;
 pub mod types;
 pub mod vcode;
+
+pub use program::{Column, Program};

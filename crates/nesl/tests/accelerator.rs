@@ -8,23 +8,30 @@ mod support;
 use broadloom_cpu::Cpu;
 use broadloom_device::Device;
 use broadloom_diag::Sources;
+use broadloom_graph::{Node, Shape};
 use broadloom_interp::Interp;
+use broadloom_nesl::eval::Options;
 use broadloom_nesl::run::Target;
 use broadloom_nesl::session::{Output, Session, Settings};
 use broadloom_nesl::syntax::parse;
+use broadloom_nesl::{Column, Program};
+use broadloom_scalar::{Literal, Type};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::Path;
 
 fn main() {
     let mut trials = vec![];
     for (name, device) in DEVICES {
-        trials.push(Trial::test(format!("{name}: small programs"), move || programs(device, &SMALL)));
+        let count = if name == "cpu" { 6 } else { SMALL.len() };
+        trials.push(Trial::test(format!("{name}: small programs"), move || programs(device, &SMALL[..count])));
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sessions");
     for session in ["nesting", "sequences", "functions"] {
         let path = root.join(session).with_extension("nesl");
         trials.push(Trial::test(format!("interp: sessions/{session}"), move || session_file(interp, &path)));
     }
+    trials.push(Trial::test("interp: kernels and waits", structure));
+    trials.push(Trial::test("interp: a function is called with columns", columns));
     let count = std::env::var("BROADLOOM_NESL_DEVICE_RANDOM").ok().and_then(|text| text.parse().ok()).unwrap_or(12);
     trials.push(Trial::test(format!("interp: {count} random programs"), move || random(interp, count)));
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
@@ -45,7 +52,6 @@ fn cpu() -> Result<Device, String> {
 
 /// Programs whose answers are compared as text.
 const SMALL: [&str; 13] = [
-    "unpack([1], [f]);",
     "let a = {float(i) : i in [0:20]} in sum({x * y : x in a; y in a});",
     "let v = [3, 1, 4, 1, 5, 9, 2, 6] in ({x in v | x > 2}, {x + y : x in v; y in reverse(v)}, sum(v), max_val(v));",
     "{sum({v * x : v in row; x in [1.0, 2.0, 3.0] -> {i : i in [0:#row]}}) : row in [[1.0, 2.0], [] float, [3.0]]};",
@@ -59,6 +65,7 @@ const SMALL: [&str; 13] = [
     "{(plus_scan(v), max_scan(v), rank(v)) : v in [[3, 1, 2], [] int, [5]]};",
     "(permute([7, 8, 9], [2, 0, 1]), [7, 8, 9] <- [(1, 5)], [7, 8] -> [1, 1, 0], rank([2.0, -0.0, 0.0]));",
     "{if x > 1 then [x] else [] int : x in [0:4]};",
+    "unpack([1], [f]);",
 ];
 
 fn sessions(open: Open, settings: Settings) -> [Session; 2] {
@@ -92,6 +99,83 @@ fn programs(open: Open, programs: &[&str]) -> Result<(), Failed> {
         }
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+/// Programs with the largest numbers of launches and of waits that they may have.
+const STRUCTURE: [(&str, &str, u64, u64); 4] = [
+    ("dot product", "let a = {float(i) : i in [0:1000]} in sum({x * y : x in a; y in a});", 1, 1),
+    (
+        "Black-Scholes",
+        "function cnd(d) = let k = 1.0 / (1.0 + 0.2316419 * abs(d)); \
+           w = 0.39894228 * exp(-0.5 * d * d) * k * (0.31938153 + k * (-0.356563782 + k * 1.781477937)) \
+           in if d > 0.0 then 1.0 - w else w; \
+         function price(s, x, y) = let q = sqrt(y); d = (ln(s / x) + 0.06 * y) / (0.3 * q) \
+           in s * cnd(d) - x * exp(-0.02 * y) * cnd(d - 0.3 * q); \
+         sum({price(5.0 + float(i), 20.0, 1.0 + float(i)) : i in [0:1000]});",
+        5,
+        2,
+    ),
+    ("sum of a filter", "let v = [0:1000] in sum({x * x : x in {y in v | rem(y, 3) == 0}});", 1, 1),
+    (
+        "sparse matrix-vector",
+        "let m = {{(rem(i * j, 50), float(j)) : j in [0:rem(i, 7)]} : i in [0:200]}; x = {float(i) : i in [0:50]} \
+         in sum({sum({v * x[i] : (i, v) in row}) : row in m});",
+        40,
+        5,
+    ),
+];
+
+/// Counts launches and waits. The answers are compared too.
+fn structure() -> Result<(), Failed> {
+    let mut wrong = vec![];
+    for (name, program, launches, waits) in STRUCTURE {
+        let mut evaluator = support::session(Settings::default());
+        let mut device = support::session_on(Settings::default(), Target::new(interp).with_threshold(100));
+        let (expected, found) = (answer(&evaluator.eval("small", program)), answer(&device.eval("small", program)));
+        let done = device.statistics();
+        if expected != found || !found.contains("it = ") {
+            wrong.push(format!("{name}:\n  found    {found}  expected {expected}"));
+        }
+        if done.launches > launches || done.waits > waits {
+            wrong.push(format!("{name}: {} launches, {} waits; at most {launches}, {waits}", done.launches, done.waits));
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+/// Calls a compiled function with ragged columns of the host and of the device.
+fn columns() -> Result<(), Failed> {
+    let text = "function scaled(rows, k) : ([[float]], float) -> ([[float]], [int]) = \
+                  ({{x * k : x in row | x > 0.0} : row in rows}, {#row : row in rows});";
+    let (offsets, values) = (vec![0i64, 2, 2, 5], vec![1.0f64, -2.0, 3.0, 4.0, -5.0]);
+    let mut program = Program::new(text, "scaled", Options::default(), Target::new(interp).with_threshold(0))?;
+    let context = program.context()?;
+    let line = |ty: Type, bytes: Vec<u8>| Node::upload(&context, ty, Shape::from(bytes.len() / 8), &bytes).map(Column::Device);
+    let on_device = [
+        line(Type::I64, offsets.iter().flat_map(|x| x.to_le_bytes()).collect())?,
+        line(Type::F64, values.iter().flat_map(|x| x.to_le_bytes()).collect())?,
+    ];
+    let on_host = [Column::Ints(offsets), Column::Floats(values)];
+    for rows in [on_host, on_device] {
+        let [offsets, values] = rows;
+        let result = program.call(&[offsets, values, Column::Floats(vec![10.0])])?;
+        let number = |lane: &Literal| lane.as_f64().or(lane.as_i128().map(|value| value as f64)).unwrap_or(f64::NAN);
+        let read = |column: &Column| match column {
+            Column::Device(node) => node.read().map(|array| array.lanes.iter().map(number).collect::<Vec<f64>>()),
+            Column::Ints(values) => Ok(values.iter().map(|value| *value as f64).collect()),
+            Column::Floats(values) => Ok(values.clone()),
+            Column::Bools(_) => Ok(vec![]),
+        };
+        let found = result.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        if found != [vec![0.0, 1.0, 1.0, 3.0], vec![10.0, 30.0, 40.0], vec![2.0, 0.0, 3.0]] {
+            return Err(format!("{found:?}").into());
+        }
+    }
+    let wrong = program.call(&[Column::Ints(vec![0, 3, 2]), Column::Floats(vec![1.0, 2.0]), Column::Floats(vec![1.0])]);
+    match wrong {
+        Err(error) if error.0.contains("offsets begin with 0") => Ok(()),
+        other => Err(format!("{other:?}").into()),
+    }
 }
 
 fn session_file(open: Open, path: &Path) -> Result<(), Failed> {

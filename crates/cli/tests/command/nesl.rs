@@ -27,7 +27,9 @@ fn a_form_that_fails_is_told_and_the_others_go_on() {
 #[test]
 fn options_of_kernels_are_refused() {
     let file = program("options.nesl", "1;");
-    broadloom(&["run", &file, "--device", "cpu"]).exits(2).complains(&["--device is for kernels", "leave --device out"]);
+    broadloom(&["run", &file, "--grid", "2"]).exits(2).complains(&["--grid is for kernels", "leave --grid out"]);
+    broadloom(&["run", &file, "--device", "abacus"]).exits(3).complains(&["there is no device `abacus` here"]);
+    broadloom(&["run", "examples/saxpy.ptx", "--int", "64"]).exits(2).complains(&["--int is for programs in NESL"]);
     broadloom(&["run", "no-such-file.nesl"]).exits(2).complains(&["no-such-file.nesl"]);
 }
 
@@ -43,6 +45,22 @@ fn a_program_is_compiled_to_vcode_that_runs() {
     let outcome = broadloom(&["explain", &file, "--emit", "flat"]).exits(0);
     assert!(outcome.out.contains("function FACT"), "{}", outcome.out);
     broadloom(&["explain", &file, "--emit", "llvm"]).exits(2).complains(&["`flat` and `vcode`"]);
+}
+
+#[test]
+fn large_vectors_run_on_the_device() {
+    let file = program("large.nesl", "sum({x * x : x in [0:70000]});");
+    let outcome = broadloom(&["run", &file, "--device", "interp", "--int", "64", "--stats"]).exits(0);
+    assert_eq!(outcome.out, "it = 114330883345000 : int\n");
+    outcome.complains(&["device `interp`", "1 waits"]);
+    let small = program("small.nesl", "sum({x * x : x in [0:7]});");
+    broadloom(&["run", &small, "--stats"]).exits(0).complains(&["no device was needed"]);
+    broadloom(&["run", &small, "--float", "32"]).exits(0);
+    broadloom(&["check", &small]).exits(0).complains(&["no findings"]);
+    let outcome = broadloom(&["explain", &small, "--device", "interp"]).exits(0);
+    for part in ["it : int", "+_REDUCE INT", "plan 1: 1 kernel"] {
+        assert!(outcome.out.contains(part), "{part}: {}", outcome.out);
+    }
 }
 
 #[test]

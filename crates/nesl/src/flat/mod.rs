@@ -119,7 +119,7 @@ pub struct Function {
 pub struct Program {
     /// The functions.
     pub functions: PrimaryMap<FuncId, Function>,
-    /// The function that is called first. It has no parameters.
+    /// The function that is called first. Whoever runs the program gives it its arguments.
     pub main: Option<FuncId>,
 }
 

@@ -14,8 +14,8 @@ pub fn verify(program: &Program) -> Result<(), String> {
             .map_err(|reason| format!("{}: {reason}", function.name))?;
     }
     match program.main.and_then(|main| program.functions.get(main)) {
-        Some(main) if main.params.is_empty() => Ok(()),
-        _ => Err("there is no function to start with".to_owned()),
+        Some(_) => Ok(()),
+        None => Err("there is no function to start with".to_owned()),
     }
 }
 

@@ -88,19 +88,7 @@ pub(crate) fn compile(
     instance_of: &dyn Fn(&Value) -> Vec<TypeId>,
     body: &Body,
 ) -> Run<Compiled> {
-    let mut compiler = Compiler {
-        env,
-        globals,
-        instance_of,
-        program: flat::Program::default(),
-        functions: HashMap::new(),
-        queue: vec![],
-        bodies: HashMap::new(),
-        closures: HashMap::new(),
-        lambda_types: HashMap::new(),
-        recursive: HashMap::new(),
-        serial: vec![],
-    };
+    let mut compiler = Compiler::new(env, globals, instance_of);
     let main = compiler.program.functions.push(flat::Function::default());
     compiler.program.main = Some(main);
     let Some(result) = body.result else { return internal("an expression has no result") };
@@ -109,27 +97,72 @@ pub(crate) fn compile(
     lowering.push_root();
     let function = lowering.finish(result)?;
     compiler.program.functions[main] = function;
-    while let Some((id, key)) = compiler.queue.pop() {
-        compiler.lower(id, &key)?;
+    compiler.finish(layout)
+}
+
+/// Compiles a function whose type has no variables. Also returns the layout of its argument.
+pub(crate) fn compile_function(
+    env: &mut Environment,
+    globals: &SecondaryMap<DefId, Option<Value>>,
+    instance_of: &dyn Fn(&Value) -> Vec<TypeId>,
+    definition: DefId,
+) -> Run<(Compiled, Layout)> {
+    let mut compiler = Compiler::new(env, globals, instance_of);
+    let (name, ty) = (compiler.env.definitions[definition].name.to_string(), compiler.env.definitions[definition].scheme.ty);
+    let Nesl::Function { argument, result, .. } = compiler.env.types[ty] else { return internal("this is no function") };
+    let (argument, result) = (compiler.layout(argument), compiler.layout(result));
+    let callee = Callee::Definition(definition, vec![]);
+    let key = Key { callee, single: true, forms: vec![false; argument.sequences()] };
+    compiler.program.main = Some(compiler.function(key, &name, Some(name.clone()))?);
+    Ok((compiler.finish(result)?, argument))
+}
+
+impl<'e> Compiler<'e> {
+    fn new(
+        env: &'e mut Environment,
+        globals: &'e SecondaryMap<DefId, Option<Value>>,
+        instance_of: &'e dyn Fn(&Value) -> Vec<TypeId>,
+    ) -> Self {
+        Compiler {
+            env,
+            globals,
+            instance_of,
+            program: flat::Program::default(),
+            functions: HashMap::new(),
+            queue: vec![],
+            bodies: HashMap::new(),
+            closures: HashMap::new(),
+            lambda_types: HashMap::new(),
+            recursive: HashMap::new(),
+            serial: vec![],
+        }
     }
-    if cfg!(debug_assertions)
-        && let Err(reason) = flat::verify(&compiler.program)
-    {
-        return internal(&format!("flatten: {reason}"));
+
+    /// Compiles the functions that are called, and optimises.
+    fn finish(mut self, layout: Layout) -> Run<Compiled> {
+        let compiler = &mut self;
+        while let Some((id, key)) = compiler.queue.pop() {
+            compiler.lower(id, &key)?;
+        }
+        if cfg!(debug_assertions)
+            && let Err(reason) = flat::verify(&compiler.program)
+        {
+            return internal(&format!("flatten: {reason}"));
+        }
+        flat::inline_calls(&mut compiler.program);
+        if cfg!(debug_assertions)
+            && let Err(reason) = flat::verify(&compiler.program)
+        {
+            return internal(&format!("inline_calls: {reason}"));
+        }
+        flat::remove_dead_values(&mut compiler.program);
+        if cfg!(debug_assertions)
+            && let Err(reason) = flat::verify(&compiler.program)
+        {
+            return internal(&format!("remove_dead_values: {reason}"));
+        }
+        Ok(Compiled { program: self.program, layout })
     }
-    flat::inline_calls(&mut compiler.program);
-    if cfg!(debug_assertions)
-        && let Err(reason) = flat::verify(&compiler.program)
-    {
-        return internal(&format!("inline_calls: {reason}"));
-    }
-    flat::remove_dead_values(&mut compiler.program);
-    if cfg!(debug_assertions)
-        && let Err(reason) = flat::verify(&compiler.program)
-    {
-        return internal(&format!("remove_dead_values: {reason}"));
-    }
-    Ok(Compiled { program: compiler.program, layout })
 }
 
 pub(crate) fn internal<T>(reason: &str) -> Run<T> {

@@ -1,5 +1,6 @@
 //! Instructions that work element by element.
 
+use super::facts::{Facts, Packed};
 use super::vector::{Extent, Vector};
 use super::{Accelerator, Made, on_device};
 use crate::eval::{Fault, Run};
@@ -18,6 +19,7 @@ impl Accelerator {
         let nodes: Vec<&Node> = inputs.iter().map(|input| &input.node).collect();
         let node = self.computed(op, ty, &nodes)?;
         match (op, ty) {
+            (Op::Divide | Op::Modulo, _) if inputs[1].facts.nonzero => {}
             (Op::Divide | Op::Modulo, _) => {
                 let wrong = self.call("zero", &[nodes[1]], |f, x| f.eq(x[0], 0))?;
                 self.require_none(Inst::Op(op, ty), operands, &wrong, &inputs[1].extent)?;
@@ -33,7 +35,26 @@ impl Accelerator {
             Slot::Is(ty) => ty,
         };
         let generated = inputs.iter().all(|input| input.generated);
-        Ok(Made::Vector(result.stacked(), Vector { node, extent, padded: None, generated }))
+        let packed = self.before_pack(op, ty, &inputs)?;
+        let facts = if ty == Type::Int { Facts::of_element(op, &inputs) } else { Facts::default() };
+        Ok(Made::Vector(result.stacked(), Vector { generated, facts, packed, ..Vector::new(node, extent) }))
+    }
+
+    /// Does element-wise work on packed vectors before the pack as well: a reduction of the result needs no pack then.
+    fn before_pack(&mut self, op: Op, ty: Type, inputs: &[Vector]) -> Run<Option<Packed>> {
+        let Some(flags) = inputs.iter().find_map(|input| input.packed.as_ref().map(|packed| packed.flags.clone())) else {
+            return Ok(None);
+        };
+        let mut nodes = vec![];
+        for input in inputs {
+            match &input.packed {
+                Some(packed) if packed.flags.is_same(&flags) => nodes.push(&packed.before),
+                None if input.is_uniform() => nodes.push(&input.node),
+                _ => return Ok(None),
+            }
+        }
+        let before = self.computed(op, ty, &nodes)?;
+        Ok(Some(Packed { flags, before }))
     }
 
     /// Returns the extent that vectors have in common. In programs of texts it is checked.

@@ -1,6 +1,7 @@
 //! Reductions, scans and ranks within segments.
 
-use super::vector::Vector;
+use super::facts::Facts;
+use super::vector::{Extent, Vector};
 use super::{Accelerator, DeviceSegdes, on_device};
 use crate::eval::{Run, largest_float};
 use crate::vcode::Op;
@@ -36,38 +37,68 @@ impl Accelerator {
         segdes.note(values);
         let is_scan =
             matches!(op, Op::AddScan | Op::MultiplyScan | Op::MaxScan | Op::MinScan | Op::AndScan | Op::OrScan | Op::XorScan);
-        let nodes = self.whole(values)?;
         self.made += 2;
-        Ok(Some(if is_scan { self.scan(combine, &nodes, segdes)? } else { self.reduce(combine, &nodes, segdes)? }))
+        if is_scan {
+            let nodes = self.whole(values)?;
+            let distinct = op == Op::AddScan && segdes.is_single() && values.facts.value.is_some_and(|value| value > 0);
+            let facts = Facts { distinct, ..Facts::default() };
+            return Ok(Some(self.scan(combine, &nodes, segdes)?.with_facts(facts)));
+        }
+        let is_int = values.node.ty().element() == self.int();
+        if op == Op::AddReduce && is_int {
+            let facts = Facts { sum: values.sum(), bound: values.sum_bound(), ..Facts::default() };
+            if let (Some(sum), true) = (&facts.sum, segdes.is_single()) {
+                let int = self.int();
+                let count = self.count_of(sum, int)?;
+                let facts = match sum {
+                    Extent::Host(count) => Facts::of_value(*count as i64),
+                    Extent::Device(_) => facts.clone(),
+                };
+                let generated = matches!(sum, Extent::Host(_));
+                return Ok(Some(Vector::of(self.as_vector(&count)?).generated(generated).with_facts(facts)));
+            }
+            let nodes = self.whole(values)?;
+            return Ok(Some(self.reduced(combine, values, &nodes, segdes)?.with_facts(facts)));
+        }
+        let nodes = self.whole(values)?;
+        Ok(Some(self.reduced(combine, values, &nodes, segdes)?))
     }
 
-    fn reduce(&mut self, combine: Combine, values: &Node, segdes: &DeviceSegdes) -> Run<Vector> {
-        let of_none = extremum(&combine, values.ty().element());
-        let (node, lengths) = if segdes.is_single() {
+    /// Reduces. Elements of a pack are combined where they were before it, if they are not in memory.
+    fn reduced(&mut self, combine: Combine, values: &Vector, nodes: &Node, segdes: &DeviceSegdes) -> Run<Vector> {
+        if let (Some(packed), Some((flags, from))) = (&values.packed, &segdes.packed)
+            && packed.flags.is_same(flags)
+            && values.padded.as_ref().unwrap_or(&values.node).buffer().is_none()
+        {
+            let identity = self.one(combine.identity(nodes.ty())[0])?;
+            let chosen = self.elementwise(Elementwise::Select, &[flags, &packed.before, &identity])?;
+            let result = self.reduce_plainly(combine.clone(), &chosen, from)?;
+            return self.extremum(&combine, result, segdes);
+        }
+        let result = self.reduce_plainly(combine.clone(), nodes, segdes)?;
+        self.extremum(&combine, result, segdes)
+    }
+
+    fn reduce_plainly(&mut self, combine: Combine, values: &Node, segdes: &DeviceSegdes) -> Run<Node> {
+        if segdes.is_single() {
             let result = on_device(values.reduce(combine, &[0]))?;
-            let length = match of_none {
-                Some(_) => {
-                    let total = self.total(segdes)?;
-                    let count = self.count_of(&total, Element::I64)?;
-                    self.as_vector(&count)?
-                }
-                None => segdes.lengths.node.clone(),
-            };
-            (self.as_vector(&result)?, length)
-        } else {
-            let segments = self.segments(segdes)?;
-            (on_device(segments.reduce(&[(values, combine)]))?.swap_remove(0), segdes.lengths.node.clone())
-        };
-        let node = match of_none {
+            return self.as_vector(&result);
+        }
+        let segments = self.segments(segdes)?;
+        Ok(on_device(segments.reduce(&[(values, combine)]))?.swap_remove(0))
+    }
+
+    /// Gives segments without elements the extremum of no floats.
+    fn extremum(&mut self, combine: &Combine, node: Node, segdes: &DeviceSegdes) -> Run<Vector> {
+        let node = match extremum(combine, node.ty().element()) {
             Some(of_none) => {
-                let of_none = self.one(of_none)?;
-                self.call("extremum", &[&lengths, &of_none, &node], |f, x| f.select(f.eq(x[0], 0), x[1], x[2]))?
+                let (of_none, lengths) = (self.one(of_none)?, &segdes.lengths.node);
+                let inputs = [lengths, &of_none, &node];
+                self.call("extremum", &inputs, |f, x| f.select(f.eq(x[0], 0), x[1], x[2]))?
             }
             None => node,
         };
-        let mut vector = Vector::of(node);
-        vector.extent = segdes.count().clone();
-        Ok(vector)
+        Ok(Vector { extent: segdes.count().clone(), ..Vector::of(node) })
     }
 
     /// Computes an exclusive scan.

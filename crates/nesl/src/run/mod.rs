@@ -26,6 +26,7 @@
 
 mod check;
 mod element;
+mod facts;
 mod fold;
 mod moves;
 mod segdes;
@@ -55,6 +56,9 @@ pub const THRESHOLD: usize = 1 << 16;
 
 /// Nodes that are made before those alive are computed. Longer plans take longer to make than they save.
 const MAX_NODES: usize = 160;
+
+/// Conditions that are not looked at.
+const MAX_PENDING: usize = 64;
 
 /// Opens a device, or says why there is none.
 pub type Opener = Box<dyn FnMut() -> Result<Device, String> + Send>;
@@ -113,6 +117,9 @@ pub struct Accelerator {
     summaries: Vec<String>,
 }
 
+/// A place in the program, and the functions around it.
+type Place = (Option<Span>, Vec<(String, Span)>);
+
 /// A condition whose flag is on the device.
 pub(crate) struct Pending {
     /// The instruction that it belongs to, with its operands: repeated on the host it gives the error.
@@ -120,7 +127,7 @@ pub(crate) struct Pending {
     pub(crate) operands: Vec<Entry>,
     flag: Node,
     /// The place and the functions around it, once the machine has said them.
-    pub(crate) place: Option<(Option<Span>, Vec<(String, Span)>)>,
+    pub(crate) place: Option<Place>,
 }
 
 /// Work of an accelerator so far.
@@ -309,7 +316,9 @@ impl Accelerator {
             None => flag.clone(),
             Some(failed) => self.elementwise(Elementwise::Binary(BinaryOp::Or), &[&failed, &flag])?,
         });
-        self.pending.push(Pending { inst, operands: operands.to_vec(), flag, place: None });
+        // A vector that is needed for a message alone is not computed for its own sake.
+        let operands = operands.iter().map(Entry::detached).collect();
+        self.pending.push(Pending { inst, operands, flag, place: None });
         Ok(())
     }
 
@@ -352,6 +361,12 @@ impl Accelerator {
     /// Tells whether so many nodes were made that those alive should be computed.
     pub(crate) fn is_full(&self) -> bool {
         self.made >= MAX_NODES
+    }
+
+    /// Computes a result and returns it with a length that the host knows.
+    pub(crate) fn finished(&mut self, node: &Node) -> Run<Node> {
+        self.evaluate(std::slice::from_ref(node))?;
+        on_device(node.hosted())
     }
 
     /// Computes nodes and all vectors that are alive; does not wait.
@@ -421,9 +436,13 @@ impl Accelerator {
         if self.has_pending() { self.wait_for(None).map(|_| ()) } else { Ok(()) }
     }
 
-    /// Computes all vectors that are alive, so that plans stay small.
+    /// Computes all vectors that are alive, so that plans stay small. Waits only where many conditions keep vectors alive.
     pub(crate) fn flush(&mut self) -> Run<()> {
-        if self.has_pending() { self.look() } else { self.evaluate(&[]) }
+        if self.pending.len() > MAX_PENDING {
+            return self.look();
+        }
+        let failed: Vec<Node> = self.failed.iter().cloned().collect();
+        self.evaluate(&failed)
     }
 
     /// Returns the bytes of a vector; waits for them. Conditions are looked at first.

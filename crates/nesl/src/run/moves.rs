@@ -1,5 +1,6 @@
 //! Instructions that move elements: distribution, indices, packs, permutations.
 
+use super::facts::{Facts, Packed};
 use super::vector::{Extent, Vector};
 use super::{Accelerator, DeviceSegdes, Made, on_device};
 use crate::eval::{Fault, Run};
@@ -26,11 +27,11 @@ impl Accelerator {
                     let wrong = self.call("below", &[&vector.node], |f, x| f.lt(x[0], 0))?;
                     self.require_none(Inst::Op(op, ty), operands, &wrong, &vector.extent)?;
                 }
-                Ok(vec![Made::Segdes(DeviceSegdes::of_lengths(vector, None))])
+                Ok(vec![Made::Segdes(DeviceSegdes::of_lengths(vector))])
             }
             (Op::Lengths, [segdes]) => {
                 let segdes = self.segdes(segdes)?;
-                result(Type::Int, segdes.lengths.clone())
+                result(Type::Int, segdes.lengths())
             }
             (Op::Distribute, [values, segdes]) => {
                 let (values, segdes) = (self.vector(values)?, self.segdes(segdes)?);
@@ -111,7 +112,9 @@ impl Accelerator {
         let (starts, steps) = (self.spread(starts, segdes)?, self.spread(steps, segdes)?);
         let inputs = [&positions, &starts.node, &steps.node];
         let node = self.call("index", &inputs, |f, x| f.add(x[1], f.mul(x[0], x[2])))?;
-        Ok(Vector { node, extent: total, padded: None, generated })
+        let distinct = segdes.is_single() && steps.facts.value.is_some_and(|step| step != 0);
+        let facts = Facts { distinct, ..Facts::default() };
+        Ok(Vector { generated, facts, ..Vector::new(node, total) })
     }
 
     fn pack(&mut self, ty: Type, values: &Entry, flags: &Entry, segdes: &Entry) -> Run<Vec<Made>> {
@@ -122,14 +125,20 @@ impl Accelerator {
             let stretched = Vector { extent: extent.clone(), ..vector.clone() };
             acc.whole(&stretched)
         };
-        let (nodes, chosen) = (whole(self, &vector)?, whole(self, &chosen)?);
+        let (mut nodes, mut chosen) = (whole(self, &vector)?, whole(self, &chosen)?);
+        let mut extent = extent.clone();
+        if !nodes.length().zip(chosen.length()).is_some_and(|(a, b)| a.is_same(b)) && nodes.bound() != chosen.bound() {
+            // Both are equally long, and the host knows that of one of them at most.
+            (nodes, chosen) = (on_device(nodes.hosted())?, on_device(chosen.hosted())?);
+            extent = Extent::Host(nodes.bound().count());
+        }
         let int = self.int();
         // Lengths of the parts that are kept: one is the number that the pack counts.
         if extent.bound() == 0 {
             let context = self.context()?;
             let zero = on_device(Node::fill(&context, Shape::from(1), &[Literal::zero(int)]))?;
-            let lengths = Vector::uniform(zero, segdes.count().clone());
-            let packed = Vector { node: nodes, extent: Extent::Host(0), padded: None, generated: false };
+            let lengths = Vector::new(zero, segdes.count().clone()).with_facts(Facts::of_value(0));
+            let packed = Vector::new(nodes, Extent::Host(0));
             return Ok(vec![Made::Vector(ty, packed), Made::Segdes(DeviceSegdes::with_total(lengths, Extent::Host(0)))]);
         }
         self.made += 2;
@@ -154,7 +163,14 @@ impl Accelerator {
             }
         };
         let kept = Extent::Device(length);
-        let packed = Vector::shortened(padded, &kept)?;
+        let facts = Facts { sum: None, bound: vector.sum_bound(), ..vector.facts.clone() };
+        let packed = if vector.is_uniform() && extent.bound() > 1 {
+            Vector::new(vector.node.clone(), kept.clone()).generated(vector.generated)
+        } else {
+            Vector::shortened(padded, &kept)?
+        };
+        let before = Packed { flags: chosen.clone(), before: nodes };
+        let packed = Vector { packed: (extent.bound() > 1).then_some(before), ..packed.with_facts(facts) };
         let lengths = if segdes.is_single() {
             let count = self.count_of(&kept, int)?;
             self.as_vector(&count)?
@@ -164,7 +180,9 @@ impl Accelerator {
             on_device(segments.reduce(&[(&ones, Combine::Sum)]))?.swap_remove(0)
         };
         let lengths = Vector { extent: segdes.count().clone(), ..Vector::of(lengths) };
-        Ok(vec![Made::Vector(ty, packed), Made::Segdes(DeviceSegdes::with_total(lengths, kept))])
+        let mut parts = DeviceSegdes::with_total(lengths, kept);
+        parts.packed = Some((chosen, segdes));
+        Ok(vec![Made::Vector(ty, packed), Made::Segdes(parts)])
     }
 
     /// Returns places in a whole vector: indices within the segments of `to`, of elements that `by` cuts into segments.
@@ -244,8 +262,7 @@ impl Accelerator {
                 let segdes = self.segdes(segdes)?;
                 self.same_total(op, values, &segdes)?;
                 self.same_count(op, indices, segdes.count())?;
-                let each = DeviceSegdes::of_lengths(segdes.lengths.clone(), None);
-                self.require_each(op, ty, operands, indices, &each)?;
+                self.require_each(op, ty, operands, indices, &segdes)?;
                 let places = self.first_places(indices, &segdes)?;
                 self.taken(values, &places, element, segdes.count(), false)
             }
@@ -306,11 +323,14 @@ impl Accelerator {
         if sent.is_host(0) || extent.is_host(0) {
             return Vector::shortened(base, &extent);
         }
+        // Each place takes one of the elements that are sent to it.
+        let bound = values.sum_bound().zip(default.map_or(Some(0), Vector::sum_bound)).and_then(|(a, b)| a.checked_add(b));
+        let facts = Facts::of_bound(bound);
         let places = self.whole(&Vector { extent: sent.clone(), ..Vector::of(places) })?;
         let values = self.whole(&Vector { extent: sent, ..values.clone() })?;
         self.made += 1;
         let moved = on_device(base.scatter(&[&places], &values, None))?;
-        Vector::shortened(moved, &extent)
+        Ok(Vector::shortened(moved, &extent)?.with_facts(facts))
     }
 
     fn gather(&mut self, values: &Vector, moves: &Moves<'_>, element: Element) -> Run<Vector> {
@@ -318,7 +338,10 @@ impl Accelerator {
         if let Some(flags) = moves.flags {
             places = self.call("chosen", &[&flags.node, &places], |f, x| f.select(x[0], x[1], -1))?;
         }
-        self.taken(values, &places, element, &moves.indices.extent, moves.flags.is_some())
+        let taken = self.taken(values, &places, element, &moves.indices.extent, moves.flags.is_some())?;
+        // Elements at distinct places are some of the elements, each once.
+        let bound = values.sum_bound().filter(|_| moves.indices.facts.distinct && moves.to.is_single());
+        Ok(taken.with_facts(Facts::of_bound(bound)))
     }
 
     /// Takes elements at places. Where `flagged`, places outside give 0.
@@ -335,7 +358,7 @@ impl Accelerator {
         let outside =
             if flagged || from.bound().is_empty() { Boundary::Constant(zero.as_slice().into()) } else { Boundary::Clamp };
         let node = on_device(from.gather(&[places], &outside))?;
-        Ok(Vector { node, extent, padded: None, generated: false })
+        Ok(Vector::new(node, extent))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Segment descriptors of a device. Each form (offsets, numbers of segments) is made once, when it is needed.
 
+use super::facts::Facts;
 use super::vector::{Copied, Extent, Vector};
 use super::{Accelerator, on_device};
 use crate::eval::{Charge, Fault, Run};
@@ -19,6 +20,8 @@ pub(crate) struct DeviceSegdes {
     bound: Option<usize>,
     /// The forms, each made once.
     segments: OnceCell<Segments>,
+    /// The flags and the descriptor that it was packed from.
+    pub(crate) packed: Option<(Node, Rc<DeviceSegdes>)>,
     pub(crate) charge: OnceCell<Charge>,
 }
 
@@ -29,17 +32,37 @@ impl std::fmt::Debug for DeviceSegdes {
 }
 
 impl DeviceSegdes {
-    /// Makes a descriptor of lengths whose sum is not known to the host, but for a bound.
-    pub(crate) fn of_lengths(lengths: Vector, bound: Option<usize>) -> DeviceSegdes {
+    /// Makes a descriptor of lengths.
+    pub(crate) fn of_lengths(lengths: Vector) -> DeviceSegdes {
         let (total, segments, charge) = Default::default();
-        DeviceSegdes { lengths, total, bound, segments, charge }
+        let (sum, bound) = (lengths.sum(), lengths.sum_bound());
+        let segdes = DeviceSegdes { lengths, total, bound, segments, packed: None, charge };
+        if let Some(sum) = sum {
+            let _ = segdes.total.set(sum);
+        }
+        segdes
     }
 
     /// Makes a descriptor of lengths with their sum.
     pub(crate) fn with_total(lengths: Vector, total: Extent) -> DeviceSegdes {
-        let segdes = DeviceSegdes::of_lengths(lengths, Some(total.bound()));
-        let _ = segdes.total.set(total);
-        segdes
+        let facts = Facts { sum: Some(total), ..lengths.facts.clone() };
+        DeviceSegdes::of_lengths(lengths.with_facts(facts))
+    }
+
+    /// Makes a descriptor of segments of the graph.
+    pub(crate) fn of_segments(accelerator: &mut Accelerator, segments: Segments, total: usize) -> Run<DeviceSegdes> {
+        let (lengths, int) = (on_device(segments.lengths())?, accelerator.int());
+        let lengths = Vector::of(accelerator.convert(&lengths, int)?).generated(true);
+        let segdes = DeviceSegdes::with_total(lengths, Extent::Host(total));
+        let _ = segdes.segments.set(segments);
+        Ok(segdes)
+    }
+
+    /// Returns the lengths with what is known of their sum.
+    pub(crate) fn lengths(&self) -> Vector {
+        let sum = self.total.get().cloned().or_else(|| self.lengths.sum());
+        let facts = Facts { sum, bound: self.bound, ..self.lengths.facts.clone() };
+        self.lengths.clone().with_facts(facts)
     }
 
     /// Returns the number of segments.
@@ -69,6 +92,9 @@ impl DeviceSegdes {
 /// asks for the number.
 const WASTE: usize = 4;
 
+/// Elements for which memory is always taken.
+const SMALL: usize = 1 << 14;
+
 impl Accelerator {
     /// Returns a segment descriptor on the device.
     pub(crate) fn segdes(&mut self, entry: &Entry) -> Run<Rc<DeviceSegdes>> {
@@ -80,14 +106,18 @@ impl Accelerator {
                 {
                     return Ok(segdes.clone());
                 }
-                let lengths = match segments.lengths[..] {
-                    [length] => {
-                        let one = self.one(Literal::from_i128(self.int(), length as i128))?;
-                        Vector::of(one).generated(true)
-                    }
-                    _ => Vector::of(self.upload_lengths(&segments.lengths)?),
+                let int = self.int();
+                let total = Extent::Host(segments.total);
+                let segdes = if let [length] = segments.lengths[..] {
+                    let one = self.one(Literal::from_i128(int, length as i128))?;
+                    let lengths = Vector::of(one).generated(true).with_facts(Facts::of_value(length as i64));
+                    DeviceSegdes::with_total(lengths, total)
+                } else {
+                    let offsets = self.upload_offsets(&segments.lengths)?;
+                    let forms = on_device(Segments::from_offsets(&offsets, Total::Host(segments.total)))?;
+                    DeviceSegdes::of_segments(self, forms, segments.total)?
                 };
-                let segdes = Rc::new(DeviceSegdes::with_total(lengths, Extent::Host(segments.total)));
+                let segdes = Rc::new(segdes);
                 let _ = segments.copy.set(Copied::Segdes(segdes.clone()));
                 self.register_segdes(&segdes);
                 Ok(segdes)
@@ -103,7 +133,7 @@ impl Accelerator {
         }
         let sum = self.sum_of_lengths(segdes)?;
         let total = match segdes.bound {
-            Some(bound) if bound <= u32::MAX as usize && bound <= WASTE.saturating_mul(self.largest) => {
+            Some(bound) if bound <= u32::MAX as usize && bound <= WASTE.saturating_mul(self.largest.max(SMALL)) => {
                 Extent::Device(on_device(Length::new(&sum, bound.max(2)))?)
             }
             _ => {
@@ -144,7 +174,8 @@ impl Accelerator {
     pub(crate) fn spread(&mut self, values: &Vector, segdes: &DeviceSegdes) -> Run<Vector> {
         if values.is_uniform() {
             let extent = self.total(segdes)?;
-            return Ok(Vector::uniform(values.node.clone(), extent).generated(values.generated));
+            let facts = values.facts.of_equal();
+            return Ok(Vector::new(values.node.clone(), extent).generated(values.generated).with_facts(facts));
         }
         let segments = self.segments(segdes)?;
         Ok(Vector::of(on_device(segments.distribute(&values.node))?))

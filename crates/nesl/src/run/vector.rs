@@ -1,5 +1,6 @@
 //! Vectors of a device, and copies between the host and a device.
 
+use super::facts::{Facts, Packed};
 use super::{Accelerator, on_device};
 use crate::eval::{Charge, Fault, Run};
 use crate::vcode::Type;
@@ -43,6 +44,9 @@ pub(crate) struct Vector {
     pub(crate) padded: Option<Node>,
     /// The elements follow from their index and from scalars of the host, so they are never stored.
     pub(crate) generated: bool,
+    pub(crate) facts: Facts,
+    /// The vector that it was packed from, and the flags.
+    pub(crate) packed: Option<Packed>,
 }
 
 impl Vector {
@@ -52,12 +56,12 @@ impl Vector {
             Some(length) => Extent::Device(length.clone()),
             None => Extent::Host(node.bound().count()),
         };
-        Vector { node, extent, padded: None, generated: false }
+        Vector::new(node, extent)
     }
 
-    /// Makes a vector of equal elements.
-    pub(crate) fn uniform(node: Node, extent: Extent) -> Vector {
-        Vector { node, extent, padded: None, generated: false }
+    /// Makes a vector of elements, or of one that stands for equal ones.
+    pub(crate) fn new(node: Node, extent: Extent) -> Vector {
+        Vector { node, extent, padded: None, generated: false, facts: Facts::default(), packed: None }
     }
 
     /// Makes a vector of the first elements of a node that has as many as the extent is at most.
@@ -66,7 +70,7 @@ impl Vector {
             Extent::Host(_) => Ok(Vector::of(node)),
             Extent::Device(length) => {
                 let short = on_device(node.shortened(length))?;
-                Ok(Vector { node: short, extent: extent.clone(), padded: Some(node), generated: false })
+                Ok(Vector { padded: Some(node), ..Vector::new(short, extent.clone()) })
             }
         }
     }
@@ -90,7 +94,7 @@ pub(crate) struct DeviceVector {
     pub(crate) kept: OnceCell<Length>,
     /// The elements on the host, once they were read.
     pub(crate) host: OnceCell<Entry>,
-    pub(crate) _charge: Charge,
+    pub(crate) _charge: Option<Charge>,
 }
 
 impl std::fmt::Debug for DeviceVector {
@@ -125,7 +129,12 @@ impl Accelerator {
             (_, None) => return Fault::at_run_time("internal error: a pair on a device; please report it"),
         };
         if let Some(literal) = self.literal(ty, entry) {
-            return Ok(Vector::of(self.one(literal)?).generated(true));
+            let facts = match (ty, literal.as_i128(), literal.as_f64()) {
+                (Type::Int, Some(value), _) => Facts::of_value(value as i64),
+                (Type::Float, _, Some(value)) => Facts { nonzero: value != 0.0, ..Facts::default() },
+                _ => Facts::default(),
+            };
+            return Ok(Vector::of(self.one(literal)?).generated(true).with_facts(facts));
         }
         let element = self.element_of(ty);
         let context = self.context()?;
@@ -149,14 +158,20 @@ impl Accelerator {
                 return Fault::at_run_time("internal error: a segment descriptor as a vector; please report it");
             }
         };
+        self.largest = self.largest.max(entry.len());
         Ok(Vector::of(node))
     }
 
-    /// Uploads lengths of segments.
-    pub(crate) fn upload_lengths(&mut self, lengths: &[usize]) -> Run<Node> {
-        let (context, element) = (self.context()?, self.int());
-        let values: Vec<i64> = lengths.iter().map(|length| *length as i64).collect();
-        on_device(Node::upload(&context, element.into(), Shape::from(lengths.len()), &ints(&values, element)))
+    /// Uploads the places where segments begin and end.
+    pub(crate) fn upload_offsets(&mut self, lengths: &[usize]) -> Run<Node> {
+        let mut end = 0i64;
+        let mut bytes = end.to_le_bytes().to_vec();
+        for length in lengths {
+            end += *length as i64;
+            bytes.extend(end.to_le_bytes());
+        }
+        let context = self.context()?;
+        on_device(Node::upload(&context, Element::I64.into(), Shape::from(lengths.len() + 1), &bytes))
     }
 
     /// Returns a node with all elements of a vector.

@@ -4,6 +4,7 @@
 //! errors. After an error it goes on, and older definitions stay. It runs on a thread of its own with a large stack, so
 //! that deep recursion of a program ends in an error and never in the end of the process.
 
+mod call;
 mod command;
 mod compiled;
 mod define;
@@ -15,8 +16,10 @@ pub use output::{Binding, Output, Report};
 
 use crate::codes;
 use crate::eval::{Host, Options};
+use crate::program::{Column, Failure};
 use crate::run::{Accelerator, Statistics, Target};
 use broadloom_diag::{Diagnostic, Diagnostics};
+use broadloom_graph::Context;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use worker::{STACK, Worker};
@@ -56,12 +59,17 @@ enum Request {
     Eval(String, String),
     Names(String),
     Statistics,
+    Compile(String),
+    Call(Vec<Column>),
+    Context,
 }
 
 enum Reply {
     Output(Output),
     Names(Vec<String>),
     Statistics(Statistics),
+    Columns(Result<Vec<Column>, Failure>),
+    Context(Result<Context, Failure>),
     /// A request is done; the flag says whether the session goes on.
     Done(bool),
 }
@@ -97,6 +105,9 @@ impl Session {
                 let reply = match request {
                     Request::Eval(name, text) => Reply::Done(worker.eval(&name, &text)),
                     Request::Names(prefix) => Reply::Names(worker.names(&prefix)),
+                    Request::Context => Reply::Context(worker.context()),
+                    Request::Compile(name) => Reply::Columns(worker.compile_function(&name).map(|()| vec![])),
+                    Request::Call(arguments) => Reply::Columns(worker.call_function(arguments)),
                     Request::Statistics => {
                         Reply::Statistics(worker.accelerator.as_ref().map(Accelerator::statistics).unwrap_or_default())
                     }
@@ -127,7 +138,7 @@ impl Session {
             while let Ok(reply) = self.replies.recv() {
                 match reply {
                     Reply::Output(output) => take(output),
-                    Reply::Names(_) | Reply::Statistics(_) => {}
+                    Reply::Names(_) | Reply::Statistics(_) | Reply::Columns(_) | Reply::Context(_) => {}
                     Reply::Done(more) => {
                         self.open = more;
                         return more;
@@ -140,6 +151,39 @@ impl Session {
         let text = format!("Error[{}]: {}\n", error.code, error.message);
         take(Output::Error(Report { diagnostics: Diagnostics::from(error), text }));
         false
+    }
+
+    /// Compiles a defined function for [`Session::call`].
+    pub(crate) fn compile(&mut self, name: &str) -> Result<(), Failure> {
+        self.columns(Request::Compile(name.to_owned())).map(|_| ())
+    }
+
+    /// Calls the function that was compiled.
+    pub(crate) fn call(&mut self, arguments: Vec<Column>) -> Result<Vec<Column>, Failure> {
+        self.columns(Request::Call(arguments))
+    }
+
+    /// Opens the device, if it is not open.
+    pub(crate) fn context(&mut self) -> Result<Context, Failure> {
+        if self.requests.as_ref().is_some_and(|requests| requests.send(Request::Context).is_ok()) {
+            while let Ok(reply) = self.replies.recv() {
+                if let Reply::Context(context) = reply {
+                    return context;
+                }
+            }
+        }
+        Err(Failure("internal error: the machine stopped; please report the program".to_owned()))
+    }
+
+    fn columns(&mut self, request: Request) -> Result<Vec<Column>, Failure> {
+        if self.requests.as_ref().is_some_and(|requests| requests.send(request).is_ok()) {
+            while let Ok(reply) = self.replies.recv() {
+                if let Reply::Columns(columns) = reply {
+                    return columns;
+                }
+            }
+        }
+        Err(Failure("internal error: the machine stopped; please report the program".to_owned()))
     }
 
     /// Returns what the device of the session has done.

@@ -1,5 +1,6 @@
 //! The state of a session and the execution of forms.
 
+use super::call::CompiledFunction;
 use super::library::FILES;
 use super::output::Report;
 use super::{Engine, Output, Settings};
@@ -29,6 +30,7 @@ pub(super) struct Worker {
     pub(super) print_length: usize,
     pub(super) accelerator: Option<Accelerator>,
     engine: Engine,
+    pub(super) function: Option<CompiledFunction>,
     /// Programs that are not written yet.
     emitted: Vec<vcode::Program>,
     pub(super) loading_library: bool,
@@ -56,6 +58,7 @@ impl Worker {
             print_length: settings.print_length,
             accelerator,
             engine: Engine::Evaluator,
+            function: None,
             emitted: vec![],
             loading_library: true,
             last_file: None,

@@ -115,6 +115,15 @@ impl Layout {
         }
     }
 
+    /// Returns the number of sequences.
+    pub fn sequences(&self) -> usize {
+        match self {
+            Layout::Int | Layout::Char | Layout::Float | Layout::Bool | Layout::Nothing => 0,
+            Layout::Seq(element) => 1 + element.sequences(),
+            Layout::Pair(first, rest) => first.sequences() + rest.sequences(),
+        }
+    }
+
     /// Returns the layout that a text stands for.
     pub fn parse(text: &str) -> Option<Layout> {
         let mut rest = text;

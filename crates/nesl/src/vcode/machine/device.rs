@@ -63,7 +63,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
     }
 
     /// Makes an entry of a result and charges it to the run.
-    fn entry(&mut self, made: Made) -> Run<Entry> {
+    pub(super) fn entry(&mut self, made: Made) -> Run<Entry> {
         match made {
             Made::Vector(ty, vector) => self.device_vector(ty, vector),
             Made::Segdes(segdes) => self.device_segdes(segdes),
@@ -74,7 +74,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
         let length = vector.extent.bound();
         let bytes = length.saturating_mul(vector.node.ty().bytes() as usize);
         let Some(charge) = self.world.meter().charge(bytes) else { return self.world.out_of_memory(length) };
-        let vector = Rc::new(DeviceVector { ty, vector, kept: OnceCell::new(), host: OnceCell::new(), _charge: charge });
+        let vector = Rc::new(DeviceVector { ty, vector, kept: OnceCell::new(), host: OnceCell::new(), _charge: Some(charge) });
         if let Some(accelerator) = &mut self.accelerator {
             accelerator.register(&vector);
         }
@@ -178,6 +178,9 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
 
     /// Brings the results of the program to the host.
     pub(super) fn finish(&mut self) -> Run<()> {
+        if self.keeps_results {
+            return self.look();
+        }
         self.operands_to_host(self.stack.len())?;
         self.look()
     }

@@ -7,6 +7,7 @@
 //! With an [`Accelerator`] large vectors live on a device; see [`crate::run`].
 
 mod check;
+mod columns;
 mod device;
 mod element;
 mod foreign;
@@ -74,6 +75,8 @@ pub(crate) struct Machine<'p, 'w, 'e> {
     pub(crate) steps: u64,
     timer: std::time::Instant,
     accelerator: Option<&'w mut Accelerator>,
+    /// Results stay on the device.
+    keeps_results: bool,
 }
 
 impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
@@ -88,6 +91,7 @@ impl<'p, 'w, 'e> Machine<'p, 'w, 'e> {
             steps: 0,
             timer: std::time::Instant::now(),
             accelerator: None,
+            keeps_results: false,
         }
     }
 

@@ -92,6 +92,18 @@ impl Entry {
         }
     }
 
+    /// Returns the entry without its place among the vectors that are alive.
+    pub(crate) fn detached(&self) -> Entry {
+        match self {
+            Entry::Device(vector) => {
+                let (kept, host) = (OnceCell::new(), vector.host.clone());
+                let vector = DeviceVector { ty: vector.ty, vector: vector.vector.clone(), kept, host, _charge: None };
+                Entry::Device(Rc::new(vector))
+            }
+            other => other.clone(),
+        }
+    }
+
     /// Makes an entry, or nothing when it is beyond the limit on memory.
     pub(crate) fn ints(meter: &Rc<Meter>, values: Vec<i64>) -> Option<Entry> {
         let charge = meter.charge(values.len().saturating_mul(8))?;

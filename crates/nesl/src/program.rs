@@ -1,0 +1,98 @@
+//! Functions of NESL programs, compiled once and called from Rust with arrays.
+//!
+//! Arguments and results are [`Column`]s: flat vectors, of the host or of the device, in the order in which the type
+//! names them. A sequence inside of a sequence has a column of offsets before those of its elements, as in Arrow: one more
+//! than there are inner sequences, the first 0. A pair has the columns of its parts. So `([[float]], int)` is offsets,
+//! floats and one int. Arrays of the device are not copied.
+//!
+//! ```
+//! use broadloom_nesl::program::{Column, Program};
+//! use broadloom_nesl::run::Target;
+//!
+//! let text = "function sums(rows) : [[float]] -> [float] = {sum(row) : row in rows};";
+//! let mut program = Program::new(text, "sums", Default::default(), Target::new(|| Err("no device is needed".to_owned())))?;
+//! let rows = [Column::Ints(vec![0, 2, 2, 3]), Column::Floats(vec![1.0, 2.0, 3.5])];
+//! assert_eq!(program.call(&rows)?, [Column::Floats(vec![3.0, 0.0, 3.5])]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use crate::eval::{Options, Sealed};
+use crate::run::{Statistics, Target};
+use crate::session::{Engine, Output, Session, Settings};
+use broadloom_graph::{Context, Node};
+use std::fmt;
+
+/// A flat vector: a part of an argument or a result.
+#[derive(Clone, Debug)]
+pub enum Column {
+    /// Ints, characters as their codes, or offsets.
+    Ints(Vec<i64>),
+    /// Floats.
+    Floats(Vec<f64>),
+    /// Truth values.
+    Bools(Vec<bool>),
+    /// A line on the device of the program: `i32` or `i64` for ints, `f64` or `f32` for floats, by the widths of the
+    /// program; `i64` for offsets; `bool`.
+    Device(Node),
+}
+
+impl PartialEq for Column {
+    fn eq(&self, other: &Column) -> bool {
+        match (self, other) {
+            (Column::Ints(a), Column::Ints(b)) => a == b,
+            (Column::Floats(a), Column::Floats(b)) => a == b,
+            (Column::Bools(a), Column::Bools(b)) => a == b,
+            (Column::Device(a), Column::Device(b)) => a.is_same(b),
+            _ => false,
+        }
+    }
+}
+
+/// An error of a program: the text that a person reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure(pub String);
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// A compiled function.
+pub struct Program {
+    session: Session,
+}
+
+impl Program {
+    /// Reads a text, and compiles one of its functions. The type of the function has no variables: where it would have
+    /// some, the text declares another.
+    pub fn new(text: &str, function: &str, options: Options, target: Target) -> Result<Program, Failure> {
+        let settings = Settings { options, engine: Engine::Vcode, ..Settings::default() };
+        let session = Session::with_device(settings, Box::new(Sealed), target);
+        let mut session = session.map_err(|error| Failure(format!("there is no thread for the program: {error}")))?;
+        for output in session.eval("program", text) {
+            if let Output::Error(report) = output {
+                return Err(Failure(report.text));
+            }
+        }
+        session.compile(function)?;
+        Ok(Program { session })
+    }
+
+    /// Calls the function. Results that are on the device stay there.
+    pub fn call(&mut self, arguments: &[Column]) -> Result<Vec<Column>, Failure> {
+        self.session.call(arguments.to_vec())
+    }
+
+    /// Returns the context of the device, in which columns of the device are made. Opens it if it is not open.
+    pub fn context(&mut self) -> Result<Context, Failure> {
+        self.session.context()
+    }
+
+    /// Returns what the device has done.
+    pub fn statistics(&mut self) -> Statistics {
+        self.session.statistics()
+    }
+}

@@ -1,0 +1,74 @@
+//! Functions that are called with columns.
+
+use super::worker::Worker;
+use crate::core::DefinitionKind;
+use crate::eval::{Fault, Machine, Run};
+use crate::program::{Column, Failure};
+use crate::syntax::Name;
+use crate::vcode::machine::Machine as VcodeMachine;
+use crate::vcode::{self, Layout};
+use crate::{flat, flatten};
+use broadloom_graph::Context;
+
+/// A function that can be called.
+pub(super) struct CompiledFunction {
+    program: vcode::Program,
+    argument: Layout,
+    result: Layout,
+}
+
+impl Worker {
+    /// Compiles a function of the program.
+    pub(super) fn compile_function(&mut self, name: &str) -> Result<(), Failure> {
+        let Some(definition) = self.env.lookup(&Name::new(name)) else {
+            return Err(Failure(format!("the program has no function `{name}`")));
+        };
+        let known = &self.env.definitions[definition];
+        if !matches!(known.kind, DefinitionKind::Function(_)) {
+            return Err(Failure(format!("`{name}` is not a function of the program")));
+        }
+        if !known.scheme.variables.is_empty() {
+            let scheme = known.scheme.clone();
+            let ty = self.env.print_scheme(&scheme);
+            return Err(Failure(format!("the type of `{name}` has variables: {ty}; declare it for the types of the arguments")));
+        }
+        let state = &self.state;
+        let instance_of = |value: &crate::eval::Value| state.instance_of(value);
+        let compiled = flatten::compile_function(&mut self.env, &state.globals, &instance_of, definition);
+        let (compiled, argument) = compiled.map_err(|fault| self.failure(&fault))?;
+        self.function = Some(CompiledFunction { program: flat::emit(&compiled.program), argument, result: compiled.layout });
+        Ok(())
+    }
+
+    /// Opens the device, if it is not open.
+    pub(super) fn context(&mut self) -> Result<Context, Failure> {
+        match &mut self.accelerator {
+            Some(accelerator) => accelerator.context().map_err(|fault| Failure(fault.message)),
+            None => Err(Failure("the program has no device".to_owned())),
+        }
+    }
+
+    fn failure(&self, fault: &Fault) -> Failure {
+        Failure(self.sources.render_all(&fault.diagnostic().into()))
+    }
+
+    /// Calls the function.
+    pub(super) fn call_function(&mut self, arguments: Vec<Column>) -> Result<Vec<Column>, Failure> {
+        let Some(function) = self.function.take() else { return Err(Failure("no function was compiled".to_owned())) };
+        let called = self.run_function(&function, arguments);
+        self.function = Some(function);
+        called.map_err(|fault| self.failure(&fault))
+    }
+
+    fn run_function(&mut self, function: &CompiledFunction, arguments: Vec<Column>) -> Run<Vec<Column>> {
+        let mut out = |_: &[u8]| {};
+        let mut world = Machine::new(&mut self.env, &mut self.state, &mut *self.host, &mut out);
+        let mut machine = VcodeMachine::new(&function.program, &mut world);
+        if let Some(accelerator) = &mut self.accelerator {
+            machine = machine.on(accelerator, true);
+        }
+        let stack = machine.entries_of(&function.argument, arguments)?;
+        let results = machine.keeping_results().execute(stack)?;
+        machine.columns_of(&function.result, results)
+    }
+}
