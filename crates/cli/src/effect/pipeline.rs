@@ -8,6 +8,7 @@ use super::{failure, usage};
 use crate::failure::{Exit, Failure, codes};
 use crate::options::{Depth, Effect};
 use crate::terminal::Terminal;
+use broadloom::Context;
 use broadloom::diag::Diagnostic;
 use broadloom::effect::catalogue::{Engine, Inputs, Reference, Step};
 use broadloom::effect::effects::OnDevice;
@@ -53,7 +54,7 @@ pub fn run(
     terminal: &mut Terminal,
 ) -> Result<Exit, Failure> {
     let work = Work::new(options, steps, inputs, output)?;
-    let mut engine = engine(options)?;
+    let (mut engine, device) = engine(options)?;
     let started = Instant::now();
     let shows = std::io::stderr().is_terminal() && !broadloom::device::settings::is_quiet();
     let outcome = work.run(&mut *engine, shows);
@@ -63,20 +64,21 @@ pub fn run(
     }
     let times = outcome.map_err(failure)?;
     if options.stats {
-        report(&work, &times, started.elapsed(), terminal);
+        report(&work, &times, &device, started.elapsed(), terminal);
     }
     Ok(Exit::Done)
 }
 
-/// Returns the references, or effects on a device.
-fn engine(options: &Effect) -> Result<Box<dyn Engine>, Failure> {
+/// Returns the references, or effects on a device; and their name.
+fn engine(options: &Effect) -> Result<(Box<dyn Engine>, String), Failure> {
     if options.reference {
-        return Ok(Box::new(Reference));
+        return Ok((Box::new(Reference), "the references".to_owned()));
     }
     let name = options.device.as_deref().unwrap_or("auto");
-    let context = broadloom::context(name)
+    let device = broadloom::open(name)
         .map_err(|error| Failure::new(Exit::Machine, Diagnostic::error(codes::NO_DEVICE, error.to_string())))?;
-    Ok(Box::new(OnDevice::new(&context, Default::default())))
+    let engine = OnDevice::new(&Context::new(&device), Default::default());
+    Ok((Box::new(engine), device.machine().id.clone()))
 }
 
 /// Files and frames of a call.
@@ -333,13 +335,11 @@ fn numbers(pattern: &Pattern, range: Option<(u64, u64)>) -> Result<Vec<u64>, Fai
 }
 
 /// Writes times to standard error.
-fn report(work: &Work<'_>, times: &Times, total: Duration, terminal: &mut Terminal) {
-    let engine =
-        if work.options.reference { "the references".to_owned() } else { work.options.device.clone().unwrap_or("auto".into()) };
+fn report(work: &Work<'_>, times: &Times, device: &str, total: Duration, terminal: &mut Terminal) {
     let count = work.frames.len();
     let frames = if count == 1 { "1 frame".to_owned() } else { format!("{count} frames") };
     terminal.remark(&format!(
-        "{frames} on {engine}, {:.1} megapixels, in {:.3} s",
+        "{frames} on {device}, {:.1} megapixels, in {:.3} s",
         times.pixels as f64 / 1e6,
         total.as_secs_f64()
     ));

@@ -113,8 +113,10 @@ impl Cube {
         let (mut cells, mut shares) = ([0; 3], [0.0; 3]);
         for channel in 0..3 {
             let (low, high) = (self.low[channel], self.high[channel]);
+            let share = (rgb[channel] - low) / (high - low);
             // NaN counts as the least value.
-            let scaled = ((rgb[channel] - low) / (high - low)).max(0.0).min(1.0) * (self.side - 1) as f64;
+            let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
+            let scaled = share * (self.side - 1) as f64;
             cells[channel] = (scaled.floor() as usize).min(self.side - 2);
             shares[channel] = scaled - cells[channel] as f64;
         }

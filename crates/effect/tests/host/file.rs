@@ -13,7 +13,8 @@ fn what_is_written_is_read() {
     let folder = Folder::new();
     let all = [SampleType::U8, SampleType::U16, SampleType::F16, SampleType::F32];
     let rgba = ["R", "G", "B", "A"];
-    let cases: [(&str, &[SampleType], &[&[&str]]); 4] = [
+    type Case<'a> = (&'a str, &'a [SampleType], &'a [&'a [&'a str]]);
+    let cases: [Case<'_>; 4] = [
         ("x.png", &all[..2], &[&["Y"], &["Y", "A"], &rgba[..3], &rgba]),
         ("x.tif", &all, &[&["Y"], &["Y", "A"], &rgba[..3], &rgba, &["C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8"]]),
         ("x.exr", &all[2..], &[&["Y"], &rgba, &["R", "G", "B", "Z", "diffuse.R", "diffuse.G", "spec.left.R"]]),

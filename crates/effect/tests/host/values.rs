@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A generator of numbers (xorshift).
-pub struct Random(pub u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     /// Returns the next number.
-    pub fn bits(&mut self) -> u64 {
+    pub(crate) fn bits(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -17,13 +17,13 @@ impl Random {
     }
 
     /// Returns a number from 0 to 1.
-    pub fn unit(&mut self) -> f32 {
+    pub(crate) fn unit(&mut self) -> f32 {
         (self.bits() >> 40) as f32 / (1u64 << 24) as f32
     }
 }
 
 /// Makes an image of random values, with rows that are padded.
-pub fn noise(width: u32, height: u32, names: &[&str], seed: u64) -> Image {
+pub(crate) fn noise(width: u32, height: u32, names: &[&str], seed: u64) -> Image {
     let mut random = Random(seed * 2 + 1);
     let pitch = width as usize + seed as usize % 3;
     let planes = names.iter().map(|name| {
@@ -34,22 +34,22 @@ pub fn noise(width: u32, height: u32, names: &[&str], seed: u64) -> Image {
 }
 
 /// Returns the values of all planes.
-pub fn values(image: &Image) -> Vec<Vec<f32>> {
+pub(crate) fn values(image: &Image) -> Vec<Vec<f32>> {
     image.planes().iter().map(Plane::to_f32).collect()
 }
 
 /// Returns whether two images are equal: rectangle, names, types, values.
-pub fn equal(a: &Image, b: &Image) -> bool {
+pub(crate) fn equal(a: &Image, b: &Image) -> bool {
     let types = |image: &Image| -> Vec<SampleType> { image.planes().iter().map(Plane::sample_type).collect() };
     a.bounds() == b.bounds() && a.names().eq(b.names()) && types(a) == types(b) && values(a) == values(b)
 }
 
 /// A folder that is removed when it is no longer used.
-pub struct Folder(pub PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
     /// Makes a folder.
-    pub fn new() -> Folder {
+    pub(crate) fn new() -> Folder {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("broadloom-effect-{}-{number}", std::process::id()));
@@ -58,7 +58,7 @@ impl Folder {
     }
 
     /// Returns the path of a file.
-    pub fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 }
