@@ -19,7 +19,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(120);
 pub struct Subject {
     /// The device.
     pub device: Device,
-    /// What its kernels have printed and nobody has looked at yet.
+    /// Output of its kernels that nobody has read yet.
     pub printed: Arc<Mutex<String>>,
 }
 
@@ -37,7 +37,7 @@ pub enum Failure {
     Module(String),
 }
 
-/// What a trial comes to.
+/// The outcome of a trial.
 pub type Outcome = Result<(), Failure>;
 
 /// A value that has a layout of its own in the memory of a device.
@@ -99,7 +99,7 @@ pub(crate) struct Memory<T> {
     values: PhantomData<T>,
 }
 
-/// What can be handed to a kernel.
+/// Arguments of a kernel.
 pub(crate) trait Passed {
     /// The argument.
     fn pass(&self) -> Argument;
@@ -257,7 +257,7 @@ impl<'s> Trial<'s> {
         Ok(from_bytes(&bytes))
     }
 
-    /// What kernels have printed since the last look.
+    /// Returns what kernels have printed since the last call.
     pub(crate) fn printed(&self) -> String {
         std::mem::take(&mut *self.subject.printed.lock().unwrap_or_else(PoisonError::into_inner))
     }

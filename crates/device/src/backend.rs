@@ -1,4 +1,4 @@
-//! What an executor implements.
+//! The traits that an executor implements.
 
 use crate::host::PageableMemory;
 use crate::sequence::OneByOne;
@@ -21,7 +21,7 @@ pub struct EventId(pub u64);
 /// A function of the host that is called in stream order.
 pub type HostCall = Box<dyn FnOnce() + Send>;
 
-/// What a device's memory is used for.
+/// The use of a device's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
     /// Bytes that buffers and variables hold.
@@ -32,7 +32,7 @@ pub struct MemoryUse {
     pub limit: u64,
 }
 
-/// What became of a kernel when it was compiled. What an executor does not know is absent.
+/// Facts about the compilation of a kernel. Facts that an executor does not know are absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelAttributes {
     /// Registers of 32 bits that a thread uses, or would use on a GPU.
@@ -62,7 +62,7 @@ pub struct GlobalVariable {
 /// needs to wait. When there is too little memory, what is kept for later is given up and the call tried once more; when it fails then,
 /// everything is as it was before the call.
 pub trait Backend: Debug + Send + Sync {
-    /// What the device can do.
+    /// Returns the description of the device.
     fn machine(&self) -> &Machine;
 
     /// Memory, aligned to 256 bytes. Zero bytes give an address that may be freed and nothing else.
@@ -130,7 +130,7 @@ pub trait Backend: Debug + Send + Sync {
     /// The time from one event to another as the device measured it. Waits until both have happened.
     fn elapsed(&self, start: EventId, end: EventId) -> Result<Duration>;
 
-    /// What the memory is used for.
+    /// Returns the use of the memory.
     fn memory(&self) -> MemoryUse;
 
     /// Gives memory that is kept for later back to the system. Waits for work that holds some.
@@ -208,7 +208,7 @@ pub trait LoadedModule: Any + Debug + Send + Sync {
         Ok(())
     }
 
-    /// What became of a kernel when it was compiled.
+    /// Returns facts about the compilation of a kernel.
     fn attributes(&self, _kernel: Func) -> Result<KernelAttributes> {
         Ok(KernelAttributes::default())
     }

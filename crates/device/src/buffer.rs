@@ -116,7 +116,7 @@ impl<T: Element> Buffer<T> {
         })
     }
 
-    /// The same memory as values of another type; `None` when it does not hold a whole number of them, or not at their alignment.
+    /// Returns the memory as values of another type; `None` when it does not hold a whole number of them, or not at their alignment.
     pub fn view<U: Element>(&self) -> Option<Buffer<U>> {
         let bytes = self.count * T::BYTES;
         let fits = bytes.is_multiple_of(U::BYTES) && self.address().is_multiple_of(U::BYTES as u64);

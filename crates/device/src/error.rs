@@ -1,4 +1,4 @@
-//! What can go wrong with a device.
+//! Errors of devices.
 
 use crate::place::SourcePlace;
 use broadloom_diag::{Diagnostics, Span};
@@ -41,7 +41,7 @@ pub enum Error {
     BadArgument {
         /// The kernel.
         kernel: String,
-        /// What does not fit.
+        /// The reason.
         reason: String,
     },
     /// A launch that the machine or the kernel does not allow.
@@ -49,7 +49,7 @@ pub enum Error {
     BadLaunch {
         /// The kernel.
         kernel: String,
-        /// What is not allowed.
+        /// The reason.
         reason: String,
     },
     /// Code that this device does not run, each with its place.
@@ -58,7 +58,7 @@ pub enum Error {
     /// A texture or surface that there cannot be, or that the device does not have.
     #[error("no such texture: {reason}")]
     BadTexture {
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// A kernel did something wrong.
@@ -75,7 +75,7 @@ pub enum Error {
     NotHere {
         /// Its name.
         device: String,
-        /// What was tried.
+        /// The call that failed.
         reason: String,
     },
     /// A device that can no longer be used. What was in its memory is gone.
@@ -83,7 +83,7 @@ pub enum Error {
     Lost {
         /// Its name.
         device: String,
-        /// What it was lost to.
+        /// The cause of the loss.
         reason: String,
     },
     /// A driver refused a call.
@@ -93,7 +93,7 @@ pub enum Error {
         call: &'static str,
         /// The driver's number for what went wrong.
         code: u32,
-        /// What it says.
+        /// Its message.
         message: String,
     },
 }
@@ -105,7 +105,7 @@ fn list(names: &[String]) -> String {
     }
 }
 
-/// What kind of wrong a kernel did.
+/// Kinds of faults of kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FaultKind {
     /// An access outside of all memory.
@@ -138,10 +138,10 @@ pub enum FaultKind {
     Interrupted,
 }
 
-/// What a kernel did wrong, and where.
+/// A fault of a kernel, and its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
-    /// What kind.
+    /// Its kind.
     pub kind: FaultKind,
     /// The finding in one sentence.
     pub message: String,

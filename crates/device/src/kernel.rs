@@ -247,7 +247,7 @@ impl Kernel {
         Ok(CheckedLaunch { kernel: self.clone(), launch: launch.clone(), bytes })
     }
 
-    /// What became of it when it was compiled.
+    /// Returns facts about its compilation.
     pub fn attributes(&self) -> Result<KernelAttributes> {
         self.module.loaded.attributes(self.func)
     }

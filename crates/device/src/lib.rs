@@ -1,4 +1,4 @@
-//! What front ends see of a device.
+//! Devices as front ends see them.
 //!
 //! A [`Device`] is a handle to whatever executes PTX: the interpreter, the CPU, a GPU. It hands out [`Buffer`]s, loads
 //! verified modules, and launches [`Kernel`]s in stream order. Executors implement [`Backend`]; nothing else in the workspace
@@ -69,7 +69,7 @@ impl Device {
         &self.0
     }
 
-    /// What the device can do.
+    /// Returns the description of the device.
     pub fn machine(&self) -> &Machine {
         self.0.machine()
     }
@@ -123,7 +123,7 @@ impl Device {
         Recorder::new(self)
     }
 
-    /// What the memory is used for.
+    /// Returns the use of the memory.
     pub fn memory(&self) -> MemoryUse {
         self.0.memory()
     }

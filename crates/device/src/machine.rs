@@ -1,8 +1,8 @@
-//! What planners need to know of a machine.
+//! The machine description that planners read.
 
 use broadloom_ptx::IsaVersion;
 
-/// What kind of executor it is.
+/// Kinds of executors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MachineKind {
     /// The reference interpreter.
@@ -16,11 +16,11 @@ pub enum MachineKind {
 /// A machine, as planners see it. Numbers that are not known are `None`, never invented.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
-    /// What kind it is.
+    /// Its kind.
     pub kind: MachineKind,
     /// How it is chosen on the command line: `interp`, `cpu`, `cuda:0`.
     pub id: String,
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Threads that run in step.
     pub warp_size: u32,

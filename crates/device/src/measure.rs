@@ -1,4 +1,4 @@
-//! What a machine does not tell of itself, measured: how fast its memory is, and what a launch costs.
+//! Measurements of a machine: the bandwidth of its memory, and the cost of a launch.
 //!
 //! It is measured when somebody first asks, once per process and machine, through nothing but what every device offers; opening a device measures
 //! nothing. **All of it takes less than a second. What cannot be measured stays unknown.**
@@ -17,7 +17,7 @@ const COPY_TIME: Duration = Duration::from_millis(150);
 const LAUNCHES: u32 = 200;
 const ROUNDS: u32 = 5;
 
-/// What was measured: bytes per second, and seconds.
+/// Measured figures: bytes per second, and seconds.
 type Measured = (Option<f64>, Option<f64>);
 
 impl Device {

@@ -38,7 +38,7 @@ pub enum Step {
     Fill {
         /// The first byte.
         address: u64,
-        /// What each becomes.
+        /// The value of each byte.
         byte: u8,
         /// How many.
         bytes: u64,

@@ -22,12 +22,12 @@ pub struct Level {
     pub image: Image,
 }
 
-/// What a texture is.
+/// The description of a texture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Texture {
     /// Its levels, the largest first; one when it is no mipmap.
     pub levels: Vec<Level>,
-    /// What its images are to each other.
+    /// The relation of its images.
     pub layers: Layers,
     /// Whether it is a plain buffer of texels, read by their number: those that there are not read as zeros.
     pub is_buffer: bool,
@@ -56,16 +56,16 @@ impl Texture {
     }
 }
 
-/// What a surface is.
+/// The description of a surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Surface {
     /// Its texels.
     pub level: Level,
-    /// What its images are to each other.
+    /// The relation of its images.
     pub layers: Layers,
 }
 
-/// What is behind a handle.
+/// The object behind a handle.
 #[derive(Clone, Debug)]
 pub enum Opaque {
     /// A texture.
@@ -84,7 +84,7 @@ const STRIDE: u64 = 16;
 /// Handles that are there before one is given again.
 const FRESH: usize = 4096;
 
-/// What is behind all handles at some time.
+/// The objects behind all handles at some time.
 #[derive(Clone, Debug, Default)]
 pub struct OpaqueTable(Arc<Vec<Option<Opaque>>>);
 
@@ -122,7 +122,7 @@ impl OpaqueTable {
 pub struct Opaques(RwLock<OpaqueTable>);
 
 impl Opaques {
-    /// What is behind all handles now. A launch takes it along.
+    /// Returns the objects behind all handles now. A launch takes them along.
     pub fn table(&self) -> OpaqueTable {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

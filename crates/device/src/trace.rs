@@ -1,4 +1,4 @@
-//! What happened when, as a file that Perfetto and Chrome show (`chrome://tracing`; format: "Trace Event Format", events `X` and `M`).
+//! Traces: a file of spans that Perfetto and Chrome show (`chrome://tracing`; format: "Trace Event Format", events `X` and `M`).
 //!
 //! A trace has *lanes*: one for every thread of the host that did something, and for every device one for each of its streams, besides
 //! others as the executor sees fit. Spans of a thread are guards, so they lie inside of each other as calls do; spans of a device come with their
@@ -35,7 +35,7 @@ const MOST_SPANS: usize = 4 << 20;
 /// The number of the host among the processes of a trace; devices follow.
 const HOST: u64 = 1;
 
-/// What is said of a span: of what, and what.
+/// A remark on a span: its name and its value.
 pub type Note = (&'static str, Value);
 
 static ON: AtomicBool = AtomicBool::new(false);
@@ -406,7 +406,7 @@ mod tests {
         assert_ne!(find("elsewhere")["pid"], first["pid"]);
         assert_eq!(second["args"]["grid"], json!([4, 1, 1]));
         assert!(times(find("elsewhere")).0 >= 0);
-        // What nobody finishes is forgotten.
+        // Spans that nobody finishes are forgotten.
         let trace = Trace::start().unwrap();
         drop(span("left"));
         drop(trace);

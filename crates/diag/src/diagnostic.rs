@@ -1,4 +1,4 @@
-//! What is wrong, where, and what to do.
+//! Diagnostics: the error, its place, and the advice.
 
 use crate::Span;
 use std::fmt;
@@ -27,7 +27,7 @@ pub enum Severity {
 pub struct Label {
     /// The place.
     pub span: Span,
-    /// What is to be said about it; may be empty.
+    /// The text beside it; may be empty.
     pub text: String,
 }
 
@@ -36,7 +36,7 @@ pub struct Label {
 pub struct Diagnostic {
     /// How bad it is.
     pub severity: Severity,
-    /// What kind it is.
+    /// Its kind.
     pub code: Code,
     /// The finding in one sentence.
     pub message: String,
@@ -46,7 +46,7 @@ pub struct Diagnostic {
     pub labels: Vec<Label>,
     /// Facts that explain it.
     pub notes: Vec<String>,
-    /// What to do.
+    /// Advice.
     pub helps: Vec<String>,
 }
 

@@ -75,7 +75,7 @@ impl Source {
         Source { name, text, line_starts }
     }
 
-    /// What the person calls it: a path, or a word such as `<stdin>`.
+    /// Its name for a person: a path, or a word such as `<stdin>`.
     pub fn name(&self) -> &str {
         &self.name
     }

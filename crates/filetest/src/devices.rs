@@ -54,7 +54,7 @@ impl DeviceEntry {
     }
 }
 
-/// What kernels printed.
+/// Output of kernels.
 #[derive(Clone, Debug, Default)]
 pub struct Printed(Arc<Mutex<Vec<u8>>>);
 

@@ -12,9 +12,9 @@ pub const MAX_TEXT: usize = 64 << 20;
 /// A `// let:` line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replacement {
-    /// What stands between `<<` and `>>`.
+    /// The text between `<<` and `>>`.
     pub name: String,
-    /// What it becomes.
+    /// Its replacement.
     pub text: String,
     /// How often.
     pub count: usize,

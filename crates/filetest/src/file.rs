@@ -10,7 +10,7 @@ use crate::tolerance::Tolerance;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What the leading comment asks for.
+/// Requests of the leading comment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     /// `// test:` lines, in order.
@@ -32,7 +32,7 @@ pub struct Case {
     pub name: Option<String>,
     /// The line of the file, from 1, on which it starts.
     pub line: usize,
-    /// What to do, that of the whole file included.
+    /// Commands, those of the whole file included.
     pub settings: Settings,
     /// The text.
     pub text: String,
@@ -56,7 +56,7 @@ pub struct TestFile {
 pub struct FileError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The reason.
     pub message: String,
 }
 

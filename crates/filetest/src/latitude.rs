@@ -1,4 +1,4 @@
-//! What another device than the judge may say otherwise.
+//! Differences that devices other than the judge may show.
 //!
 //! The manual leaves open which NaN of `f64` comes out when several go in, and nobody but the interpreter knows the thread and the
 //! instruction of every fault. So NaNs of 64 bits count as equal, and of a launch that fails it is only expected that it fails. A
@@ -56,7 +56,7 @@ pub(crate) fn same(expected: &str, found: &str) -> bool {
             (Some(expected_line), Some(found_line)) => {
                 let fails = |line: &str| line.starts_with("error: kernel ");
                 if fails(expected_line) && fails(found_line) {
-                    // What follows describes the failure, up to the next launch.
+                    // The lines up to the next launch describe the failure.
                     while expected.next_if(|line| !line.starts_with("# ")).is_some() {}
                     while found.next_if(|line| !line.starts_with("# ")).is_some() {}
                 } else if !same_refusal(expected_line, found_line) && !same_line(expected_line, found_line) {

@@ -122,7 +122,7 @@ impl Float {
         Some(Float { least_exponent, fraction_bits })
     }
 
-    /// What a unit in the last place of a value is worth.
+    /// The size of a unit in the last place of a value.
     fn last_place(self, value: f64) -> f64 {
         let exponent = (value.abs().log2().floor() as i32).max(self.least_exponent);
         f64::from(exponent - self.fraction_bits).exp2()

@@ -40,7 +40,7 @@ pub fn trials(name: &str, path: &Path) -> Vec<Trial> {
     trials
 }
 
-/// What diagnostics call the text: the file, or the case of a file with several.
+/// The name of the text in diagnostics: the file, or the case of a file with several.
 pub fn source_name(name: &str, case: &Case) -> String {
     match &case.name {
         Some(part) => {
@@ -68,7 +68,7 @@ fn folder(path: &Path) -> &Path {
 /// Does what a command says and compares what comes out with what is expected; what differs.
 pub fn judge(command: &'static Command, case: &Case, source_name: &str, path: &Path, device: &DeviceEntry) -> Result<(), String> {
     static ONE: Mutex<()> = Mutex::new(());
-    // What one launch does to a shared machine, the next must not see.
+    // The next launch must not see what this one does to a shared machine.
     let _one = device.is_shared.then(|| ONE.lock().unwrap_or_else(PoisonError::into_inner));
     let request = Request { command, case, name: source_name, folder: folder(path), device };
     let outcome = normal(&(command.perform)(&request)?);

@@ -1,4 +1,4 @@
-//! What the file tests must cover.
+//! Instructions and features that the file tests must cover.
 
 use broadloom_diag::Sources;
 use broadloom_filetest::{Case, PTX, TestFile, find_files, root};

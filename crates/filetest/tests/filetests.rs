@@ -20,7 +20,7 @@ fn main() {
             if !arguments.filter.as_ref().is_none_or(chosen) {
                 continue;
             }
-            // What cannot be rewritten is a failure with its reason.
+            // A file that cannot be rewritten is a failure with its reason.
             if let Err(error) = bless(name, path) {
                 all.push(Trial::test(format!("{name}::bless"), move || Err(Failed::from(error))));
             }

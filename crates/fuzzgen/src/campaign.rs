@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What came of one kernel.
+/// The outcome of one kernel.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The bytes of the output.
@@ -17,7 +17,7 @@ pub struct Outcome {
     pub useful: bool,
 }
 
-/// What came of many.
+/// The outcomes of many kernels.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Kernels made.

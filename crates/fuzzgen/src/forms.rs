@@ -31,7 +31,7 @@ fn is_portable(form: &Form) -> bool {
     }
 }
 
-/// The same of the types that were chosen, in the order of the form.
+/// Whether machines agree on a form with the types that were chosen, in the order of the form.
 fn are_portable(opcode: Opcode, mut types: impl Iterator<Item = Type>) -> bool {
     match opcode {
         // Left to a constant, the assembler folds a shift by more than the width otherwise than the machine does it.
@@ -75,7 +75,7 @@ pub(crate) fn drawable(config: &Config) -> Vec<FormId> {
         .collect()
 }
 
-/// What a written operand is called: a register of a pool, the same never twice in one instruction.
+/// The name of a written operand: a register of a pool, none twice in one instruction.
 pub(crate) type Written<'a> = &'a mut dyn FnMut(&'static Pool, &mut Random) -> String;
 
 /// An instruction of a form as text, without its `;`; `None` when the choice of modifiers has no registers here, or is not wanted.
@@ -114,7 +114,7 @@ pub(crate) fn instantiate(form: &Form, config: &Config, random: &mut Random, wri
         text.push_str(if spec.paired { "|" } else { separator });
         separator = ", ";
         let mut name = operand(form.opcode, spec, config, &chosen, random, written)?;
-        // The same source twice lets an assembler simplify, and then NaNs come out as they went in.
+        // An assembler simplifies instructions with equal sources, and then NaNs come out as they went in.
         for _ in 0..4 {
             if spec.written || !sources.contains(&name) {
                 break;

@@ -15,7 +15,7 @@ const MOST_CALLS: usize = 2;
 /// How deep calls from the kernel may be nested.
 const DEEPEST: u32 = 3;
 
-/// What a function takes and gives back.
+/// Parameters and results of a function.
 const SIGNATURE: &str =
     "(.param .b32 depth, .param .b32 left, .param .b64 right, .param .b64 in, .param .b64 own, .param .b64 sums)";
 

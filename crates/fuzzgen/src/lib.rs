@@ -33,7 +33,7 @@ pub use sweep::{Sweep, sweep};
 
 use statements::Writer;
 
-/// What kernels to make.
+/// The kinds of kernels to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Statements at the top level of a kernel.
@@ -84,7 +84,7 @@ impl Default for Config {
 pub struct Kernel {
     /// The module as text; the kernel is called `fuzz`.
     pub text: String,
-    /// What it was made from.
+    /// The seed that it was made from.
     pub seed: u64,
     /// Blocks.
     pub grid: [u32; 3],
@@ -102,7 +102,7 @@ impl Kernel {
         self.grid.iter().chain(&self.block).map(|n| *n as usize).product()
     }
 
-    /// What a byte of the output of a kernel from [`generate`] is.
+    /// Describes a byte of the output of a kernel from [`generate`].
     pub fn place(&self, byte: usize) -> String {
         statements::place(self.threads(), byte)
     }

@@ -123,7 +123,7 @@ impl<'c> Writer<'c> {
         let _ = writeln!(self.body, "\t{text}");
     }
 
-    /// What was written since the last time.
+    /// Returns the text written since the last call.
     pub(crate) fn take_body(&mut self) -> String {
         std::mem::take(&mut self.body)
     }
@@ -402,7 +402,7 @@ impl<'c> Writer<'c> {
         let _ = writeln!(self.body, "{end}:");
     }
 
-    /// What a thread branches on for itself, made of a predicate.
+    /// A predicate on which a thread branches for itself.
     fn condition(&mut self, predicate: String) -> String {
         if !self.config.portable {
             return predicate;
@@ -675,7 +675,7 @@ fn shape(count: u32, random: &mut Random) -> [u32; 3] {
     [count / depth / height, height, depth]
 }
 
-/// What a byte of the output is, for so many threads.
+/// Describes a byte of the output, for a number of threads.
 pub(crate) fn place(threads: usize, byte: usize) -> String {
     let Some(own) = byte.checked_sub(SHARED_SUMS) else { return format!("byte {byte} of the sums") };
     let Some(dump) = own.checked_sub(threads * OWN_BYTES) else {

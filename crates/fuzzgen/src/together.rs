@@ -1,4 +1,4 @@
-//! What threads do together: barriers, exchange through shared memory, shuffles and votes.
+//! Work of several threads: barriers, exchange through shared memory, shuffles and votes.
 
 use crate::statements::{BINS, Together, Writer};
 use broadloom_ptx::Type;

@@ -50,7 +50,7 @@ impl Way {
 struct Ways {
     /// Vectors of each width.
     vectors: Vec<Way>,
-    /// The same, not optimised.
+    /// Vectors of each width, not optimised.
     plain: Vec<Way>,
     /// One thread at a time, optimised and not.
     threads: Vec<Way>,
@@ -150,7 +150,7 @@ fn kernel(number: u64) -> Kernel {
     generate(seed, &Config { statements, depth, threads, portable: false, ..Config::default() })
 }
 
-/// What differs, the first place of it.
+/// The first difference.
 fn difference(kernel: &Kernel, expected: &[u8], found: &[u8]) -> Option<String> {
     let at = (0..expected.len()).find(|at| expected[*at] != found[*at])?;
     let bytes = at / 4 * 4..at / 4 * 4 + 4;

@@ -11,13 +11,13 @@ const MAX_DIMENSIONS: usize = 8;
 /// An argument of a kernel, as written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArgumentSpec {
-    /// What is passed.
+    /// The value that is passed.
     pub value: ArgumentValue,
     /// The word.
     pub span: Span,
 }
 
-/// What an argument passes.
+/// Values of arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArgumentValue {
     /// A scalar.
@@ -40,15 +40,15 @@ pub struct BufferSpec {
     pub element: Option<Element>,
     /// How many in each direction; those of the file when there is no such.
     pub shape: Option<Vec<u64>>,
-    /// What it is passed as, when that is not its address.
+    /// The form in which it is passed, when that is not its address.
     pub image: Option<ImageSpec>,
-    /// What it starts with.
+    /// Its initial contents.
     pub contents: Contents,
     /// Where its contents go after the launch.
     pub output: Option<Destination>,
 }
 
-/// What a buffer starts with.
+/// Initial contents of a buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Contents {
     /// Never written.
@@ -61,7 +61,7 @@ pub enum Contents {
     Random(u64),
     /// These bytes.
     Values(Vec<u8>),
-    /// What a `.npy` file holds.
+    /// The contents of a `.npy` file.
     File(PathBuf),
 }
 

@@ -1,4 +1,4 @@
-//! What a buffer starts with.
+//! Initial contents of buffers.
 
 use crate::Element;
 use broadloom_random::Random;

@@ -6,14 +6,14 @@ use broadloom_device::texture::{AddressMode, Channel, Filter, Format, Image, Lay
 use broadloom_diag::{Diagnostic, Span};
 use broadloom_ptx::TypeKind;
 
-/// What a buffer is passed as.
+/// Forms in which a buffer is passed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImageSpec {
     /// A surface, not a texture.
     pub is_surface: bool,
     /// Channels of a texel; with several, the last dimension of the buffer counts them.
     pub channels: u8,
-    /// What its images are to each other.
+    /// The relation of its images.
     pub layers: Layers,
     /// Whether it is read by numbers of texels alone.
     pub is_buffer: bool,

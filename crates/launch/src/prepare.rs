@@ -60,7 +60,7 @@ struct Bound {
     output: Option<Destination>,
 }
 
-/// What a buffer is and starts with.
+/// A buffer and its initial contents.
 struct Start {
     element: Element,
     shape: Vec<u64>,
@@ -68,7 +68,7 @@ struct Start {
     bytes: Option<Vec<u8>>,
 }
 
-/// What a buffer holds after the launch.
+/// The contents of a buffer after the launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
     /// The parameter that it was passed for; `p.1` is the second member of a struct.
@@ -346,7 +346,7 @@ impl Prepared {
         self.images.device.synchronise()
     }
 
-    /// What the buffers that are to be shown or written hold now.
+    /// Reads the buffers that are to be shown or written.
     pub fn outputs(&self) -> device::Result<Vec<Output>> {
         let mut outputs = vec![];
         for bound in &self.buffers {

@@ -24,7 +24,7 @@ const HEAD: &str = "\
 /// [`pair`](FunctionBuilder::pair) and [`discard`](FunctionBuilder::discard) say otherwise.
 #[allow(clippy::too_many_arguments, reason = \"as many as the instruction has\")]
 pub trait Instructions {
-    /// What an instruction with a result returns.
+    /// The type that an instruction with a result returns.
     type Result;
 
     /// Any instruction of the table that has a result.

@@ -130,7 +130,7 @@ pub(crate) fn read(files: &[(String, String)]) -> Result<Table, String> {
     }
 }
 
-/// What follows `set` on a line that defines a set; the row of the instruction `set` goes on with a quote.
+/// The rest of a line that defines a set. The row of the instruction `set` goes on with a quote.
 fn set_line(line: &str) -> Option<&str> {
     line.strip_prefix("set ").filter(|rest| !rest.trim_start().starts_with('"'))
 }

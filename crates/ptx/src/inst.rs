@@ -255,7 +255,7 @@ pub enum Symbol {
     Func(Func),
 }
 
-/// What an address starts from.
+/// The start of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Base {
     /// A register.
@@ -269,9 +269,9 @@ pub enum Base {
 /// An address in brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Address {
-    /// What it starts from.
+    /// The start.
     pub base: Base,
-    /// What is added.
+    /// The offset that is added.
     pub offset: i64,
 }
 
@@ -309,7 +309,7 @@ pub enum Callee {
     Indirect {
         /// The register.
         reg: Reg,
-        /// What it must look like.
+        /// The prototype of the function.
         proto: Option<Proto>,
     },
 }
@@ -321,7 +321,7 @@ pub struct Call {
     pub results: Vec<Operand>,
     /// Who is called.
     pub callee: Callee,
-    /// What is passed: registers, immediates or `.param` variables.
+    /// Arguments: registers, immediates or `.param` variables.
     pub arguments: Vec<Operand>,
 }
 

@@ -94,9 +94,9 @@ impl Module {
 pub struct Target {
     /// The number in `sm_90`.
     pub sm: u16,
-    /// What follows the number: `a` or `f`, or nothing.
+    /// The letter behind the number: `a`, `f` or none.
     pub suffix: Option<char>,
-    /// What follows after commas: `debug`, `texmode_independent`, …
+    /// The words behind commas: `debug`, `texmode_independent`, …
     pub options: Vec<String>,
 }
 
@@ -193,7 +193,7 @@ pub struct Variable {
     pub managed: bool,
     /// `.attribute(.unified(a, b))`.
     pub unified: Option<(u64, u64)>,
-    /// What a kernel's parameter points to, when said.
+    /// The space and alignment that a kernel's parameter points to, when said.
     pub pointer: Option<PointerInfo>,
     /// Its first contents.
     pub init: Option<Init>,
@@ -247,7 +247,7 @@ impl Variable {
     }
 }
 
-/// What a pointer parameter points to.
+/// The space and alignment that a pointer parameter points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PointerInfo {
     /// The space, generic when not said.
@@ -265,7 +265,7 @@ pub enum Init {
     Address {
         /// Of what.
         symbol: Symbol,
-        /// What is added.
+        /// The offset that is added.
         offset: i64,
         /// Whether it is a generic address, `generic(x)`.
         generic: bool,
@@ -287,7 +287,7 @@ pub enum Param {
     Reg(Reg),
 }
 
-/// What a called function must look like (`.callprototype`).
+/// The signature of a called function (`.callprototype`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Signature {
     /// The name of the prototype.

@@ -205,7 +205,7 @@ fn operand(form: &Form, spec: &OperandSpec) -> String {
     text
 }
 
-/// What brought something: nothing for what was always there.
+/// The version and target that brought something; none for forms that were always there.
 fn since(isa: IsaVersion, sm: u16) -> Vec<String> {
     let mut words = vec![];
     if isa > IsaVersion::new(1, 0) {

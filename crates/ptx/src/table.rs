@@ -20,9 +20,9 @@ pub struct Row {
     pub summary: &'static str,
     /// The heading it stands under in the manual.
     pub group: &'static str,
-    /// What kind of work it is.
+    /// Its kind of work.
     pub class: Class,
-    /// What it does beside computing its result.
+    /// Its effects beside computing a result.
     pub effects: Effects,
     /// Whether it is a function of its inputs: no memory, no other thread, no machine.
     pub is_function: bool,
@@ -162,7 +162,7 @@ impl OperandSpec {
     }
 }
 
-/// What may stand in the place of an operand.
+/// Kinds of operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OperandKind {
     /// A register or, when read, an immediate.
@@ -190,7 +190,7 @@ pub enum OperandKind {
 pub enum TypeRule {
     /// It has none.
     Untyped,
-    /// What the slot with this index says.
+    /// The type in the slot with this index.
     Slot(u8),
     /// Twice as wide as what the slot says.
     Wide(u8),
@@ -233,7 +233,7 @@ pub enum Exactness {
     Error(&'static str),
 }
 
-/// What an instruction does beside computing its result.
+/// Effects of an instruction beside computing its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Effects(u16);
 

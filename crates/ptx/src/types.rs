@@ -25,7 +25,7 @@ macro_rules! types {
                 match name { $($name => Some(Type::$variant),)* _ => None }
             }
 
-            /// What kind of values it has.
+            /// The kind of its values.
             pub const fn kind(self) -> TypeKind {
                 match self { $(Type::$variant => TypeKind::$kind,)* }
             }
@@ -38,7 +38,7 @@ macro_rules! types {
     };
 }
 
-/// What kind of values a type has.
+/// Kinds of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TypeKind {
     /// Bits without a meaning.

@@ -104,7 +104,7 @@ impl Random {
         if self.one_in(2) { *self.pick(CORNERS) } else { self.bits() as u32 }
     }
 
-    /// The same, but neither infinite nor NaN as an `f32` or as the upper half of an `f64`.
+    /// 32 bits that are often a corner, but neither infinite nor NaN as an `f32` or as the upper half of an `f64`.
     pub fn finite32(&mut self) -> u32 {
         loop {
             let bits = self.corner32();

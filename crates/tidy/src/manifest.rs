@@ -1,4 +1,4 @@
-//! What a crate's manifest says about it.
+//! Manifests of crates.
 
 use crate::File;
 use toml::{Table, Value};
@@ -19,7 +19,7 @@ pub struct Crate {
     pub folder: String,
     /// The name of the package.
     pub package: String,
-    /// What it says of itself.
+    /// Its description.
     pub description: String,
     /// Whether it takes the lints of the workspace.
     pub inherits_lints: bool,

@@ -1,4 +1,4 @@
-//! What C++ makes of a kernel: calls, recursion, tables of functions, templates, variables of the module.
+//! Features of C++ in kernels: calls, recursion, tables of functions, templates, variables of the module.
 
 use broadloom_device::FaultKind;
 

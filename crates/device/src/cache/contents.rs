@@ -1,4 +1,4 @@
-//! What is in the folder of compiled code, for a person who asks.
+//! The contents of the folder of compiled code, for a person who asks.
 
 use super::{CacheFolder, Counts, counts, disk};
 use crate::private::{Folder, Refusal, Secret};
@@ -10,12 +10,12 @@ pub(super) const DEVICES: [&str; 2] = ["cpu", "cuda"];
 /// Most paths that are told not to be used.
 const MOST_REFUSED: usize = 20;
 
-/// What a folder of compiled code holds.
+/// The contents of a folder of compiled code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
     /// The folder, whether it exists or not.
     pub folder: PathBuf,
-    /// What it holds for each device.
+    /// Its contents for each device.
     pub devices: Vec<DeviceContents>,
     /// Folders and files that are not used, with the reasons: the first of them.
     pub refused: Vec<Refusal>,
@@ -23,7 +23,7 @@ pub struct Contents {
     pub more_refused: usize,
 }
 
-/// What is kept for a device.
+/// The entries of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceContents {
     /// The device: `cpu`, `cuda`.
@@ -32,7 +32,7 @@ pub struct DeviceContents {
     pub entries: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// What was found and what was not, since the folder was empty.
+    /// Hits and misses since the folder was empty.
     pub counts: Counts,
 }
 

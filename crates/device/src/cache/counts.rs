@@ -83,7 +83,7 @@ pub(super) fn add(folder: &Folder, more: &Counts) {
         return;
     }
     let mut text = String::new();
-    // What is no text is begun anew.
+    // A file that is no text is begun anew.
     let _ = (&mut file).take(MOST_BYTES).read_to_string(&mut text);
     let sum = Counts::parse(&text).plus(more).text();
     let _ = file.rewind().and_then(|()| file.write_all(sum.as_bytes())).and_then(|()| file.set_len(sum.len() as u64));

@@ -1,6 +1,6 @@
 //! Code on disk: `DEVICE/xx/CODE-VERSION-MACHINE-OPTIONS.kernel` below the folder, `xx` the first digits of the code.
 //!
-//! What was made from the same code lies side by side, so that a miss is explained by looking at one small folder. Beside the entries of a device lie
+//! Entries made from the same code lie side by side, so that a miss is explained by looking at one small folder. Beside the entries of a device lie
 //! two notes: `evicted` names what had to make room lately, and `counts` what was found and what was not.
 //!
 //! Each folder is opened relative to the one above it and examined ([`Folder`]): what others could have written is not read.

@@ -10,7 +10,7 @@
 //! ([`private`](crate::private)), and the tag of an entry is a hash keyed by the user's [`Secret`](crate::private::Secret): an entry that was made elsewhere
 //! is broken. Where there is no secret, nothing is kept.
 //!
-//! What an entry holds is the executor's own affair: bytes here, decoded by whoever asked.
+//! The contents of an entry are the executor's own affair: bytes here, decoded by whoever asked.
 
 mod contents;
 mod counts;
@@ -61,16 +61,16 @@ impl CacheFolder {
 /// Bytes of code that are kept on disk unless somebody says otherwise.
 pub const CACHE_BYTES: u64 = 1 << 30;
 
-/// What code was made from. Whatever its bytes depend on is in one of these.
+/// The inputs of compiled code. Everything that its bytes depend on is in one of these.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'a> {
     /// The device that it is for: `cpu`, `cuda`.
     pub device: &'static str,
     /// A digest of the code in the form that it was made from.
     pub code: [u8; 32],
-    /// What made it: the version of Broadloom, down to the build where that matters.
+    /// The compiler: the version of Broadloom, down to the build where that matters.
     pub version: &'a str,
-    /// What it runs on: features of the CPU, or the GPU and its driver.
+    /// The target: features of the CPU, or the GPU and its driver.
     pub machine: &'a str,
     /// How it was made: options, the shape of block.
     pub options: &'a str,
@@ -81,7 +81,7 @@ pub fn digest(bytes: &[u8]) -> [u8; 32] {
     *blake3::hash(bytes).as_bytes()
 }
 
-/// What code is found by.
+/// The key of compiled code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     device: &'static str,
@@ -261,7 +261,7 @@ impl<T> Cache<T> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).add(outcome);
     }
 
-    /// What was counted so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> Counts {
         *self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -121,7 +121,7 @@ fn a_miss_says_what_has_changed() {
     assert_eq!(missed(Origin { version: "2", ..made }), Miss::OtherVersion);
     assert_eq!(missed(Origin { version: "2", machine: "sse", options: "64", ..made }), Miss::OtherVersion);
     assert_eq!(missed(Origin { code: digest(b"other"), ..made }), Miss::Unseen);
-    // What is nearest explains it best, whichever comes first in the folder.
+    // The nearest entry explains a miss best, whichever comes first in the folder.
     cache.store(&Key::new(&Origin { version: "2", options: "64", ..made }), BODY);
     assert_eq!(missed(Origin { version: "2", ..made }), Miss::OtherOptions);
     // Of another device nothing is known.
@@ -153,7 +153,7 @@ fn the_folder_stays_small_and_forgets_the_oldest() {
     assert!(!folder.file(&key(0)).exists());
     assert!(folder.file(&key(199)).exists());
     assert_eq!(find(&folder.cache(10 * size), &key(0)), Err(Miss::Evicted));
-    // What is not ours stays, and so does what is being written.
+    // Files that are not ours stay, and so do files that are being written.
     let (strange, unfinished) = (folder.0.join("notes.txt"), folder.0.join("cpu/00/1-1.unfinished"));
     fs::create_dir_all(folder.0.join("cpu/00")).unwrap();
     [&strange, &unfinished].into_iter().for_each(|path| fs::write(path, "not an entry").unwrap());
@@ -183,7 +183,7 @@ fn memory_stays_small_and_keeps_what_is_used() {
     assert_eq!(kept, 3);
     cache.discard(&key(0));
     assert_eq!(find(&cache, &key(0)), Err(Miss::Disabled));
-    // What is too large alone is still of use to who made it.
+    // An entry that is too large for the folder is still of use to the process that made it.
     cache.keep(&key(50), 0, &Arc::new(vec![50]), 1000);
     assert!(find(&cache, &key(50)).is_ok());
 }

@@ -59,7 +59,7 @@ fn text_of(seeds: &[String], number: u64) -> String {
     text
 }
 
-/// What became of a text.
+/// The outcome of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Refused,

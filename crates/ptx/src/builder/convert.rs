@@ -1,4 +1,4 @@
-//! What modifiers and operands may be written as.
+//! Conversions to modifiers and operands.
 //!
 //! Modifiers: one, or a tuple of them. A [`Type`] or [`Space`] counts as the modifier of its name, and `None` as nothing, so
 //! that code that is generic in a type or in `.ftz` needs no branches: `b.mul((Rn, ftz.then_some(Ftz), ty), x, y)`.
@@ -27,7 +27,7 @@ impl ModifierList {
     }
 }
 
-/// What can be one modifier.
+/// Values that can be one modifier.
 pub trait ToModifier {
     /// Adds it to a list.
     fn add_to(self, list: &mut ModifierList);
@@ -61,7 +61,7 @@ impl<T: ToModifier> ToModifier for Option<T> {
     }
 }
 
-/// What can be the modifiers of an instruction: `()`, one modifier, a tuple or a slice of them.
+/// Values that can be the modifiers of an instruction: `()`, one modifier, a tuple or a slice of them.
 pub trait IntoModifiers {
     /// The list.
     fn into_modifiers(self) -> ModifierList;
@@ -93,7 +93,7 @@ impl<const N: usize> IntoModifiers for [Modifier; N] {
     }
 }
 
-/// What can be the sources of an instruction: a tuple of operands, or a list of them.
+/// Values that can be the sources of an instruction: a tuple of operands, or a list of them.
 pub trait IntoOperands {
     /// The list.
     fn into_operands(self) -> SmallVec<[Operand; 4]>;

@@ -29,7 +29,7 @@ pub(super) enum Wanted {
     Given(SmallVec<[Operand; 4]>),
 }
 
-/// What the result of an instruction can be taken as.
+/// Forms in which the result of an instruction can be taken.
 pub trait Results: Sized {
     /// The destinations it stands for.
     fn destinations(&self) -> SmallVec<[Operand; 4]>;

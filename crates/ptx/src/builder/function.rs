@@ -79,7 +79,7 @@ impl FunctionBuilder {
         &self.function.name
     }
 
-    /// What has been written so far.
+    /// The code written so far.
     pub fn function(&self) -> &Function {
         &self.function
     }
@@ -193,7 +193,7 @@ impl FunctionBuilder {
         self.function.regs.get(reg).map(|data| data.ty)
     }
 
-    /// What stands for a result after a mistake.
+    /// The register that stands for a result after a mistake.
     pub(super) fn spare(&mut self) -> Reg {
         self.reg(Type::B32)
     }

@@ -169,7 +169,7 @@ impl<'a> Parser<'a> {
         Ok(variable)
     }
 
-    /// What is said of a word that stands where a type is needed or, behind one, a name.
+    /// Error text for a word that stands where a type is needed or, behind one, a name.
     fn no_type(&mut self, word: &str, place: Span, has_type: bool) -> super::Reported {
         let vector =
             word.strip_prefix('v').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit()));
@@ -462,7 +462,7 @@ impl<'a> Parser<'a> {
     pub(super) fn function_directives(&mut self, directives: &mut Vec<Directive>) -> Parsed<()> {
         while let Some(word) = self.dotted() {
             let place = self.here();
-            // What follows is the next thing at the top: a body or `;` is missing.
+            // The next directive follows: a body or `;` is missing.
             if super::DIRECTIVES.contains(&word) && word != "pragma" {
                 break;
             }
@@ -509,7 +509,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// What makes two declarations of a function different, if anything does.
+/// The difference between two declarations of a function, if there is one.
 fn difference(known: &Function, other: &Function) -> Option<String> {
     if known.is_kernel != other.is_kernel {
         return Some((if other.is_kernel { "`.entry`" } else { "`.func`" }).to_owned());

@@ -8,7 +8,7 @@ use crate::module::{FileEntry, Item, Section, Target};
 use crate::types::IsaVersion;
 use broadloom_diag::{Diagnostic, Span};
 
-/// What may follow the machine in `.target`.
+/// Words that may follow the machine in `.target`.
 const OPTIONS: &[&str] = &["texmode_unified", "texmode_independent", "debug", "map_f64_to_f32"];
 
 /// The higher of two machines, with the options of both.

@@ -9,7 +9,7 @@ use crate::types::{Type, TypeKind};
 use broadloom_diag::Diagnostic;
 
 impl Parser<'_> {
-    /// What stands behind the `=` of a variable.
+    /// Reads the initialiser behind the `=` of a variable.
     pub(super) fn initialiser(&mut self, depth: usize) -> Parsed<Init> {
         if depth > MAX_DEPTH {
             let place = self.here();

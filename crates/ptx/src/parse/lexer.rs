@@ -9,7 +9,7 @@ use crate::inst::Imm;
 use crate::literal::{self, LiteralError};
 use broadloom_diag::{Diagnostic, Diagnostics, SourceId, Span};
 
-/// What a token is. The text of a name or word is found through its span.
+/// Kinds of tokens. The text of a name or word is found through its span.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum TokenKind {
     /// A name: `add`, `%r1`, `$L__BB0_1`, `_`.

@@ -45,7 +45,7 @@ impl<'a> Parser<'a> {
         }))
     }
 
-    /// What is said of a word that is no instruction.
+    /// Error text for a word that is no instruction.
     /// `alone` says whether nothing follows it on its line.
     pub(super) fn no_instruction(&mut self, root: &str, place: Span, alone: bool) -> Reported {
         let message = format!("`{}` is not an instruction", shorten(root));
@@ -65,7 +65,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// What is said of modifiers that no form of an instruction takes.
+    /// Error text for modifiers that no form of an instruction takes.
     pub(super) fn no_form(&mut self, root: &str, words: &[&str], spans: &[Span], mnemonic: Span) -> Reported {
         let name = shorten(&self.text[mnemonic.start as usize..mnemonic.end as usize]);
         let known: Vec<&str> = select::rows(root)
@@ -117,7 +117,7 @@ impl<'a> Parser<'a> {
         self.report(diagnostic)
     }
 
-    /// What is said of operands that no form takes.
+    /// Error text for operands that no form takes.
     pub(super) fn misfit(
         &mut self,
         found: &[(FormId, Modifiers)],
@@ -183,7 +183,7 @@ fn near_modifier<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     meant.or_else(|| select::nearest(word, near))
 }
 
-/// What may stand in the one place that is empty when all words are laid into the slots of a form.
+/// The choices of the one slot that stays empty when all words are laid into the slots of a form.
 fn missing_modifier(root: &str, words: &[&str]) -> Option<Vec<&'static str>> {
     let mut best: Option<(usize, Vec<&'static str>)> = None;
     for form in select::rows(root).flat_map(|row| row.forms()) {
@@ -283,7 +283,7 @@ fn try_operands<'t>(form: &'t Form, modifiers: &Modifiers, operands: &[Operand],
     Misfit { progress: next, why }
 }
 
-/// What a place takes, in words.
+/// Describes what an operand's place takes.
 fn wanted(spec: &OperandSpec, modifiers: &Modifiers) -> String {
     let vector = match spec.length {
         Length::One | Length::Any => None,
@@ -308,7 +308,7 @@ fn wanted(spec: &OperandSpec, modifiers: &Modifiers) -> String {
     }
 }
 
-/// What an operand is, in words.
+/// Describes an operand.
 fn describe(operand: &Operand) -> String {
     match operand {
         Operand::Reg(_) => "a register".to_owned(),

@@ -41,7 +41,7 @@ pub const MAX_VECTOR: usize = 256;
 /// How a module starts, for messages.
 const HEADER: &str = "a module starts with `.version 8.0`, `.target sm_75` and `.address_size 64`";
 
-/// What can stand at the top of a module.
+/// Directives at the top of a module.
 const DIRECTIVES: &[&str] = &[
     "version",
     "target",
@@ -115,7 +115,7 @@ pub fn parse(sources: &Sources, id: SourceId) -> Result<Module, Diagnostics> {
     if parser.diagnostics.has_errors() { Err(parser.diagnostics) } else { Ok(parser.module) }
 }
 
-/// What is said of data that is no text, at its first zero byte.
+/// Error text for data that is no text, at its first zero byte.
 fn binary(source: SourceId, text: &str, at: usize) -> Diagnostic {
     let place = Span { source, start: at as u32, end: at as u32 + 1 };
     let diagnostic = Diagnostic::error(codes::BINARY, "this is not PTX text").at(place, "a zero byte");
@@ -242,7 +242,7 @@ impl<'a> Parser<'a> {
         Reported
     }
 
-    /// What comes next, in words for a message.
+    /// Describes the next token for a message.
     fn found(&self) -> String {
         match self.kind() {
             TokenKind::End => "the end of the file".to_owned(),
@@ -417,7 +417,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What is said of something at the top of a module that is no directive.
+    /// Error text for something at the top of a module that is no directive.
     fn no_item(&mut self, token: Token) -> Reported {
         let (place, text) = (self.here(), self.text_of(token));
         if token.kind == TokenKind::Name && self.seen.version {

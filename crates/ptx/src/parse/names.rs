@@ -21,7 +21,7 @@ fn nearest_of<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> O
     if known.clone().nth(MOST).is_some() { None } else { crate::select::nearest(name, known) }
 }
 
-/// What a name stands for.
+/// Things that a name can stand for.
 #[derive(Clone, Debug)]
 pub(super) enum Entry {
     /// A register, once it is used.
@@ -36,7 +36,7 @@ pub(super) enum Entry {
     Targets(Targets),
 }
 
-/// What two `.param` variables must have in common to be one.
+/// The properties that two `.param` variables must share to be one.
 #[derive(PartialEq, Eq, Hash)]
 struct ParamKey {
     name: String,
@@ -296,7 +296,7 @@ impl<'a> Names<'a> {
         self.unique(name)
     }
 
-    /// What a name stands for, from the innermost scope outwards.
+    /// Looks a name up, from the innermost scope outwards.
     pub(super) fn find(&mut self, function: &mut Function, name: &'a str) -> Option<Entry> {
         let number = split_number(name);
         for index in (0..self.scopes.len()).rev() {

@@ -13,7 +13,7 @@ use crate::module::Reg;
 use crate::table::Special;
 use broadloom_diag::{Diagnostic, Span};
 
-/// What an address is, for messages.
+/// Advice on the form of an address.
 const ADDRESS: &str = "an address is a register or a variable, and a constant; compute the rest with `add` or `mad` before";
 
 /// An operand, or a name that may turn out to be a label.
@@ -25,7 +25,7 @@ pub(super) enum Raw<'a> {
     Name(&'a str),
 }
 
-/// What a name turned out to be.
+/// Meanings of a name.
 enum Named {
     Operand(Operand),
     Nothing,
@@ -122,7 +122,7 @@ impl<'a> Parser<'a> {
         token.kind == TokenKind::Name && self.text_of(token) == "WARP_SZ"
     }
 
-    /// What is said of a name that stands for nothing.
+    /// Error text for a name that stands for nothing.
     pub(super) fn undeclared(&mut self, body: &Body<'_, 'a>, name: &str, span: Span) -> Reported {
         let what = if name.starts_with('%') { "register" } else { "name" };
         let diagnostic = Diagnostic::error(codes::UNDECLARED, format!("no {what} `{}` is declared", shorten(name)));
@@ -163,7 +163,7 @@ impl<'a> Parser<'a> {
         of_near().find(|text| text.split_once('.').is_some_and(|(_, word)| word == part)).or_else(|| of_near().next())
     }
 
-    /// What a name that was just read stands for, with the `.x`, `.b0` or `+4` behind it.
+    /// Resolves a name that was just read, with the `.x`, `.b0` or `+4` behind it.
     fn named(&mut self, body: &mut Body<'_, 'a>, name: &'a str, span: Span) -> Parsed<Named> {
         let operand = match body.names.find(body.function, name) {
             Some(Entry::Reg { reg: Some(reg), .. }) => match self.selector()? {

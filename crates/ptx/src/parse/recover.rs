@@ -91,7 +91,7 @@ impl Parser<'_> {
                 TokenKind::Sign(b'{') => depth += 1,
                 TokenKind::Sign(b'}') => {
                     depth = depth.saturating_sub(1);
-                    // What follows the initialiser of a variable is its `;`.
+                    // The `;` of a variable follows its initialiser.
                     if depth == 0 && self.kind_ahead(1) != TokenKind::Sign(b';') {
                         self.bump();
                         return;

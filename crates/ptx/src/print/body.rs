@@ -6,7 +6,7 @@ use crate::module::{Block, BodyForm, Function, Loc, LocData, Reg};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-/// What a block is called, with or without a label.
+/// The name of a block, with or without a label.
 pub(super) fn block_name(function: &Function, block: Block) -> String {
     function.blocks[block].label.clone().unwrap_or_else(|| block.to_string())
 }

@@ -64,7 +64,7 @@ pub(super) fn expectation(want: Type, wider: bool) -> String {
     if wider { format!("{list}, or a wider one") } else { list }
 }
 
-/// What a person may do about it.
+/// Advice on how to mend it.
 pub(super) fn advice(want: Type, reg: Type) -> Option<String> {
     let number = |ty: Type| match ty.kind() {
         TypeKind::Bits => format!("u{}", ty.bits()),

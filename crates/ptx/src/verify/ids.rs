@@ -15,7 +15,7 @@ fn inside<K: EntityRef, V>(map: &PrimaryMap<K, V>, id: K) -> bool {
     id.index() < map.len()
 }
 
-/// What is wrong with an id: what it should name.
+/// The thing that a wrong id should name.
 type Wrong = Option<&'static str>;
 
 fn unless(ok: bool, what: &'static str) -> Wrong {

@@ -8,7 +8,7 @@ use crate::table::{FormId, Presence};
 use crate::types::Type;
 use broadloom_diag::Diagnostic;
 
-/// What the checks of an instruction's operands need to know of it.
+/// Facts about an instruction that the checks of its operands need.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'i> {
     pub(super) inst: Inst,

@@ -1,4 +1,4 @@
-//! What executors may rely on.
+//! The verifier: properties that executors may rely on.
 //!
 //! [`verify`] takes a module, whoever made it, and gives back a [`Verified`] one or everything that is wrong with it. Executors
 //! take nothing else. NVIDIA's assembler is the judge of what is right: what it assembles is accepted, but for the oddities

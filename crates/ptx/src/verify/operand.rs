@@ -324,7 +324,7 @@ impl Body<'_, '_> {
     }
 }
 
-/// What an immediate should have been for an operand of this type, and how to write it; `None` if it fits.
+/// Describes the immediate that an operand of this type takes, and how to write it; `None` if the one given fits.
 pub(super) fn bad_immediate(ty: Type, imm: Imm) -> Option<(&'static str, Option<String>)> {
     let is_integer = imm.integer_bits().is_some();
     match ty.kind() {

@@ -6,7 +6,7 @@ use crate::inst::{Imm, Operand};
 use crate::table::{Modifier, Opcode};
 use broadloom_diag::Diagnostic;
 
-/// What a number must be.
+/// Rules for a number.
 enum Rule {
     /// At most this.
     UpTo(u64),

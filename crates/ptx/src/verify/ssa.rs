@@ -1,4 +1,4 @@
-//! What SSA form promises: edges that agree with the code, one definition for each register, and each use behind it.
+//! Checks of SSA form: edges agree with the code, each register has one definition, and each use stands behind it.
 //!
 //! Dominance is found here by sets of blocks, the plain definition: a block is dominated by itself and by what dominates all
 //! blocks that lead to it. Passes use another way, which this does not share.

@@ -60,7 +60,7 @@ fn corpus_survives() {
         match round_trip(&path.display().to_string(), &text) {
             Ok(printed) => {
                 if let Some(folder) = &prints {
-                    // The same folders as the originals, so that equal names do not meet.
+                    // Folders are those of the originals, so that equal names do not meet.
                     let print = folder.join(name).join(path.strip_prefix(root).unwrap());
                     fs::create_dir_all(print.parent().unwrap()).unwrap();
                     fs::write(print, printed).unwrap();

@@ -1,4 +1,4 @@
-//! What the verifier takes and what it refuses, in the words of PTX. Each line was put to NVIDIA's assembler, which agrees.
+//! Code that the verifier takes and code that it refuses. Each line was put to NVIDIA's assembler, which agrees.
 
 use broadloom_diag::{Code, Diagnostics, Sources};
 use broadloom_ptx::verify::codes;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const ARCHITECTURE: &str = "docs/ARCHITECTURE.md";
 
-/// What a crate must not reach, not even through others, whatever the table says.
+/// Crates that a crate must not reach, not even through others, whatever the table says.
 const NEVER: &[(&str, &[&str], &str)] = &[
     ("diag", &["ptx", "device"], "diagnostics know no language"),
     ("ptx", &["device", "interp", "launch"], "the waist knows no device and no front end"),

@@ -1,4 +1,4 @@
-//! What documents may say: only what is there.
+//! Laws for documents: they name only what exists.
 
 use broadloom_tidy::{File, Repository, hold};
 
@@ -47,7 +47,7 @@ fn paths_named_in_documents_exist() {
         for (at, path) in named_paths(&file.text) {
             let clean = path.trim_start_matches("./");
             let beside = if folder.is_empty() { clean.to_owned() } else { join(folder, &path) };
-            // What a build leaves behind is not in the repository.
+            // Outputs of a build are not in the repository.
             let built = clean.starts_with("target/");
             if !built && !repository.has(clean) && !repository.has(&beside) {
                 violations.push(format!("{}: `{path}`", file.place(at)));

@@ -1,4 +1,4 @@
-//! What may stand in the files.
+//! Laws for the contents of files.
 
 use broadloom_tidy::{File, Repository, hold, rust};
 
@@ -29,7 +29,7 @@ fn modules_open_with_what_they_do() {
 fn files_stay_readable() {
     let repository = Repository::open();
     let written = repository.files(|path| [".rs", ".inst", ".md", ".cu", ".sh"].iter().any(|end| path.ends_with(end)));
-    // What is derived from the instruction table is as long as the table.
+    // Code derived from the instruction table is as long as the table.
     let written = written.filter(|file| file.path != "docs/INSTRUCTIONS.md");
     let long = written.map(|file| (file.text.lines().count(), file.path)).filter(|(lines, _)| *lines > MAX_LINES);
     hold(
