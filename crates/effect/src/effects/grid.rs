@@ -56,7 +56,7 @@ pub fn bilateral_grid(picture: &Picture, settings: &Grid, boundary: Boundary) ->
     let cells = |extent: u32| u64::from((extent - 1) / cell.max(1)) + 2 + 2 * MARGIN as u64;
     let (columns, rows) = (cells(bounds.width), cells(bounds.height));
     let bad = |reason: &str| Error::Functor { name: "bilateral_grid".into(), reason: reason.to_owned() };
-    if cell == 0 || !(values >= 2.0 && values <= MAX_VALUES) {
+    if cell == 0 || !(2.0..=MAX_VALUES).contains(&values) {
         return Err(bad("a cell has at least a pixel, and there are at most 4096 cells along the axis of values"));
     }
     let values = values as u64;

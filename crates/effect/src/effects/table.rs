@@ -36,7 +36,7 @@ fn path<'k>([first, one, two, last]: [Real<'k>; 4], [high, middle, low]: [Real<'
 pub fn lut(picture: &Picture, table: &Table) -> Result<Picture> {
     let side = table.side;
     let count = if table.is_solid { side.saturating_mul(side).saturating_mul(side) } else { side };
-    if table.entries.len() != count || side < 2 || side > 1 << 20 {
+    if table.entries.len() != count || !(2..=1 << 20).contains(&side) {
         let reason = format!("a table with a side of {side} and {} entries", table.entries.len());
         return Err(Error::Functor { name: "lut".into(), reason });
     }

@@ -137,12 +137,11 @@ fn across_points(items: &mut Items) {
     for (number, item) in items.items.iter().enumerate() {
         item.inputs.iter().for_each(|port| consumers[port.item].push(number));
     }
-    for number in 0..items.items.len() {
+    for (number, own) in consumers.iter().enumerate() {
         let item = &items.items[number];
         let is_point = matches!(&item.work, Work::Functor(primitive) if primitive.is_point());
         let is_result = items.results.iter().any(|port| port.item == number);
-        let all_turn = !consumers[number].is_empty()
-            && consumers[number].iter().all(|consumer| matches!(items.items[*consumer].work, Work::Transpose));
+        let all_turn = !own.is_empty() && own.iter().all(|consumer| matches!(items.items[*consumer].work, Work::Transpose));
         let from_turned = item.inputs.iter().all(|port| undone(items, *port).is_some());
         if !is_point || is_result || !all_turn || !from_turned {
             continue;
@@ -152,17 +151,17 @@ fn across_points(items: &mut Items) {
         items.items[number].inputs = inputs;
         items.items[number].transposed = turned;
         // Its consumers transposed it into the orientation that it has now.
-        for consumer in consumers[number].clone() {
-            let output = items.items[consumer].inputs[0];
+        for consumer in own {
+            let output = items.items[*consumer].inputs[0];
             for other in &mut items.items {
                 for port in &mut other.inputs {
-                    if *port == (Port { item: consumer, output: 0 }) {
+                    if *port == (Port { item: *consumer, output: 0 }) {
                         *port = output;
                     }
                 }
             }
             for port in &mut items.results {
-                if *port == (Port { item: consumer, output: 0 }) {
+                if *port == (Port { item: *consumer, output: 0 }) {
                     *port = output;
                 }
             }

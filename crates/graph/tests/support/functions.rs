@@ -43,7 +43,7 @@ impl Generator<'_> {
     }
 
     fn radius(&mut self) -> Result<Node> {
-        Node::fill(self.context, Shape::from([]), &[Literal::from(self.random.below(3) as i32)])
+        Node::fill(self.context, Shape::from([]), &[Literal::from(self.random.below(3))])
     }
 
     /// Elements within a radius along the last axis, in a loop, and a neighbour on the other axes; declared or not.

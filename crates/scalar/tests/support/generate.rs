@@ -235,7 +235,7 @@ impl Generator {
         let unroll = *self.random.pick(&[Unroll::Auto, Unroll::Auto, Unroll::Never, Unroll::Full, Unroll::By(3)]);
         let start = self.b.constant(element, self.random.below(4));
         let end = if self.random.one_in(2) {
-            self.b.constant(element, self.random.below(9) as i32)
+            self.b.constant(element, self.random.below(9))
         } else {
             let value = self.value(element, 2);
             self.b.and(value, 7)
@@ -243,7 +243,7 @@ impl Generator {
         let counter = if element.is_signed() && self.random.one_in(4) {
             self.b.begin_for(end, start, -1, unroll)
         } else {
-            self.b.begin_for(start, end, 1 + self.random.below(3) as i32, unroll)
+            self.b.begin_for(start, end, 1 + self.random.below(3), unroll)
         };
         let values = self.values.len();
         self.values.push(counter);

@@ -47,8 +47,11 @@ pub(crate) fn inlined(site: &Site<'_>, frame: &Frame<'_>, function: &Function, o
     f.inline(function, &arguments, &mut bindings)
 }
 
-/// The arrays of all slots as they are read at positions, and the corners of their regions.
-pub(crate) fn reads<'n>(site: &Site<'_>, arrays: &'n [Node], region: Rect) -> Result<(Vec<(&'n Node, Reads)>, Vec<Node>)> {
+/// Arrays as they are read at positions, and the corners of their regions.
+type Accesses<'n> = (Vec<(&'n Node, Reads)>, Vec<Node>);
+
+/// Returns the arrays of all slots as they are read.
+pub(crate) fn reads<'n>(site: &Site<'_>, arrays: &'n [Node], region: Rect) -> Result<Accesses<'n>> {
     let rule = site.primitive.boundary.rule();
     let mut origins = vec![];
     for slot in &site.primitive.code.slots {
