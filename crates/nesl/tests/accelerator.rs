@@ -112,8 +112,8 @@ const STRUCTURE: [(&str, &str, u64, u64); 4] = [
          function price(s, x, y) = let q = sqrt(y); d = (ln(s / x) + 0.06 * y) / (0.3 * q) \
            in s * cnd(d) - x * exp(-0.02 * y) * cnd(d - 0.3 * q); \
          sum({price(5.0 + float(i), 20.0, 1.0 + float(i)) : i in [0:1000]});",
-        5,
-        2,
+        3,
+        1,
     ),
     ("sum of a filter", "let v = [0:1000] in sum({x * x : x in {y in v | rem(y, 3) == 0}});", 1, 1),
     (

@@ -87,6 +87,7 @@ impl Accelerator {
                     Extent::Host(_) => return Ok(false),
                     Extent::Device(length) => {
                         let some = self.call("some", &[length.count()], |f, x| f.gt(x[0], 0))?;
+                        let some = self.as_vector(&some)?;
                         self.require(inst, operands, some)?;
                     }
                 }

@@ -6,7 +6,7 @@ use super::{Accelerator, Made, on_device};
 use crate::eval::{Fault, Run};
 use crate::vcode::machine::Entry;
 use crate::vcode::{Inst, Op, Slot, Type};
-use broadloom_graph::{Combine, Elementwise, Node, Shape};
+use broadloom_graph::{Elementwise, Node, Shape};
 use broadloom_scalar::{BinaryOp, CompareOp, MathFunction, Precision, UnaryOp};
 
 impl Accelerator {
@@ -80,7 +80,7 @@ impl Accelerator {
         if extent.is_host(0) {
             return Ok(());
         }
-        let mut flag = on_device(wrong.reduce(Combine::Any, &[0]))?;
+        let mut flag = wrong.clone();
         if wrong.length().is_none()
             && let Extent::Device(length) = extent
         {

@@ -42,7 +42,7 @@ use crate::vcode::machine::Entry;
 use crate::vcode::{Inst, Op, Type};
 use broadloom_device::Device;
 use broadloom_diag::Span;
-use broadloom_graph::{Context, Elementwise, Error, Node, Shape};
+use broadloom_graph::{Combine, Context, Elementwise, Error, Node, Shape};
 use broadloom_scalar::{self as scalar, BinaryOp, Builder, Element, Function, Literal, Value};
 use std::collections::HashMap;
 use std::rc::{Rc, Weak};
@@ -100,8 +100,8 @@ pub struct Accelerator {
     pub(crate) trusted: bool,
     /// Conditions that have not been looked at.
     pending: Vec<Pending>,
-    /// Tells whether one of the conditions does not hold; a bool without axes.
-    failed: Option<Node>,
+    /// Bools of the elements that break a condition. Lines of one length are one node, so that one pass looks at them.
+    failed: Vec<Node>,
     /// A condition was found not to hold.
     pub(crate) has_failed: bool,
     /// Vectors and segment descriptors that may have to be computed.
@@ -179,7 +179,7 @@ impl Accelerator {
             widths: Widths { wide_int: false, narrow_float: false },
             trusted: false,
             pending: vec![],
-            failed: None,
+            failed: vec![],
             has_failed: false,
             vectors: vec![],
             segdes: vec![],
@@ -217,7 +217,7 @@ impl Accelerator {
     pub(crate) fn begin(&mut self, widths: Widths, trusted: bool) {
         (self.widths, self.trusted) = (widths, trusted);
         self.pending.clear();
-        self.failed = None;
+        self.failed.clear();
         self.has_failed = false;
         self.vectors.clear();
         self.segdes.clear();
@@ -310,12 +310,20 @@ impl Accelerator {
         self.segdes.push(Rc::downgrade(segdes));
     }
 
-    /// Adds a condition: `flag`, without axes, is true where it does not hold.
+    /// Adds a condition: `flag`, a line, is true where it does not hold.
     pub(crate) fn require(&mut self, inst: Inst, operands: &[Entry], flag: Node) -> Run<()> {
-        self.failed = Some(match self.failed.take() {
-            None => flag.clone(),
-            Some(failed) => self.elementwise(Elementwise::Binary(BinaryOp::Or), &[&failed, &flag])?,
-        });
+        let is_alike = |other: &Node| match (other.length(), flag.length()) {
+            (None, None) => other.bound() == flag.bound(),
+            (Some(a), Some(b)) => a.is_same(b) && other.bound() == flag.bound(),
+            _ => false,
+        };
+        match self.failed.iter().position(is_alike) {
+            None => self.failed.push(flag.clone()),
+            Some(index) => {
+                let failed = self.failed[index].clone();
+                self.failed[index] = self.elementwise(Elementwise::Binary(BinaryOp::Or), &[&failed, &flag])?;
+            }
+        }
         // A vector that is needed for a message alone is not computed for its own sake.
         let operands = operands.iter().map(Entry::detached).collect();
         self.pending.push(Pending { inst, operands, flag, place: None });
@@ -334,7 +342,8 @@ impl Accelerator {
 
     /// Tells whether a condition does not hold; waits.
     pub(crate) fn is_set(&mut self, condition: &Pending) -> bool {
-        condition.flag.evaluate().is_ok_and(|buffer| buffer.read().is_ok_and(|bytes| bytes.first() != Some(&0)))
+        let flag = condition.flag.reduce(Combine::Any, &[0]).and_then(|flag| flag.evaluate());
+        flag.is_ok_and(|buffer| buffer.read().is_ok_and(|bytes| bytes.first() != Some(&0)))
     }
 
     pub(crate) fn has_wide_ints(&self) -> bool {
@@ -349,7 +358,7 @@ impl Accelerator {
 
     /// Takes the conditions that may not hold, in order.
     pub(crate) fn take_pending(&mut self) -> Vec<Pending> {
-        self.failed = None;
+        self.failed.clear();
         std::mem::take(&mut self.pending)
     }
 
@@ -402,7 +411,8 @@ impl Accelerator {
     /// Does the same, and computes other nodes in the same plan.
     fn wait_with(&mut self, value: Option<&Node>, others: &[Node]) -> Run<i64> {
         let start = Instant::now();
-        let failed = self.failed.take();
+        let failed = self.any_failed()?;
+        self.failed.clear();
         let value = match value {
             Some(value) => Some(self.convert(value, Element::I64)?),
             None => None,
@@ -431,6 +441,19 @@ impl Accelerator {
         Ok(status >> 1)
     }
 
+    /// Tells whether one of the conditions does not hold; a bool without axes.
+    fn any_failed(&mut self) -> Run<Option<Node>> {
+        let mut any: Option<Node> = None;
+        for failed in self.failed.clone() {
+            let flag = on_device(failed.reduce(Combine::Any, &[0]))?;
+            any = Some(match any {
+                None => flag,
+                Some(any) => self.elementwise(Elementwise::Binary(BinaryOp::Or), &[&any, &flag])?,
+            });
+        }
+        Ok(any)
+    }
+
     /// Looks at the conditions; waits if there are any.
     pub(crate) fn look(&mut self) -> Run<()> {
         if self.has_pending() { self.wait_for(None).map(|_| ()) } else { Ok(()) }
@@ -441,14 +464,19 @@ impl Accelerator {
         if self.pending.len() > MAX_PENDING {
             return self.look();
         }
-        let failed: Vec<Node> = self.failed.iter().cloned().collect();
+        // What is left of the conditions is one flag.
+        if let Some(failed) = self.any_failed()? {
+            self.failed = vec![on_device(failed.reshape(Shape::from(1)))?];
+        }
+        let failed = self.failed.clone();
         self.evaluate(&failed)
     }
 
     /// Returns the bytes of a vector; waits for them. Conditions are looked at first.
     pub(crate) fn read(&mut self, node: &Node) -> Run<Vec<u8>> {
         let start = Instant::now();
-        if self.has_pending() {
+        let waited = self.has_pending();
+        if waited {
             // Both are computed in one plan.
             self.wait_with(None, std::slice::from_ref(node))?;
         }
@@ -460,7 +488,7 @@ impl Accelerator {
             }
         };
         let bytes = on_device(hosted.evaluate())?.read().map_err(|error| device_error(error.into()))?;
-        self.waits += 1;
+        self.waits += u64::from(!waited);
         self.waited += start.elapsed();
         Ok(bytes)
     }
