@@ -3,7 +3,7 @@
 use crate::devices::{Random, assert_near, at, contexts, middle, thorough};
 use broadloom_effect::functor::{Axis, Functor, Indexer, Kernel, Moving, Output, Precise, Primitive, Real};
 use broadloom_effect::plan::{Options, Plan, Switch};
-use broadloom_effect::{Boundary, Image, Picture, Rect, Result};
+use broadloom_effect::{Boundary, Image, Picture, Rect, Reduction, Result};
 use broadloom_skeleton::Rule;
 
 /// The wavelet transform along an axis, as the paper writes it.
@@ -164,23 +164,21 @@ fn moving_averages_carry_their_state() -> Result<()> {
             let picture = Picture::new(context, &image)?;
             let motions = [Axis::Horizontal, Axis::Vertical].into_iter().cycle().zip([false, true, true, false]);
             for ((boundary, rule), (axis, backwards)) in RULES.into_iter().zip(motions).skip(if few { 2 } else { 0 }) {
-                {
-                    let [sum] = Running { axis, radius: 3, backwards }.build()?.with_boundary(boundary).call([&picture])?;
-                    let expected = image_of(&image, 2, |p, x, y| {
-                        let one = |i| match axis {
-                            Axis::Horizontal => at(&image, p, x + i, y, rule, 0.25),
-                            Axis::Vertical => at(&image, p, x, y + i, rule, 0.25),
-                        };
-                        let place = x + 100 * y + i64::from(width) + 1000 * p as i64;
-                        (-3..4).map(one).sum::<f32>() + place as f32
-                    });
-                    for (carry, transpose) in [(Switch::On, Switch::Off), (Switch::Off, Switch::Off), (Switch::On, Switch::On)] {
-                        let options = Options { carry, transpose, ..Options::default() };
-                        let what = format!("{axis:?} {boundary:?} {options}");
-                        assert_near(&sum.region(sum.bounds(), &options)?, &expected, 0.0, &what);
-                        let part = middle(sum.bounds());
-                        assert_near(&sum.region(part, &options)?, &expected.view(part)?, 0.0, &what);
-                    }
+                let [sum] = Running { axis, radius: 3, backwards }.build()?.with_boundary(boundary).call([&picture])?;
+                let expected = image_of(&image, 2, |p, x, y| {
+                    let one = |i| match axis {
+                        Axis::Horizontal => at(&image, p, x + i, y, rule, 0.25),
+                        Axis::Vertical => at(&image, p, x, y + i, rule, 0.25),
+                    };
+                    let place = x + 100 * y + i64::from(width) + 1000 * p as i64;
+                    (-3..4).map(one).sum::<f32>() + place as f32
+                });
+                for (carry, transpose) in [(Switch::On, Switch::Off), (Switch::Off, Switch::Off), (Switch::On, Switch::On)] {
+                    let options = Options { carry, transpose, ..Options::default() };
+                    let what = format!("{axis:?} {boundary:?} {options}");
+                    assert_near(&sum.region(sum.bounds(), &options)?, &expected, 0.0, &what);
+                    let part = middle(sum.bounds());
+                    assert_near(&sum.region(part, &options)?, &expected.view(part)?, 0.0, &what);
                 }
             }
         }
@@ -239,4 +237,39 @@ fn regions_shrink_and_mistakes_are_told() -> Result<()> {
 
 fn square_mean(picture: &Picture, looks: f32) -> Result<Picture> {
     Square { radius: 4, looks }.build()?.one(&[picture])
+}
+
+#[test]
+fn frames_are_read_together_and_pictures_are_reduced() -> Result<()> {
+    let context = &contexts()[0];
+    let mut random = Random(4);
+    let images: Vec<Image> = (0..3).map(|_| random.image(2, 5, 4)).collect();
+    let frames = images.iter().map(|image| Picture::new(context, image)).collect::<Result<Vec<Picture>>>()?;
+    let inputs = [Indexer::line(Axis::Horizontal, 1).frames(1, 1)];
+    let blend = Primitive::from_kernel("blend", &inputs, &[Output::Component], &[], |k| {
+        let input = k.input(0);
+        vec![input.frame(-1).along(1) + input.centre() * 2.0 - input.frame(1).along(-1)]
+    })?;
+    let blend = blend.with_boundary(Boundary::Clamp);
+    let [blended] = blend.call([&frames[0], &frames[1], &frames[2]])?;
+    let value = |frame: usize, p, x, y| at(&images[frame], p, x, y, Rule::Clamp, 0.0);
+    let expected = image_of(&images[1], 2, |p, x, y| value(0, p, x + 1, y) + value(1, p, x, y) * 2.0 - value(2, p, x - 1, y));
+    assert_near(&blended.image()?, &expected, 0.0, "frames");
+    let told = blend.apply(&[&frames[0]]).expect_err("frames are missing").to_string();
+    assert!(told.contains("it takes 3 images, and is given 1"), "{told}");
+
+    let options = Options::default();
+    let samples: Vec<Vec<f32>> = expected.planes().iter().map(|plane| plane.to_f32()).collect();
+    let least: Vec<f64> = samples.iter().map(|plane| f64::from(plane.iter().copied().fold(f32::MAX, f32::min))).collect();
+    let sums: Vec<f64> = samples.iter().map(|plane| plane.iter().map(|sample| f64::from(*sample)).sum()).collect();
+    assert_eq!(blended.reduce(Reduction::Least, &options)?, least);
+    assert_eq!(blended.reduce(Reduction::Sum, &options)?, sums);
+    let counts = blended.histogram(4, -1.0, 3.0, &options)?;
+    for (plane, counts) in samples.iter().zip(counts) {
+        let bin = |sample: &&f32, bin: usize| ((**sample + 1.0).floor().clamp(0.0, 3.0)) as usize == bin;
+        let expected: Vec<u32> = (0..4).map(|number| plane.iter().filter(|sample| bin(sample, number)).count() as u32).collect();
+        assert_eq!(counts, expected);
+    }
+    assert!(blended.histogram(0, 0.0, 1.0, &options).is_err());
+    Ok(())
 }
