@@ -36,6 +36,15 @@ call 0 broadloom run examples/reduce.ptx --grid 1024 --block 256 \
 chapter "Whole arrays in Rust: Life, 200 generations, a kernel each (crates/broadloom/examples/life.rs)"
 call 0 target/release/examples/life
 
+chapter "NESL: quicksort, both halves at once, and sequences inside of sequences"
+call 0 broadloom run examples/nesl/quicksort.nesl
+
+chapter "StreamIt: two filters as one kernel, the last one prints"
+call 0 broadloom run examples/streamit/moving_sum.str -i 4 --device cpu --stats
+
+chapter "An image effect: grain is taken out by wavelets (target/demo.png)"
+call 0 broadloom effect degrain examples/effects/grainy.png target/demo.png --stats
+
 chapter "A kernel that draws with printf"
 call 0 broadloom run examples/mandelbrot.ptx --block 100 --arg i32:36 --arg i32:300
 
