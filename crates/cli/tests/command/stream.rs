@@ -31,7 +31,7 @@ fn mistakes_are_told_with_their_place() {
 
 #[test]
 fn options_of_kernels_are_refused() {
-    let file = program("options.str", COUNTER);
+    let file = program("options.str", &format!("{COUNTER}int->void filter Sink {{ work pop 1 {{ println(pop()); }} }}\n"));
     broadloom(&["run", &file, "--grid", "2"]).exits(2).complains(&["--grid is for kernels", "leave --grid out"]);
     broadloom(&["run", &file, "--stats"]).exits(2).complains(&["--stats", "add --device"]);
     broadloom(&["run", "examples/saxpy.ptx", "-i", "3"]).exits(2).complains(&["--iterations is for StreamIt programs"]);
