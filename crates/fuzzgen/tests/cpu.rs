@@ -159,7 +159,7 @@ fn difference(kernel: &Kernel, expected: &[u8], found: &[u8]) -> Option<String> 
 
 #[test]
 fn random_kernels() {
-    let (first, count) = (setting("BROADLOOM_FUZZ_SEED", 0), setting("BROADLOOM_FUZZ_KERNELS", 160));
+    let (first, count) = (setting("BROADLOOM_FUZZ_SEED", 0), setting("BROADLOOM_FUZZ_KERNELS", 110));
     let vectorised = AtomicUsize::new(0);
     let failures = in_parallel(first..first + count, |judge, ways, number| {
         let kernel = kernel(number);

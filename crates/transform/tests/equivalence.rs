@@ -209,7 +209,7 @@ fn main() {
     let arguments = Arguments::from_args();
     let mut trials = vec![];
     let is_campaign = std::env::var_os("BROADLOOM_FUZZ_KERNELS").is_some();
-    let (first, kernels) = (setting("BROADLOOM_FUZZ_SEED", 0), setting("BROADLOOM_FUZZ_KERNELS", 100));
+    let (first, kernels) = (setting("BROADLOOM_FUZZ_SEED", 0), setting("BROADLOOM_FUZZ_KERNELS", 60));
     for (turn, way) in WAYS.iter().copied().enumerate() {
         let name = way.name;
         for case in SUITE {
