@@ -103,7 +103,7 @@ impl Terms {
         holds
     }
 
-    /// What is left of it for calls.
+    /// Returns the part that calls need.
     pub(crate) fn finish(self) -> Conditions {
         Conditions { terms: self.terms.into_iter().map(|(term, _)| term).collect(), conditions: self.conditions }
     }

@@ -396,7 +396,7 @@ impl Node {
         self.view_in(view, length)
     }
 
-    /// The same elements in another shape. Where only the device knows the length of this array it waits; see [`Node::reshape_rows`] and
+    /// Returns the elements in another shape. Waits where only the device knows the length of this array; see [`Node::reshape_rows`] and
     /// [`Node::flattened`].
     pub fn reshape(&self, shape: Shape) -> Result<Node> {
         if self.length().is_some() {
@@ -409,7 +409,7 @@ impl Node {
         self.reshaped(shape, None)
     }
 
-    /// The same elements, those at each index of the first axis in another shape. Never waits; the result is as long as this array.
+    /// Returns the elements, those at each index of the first axis in another shape. Never waits; the result is as long as this array.
     pub fn reshape_rows(&self, row: &Shape) -> Result<Node> {
         let first = self.bound().amounts().into_iter().take(1);
         let shape = Shape::from_amounts(&first.chain(row.amounts()).collect::<SmallVec<[Amount; 4]>>());
@@ -420,7 +420,7 @@ impl Node {
         self.reshaped(shape, self.length())
     }
 
-    /// The same elements along one axis. Never waits.
+    /// Returns the elements along one axis. Never waits.
     pub fn flattened(&self) -> Result<Node> {
         let shape = Shape::from_amounts(&[self.bound().size()]);
         match self.length() {
@@ -436,7 +436,7 @@ impl Node {
         }
     }
 
-    /// As many elements in another shape, along the first axis as many as a length says.
+    /// Returns the elements in another shape, along the first axis as many as a length says.
     pub(crate) fn reshaped(&self, shape: Shape, length: Option<&Length>) -> Result<Node> {
         if shape.is_identical(self.bound()) {
             return Ok(self.clone());

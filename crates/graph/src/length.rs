@@ -47,9 +47,9 @@ struct Data {
 /// A way to make a length from another. Lengths that are made in the same way from equal lengths are known to be equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Way {
-    /// So many times as long.
+    /// A multiple of the length.
     Times(usize),
-    /// What is between two places.
+    /// The distance between two places.
     Part(usize, Option<usize>),
 }
 

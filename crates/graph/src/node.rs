@@ -229,7 +229,7 @@ impl Node {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is known of its elements right now. A function that is traced relies on the numbers of views.
+    /// Returns the facts that are known of its elements right now. A function that is traced relies on the numbers of views.
     pub fn state(&self) -> State {
         let state = self.lock().clone();
         if let State::Pending(Expression { op: Op::View(view), .. }) = &state {

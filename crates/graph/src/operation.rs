@@ -178,7 +178,7 @@ impl Feed {
         Feed { inputs: inputs.into_iter().collect(), line, common: false }
     }
 
-    /// The same inputs, which all applications that share a pass have in common.
+    /// Inputs that all applications that share a pass have in common.
     pub fn in_common(self) -> Feed {
         Feed { common: true, ..self }
     }

@@ -84,7 +84,7 @@ pub(crate) struct Symbols {
     pub(crate) shapes: Vec<Shape>,
     /// Slots of integers that follow from extents of the inputs.
     pub(crate) integers: Vec<(u32, Amount)>,
-    /// The same for values.
+    /// Slots of values that follow from extents of the inputs.
     pub(crate) amounts: Vec<(u32, Amount)>,
 }
 
@@ -215,7 +215,7 @@ pub struct Template {
     context: Context,
     inputs: Vec<Input>,
     stages: Vec<Stage>,
-    /// What the trace relies on.
+    /// Conditions that the trace relies on.
     conditions: Conditions,
     /// The last fits.
     fits: Mutex<Vec<Arc<Fit>>>,

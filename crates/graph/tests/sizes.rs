@@ -321,7 +321,7 @@ fn random_function(seed: u64, inputs: &[Node]) -> Result<Vec<Node>> {
             13 if rank == 1 => a.fill_like(&[Literal::from(1i32)])?.scatter(&[&a], &a, Some(Combine::Sum)),
             _ => a.position_like(axis, Element::I32),
         };
-        // What does not fit is left out, which is a decision too.
+        // A part that does not fit is left out, which is a decision too.
         pool.extend(made);
         if random.one_in(10) {
             // Another stage.

@@ -9,7 +9,7 @@
 //! machines of `docs/PERFORMANCE.md`, an Intel Xeon with AVX-512 and an H200.
 //!
 //! Operations are counted in *simple operations*: an addition of one lane is 1 ([`operation`], [`function`]).
-//! What a position costs is the sum over what is computed there; loops count their rounds.
+//! The cost of a position is the sum over all that is computed there; loops count their rounds.
 
 use broadloom_device::{Machine, MachineKind};
 use broadloom_scalar::{BinaryOp, Function, Op, UnaryOp};

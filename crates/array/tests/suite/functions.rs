@@ -94,7 +94,7 @@ fn a_closure_is_traced_once_for_each_number_that_it_reads() -> Result<()> {
     Ok(())
 }
 
-/// What does not look at numbers is traced once, whatever the extents.
+/// A function that does not look at numbers is traced once, whatever the extents.
 #[test]
 fn other_extents_need_no_other_trace() -> Result<()> {
     fn body(x: &Array<i32>, line: &Array<i32>) -> Result<Vec<Array<i32>>> {

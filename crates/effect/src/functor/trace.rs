@@ -30,12 +30,12 @@ pub(crate) struct Slot {
     pub(crate) reach: Option<Reach>,
 }
 
-/// What came of tracing.
+/// The result of tracing.
 #[derive(Clone, Debug)]
 pub(crate) struct Trace {
     /// The canonical function.
     pub(crate) function: Function,
-    /// The same with a report of reads outside of their windows as its last result, where such reads are possible.
+    /// The code with a report of reads outside of their windows as its last result, where such reads are possible.
     pub(crate) checked: Option<Function>,
     /// The function of samples at known offsets. Its parameters are those of the canonical function, unless no place is
     /// used, then the samples.

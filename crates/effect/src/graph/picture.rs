@@ -20,7 +20,7 @@ struct Data {
     origin: Origin,
 }
 
-/// What a picture comes from.
+/// The origin of a picture.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
     /// An array of `f32` with the axes component, row, column.

@@ -38,7 +38,7 @@ pub struct Plan {
     notes: Vec<String>,
 }
 
-/// What a plan does: a line for each decision, and the kernels.
+/// A plan as text: a line for each decision, and the kernels.
 #[derive(Clone, Debug)]
 pub struct Explanation {
     /// Decisions of the optimiser, in the order of the functors.

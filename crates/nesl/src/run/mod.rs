@@ -464,7 +464,7 @@ impl Accelerator {
         if self.pending.len() > MAX_PENDING {
             return self.look();
         }
-        // What is left of the conditions is one flag.
+        // The conditions that are left become one flag.
         if let Some(failed) = self.any_failed()? {
             self.failed = vec![on_device(failed.reshape(Shape::from(1)))?];
         }

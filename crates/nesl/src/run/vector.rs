@@ -40,7 +40,7 @@ pub(crate) struct Vector {
     /// The elements, in one axis. A node of one element stands for equal elements, whatever the extent is.
     pub(crate) node: Node,
     pub(crate) extent: Extent,
-    /// The same elements and anything behind them, up to the bound of the extent.
+    /// Elements and anything behind them, up to the bound of the extent.
     pub(crate) padded: Option<Node>,
     /// The elements follow from their index and from scalars of the host, so they are never stored.
     pub(crate) generated: bool,

@@ -55,7 +55,7 @@ struct Counters {
     stages: Vec<AtomicU64>,
 }
 
-/// What runs of a compiled program did.
+/// Counts and times of the runs of a compiled program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Steady states whose sections ran on the device.

@@ -39,7 +39,7 @@ impl Host for Counting<'_> {
         self.printed += text.len();
         let skip = self.skipped.min(text.len());
         self.skipped -= skip;
-        // What was printed before ends where the text was the same, so at the start of a character.
+        // Text that was printed before is the start of this text, so it ends before a character.
         match text.get(skip..) {
             Some("") | None => Ok(()),
             Some(rest) => self.host.print(rest),

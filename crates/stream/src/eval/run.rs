@@ -100,7 +100,7 @@ pub(crate) struct Machine<'a> {
     /// Whether firings pull what they need.
     pub(super) on_demand: bool,
     text: String,
-    /// What each node printed, firing by firing, where output is put into order later.
+    /// The output of each node, firing by firing, where output is put into order later.
     pub(crate) said: Option<Vec<VecDeque<String>>>,
     pub(super) messages: Messages,
 }

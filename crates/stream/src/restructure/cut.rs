@@ -55,7 +55,7 @@ impl Place {
 pub enum Shape {
     /// A unit for each thread.
     Thread,
-    /// So many units for each block.
+    /// The number of units for each block.
     Block(i64),
 }
 
@@ -70,9 +70,9 @@ pub struct Cut {
     pub threads: u32,
     /// The place of each buffer of the section.
     pub places: Vec<Place>,
-    /// What one unit needs.
+    /// Firings and items that one unit needs.
     pub unit: Needs,
-    /// What all units of a block need.
+    /// Firings and items that all units of a block need.
     pub block: Needs,
     /// Items of each buffer that a block holds, those that are computed and not needed included.
     pub extents: Vec<Option<Range>>,
@@ -98,7 +98,7 @@ pub fn cost(actor: &Actor) -> u64 {
 struct Cutter<'a> {
     section: &'a Section,
     costs: Costs<'a>,
-    /// What one unit of the whole section needs.
+    /// Firings and items that one unit of the whole section needs.
     whole: Needs,
 }
 
@@ -110,7 +110,7 @@ pub fn cut(section: &Section, machine: &Machine) -> Vec<Cut> {
     let mut cuts = vec![];
     let mut start = 0;
     while start < all {
-        // As many actors as fit, fewer by halves; one alone always fits, since it needs no memory of its own.
+        // The most actors that fit, fewer by halves; one alone always fits, since it needs no memory of its own.
         let mut end = all;
         let found = loop {
             let actors: Vec<usize> = (start..end).collect();
@@ -326,7 +326,7 @@ impl Cutter<'_> {
                 let actor = &self.section.actors[*index];
                 [&actor.input, &actor.output].into_iter().flatten().any(|port| port.buffer == buffer)
             };
-            // What is staged is there from the start.
+            // Staged items are there from the start.
             let first = if is_staged { 0 } else { cut.actors.iter().position(uses).unwrap_or(0) };
             let last = cut.actors.iter().rposition(uses).unwrap_or(0);
             let mut at = 0;

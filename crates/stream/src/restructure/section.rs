@@ -119,7 +119,7 @@ struct Maker<'a> {
     by_tape: HashMap<TapeId, usize>,
 }
 
-/// What stands at an end of a tape.
+/// The thing at an end of a tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Host,
@@ -509,7 +509,7 @@ fn copying(words: Words) -> Result<Translated, Reason> {
     Ok(Translated { function, input: Some(words), output: Some(words), window, fails: false, numbered: false, local_words: 0 })
 }
 
-/// What has to be computed: firings of each actor and items of each buffer.
+/// Work to be done: firings of each actor and items of each buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needs {
     /// Firings of each actor; none where nobody needs them.

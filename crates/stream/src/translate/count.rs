@@ -172,7 +172,7 @@ impl<'a> Translator<'a> {
         let (mut moved, mut exits) = (Moved::NOTHING, Exits::default());
         for stmt in statements {
             let (own, found) = self.moved_by_stmt(stmt, depth);
-            // What follows a possible exit may or may not happen.
+            // Statements behind a possible exit may or may not run.
             if (exits.jumps || exits.returns) && own != Moved::NOTHING {
                 moved = Moved { pops: None, pushes: None };
             }
