@@ -85,26 +85,11 @@ pub(crate) fn feedback_members(graph: &Graph) -> Vec<bool> {
     let mut members = vec![false; graph.nodes.len()];
     for tape in graph.tapes.values().filter(|tape| tape.is_back_edge) {
         // Nodes on a way from the target of the back edge to its source.
-        let ahead = reach(graph, tape.to.0, true);
-        let behind = reach(graph, tape.from.0, false);
+        let ahead = graph.reach(tape.to.0, true);
+        let behind = graph.reach(tape.from.0, false);
         members.iter_mut().zip(ahead.iter().zip(&behind)).for_each(|(member, (a, b))| *member |= *a && *b);
     }
     members
-}
-
-fn reach(graph: &Graph, from: NodeId, forward: bool) -> Vec<bool> {
-    let mut seen = vec![false; graph.nodes.len()];
-    let mut waiting = vec![from];
-    while let Some(node) = waiting.pop() {
-        if std::mem::replace(&mut seen[node.index()], true) {
-            continue;
-        }
-        let tapes = if forward { &graph.nodes[node].outputs } else { &graph.nodes[node].inputs };
-        for tape in tapes.iter().map(|tape| &graph.tapes[*tape]).filter(|tape| !tape.is_back_edge) {
-            waiting.push(if forward { tape.to.0 } else { tape.from.0 });
-        }
-    }
-    seen
 }
 
 /// Classifies all nodes of a graph.

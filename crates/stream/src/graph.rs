@@ -3,7 +3,7 @@
 use crate::core::{Layout, Program, StreamId, Value};
 use broadloom_diag::Span;
 use cranelift_entity::packed_option::ReservedValue;
-use cranelift_entity::{PrimaryMap, entity_impl};
+use cranelift_entity::{EntityRef, PrimaryMap, entity_impl};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -210,6 +210,22 @@ impl Graph {
     /// Returns whether all rates are known before the program runs.
     pub fn is_static(&self) -> bool {
         self.nodes.values().all(Node::is_static)
+    }
+
+    /// Returns for each node whether it can be reached along the tapes, back edges of loops left out.
+    pub(crate) fn reach(&self, from: NodeId, forward: bool) -> Vec<bool> {
+        let mut seen = vec![false; self.nodes.len()];
+        let mut waiting = vec![from];
+        while let Some(node) = waiting.pop() {
+            if std::mem::replace(&mut seen[node.index()], true) {
+                continue;
+            }
+            let tapes = if forward { &self.nodes[node].outputs } else { &self.nodes[node].inputs };
+            for tape in tapes.iter().map(|tape| &self.tapes[*tape]).filter(|tape| !tape.is_back_edge) {
+                waiting.push(if forward { tape.to.0 } else { tape.from.0 });
+            }
+        }
+        seen
     }
 
     /// Describes a tape: "the tape from `A` to `B`".

@@ -48,26 +48,10 @@ struct Route {
     forgotten: u64,
 }
 
-/// Nodes that can be reached along the tapes, back edges of loops left out.
-fn reach(graph: &Graph, from: NodeId, forward: bool) -> Vec<bool> {
-    let mut seen = vec![false; graph.nodes.len()];
-    let mut waiting = vec![from];
-    while let Some(node) = waiting.pop() {
-        if std::mem::replace(&mut seen[node.index()], true) {
-            continue;
-        }
-        let tapes = if forward { &graph.nodes[node].outputs } else { &graph.nodes[node].inputs };
-        for tape in tapes.iter().map(|tape| &graph.tapes[*tape]).filter(|tape| !tape.is_back_edge) {
-            waiting.push(if forward { tape.to.0 } else { tape.from.0 });
-        }
-    }
-    seen
-}
-
 impl Route {
     fn new(graph: &Graph, sender: NodeId, receiver: NodeId, span: Span) -> Result<Route, Stop> {
-        let below = reach(graph, sender, true);
-        let above = reach(graph, sender, false);
+        let below = graph.reach(sender, true);
+        let above = graph.reach(sender, false);
         let downstream = below[receiver.index()];
         if sender == receiver || (!downstream && !above[receiver.index()]) {
             let names = (&graph.nodes[sender].name, &graph.nodes[receiver].name);
@@ -80,7 +64,7 @@ impl Route {
             )));
         }
         let (upper, lower) = if downstream { (sender, receiver) } else { (receiver, sender) };
-        let (from, to) = (reach(graph, upper, true), reach(graph, lower, false));
+        let (from, to) = (graph.reach(upper, true), graph.reach(lower, false));
         let mut route = Route {
             downstream,
             lower,
@@ -196,7 +180,7 @@ impl Machine<'_> {
         });
         let mut result = false;
         for (sender, _) in senders {
-            let above = reach(self.graph, sender, false);
+            let above = self.graph.reach(sender, false);
             result |= receivers.iter().any(|receiver| above[receiver.index()] && *receiver != sender);
         }
         result
